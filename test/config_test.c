@@ -473,6 +473,35 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
     buf_release(&b);
 }
 
+TEST(a_name_that_begins_with_a_known_one_says_the_kind)
+{
+    static const struct {
+        const char *name;
+        enum chat_dialect dialect;
+        const char *url;
+    } cases[] = {
+        {"vllm", CHAT_OPENAI, "http://127.0.0.1:8000/v1"},
+        {"vllm2", CHAT_OPENAI, "http://127.0.0.1:8000/v1"},
+        {"Ollama-gpu", CHAT_OLLAMA, "http://127.0.0.1:11434"},
+        {"anthropic_eu", CHAT_ANTHROPIC, "https://api.anthropic.com"},
+        {"llama.cpp-east", CHAT_OPENAI, "http://127.0.0.1:8080/v1"},
+    };
+    struct config *c = NULL;
+    struct err e = {0};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[160];
+
+        (void)snprintf(yaml, sizeof yaml, "providers: {%s: {format: think}}", cases[i].name);
+        c = parse(yaml);
+        CHECK_INT(c->providers[0].dialect, cases[i].dialect);
+        CHECK_STR(c->providers[0].base_url, cases[i].url);
+        config_release(c);
+    }
+    CHECK(!config_parse(STR("providers: {vllmish: {format: think}}"), "c.yaml", &c, &e));
+    CHECK_F(strstr(e.text, "\"kind\" is missing"), "%s", e.text);
+}
+
 /* ---- paths ---- */
 
 static struct config *parse_at(const char *path, const char *yaml)
@@ -562,5 +591,6 @@ TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),
           T(scalars_are_those_of_the_core_schema),
+          T(a_name_that_begins_with_a_known_one_says_the_kind),
           T(paths_are_relative_to_the_file), T(stores_and_homes),
           T(what_is_printed_can_be_read_again_and_tells_no_secret))

@@ -69,10 +69,9 @@ struct cli_command {
 
 #define CLI_CONFIG_FILE "rationale.yaml" /* where --config is not given */
 
-extern const struct cli_command cli_serve, cli_demo, cli_split, cli_count, cli_decode, cli_keys,
-    cli_mcp, cli_runs, cli_config, cli_list, cli_show, cli_search, cli_decisions, cli_stats,
-    cli_export, cli_tail, cli_erase, cli_audit, cli_doctor, cli_investigate, cli_eval, cli_verify,
-    cli_order, cli_prices, cli_prompts, cli_optimize, cli_completion, cli_manpage, cli_help;
+#define COMMAND(name) extern const struct cli_command cli_##name;
+#include "cli/commands.def"
+#undef COMMAND
 /* The table, NULL behind the last; and the row of that name, or NULL. */
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(str name);

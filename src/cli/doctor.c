@@ -5,22 +5,24 @@
 #include "base/clock.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
+#include "cli/probe.h"
 #include "gateway/kept.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define FINDINGS_MAX 64
+#define FINDINGS_MAX 512
 #define FREE_LOW ((uint64_t)1 << 30)
 #define FILES_LOW 1024
 #define WHAT_SIZE 1024 /* room for a path */
 
-enum { CONFIG, JSON };
+enum { CONFIG, OFFLINE, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [JSON] = {"json", 0, NULL, NULL, "as JSON: ok, findings"},
+    [OFFLINE] = {"offline", 0, NULL, NULL, "do not ask the providers"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON: ok, findings, providers"},
 };
 
 enum level { GOOD, WARN, BAD };
@@ -36,6 +38,9 @@ struct doctor {
     struct finding at[FINDINGS_MAX];
     size_t n;
     int code; /* of the first that is bad */
+    struct arena arena;
+    struct probe *probes; /* one for each provider; NULL: they were not asked */
+    size_t probe_count;
 };
 
 static void find(struct doctor *d, const char *group, enum level level, const char *what,
@@ -92,22 +97,80 @@ static void look_at_config(struct doctor *d, const struct config *c)
             "keys go over the network in the clear");
 }
 
-static void look_at_providers(struct doctor *d, const struct config *c)
+static void doctor_say_models(struct doctor *d, const struct probe *p)
 {
-    for (size_t i = 0; i < c->provider_count; i++) {
-        const struct config_provider *p = &c->providers[i];
+    const struct config_provider *of = p->provider;
+    char missing[160] = "";
+    size_t n = 0;
 
-        if (p->key_missing.n)
-            say(d,
-                "providers",
-                BAD,
-                "set the variable or the file that holds its key",
-                STR_FMT ": " STR_FMT,
-                STR_ARG(p->name),
-                STR_ARG(p->key_missing));
-        else
-            say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+    for (size_t i = 0; i < p->missing_count && n < sizeof missing - 1; i++)
+        n += (size_t)snprintf(missing + n,
+                              sizeof missing - n,
+                              "%s" STR_FMT,
+                              i ? ", " : "",
+                              STR_ARG(str_slice(p->missing[i], 0, 60)));
+    if (p->missing_count)
+        say(d,
+            "providers",
+            WARN,
+            "correct models, or check what this key may use; an alias may still work",
+            STR_FMT " answers in %llu ms, but does not list %s",
+            STR_ARG(of->name),
+            (unsigned long long)p->took_ms,
+            missing);
+    else
+        say(d,
+            "providers",
+            GOOD,
+            "",
+            STR_FMT " answers in %llu ms and lists %zu models%s",
+            STR_ARG(of->name),
+            (unsigned long long)p->took_ms,
+            p->listed,
+            of->model_count && p->listed && !p->more ? ", all of the configuration's among them"
+                                                     : "");
+}
+
+static void doctor_say_provider(struct doctor *d, const struct config_provider *p,
+                                const struct probe *probe)
+{
+    if (p->key_missing.n)
+        say(d,
+            "providers",
+            BAD,
+            "set the variable or the file that holds its key",
+            STR_FMT ": " STR_FMT,
+            STR_ARG(p->name),
+            STR_ARG(p->key_missing));
+    else if (!probe || probe->state == PROBE_SKIPPED)
+        say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+    else if (probe->state == PROBE_GOOD)
+        doctor_say_models(d, probe);
+    else
+        say(d,
+            "providers",
+            probe->state == PROBE_UNLISTED ? WARN : BAD,
+            probe->fix,
+            STR_FMT ": %s",
+            STR_ARG(p->name),
+            probe->why);
+}
+
+static void look_at_providers(struct doctor *d, const struct config *c, bool offline)
+{
+    struct err e;
+
+    if (!offline) {
+        d->probes = arena_zero(&d->arena, c->provider_count + 1, sizeof *d->probes);
+        if (probe_run(c, d->probes, &d->arena, &e)) {
+            d->probe_count = c->provider_count;
+        } else {
+            say(d, "providers", BAD, "see ca_file in docs/configuration.md", "%s", e.text);
+            d->probes = NULL;
+        }
     }
+    for (size_t i = 0; i < c->provider_count; i++)
+        doctor_say_provider(d, &c->providers[i], d->probes ? &d->probes[i] : NULL);
 }
 
 static void look_at_disk(struct doctor *d, str path)
@@ -317,6 +380,8 @@ static void put_json(struct cli *cli, const struct doctor *d)
         json_out_end(&o);
     }
     json_out_end(&o);
+    json_out_key(&o, STR("providers"));
+    probe_write(&o, d->probes, d->probe_count);
     json_out_end(&o);
     buf_add_c(&b, '\n');
     file_out_add(&cli->out, buf_str(&b));
@@ -353,11 +418,11 @@ static int run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    d->n = 0;
-    d->code = 0;
+    *d = (struct doctor){0};
+    arena_init(&d->arena, (size_t)64 << 20);
     if (config_load(path, &c, &e)) {
         look_at_config(d, c);
-        look_at_providers(d, c);
+        look_at_providers(d, c, args->value[OFFLINE] != NULL);
         look_at_store(d, c);
     } else {
         find(d, "configuration", BAD, e.text, "docs/configuration.md has every name");
@@ -373,6 +438,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         put_text(cli, d);
     code = d->code;
     config_release(c);
+    arena_release(&d->arena);
     free(d);
     return code;
 }
@@ -381,13 +447,15 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .summary = "look for what is wrong, and say what to do",
     .words = "",
-    .about = "Looks at the configuration, the providers' keys, the store and the system, and says "
-             "of each whether it is well and, if not, what to do. It also says what is kept on "
-             "record, where, how large it is and how long it stays. It changes nothing and asks no "
-             "provider. The exit code is 0 if nothing stops it, 3 for the configuration, 6 for "
-             "the store, else 1.",
+    .about = "Looks at the configuration, the providers, the store and the system, and says of "
+             "each whether it is well and, if not, what to do. It also says what is kept on "
+             "record, where, how large it is and how long it stays. It changes nothing. Each "
+             "provider is asked for its list of models, which costs nothing and takes at most five "
+             "seconds for all of them: whether it answers, takes the key, and knows the configured "
+             "models. --offline asks nobody. The exit code is 0 if nothing stops it, 3 for the "
+             "configuration, 6 for the store, else 1.",
     .examples = "  rationale doctor --config rationale.yaml\n"
-                "  rationale doctor --json\n",
+                "  rationale doctor --offline --json\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .run = run,

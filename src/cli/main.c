@@ -9,13 +9,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#define COMMAND(name) &cli_##name,
 static const struct cli_command *const commands[] = {
-    &cli_serve,     &cli_demo,     &cli_split,       &cli_count,   &cli_decode, &cli_keys,
-    &cli_mcp,       &cli_runs,     &cli_config,      &cli_list,    &cli_show,   &cli_search,
-    &cli_decisions, &cli_stats,    &cli_prices,      &cli_export,  &cli_tail,   &cli_erase,
-    &cli_audit,     &cli_doctor,   &cli_investigate, &cli_eval,    &cli_verify, &cli_order,
-    &cli_prompts,   &cli_optimize, &cli_completion,  &cli_manpage, &cli_help,
+#include "cli/commands.def"
 };
+#undef COMMAND
 
 const struct cli_command *cli_command_at(size_t index)
 {

@@ -162,10 +162,13 @@ static size_t fit(const struct provider_row *row, str name, str host, str path)
 
 const struct provider_row *provider_row_find(str name)
 {
+    const struct provider_row *best = NULL;
+
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (starts_alike(name, str_c(rows[i].name)) && name.n == strlen(rows[i].name))
-            return &rows[i];
-    return NULL;
+        if (is_named(name, str_c(rows[i].name)) &&
+            (!best || strlen(rows[i].name) > strlen(best->name)))
+            best = &rows[i];
+    return best;
 }
 
 const struct provider_row *provider_row(str name, str host, str path, enum chat_dialect kind)

@@ -40,7 +40,8 @@ struct provider_row {
 
 /* `path` is base_url's. Never NULL. */
 const struct provider_row *provider_row(str name, str host, str path, enum chat_dialect kind);
-/* The first row of exactly this name, in any case; NULL if there is none. */
+/* The row that a provider of this name gets if nothing else is said of it: the first of the longest
+ * name that is its own or begins it, in any case; NULL if there is none. */
 const struct provider_row *provider_row_find(str name);
 /* Rows in turn; NULL behind the last. */
 const struct provider_row *provider_row_at(size_t index);

@@ -225,6 +225,8 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
 
     drain_init(d);
     ok = daemon_init(d, o, &l, e) && apps_begin(d, e);
+    if (ok)
+        apps_resume(d->apps); /* before any request is read: a new run is not one to resume */
     d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
         if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
@@ -233,7 +235,6 @@ static bool run(struct daemon *d, const struct serve_options *o, const sigset_t 
         log_info("listening", LOG_TEXT("address", l.address), LOG_U64("loops", d->worker_count));
         store_reached(d->gateway.store, str_c(l.address));
         notify_systemd("READY=1");
-        apps_resume(d->apps);
         (void)snprintf(url, sizeof url, "%s://%s", d->tls_server ? "https" : "http", l.address);
         if (o->on_ready)
             o->on_ready(o->ctx, str_c(url));

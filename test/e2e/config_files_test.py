@@ -116,6 +116,13 @@ class Files(Case):
         self.assertIn("tls/k.pem", found["tls.cert"])
         self.assertIn("bad.jsonl:1: not a cassette", found["providers.tape.cassette"])
 
+    def test_the_agents_of_the_manual_are_good(self):
+        text = (SOURCE / "docs" / "incidents.md").read_text().split("    mcp_servers:\n", 1)[1]
+        block = "    mcp_servers:\n" + text.split("\n\n", 1)[0]
+        (self.folder / "in" / "agents.yaml").write_text(
+            "\n".join(line[4:] for line in block.splitlines()).replace("${KUBECONFIG}", "x"))
+        self.assertEqual(self.problems(), [])
+
     def test_all_problems_of_the_file_itself_are_told(self):
         self.path.write_text("lisen: x\nproviders:\n  a: {kind: openia}\nbody_max: []\n")
         self.assertEqual([p["line"] for p in self.problems()], [1, 3, 4])

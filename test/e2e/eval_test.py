@@ -61,6 +61,15 @@ class Eval(Case):
         self.assertEqual(r["on"]["score"], 1)
         self.assertLess(r["off"]["score"], 1)
 
+    def test_the_commands_of_the_manual_work(self):
+        place = self.folder / "incidents"
+        shutil.copytree(CASES.parent, place)
+        lines = (SOURCE / "docs" / "eval.md").read_text().split("\n\n")[1].splitlines()
+        commands = [line.split("#")[0].split()[1:] for line in lines if " rationale " in line]
+        self.assertEqual(len(commands), 3)
+        for words in commands:
+            self.assertEqual(run(*words, cwd=place).code, 0, words)
+
     def test_every_strategy_runs(self):
         for strategy in ("classic", "react", "native"):
             r = self.json(CASES, "--case", "disk-full", "--strategy", strategy)

@@ -40,13 +40,8 @@ pass "meson install --destdir"
 # ---- where things are ----
 
 for file in bin/rationale include/rationale.h share/man/man1/rationale.1 \
-    share/man/man1/rationale-split.1 share/man/man1/rationale-count.1 share/man/man1/rationale-decode.1 \
-    share/man/man1/rationale-serve.1 share/man/man1/rationale-demo.1 \
-    share/man/man1/rationale-keys.1 share/man/man1/rationale-config.1 \
-    share/man/man1/rationale-optimize.1 \
     lib/systemd/system/rationale.service lib/systemd/system/rationale.socket \
-    share/man/man1/rationale-completion.1 share/man/man1/rationale-manpage.1 \
-    share/man/man1/rationale-help.1 share/zsh/site-functions/_rationale \
+    share/zsh/site-functions/_rationale \
     share/fish/vendor_completions.d/rationale.fish \
     share/bash-completion/completions/rationale.bash; do
     [ -s "$prefix/$file" ] || fail "no $file in $prefix"
@@ -55,7 +50,7 @@ for file in librationale.a librationale.so librationale.so.0; do
     [ -s "$libdir/$file" ] || fail "no $file in $libdir"
 done
 same "the header" "$(cat "$prefix/include/rationale.h")" "$(cat "$source/include/rationale.h")"
-for page in serve demo split count keys config optimize completion manpage help; do
+for page in $(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$source/src/cli/commands.def"); do
     same "the page of $page" "$(cat "$prefix/share/man/man1/rationale-$page.1")" \
         "$("$prefix/bin/rationale" manpage $page)"
 done

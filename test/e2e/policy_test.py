@@ -611,6 +611,10 @@ class Runs(Case):
         self.assertEqual(sorted(r["criterion_id"] for r in kept), names)
         self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 3)})
         self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
+        # Before anybody was answered: else a run of a new request could be taken for a cut one.
+        log = self.gateway.log.read_text()
+        self.assertIn("a run goes on", log)
+        self.assertLess(log.rindex("a run goes on"), log.rindex("listening addr"), log)
 
     def lost(self, name, bundle=None):
         try:

@@ -93,11 +93,11 @@ class Stores(Case):
         self.b("show", "in-a", code=1)
         self.assertIn("bear", self.b("show", "both"))
         for args in (("stats",), ("decisions",), ("runs",), ("prompts",), ("audit", "list"),
-                     ("audit", "verify"), ("doctor",)):
+                     ("audit", "verify"), ("doctor", "--offline")):
             self.assertNotIn("axolotl", self.b(*args))
 
     def test_the_doctor_speaks_of_no_other_daemon(self):
-        self.assertNotIn("the daemon puts calls on record", self.b("doctor"))
+        self.assertNotIn("the daemon puts calls on record", self.b("doctor", "--offline"))
 
     def test_what_is_erased_is_of_the_own_store(self):
         self.b("erase", "--session", "in-a", "--yes", code=1)

@@ -1,0 +1,43 @@
+/* probe.h - whether providers answer: one cheap request to each, all at once.
+ *
+ *     struct probe *all = arena_zero(&arena, config->provider_count, sizeof *all);
+ *     if (!probe_run(config, all, &arena, e)) ...
+ *
+ * Asks each provider for its list of models with the configured key, and compares the list with the
+ * models of the configuration. Nothing is generated, so nothing is billed. Takes PROBE_MS at most.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+#include "gateway/config.h"
+
+#define PROBE_MS 5000u
+
+enum probe_state {
+    PROBE_SKIPPED,     /* a cassette, or its key is not there */
+    PROBE_GOOD,        /* it answered with a list of models */
+    PROBE_UNLISTED,    /* it answers, but has no list of models at this address */
+    PROBE_REFUSED_KEY, /* 401 or 403 */
+    PROBE_BAD_REPLY,   /* another status, or a reply that is no list */
+    PROBE_UNREACHABLE, /* no address, refused, bad certificate, no reply in time */
+};
+
+struct probe {
+    const struct config_provider *provider;
+    enum probe_state state;
+    int status; /* HTTP; 0: none */
+    uint64_t took_ms;
+    size_t listed; /* models in its list */
+    bool more;     /* its list goes on: a model that is not in it may be known */
+    str *missing;  /* models of the configuration that are not in a whole list */
+    size_t missing_count;
+    char why[240];   /* what went wrong; "" */
+    const char *fix; /* what to do about it; "" */
+};
+
+/* out has a row for each provider. False if nothing could be asked at all (ca_file). */
+bool probe_run(const struct config *c, struct probe *out, struct arena *a, struct err *e) MUST_USE;
+/* An array of objects; no key is in it. */
+void probe_write(struct json_out *o, const struct probe *all, size_t n);
