@@ -299,11 +299,15 @@ static void options(struct exchange *ex)
     exchange_reply(ex, 204, STR("text/plain"), STR(""));
 }
 
-/* Two dialects have their models at one address. */
+/* Three dialects have their models at one address. */
 static void models_dialect(struct exchange *ex)
 {
-    if (http1_has(server_request(ex->x), STR("anthropic-version")))
+    const struct http1_head *h = server_request(ex->x);
+
+    if (http1_has(h, STR("anthropic-version")))
         ex->wire = wire_get(CHAT_ANTHROPIC);
+    else if (http1_has(h, STR("x-goog-api-key")) || http1_has(h, STR("x-goog-api-client")))
+        ex->wire = wire_get(CHAT_GEMINI);
 }
 
 static bool routed(struct exchange *ex)

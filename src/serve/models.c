@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/sha256.h"
 #include "serve/params.h"
 #include "wire/member.h"
 
@@ -51,17 +52,29 @@ static void openai_row(struct json_out *o, str model, str provider)
     json_out_key(o, STR("created"));
     json_out_i64(o, 0);
     text(o, STR("owned_by"), provider);
+    text(o, STR("type"), STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
+    json_out_key(o, STR("capabilities"));
+    json_out_raw(o, STR("{\"completion_chat\":true,\"function_calling\":true}"));
     json_out_end(o);
 }
 
+/* The gateway does not know a model's age, limits and end: members that may be null are null. */
 static void anthropic_row(struct json_out *o, str model, str provider)
 {
+    static const char *const unknown[] = {
+        "capabilities", "deprecated_at", "line", "max_input_tokens", "max_tokens", "retires_at"};
+
     (void)provider;
     json_out_object(o);
     text(o, STR("type"), STR("model"));
     text(o, STR("id"), model);
     text(o, STR("display_name"), model);
     text(o, STR("created_at"), STR("1970-01-01T00:00:00Z"));
+    text(o, STR("lifecycle"), STR("active"));
+    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
+        json_out_key(o, str_c(unknown[i]));
+        json_out_null(o);
+    }
     json_out_end(o);
 }
 
@@ -73,6 +86,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     (void)provider;
     json_out_object(o);
     text(o, STR("name"), (str){name, (size_t)n});
+    text(o, STR("version"), STR("001"));
     text(o, STR("displayName"), model);
     json_out_key(o, STR("supportedGenerationMethods"));
     json_out_array(o);
@@ -98,16 +112,21 @@ static void ollama_details(struct json_out *o)
     json_out_end(o);
 }
 
+/* Ollama's command prints the first letters of the digest: there is one, of the name. */
 static void ollama_row(struct json_out *o, str model, str provider)
 {
+    uint8_t digest[SHA256_SIZE];
+    char hex[SHA256_HEX_SIZE];
+
     (void)provider;
+    sha256_of(model, digest);
     json_out_object(o);
     text(o, STR("name"), model);
     text(o, STR("model"), model);
     text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
     json_out_key(o, STR("size"));
     json_out_i64(o, 0);
-    text(o, STR("digest"), STR(""));
+    text(o, STR("digest"), sha256_hex(digest, hex));
     ollama_details(o);
     json_out_end(o);
 }
@@ -178,21 +197,19 @@ static void list(struct exchange *ex, str key, bool openai,
     buf_release(&body);
 }
 
-static bool asks_as_anthropic(const struct exchange *ex)
+void gemini_models_handle(struct exchange *ex)
 {
-    return ex->wire->dialect == CHAT_ANTHROPIC;
+    list(ex, STR("models"), false, gemini_row);
 }
 
 void models_handle(struct exchange *ex)
 {
-    bool anthropic = asks_as_anthropic(ex);
-
-    list(ex, STR("data"), !anthropic, anthropic ? anthropic_row : openai_row);
-}
-
-void gemini_models_handle(struct exchange *ex)
-{
-    list(ex, STR("models"), false, gemini_row);
+    if (ex->wire->dialect == CHAT_GEMINI)
+        gemini_models_handle(ex);
+    else if (ex->wire->dialect == CHAT_ANTHROPIC)
+        list(ex, STR("data"), false, anthropic_row);
+    else
+        list(ex, STR("data"), true, openai_row);
 }
 
 void ollama_tags_handle(struct exchange *ex)
@@ -246,7 +263,12 @@ str exchange_rest(struct exchange *ex)
 
 void model_handle(struct exchange *ex)
 {
-    one(ex, exchange_rest(ex), asks_as_anthropic(ex) ? anthropic_row : openai_row);
+    if (ex->wire->dialect == CHAT_GEMINI)
+        gemini_model_handle(ex);
+    else
+        one(ex,
+            exchange_rest(ex),
+            ex->wire->dialect == CHAT_ANTHROPIC ? anthropic_row : openai_row);
 }
 
 void gemini_model_handle(struct exchange *ex)

@@ -13,6 +13,7 @@ static const struct route routes[] = {
     {"POST", "/v1/messages/count_tokens", CHAT_ANTHROPIC, false, count_handle},
     {"GET", "/v1/models", CHAT_OPENAI, false, models_handle},
     {"GET", "/v1/models/*", CHAT_OPENAI, false, model_handle},
+    {"POST", "/v1/models/*", CHAT_GEMINI, false, gemini_handle}, /* where Google's newer SDKs ask */
     {"GET", "/v1beta/models", CHAT_GEMINI, false, gemini_models_handle},
     {"POST", "/v1beta/models/*", CHAT_GEMINI, false, gemini_handle},
     {"GET", "/v1beta/models/*", CHAT_GEMINI, false, gemini_model_handle},

@@ -37,7 +37,7 @@
  *     wire.c                   the table of dialects, decoders and encoders
  *     member, members, asked   reading: members of a body, and those a client must be told about
  *     part, say                requests put together; members, values, schemas, SSE frames written
- *     plan, words              what patching has in common; tables of stops and error types
+ *     plan, words, error       what patching has in common; stops and error types; what went wrong
  *     piece, rope              text that grows: in one piece, or in parts that stay where they are
  *     echo, hold               frames that repeat the one before; events that wait for a step
  *     gather, patchwork, veil  a reply gathered; a frame with values replaced; with places hidden

@@ -92,6 +92,13 @@ run({
         },
     },
     through: {
+        'the models are listed, and one is described': async (t) => {
+            const ids = [];
+            for await (const m of client().models.list({limit: 5})) ids.push(m.id);
+            assert.ok(ids.includes(t.model('plain')), ids.join(' '));
+            const one = await client().models.retrieve(t.model('plain'));
+            assert.equal(one.lifecycle, 'active');
+        },
         'a program that drops thinking blocks goes on all the same': async (t) => {
             const q = {model: t.model('keeps'), prompt: prompt(), tools: TOOLS};
             const r = await ask(q);

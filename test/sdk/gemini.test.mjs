@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+import assert from 'node:assert/strict';
 import {ApiError, GoogleGenAI} from '@google/genai';
 import {KEY, ROOT, SHOW, run} from './suite.mjs';
 
@@ -69,4 +70,15 @@ run({
                            response: {output: results[i]}}}))}],
     refuses: {400: status(400), 401: status(401), 404: status(404), 429: status(429),
               500: (e) => e instanceof ApiError && e.status >= 500},
+    through: {
+        'the models are listed, and one is described': async (t) => {
+            const {models} = new GoogleGenAI({apiKey: KEY, httpOptions: {baseUrl: ROOT}});
+            const names = [];
+            for await (const m of await models.list({config: {pageSize: 5}})) names.push(m.name);
+            assert.ok(names.includes(`models/${t.model('plain')}`), names.join(' '));
+            const one = await models.get({model: t.model('plain')});
+            assert.equal(one.name, `models/${t.model('plain')}`);
+            assert.ok(one.displayName && one.version);
+        },
+    },
 });

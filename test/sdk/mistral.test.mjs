@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+import assert from 'node:assert/strict';
 import {Mistral} from '@mistralai/mistralai';
 import {MistralError} from '@mistralai/mistralai/models/errors';
 import {DIRECT, KEY, ROOT, SHOW, run} from './suite.mjs';
@@ -88,4 +89,14 @@ run({
         role: 'tool', toolCallId: c.id, name: c.name, content: results[i]}))],
     refuses: {400: status(400), 401: status(401), 404: status(404), 429: status(429),
               500: (e) => e instanceof MistralError && e.statusCode >= 500},
+    through: {
+        'the models are listed, and one is described': async (t) => {
+            const {models} = new Mistral({apiKey: KEY, serverURL});
+            const ids = (await models.list()).data.map((m) => m.id);
+            assert.ok(ids.includes(t.model('plain')), ids.join(' '));
+            const one = await models.retrieve({modelId: t.model('plain')});
+            assert.equal(one.id, t.model('plain'));
+            assert.ok(one.capabilities.completionChat);
+        },
+    },
 });

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+import assert from 'node:assert/strict';
 import {Ollama} from 'ollama';
 import {KEY, ROOT, SHOW, run} from './suite.mjs';
 
@@ -68,5 +69,16 @@ run({
         404: status(404),
         429: status(429),
         500: (e) => e.name === 'ResponseError' && e.status_code >= 500,
+    },
+    through: {
+        'the models are listed, and one is described': async (t) => {
+            const ollama = new Ollama({host: ROOT, headers: {authorization: `Bearer ${KEY}`}});
+            const {models} = await ollama.list();
+            const found = models.find((m) => m.name === t.model('plain'));
+            assert.ok(found && found.details && found.digest, JSON.stringify(found));
+            const one = await ollama.show({model: t.model('plain')});
+            assert.ok(one.capabilities.includes('completion') && one.details && one.model_info);
+            assert.deepEqual((await ollama.ps()).models, []);
+        },
     },
 });

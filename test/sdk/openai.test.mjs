@@ -90,6 +90,7 @@ run({
             const ids = [];
             for await (const m of client().models.list()) ids.push(m.id);
             assert.ok(ids.includes(DIRECT ? 'plain' : 'openai-plain'), ids.join(' '));
+            if (!DIRECT) assert.equal((await client().models.retrieve(ids[0])).id, ids[0]);
         },
         'usage is not sent to who did not ask': async (t) => {
             const stream = await client().chat.completions.create(
