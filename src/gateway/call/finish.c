@@ -11,9 +11,8 @@ void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t counted = pipe_tokens(&c->pipe);
     int64_t told = c->phase_usage.reasoning;
-    bool ours = c->sum.cut || told < 0;
 
-    *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
+    *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
