@@ -169,7 +169,7 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
         if (ev->kind != CHAT_STOP || ev->choice != index || ev->stop != CHAT_STOP_TOOL)
             continue;
         /* What the decoder itself reads into it (calls in a reply that "stop"s) stays as told. */
-        if (json_text(r->doc, was, &r->a, &name) && openai_stop(name) != ev->stop)
+        if (json_text(r->doc, was, &r->a, &name) && name.n && openai_stop(name) != ev->stop)
             json_edit_set(ed, choice, STR("finish_reason"), STR("\"tool_calls\""));
     }
 }
