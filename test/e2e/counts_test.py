@@ -32,6 +32,8 @@ def setUpModule():
     try:
         providers = {k: upstream(World.provider, k, {f"{k}-{n}": b for n, b in MODELS.items()},
                                  prices={f"{k}-{n}": PRICE for n in MODELS}) for k in KINDS}
+        providers["secret"] = upstream(World.provider, "openai", {"secret": "long-think:2000+as:openai"},
+                                       prices={"secret": {"input": 1, "output": 10}})
         World.gateway = Gateway(BINARY, {"providers": providers, "keys": [
             {"name": "all", "sha256": digest("sk-all")},
             {"name": "poor", "sha256": digest("sk-poor"), "spend_usd": 0.05}]}).__enter__()
@@ -146,10 +148,10 @@ class Counts(unittest.TestCase):
 
 
 class Spending(unittest.TestCase):
-    def test_a_key_is_charged_for_streams_that_do_not_ask_for_usage(self):
+    def test_a_key_is_charged_for_hidden_reasoning_of_streams_that_do_not_ask_for_usage(self):
         statuses = []
-        for _ in range(12):
-            path, body = ask_in("openai", "openai-plain", question(), True)
+        for _ in range(8):  # of 2 cents each, of which a client sees next to nothing
+            path, body = ask_in("openai", "secret", question(), True)
             statuses.append(ask(path, body, key="sk-poor").status)
         self.assertEqual(statuses[0], 200)
         self.assertEqual(statuses[-1], 429, statuses)

@@ -256,7 +256,7 @@ bool call_plan(struct call *c, struct err *e)
     if (!call_sayable(c, e))
         return false;
     c->stream_up = r->stream;
-    c->relay = same && c->phase == CALL_FIRST;
+    c->relay = same && c->phase == CALL_FIRST && !c->in.inside;
     plan.foreign_kept = history_is_foreign(c);
     plan.whole = c->in.whole;
     if (!same || c->wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
