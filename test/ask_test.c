@@ -21,7 +21,13 @@
     "\\\"t2\\\",\\\"type\\\":\\\"function\\\",\\\"function\\\":{\\\"name\\\":\\\"time\\\","        \
     "\\\"arguments\\\":\\\"{}\\\"}}]},\\\"finish_reason\\\":\\\"tool_calls\\\"}],"                 \
     "\\\"usage\\\":{\\\"prompt_tokens\\\":5,\\\"completion_tokens\\\":9,"                          \
-    "\\\"total_tokens\\\":14}}\"]]}\n"
+    "\\\"total_tokens\\\":14}}\"]]}\n"                                                            \
+    "{\"request\": {\"path\": \"/chat/completions\", \"body\": {\"messages\": [{\"content\": "     \
+    "\"quiet?\", \"role\": \"user\"}], \"model\": \"m\", \"stream\": true, \"stream_options\": "      \
+    "{\"include_usage\": true}}}, \"status\": 200, \"type\": \"text/event-stream\", \"pieces\": "       \
+    "[[0, \"data: {\\\"id\\\":\\\"c2\\\",\\\"choices\\\":[{\\\"index\\\":0,\\\"delta\\\":"              \
+    "{\\\"content\\\":\\\"Not a word of it.\\\"},\\\"finish_reason\\\":\\\"stop\\\"}]}\\n\\ndata: "       \
+    "[DONE]\\n\\n\"]]}\n"
 
 static char dir[64];
 static struct local *local;
@@ -108,6 +114,24 @@ TEST(a_reply_comes_back_whole)
     arena_release(&a);
 }
 
+/* A budget in tokens must not be free of charge for a provider that reports none. */
+TEST(a_reply_without_usage_is_counted_here)
+{
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, 1 << 20);
+    open_local();
+    CHECK(ask_wait(begin("{\"model\":\"m\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                         "\"content\":\"quiet?\"}]}"),
+                   &a,
+                   &r));
+    CHECK_STR(r.text, "Not a word of it.");
+    CHECK(r.usage.input > 0 && r.usage.output > 0);
+    close_local();
+    arena_release(&a);
+}
+
 TEST(a_call_for_a_key_is_held_to_what_the_key_may)
 {
     static const char body[] =
@@ -184,5 +208,6 @@ TEST(a_cancel_at_any_time_ends_it)
     arena_release(&a);
 }
 
-TEST_MAIN(T(a_reply_comes_back_whole), T(a_call_for_a_key_is_held_to_what_the_key_may),
-          T(what_fails_says_why), T(a_cancel_at_any_time_ends_it))
+TEST_MAIN(T(a_reply_comes_back_whole), T(a_reply_without_usage_is_counted_here),
+          T(a_call_for_a_key_is_held_to_what_the_key_may), T(what_fails_says_why),
+          T(a_cancel_at_any_time_ends_it))

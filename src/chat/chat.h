@@ -211,7 +211,8 @@ struct chat_event {
         const struct chat_error *error; /* of ERROR */
     };
     const struct json_node *node; /* where text stands in the frame it came in: a JSON string whose
-                                     text is exactly `text`; NULL if there is no such place */
+                                     text is `text`, or begins with it if the text was cut at the
+                                     cap; NULL if there is no such place */
 };
 
 struct chat_sink {

@@ -58,8 +58,9 @@ struct call_facts {
 
 struct call_sink {
     /* Events for the client, in order; lent. With a frame they are what it is to say, for
-     * wire_relay; without one they are for wire_encode. `last`: nothing comes behind them but
-     * on_end, and they may not leave before it. */
+     * wire_relay; without one they are for wire_encode. `last`: only on_end follows,
+     * or bytes of the provider that belong to the same end, `last` as well. They may not leave
+     * before on_end. */
     void (*on_frame)(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last);
     /* It has failed; on_end follows. */

@@ -25,10 +25,12 @@
 #include "store/store.h"
 #include "tokens/tokens.h"
 
-/* What was learnt of a model, by any loop: it refused a preset's sampling; it cannot be told to end
- * its reasoning, and is not asked again before that time. */
+/* What was learnt of a model, by any loop: it refused a preset's sampling; it refused to be asked
+ * for the usage of a stream; it cannot be told to end its reasoning, and is not asked again before
+ * that time. */
 struct setup_learnt {
     _Atomic bool no_sampling;
+    _Atomic bool no_usage;
     _Atomic uint64_t no_control_ns;
 };
 

@@ -64,7 +64,7 @@ const struct metrics_bounds metrics_ratio = {
     10000, 10, {1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000}};
 
 const char *const metrics_cut_actions[METRICS_CUT_ACTIONS] = {
-    "prefill", "restate", "control", "native", "none"};
+    "prefill", "restate", "control", "truncate", "native", "none"};
 
 /* ---- label sets ---- */
 

@@ -34,7 +34,7 @@ enum metrics_set {
 
 enum { METRICS_INPUT, METRICS_CACHE_READ, METRICS_CACHE_WRITE, METRICS_ANSWER, METRICS_REASONING };
 enum { METRICS_TOKEN_KINDS = METRICS_REASONING + 1 };
-enum { METRICS_CUT_ACTIONS = 5 };
+enum { METRICS_CUT_ACTIONS = 6 };
 
 struct metrics_route_model {
     _Atomic uint64_t requests[METRICS_CLASSES][2]; /* by whether it was streamed */

@@ -102,9 +102,8 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
     p->summary = ev->summary;
     p->tagged |= split;
     p->reasoning_size += n;
-    if (p->options.hide || p->options.both_names)
-        p->touched = true;
     if (p->options.hide) {
+        p->touched = true;
         if (next && p->options.announce)
             pipe_push(p,
                       &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
@@ -116,7 +115,7 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
 
         if (n < text.n || text.p != ev->text.p) {
             out->text = str_slice(text, 0, n);
-            out->node = NULL;
+            out->node = text.p == ev->text.p ? ev->node : NULL;
             p->touched = true;
         }
     }
@@ -175,6 +174,15 @@ static void stop(struct pipe *p, const struct chat_event *ev)
     }
 }
 
+/* A relayed reply keeps the usage that its provider reported, also where its reasoning was cut.
+ * Reasoning that was split out of the text, or hidden, is counted here. */
+static bool usage_stays(const struct pipe *p)
+{
+    bool touched = p->ever_touched || p->touched;
+
+    return p->options.as_it_is && (!touched || !(p->options.format || p->options.hide));
+}
+
 static void usage(struct pipe *p, const struct chat_event *ev)
 {
     struct chat_usage *u = p->usage_said ? arena_alloc(&p->frame, sizeof *u) : &p->usage_first;
@@ -183,9 +191,10 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     p->usage_said = true;
     *u = *ev->usage;
     out->usage = u;
-    if (u->reasoning < 0 && p->reasoning_size > 0 &&
-        !(p->options.as_it_is && !p->ever_touched && !p->touched)) {
+    if (u->reasoning < 0 && p->reasoning_size > 0 && !usage_stays(p)) {
         u->reasoning = pipe_tokens(p);
+        if (u->output >= 0 && u->reasoning > u->output)
+            u->reasoning = u->output; /* a part of it, whatever the provider's tokens are */
         u->raw = STR("");
         p->touched = true;
     }
@@ -206,7 +215,7 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
         p->opaque = true;
     }
     p->said_block = ev->block + 1;
-    if (p->options.hide || p->muted)
+    if (p->options.hide || (p->muted && (p->continued || p->options.ends_at_cap)))
         p->touched = true;
     else
         pipe_hand_on(p, ev, false);

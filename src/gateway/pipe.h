@@ -20,6 +20,7 @@
  *     The rest of the reply then has no reasoning, whatever comes: `muted`. How much of it was
  *     `dropped` is counted, and what had come `before`, so that whoever lets the reply go on can
  *     tell whether it has come to its answer: pipe_resumes.
+ *     A signature or opaque data of a reply that goes on past its cap still comes out.
  *     A word at the cap waits until it is whole: "pond" may be a token too many and "ponder" none.
  *   - A reply that is let go at its cap says nothing more: `ends_at_cap`, unless it `may_resume`.
  *   - Hidden, no event of reasoning comes out: no text, signature or opaque data of it. Text after
@@ -51,8 +52,8 @@ struct pipe_options {
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
     bool announce; /* that there is reasoning is told, by an event without text, if it is hidden */
-    bool both_names;  /* reasoning frames are never untouched: the client wants two spellings */
-    bool as_it_is;    /* usage stays as the provider gave it, as long as nothing else was touched */
+    bool as_it_is;    /* the frames are relayed: usage stays as the provider reported it, unless
+                         reasoning was split out of the text or is hidden */
     bool ends_at_cap; /* nothing of the reply is used behind its cap */
     bool may_resume;  /* unless that ends its reasoning only; not behind a tool call */
     int64_t cap;      /* tokens of reasoning; -1: no cap */

@@ -30,7 +30,7 @@ struct summary {
     struct chat_usage usage;
     str reply_model, reply_id;
     str error_type; /* "" if all went well: "upstream", "timeout", "429", ... */
-    str cut_action; /* "prefill", "restate", "control", "native" */
+    str cut_action; /* "prefill", "restate", "control", "truncate", "native" */
 
     /* Known from the start, or not before the end. */
     str id, session, key_name;

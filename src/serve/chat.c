@@ -51,13 +51,28 @@ static str usage_words(struct exchange *ex)
     return buf_str(out);
 }
 
-/* Whether there is more to tell than that there was nothing. */
-static bool reasoned(const struct exchange *ex)
+static bool speaks_to_gateway(const struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+
+    for (size_t i = 0; i < h->field_count; i++)
+        if (h->fields[i].name.n > 12 && strncasecmp(h->fields[i].name.p, "x-rationale-", 12) == 0)
+            return true;
+    return ex->wire->dialect == CHAT_GENERATE;
+}
+
+/* Whether a stream carries the words of x-rationale-usage: for a client that speaks to the gateway
+ * (a header of ours, /generate) or whose reply the gateway may have changed. All others get the
+ * provider's bytes and nothing else. Where there are no comments, nothing is said of no reasoning.
+ */
+static bool stream_tells_usage(const struct exchange *ex)
 {
     struct call_facts f;
 
     call_facts(ex->call, &f);
-    return f.reasoning_tokens > 0 || f.cap >= 0 || f.starved;
+    if (f.cap >= 0 || f.starved || (call_hides(ex->call) && f.reasoning_tokens > 0))
+        return true;
+    return speaks_to_gateway(ex) && ((sse(ex) && !gemini_array(ex)) || f.reasoning_tokens > 0);
 }
 
 /* The provider's rate limits, request id and the like. */
@@ -144,7 +159,8 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
                      size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
-    bool note = last && ex->request.stream && ((sse(ex) && !gemini_array(ex)) || reasoned(ex));
+    bool ends = last && ex->request.stream && !ex->last; /* what follows the last adds to it */
+    bool note = ends && stream_tells_usage(ex);
     /* Some readers of Gemini's events (LiteLLM) hear nothing of what follows a comment. */
     bool behind = note && ex->wire->dialect == CHAT_GEMINI && !gemini_array(ex);
 
@@ -155,7 +171,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         tell_counts(ex);
     if (ex->wire->dialect == CHAT_OLLAMA)
         tell_times(ex);
-    if (last && ex->request.stream)
+    if (ends)
         flush(ex);
     if (note && !behind)
         wire_encode_note(&ex->encoder, usage_words(ex));

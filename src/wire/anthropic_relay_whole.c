@@ -77,12 +77,6 @@ static const char *text_member(enum gather_kind kind)
     return kind == GATHER_TEXT ? "text" : kind == GATHER_THINK ? "thinking" : "data";
 }
 
-static void comma(struct whole *w)
-{
-    if (w->out->n > 1)
-        buf_add_c(w->out, ',');
-}
-
 static void flush_ours(struct whole *w)
 {
     struct json_out o;
@@ -113,7 +107,7 @@ static void flush(struct whole *w)
     if (!w->pending)
         return;
     w->pending = false;
-    comma(w);
+    patchwork_list_next(w->doc, w->element, w->out);
     if (w->element)
         flush_theirs(w);
     else
@@ -205,7 +199,7 @@ void anthropic_relay_whole(struct wire_encoder *en, const struct wire_frame *f,
         }
     }
     flush(&w);
-    buf_add_c(&content, ']');
+    patchwork_list_end(f->doc, w.content, &content);
     list[k++] = (struct patchwork){.node = w.content, .with = buf_str(&content)};
     patchwork_write(f->doc, list, k, false, en->out);
     buf_release(&content);

@@ -83,12 +83,6 @@ static void write_theirs(struct relay *r)
     buf_add(r->out, str_slice(raw, from + text->size, raw.n));
 }
 
-static void comma(struct relay *r)
-{
-    if (r->out->n > 1)
-        buf_add_c(r->out, ',');
-}
-
 static void flush(struct relay *r)
 {
     struct json_out o;
@@ -96,7 +90,7 @@ static void flush(struct relay *r)
     if (!r->pending)
         return;
     r->pending = false;
-    comma(r);
+    patchwork_list_next(r->doc, r->part, r->out);
     if (r->part) {
         write_theirs(r);
         return;
@@ -112,7 +106,7 @@ static void keep_pieces(struct relay *r, const struct json_node *to)
         const struct json_node *call = gemini_find(r->doc, p, "functionCall");
 
         if (call && !gemini_find(r->doc, call, "name")) {
-            comma(r);
+            patchwork_list_next(r->doc, p, r->out);
             buf_add(r->out, json_raw(r->doc, p));
         }
     }
@@ -191,7 +185,7 @@ static void write_parts(struct relay *r, const struct chat_event *events, size_t
     keep_pieces(r, NULL);
     if (r->out->n == 1)
         buf_add(r->out, STR("{\"text\":\"\"}"));
-    buf_add_c(r->out, ']');
+    patchwork_list_end(r->doc, r->parts, r->out);
 }
 
 static bool has_content(const struct chat_event *events, size_t n)

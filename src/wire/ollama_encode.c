@@ -328,9 +328,11 @@ struct relay {
     struct arena arena;
 };
 
+/* The texts of one kind, joined, as a JSON string: as it came if that says the same. */
 static str joined(struct relay *r, const struct chat_event *events, size_t n,
-                  enum chat_event_kind kind)
+                  enum chat_event_kind kind, str member)
 {
+    const struct json_node *was = json_find(r->doc, r->message, member);
     struct buf text, b;
     str s;
 
@@ -339,7 +341,10 @@ static str joined(struct relay *r, const struct chat_event *events, size_t n,
     for (size_t i = 0; i < n; i++)
         if (events[i].kind == kind)
             buf_add(&text, events[i].text);
-    json_quote(&b, buf_str(&text));
+    if (was && json_is(r->doc, was, buf_str(&text)))
+        buf_add(&b, json_raw(r->doc, was));
+    else
+        json_quote(&b, buf_str(&text));
     s = arena_dup(&r->arena, buf_str(&b));
     buf_release(&text);
     buf_release(&b);
@@ -404,8 +409,8 @@ static void set_calls(struct relay *r)
 
 static void relay_touched(struct relay *r, const struct chat_event *events, size_t n)
 {
-    str content = joined(r, events, n, CHAT_TEXT);
-    str thinking = joined(r, events, n, CHAT_REASONING);
+    str content = joined(r, events, n, CHAT_TEXT, str_c(r->content));
+    str thinking = joined(r, events, n, CHAT_REASONING, STR("thinking"));
 
     take_calls(r, events, n);
     if (!r->en->stream)

@@ -367,6 +367,28 @@ static void extra(struct wire_encoder *en, const struct chat_event *ev)
     chunk_end(en, NULL);
 }
 
+/* The head of the chunks that the encoder adds to a relayed stream: the provider's own. */
+void openai_take_head(struct wire_encoder *en, const struct json *doc)
+{
+    struct openai_encoding *s = en->state;
+    const struct json_node *root = json_root(doc), *id, *created, *model;
+
+    if (s->head.n) /* told by an earlier frame */
+        return;
+    id = member_find(doc, root, "id");
+    created = member_find(doc, root, "created");
+    model = member_find(doc, root, "model");
+    if (!id || !root || root->kind != JSON_OBJECT)
+        return;
+    s->head =
+        arena_printf(en->arena,
+                     "{\"id\":" STR_FMT ",\"object\":\"chat.completion.chunk\",\"created\":" STR_FMT
+                     ",\"model\":" STR_FMT,
+                     STR_ARG(json_raw(doc, id)),
+                     STR_ARG(created ? json_raw(doc, created) : STR("0")),
+                     STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
+}
+
 static void stop(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct openai_said *c = openai_said(en, ev->choice);

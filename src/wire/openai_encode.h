@@ -57,6 +57,9 @@ struct openai_encoding {
     uint32_t chunk_of;      /* of which choice it is, */
     size_t chunk_tail_size; /* and what it ends with; nothing if it was no single chunk */
     char *chunk_tail;       /* up to OPENAI_TAIL_MAX */
+    /* Where the last untouched frame said `"usage": null`, from both ends of its data. */
+    unsigned null_shape;
+    size_t null_from, null_left, null_size;
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);
@@ -76,4 +79,15 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out);
 bool openai_says(struct openai_said *c, const struct chat_event *ev);
 void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct chat_event *ev,
                   struct buf *out);
+/* Takes the head of all chunks from a relayed one. */
+void openai_take_head(struct wire_encoder *en, const struct json *doc);
+/* openai_unasked.c. Whether a chunk is there only for a usage that the client did not ask for. */
+bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc);
+/* Removes `"usage": null` from a chunk for such a client. */
+void openai_unasked_edit(const struct wire_encoder *en, const struct json *doc,
+                         struct json_edits *ed);
+/* Passes an untouched frame on, without `"usage": null` for such a client; the second form does so
+ * for a frame that repeats the last one, or returns false if the frame must be parsed. */
+void openai_unasked_pass(struct wire_encoder *en, const struct wire_frame *f);
+bool openai_unasked_again(struct wire_encoder *en, const struct wire_frame *f) MUST_USE;
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev);

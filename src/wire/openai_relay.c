@@ -138,6 +138,24 @@ static void drop_thoughts(struct json_edits *ed, const struct json_node *message
         json_edit_remove(ed, message, str_c(openai_detail_members[i]));
 }
 
+/* Reasoning goes out under the names that it came with; if it was in the text, under both. */
+static void edit_thought(struct json_edits *ed, const struct json_node *message,
+                         const struct members *of, str text)
+{
+    bool named = false;
+
+    for (unsigned i = 0; i < COUNT_OF(openai_thought_members); i++) {
+        if (!members_have(of, OPENAI_AT_REASONING_CONTENT + i))
+            continue;
+        named = true;
+        json_edit_set_text(ed, message, str_c(openai_thought_members[i]), text);
+    }
+    if (named)
+        return;
+    json_edit_set_text(ed, message, STR("reasoning"), text);
+    json_edit_set_text(ed, message, STR("reasoning_content"), text);
+}
+
 /* ---- ends and counts, the same in a stream and whole ---- */
 
 static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice,
@@ -151,7 +169,7 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
         if (ev->kind != CHAT_STOP || ev->choice != index || ev->stop != CHAT_STOP_TOOL)
             continue;
         /* What the decoder itself reads into it (calls in a reply that "stop"s) stays as told. */
-        if (json_text(r->doc, was, &r->a, &name) && openai_stop(name) != ev->stop)
+        if (json_text(r->doc, was, &r->a, &name) && name.n && openai_stop(name) != ev->stop)
             json_edit_set(ed, choice, STR("finish_reason"), STR("\"tool_calls\""));
     }
 }
@@ -310,6 +328,7 @@ static void write_rest(struct relay *r)
          c = json_next(r->doc, r->choices, c))
         any = rest_of(r, &ed, c) || any;
     edit_usage(r, &ed);
+    openai_unasked_edit(r->en, r->doc, &ed);
     if (any)
         write_frame(r, &ed);
 }
@@ -411,10 +430,8 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
     members_read(&openai_names, r->doc, message, 0, &of);
     content = members_get(&of, OPENAI_AT_CONTENT);
     drop_thoughts(ed, message, &of, details_fit(r, &of, &now));
-    if (now.thought.any) {
-        json_edit_set_text(ed, message, STR("reasoning"), joined(&now.thought));
-        json_edit_set_text(ed, message, STR("reasoning_content"), joined(&now.thought));
-    }
+    if (now.thought.any)
+        edit_thought(ed, message, &of, joined(&now.thought));
     if (now.calls && !has_calls(r, &of))
         edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))
@@ -439,28 +456,6 @@ static void relay_whole(struct relay *r)
 }
 
 /* ---- frames ---- */
-
-/* The head of chunks that no frame stands behind: as the provider's own. */
-static void take_head(struct wire_encoder *en, const struct json *doc)
-{
-    struct openai_encoding *s = en->state;
-    const struct json_node *root = json_root(doc), *id, *created, *model;
-
-    if (s->head.n) /* told by an earlier frame */
-        return;
-    id = member_find(doc, root, "id");
-    created = member_find(doc, root, "created");
-    model = member_find(doc, root, "model");
-    if (!id || !root || root->kind != JSON_OBJECT)
-        return;
-    s->head =
-        arena_printf(en->arena,
-                     "{\"id\":" STR_FMT ",\"object\":\"chat.completion.chunk\",\"created\":" STR_FMT
-                     ",\"model\":" STR_FMT,
-                     STR_ARG(json_raw(doc, id)),
-                     STR_ARG(created ? json_raw(doc, created) : STR("0")),
-                     STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
-}
 
 static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
                        const struct json_node *choices)
@@ -525,9 +520,10 @@ static bool relay_again(struct wire_encoder *en, const struct wire_frame *f,
     struct openai_encoding *s = en->state;
 
     if (!touched) {
+        if (!openai_unasked_again(en, f))
+            return false;
         for (size_t i = 0; i < n; i++)
             note_call(en, &events[i]);
-        buf_add(en->out, f->raw);
         return true;
     }
     if (s->shape != f->shape)
@@ -553,7 +549,7 @@ static void relay_untouched(struct wire_encoder *en, const struct wire_frame *f,
             openai_encode(en, &events[i]);
         else
             note_call(en, &events[i]);
-    buf_add(en->out, f->raw);
+    openai_unasked_pass(en, f);
 }
 
 static void relay_touched(struct relay *r)
@@ -581,13 +577,15 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
     if (f->again && relay_again(en, f, events, n, touched))
         return;
     whole = wire_frame_whole(f);
+    if (openai_unasked_chunk(en, whole.doc))
+        return;
     r.f = &whole;
     r.doc = whole.doc;
     r.root = whole.doc ? json_root(whole.doc) : NULL;
     if (r.root && r.root->kind == JSON_OBJECT) {
         r.choices = member_find(r.doc, r.root, "choices");
         if (en->stream)
-            take_head(en, r.doc);
+            openai_take_head(en, r.doc);
     }
     if (r.choices && r.choices->kind != JSON_ARRAY)
         r.choices = NULL;

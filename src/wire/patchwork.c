@@ -13,6 +13,34 @@ static int by_place(const void *pa, const void *pb)
     return a->node->at < b->node->at ? -1 : a->node->at > b->node->at;
 }
 
+/* White space and commas that end there. */
+static str patchwork_gap(const struct json *doc, size_t end)
+{
+    size_t from = end;
+
+    while (from > 0 && doc->src.p[from - 1] && strchr(" \t\r\n,", doc->src.p[from - 1]))
+        from--;
+    return str_slice(doc->src, from, end);
+}
+
+void patchwork_list_next(const struct json *doc, const struct json_node *element, struct buf *out)
+{
+    str gap = element ? patchwork_gap(doc, element->at) : STR("");
+    bool first = out->n <= 1, comma = str_find(gap, STR(",")) != STR_NONE;
+
+    if (first != comma)
+        buf_add(out, gap);
+    else if (!first)
+        buf_add_c(out, ',');
+}
+
+void patchwork_list_end(const struct json *doc, const struct json_node *list, struct buf *out)
+{
+    if (list->kind == JSON_ARRAY)
+        buf_add(out, patchwork_gap(doc, list->at + list->size - 1));
+    buf_add_c(out, ']');
+}
+
 void patchwork_write(const struct json *doc, struct patchwork *list, size_t n, bool sse,
                      struct buf *out)
 {

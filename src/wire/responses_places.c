@@ -121,14 +121,16 @@ bool responses_fix_place(struct responses_relay *r, const struct json_node *node
         return true;
     if (!t) {
         t = responses_sent_get(r, index, kind, part);
-        t->touched = r->touched || (r->s->hidden && responses_at_reasoning(kind));
-        t->whole = !t->touched;
+        t->touched = r->s->hidden && responses_at_reasoning(kind);
         if (r->touched) {
             buf_init(&b, JSON_SIZE_MAX);
             by_events(r, node, kind, &b);
-            responses_sent_add(r, t, buf_str(&b));
+            t->touched = t->touched || !json_is(r->doc, node, buf_str(&b));
+            if (t->touched)
+                responses_sent_add(r, t, buf_str(&b));
             buf_release(&b);
         }
+        t->whole = !t->touched;
     }
     if (!t->touched)
         return true;
@@ -171,6 +173,22 @@ void responses_fix_item(struct responses_relay *r, const struct json_node *item,
         fix_list(r, json_find(r->doc, item, STR("summary")), index, AT_SUMMARY);
         fix_list(r, content, index, AT_THOUGHT);
     }
+}
+
+const struct json_node *responses_first_text(const struct responses_relay *r,
+                                             const struct json_node *list)
+{
+    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+        const struct json_node *parts = json_find(r->doc, v, STR("content"));
+
+        if (!json_is(r->doc, json_find(r->doc, v, STR("type")), STR("message")))
+            continue;
+        for (const struct json_node *p = json_first(r->doc, parts); p;
+             p = json_next(r->doc, parts, p))
+            if (p->kind == JSON_OBJECT && json_find(r->doc, p, STR("text")))
+                return json_find(r->doc, p, STR("text"));
+    }
+    return NULL;
 }
 
 static str insert_json(struct responses_relay *r, const struct responses_insert *in)

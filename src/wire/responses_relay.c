@@ -507,6 +507,7 @@ static void whole_rest(struct responses_relay *r, const struct json_node *list)
     const struct json_node *item = item_of(r, list, r->first_text, &(int64_t){0});
     bool ours = false, joint = false;
     int64_t index = 0;
+    uint32_t block = 0; /* of the last reasoning that is in the list */
 
     (void)item_of(r, list, r->first_text, &index);
     for (size_t i = 0; i < r->n; i++) {
@@ -519,8 +520,10 @@ static void whole_rest(struct responses_relay *r, const struct json_node *list)
               json_is(r->doc, json_find(r->doc, of, STR("type")), STR("reasoning"));
         if (ev->kind == CHAT_CALL)
             ours = !has_call(r, list, ev->id);
+        own = own || (joint && ev->kind == CHAT_REASONING && !ev->node && ev->block == block);
         if (own || (joint && responses_is_joint(ev))) {
             joint = true;
+            block = own ? ev->block : block;
             continue;
         }
         joint = false;
@@ -535,22 +538,6 @@ static void whole_rest(struct responses_relay *r, const struct json_node *list)
     responses_close_all(r->en);
 }
 
-static const struct json_node *find_first_text(const struct responses_relay *r,
-                                               const struct json_node *list)
-{
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
-        const struct json_node *parts = json_find(r->doc, v, STR("content"));
-
-        if (!json_is(r->doc, json_find(r->doc, v, STR("type")), STR("message")))
-            continue;
-        for (const struct json_node *p = json_first(r->doc, parts); p;
-             p = json_next(r->doc, parts, p))
-            if (p->kind == JSON_OBJECT && json_find(r->doc, p, STR("text")))
-                return json_find(r->doc, p, STR("text"));
-    }
-    return NULL;
-}
-
 static void relay_whole(struct responses_relay *r)
 {
     const struct json_node *list = json_find(r->doc, r->root, STR("output"));
@@ -559,7 +546,7 @@ static void relay_whole(struct responses_relay *r)
         buf_add(r->en->out, r->f->raw);
         return;
     }
-    r->first_text = find_first_text(r, list);
+    r->first_text = responses_first_text(r, list);
     whole_rest(r, list);
     responses_fix_response(r, r->root);
     responses_fix_usage(r, r->root);

@@ -42,6 +42,9 @@ bool responses_sent_nothing(const struct responses_sent *t);
 bool responses_fix_place(struct responses_relay *r, const struct json_node *node, uint32_t index,
                          enum responses_place_kind kind, uint32_t part);
 void responses_fix_item(struct responses_relay *r, const struct json_node *item, uint32_t index);
+/* Where the first text of the messages in a list of items is, or NULL. */
+const struct json_node *responses_first_text(const struct responses_relay *r,
+                                             const struct json_node *list);
 /* The same for all items of a response, and ours among them. */
 void responses_fix_response(struct responses_relay *r, const struct json_node *response);
 /* How many tokens the reasoning had, where we counted them and the host did not say. */

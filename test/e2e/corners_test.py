@@ -292,7 +292,7 @@ class Corners(unittest.TestCase):
     def test_a_comment_for_gemini_stands_behind_all_that_was_said(self):
         """LiteLLM takes it for the beginning of data and hears nothing from there on."""
         r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
-                     {"contents": [{"parts": [{"text": "hi"}]}]})
+                     {"contents": [{"parts": [{"text": "hi"}]}]}, SHOW)
         lines = [line for line in r.body.decode().split("\n") if line]
         self.assertTrue(lines[-1].startswith(": reasoning_tokens="), r.body)
         self.assertIn("finishReason", lines[-2])

@@ -126,6 +126,8 @@ class Bytes(GatewayCase):
             body = (self.ODD_BODY % (said, stream)).encode()
             self.ok(request("/v1/chat/completions", body))
             [entry] = self.upstream(said, 1)
+            if stream == "true":  # every stream is asked for its usage
+                body = body[:-1] + b',"stream_options":{"include_usage":true}}'
             self.assertEqual(entry["body"].encode(), body)
 
     def test_only_the_model_is_changed_if_it_has_another_name(self):
@@ -141,12 +143,14 @@ class Bytes(GatewayCase):
         [entry] = self.upstream(said, 1)
         self.assertEqual(r.body.decode(), entry["reply"])
 
-    def test_a_stream_goes_through_to_the_byte_but_for_comments(self):
-        said = question()
-        r = self.ok(chat("plain", said, stream=True))
-        [entry] = self.upstream(said, 1)
-        without = re.sub(r"(?m)^:.*\n\n?", "", r.body.decode())
-        self.assertEqual(without, entry["reply"])
+    def test_a_stream_goes_through_to_the_byte_but_for_usage_that_nobody_asked_for(self):
+        for options, extra in (({"stream_options": {"include_usage": True}}, None), ({}, '"choices": []')):
+            said = question()
+            r = self.ok(chat("plain", said, stream=True, **options))
+            [entry] = self.upstream(said, 1)
+            frames = entry["reply"].split("\n\n")
+            self.assertEqual(len([f for f in frames if '"choices": []' in f]), 1)
+            self.assertEqual(r.body.decode(), "\n\n".join(f for f in frames if not extra or extra not in f))
 
     def test_signed_thinking_goes_through_to_the_byte(self):
         for stream in (False, True):

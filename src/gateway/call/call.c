@@ -187,7 +187,6 @@ static void pipe_up(struct call *c)
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->hide,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
-                                     .both_names = c->in.wire->dialect == CHAT_OPENAI,
                                      .cap = c->level.cap,
                                      .id = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n),
                                      .vocab = c->gl->gateway->vocab},
@@ -346,7 +345,7 @@ bool call_elsewhere(struct call *c)
     c->at = call_next(c);
     c->breaker_name = c->origin = STR("");
     c->tries = c->anew = 0;
-    c->plain = c->unsampled = c->uncontrolled = false;
+    c->plain = c->unsampled = c->uncontrolled = c->uncounted = false;
     pipe_anew(c);
     return true;
 }

@@ -10,6 +10,9 @@
  *       |              | refused, too long, too late, over without an answer
  *       +--------------+--> let go: a second call
  *
+ * The reasoning of a reply that came whole, or that goes on because another choice has its answer,
+ * is truncated at the cap. Everything else of that reply stays, and no other call is made.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
@@ -90,6 +93,15 @@ bool call_cut(struct call *c)
         return ends(c);
     let_go(c);
     return false;
+}
+
+void call_cut_short(struct call *c)
+{
+    if (!c->sum.cut)
+        call_note(c, "cut, truncated", STR("the cap was passed"));
+    if (!c->sum.cut_action.n)
+        c->sum.cut_action = STR("truncate");
+    c->sum.cut = true;
 }
 
 void call_cut_now(struct call *c)

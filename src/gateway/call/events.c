@@ -88,6 +88,10 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     u->cache_write = believable(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
+    if (u->input >= 0 && u->cache_read > u->input)
+        u->cache_read = u->input; /* parts of the input: no dialect may add up to more */
+    if (u->input >= 0 && u->cache_write > u->input - (u->cache_read > 0 ? u->cache_read : 0))
+        u->cache_write = u->input - (u->cache_read > 0 ? u->cache_read : 0);
     if (u->reasoning == 0 && c->pipe.tagged)
         u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
     if (u->raw.n)          /* in words that only its own dialect knows */

@@ -10,10 +10,12 @@
 void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t counted = pipe_tokens(&c->pipe);
-    int64_t told = c->phase_usage.reasoning;
-    bool ours = c->sum.cut || told < 0;
+    int64_t told = c->phase_usage.reasoning, output = c->phase_usage.output;
 
-    *out = (struct call_facts){.reasoning_tokens = ours ? counted : told,
+    if (output >= 0 && counted > output)
+        counted = output; /* as in the usage: see pipe.c */
+
+    *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
                                .cap = c->level.cap,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,

@@ -51,6 +51,8 @@ str call_origin(struct call *c);
  * and whether there is something to leave out after this error, which then is. */
 struct setup_learnt *call_learnt(struct call *c);
 bool call_refuses_sampling(struct call *c);
+/* less.c: whether the model at hand refuses `stream_options`; its streams are counted here. */
+bool call_refuses_usage(struct call *c);
 bool call_asks_less(struct call *c, const struct chat_error *error);
 
 /* control.c. Whether the attempt at hand may be told to end its reasoning: the body must say so. */
@@ -70,6 +72,8 @@ void call_control_gave_up(struct call *c, str why);
  * is over for us. */
 bool call_cut(struct call *c) MUST_USE;
 void call_cut_now(struct call *c); /* between two frames */
+/* The reasoning ends at the cap and the rest of the reply goes on: for the record and metrics. */
+void call_cut_short(struct call *c);
 void call_drop_ending(struct pipe *p);
 
 /* plan.c, reply.c */

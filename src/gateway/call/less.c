@@ -21,6 +21,13 @@ bool call_refuses_sampling(struct call *c)
     return learnt && learnt->no_sampling;
 }
 
+bool call_refuses_usage(struct call *c)
+{
+    const struct setup_learnt *learnt = call_learnt(c);
+
+    return c->uncounted || (learnt && learnt->no_usage);
+}
+
 static bool names_one_of(const struct chat_error *error, const char *const *names)
 {
     for (; *names; names++)
@@ -34,6 +41,14 @@ static bool names_sampling(const struct chat_error *error)
     static const char *const names[] = {"temperature", "top_p", "topP", NULL};
 
     return names_one_of(error, names);
+}
+
+static bool names_usage(const struct chat_error *error)
+{
+    static const char *const names[] = {
+        "stream_options", "include_usage", "stream option", "Stream option", NULL};
+
+    return names_one_of(error, names) || str_starts(error->param, STR("stream_options"));
 }
 
 static bool names_control(const struct chat_error *error)
@@ -93,6 +108,25 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
     return "reasoning parameters dropped";
 }
 
+/* The gateway asks every stream for its usage. Some OpenAI-compatible servers refuse the parameter.
+ * A client that sent the parameter itself gets the error. */
+static bool leave_out_usage(struct call *c, const struct chat_error *error)
+{
+    struct setup_learnt *learnt = call_learnt(c);
+
+    if (!c->stream_up || c->in.request->stream_usage || call_refuses_usage(c) ||
+        !names_usage(error))
+        return false;
+    if (learnt)
+        learnt->no_usage = true;
+    c->uncounted = true;
+    call_note(c, "usage request dropped", error->message);
+    log_info("a provider refuses to be asked for the usage of a stream: tokens are counted here",
+             LOG_STR("provider", c->chain[c->at].provider->name),
+             LOG_STR("model", c->chain[c->at].model->upstream));
+    return true;
+}
+
 bool call_asks_less(struct call *c, const struct chat_error *error)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -101,6 +135,8 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
         c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
     const char *what;
 
+    if (refused && leave_out_usage(c, error))
+        return true;
     if (!refused || !asked || wire_error_is_context(error) ||
         (c->phase == CALL_FIRST && about_the_question(error)))
         return false;

@@ -265,15 +265,15 @@ bool call_plan(struct call *c, struct err *e)
 
     if (!call_sayable(c, e))
         return false;
-    c->stream_up = r->stream || c->level.cap >= 0;
-    c->relay = same && c->phase == CALL_FIRST && c->stream_up == r->stream;
+    c->stream_up = r->stream;
+    c->relay = same && c->phase == CALL_FIRST && !c->in.inside;
     plan.foreign_kept = history_is_foreign(c);
     plan.whole = c->in.whole;
     if (!same || c->wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
         plan.model = model; /* of Gemini's, no body tells which it is for */
-    plan.set_stream = !same || c->stream_up != r->stream;
+    plan.set_stream = !same;
     plan.stream = c->stream_up;
-    plan.want_usage = c->stream_up && !c->relay;
+    plan.want_usage = c->stream_up && !call_refuses_usage(c);
     plan_level(c, p->row, same, &plan);
     plan_prompt(c, p, &plan);
     plan.control = call_control_arm(c);

@@ -81,6 +81,13 @@ void call_deliver(struct call *c, const struct wire_frame *f)
         return;
     if (p->count && !c->sum.first_byte_ns)
         c->sum.first_byte_ns = now(c);
+    if (f && c->relay && c->comments.n) {
+        struct wire_frame comments = {
+            .name = STR(""), .data = STR(""), .raw = piece_str(&c->comments)};
+
+        c->comments = (struct piece){0};
+        c->sink->on_frame(c->ctx, &comments, NULL, 0, false, false);
+    }
     c->phase_begun |= p->count > 0 || !p->touched;
     c->begun |= c->phase_begun;
     c->sink->on_frame(c->ctx, c->relay ? f : NULL, p->events, p->count, p->touched, c->end_seen);
@@ -128,7 +135,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
         return false;
     }
     if (c->pipe.over || c->pipe.capped)
-        c->sum.cut = true;
+        call_cut_short(c);
     c->pipe.over = false;
     if (starved(c)) {
         c->sum.starved = true;
@@ -170,15 +177,29 @@ static void call_linger(struct call *c)
     loop_timer_set(c->gl->loop, &c->timer, LINGER_MS);
 }
 
+/* Some providers write [DONE] after a stream whose dialect ends without it. */
+static void pass_done(struct call *c, const struct wire_frame *f)
+{
+    if (!c->relay || !c->sink || c->decoder.done || !str_eq(str_trim(f->data), STR("[DONE]")))
+        return;
+    c->decoder.done = true;
+    c->sink->on_frame(c->ctx, f, NULL, 0, false, true);
+}
+
 static void on_frame(void *ctx, const struct frames_frame *in)
 {
     struct call *c = ctx;
     struct wire_frame f = {.name = in->name, .data = in->data, .raw = in->raw};
 
+    if (c->decoding && c->end_seen)
+        pass_done(c, &f);
     if (!c->decoding || c->end_seen)
         return;
-    if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE)
-        return; /* a comment is no answer: the next attempt may still give one */
+    if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE) {
+        /* A comment is no answer: another attempt may still follow. It waits for the first event. */
+        piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
+        return;
+    }
     pipe_begin(&c->pipe);
     call_record_frame(c);
     if (c->timer.slot && f.data.n)
@@ -268,6 +289,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;
+    c->comments = (struct piece){0};
     if (head->status < 200 || head->status > 299) {
         call_trouble(c);
         buf_reset(&c->error_body);

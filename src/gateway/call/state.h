@@ -26,6 +26,7 @@
 #define CALL_THOUGHT_MAX 65536            /* reasoning that a second call is given */
 #define CALL_THOUGHT_SOME 8192            /* the same without a cap */
 #define CALL_THOUGHTS_MAX 2               /* that are not copied as long as they lie there */
+#define CALL_COMMENTS_MAX 16384           /* before the first event; more of them are dropped */
 #define CALL_CHAIN_MAX 16
 #define CALL_NO_RECORDING "no_recording" /* of a replay that has none: trying again is no use */
 
@@ -130,6 +131,7 @@ struct call {
     bool unsampled;        /* without the preset's sampling: it refused that */
     bool plain;            /* without reasoning parameters at all: it refused them */
     bool uncontrolled;     /* without what lets us end its reasoning: it refused that, too */
+    bool uncounted;        /* without asking for the usage of a stream: the provider refused that */
     bool ending;           /* it was told to end its reasoning, and that is waited for */
     bool stream_up, relay; /* the upstream was asked to stream; its frames go on as they are */
     bool live;             /* the upstream may call back */
@@ -170,6 +172,7 @@ struct call {
     struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
+    struct piece comments; /* of an event stream before its first event, as they came */
     struct buf lines; /* what is asked for upstream, and behind it the headers */
     struct buf body;
     struct buf thought; /* reasoning so far, for a second call: see call_thought */

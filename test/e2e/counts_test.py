@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""One call, the same numbers everywhere: what the client is told as usage, the header or comment, the record, the
+API's sums and the metrics, for every client before every provider.
+
+    test/e2e/counts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+import unittest
+
+from asking import SHOW, USAGE, question, request, start
+from command import BINARY, run
+from gateway import BASES, Gateway, Provider, digest, until, upstream
+from reading import Said, ask_in, read
+
+CLIENTS = ("openai", "responses", "anthropic", "gemini", "ollama", "generate")
+KINDS = list(BASES)
+HIDE = {"x-rationale-reasoning": "hide"}
+LOW = {"x-rationale-level": "low"}
+MODELS = {"think": "think+loud", "lengthy": "long-think:600+loud", "plain": "plain",
+          "calls": "think-tools+loud", "no-usage": "think+loud+no-usage"}
+PRICE = {"input": 1000, "output": 1000000}  # USD for a million tokens
+
+
+class World:
+    provider = gateway = None
+
+
+def setUpModule():
+    World.provider = Provider(key="upstream-key").__enter__()
+    try:
+        providers = {k: upstream(World.provider, k, {f"{k}-{n}": b for n, b in MODELS.items()},
+                                 prices={f"{k}-{n}": PRICE for n in MODELS}) for k in KINDS}
+        providers["secret"] = upstream(World.provider, "openai", {"secret": "long-think:2000+as:openai"},
+                                       prices={"secret": {"input": 1, "output": 10}})
+        World.gateway = Gateway(BINARY, {"providers": providers, "keys": [
+            {"name": "all", "sha256": digest("sk-all")},
+            {"name": "poor", "sha256": digest("sk-poor"), "spend_usd": 0.05}]}).__enter__()
+    except BaseException:
+        World.provider.stop()
+        raise
+
+
+def tearDownModule():
+    World.gateway.stop()
+    World.provider.stop()
+
+
+def ask(path, body=None, headers=None, key="sk-all"):
+    return request(path, body, {"authorization": f"Bearer {key}", **(headers or {})}, at=World.gateway)
+
+
+def read_generate(body, stream):
+    said = Said()
+    if stream:
+        usage = [json.loads(re.search(r"(?m)^data: ?(.*)$", b)[1]) for b in body.decode().split("\n\n")
+                 if b.startswith("event: usage")][-1]
+    else:
+        usage = json.loads(body)["usage"]
+    said.input, said.output = usage["input_tokens"], usage["output_tokens"]
+    said.reasoning = usage["reasoning_tokens"]
+    return said
+
+
+def question_in(dialect, model, stream, usage):
+    if dialect == "generate":
+        return "/generate", {"model": model, "prompt": question(), "stream": stream}
+    return ask_in(dialect, model, question(), stream, usage)
+
+
+def metrics():
+    """Tokens by kind."""
+    out = {}
+    text = ask("/metrics").body.decode()
+    for kind, n in re.findall(r'(?m)^rationale_tokens_total\{.*?kind="(\w+)".*?\} ([0-9.e+]+)$', text):
+        out[kind] = out.get(kind, 0) + int(float(n))
+    return out
+
+
+def record(reply):
+    """What the record says of a call, once it is there."""
+    path = f"/api/v1/history/interactions/{reply.headers['x-rationale-id']}"
+    got = until(lambda: (r := ask(path)).status == 200 and r)
+    return json.loads(got.body)
+
+
+class Counts(unittest.TestCase):
+    maxDiff = 2000
+    sums = [0, 0, 0]
+
+    def check(self, dialect, model, stream, usage, headers):
+        before = metrics()
+        r = ask(*question_in(dialect, model, stream, usage), headers)
+        self.assertEqual(r.status, 200, r.body[:500])
+        said = (read_generate if dialect == "generate" else lambda b, s: read(dialect, b, s))(r.body, stream)
+        kept = record(r)
+        now = {k: v - before.get(k, 0) for k, v in metrics().items()}
+        counts = (kept["input_tokens"], kept["output_tokens"], kept["reasoning_tokens"])
+        for i, n in enumerate(counts):
+            self.sums[i] += n or 0
+        self.assertEqual((now["input_uncached"] + now["cache_read"] + now["cache_write"], now["answer"] + now["reasoning"],
+                          now["reasoning"]), counts, "metrics, record")
+        if dialect != "openai" or not stream or usage:
+            self.assertEqual((said.input, said.output), counts[:2], "client, record")
+            self.assertIn(said.reasoning, (None, counts[2]), "client, record")
+        else:
+            self.assertNotIn(b'"usage":', r.body.replace(b" ", b""))
+        told = USAGE.search(r.headers.get("x-rationale-usage") or r.body.decode())
+        if told:
+            self.assertEqual((int(told[1]), told[3] == "budget"), (counts[2], bool(kept["reasoning_cut"])))
+        else:  # lines have no comments: where there is nothing to tell, nothing is added to them
+            self.assertEqual((dialect, stream, counts[2]), ("ollama", True, 0))
+        self.assertGreater(counts[1], 0)
+        self.assertAlmostEqual(kept["cost_usd"], (counts[0] * PRICE["input"] + counts[1] * PRICE["output"]) / 1e6)
+        return r, kept
+
+    def test_every_client_before_every_provider(self):
+        for kind in KINDS:
+            for dialect in CLIENTS:
+                for stream in (False, True):
+                    for usage in (False, True) if dialect == "openai" and stream else (False,):
+                        for headers in (SHOW, HIDE):
+                            for cut in (False, True):
+                                with self.subTest(kind, client=dialect, stream=stream, usage=usage, cut=cut,
+                                                  shown=headers is SHOW):
+                                    _, kept = self.check(dialect, f"{kind}-{'lengthy' if cut else 'think'}", stream,
+                                                         usage, {**headers, **(LOW if cut else {})})
+                                    self.assertEqual(bool(kept["reasoning_cut"]), cut)
+
+    def test_calls_answers_without_reasoning_and_silent_providers(self):
+        for kind in KINDS:
+            for dialect in CLIENTS:
+                for stream in (False, True):
+                    for name in ("plain", "calls", "no-usage"):
+                        with self.subTest(kind, client=dialect, stream=stream, model=name):
+                            if name == "no-usage" and (dialect == kind or kind == "anthropic"):
+                                continue  # it passes as it came; a message_start always counts something
+                            self.check(dialect, f"{kind}-{name}", stream, dialect == "openai", SHOW)
+
+    def test_the_sums_of_the_api_and_the_command_are_those_of_the_calls(self):
+        self.check("openai", "openai-think", False, False, SHOW)
+        out = run("stats", "--json", "--config", str(World.gateway.path))
+        self.assertEqual(out.code, 0, out.err)
+        for doc in (json.loads(ask("/api/v1/usage").body), json.loads(out.out)):
+            self.assertEqual([sum(g[n] for g in doc["groups"])
+                              for n in ("input_tokens", "output_tokens", "reasoning_tokens")], self.sums)
+
+
+class Spending(unittest.TestCase):
+    def test_a_key_is_charged_for_hidden_reasoning_of_streams_that_do_not_ask_for_usage(self):
+        statuses = []
+        for _ in range(8):  # of 2 cents each, of which a client sees next to nothing
+            path, body = ask_in("openai", "secret", question(), True)
+            statuses.append(ask(path, body, key="sk-poor").status)
+        self.assertEqual(statuses[0], 200)
+        self.assertEqual(statuses[-1], 429, statuses)
+
+
+if __name__ == "__main__":
+    start()
