@@ -283,7 +283,7 @@ static void write_problem(struct json_out *o, const struct problem *p)
     json_out_end(o);
 }
 
-static void write_json(struct check *k, struct cli *cli, const char *path)
+static void config_check_write_json(struct check *k, struct cli *cli, const char *path)
 {
     struct json_out o;
     struct buf b;
@@ -317,7 +317,7 @@ static void write_json(struct check *k, struct cli *cli, const char *path)
     buf_release(&b);
 }
 
-static void write_text(struct check *k, struct cli *cli, const char *path)
+static void config_check_write_text(struct check *k, struct cli *cli, const char *path)
 {
     for (size_t i = 0; i < k->n; i++)
         cli_complain(CLI_CONFIG, STR_FMT, STR_ARG(problem_text(k, path, &k->at[i])));
@@ -348,9 +348,9 @@ int config_check(struct cli *cli, const char *path, bool json)
         config_files(c, check_one, k);
     }
     if (json)
-        write_json(k, cli, path);
+        config_check_write_json(k, cli, path);
     else
-        write_text(k, cli, path);
+        config_check_write_text(k, cli, path);
     code = k->n ? CLI_CONFIG : CLI_OK;
     config_release(c);
     arena_release(&k->arena);
