@@ -298,6 +298,8 @@ static void write_error(const struct chat_error *error, struct buf *out)
     (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
     buf_add(out, STR(",\"type\":"));
     (void)json_quote(out, openai_error_type(error));
+    if (wire_error_is_context(error))
+        buf_add(out, STR(",\"code\":\"" WIRE_CONTEXT_CODE "\""));
     buf_printf(out, ",\"status\":%d}", error->status);
 }
 

@@ -213,6 +213,14 @@ class Errors(Case):
                         self.check_overflow(client, kind, status, says, got)
                         self.assertEqual(len(self.up.asked), 1)  # it is not asked again
 
+    def test_our_own_route_says_so_too(self):
+        type(self).says = OVERFLOWS[2][2]
+        for stream in (False, True):
+            self.up.statuses = [400]
+            r = self.send("/generate", {"model": "anthropic-m", "prompt": "hi", "stream": stream})
+            self.assertEqual(r.status, 400, r.body)
+            self.assertEqual(json.loads(r.body)["error"]["code"], "context_length_exceeded")
+
     def test_a_limit_on_tokens_a_minute_is_no_request_that_is_too_long(self):
         says = {"error": {"message": "Request too large for model: Limit 6000, Requested 9000 tokens "
                           "per min. This model's maximum context length is 131072 tokens.",

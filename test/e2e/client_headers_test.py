@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import socket
 import threading
 import unittest
 from collections import namedtuple
@@ -355,7 +356,14 @@ KEPT = [("set-cookie", "s=1"), ("server", "cloudflare"), ("date", "yesterday"), 
 class Replies(Case):
     @classmethod
     def config(cls):
-        more = {"falls": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 1,
+        with socket.socket() as s:  # nobody listens there
+            s.bind(("127.0.0.1", 0))
+            dead = f"http://127.0.0.1:{s.getsockname()[1]}/v1"
+        more = {"dead": {"kind": "openai", "base_url": dead, "retries": 0, "models": {"gone-m": "m"}},
+                "dies": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 0,
+                         "models": {"dies-m": "m"}, "fallback": ["dead"],
+                         "api_key_env": "UPSTREAM_KEY"},
+                "falls": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 1,
                           "backoff": "5ms", "models": {"falls-m": "m"}, "fallback": ["p-anthropic"],
                           "api_key_env": "UPSTREAM_KEY"}}
         return {"providers": {**cls.providers, **more}}
@@ -411,6 +419,13 @@ class Replies(Case):
             r = self.ask("openai", "falls-m", stream)
             self.assertEqual(r.status, 400)
             self.check(r, 3)
+
+    def test_an_attempt_that_got_no_reply_has_none(self):
+        self.up.headers, self.up.statuses = LIMITS, [500]
+        r = self.ask("openai", "dies-m")
+        self.assertEqual(r.status, 502, r.body)
+        self.assertEqual(len(self.up.asked), 1)
+        self.assertNotIn("x-attempt", dict(r.headers))
 
     def test_a_wait_is_told_in_both_units(self):
         for given, seconds, ms in (([("retry-after", "7")], "7", None),

@@ -5,6 +5,7 @@
  *   plan.c     what is sent upstream
  *   less.c     the same again without what was refused of it
  *   reply.c    what comes back: frames, events, starved
+ *   error.c    the same where it is an error
  *   cut.c      the budget is spent: the lever that is there
  *   control.c  one of them: the provider is told to end its reasoning
  *   events.c   what an event says about the call
@@ -87,6 +88,8 @@ bool call_sayable(struct call *c, struct err *e) MUST_USE;
 /* The place in the chain of the next that can be; its length if there is none. */
 uint8_t call_next(struct call *c);
 extern const struct upstream_handler call_upstream_handler;
+/* error.c: the provider has refused the call, and all that it said is in error_body. */
+void call_error_reply(struct call *c);
 void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
 void call_reply_own(struct call *c);  /* it is lent no longer */
 void call_reply_release(struct call *c);

@@ -3,12 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
-#include "base/utf8.h"
 #include "gateway/call/internal.h"
 #include "gateway/retry.h"
 
 #define LINGER_MS 250
-#define PLAIN_MAX 300 /* of an error that is no JSON */
 
 static uint64_t now(const struct call *c)
 {
@@ -354,112 +352,6 @@ static void rest(void *ctx)
         c->sink->on_rest(c->ctx);
 }
 
-/* Whether an error's body is what its dialect says: then it may reach the client as it came. */
-static bool well_formed(enum chat_dialect dialect, const struct json *doc)
-{
-    const struct json_node *root = json_root(doc), *error = json_find(doc, root, STR("error"));
-    const struct json_node *code = json_find(doc, error, STR("code"));
-    const struct json_node *message = json_find(doc, error, STR("message"));
-
-    if (dialect == CHAT_OLLAMA)
-        return error && error->kind == JSON_STRING;
-    if (!message || message->kind != JSON_STRING)
-        return false;
-    if (dialect == CHAT_GEMINI)
-        return code && code->kind == JSON_NUMBER;
-    return dialect != CHAT_ANTHROPIC ||
-           json_is(doc, json_find(doc, root, STR("type")), STR("error"));
-}
-
-/* The provider's own body. OpenAI's clients know a request that is too long by its code, which many
- * hosts of that dialect leave out: they get it in the same body. */
-static str own_body(struct call *c, const struct json *doc, const struct chat_error *error)
-{
-    const struct json_node *inner = json_find(doc, json_root(doc), STR("error"));
-    bool openai = c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_RESPONSES;
-    struct json_edits edits;
-    struct buf out;
-    str body;
-
-    if (!openai || !wire_error_is_context(error) ||
-        json_is(doc, json_find(doc, inner, STR("code")), STR(WIRE_CONTEXT_CODE)))
-        return arena_dup(&c->arena, doc->src);
-    json_edits_init(&edits, doc, &c->arena);
-    json_edit_set_text(&edits, inner, STR("code"), STR(WIRE_CONTEXT_CODE));
-    buf_init(&out, 2 * CALL_ERROR_MAX);
-    json_edits_apply(&edits, &out);
-    body = arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
-    return body;
-}
-
-static void read_error(struct call *c, struct chat_error *error)
-{
-    bool same = c->wire->dialect == c->in.wire->dialect;
-    struct json doc;
-    struct err e;
-
-    json_init(&doc);
-    if (json_parse(&doc, buf_str(&c->error_body), &e)) {
-        c->wire->read_error(&doc, &c->arena, error);
-        error->raw = STR("");
-        if (!error->message.n) /* of something before it, which speaks as most do */
-            wire_get(CHAT_OPENAI)->read_error(&doc, &c->arena, error);
-        error->message = arena_dup(&c->arena, error->message);
-        error->type = arena_dup(&c->arena, error->type);
-        error->code = arena_dup(&c->arena, error->code);
-        error->param = arena_dup(&c->arena, error->param);
-        wire_error_classify(error);
-        if (same && c->error_status >= 400 && c->error_status < 500)
-            error->status = c->error_status;
-        if (same && error->message.n && error->status == c->error_status &&
-            well_formed(c->wire->dialect, &doc))
-            error->raw = own_body(c, &doc, error);
-    }
-    json_release(&doc);
-}
-
-/* A line of plain text, as proxies say it. */
-static str plain_words(const struct call *c)
-{
-    str text = str_trim(buf_str(&c->error_body));
-
-    if (!text.n || text.n > PLAIN_MAX || strchr("<[{", *text.p) || !utf8_valid(text))
-        return STR("");
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < ' ')
-            return STR("");
-    return text;
-}
-
-/* An error reply of the upstream, in its own words as far as they can be read. */
-static void on_error_reply(struct call *c)
-{
-    struct chat_error error = {.status = c->error_status,
-                               .type = STR(""),
-                               .message = STR(""),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = c->error_wait_ms,
-                               .raw = STR("")};
-
-    if (error.status < 400 || error.status > 599)
-        error.status = 502;
-    read_error(c, &error);
-    if (!error.message.n) {
-        str words = plain_words(c);
-
-        error.message =
-            arena_printf(&c->arena,
-                         "the provider \"" STR_FMT "\" answered with status %d%s" STR_FMT,
-                         STR_ARG(c->chain[c->at].provider->name),
-                         c->error_status,
-                         words.n ? ": " : "",
-                         STR_ARG(words));
-    }
-    call_failed(c, &error);
-}
-
 /* Nothing more comes, and what came is dealt with. */
 static void end_reply(void *ctx)
 {
@@ -545,7 +437,7 @@ static void on_end(void *ctx)
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
     if (!c->decoding) {
-        on_error_reply(c);
+        call_error_reply(c);
     } else if (c->frames.kind == FRAMES_WHOLE) {
         next_step(c, whole_parse);
     } else {
