@@ -278,6 +278,44 @@ TEST(any_text_is_words_and_no_syntax)
     world_release(&w);
 }
 
+TEST(a_search_without_reasoning_says_why_and_the_size_is_known)
+{
+    static const struct {
+        const char *words, *why;
+        const struct query_asker *asker;
+    } cases[] = {
+        {"reasoning:wonder", "(none)", &everyone},
+        {"reasoning:nowhere", "(none)", &everyone}, /* there is reasoning, without the word */
+        {"nowhere", "(none)", &everyone},
+        {"reasoning:wonder", "hidden_from_key", &hider},
+        {"reasoning:nowhere", "hidden_from_key", &hider},
+    };
+    struct query_filter f = query_filter_none;
+    struct world w;
+    int64_t bytes;
+    struct err e;
+
+    world_init(&w);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        buf_reset(&w.out);
+        answered(&w,
+                 query_search(w.reader, cases[i].asker, str_c(cases[i].words), 10, &w.out, &e),
+                 &e);
+        CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
+    }
+    f.search = STR("nowhere");
+    CHECK_INT(decisions(&w, &f), 0);
+    CHECK_STR(text_at(&w, "/reasoning_absent"), "(none)");
+    f.search = STR("");
+    CHECK(decisions(&w, &f) > 0);
+    buf_reset(&w.out);
+    answered(&w, query_session_decisions(w.reader, &everyone, STR("s-3"), &w.out, &e), &e);
+    CHECK_STR(text_at(&w, "/decisions/0/reasoning_absent"), "none_given");
+    CHECK_STR(text_at(&w, "/decisions/1/reasoning_absent"), "(none)");
+    CHECK(query_size(w.reader, &bytes, &e) && bytes > 8192);
+    world_release(&w);
+}
+
 TEST(sums_add_up)
 {
     struct query_filter f = query_filter_none;
@@ -369,4 +407,5 @@ TEST_MAIN(T(sessions_are_listed_newest_first_and_filtered),
           T(hole_7_a_session_has_its_calls_its_segments_and_its_sums),
           T(a_key_sees_its_own_and_may_not_see_reasoning),
           T(decisions_are_found_by_tool_kind_time_and_words), T(any_text_is_words_and_no_syntax),
-          T(sums_add_up), T(what_runs_is_in_progress_and_there_before_its_record))
+          T(a_search_without_reasoning_says_why_and_the_size_is_known), T(sums_add_up),
+          T(what_runs_is_in_progress_and_there_before_its_record))

@@ -149,7 +149,7 @@ static int price_open_config(const char *path, struct config **out)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int prices_run(struct cli *cli, const struct cli_args *args)
 {
     bool json = args->value[JSON] != NULL;
     struct history h = {.asker = {.key_name = STR("")}};
@@ -202,5 +202,5 @@ const struct cli_command cli_prices = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = prices_run,
 };

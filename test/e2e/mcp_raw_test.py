@@ -285,6 +285,10 @@ class Record(unittest.TestCase):
                        (f"log-{i}", now + i, json.dumps([tool]), entry))
             db.execute("INSERT INTO decision_tools SELECT ?, decision_id FROM decisions WHERE "
                        "interaction_id = ?", (tool, f"log-{i}"))
+        db.execute("INSERT INTO llm_interactions (interaction_id, session_id, key_name, started_ms, ended_ms, "
+                   "status, complete, has_reasoning, reasoning_state, reasoning_content, answer) VALUES "
+                   "('log-thought', 'log', 'alice', ?, ?, 200, 1, 1, 'complete', 'a zither, surely', 'yes')",
+                   (now // 1000, now // 1000 + 5))
         db.execute("INSERT INTO decisions_text (decisions_text) VALUES ('rebuild')")
         db.commit()
         db.close()
@@ -337,6 +341,8 @@ class Record(unittest.TestCase):
                 self.assertEqual(reply.status, 401 if seen is None else 200, key)
                 if seen is not None:
                     self.assertEqual("isError" not in json.loads(text)["result"], seen, key)
+                # Reasoning is kept, and shown to nobody but operators: reasoning.show is false.
+                self.assertEqual(b"zither" in text, key == "sk-root", key)
         finally:
             child.terminate()
             child.wait()
