@@ -456,7 +456,52 @@ TEST(white_space_at_the_end_of_a_piece_makes_no_event_of_its_own)
     arena_release(&r.arena);
 }
 
-TEST_MAIN(T(no_byte_of_reasoning_reaches_a_client_that_may_not_see_it),
+static void collect_answer(void *ctx, enum split_kind kind, str run)
+{
+    if (kind == SPLIT_ANSWER)
+        buf_add(ctx, run);
+}
+
+/* A tag in the answer is text, and its closer does not call the one before it in question. */
+TEST(an_answer_that_shows_a_tag_is_not_lost_where_tags_are_asked_for)
+{
+    static const char *const names[] = {"think", "reasoning", "auto"};
+    str text = STR("<NAME>x</NAME>Forty-two, as <NAME>y</NAME> has it.");
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *name = i == 1 ? "reasoning" : "think";
+        const struct split_format *f =
+            i == 2 ? split_format_auto() : split_format_find(str_c(names[i]));
+        struct split_format both = asked_with(f);
+        struct buf written, answer;
+        struct split sp;
+        str want;
+
+        buf_init(&written, 4096);
+        buf_init(&answer, 4096);
+        for (size_t at = 0; at < text.n; at++)
+            if (str_starts(str_slice(text, at, text.n), STR("NAME"))) {
+                buf_add(&written, str_c(name));
+                at += 3;
+            } else {
+                buf_add_c(&written, text.p[at]);
+            }
+        split_init(&sp, &both, false, (struct split_sink){collect_answer, NULL, &answer});
+        split_feed(&sp, buf_str(&written));
+        split_finish(&sp);
+        want = str_slice(buf_str(&written), str_find(buf_str(&written), STR("Forty")), written.n);
+        CHECK_F(str_eq(buf_str(&answer), want) && sp.state == SPLIT_COMPLETE,
+                "%s: " STR_FMT,
+                names[i],
+                STR_ARG(buf_str(&answer)));
+        CHECK(!(sp.flags & (SPLIT_MISMATCHED_CLOSE | SPLIT_RECLASSIFIED)));
+        buf_release(&written);
+        buf_release(&answer);
+    }
+}
+
+TEST_MAIN(T(an_answer_that_shows_a_tag_is_not_lost_where_tags_are_asked_for),
+          T(no_byte_of_reasoning_reaches_a_client_that_may_not_see_it),
           T(mismatched_closers_leak_nothing_and_lose_no_answer),
           T(an_unclosed_block_is_no_answer_and_is_flagged),
           T(a_reply_that_begins_with_no_marker_passes_as_it_came),

@@ -145,6 +145,14 @@ static bool is_cut(const struct split *sp, str s)
     return sp->format->cut_is_framing && memchr(s.p, '>', s.n);
 }
 
+/* Whether the marker closes the block at hand by its own name, where the other format, which was
+ * asked first, took it for the closer of another tag. */
+static bool split_is_own_closer(const struct split *sp, const struct split_mark *m,
+                                const struct split_hit *hit)
+{
+    return hit->mark.rules & SPLIT_SIBLING && !(m->rules & SPLIT_SIBLING) && m->pair == sp->pair;
+}
+
 /* The longest of a format's markers at the front of s, if it is longer than the hit so far. Whether
  * s may be the front of another one. */
 static bool split_find_among(const struct split *sp, const struct split_format *f, str s,
@@ -162,7 +170,7 @@ static bool split_find_among(const struct split *sp, const struct split_format *
         size = split_mark_size(m, s);
         if (size == SIZE_MAX)
             part = true;
-        else if (size > hit->size)
+        else if (size > hit->size || (size == hit->size && split_is_own_closer(sp, m, hit)))
             take_mark(hit, m, str_slice(s, 0, size));
     }
     return part;

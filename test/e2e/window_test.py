@@ -268,7 +268,7 @@ SECRETS = [
     "<|START_THINKING|>SECRET<|END_THINKING|>Hello", "<|channel>thought\nSECRET<channel|>Hello",
     "<|channel|>analysis<|message|>SECRET<|end|><|start|>assistant<|channel|>final<|message|>Hello<|return|>",
     "<tool_call>{\"name\": \"SECRET\"}</tool_call>Hello", "<answer>Hello</answer>",
-    "<reasoning>SECRET</thinking>Hello", "[THINK]SECRET</think>Hello", "<!-- SECRET -->Hello", "Hello<!-- SECRET",
+    "<reasoning>SECRET</thinking>Hello", "<!-- SECRET -->Hello", "Hello<!-- SECRET",
     "**Reasoning:** SECRET\n\nHello", "Reasoning: SECRET\nSECRET\n\nHello", "Hello\n\nThought: SECRET",
     "Thinking: SECRET\n\nSECRET\n\nAnswer: Hello", "Analysis: SECRET. Reply: Hello", "SECRET\n\nFinal answer: Hello",
     "Hello (reasoning: SECRET (and SECRET) SECRET)", "<think>SECRET</think>Hello\nReasoning: SECRET",

@@ -54,7 +54,7 @@ const MARK: Record<Look, string> = {
 const ABOUT: Record<Look, string> = {
   shown: "",
   hidden: "The text was not kept, or this key may not see it. Its tokens and its time are always counted.",
-  redacted: "The provider sent it sealed: kept to be handed back to the model, readable by nobody here.",
+  redacted: "The provider keeps this reasoning to itself. It came sealed: it goes back to the model with the conversation, and nobody here can read it.",
   summary: "The provider gives a summary in the place of what the model thought.",
   cut: "It reached its cap and was ended there; the model answered from what it had.",
   unclosed: "The reply ended while the model was still thinking: no answer followed.",
