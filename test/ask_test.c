@@ -21,13 +21,13 @@
     "\\\"t2\\\",\\\"type\\\":\\\"function\\\",\\\"function\\\":{\\\"name\\\":\\\"time\\\","        \
     "\\\"arguments\\\":\\\"{}\\\"}}]},\\\"finish_reason\\\":\\\"tool_calls\\\"}],"                 \
     "\\\"usage\\\":{\\\"prompt_tokens\\\":5,\\\"completion_tokens\\\":9,"                          \
-    "\\\"total_tokens\\\":14}}\"]]}\n"                                                            \
+    "\\\"total_tokens\\\":14}}\"]]}\n"                                                             \
     "{\"request\": {\"path\": \"/chat/completions\", \"body\": {\"messages\": [{\"content\": "     \
-    "\"quiet?\", \"role\": \"user\"}], \"model\": \"m\", \"stream\": true, \"stream_options\": "      \
-    "{\"include_usage\": true}}}, \"status\": 200, \"type\": \"text/event-stream\", \"pieces\": "       \
-    "[[0, \"data: {\\\"id\\\":\\\"c2\\\",\\\"choices\\\":[{\\\"index\\\":0,\\\"delta\\\":"              \
-    "{\\\"content\\\":\\\"Not a word of it.\\\"},\\\"finish_reason\\\":\\\"stop\\\"}]}\\n\\ndata: "       \
-    "[DONE]\\n\\n\"]]}\n"
+    "\"quiet?\", \"role\": \"user\"}], \"model\": \"m\", \"stream\": true, \"stream_options\": "   \
+    "{\"include_usage\": true}}}, \"status\": 200, \"type\": \"text/event-stream\", \"pieces\": "  \
+    "[[0, \"data: {\\\"id\\\":\\\"c2\\\",\\\"choices\\\":[{\\\"index\\\":0,\\\"delta\\\":"         \
+    "{\\\"content\\\":\\\"Not a word of it.\\\"},\\\"finish_reason\\\":\\\"stop\\\"}]}\\n\\n"      \
+    "data: [DONE]\\n\\n\"]]}\n"
 
 static char dir[64];
 static struct local *local;

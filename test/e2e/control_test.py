@@ -107,12 +107,12 @@ class Case(GatewayCase):
 class Told(Case):
     def test_the_stream_goes_on_and_answers(self):
         thoughts = set()
-        for stream in (False, True):
+        for again in (False, True):
             for show in (False, True):
-                with self.subTest(stream=stream, show=show):
+                with self.subTest(again=again, show=show):
                     world.provider.forget()
                     said = question()
-                    r = self.ok(chat("told", said, stream=stream, headers={**LOW, **(SHOW if show else {})}))
+                    r = self.ok(chat("told", said, stream=True, headers={**LOW, **(SHOW if show else {})}))
                     thought = self.capped(r, said)
                     self.assertEqual(bool(thought), show)
                     thoughts.add(thought)
@@ -147,23 +147,22 @@ class Told(Case):
             "/generate": {"messages": turn}, "/v1beta/models/told": {"contents": [
                 {"role": "user", "parts": [{"text": said}]}]}}
         for path, body in clients.items():
-            for stream in (False, True):
-                for show in (False, True):
-                    with self.subTest(path, stream=stream, show=show):
-                        world.provider.forget()
-                        if path.startswith("/v1beta"):
-                            verb = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
-                        else:
-                            verb, body = "", {**body, "model": "told", "stream": stream}
-                        r = self.ok(request(path + verb, body, {**AUTH, **LOW, **(SHOW if show else {})}))
-                        words = "".join(re.findall(r'"(?:text|delta|content)": ?"([^"]*)"', r.body.decode()))
-                        self.assertIn(answer_to(said), words)
-                        self.assertEqual(MARK.encode() in r.body, show)
-                        self.assertIn(f"reasoning_tokens={CAP}; cap={CAP}; cut=budget",
-                                      r.headers.get("x-rationale-usage") or r.body.decode())
-                        calls, told = self.asked()
-                        self.assertEqual((len(calls), len(told)), (1, 1))
-                        self.lever("control")
+            for show in (False, True):
+                with self.subTest(path, show=show):
+                    world.provider.forget()
+                    if path.startswith("/v1beta"):
+                        verb = ":streamGenerateContent?alt=sse"
+                    else:
+                        verb, body = "", {**body, "model": "told", "stream": True}
+                    r = self.ok(request(path + verb, body, {**AUTH, **LOW, **(SHOW if show else {})}))
+                    words = "".join(re.findall(r'"(?:text|delta|content)": ?"([^"]*)"', r.body.decode()))
+                    self.assertIn(answer_to(said), words)
+                    self.assertEqual(MARK.encode() in r.body, show)
+                    self.assertIn(f"reasoning_tokens={CAP}; cap={CAP}; cut=budget",
+                                  r.headers.get("x-rationale-usage") or r.body.decode())
+                    calls, told = self.asked()
+                    self.assertEqual((len(calls), len(told)), (1, 1))
+                    self.lever("control")
 
     def test_the_bytes_may_be_cut_anywhere(self):
         seen = set()
@@ -175,33 +174,26 @@ class Told(Case):
         self.assertEqual(len(seen), 1)
 
     def test_reasoning_in_tags_is_ended_too(self):
-        for stream in (False, True):
-            with self.subTest(stream=stream):
-                said = question()
-                self.capped(self.ok(chat("tags", said, stream=stream, headers={**LOW, **SHOW})), said)
-                self.lever("control")
+        said = question()
+        self.capped(self.ok(chat("tags", said, stream=True, headers={**LOW, **SHOW})), said)
+        self.lever("control")
 
     def test_a_call_may_be_what_it_comes_to(self):
-        for stream in (False, True):
-            with self.subTest(stream=stream):
-                world.provider.forget()
-                r = self.ok(chat("tools", question(), stream=stream, tools=[TOOL], headers=LOW))
-                self.assertIn(b"get_weather", r.body)
-                self.assertIn(b'"tool_calls"', r.body)
-                self.assertEqual(facts(r)[1:], (CAP, "budget"))
-                calls, told = self.asked()
-                self.assertEqual((len(calls), len(told)), (1, 1))
-                self.lever("control")
+        r = self.ok(chat("tools", question(), stream=True, tools=[TOOL], headers=LOW))
+        self.assertIn(b"get_weather", r.body)
+        self.assertIn(b'"tool_calls"', r.body)
+        self.assertEqual(facts(r)[1:], (CAP, "budget"))
+        calls, told = self.asked()
+        self.assertEqual((len(calls), len(told)), (1, 1))
+        self.lever("control")
 
     def test_the_usage_has_what_was_passed_on(self):
-        for stream in (False, True):
-            said = question()
-            r = self.ok(chat("chatty", said, stream=stream, headers=LOW, **(
-                {"stream_options": {"include_usage": True}} if stream else {})))
-            self.capped(r, said)
-            usage = events(r.body)[-1]["usage"] if stream else json.loads(r.body)["usage"]
-            self.assertEqual(usage["completion_tokens_details"]["reasoning_tokens"], CAP)
-            self.assertGreater(usage["completion_tokens"], CAP)
+        said = question()
+        r = self.ok(chat("chatty", said, stream=True, headers=LOW, stream_options={"include_usage": True}))
+        self.capped(r, said)
+        usage = events(r.body)[-1]["usage"]
+        self.assertEqual(usage["completion_tokens_details"]["reasoning_tokens"], CAP)
+        self.assertGreater(usage["completion_tokens"], CAP)
 
     def test_those_who_watch_see_no_more(self):
         said = question()
@@ -218,7 +210,7 @@ class Told(Case):
 
     def test_what_ends_by_itself_needs_no_telling(self):
         said = question()
-        r = self.ok(chat("short", said, headers=LOW))
+        r = self.ok(chat("short", said, stream=True, headers=LOW))
         self.assertEqual((said_in(r)[0], facts(r)[1:]), (answer_to(said), (CAP, "none")))
         [call], told = self.asked()
         self.assertIs(call["json"]["reasoning_control"], True)
@@ -277,14 +269,14 @@ class Told(Case):
 class Failing(Case):
     def test_what_cannot_be_told_is_cut_and_continued(self):
         for how in FAILING + ("tags-404",):
-            for stream in (False, True) if how == "tags-404" else (True,):
-                with self.subTest(how, stream=stream):
+            for again in (False, True) if how == "tags-404" else (False,):
+                with self.subTest(how, again=again):
                     world.provider.forget()
                     said = question()
-                    r = self.ok(chat(how, said, stream=stream, headers={**LOW, **SHOW}))
+                    r = self.ok(chat(how, said, stream=True, headers={**LOW, **SHOW}))
                     thought = self.capped(r, said)
                     (first, second), told = self.asked()
-                    self.assertEqual(len(told), 0 if stream is True and how == "tags-404" else 1)
+                    self.assertEqual(len(told), 0 if again else 1)
                     if told and how != "deaf":  # which stands still; another may be done before it is cut
                         self.assertFalse(first["done"], "the first call was left to run")
                     self.assertNotIn("reasoning_control", second["json"])
@@ -302,10 +294,10 @@ class Failing(Case):
     def test_what_has_failed_is_not_tried_again(self):
         for how in FAILING:
             with self.subTest(how):
-                self.ok(chat(how, question(), headers=LOW))
+                self.ok(chat(how, question(), stream=True, headers=LOW))
                 world.provider.forget()
                 said = question()
-                self.capped(self.ok(chat(how, said, headers=LOW)), said)
+                self.capped(self.ok(chat(how, said, stream=True, headers=LOW)), said)
                 calls, told = self.asked()
                 self.assertEqual((len(calls), len(told)), (2, 0))
                 self.assertNotIn("reasoning_control", calls[0]["json"])
@@ -323,7 +315,7 @@ class Failing(Case):
 
     def test_parameters_that_are_refused_leave_this_one(self):
         said = question()
-        self.capped(self.ok(chat("no-budget", said, headers=LOW)), said)
+        self.capped(self.ok(chat("no-budget", said, stream=True, headers=LOW)), said)
         (refused, taken), [told] = self.asked()
         self.assertEqual(refused["status"], 400)
         self.assertNotIn("reasoning_budget_tokens", taken["json"])
@@ -334,7 +326,7 @@ class Failing(Case):
         for tries in (2, 1):
             world.provider.forget()
             said = question()
-            self.capped(self.ok(chat("no-control", said, headers=LOW)), said)
+            self.capped(self.ok(chat("no-control", said, stream=True, headers=LOW)), said)
             calls, told = self.asked()
             self.assertEqual((len(calls), len(told)), (tries + 1, 0))
             self.assertNotIn("reasoning_control", calls[tries - 1]["json"])
@@ -343,7 +335,7 @@ class Failing(Case):
 
     def test_a_provider_that_takes_no_parameter_answers(self):
         said = question()
-        self.capped(self.ok(chat("nothing", said, headers=LOW)), said)
+        self.capped(self.ok(chat("nothing", said, stream=True, headers=LOW)), said)
         calls, told = self.asked()
         self.assertEqual(told, [])
         self.assertNotIn("reasoning_control", calls[-1]["json"])
@@ -351,10 +343,10 @@ class Failing(Case):
 
 
     def test_a_request_that_is_wrong_says_nothing_about_it(self):
-        self.assertEqual(chat("wrong", question(), headers=LOW).status, 400)
+        self.assertEqual(chat("wrong", question(), stream=True, headers=LOW).status, 400)
         self.assertEqual(["reasoning_control" in e["json"] for e in self.asked()[0]], [True, False])
         said = question()
-        self.capped(self.ok(chat("wrong", said, headers=LOW)), said)
+        self.capped(self.ok(chat("wrong", said, stream=True, headers=LOW)), said)
         self.lever("control")
 
 
@@ -375,18 +367,15 @@ class Bounds(Case):
                 self.assertNotIn("reasoning_control", calls[0]["json"])
 
     def test_who_leaves_takes_both_along(self):
-        for stream in (True, False):
-            with self.subTest(stream=stream):
-                world.provider.forget()
-                c = http.client.HTTPConnection("127.0.0.1", world.gateway.port, timeout=PATIENCE)
-                c.request("POST", "/v1/chat/completions", json.dumps({
-                    "model": "leaves", "stream": stream, "messages": [{"role": "user", "content": "hi"}]}),
-                    {"content-type": "application/json", **AUTH, **LOW})
-                until(lambda: self.asked()[1])
-                c.sock.close()
-                until(lambda: all(e["closed_ms"] for e in world.provider.log()))
-                calls, told = self.asked()
-                self.assertEqual((len(calls), len(told)), (1, 1))
+        c = http.client.HTTPConnection("127.0.0.1", world.gateway.port, timeout=PATIENCE)
+        c.request("POST", "/v1/chat/completions", json.dumps({
+            "model": "leaves", "stream": True, "messages": [{"role": "user", "content": "hi"}]}),
+            {"content-type": "application/json", **AUTH, **LOW})
+        until(lambda: self.asked()[1])
+        c.sock.close()
+        until(lambda: all(e["closed_ms"] for e in world.provider.log()))
+        calls, told = self.asked()
+        self.assertEqual((len(calls), len(told)), (1, 1))
 
     def test_many_at_once_are_told_apart(self):
         failed = []

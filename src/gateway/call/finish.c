@@ -12,7 +12,7 @@ void call_facts(struct call *c, struct call_facts *out)
     int64_t counted = pipe_tokens(&c->pipe);
     int64_t told = c->phase_usage.reasoning, output = c->phase_usage.output;
 
-    if (output >= 0 && counted > output)
+    if (c->stop_seen && output >= 0 && counted > output)
         counted = output; /* as in the usage: see pipe.c */
 
     *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,

@@ -194,7 +194,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!c->decoding || c->end_seen)
         return;
     if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE) {
-        /* A comment is no answer: another attempt may still follow. It waits for the first event. */
+        /* A comment is no answer: another attempt may follow. It waits for the first event. */
         piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
