@@ -299,11 +299,11 @@ out:
 static bool plan_recorded(const struct call *c, const struct config_provider *p)
 {
     const struct cassette *cassette = c->in.setup->cassettes[p - c->config->providers];
-    str target = str_slice(buf_str(&c->lines), 0, c->target_size);
+    str path = str_slice(buf_str(&c->lines), 0, c->path_size);
     const struct cassette_call *found;
     struct err e;
 
-    return cassette_find(cassette, target, buf_str(&c->body), c->replayed, &found, &e);
+    return cassette_find(cassette, path, buf_str(&c->body), c->replayed, &found, &e);
 }
 
 bool call_plan(struct call *c, struct err *e)
