@@ -359,7 +359,10 @@ TEST(levels_have_presets)
 
     CHECK(config_preset(c, CHAT_LEVEL_LOW) == &c->presets[0]);
     CHECK(config_preset(c, CHAT_LEVEL_ON) == &c->presets[1]);
-    CHECK(config_preset(c, CHAT_LEVEL_MAX) == &c->presets[2]);
+    CHECK(config_preset(c, CHAT_LEVEL_MINIMAL) == &c->presets[0]);
+    CHECK(config_preset(c, CHAT_LEVEL_HIGH) == &c->presets[2]);
+    CHECK(config_preset(c, CHAT_LEVEL_XHIGH) == &c->presets[3]);
+    CHECK(config_preset(c, CHAT_LEVEL_MAX) == &c->presets[4]);
     CHECK(!config_preset(c, CHAT_LEVEL_NONE));
     CHECK(!config_preset(c, CHAT_LEVEL_NOT_GIVEN));
     config_release(c);

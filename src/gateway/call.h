@@ -51,6 +51,7 @@ struct call_request {
 /* What stands in x-rationale-usage. */
 struct call_facts {
     int64_t reasoning_tokens, cap; /* cap -1: none */
+    int64_t over; /* tokens beyond the cap that the provider billed and we could not cut */
     bool cut;
     bool starved, repaired;
     const struct chat_usage *usage;

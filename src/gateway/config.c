@@ -13,13 +13,17 @@
 #include <arpa/inet.h>
 
 #define PROBLEMS_MAX 100 /* of one file, that are reported */
+#define PRESETS_RAISED 3 /* from xhigh on */
+#define PRESET_STEP 4
 
 /* ---- presets and what is at the top ---- */
 
-static const struct config_preset presets[] = {
+static const struct config_preset presets[CONFIG_PRESET_COUNT] = {
     {STR_INIT("low"), STR_INIT("0.6"), STR_INIT("0.9"), 128, CONFIG_SHOW_UNSET, false, false},
     {STR_INIT("medium"), STR_INIT("0.7"), STR_INIT("0.92"), 256, CONFIG_SHOW_UNSET, false, false},
     {STR_INIT("high"), STR_INIT("0.85"), STR_INIT("0.95"), 512, CONFIG_SHOW_UNSET, false, false},
+    {STR_INIT("xhigh"), STR_INIT("0.85"), STR_INIT("0.95"), 2048, CONFIG_SHOW_UNSET, false, false},
+    {STR_INIT("max"), STR_INIT("0.85"), STR_INIT("0.95"), 8192, CONFIG_SHOW_UNSET, false, false},
 };
 
 static bool read_preset(struct config_build *b, const struct json_node *v, struct config_preset *p)
@@ -35,6 +39,15 @@ static bool read_preset(struct config_build *b, const struct json_node *v, struc
     return true;
 }
 
+/* A configuration that raises `high` need not name the presets above it: their caps rise along. */
+static void config_raise_preset(const struct config_preset *less, struct config_preset *more)
+{
+    int64_t cap = less->reasoning_max_tokens * PRESET_STEP;
+
+    if (more->reasoning_max_tokens <= less->reasoning_max_tokens)
+        more->reasoning_max_tokens = cap < CONFIG_TOKENS_MAX ? cap : CONFIG_TOKENS_MAX;
+}
+
 static bool read_presets(struct config_build *b, const struct json_node *root)
 {
     const struct json *doc = &b->source->doc;
@@ -45,9 +58,14 @@ static bool read_presets(struct config_build *b, const struct json_node *root)
         if (!read_preset(b, json_find(doc, all, presets[i].name), &b->c->presets[i]))
             return false;
     for (size_t i = 1; i < COUNT_OF(presets); i++) {
-        const struct config_preset *less = &b->c->presets[i - 1], *more = &b->c->presets[i];
+        const struct config_preset *less = &b->c->presets[i - 1];
+        struct config_preset *more = &b->c->presets[i];
         const struct json_node *v = json_find(doc, all, more->name);
 
+        if (i >= PRESETS_RAISED && !json_find(doc, v, STR("reasoning_max_tokens"))) {
+            config_raise_preset(less, more);
+            continue;
+        }
         if (more->reasoning_max_tokens > less->reasoning_max_tokens)
             continue;
         v = v ? v : json_find(doc, all, less->name);
@@ -463,9 +481,11 @@ const struct config_preset *config_preset(const struct config *c, enum chat_leve
     case CHAT_LEVEL_MEDIUM:
         return &c->presets[1];
     case CHAT_LEVEL_HIGH:
-    case CHAT_LEVEL_XHIGH:
-    case CHAT_LEVEL_MAX:
         return &c->presets[2];
+    case CHAT_LEVEL_XHIGH:
+        return &c->presets[3];
+    case CHAT_LEVEL_MAX:
+        return &c->presets[4];
     default:
         return NULL;
     }

@@ -29,7 +29,7 @@
 enum config_show { CONFIG_SHOW_UNSET, CONFIG_SHOW, CONFIG_HIDE };
 
 struct config_preset {
-    str name;               /* low, medium, high */
+    str name;               /* low, medium, high, xhigh, max */
     str temperature, top_p; /* as written; empty: none */
     int64_t reasoning_max_tokens;
     enum config_show show; /* policy of the preset, if it says */
@@ -66,6 +66,7 @@ struct config_provider {
     const struct split_format *asked_format;
     struct split_pair *pair;           /* when the format is a pair of the user's own */
     bool starts_in_reasoning;
+    enum chat_level level; /* of calls that ask for none; NOT_GIVEN: none */
     size_t *fallback; /* indexes into providers */
     size_t fallback_count;
     str cassette;                            /* of kind replay: where the recordings are */
@@ -84,7 +85,8 @@ struct config_key {
     uint8_t sha256[32];
     str *models; /* none: all */
     size_t model_count;
-    unsigned levels;  /* bits of enum chat_level; 0: all */
+    unsigned levels;       /* bits of enum chat_level; 0: all */
+    enum chat_level level; /* of calls that ask for none; NOT_GIVEN: the highest of `levels` */
     int64_t rpm, tpm; /* -1: no limit */
     double spend_usd; /* < 0: no limit */
     enum config_show reasoning;
@@ -94,6 +96,8 @@ struct config_key {
 /* What becomes of a call that cannot be put on record. */
 enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
 enum config_prices { CONFIG_PRICES_BUILTIN, CONFIG_PRICES_NONE };
+/* Whose words bring a preset: our own, or a provider's as well. */
+enum config_presets { CONFIG_PRESETS_ASKED, CONFIG_PRESETS_ALWAYS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
 /* What the applications are told (src/apps). */
@@ -130,6 +134,8 @@ struct config_orders {
     str model;
 };
 
+#define CONFIG_PRESET_COUNT 5
+
 struct config {
     str path;   /* for messages: absolute, and cut at its front if it is very long */
     str folder; /* with its slash: what relative paths were relative to */
@@ -148,7 +154,10 @@ struct config {
     size_t key_count;
     struct config_provider *providers;
     size_t provider_count;
-    struct config_preset presets[3]; /* low, medium, high */
+    struct config_preset presets[CONFIG_PRESET_COUNT]; /* low, medium, high, xhigh, max */
+    enum config_presets presets_for;
+    int64_t answer_tokens; /* room for the answer where a cap bounds all of the output; 0: none is
+                              bounded */
     bool show, delta, repair_starved, adaptive;
     bool drop_from_history; /* of /generate: true by default */
     enum config_keep keep;
@@ -210,7 +219,7 @@ const struct config_key *config_key_find(const struct config *c, const uint8_t s
  * readers where there are no keys (`k` is NULL), may unless they ask not to. */
 bool config_shows_reasoning(const struct config *c, const struct config_key *k,
                             enum config_show asked);
-/* That of LOW, MEDIUM or HIGH; ON is MEDIUM, MINIMAL is LOW, XHIGH and MAX are HIGH; else NULL. */
+/* MINIMAL has the preset of LOW, ON that of MEDIUM; NULL for NOT_GIVEN and NONE. */
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
 /* What is in force and where each value came from, as YAML with comments; keys are never in it. */
 void config_print(const struct config *c, struct buf *out);

@@ -95,6 +95,8 @@ void config_prices_check(struct config_build *b, const struct config_key *k,
 /* Fills a struct from an object (or NULL) by its rows. */
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,
                       const struct json_node *object, void *to) MUST_USE;
+/* Whether a choice without a default is not made; v is its value in the file, or NULL. */
+bool config_row_unset(const struct config_row *row, const struct json_node *v);
 /* One value in the words of the file. */
 void config_row_show(const struct config_row *row, const void *from, struct buf *out);
 

@@ -89,6 +89,21 @@ static bool read_lists(struct config_build *b, struct config_key *k, const struc
     return true;
 }
 
+/* A key's own level is one of those that it may ask for. */
+static bool config_key_check_level(struct config_build *b, const struct config_key *k,
+                                   const struct json_node *v)
+{
+    const struct json_node *level = json_find(&b->source->doc, v, STR("level"));
+
+    if (k->level == CHAT_LEVEL_NOT_GIVEN || !k->levels || (k->levels & (1u << k->level)))
+        return true;
+    return config_wrong(b,
+                        level,
+                        "\"%s\" is not one of the key's levels: add it to `levels`, or choose one "
+                        "of them",
+                        chat_level_name(k->level));
+}
+
 /* State is kept by name and a client is known by its digest, so neither may stand twice. */
 static bool check_others(struct config_build *b, const struct config_key *k,
                          const struct json_node *v)
@@ -123,7 +138,7 @@ bool config_keys_read(struct config_build *b, const struct json_node *v)
         k->name = arena_dup(&b->c->arena, text);
         if (!config_check_name(b, name, k->name) || !read_digest(b, k, one) ||
             !config_rows_read(b, &config_key_rows, one, k) || !read_lists(b, k, one) ||
-            !check_others(b, k, one))
+            !config_key_check_level(b, k, one) || !check_others(b, k, one))
             return false;
         config_prices_check(b, k, one);
         b->c->key_count++;

@@ -60,7 +60,8 @@ static void tell_rows(struct lister *l, const char *front, const struct config_r
                       const struct json_node *object, const void *from, bool given_only)
 {
     for (size_t i = 0; i < rows->n; i++)
-        if (!given_only || config_at(l->doc, object, rows->rows[i].path))
+        if (config_at(l->doc, object, rows->rows[i].path) ||
+            (!given_only && !config_row_unset(&rows->rows[i], NULL)))
             tell_row(l, front, &rows->rows[i], object, from);
 }
 

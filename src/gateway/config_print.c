@@ -126,6 +126,8 @@ static void put_rows(struct printer *p, const struct config_rows *rows,
         str name = dot == STR_NONE ? path : str_slice(path, dot + 1, path.n);
         const struct json_node *v = config_at(p->doc, object, row->path);
 
+        if (config_row_unset(row, v))
+            continue;
         if (head.n > 0 && !str_eq(head, open))
             put_head(p, level, head, false);
         open = head;

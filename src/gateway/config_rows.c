@@ -22,6 +22,15 @@ static const struct config_row top[] = {
     {"reasoning.show", CONFIG_IS_FLAG, TOP(show), "false", 0, 0, NULL, false},
     {"reasoning.keep", CONFIG_IS_CHOICE, TOP(keep), "text", 0, 0, "none summary text", false},
     {"reasoning.delta", CONFIG_IS_FLAG, TOP(delta), "false", 0, 0, NULL, false},
+    {"reasoning.presets", CONFIG_IS_CHOICE, TOP(presets_for), "asked", 0, 0, "asked always", false},
+    {"reasoning.answer_tokens",
+     CONFIG_IS_COUNT,
+     TOP(answer_tokens),
+     "8192",
+     0,
+     CONFIG_TOKENS_MAX,
+     NULL,
+     false},
     {"reasoning.repair_starved", CONFIG_IS_FLAG, TOP(repair_starved), "true", 0, 0, NULL, false},
     {"reasoning.adaptive", CONFIG_IS_FLAG, TOP(adaptive), "false", 0, 0, NULL, false},
     {"reasoning.drop_from_history",
@@ -112,6 +121,9 @@ static const struct config_row top[] = {
     {"orders.model", CONFIG_IS_TEXT, TOP(orders.model), "", 0, 0, NULL, false},
 };
 
+/* In the order of enum chat_level; the schema allows none and minimal to max. */
+#define LEVELS "unset none on minimal low medium high xhigh max"
+
 static const struct config_row provider[] = {
     {"enable_reasoning", CONFIG_IS_FLAG, PROVIDER(enable_reasoning), "false", 0, 0, NULL, false},
     {"starts_in_reasoning",
@@ -122,6 +134,7 @@ static const struct config_row provider[] = {
      0,
      NULL,
      false},
+    {"level", CONFIG_IS_CHOICE, PROVIDER(level), NULL, 0, 0, LEVELS, false},
     {"record", CONFIG_IS_PATH, PROVIDER(record), "", 0, 0, NULL, false},
     {"connect_timeout", CONFIG_IS_MS, PROVIDER(connect_ms), "10s", 1, MS_MAX, NULL, false},
     {"first_token_timeout", CONFIG_IS_MS, PROVIDER(first_ms), "600s", 1, MS_MAX, NULL, false},
@@ -135,6 +148,7 @@ static const struct config_row key[] = {
     {"tpm", CONFIG_IS_COUNT, KEY(tpm), NULL, 1, 1e12, NULL, false},
     {"spend_usd", CONFIG_IS_USD, KEY(spend_usd), NULL, 0, 1e9, NULL, false},
     {"reasoning", CONFIG_IS_CHOICE, KEY(reasoning), NULL, 0, 0, "unset show hide", false},
+    {"level", CONFIG_IS_CHOICE, KEY(level), NULL, 0, 0, LEVELS, false},
     {"role", CONFIG_IS_CHOICE, KEY(role), NULL, 0, 0, "client operator", false},
 };
 
@@ -392,6 +406,11 @@ static str choice_at(const char *choices, unsigned n)
     for (; n > 0; n--)
         all = str_slice(all, str_find(all, STR(" ")) + 1, all.n);
     return str_slice(all, 0, str_find(all, STR(" ")));
+}
+
+bool config_row_unset(const struct config_row *row, const struct json_node *v)
+{
+    return !v && !row->fallback && row->type == CONFIG_IS_CHOICE;
 }
 
 void config_row_show(const struct config_row *row, const void *from, struct buf *out)

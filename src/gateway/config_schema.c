@@ -20,11 +20,13 @@
 #define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
 #define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
 
+#define LEVEL ONE_OF("'none','minimal','low','medium','high','xhigh','max'")
+
 #define KEY \
     "{'type':'object','additionalProperties':false,'required':['name'],'properties':{" \
     "'name':" NAME ",'sha256':" TEXT ",'key_env':" TEXT ",'models':" NAMES "," \
     "'levels':{'type':'array','minItems':1,'items':" \
-    ONE_OF("'none','minimal','low','medium','high','xhigh','max'") "}," \
+    LEVEL "},'level':" LEVEL "," \
     "'rpm':" COUNT ",'tpm':" COUNT ",'spend_usd':" AMOUNT "," \
     "'reasoning':" ONE_OF("'show','hide'") ",'role':" ONE_OF("'client','operator'") "}}"
 
@@ -40,6 +42,7 @@
     "'models':" MODELS ",'prices':" OBJECTS(PRICE) "," \
     "'enable_reasoning':" FLAG ",'reasoning_params':{'type':'object'}," \
     "'format':" TEXT ",'open':" TEXT ",'close':" TEXT ",'starts_in_reasoning':" FLAG "," \
+    "'level':" LEVEL "," \
     "'fallback':" NAMES ",'cassette':" NAME ",'record':" TEXT "," \
     "'connect_timeout':" MEASURE ",'first_token_timeout':" MEASURE ",'stall_timeout':" MEASURE "," \
     "'retries':" COUNT ",'backoff':" MEASURE)
@@ -47,10 +50,12 @@
 #define PRESET OBJECT( \
     "'temperature':{'type':['number','null']},'top_p':{'type':['number','null']}," \
     "'reasoning_max_tokens':" COUNT ",'show':" FLAG ",'repair_starved':" FLAG)
-#define PRESETS OBJECT("'low':" PRESET ",'medium':" PRESET ",'high':" PRESET)
+#define PRESETS OBJECT( \
+    "'low':" PRESET ",'medium':" PRESET ",'high':" PRESET ",'xhigh':" PRESET ",'max':" PRESET)
 
 #define REASONING OBJECT( \
     "'show':" FLAG ",'keep':" ONE_OF("'none','summary','text'") ",'delta':" FLAG "," \
+    "'presets':" ONE_OF("'asked','always'") ",'answer_tokens':" COUNT "," \
     "'repair_starved':" FLAG ",'adaptive':" FLAG ",'drop_from_history':" FLAG)
 #define PATTERN \
     "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
@@ -85,10 +90,10 @@ static const char first[] =
     "'unrecorded':" ONE_OF("'refuse','pass'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
-    "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","
     "'reasoning':" REASONING ","
     "'prices':" ONE_OF("'builtin','none'") ",";
 static const char second[] =
+    "'llm':" OBJECT("'reasoning_presets':" PRESETS) ","
     "'data_masking':" MASKING ","
     "'tls':" OBJECT("'cert':" TEXT ",'key':" TEXT) ","
     "'ca_file':" TEXT ","

@@ -78,6 +78,9 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->config = c;
     s->mask = NULL;
     s->refs = 1;
+    s->unlisted = NULL;
+    s->unlisted_count = 0;
+    pthread_mutex_init(&s->lock, NULL);
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
     s->learnt = base_alloc((c->provider_count + 1) * sizeof(struct setup_learnt *));
     s->heads = base_alloc((c->provider_count + 1) * sizeof s->heads[0]);
@@ -110,12 +113,55 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     return true;
 }
 
+/* A model that its provider does not list; never moved or freed while the setup lives. */
+struct setup_unlisted {
+    const struct config_provider *provider;
+    struct setup_unlisted *next;
+    struct setup_learnt learnt;
+    size_t n;
+    char name[];
+};
+
 struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream)
 {
     for (size_t i = 0; i < p->model_count; i++)
         if (str_eq(p->models[i].upstream, upstream))
             return &s->learnt[p - s->config->providers][i];
+    for (struct setup_unlisted *u = s->unlisted; u; u = u->next)
+        if (u->provider == p && str_eq((str){u->name, u->n}, upstream))
+            return &u->learnt;
     return NULL;
+}
+
+struct setup_learnt *setup_learn(struct setup *s, const struct config_provider *p, str upstream)
+{
+    struct setup_learnt *learnt;
+    struct setup_unlisted *u;
+
+    pthread_mutex_lock(&s->lock);
+    learnt = setup_learnt(s, p, upstream);
+    if (!learnt && s->unlisted_count < SETUP_UNLISTED_MAX) {
+        u = base_alloc(sizeof *u + upstream.n);
+        memset(u, 0, sizeof *u);
+        u->provider = p;
+        u->next = s->unlisted;
+        u->n = upstream.n;
+        memcpy(u->name, upstream.p, upstream.n);
+        s->unlisted = u;
+        s->unlisted_count++;
+        learnt = &u->learnt;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return learnt;
+}
+
+static void setup_free_unlisted(struct setup *s)
+{
+    for (struct setup_unlisted *u = s->unlisted, *next; u; u = next) {
+        next = u->next;
+        free(u);
+    }
+    pthread_mutex_destroy(&s->lock);
 }
 
 struct setup *setup_retain(struct setup *s)
@@ -136,6 +182,7 @@ void setup_release(struct setup *s)
         secret_release(&s->heads[i][0]);
         secret_release(&s->heads[i][1]);
     }
+    setup_free_unlisted(s);
     free(s->heads);
     free(s->sound);
     free(s->learnt);

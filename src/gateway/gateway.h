@@ -25,19 +25,27 @@
 #include "store/store.h"
 #include "tokens/tokens.h"
 
-/* What was learnt of a model, by any loop: it refused a preset's sampling; it refused to be asked
- * for the usage of a stream; it cannot be told to end its reasoning, and is not asked again before
- * that time. */
+/* What a model has refused, as any loop has learnt; a new setup begins with nothing known. */
 struct setup_learnt {
-    _Atomic bool no_sampling;
-    _Atomic bool no_usage;
-    _Atomic uint64_t no_control_ns;
+    _Atomic uint64_t no_control_ns; /* it is not told to end its reasoning before that time */
+    struct {
+        _Atomic uint64_t until_ns; /* nothing of the rest holds after that time */
+        _Atomic unsigned without;  /* enum call_without bits */
+        _Atomic unsigned effort;   /* enum chat_level to ask for in its place; NOT_GIVEN: itself */
+    } levels[CHAT_LEVEL_COUNT];    /* by the level that is asked for */
 };
+
+#define SETUP_UNLISTED_MAX 64 /* models that no provider lists; more of them are not remembered */
+
+struct setup_unlisted;
 
 struct setup {
     struct config *config;
     struct cassette **cassettes;  /* by provider; NULL where it is none */
     struct setup_learnt **learnt; /* by provider and listed model */
+    _Atomic(struct setup_unlisted *) unlisted; /* of the other models, the newest first */
+    size_t unlisted_count;
+    pthread_mutex_t lock;         /* of adding one */
     struct mask *mask;            /* NULL: nothing is masked */
     struct secret (*heads)[2];    /* by provider: what setup_head gives, whole and streamed */
     bool *sound; /* by provider: these are lines, and need not be looked at again */
@@ -46,8 +54,10 @@ struct setup {
 
 /* Takes over the caller's hold on the configuration, also when it fails. */
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
-/* NULL for a model that its provider does not list. */
+/* What is known of a model; NULL: nothing. */
 struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream);
+/* The same, to put something in; NULL: too many are known already. */
+struct setup_learnt *setup_learn(struct setup *s, const struct config_provider *p, str upstream);
 /* The header lines of all calls of a provider, its key among them; lent. */
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream);
 /* Whether that is lines for certain. */

@@ -10,12 +10,19 @@
 
 #define ROOM_MAX 512
 
-#define GUIDE                                                                                      \
+#define LEVELS                                                                                     \
     "- LOW: think in a bare outline, only the steps you cannot do without.\n"                      \
     "- MEDIUM: think briefly but completely, enough to justify the answer.\n"                      \
     "- HIGH: think thoroughly, in several steps and with the edge cases, without going in "        \
-    "circles.\n"                                                                                   \
-    "Then give the final answer."
+    "circles.\n"
+#define LEVELS_ABOVE                                                                               \
+    "- XHIGH: think exhaustively, compare alternatives and check each step.\n"                     \
+    "- MAX: think for as long as the problem needs, and verify the result in a second way.\n"
+#define THEN "Then give the final answer."
+
+/* The block of low, medium and high names no others: recordings are found by its text. */
+#define GUIDE LEVELS THEN
+#define GUIDE_ABOVE LEVELS LEVELS_ABOVE THEN
 
 static const struct {
     const char *name;
@@ -24,6 +31,8 @@ static const struct {
     {"low", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: LOW.\n" GUIDE)},
     {"medium", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: MEDIUM.\n" GUIDE)},
     {"high", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: HIGH.\n" GUIDE)},
+    {"xhigh", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: XHIGH.\n" GUIDE_ABOVE)},
+    {"max", STR_INIT(LEVEL_MARK "\nCurrent reasoning effort: MAX.\n" GUIDE_ABOVE)},
 };
 
 #define CONVENTION_MARK "between <thinking> and </thinking>"
@@ -72,29 +81,93 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
                    STR_ARG(str_slice(r->model, 0, 100)));
 }
 
-/* The least of the presets that an amount is within; what is more than all of them is high. */
+/* The least preset whose cap an amount of tokens is within; more than all of them is max. */
 static enum chat_level weigh(const struct config *c, int64_t tokens)
 {
     enum chat_level level = CHAT_LEVEL_LOW;
 
-    while (level < CHAT_LEVEL_HIGH && config_preset(c, level)->reasoning_max_tokens < tokens)
+    while (level < CHAT_LEVEL_MAX && config_preset(c, level)->reasoning_max_tokens < tokens)
         level++;
     return level;
 }
 
-/* What the request itself says; of an amount alone, the level that providers would call it. To
- * think, without how much, leaves that to the model's name. */
+/* The level in the request's own words. An amount of tokens alone is the level that providers would
+ * call it. "Think", without an amount, leaves the amount to the model's name; on /generate, which
+ * always thinks, to the key and the provider, too. */
 static enum chat_level told(const struct chat_request *r, enum chat_level by_name)
 {
     if (r->budget_tokens > 0 && (r->level == CHAT_LEVEL_NOT_GIVEN || r->level == CHAT_LEVEL_ON))
         return plan_tokens_level(r->budget_tokens);
-    if (r->level == CHAT_LEVEL_ON && by_name != CHAT_LEVEL_NOT_GIVEN)
+    if (r->level == CHAT_LEVEL_ON &&
+        (by_name != CHAT_LEVEL_NOT_GIVEN || r->dialect == CHAT_GENERATE))
         return CHAT_LEVEL_NOT_GIVEN;
     return r->level;
 }
 
+/* The highest level that the key may ask for; NOT_GIVEN: any. */
+static enum chat_level level_highest(const struct config_key *key)
+{
+    enum chat_level level = CHAT_LEVEL_MAX;
+
+    if (!key || !key->levels)
+        return CHAT_LEVEL_NOT_GIVEN;
+    while (level > CHAT_LEVEL_NONE && !(key->levels & (1u << level)))
+        level--;
+    return level;
+}
+
+/* The level of a call that asks for none. A key that may not use the provider's level, or the
+ * medium of /generate, has its highest instead. */
+static void level_by_default(const struct chat_request *r, const struct config_key *key,
+                             struct level *out)
+{
+    enum chat_level by_provider = out->route.provider->level;
+
+    if (key && key->level != CHAT_LEVEL_NOT_GIVEN) {
+        out->source = LEVEL_BY_KEY;
+        out->asked = key->level;
+    } else if (by_provider != CHAT_LEVEL_NOT_GIVEN && level_allowed(key, by_provider)) {
+        out->source = LEVEL_BY_PROVIDER;
+        out->asked = by_provider;
+    } else if (r->dialect == CHAT_GENERATE && level_allowed(key, CHAT_LEVEL_MEDIUM)) {
+        out->source = LEVEL_BY_GENERATE;
+        out->asked = CHAT_LEVEL_MEDIUM;
+    } else if (level_highest(key) != CHAT_LEVEL_NOT_GIVEN) {
+        out->source = LEVEL_BY_KEY;
+        out->asked = level_highest(key);
+    }
+}
+
+static bool level_brings_preset(const struct config *c, enum level_source source)
+{
+    return source != LEVEL_BY_NOBODY &&
+           (source != LEVEL_BY_REQUEST || c->presets_for == CONFIG_PRESETS_ALWAYS);
+}
+
+/* What the level means: its cap and its preset, and how a key's `levels` weigh it. */
+static void level_measure(const struct config *c, const struct chat_request *r, struct level *out)
+{
+    bool by_words = out->source == LEVEL_BY_REQUEST || out->source == LEVEL_BY_GENERATE;
+    bool amount = by_words && r->budget_tokens > 0;
+
+    out->weight = out->asked;
+    out->preset = NULL;
+    out->cap = -1;
+    if (amount && (out->asked != r->level || weigh(c, r->budget_tokens) > out->weight))
+        out->weight = weigh(c, r->budget_tokens);
+    if (!level_brings_preset(c, out->source))
+        return;
+    if (amount) {
+        out->cap = r->budget_tokens;
+    } else if (out->asked > CHAT_LEVEL_NONE) {
+        out->preset = config_preset(c, out->asked);
+        out->cap = out->preset->reasoning_max_tokens;
+    }
+    out->cap = level_room(out->cap, r->max_tokens);
+}
+
 bool level_choose(const struct config *c, const struct chat_request *r, str header,
-                  struct level *out, struct err *e)
+                  const struct config_key *key, struct level *out, struct err *e)
 {
     enum chat_level by_name, by_body, by_header = CHAT_LEVEL_NOT_GIVEN;
 
@@ -107,23 +180,21 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
     if (!find_model(c, r, out, &by_name, e))
         return false;
     by_body = told(r, by_name);
-    out->by_header = by_header != CHAT_LEVEL_NOT_GIVEN;
-    out->by_body = !out->by_header && by_body != CHAT_LEVEL_NOT_GIVEN;
-    out->asked = out->by_header ? by_header : out->by_body ? by_body : by_name;
-    if (out->asked == CHAT_LEVEL_ON)
-        out->asked = CHAT_LEVEL_MEDIUM;
-    out->weight = out->asked;
-    out->preset = NULL;
-    out->cap = -1;
-    if (r->budget_tokens > 0 && !out->by_header) {
-        out->cap = r->budget_tokens;
-        if (by_body != r->level || weigh(c, r->budget_tokens) > out->weight)
-            out->weight = weigh(c, r->budget_tokens);
-    } else if (out->asked > CHAT_LEVEL_NONE) {
-        out->preset = config_preset(c, out->asked);
-        out->cap = out->preset->reasoning_max_tokens;
+    out->source = LEVEL_BY_NOBODY;
+    out->asked = CHAT_LEVEL_NOT_GIVEN;
+    if (by_header != CHAT_LEVEL_NOT_GIVEN) {
+        out->source = LEVEL_BY_HEADER;
+        out->asked = by_header;
+    } else if (by_body != CHAT_LEVEL_NOT_GIVEN) {
+        out->source = r->dialect == CHAT_GENERATE ? LEVEL_BY_GENERATE : LEVEL_BY_REQUEST;
+        out->asked = by_body == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : by_body;
+    } else if (by_name != CHAT_LEVEL_NOT_GIVEN) {
+        out->source = LEVEL_BY_MODEL;
+        out->asked = by_name;
+    } else {
+        level_by_default(r, key, out);
     }
-    out->cap = level_room(out->cap, r->max_tokens);
+    level_measure(c, r, out);
     return true;
 }
 

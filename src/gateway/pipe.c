@@ -82,7 +82,7 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
         pipe_end_thought(p);
     if (p->muted || p->over) {
         p->touched = true;
-        p->dropped += ev->text.n;
+        pipe_count_dropped(p, ev->text);
         return;
     }
     if (!p->counter || (next && p->reasoned))

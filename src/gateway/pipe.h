@@ -84,7 +84,7 @@ struct pipe {
     unsigned flags;                     /* enum split_flag */
     size_t reasoning_size, answer_size; /* bytes */
     size_t arguments_size;              /* of calls, the same */
-    size_t dropped; /* bytes of reasoning behind the event that passed the cap */
+    size_t dropped; /* bytes of reasoning that came after the event that passed the cap */
     struct {
         size_t answer_size;
         bool called;
@@ -92,6 +92,7 @@ struct pipe {
 
     /* Its own, as is the rest. */
     struct tokens_counter *counter; /* of the block at hand */
+    struct tokens_counter *dropped_counter; /* of reasoning beyond the cap; NULL: none came */
     size_t counted_before;          /* tokens of the blocks before it */
     int64_t counted;                /* of all, or -1: not known since more came */
     int64_t room;                   /* bytes that surely fit under the cap */
@@ -166,6 +167,8 @@ void pipe_goes_on(struct pipe *p, const struct split_format *format, bool inside
 void pipe_continue_anew(struct pipe *p);
 /* Tokens of reasoning that came through, seen or hidden, of all choices. */
 int64_t pipe_tokens(struct pipe *p);
+/* The same, and those that were dropped beyond the cap. */
+int64_t pipe_thought(struct pipe *p);
 /* Whether another choice than the first has come to its answer. */
 bool pipe_others_answer(const struct pipe *p);
 /* Those of all that came, answer and calls too: of these about four bytes are one. */

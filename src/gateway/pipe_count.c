@@ -28,13 +28,38 @@ int64_t pipe_tokens(struct pipe *p)
     return counted(p) + (p->others ? pipe_others_tokens(p) : 0);
 }
 
+void pipe_count_dropped(struct pipe *p, str text)
+{
+    if (!p->dropped_counter) {
+        p->dropped_counter = arena_alloc(p->arena, sizeof *p->dropped_counter);
+        tokens_counter_init(p->dropped_counter, p->options.vocab);
+        p->dropped_counter->trusted = true;
+    }
+    tokens_counter_feed(p->dropped_counter, text);
+    p->dropped += text.n;
+}
+
+static int64_t pipe_count_dropped_tokens(struct pipe *p)
+{
+    return p->dropped_counter ? (int64_t)tokens_counter_count(p->dropped_counter) : 0;
+}
+
+int64_t pipe_thought(struct pipe *p)
+{
+    int64_t dropped = pipe_count_dropped_tokens(p);
+
+    for (struct pipe_other *o = p->others; o; o = o->next)
+        dropped += pipe_count_dropped_tokens(&o->pipe);
+    return pipe_tokens(p) + dropped;
+}
+
 int64_t pipe_made(struct pipe *p)
 {
     size_t said = p->answer_size + p->arguments_size;
 
     for (const struct pipe_other *o = p->others; o; o = o->next)
         said += o->pipe.answer_size + o->pipe.arguments_size;
-    return pipe_tokens(p) + (int64_t)((said + 3) / 4);
+    return pipe_thought(p) + (int64_t)((said + 3) / 4);
 }
 
 static void feed(struct pipe *p, str text)

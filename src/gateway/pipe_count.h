@@ -15,6 +15,8 @@ void pipe_count_block(struct pipe *p);
 /* How much of the text, which is UTF-8, fits under the cap; so much is counted. `over`: the rest
  * does not, however it goes on; else the rest waits. */
 size_t pipe_count_fits(struct pipe *p, str text, bool *over);
+/* Reasoning that comes beyond the cap is counted apart. */
+void pipe_count_dropped(struct pipe *p, str text);
 /* What waited, and this behind it; and what waits from now on. */
 str pipe_count_join(struct pipe *p, str text);
 void pipe_count_wait(struct pipe *p, str rest);

@@ -46,6 +46,10 @@ static str usage_words(struct exchange *ex)
     else
         buf_add(out, STR("none"));
     buf_add(out, f.cut ? STR("; cut=budget") : STR("; cut=none"));
+    if (f.over > 0) {
+        buf_add(out, STR("; over="));
+        buf_add_u64(out, (uint64_t)f.over);
+    }
     if (f.repaired || f.starved)
         buf_add(out, f.repaired ? STR("; starved=repaired") : STR("; starved=yes"));
     return buf_str(out);

@@ -334,7 +334,7 @@ static void begin(struct exchange *ex, bool boxed)
     struct level level;
     struct err e;
 
-    if (!level_choose(ex->setup->config, &ex->request, STR(""), &level, &e)) {
+    if (!level_choose(ex->setup->config, &ex->request, STR(""), ex->key, &level, &e)) {
         exchange_fail(ex, 404, "model_not_found", "%s", e.text);
         return;
     }

@@ -38,6 +38,10 @@ static void add_sampling(const struct json *doc, const struct wire_plan *plan,
     bool has = json_find(doc, root, STR("temperature")) || json_find(doc, root, STR("top_p"));
     struct anthropic_model m = anthropic_model_for(doc, plan);
 
+    if (plan->drop_temperature)
+        json_edit_remove(ed, root, STR("temperature"));
+    if (plan->drop_top_p)
+        json_edit_remove(ed, root, STR("top_p"));
     if (m.no_sampling || anthropic_will_think(doc, plan)) {
         const struct json_node *t = json_find(doc, root, STR("temperature"));
         const struct json_node *p = json_find(doc, root, STR("top_p"));

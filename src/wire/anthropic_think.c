@@ -187,7 +187,31 @@ static void set_off(const struct json *doc, const struct wire_plan *plan, struct
         json_edit_remove(ed, root, STR("thinking"));
     } else {
         json_edit_set(ed, root, STR("thinking"), STR("{\"type\":\"disabled\"}"));
-        remove_effort(doc, ed);
+        if (!plan->tail_count) /* a second call answers with the effort that was asked for */
+            remove_effort(doc, ed);
+    }
+}
+
+/* Anthropic refuses this edit of the history in a body without thinking; the other edits stay. */
+static void drop_thinking_edits(const struct json *doc, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *management = json_find(doc, root, STR("context_management"));
+    const struct json_node *edits = json_find(doc, management, STR("edits"));
+    size_t dropped = 0;
+
+    if (!edits || edits->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *v = json_first(doc, edits); v; v = json_next(doc, edits, v))
+        if (json_is(doc, json_find(doc, v, STR("type")), STR("clear_thinking_20251015"))) {
+            json_edit_drop(ed, edits, v);
+            dropped++;
+        }
+    if (dropped && dropped == json_count(doc, edits)) {
+        if (json_count(doc, management) == 1)
+            json_edit_remove(ed, root, STR("context_management"));
+        else
+            json_edit_remove(ed, management, STR("edits"));
     }
 }
 
@@ -208,10 +232,13 @@ void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *pl
     if (plan->drop_reasoning) {
         json_edit_remove(ed, json_root(doc), STR("thinking"));
         remove_effort(doc, ed);
+        drop_thinking_edits(doc, ed);
         return;
     }
     if (!plan->set_level || plan->think == WIRE_THINK_NONE)
         return;
+    if (!anthropic_will_think(doc, plan) || m.think == ANTHROPIC_NEVER)
+        drop_thinking_edits(doc, ed);
     if (plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
         (m.think == ANTHROPIC_BUDGET && anthropic_forced(doc, plan)))
         set_off(doc, plan, m, ed);

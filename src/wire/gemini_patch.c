@@ -1,6 +1,7 @@
 /* gemini_patch.c - the gateway's wishes, as edits of a body of generateContent.
  *
- * Gemini 2.5 is told a budget of tokens, from 3 on a level; older models are told nothing.
+ * Gemini 2.5 is told a budget of tokens, from 3 on a level; older models are told nothing. A model
+ * whose name says nothing is told a level, and a budget if its provider has refused that.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +29,7 @@ static const struct {
     {"gemini-3-pro", "", THINK_LEVEL, 0, 0, true, true},
     {"gemini", "pro", THINK_LEVEL, 0, 0, true, false},
     {"gemini", "", THINK_LEVEL, 0, 0, false, false},
-    {"", "", THINK_NOT, 0, 0, false, false},
+    {"", "", THINK_LEVEL, 0, 24576, false, false},
 };
 
 static size_t model_row(str model)
@@ -39,6 +40,16 @@ static size_t model_row(str model)
            str_find(model, str_c(models[i].size)) == STR_NONE)
         i++;
     return i;
+}
+
+/* In which way a model is told how much: the usual one, or the other where it was refused. */
+static enum think think_way(const struct wire_plan *plan)
+{
+    enum think usual = models[model_row(plan->model)].think;
+
+    if (!plan->other_way || usual == THINK_NOT)
+        return usual;
+    return usual == THINK_LEVEL ? THINK_BUDGET : THINK_LEVEL;
 }
 
 static str text_part(struct arena *a, str text)
@@ -60,6 +71,26 @@ static void set_config(const struct json *doc, const char *camel, str with, stru
     json_edit_set_path(ed, root, path, 2, with);
 }
 
+static void set_thinking(const struct json *doc, const char *camel, str with, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc), *now;
+    str path[3];
+
+    path[0] = gemini_key(doc, root, "generationConfig", ed->arena);
+    now = json_find(doc, root, path[0]);
+    path[1] = gemini_key(doc, now, "thinkingConfig", ed->arena);
+    now = json_find(doc, now, path[1]);
+    path[2] = gemini_key(doc, now, camel, ed->arena);
+    json_edit_set_path(ed, root, path, 3, with);
+}
+
+static void drop_config(const struct json *doc, const struct json_node *object, const char *camel,
+                        struct json_edits *ed)
+{
+    if (object && object->kind == JSON_OBJECT)
+        json_edit_remove(ed, object, gemini_key(doc, object, camel, ed->arena));
+}
+
 static bool is_off(const struct wire_plan *plan)
 {
     return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0;
@@ -73,7 +104,7 @@ static int64_t budget_of(const struct wire_plan *plan, size_t row)
 
     if (n < models[row].min)
         n = models[row].min;
-    return n > models[row].max ? models[row].max : n;
+    return models[row].max && n > models[row].max ? models[row].max : n;
 }
 
 static const char *level_of(const struct wire_plan *plan, size_t row)
@@ -110,59 +141,102 @@ static void keep_room(const struct json *doc, const struct wire_plan *plan, int6
             doc, "maxOutputTokens", arena_printf(ed->arena, "%lld", (long long)(max + budget)), ed);
 }
 
-static void patch_thinking(const struct json *doc, const struct wire_plan *plan,
+/* The reasoning_params as they fit the body: thinkingConfig is a member of generationConfig, where
+ * it is looked for by those who write it at the top. */
+static str merge_of(const struct wire_plan *plan, struct json *from, struct arena *a)
+{
+    const struct json_node *config;
+    struct json_edits ed;
+    struct buf out;
+    struct err e;
+    str path[2], inside;
+
+    if (!plan->merge.n || !json_parse(from, plan->merge, &e))
+        return STR("");
+    config = gemini_find(from, json_root(from), "thinkingConfig");
+    if (!config)
+        return plan->merge;
+    inside = json_raw(from, config);
+    json_edits_init(&ed, from, a);
+    json_edit_remove(&ed, json_root(from), gemini_key(from, json_root(from), "thinkingConfig", a));
+    path[0] = gemini_key(from, json_root(from), "generationConfig", a);
+    path[1] = STR("thinkingConfig");
+    json_edit_set_path(&ed, json_root(from), path, 2, inside);
+    buf_init(&out, JSON_SIZE_MAX);
+    json_edits_apply(&ed, &out);
+    inside = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return inside;
+}
+
+/* A level and a budget exclude each other: the configured one holds, and ours goes. */
+static bool merge_says_amount(const struct json *from)
+{
+    const struct json_node *config = gemini_find(from, json_root(from), "generationConfig");
+
+    config = gemini_find(from, config, "thinkingConfig");
+    return gemini_find(from, config, "thinkingBudget") ||
+           gemini_find(from, config, "thinkingLevel");
+}
+
+static void set_amount(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
+{
+    size_t row = model_row(plan->model);
+
+    if (think_way(plan) == THINK_BUDGET) {
+        int64_t budget = budget_of(plan, row);
+
+        set_thinking(
+            doc, "thinkingBudget", arena_printf(ed->arena, "%lld", (long long)budget), ed);
+        keep_room(doc, plan, budget, ed);
+    } else {
+        set_thinking(
+            doc, "thinkingLevel", arena_printf(ed->arena, "\"%s\"", level_of(plan, row)), ed);
+    }
+}
+
+/* merged: the configured reasoning_params say how much themselves. */
+static void patch_thinking(const struct json *doc, const struct wire_plan *plan, bool merged,
                            struct json_edits *ed)
 {
     const struct json_node *root = json_root(doc);
     const struct json_node *config = gemini_find(doc, root, "generationConfig");
     const struct json_node *now = gemini_find(doc, config, "thinkingConfig");
     const struct json_node *shown = gemini_find(doc, now, "includeThoughts");
-    size_t row = model_row(plan->model);
-    const char *include = "true";
+    bool hidden = shown && shown->kind == JSON_FALSE;
+    bool set = plan->set_level && plan->think != WIRE_THINK_NONE;
 
-    if (plan->drop_reasoning || (plan->set_level && models[row].think == THINK_NOT)) {
-        json_edit_remove(ed, config ? config : root, STR("thinkingConfig"));
-        json_edit_remove(ed, config ? config : root, STR("thinking_config"));
+    if (plan->drop_reasoning || (plan->set_level && think_way(plan) == THINK_NOT)) {
+        drop_config(doc, config, "thinkingConfig", ed);
         return;
     }
-    if (!plan->set_level || plan->think == WIRE_THINK_NONE)
-        return;
-    if (is_off(plan) || (shown && shown->kind == JSON_FALSE))
-        include = "false";
-    if (models[row].think == THINK_BUDGET) {
-        int64_t budget = budget_of(plan, row);
-
-        set_config(doc,
-                   "thinkingConfig",
-                   arena_printf(ed->arena,
-                                "{\"thinkingBudget\":%lld,\"includeThoughts\":%s}",
-                                (long long)budget,
-                                include),
-                   ed);
-        keep_room(doc, plan, budget, ed);
-    } else {
-        set_config(doc,
-                   "thinkingConfig",
-                   arena_printf(ed->arena,
-                                "{\"thinkingLevel\":\"%s\",\"includeThoughts\":%s}",
-                                level_of(plan, row),
-                                include),
-                   ed);
+    if (set || merged) {
+        drop_config(doc, now, "thinkingBudget", ed);
+        drop_config(doc, now, "thinkingLevel", ed);
     }
+    if (!set)
+        return;
+    if (!merged)
+        set_amount(doc, plan, ed);
+    set_thinking(doc, "includeThoughts", is_off(plan) || hidden ? STR("false") : STR("true"), ed);
 }
 
-static void patch_config(const struct json *doc, const struct wire_plan *plan,
+static void patch_config(const struct json *doc, const struct wire_plan *plan, bool merged,
                          struct json_edits *ed)
 {
     const struct json_node *config = gemini_find(doc, json_root(doc), "generationConfig");
 
+    if (plan->drop_temperature)
+        drop_config(doc, config, "temperature", ed);
+    if (plan->drop_top_p)
+        drop_config(doc, config, "topP", ed);
     if (plan->temperature.n && !gemini_find(doc, config, "temperature"))
         set_config(doc, "temperature", plan->temperature, ed);
     if (plan->top_p.n && !gemini_find(doc, config, "topP"))
         set_config(doc, "topP", plan->top_p, ed);
     if (plan->max_tokens.n)
         set_config(doc, "maxOutputTokens", plan->max_tokens, ed);
-    patch_thinking(doc, plan, ed);
+    patch_thinking(doc, plan, merged, ed);
 }
 
 /* ---- texts ---- */
@@ -284,7 +358,7 @@ static void patch_part(const struct json *doc, const struct json_node *part, boo
 {
     const struct json_node *call = gemini_find(doc, part, "functionCall");
     const struct json_node *signature = gemini_find(doc, part, "thoughtSignature");
-    bool needs = models[model_row(plan->model)].think == THINK_LEVEL;
+    bool needs = think_way(plan) == THINK_LEVEL;
     str text = STR(""), with;
     bool given = signature && json_text(doc, signature, ed->arena, &text);
     bool stand_in = given && stands_in(text);
@@ -326,18 +400,26 @@ static void patch_history(const struct json *doc, const struct wire_plan *plan,
 void gemini_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
 {
     const struct json_node *root = json_root(doc);
-    struct plan p = {doc, root, plan, ed};
+    struct json from;
+    struct err e;
+    str merge;
 
     if (!root || root->kind != JSON_OBJECT)
         return;
+    json_init(&from);
+    merge = merge_of(plan, &from, ed->arena);
+    if (merge.n && !json_parse(&from, merge, &e))
+        merge = STR("");
     if (plan->system_extra.n)
         add_system(doc, plan->system_extra, ed);
-    patch_config(doc, plan, ed);
+    patch_config(doc, plan, merge.n && merge_says_amount(&from), ed);
     if (plan->vault || plan->foreign_kept)
         patch_history(doc, plan, ed);
     if (plan->tail_count)
         add_tails(doc, plan, ed);
     if (plan->drop_tools)
         drop_tools(doc, ed);
-    plan_merge(&p);
+    if (merge.n)
+        json_edit_merge(ed, root, &from, json_root(&from));
+    json_release(&from);
 }

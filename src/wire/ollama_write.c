@@ -336,6 +336,10 @@ void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct j
         return;
     plan_head(&p);
     now = plan_find(&p, "options");
+    if (plan->drop_temperature && now)
+        json_edit_remove(edits, now, STR("temperature"));
+    if (plan->drop_top_p && now)
+        json_edit_remove(edits, now, STR("top_p"));
     if (plan->temperature.n && !member_find(doc, now, "temperature"))
         set_option(&p, "temperature", plan->temperature);
     if (plan->top_p.n && !member_find(doc, now, "top_p"))

@@ -47,6 +47,7 @@ struct wish {
     struct json_edits *ed;
     enum chat_level level; /* never ON */
     int64_t budget;
+    bool off; /* of an engine's template: the level is none, or in place of it */
 };
 
 static void set(struct wish *w, const char *member, const char *inner, str json)
@@ -70,7 +71,7 @@ static void set_budget(struct wish *w, const char *member, const char *inner)
 /* Qwen's templates ask for one name, DeepSeek's and Granite's for the other. */
 static void set_template(struct wish *w)
 {
-    str on = w->level == CHAT_LEVEL_NONE ? STR("false") : STR("true");
+    str on = w->off ? STR("false") : STR("true");
 
     if (w->level == CHAT_LEVEL_NOT_GIVEN)
         return;
@@ -139,7 +140,7 @@ static void think_vllm(struct wish *w)
     if (w->level)
         set_word(w, "reasoning_effort", NULL, chat_level_name(w->level));
     set_template(w);
-    if (w->level != CHAT_LEVEL_NONE)
+    if (!w->off)
         set_budget(w, "thinking_token_budget", NULL);
 }
 
@@ -155,7 +156,7 @@ static void think_sglang(struct wish *w)
     if (words[w->level])
         set_word(w, "reasoning_effort", NULL, words[w->level]);
     set_template(w);
-    if (w->level != CHAT_LEVEL_NONE)
+    if (!w->off)
         set_budget(w, "custom_params", "thinking_budget");
 }
 
@@ -167,8 +168,8 @@ static void think_llamacpp(struct wish *w)
         set(w,
             "chat_template_kwargs",
             "enable_thinking",
-            w->level == CHAT_LEVEL_NONE ? STR("false") : STR("true"));
-    if (w->level == CHAT_LEVEL_NONE)
+            w->off ? STR("false") : STR("true"));
+    if (w->off)
         return;
     set_budget(w, "thinking_budget_tokens", NULL);
     set_budget(w, "reasoning_budget_tokens", NULL);
@@ -197,7 +198,11 @@ void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan,
                                                   [WIRE_THINK_SGLANG] = think_sglang,
                                                   [WIRE_THINK_LLAMACPP] = think_llamacpp,
                                                   [WIRE_THINK_NONE] = think_none};
-    struct wish w = {doc, edits, plan->level, plan->budget_tokens};
+    struct wish w = {doc,
+                     edits,
+                     plan->level,
+                     plan->budget_tokens,
+                     plan->least || plan->level == CHAT_LEVEL_NONE};
 
     if (plan->control)
         set(&w, "reasoning_control", NULL, STR("true"));

@@ -26,6 +26,10 @@ void plan_head(const struct plan *p)
 
 void plan_sampling(const struct plan *p)
 {
+    if (p->wish->drop_temperature)
+        json_edit_remove(p->ed, p->root, STR("temperature"));
+    if (p->wish->drop_top_p)
+        json_edit_remove(p->ed, p->root, STR("top_p"));
     if (p->wish->temperature.n && !plan_find(p, "temperature"))
         plan_set(p, "temperature", p->wish->temperature);
     if (p->wish->top_p.n && !plan_find(p, "top_p"))

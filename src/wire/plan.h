@@ -20,7 +20,7 @@ const struct json_node *plan_find(const struct plan *p, const char *key);
 void plan_set(const struct plan *p, const char *key, str json);
 /* `model` and `stream`, as the plan wants them. */
 void plan_head(const struct plan *p);
-/* temperature and top_p, where the body has none. */
+/* temperature and top_p: set where the body has none, removed where the provider refused them. */
 void plan_sampling(const struct plan *p);
 /* A JSON string made longer by the plan's system_extra, a blank line before it. */
 void plan_append_system(const struct plan *p, const struct json_node *text);

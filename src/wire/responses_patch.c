@@ -53,11 +53,16 @@ static void patch_level(const struct plan *p)
         set_reasoning(p, "effort", say_quoted(p->ed->arena, str_c(plan_effort(level))));
 }
 
-static void patch_drop_reasoning(const struct plan *p)
+/* What asks to be given reasoning, which a reply without it cannot give. */
+static void drop_reasoning_output(const struct plan *p)
 {
+    const struct json_node *reasoning = plan_find(p, "reasoning");
     const struct json_node *list = plan_find(p, "include");
 
-    json_edit_remove(p->ed, p->root, STR("reasoning"));
+    if (reasoning && reasoning->kind == JSON_OBJECT) {
+        json_edit_remove(p->ed, reasoning, STR("summary"));
+        json_edit_remove(p->ed, reasoning, STR("generate_summary"));
+    }
     if (!list || list->kind != JSON_ARRAY)
         return;
     if (json_count(p->doc, list) == 1 && json_is(p->doc, json_first(p->doc, list), STR(SEALED))) {
@@ -208,8 +213,10 @@ void responses_patch(const struct json *doc, const struct wire_plan *plan, struc
     plan_sampling(&p);
     if (plan->max_tokens.n)
         plan_set(&p, "max_output_tokens", plan->max_tokens);
+    if (plan->drop_reasoning || plan->tail_count)
+        drop_reasoning_output(&p);
     if (plan->drop_reasoning)
-        patch_drop_reasoning(&p);
+        json_edit_remove(edits, p.root, STR("reasoning"));
     else if (plan->set_level)
         patch_level(&p);
     if (plan->drop_tools && plan_find(&p, "tools"))

@@ -31,8 +31,7 @@
  *
  * Where things are. For each dialect X: X.c is its row, its words and its errors; X_read.c a
  * client's body into chat; X_write.c chat into a body; X_patch.c the plan as edits; X_decode.c
- * replies into events; X_encode.c events into replies; X_relay.c frames passed on. Small dialects
- * have fewer files; openai.h, anthropic.h, gemini.h, responses.h and ollama.h name the others.
+ * replies into events; X_encode.c events into replies; X_relay.c frames passed on; X.h the others.
  *
  *     wire.c                   the table of dialects, decoders and encoders
  *     member, members, asked   reading: members of a body, and those a client must be told about
@@ -95,11 +94,12 @@ struct wire_plan {
     bool set_stream, stream; /* the latter is put in if the former is set */
     bool want_usage;  /* ask for usage at the end of a stream, where the dialect needs asking */
     str system_extra; /* appended to the system prompt, a blank line before it */
-    str temperature, top_p; /* only where the body has none */
-    str max_tokens;         /* replaces the client's */
+    str temperature, top_p, max_tokens; /* only where the body has none; the last in any case */
+    bool drop_temperature, drop_top_p;  /* the provider refused them: the client's go, too */
     enum wire_think think;
     bool set_level; /* then level and budget_tokens are put in, in the provider's way */
     enum chat_level level;
+    bool least, other_way; /* none was refused; Gemini: its usual thinkingLevel or -Budget was */
     int64_t budget_tokens; /* -1: none */
     bool drop_reasoning;   /* all reasoning parameters are taken out: the provider refused them */
     bool control;          /* llama.cpp: a call of its own may end the reasoning */

@@ -37,7 +37,7 @@ class Upstream:
     and hangs up behind them."""
 
     def __init__(self):
-        self.asked, self.heads, self.reply = [], [], None
+        self.asked, self.heads, self.raw, self.reply = [], [], [], None
         outer = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -49,7 +49,9 @@ class Upstream:
                         return
                     head += line
                 fields = dict(f.split(": ", 1) for f in head.decode().lower().split("\r\n")[1:-2])
-                body = json.loads(self.rfile.read(int(fields["content-length"])))
+                raw = self.rfile.read(int(fields["content-length"]))
+                body = json.loads(raw)
+                outer.raw.append(raw)
                 outer.heads.append(fields)
                 outer.asked.append(body)
                 self.wfile.write(outer.reply(len(outer.asked), body))
@@ -64,6 +66,7 @@ class Upstream:
     def forget(self):
         self.asked.clear()
         self.heads.clear()
+        self.raw.clear()
 
 
 def delta(why=None, **said):
@@ -113,7 +116,9 @@ class Again(unittest.TestCase):
         self.addCleanup(self.up.server.shutdown)
 
     def serve(self, env=None, **more):
-        config = {"store": "none", "providers": {"chat": provider(self.up)}, **more}
+        # What a level brings is tested in every dialect's own words.
+        config = {"store": "none", "providers": {"chat": provider(self.up)}, **more,
+                  "reasoning": {"presets": "always", **more.get("reasoning", {})}}
         gateway = Gateway(BINARY, config, env=env).__enter__()
         self.addCleanup(gateway.stop)
         return gateway
@@ -206,7 +211,7 @@ class Second(Again):
                 self.assertIn(b"Yes.", r.body)
                 self.assertNotIn(b"busy", r.body)
 
-    def test_a_prefill_that_is_refused_is_restated(self):
+    def test_a_prefill_that_is_refused_is_restated_and_not_tried_again(self):
         self.up.reply = lambda n, body: self.LONG if n == 1 \
             else error(400, "continue_final_message is not supported") \
             if body["messages"][-1]["role"] == "assistant" else answer("Yes.", body)
@@ -215,7 +220,9 @@ class Second(Again):
             self.up.forget()
             r = self.ok(self.ask(gateway, headers=SHOW, stream=streamed))
             self.assertEqual([b["messages"][-1]["role"] for b in self.up.asked],
-                             ["user", "assistant", "user"])
+                             ["user", "user"] if streamed else ["user", "assistant", "user"])
+            self.assertTrue(all(b["chat_template_kwargs"]["enable_thinking"] is False
+                                for b in self.up.asked[1:]))
             self.assertIn(b"Yes.", r.body)
             words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
             self.assertIn("reasoning_tokens=128; cap=128; cut=budget", words)

@@ -79,7 +79,9 @@ def config(**more):
         {"name": "tests", "sha256": digest(KEY)},
         {"name": "few", "sha256": digest("sk-few"), "models": ["openai-plain"],
          "reasoning": "hide"},
-        {"name": "slow", "sha256": digest("sk-slow"), "rpm": 2}], **more}
+        {"name": "slow", "sha256": digest("sk-slow"), "rpm": 2}], **more,
+        # What a level brings is tested in every dialect's own words.
+        "reasoning": {"presets": "always", **more.get("reasoning", {})}}
 
 
 def setUpModule():

@@ -118,7 +118,8 @@ def anthropic_stream(*texts):
 def setUpModule():
     up = asking.world.up = Upstream()
     v1 = up.root + "/v1"
-    asking.world.gateway = Gateway(BINARY, {"store": "none", "timeouts": {"keepalive": "100ms"}, "providers": {
+    asking.world.gateway = Gateway(BINARY, {"store": "none", "timeouts": {"keepalive": "100ms"},
+                                             "reasoning": {"presets": "always"}, "providers": {
         "chat": {"kind": "openai", "base_url": v1, "models": ["chat", "other"],
                  "prices": {"chat": {"input": 1000000, "output": 1000000}}},
         "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]},
@@ -396,11 +397,11 @@ class Corners(unittest.TestCase):
             r = self.chat("chat", stream=stream, stream_options={"include_usage": True}
                           if stream else None)
             words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
-            self.assertIn("reasoning_tokens=20; cap=none; cut=none; starved=repaired", words)
+            self.assertIn("reasoning_tokens=40; cap=none; cut=none; starved=repaired", words)
             doc = events(r.body)[-1] if stream else json.loads(r.body)
             self.assertEqual((doc["usage"]["prompt_tokens"], doc["usage"]["completion_tokens"],
                               doc["usage"]["completion_tokens_details"]["reasoning_tokens"]),
-                             (10, 40, 20))
+                             (10, 40, 40))
 
     def test_money_that_is_spent_shows_in_the_metrics(self):
         poor = {"authorization": "Bearer sk-poor"}
@@ -539,7 +540,7 @@ class Corners(unittest.TestCase):
     def test_a_stream_without_comments_tells_what_was_counted_all_the_same(self):
         long = lambda path, body: chat_reply(  # noqa: E731
             path, body, reasoning_content=" think" * 200 if len(self.up.asked) == 1 else None)
-        for think, words in (("low", "reasoning_tokens=128; cap=128; cut=budget"),
+        for think, words in (("low", "reasoning_tokens=148; cap=128; cut=budget"),
                              (None, "reasoning_tokens=20; cap=none; cut=none")):
             self.up.asked.clear()
             self.up.reply = long

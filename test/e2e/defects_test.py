@@ -149,7 +149,7 @@ class Holes(unittest.TestCase):
     def test_hole_8_none_hidden_cut_and_unclosed_are_states_of_their_own(self):
         with Provider() as provider:
             models = {"plain": "plain", "thinks": "think+loud", "lengthy": "long-think:600+loud"}
-            config = {"reasoning": {"keep": "text"}, "providers": {
+            config = {"reasoning": {"keep": "text", "presets": "always"}, "providers": {
                 "o": upstream(provider, "openai", models, retries=0),
                 "t": upstream(provider, "openai", {"broken": "long-think:200+tags:think+cut:600"}, retries=0,
                               format="think"),

@@ -269,7 +269,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     struct err e;
     struct call *c;
 
-    if (!level_choose(r->setup->config, r->request, r->level, &level, &e))
+    if (!level_choose(r->setup->config, r->request, r->level, r->key, &level, &e))
         return refuse(error,
                       a,
                       e.code == ERR_NOT_FOUND ? 404 : 400,
@@ -345,7 +345,8 @@ bool call_elsewhere(struct call *c)
     c->at = call_next(c);
     c->breaker_name = c->origin = STR("");
     c->tries = c->anew = 0;
-    c->plain = c->unsampled = c->uncontrolled = c->uncounted = false;
+    c->without = c->learning = 0;
+    c->effort = c->efforts = 0;
     pipe_anew(c);
     return true;
 }
@@ -398,7 +399,7 @@ void call_attempt(struct call *c)
     }
     p = c->chain[c->at].provider;
     c->wire = wire_get(p->dialect);
-    c->unsampled |= c->level.preset && call_refuses_sampling(c);
+    call_recall_refusals(c);
     c->tries++;
     c->sum.attempts++;
     if (!call_plan(c, &e)) {
@@ -480,6 +481,9 @@ void call_again(struct call *c, enum call_phase phase)
     call_breaker_tell(c, true);
     c->phase = phase;
     c->tries = 0;
+    c->effort = c->efforts = 0;
+    c->learning = 0;
+    c->dropped = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe);
     c->relay = false;
     c->stop_seen = c->end_seen = c->phase_begun = false;
     chat_usage_merge(&c->sum.usage, &c->phase_usage);

@@ -37,12 +37,14 @@ struct call_control {
     struct buf reply;
     struct loop_timer timer;
     bool heard;      /* it has said that it will */
+    size_t dropped;  /* bytes of reasoning that were dropped before that */
     const char *why; /* it fails if nothing comes */
 };
 
 static bool known_to_fail(struct call *c)
 {
-    const struct setup_learnt *learnt = call_learnt(c);
+    const struct setup_learnt *learnt =
+        setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
 
     return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
 }
@@ -54,7 +56,7 @@ bool call_control_arm(struct call *c)
     c->control = NULL;
     if (!(c->chain[c->at].provider->row->levers & PROVIDER_CONTROL) || c->phase != CALL_FIRST ||
         !c->stream_up || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
-        c->uncontrolled || known_to_fail(c))
+        (c->without & CALL_WITHOUT_CONTROL) || known_to_fail(c))
         return false;
     c->control = arena_zero(&c->arena, 1, sizeof *c->control);
     c->control->id = STR("");
@@ -70,7 +72,8 @@ void call_control_named(struct call *c, str id)
 
 void call_control_failed(struct call *c)
 {
-    struct setup_learnt *learnt = call_learnt(c);
+    struct setup_learnt *learnt =
+        setup_learn(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
 
     if (learnt)
         learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
@@ -93,7 +96,7 @@ static void give_up(struct call *c, str why)
 
 bool call_control_ignored(const struct call *c)
 {
-    return c->pipe.dropped > (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
+    return c->pipe.dropped - c->control->dropped > (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
 }
 
 /* As long as nobody reads, what has come is not looked at. */
@@ -150,7 +153,7 @@ static void on_end(void *ctx)
         loop_timer_set(c->gl->loop, &k->timer, LATE_MS);
     } else {
         k->heard = true;
-        c->pipe.dropped = 0;
+        k->dropped = c->pipe.dropped;
     }
 }
 

@@ -37,7 +37,7 @@ static void end_with_call(struct call *c)
 
     u.input = u.input < 0 ? c->wanted.tokens : u.input;
     u.output = u.output < made ? made : u.output;
-    u.reasoning = pipe_tokens(&c->pipe);
+    u.reasoning = pipe_thought(&c->pipe);
     u.raw = STR("");
     call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
     call_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});

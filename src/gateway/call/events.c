@@ -63,12 +63,14 @@ static void add_known(int64_t *to, int64_t more)
 static void usage_on_top(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
-    int64_t thought = pipe_tokens(&c->pipe), made;
+    int64_t thought = pipe_tokens(&c->pipe) + c->dropped, again = u->reasoning, made;
 
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
-    u->reasoning = thought;
+    if (again < 0) /* not reported: what of its reasoning was seen */
+        again = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe) - c->dropped;
+    u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
     add_known(&u->output, made);
     if (c->sum.cut && first->input < 0) /* it had the same prompt, but for what was thought */
@@ -99,7 +101,9 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (c->phase != CALL_FIRST) {
         usage_on_top(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
-        u->reasoning = pipe_tokens(&c->pipe);
+        int64_t thought = pipe_thought(&c->pipe);
+
+        u->reasoning = u->reasoning > thought ? u->reasoning : thought;
         u->raw = STR("");
     }
     chat_usage_merge(&c->phase_usage, u);

@@ -9,14 +9,14 @@
 
 void call_facts(struct call *c, struct call_facts *out)
 {
-    int64_t counted = pipe_tokens(&c->pipe);
-    int64_t told = c->phase_usage.reasoning, output = c->phase_usage.output;
+    int64_t told = c->phase_usage.reasoning, output = c->phase_usage.output, cap = c->level.cap;
+    int64_t counted = pipe_thought(&c->pipe);
 
     if (c->stop_seen && output >= 0 && counted > output)
         counted = output; /* as in the usage: see pipe.c */
-
     *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
-                               .cap = c->level.cap,
+                               .cap = cap,
+                               .over = !c->sum.cut && cap >= 0 && told > cap ? told - cap : 0,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
                                .repaired = c->sum.repaired && (c->pipe.answered || c->pipe.called),
@@ -129,7 +129,9 @@ void call_summarize(struct call *c)
 /* What the client asked for, or else what its level brought. */
 static str sampled(const struct call *c, str asked, const struct config_preset *preset, bool warm)
 {
-    if (asked.n || !preset || c->plain || c->unsampled)
+    if (c->without & (warm ? CALL_WITHOUT_TEMPERATURE : CALL_WITHOUT_TOP_P))
+        return STR("");
+    if (asked.n || !preset || (c->without & CALL_WITHOUT_REASONING))
         return asked;
     return warm ? preset->temperature : preset->top_p;
 }
@@ -308,6 +310,9 @@ bool call_unseen(struct call *c)
     c->sum.cut_action = STR("");
     c->sum.usage = chat_usage_none;
     c->begun = c->phase_begun = false;
+    c->effort = c->efforts = 0;
+    c->learning = 0;
+    c->dropped = 0;
     c->sum.first_byte_ns = c->sum.answer_ns = 0;
     c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;
     c->sum.reply_id = c->sum.reply_model = STR("");

@@ -48,13 +48,14 @@ void call_breaker_tell(struct call *c, bool ok);
 void call_breaker_leave(struct call *c);
 str call_origin(struct call *c);
 
-/* less.c: what is known of the model at hand, or NULL; whether it is to refuse a preset's sampling;
- * and whether there is something to leave out after this error, which then is. */
-struct setup_learnt *call_learnt(struct call *c);
-bool call_refuses_sampling(struct call *c);
-/* less.c: whether the model at hand refuses `stream_options`; its streams are counted here. */
-bool call_refuses_usage(struct call *c);
+/* less.c: before an attempt, what its model is known to refuse is left out; whether there is
+ * something to leave out after this error, which then is; and the attempt was accepted, so that it
+ * is remembered. */
+void call_recall_refusals(struct call *c);
 bool call_asks_less(struct call *c, const struct chat_error *error);
+void call_learn_refusals(struct call *c);
+/* The level that this phase of the call is to be asked with. */
+enum chat_level call_level(const struct call *c);
 
 /* control.c. Whether the attempt at hand may be told to end its reasoning: the body must say so. */
 bool call_control_arm(struct call *c) MUST_USE;

@@ -1,72 +1,146 @@
-/* less.c - what a provider refuses of that which we added is left out, and it is asked again.
+/* less.c - a provider refuses a parameter: it is asked again without, and that is remembered.
  *
- * In turn: what it names; then all that asks for reasoning. What may end the reasoning is another
- * matter: it stays as long as it is reasoning that is refused, and goes last. Models that think
- * often refuse sampling, which is remembered.
+ * What the error names is left out first: our control parameter, our question for the usage of a
+ * stream, our maximum of output tokens, sampling, the configured reasoning_params, an effort or a
+ * way to say it. If it names none of them, a prefill is left out, and then all that asks for
+ * reasoning. Parameters that the client gave itself are left out only where the provider says that
+ * it does not support them: any other error is the client's to read.
+ *
+ * An effort that a model does not take is replaced by the nearest that it names; without a list,
+ * none becomes minimal and then low, so that a call which asks for no reasoning never gets the
+ * provider's default effort.
+ *
+ * Once the provider accepts the call, what was left out is remembered for its model at this level:
+ * for an hour, or until the configuration is loaded again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
 #include "gateway/call/internal.h"
 
-struct setup_learnt *call_learnt(struct call *c)
+#define REMEMBER_MS 3600000
+#define EFFORTS_MAX 3 /* efforts tried in place of one that was refused */
+#define WORD_MIN 4    /* bytes of a parameter's name that an error is searched for */
+
+enum chat_level call_level(const struct call *c)
 {
-    return setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+    return c->phase == CALL_FIRST ? c->level.asked : CHAT_LEVEL_NONE;
 }
 
-bool call_refuses_sampling(struct call *c)
-{
-    const struct setup_learnt *learnt = call_learnt(c);
+/* ---- memory ---- */
 
-    return learnt && learnt->no_sampling;
+void call_recall_refusals(struct call *c)
+{
+    enum chat_level level = call_level(c);
+    struct setup_learnt *learnt =
+        setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+
+    if (!learnt || learnt->levels[level].until_ns <= loop_now_ns(c->gl->loop))
+        return;
+    c->without |= (uint16_t)learnt->levels[level].without;
+    if (c->effort == CHAT_LEVEL_NOT_GIVEN)
+        c->effort = (uint8_t)learnt->levels[level].effort;
 }
 
-bool call_refuses_usage(struct call *c)
+void call_learn_refusals(struct call *c)
 {
-    const struct setup_learnt *learnt = call_learnt(c);
+    enum chat_level level = call_level(c);
+    uint64_t now = loop_now_ns(c->gl->loop);
+    struct setup_learnt *learnt;
 
-    return c->uncounted || (learnt && learnt->no_usage);
+    if (!c->learning && !c->efforts)
+        return;
+    learnt = setup_learn(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+    if (!learnt)
+        return;
+    if (learnt->levels[level].until_ns <= now)
+        learnt->levels[level].without = learnt->levels[level].effort = 0;
+    learnt->levels[level].without |= c->learning;
+    if (c->efforts)
+        learnt->levels[level].effort = c->effort;
+    learnt->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
+    c->learning = c->efforts = 0;
 }
 
-static bool names_one_of(const struct chat_error *error, const char *const *names)
+/* ---- what an error says ---- */
+
+static str call_lower_case(struct call *c, str text)
+{
+    char *out = arena_alloc(&c->arena, text.n + 1);
+
+    for (size_t i = 0; i < text.n; i++)
+        out[i] = (char)(text.p[i] >= 'A' && text.p[i] <= 'Z' ? text.p[i] | 32 : text.p[i]);
+    return (str){out, text.n};
+}
+
+/* Message, parameter and code, in small letters. */
+static str call_error_words(struct call *c, const struct chat_error *error)
+{
+    return call_lower_case(c,
+                           arena_printf(&c->arena,
+                                        STR_FMT "\n" STR_FMT "\n" STR_FMT,
+                                        STR_ARG(error->message),
+                                        STR_ARG(error->param),
+                                        STR_ARG(error->code)));
+}
+
+static bool error_names(str words, const char *const *names)
 {
     for (; *names; names++)
-        if (str_find(error->message, str_c(*names)) != STR_NONE)
+        if (str_find(words, str_c(*names)) != STR_NONE)
             return true;
     return false;
 }
 
-static bool names_sampling(const struct chat_error *error)
-{
-    static const char *const names[] = {"temperature", "top_p", "topP", NULL};
-
-    return names_one_of(error, names);
-}
-
-static bool names_usage(const struct chat_error *error)
-{
-    static const char *const names[] = {
-        "stream_options", "include_usage", "stream option", "Stream option", NULL};
-
-    return names_one_of(error, names) || str_starts(error->param, STR("stream_options"));
-}
-
-static bool names_control(const struct chat_error *error)
-{
-    static const char *const names[] = {"reasoning_control", NULL};
-
-    return names_one_of(error, names);
-}
-
-static bool names_thinking(const struct chat_error *error)
+static bool error_names_thinking(str words)
 {
     static const char *const names[] = {"reasoning", "think", "effort", "budget", "template", NULL};
 
-    return names_one_of(error, names);
+    return error_names(words, names);
 }
 
-/* What was asked is refused, however it is asked: its length, or what it says. */
-static bool about_the_question(const struct chat_error *error)
+static bool error_names_sampling(str words)
+{
+    static const char *const names[] = {"temperature", "top_p", "topp", NULL};
+
+    return error_names(words, names);
+}
+
+/* The parameter is refused, whatever its value. */
+static bool error_refuses_parameter(str words)
+{
+    static const char *const names[] = {"unsupported parameter",
+                                        "unsupported_parameter",
+                                        "unrecognized",
+                                        "unknown",
+                                        "unexpected",
+                                        "extra inputs",
+                                        "extra_forbidden",
+                                        "not permitted",
+                                        NULL};
+
+    return error_names(words, names);
+}
+
+/* The provider does not support it: the client may have given what others take. */
+static bool error_says_unsupported(str words)
+{
+    static const char *const names[] = {"unsupported",
+                                        "not support",
+                                        "n't support",
+                                        "only the default",
+                                        "not allowed",
+                                        "not enabled",
+                                        "not available",
+                                        "deprecated",
+                                        "cannot both",
+                                        NULL};
+
+    return error_names(words, names) || error_refuses_parameter(words);
+}
+
+/* The provider refuses the question itself, whatever the parameters: its length or its content. */
+static bool error_is_about_question(str words)
 {
     static const char *const names[] = {"context length",
                                         "context window",
@@ -81,71 +155,252 @@ static bool about_the_question(const struct chat_error *error)
                                         "credit balance",
                                         NULL};
 
-    return names_one_of(error, names) && !names_thinking(error) && !names_sampling(error);
+    return error_names(words, names) && !error_names_thinking(words) &&
+           !error_names_sampling(words);
 }
 
-/* What was added that the call can do without, which it then is; or NULL. */
+/* A maximum that it does not know, or that is more than the model or its context holds. */
+static bool error_names_bound(str words)
+{
+    static const char *const names[] = {"max_tokens",
+                                        "max_completion_tokens",
+                                        "max_output_tokens",
+                                        "maxoutputtokens",
+                                        "num_predict",
+                                        "in the completion",
+                                        "output tokens",
+                                        "completion tokens",
+                                        NULL};
+
+    return error_names(words, names);
+}
+
+/* ---- what can be left out ---- */
+
+static bool object_named(struct call *c, const struct json *doc, const struct json_node *object,
+                         str words)
+{
+    str key;
+
+    for (const struct json_node *k = json_first(doc, object); k; k = json_next(doc, object, k)) {
+        if (json_text(doc, k, &c->arena, &key) && key.n >= WORD_MIN &&
+            str_find(words, call_lower_case(c, key)) != STR_NONE)
+            return true;
+        if (json_value(k)->kind == JSON_OBJECT && object_named(c, doc, json_value(k), words))
+            return true;
+    }
+    return false;
+}
+
+static bool params_named(struct call *c, str words)
+{
+    str params = c->chain[c->at].provider->reasoning_params;
+    struct json doc;
+    struct err e;
+    bool named;
+
+    if (!params.n || c->phase != CALL_FIRST)
+        return false;
+    json_init(&doc);
+    named = json_parse(&doc, params, &e) && object_named(c, &doc, json_root(&doc), words);
+    json_release(&doc);
+    return named;
+}
+
+/* Both values of a preset go at once; of the client's own only those that the error names, of two
+ * that exclude each other the second. */
+static unsigned sampling_refused(struct call *c, str words)
+{
+    const struct chat_request *r = c->in.request;
+    const struct config_preset *preset = c->level.preset;
+    bool temperature = str_find(words, STR("temperature")) != STR_NONE;
+    bool top_p = error_names_sampling(words) &&
+                 (!temperature || str_find(words, STR("top_p")) != STR_NONE);
+    unsigned out = 0;
+
+    if (!temperature && !top_p)
+        return 0;
+    if (temperature && top_p && str_find(words, STR("both")) != STR_NONE)
+        temperature = false;
+    if (preset && !r->temperature.n)
+        out |= CALL_WITHOUT_TEMPERATURE;
+    if (preset && !r->top_p.n)
+        out |= CALL_WITHOUT_TOP_P;
+    if (temperature && r->temperature.n && error_says_unsupported(words))
+        out |= CALL_WITHOUT_TEMPERATURE;
+    if (top_p && r->top_p.n && error_says_unsupported(words))
+        out |= CALL_WITHOUT_TOP_P;
+    return out & ~(unsigned)c->without;
+}
+
+/* The gateway asks every stream for its usage, which some servers refuse: their tokens are counted
+ * here. A client that sent the parameter itself gets the error. */
+static bool usage_refused(const struct call *c, str words)
+{
+    static const char *const names[] = {"stream_options", "include_usage", "stream option", NULL};
+
+    return c->stream_up && !c->in.request->stream_usage && !(c->without & CALL_WITHOUT_USAGE) &&
+           error_names(words, names);
+}
+
+/* ---- efforts ---- */
+
+/* Levels that the error has in quotes; bits. */
+static unsigned efforts_quoted(str words)
+{
+    unsigned out = 0;
+
+    for (size_t i = 0, end; i < words.n; i++) {
+        enum chat_level level;
+
+        if (!memchr("'`\"", words.p[i], 3))
+            continue;
+        for (end = i + 1; end < words.n && words.p[end] != words.p[i]; end++)
+            ;
+        if (end - i <= 8 && chat_level_parse(str_slice(words, i + 1, end), &level))
+            out |= 1u << level;
+    }
+    return out;
+}
+
+/* Of those listed the nearest to the level; where reasoning is asked for, never none. */
+static enum chat_level effort_nearest(unsigned listed, enum chat_level level)
+{
+    if (level > CHAT_LEVEL_NONE)
+        listed &= ~(1u << CHAT_LEVEL_NONE);
+    for (unsigned far = 1; far < CHAT_LEVEL_COUNT; far++) {
+        if (level > far && (listed & (1u << (level - far))))
+            return level - far;
+        if (level + far < CHAT_LEVEL_COUNT && (listed & (1u << (level + far))))
+            return level + far;
+    }
+    return CHAT_LEVEL_NOT_GIVEN;
+}
+
+/* The effort to try in place of the one that is refused; NOT_GIVEN: none is left. */
+static enum chat_level effort_instead(const struct call *c, str words)
+{
+    static const enum chat_level next[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_NONE] = CHAT_LEVEL_MINIMAL,
+                                                           [CHAT_LEVEL_MINIMAL] = CHAT_LEVEL_LOW,
+                                                           [CHAT_LEVEL_MEDIUM] = CHAT_LEVEL_LOW,
+                                                           [CHAT_LEVEL_XHIGH] = CHAT_LEVEL_HIGH,
+                                                           [CHAT_LEVEL_MAX] = CHAT_LEVEL_XHIGH};
+    enum chat_level level = call_level(c), now = c->effort ? (enum chat_level)c->effort : level;
+    unsigned quoted = efforts_quoted(words), listed = quoted & ~(1u << now);
+
+    if (now == CHAT_LEVEL_NOT_GIVEN || c->efforts == EFFORTS_MAX ||
+        error_refuses_parameter(words) ||
+        !(error_names_thinking(words) || (listed && listed != quoted)))
+        return CHAT_LEVEL_NOT_GIVEN;
+    if (listed)
+        return effort_nearest(listed, level);
+    if (level != CHAT_LEVEL_NONE && (str_find(words, str_c(chat_level_name(now))) == STR_NONE ||
+                                     !error_says_unsupported(words)))
+        return CHAT_LEVEL_NOT_GIVEN;
+    return next[now];
+}
+
+/* Gemini has two ways to say how much, of which a model takes one. */
+static bool way_refused(const struct call *c, str words)
+{
+    static const char *const names[] = {"thinking level is not supported",
+                                        "thinking_level is not supported",
+                                        "thinkinglevel is not supported",
+                                        "thinking budget is not supported",
+                                        "thinking_budget is not supported",
+                                        "thinkingbudget is not supported",
+                                        NULL};
+
+    return c->wire->dialect == CHAT_GEMINI && !(c->without & CALL_WITHOUT_USUAL_WAY) &&
+           error_names(words, names);
+}
+
+/* ---- asking again ---- */
+
+static const char *leave_out_bit(struct call *c, unsigned bits, const char *what)
+{
+    c->without |= (uint16_t)bits;
+    c->learning |= (uint16_t)bits;
+    return what;
+}
+
+static const char *leave_out_control(struct call *c, str words)
+{
+    bool named = str_find(words, STR("reasoning_control")) != STR_NONE;
+
+    if (!c->control || (!named && !(c->without & CALL_WITHOUT_REASONING)))
+        return NULL;
+    if (named)
+        call_control_failed(c);
+    c->without |= CALL_WITHOUT_CONTROL;
+    return "control dropped";
+}
+
+/* All that asks for reasoning; of the client's own words only what is not supported. */
+static const char *leave_out_reasoning(struct call *c, str words)
+{
+    bool ours = c->level.preset || c->level.cap >= 0 || c->phase != CALL_FIRST ||
+                (c->level.source != LEVEL_BY_NOBODY && c->level.source != LEVEL_BY_REQUEST) ||
+                c->chain[c->at].provider->reasoning_params.n;
+
+    if (c->without & CALL_WITHOUT_REASONING)
+        return NULL;
+    if (!ours && !(c->level.source == LEVEL_BY_REQUEST && error_names_thinking(words) &&
+                   error_says_unsupported(words)))
+        return NULL;
+    if (c->prefilled)
+        return leave_out_bit(c, CALL_WITHOUT_PREFILL, "prefill dropped");
+    if (!error_names_thinking(words))
+        c->without |= CALL_WITHOUT_CONTROL;
+    return leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
+}
+
+/* What the call can do without, which it then is; NULL: there is nothing. */
 static const char *leave_out(struct call *c, const struct chat_error *error)
 {
-    struct setup_learnt *learnt = call_learnt(c);
+    str words = call_error_words(c, error);
+    const char *what = leave_out_control(c, words);
+    enum chat_level effort;
+    unsigned sampling;
 
-    if (c->control && (c->plain || names_control(error))) {
-        if (names_control(error))
-            call_control_failed(c);
-        c->uncontrolled = true;
-        return "control dropped";
-    }
-    if (c->plain)
+    if (what)
+        return what;
+    if (usage_refused(c, words))
+        return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
+    if (c->bounded && error_names_bound(words))
+        return leave_out_bit(c, CALL_WITHOUT_BOUND, "maximum of output dropped");
+    if (wire_error_is_context(error) || (c->phase == CALL_FIRST && error_is_about_question(words)))
         return NULL;
-    if (c->level.preset && !c->unsampled && names_sampling(error)) {
-        if (learnt)
-            learnt->no_sampling = true;
-        c->unsampled = true;
-        return "sampling dropped";
+    sampling = sampling_refused(c, words);
+    if (sampling)
+        return leave_out_bit(c, sampling, "sampling dropped");
+    if (c->without & CALL_WITHOUT_REASONING)
+        return NULL;
+    if (!(c->without & CALL_WITHOUT_PARAMS) && params_named(c, words))
+        return leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
+    if (way_refused(c, words))
+        return leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
+    effort = effort_instead(c, words);
+    if (effort != CHAT_LEVEL_NOT_GIVEN) {
+        c->effort = (uint8_t)effort;
+        c->efforts++;
+        return "another effort";
     }
-    c->plain = true;
-    c->uncontrolled = !names_thinking(error);
-    return "reasoning parameters dropped";
-}
-
-/* The gateway asks every stream for its usage. Some OpenAI-compatible servers refuse the parameter.
- * A client that sent the parameter itself gets the error. */
-static bool leave_out_usage(struct call *c, const struct chat_error *error)
-{
-    struct setup_learnt *learnt = call_learnt(c);
-
-    if (!c->stream_up || c->in.request->stream_usage || call_refuses_usage(c) ||
-        !names_usage(error))
-        return false;
-    if (learnt)
-        learnt->no_usage = true;
-    c->uncounted = true;
-    call_note(c, "usage request dropped", error->message);
-    log_info("a provider refuses to be asked for the usage of a stream: tokens are counted here",
-             LOG_STR("provider", c->chain[c->at].provider->name),
-             LOG_STR("model", c->chain[c->at].model->upstream));
-    return true;
+    return leave_out_reasoning(c, words);
 }
 
 bool call_asks_less(struct call *c, const struct chat_error *error)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
-    bool refused = error->status == 400 || error->status == 422;
-    bool asked =
-        c->level.asked != CHAT_LEVEL_NOT_GIVEN || p->reasoning_params.n || c->phase != CALL_FIRST;
     const char *what;
 
-    if (refused && leave_out_usage(c, error))
-        return true;
-    if (!refused || !asked || wire_error_is_context(error) ||
-        (c->phase == CALL_FIRST && about_the_question(error)))
+    if (error->status != 400 && error->status != 422)
         return false;
     what = leave_out(c, error);
     if (!what)
         return false;
     call_note(c, what, error->message);
     log_info("a provider refused parameters and is asked again without",
-             LOG_STR("provider", p->name),
-             LOG_BOOL("reasoning", !c->plain));
+             LOG_STR("provider", c->chain[c->at].provider->name),
+             LOG_BOOL("reasoning", !(c->without & CALL_WITHOUT_REASONING)));
     return true;
 }

@@ -9,12 +9,19 @@
 #define NOTES_BEGIN                                                                                \
     "You have already thought about this, and the time for thinking is over. Your notes so far, "  \
     "which may stop in the middle:\n\n<notes>\n"
-#define NOTES_END                                                                                  \
-    "\n</notes>\n\nGive the final answer now, directly and completely, without thinking further."
-#define STARVED                                                                                    \
-    "You have thought about this but not answered yet. Give the final answer now, directly and "   \
-    "completely, without thinking further."
-#define TRANSITION "\n\nI have thought about this long enough and will give the final answer now."
+#define NOTES_END "\n</notes>\n\n"
+#define STARVED "You have thought about this but not answered yet. "
+#define TRANSITION "\n\nI have thought about this long enough and will "
+
+/* How a second call is told to go on. In an agent's turn a tool call is as good as an answer. */
+static const struct {
+    const char *asked, *thought; /* of the user, and in the model's own voice */
+} plan_endings[] = {
+    {"Give the final answer now, directly and completely, without thinking further.",
+     "give the final answer now."},
+    {"Continue now with the answer or the tool call that comes next, without thinking further.",
+     "now answer, or call the tool that I need next."},
+};
 
 static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t n_max)
 {
@@ -54,35 +61,66 @@ static bool history_is_foreign(struct call *c)
     return false;
 }
 
-/* How the model is told to think. With the same dialect on both sides the client's own words stay.
- */
+/* Whether the client's own words stay as they are: those of the same dialect, unless a level is
+ * spelt as no provider spells it. With presets for them, hosts that say it otherwise get their own
+ * words. */
+static bool plan_words_stay(const struct call *c, const struct provider_row *row, bool same)
+{
+    const struct chat_request *r = c->in.request;
+
+    if (!same || c->level.source != LEVEL_BY_REQUEST || c->effort)
+        return false;
+    return r->budget_tokens >= 0 ||
+           (!r->level_respelt && (row->think == WIRE_THINK_DEFAULT ||
+                                  c->config->presets_for != CONFIG_PRESETS_ALWAYS));
+}
+
+/* The budget in tokens that goes along: the cap, or else the client's own; -1: none. */
+static int64_t plan_budget(const struct call *c, const struct provider_row *row)
+{
+    int64_t budget = c->level.cap;
+
+    if (budget < 0 && c->level.source == LEVEL_BY_REQUEST)
+        budget = c->in.request->budget_tokens;
+    if (budget < 0 || !(row->levers & PROVIDER_NATIVE))
+        return -1;
+    return budget < row->native_min ? row->native_min : budget; /* if the cap is less: we cut */
+}
+
+/* How the model is told to think. */
 static void plan_level(struct call *c, const struct provider_row *row, bool same,
                        struct wire_plan *plan)
 {
-    bool own_words = same && c->level.by_body && row->think == WIRE_THINK_DEFAULT &&
-                     !c->in.request->level_respelt;
-    int64_t budget = c->level.cap;
-
     plan->think = row->think;
+    plan->other_way = c->without & CALL_WITHOUT_USUAL_WAY;
     c->budget = plan->budget_tokens = -1;
-    plan->drop_reasoning = c->plain;
-    if (c->plain)
+    plan->drop_reasoning = c->without & CALL_WITHOUT_REASONING;
+    if (plan->drop_reasoning || call_level(c) == CHAT_LEVEL_NOT_GIVEN)
         return;
-    if (c->phase != CALL_FIRST) {
-        plan->set_level = true;
-        plan->level = CHAT_LEVEL_NONE;
-        return;
-    }
-    if (c->level.asked == CHAT_LEVEL_NOT_GIVEN)
-        return;
-    if (own_words || (same && c->in.request->budget_tokens >= 0 && !c->level.by_header)) {
+    if (c->phase == CALL_FIRST && plan_words_stay(c, row, same)) {
         c->budget = c->in.request->budget_tokens;
         return;
     }
     plan->set_level = true;
-    plan->level = c->level.asked;
-    if (row->levers & PROVIDER_NATIVE) /* the smallest it takes, if the cap is less: we cut */
-        c->budget = plan->budget_tokens = budget < row->native_min ? row->native_min : budget;
+    plan->level = c->effort ? (enum chat_level)c->effort : call_level(c);
+    plan->least = c->effort && call_level(c) == CHAT_LEVEL_NONE;
+    if (c->phase == CALL_FIRST)
+        c->budget = plan->budget_tokens = plan_budget(c, row);
+}
+
+/* A cap on reasoning that the provider has no budget for, and may not show: all of its output is
+ * bounded, unless the client has bounded it. Messages always have a maximum. */
+static void plan_bound(struct call *c, const struct provider_row *row, struct wire_plan *plan)
+{
+    bool budget = (row->levers & PROVIDER_NATIVE) && c->wire->dialect != CHAT_GEMINI &&
+                  !(c->without & CALL_WITHOUT_REASONING);
+
+    c->bounded = c->phase == CALL_FIRST && c->level.cap >= 0 && c->config->answer_tokens > 0 &&
+                 !c->in.request->max_tokens.n && !budget && c->wire->dialect != CHAT_ANTHROPIC &&
+                 !(c->without & CALL_WITHOUT_BOUND);
+    if (c->bounded)
+        plan->max_tokens = arena_printf(
+            &c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
 }
 
 static str join(struct arena *a, str x, str y)
@@ -99,11 +137,13 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     plan->system_extra = level_words(c->in.request, preset);
     if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->phase == CALL_FIRST)
         plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
-    if (preset && !c->plain && !c->unsampled) {
+    plan->drop_temperature = c->without & CALL_WITHOUT_TEMPERATURE;
+    plan->drop_top_p = c->without & CALL_WITHOUT_TOP_P;
+    if (preset && !plan->drop_reasoning && !plan->drop_temperature)
         plan->temperature = preset->temperature;
+    if (preset && !plan->drop_reasoning && !plan->drop_top_p)
         plan->top_p = preset->top_p;
-    }
-    if (!c->plain && c->phase == CALL_FIRST)
+    if (!plan->drop_reasoning && !(c->without & CALL_WITHOUT_PARAMS) && c->phase == CALL_FIRST)
         plan->merge = p->reasoning_params;
 }
 
@@ -118,20 +158,27 @@ static void cut_by(struct call *c, str action, const char *what)
 static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
                       struct wire_plan *plan)
 {
+    bool tools = c->in.request->tool_count && c->in.request->choice != CHAT_CHOICE_NONE;
+    const char *asked = plan_endings[tools].asked;
     str thought = call_thought(c);
     uint64_t max;
 
     plan->tails = tail;
     plan->tail_count = 1;
-    *tail = (struct wire_tail){.role = CHAT_USER, .text = STR(STARVED), .reasoning = STR("")};
-    if (c->phase == CALL_CUT && (row->levers & PROVIDER_PREFILL) && !c->plain) {
+    *tail = (struct wire_tail){.role = CHAT_USER, .reasoning = STR("")};
+    tail->text = arena_join(&c->arena, STR(STARVED), str_c(asked), STR(""));
+    c->prefilled = c->phase == CALL_CUT && (row->levers & PROVIDER_PREFILL) &&
+                   !(c->without & (CALL_WITHOUT_REASONING | CALL_WITHOUT_PREFILL));
+    if (c->prefilled) {
         tail->role = CHAT_ASSISTANT;
         tail->text = STR("");
-        tail->reasoning = arena_printf(&c->arena, STR_FMT TRANSITION, STR_ARG(thought));
+        tail->reasoning = arena_printf(
+            &c->arena, STR_FMT TRANSITION "%s", STR_ARG(thought), plan_endings[tools].thought);
         tail->prefill = tail->closed = true;
         cut_by(c, STR("prefill"), "cut, continued by prefill");
     } else if (thought.n) {
-        tail->text = arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END, STR_ARG(thought));
+        tail->text =
+            arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END "%s", STR_ARG(thought), asked);
     }
     if (!tail->prefill)
         pipe_continue_anew(&c->pipe);
@@ -247,6 +294,18 @@ out:
     return ok;
 }
 
+/* A recording may be older than the maximum of output that is added now: it is looked for without,
+ * too. */
+static bool plan_recorded(const struct call *c, const struct config_provider *p)
+{
+    const struct cassette *cassette = c->in.setup->cassettes[p - c->config->providers];
+    str path = str_slice(buf_str(&c->lines), 0, c->path_size);
+    const struct cassette_call *found;
+    struct err e;
+
+    return cassette_find(cassette, path, buf_str(&c->body), c->replayed, &found, &e);
+}
+
 bool call_plan(struct call *c, struct err *e)
 {
     const struct config_provider *p = c->chain[c->at].provider;
@@ -273,12 +332,19 @@ bool call_plan(struct call *c, struct err *e)
         plan.model = model; /* of Gemini's, no body tells which it is for */
     plan.set_stream = !same;
     plan.stream = c->stream_up;
-    plan.want_usage = c->stream_up && !call_refuses_usage(c);
+    plan.want_usage = c->stream_up && !(c->without & CALL_WITHOUT_USAGE);
     plan_level(c, p->row, same, &plan);
     plan_prompt(c, p, &plan);
+    plan_bound(c, p->row, &plan);
     plan.control = call_control_arm(c);
+    c->prefilled = false;
     if (c->phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
-    return plan_target(c, p, model, same, e) && plan_headers(c, p, same, e) &&
-           plan_body(c, same, &plan, e);
+    if (!plan_target(c, p, model, same, e) || !plan_headers(c, p, same, e) ||
+        !plan_body(c, same, &plan, e))
+        return false;
+    if (!p->replay || !c->bounded || plan_recorded(c, p))
+        return true;
+    c->without |= CALL_WITHOUT_BOUND;
+    return call_plan(c, e);
 }

@@ -41,7 +41,7 @@ static void synthesize_usage(struct call *c)
         return;
     if (c->phase_usage.input < 0)
         u.input = c->wanted.tokens;
-    u.reasoning = pipe_tokens(&c->pipe);
+    u.reasoning = pipe_thought(&c->pipe);
     u.output = pipe_made(&c->pipe);
     chat_usage_merge(&c->phase_usage, &u);
     pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
@@ -297,6 +297,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     }
     if (unreadable(c, head))
         return;
+    call_learn_refusals(c);
     if (c->frames_live)
         frames_release(&c->frames);
     c->frames_live = true;

@@ -91,6 +91,19 @@ struct call_masked {
     str raw, masked;
 };
 
+/* What the provider at hand has refused, and is asked without; bits. */
+enum call_without {
+    CALL_WITHOUT_TEMPERATURE = 1 << 0,
+    CALL_WITHOUT_TOP_P = 1 << 1,
+    CALL_WITHOUT_BOUND = 1 << 2,     /* the maximum of output tokens that we add */
+    CALL_WITHOUT_PARAMS = 1 << 3,    /* the configured reasoning_params */
+    CALL_WITHOUT_USUAL_WAY = 1 << 4, /* Gemini: the usual of thinkingLevel and thinkingBudget */
+    CALL_WITHOUT_REASONING = 1 << 5, /* every reasoning parameter, reasoning_params too */
+    CALL_WITHOUT_CONTROL = 1 << 6,   /* what lets us end its reasoning */
+    CALL_WITHOUT_USAGE = 1 << 8,     /* a stream is not asked for its usage */
+    CALL_WITHOUT_PREFILL = 1 << 7,   /* a second call quotes what was thought instead */
+};
+
 struct call_made;
 struct call_kept;
 struct call_control;
@@ -128,10 +141,8 @@ struct call {
     int64_t budget; /* of reasoning, in tokens, that it was told to keep itself; -1: none */
     bool hide;
     bool recorded;         /* there is a record */
-    bool unsampled;        /* without the preset's sampling: it refused that */
-    bool plain;            /* without reasoning parameters at all: it refused them */
-    bool uncontrolled;     /* without what lets us end its reasoning: it refused that, too */
-    bool uncounted;        /* without asking for the usage of a stream: the provider refused that */
+    bool bounded;          /* the body has a maximum of output tokens that we added */
+    bool prefilled;        /* the body ends in what was thought, to go on from */
     bool ending;           /* it was told to end its reasoning, and that is waited for */
     bool stream_up, relay; /* the upstream was asked to stream; its frames go on as they are */
     bool live;             /* the upstream may call back */
@@ -148,6 +159,8 @@ struct call {
     bool clean;        /* nothing of the body is masked, and so none of its texts */
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     bool stored_failed;
+    uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
+    uint8_t effort, efforts;   /* the level in place of a refused one, or NOT_GIVEN; such tries */
     uint8_t masked_count, thoughts_count;
     uint8_t chain_count, at; /* the provider at hand */
     uint8_t anew;            /* so often it began anew behind a second call */
@@ -157,6 +170,7 @@ struct call {
     struct limits_want wanted; /* of its key, for what it is about to be */
     size_t replayed;           /* calls that a cassette has answered */
     size_t path_size;          /* of the lines: the target without the client's query */
+    int64_t dropped;           /* tokens of reasoning that earlier replies thought beyond the cap */
     size_t target_size;        /* of the lines */
 
     struct arena arena;
