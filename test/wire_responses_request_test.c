@@ -146,6 +146,10 @@ TEST(a_plan_becomes_edits)
                 "{\"include\":[\"a\"],\"a\":{\"b\":1}}");
 }
 
+/* The reasoning item as a client sends it that has nothing stored at the provider. */
+#define NAMELESS_ITEM                                                                              \
+    "{\"type\":\"reasoning\",\"encrypted_content\":\"SEALED\",\"summary\":[]}"
+
 TEST(kept_reasoning_goes_back_before_its_call_once)
 {
     struct wire_vault vault = {.find = find_kept};
@@ -163,6 +167,10 @@ TEST(kept_reasoning_goes_back_before_its_call_once)
                 "{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}",
                 PLAN(.vault = &vault),
                 "{\"input\":[" REASONING_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}");
+    check_patch(&wire_responses,
+                "{\"input\":[" NAMELESS_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}",
+                PLAN(.vault = &vault),
+                "{\"input\":[" NAMELESS_ITEM "," MESSAGE_ITEM "," CALL_ITEM "]}");
     check_patch(&wire_responses,
                 "{\"input\":[" REASONING_ITEM "," CALL_ITEM "]}",
                 PLAN(.vault = &vault, .foreign_kept = true),

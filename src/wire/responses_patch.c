@@ -89,10 +89,11 @@ static bool is_ours(const struct plan *p, const struct json_node *item)
     return json_text(p->doc, sealed, p->ed->arena, &text) && wire_signature_ours(text);
 }
 
-/* Whether the kept item stands among those of this turn, by its id. */
+/* Whether the kept item is among those of this turn: one with its id or with its encrypted content.
+ * Clients that have nothing stored at the provider send items without ids. */
 static bool is_there(const struct plan *p, const struct json_node *const *turn, size_t n, str kept)
 {
-    const struct json_node *id;
+    static const str names[] = {STR_INIT("id"), STR_INIT("encrypted_content")};
     bool there = false;
     struct json doc;
     struct err e;
@@ -100,10 +101,13 @@ static bool is_there(const struct plan *p, const struct json_node *const *turn, 
 
     json_init(&doc);
     if (json_parse(&doc, kept, &e)) {
-        id = json_find(&doc, json_root(&doc), STR("id"));
-        if (json_text(&doc, id, p->ed->arena, &text) && text.n)
-            for (size_t i = 0; i < n; i++)
-                there |= json_is(p->doc, json_find(p->doc, turn[i], STR("id")), text);
+        for (size_t k = 0; k < COUNT_OF(names); k++) {
+            const struct json_node *v = json_find(&doc, json_root(&doc), names[k]);
+
+            if (json_text(&doc, v, p->ed->arena, &text) && text.n)
+                for (size_t i = 0; i < n; i++)
+                    there |= json_is(p->doc, json_find(p->doc, turn[i], names[k]), text);
+        }
     } else {
         there = true; /* what is no JSON cannot go anywhere */
     }
