@@ -222,6 +222,9 @@ TEST(names_that_only_look_like_levels_stay_whole)
 
     CHECK(level_choose(c, &r, STR(""), NULL, &l, &e));
     CHECK(str_eq(l.model, STR("qwen-max")) && l.asked == CHAT_LEVEL_NOT_GIVEN);
+    r = request("qwen-xhigh"); /* no maker calls a model so */
+    CHECK(level_choose(c, &r, STR(""), NULL, &l, &e));
+    CHECK(str_eq(l.model, STR("qwen")) && l.asked == CHAT_LEVEL_XHIGH);
     config_release(c);
 }
 

@@ -49,7 +49,7 @@ static bool suffix(str model, str *base, enum chat_level *level)
         at--;
     if (at < 2 || !chat_level_parse(str_slice(model, at, model.n), level))
         return false;
-    if (*level < CHAT_LEVEL_LOW || *level > CHAT_LEVEL_HIGH)
+    if (*level < CHAT_LEVEL_LOW || *level > CHAT_LEVEL_XHIGH)
         return false; /* "-max" and "-minimal" are parts of real names */
     *base = str_slice(model, 0, at - 1);
     return true;

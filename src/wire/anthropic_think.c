@@ -1,7 +1,7 @@
 /* anthropic_think.c - which model is told how to think, and the thinking of a body changed.
  *
  * Up to Claude 4.5 a budget is given; from 4.6 the model adapts and is told an effort, and later
- * ones refuse a budget; the Fable and Mythos lines refuse to be told not to think.
+ * ones refuse a budget; Fable, Mythos and Opus from 5.5 on refuse to be told not to think.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,6 +19,7 @@ static const struct {
 } models[] = {
     {"fable", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
     {"mythos", 0, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
+    {"opus", 505, {ANTHROPIC_ALWAYS, .xhigh = true, .no_sampling = true, .omits = true}},
     {"claude", 407, {ANTHROPIC_ADAPTIVE, .xhigh = true, .no_sampling = true, .omits = true}},
     {"claude", 406, {ANTHROPIC_ADAPTIVE, .xhigh = false}},
     {"claude", 307, {ANTHROPIC_BUDGET, .xhigh = false}},
