@@ -148,17 +148,19 @@ class Holes(unittest.TestCase):
 
     def test_hole_8_none_hidden_cut_and_unclosed_are_states_of_their_own(self):
         with Provider() as provider:
-            models = {"plain": "plain", "thinks": "think+loud", "lengthy": "long-think:600+loud"}
+            models = {"plain": "plain", "thinks": "think+loud", "lengthy": "long-think:600+loud",
+                      "secretive": "think+as:openai"}
             config = {"reasoning": {"keep": "text", "presets": "always"}, "providers": {
                 "o": upstream(provider, "openai", models, retries=0),
                 "t": upstream(provider, "openai", {"broken": "long-think:200+tags:think+cut:600"}, retries=0,
                               format="think"),
-                "r": upstream(provider, "responses", {"secretive": "think"}, retries=0),
+                "r": upstream(provider, "responses", {"sealed": "think"}, retries=0),
                 "a": upstream(provider, "anthropic", {"redacts": "think+redacted"}, retries=0)}}
             with Gateway(BINARY, config) as g:
                 for model, more, state in (("plain", {}, "none"), ("thinks", {}, "complete"),
                                            ("lengthy", {"reasoning_effort": "low"}, "cut"),
-                                           ("broken", {}, "unclosed"), ("secretive", {}, "hidden")):
+                                           ("broken", {}, "unclosed"), ("secretive", {}, "hidden"),
+                                           ("sealed", {}, "opaque")):
                     with self.subTest(state=state):
                         ask(g.port, "POST", "/v1/chat/completions", {
                             "model": model, "stream": True, "user": state,
