@@ -193,8 +193,6 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     out->usage = u;
     if (u->reasoning < 0 && p->reasoning_size > 0 && !usage_stays(p)) {
         u->reasoning = pipe_tokens(p);
-        if (u->output >= 0 && u->reasoning > u->output)
-            u->reasoning = u->output; /* a part of it, whatever the provider's tokens are */
         u->raw = STR("");
         p->touched = true;
     }

@@ -85,12 +85,14 @@ static void put_count(struct json_out *o, const char *key, int64_t n)
 /* Thoughts are counted beside the answer here, not in it. */
 static void put_usage(struct json_out *o, const struct chat_usage *u)
 {
-    int64_t answer = u->output;
+    int64_t answer = u->output, thoughts = u->reasoning;
 
     if (u->input < 0 && u->output < 0)
         return;
-    if (answer >= 0 && u->reasoning > 0)
-        answer = answer > u->reasoning ? answer - u->reasoning : 0;
+    if (answer >= 0 && thoughts > answer)
+        thoughts = answer; /* readers add the two up: together they are the output */
+    if (answer >= 0 && thoughts > 0)
+        answer -= thoughts;
     json_out_key(o, STR("usageMetadata"));
     json_out_object(o);
     put_count(o, "promptTokenCount", u->input);
@@ -98,7 +100,7 @@ static void put_usage(struct json_out *o, const struct chat_usage *u)
     put_count(
         o, "totalTokenCount", (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0));
     put_count(o, "cachedContentTokenCount", u->cache_read);
-    put_count(o, "thoughtsTokenCount", u->reasoning);
+    put_count(o, "thoughtsTokenCount", thoughts);
     json_out_end(o);
 }
 

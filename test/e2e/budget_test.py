@@ -15,6 +15,7 @@ from gateway import digest, until
 
 KEY = {"authorization": "Bearer sk-key"}
 LONG = stream(delta(reasoning_content=WORD * 200), delta(content="No."), delta("stop"))
+STARVED = stream(delta(reasoning_content=WORD * 50), delta("length"))
 
 
 def key(**more):
@@ -166,11 +167,11 @@ class Spent(Again):
 
 
 class Second(Again):
-    """The call behind a cut has begun its answer when it dies."""
+    """The second call, behind a repair or a cut, has begun its answer when it dies."""
 
     def test_who_has_seen_nothing_is_given_another_try(self):
         dies = stream(delta(content="No, "), whole=False)
-        self.up.reply = lambda n, body: LONG if n % 2 else dies if n < 4 else answer("Yes.", body)
+        self.up.reply = lambda n, body: STARVED if n % 2 else dies if n < 4 else answer("Yes.", body)
         gateway = self.serve()
         for dialect in ROUTES:
             for headers in ({}, SHOW):
@@ -179,11 +180,11 @@ class Second(Again):
                 self.assertEqual(len(self.up.asked), 4)
                 self.assertIn(b"Yes.", r.body)
                 self.assertNotIn(b"No", r.body)
-                self.assertEqual(facts(r), ("128", "128", "budget"))
+                self.assertEqual(facts(r), ("50", "128", "none"))
 
     def test_but_not_for_ever(self):
         dies = stream(delta(content="No, "), whole=False)
-        self.up.reply = lambda n, _: LONG if n % 2 else dies
+        self.up.reply = lambda n, _: STARVED if n % 2 else dies
         gateway = self.serve(providers={"chat": provider(self.up, retries=2)})
         r = self.ask(gateway)
         self.assertEqual((r.status, len(self.up.asked)), (502, 6))
@@ -191,7 +192,7 @@ class Second(Again):
     def test_and_then_by_another_provider(self):
         dies, other = stream(delta(content="No, "), whole=False), self.up.__class__()
         self.addCleanup(other.server.shutdown)
-        self.up.reply = lambda n, _: LONG if n % 2 else dies
+        self.up.reply = lambda n, _: STARVED if n % 2 else dies
         other.reply = lambda _, body: answer("Yes.", body)
         for retries in (0, 1):
             self.up.forget()
@@ -213,7 +214,7 @@ class Second(Again):
         for name, what in (("vllm", "cut, continued by prefill"), ("chat", "cut, restated")):
             gateway = self.serve(store="sqlite:history.db", providers={name: provider(self.up)})
             self.up.forget()
-            r = self.ok(self.ask(gateway))
+            r = self.ok(self.ask(gateway, stream=True))
             path = f"/api/v1/history/sessions/{r.headers['x-rationale-session']}"
             until(lambda: what.encode() in request(path, headers={}, at=gateway).body)
 
@@ -232,7 +233,7 @@ class Inside(Again):
                            ["<think>Once more.</think>Yes."]):
                 self.up.reply = lambda n, _: stream(delta(content=first), delta(why)) if n == 1 \
                     else stream(*(delta(content=t) for t in second), delta("stop"))
-                for streamed in (False, True):
+                for streamed in (False, True) if why == "length" else (True,):
                     self.up.forget()
                     r = self.ok(self.ask(gateway, stream=streamed))
                     got = "".join(e["choices"][0]["delta"].get("content") or ""
@@ -256,8 +257,10 @@ class Inside(Again):
             "chat": provider(self.up, retries=0, fallback=["tags"]),
             "tags": provider(self.up, format="think")})
         for dialect in ROUTES:
+            if dialect == "gemini":
+                continue
             self.up.forget()
-            r = self.ok(self.ask(gateway, dialect))
+            r = self.ok(self.ask(gateway, dialect, stream=True))
             self.assertEqual((len(self.up.asked), b"Yes." in r.body), (3, True))
             self.assertNotIn(b"Once", r.body)
 
@@ -272,8 +275,7 @@ class Choices(Again):
             for c in e["choices"]:
                 to, part = said[c["index"]], c.get("delta") or c.get("message") or {}
                 to[0] += part.get("content") or ""
-                to[1] += part.get("reasoning") or ""
-                self.assertEqual(part.get("reasoning"), part.get("reasoning_content"))
+                to[1] += part.get("reasoning_content") or ""
                 to[2] += [c["finish_reason"]] if c.get("finish_reason") else []
         return r, said
 
@@ -300,10 +302,13 @@ class Choices(Again):
             for headers in (SHOW, {}):
                 self.up.forget()
                 r, said = self.ask_two(gateway, streamed, headers)
-                thought = [WORD * 10, WORD * 128] if headers else ["", ""]
+                # A stream is let go at the cap of the second; a plain reply is truncated and goes on.
+                first = 10 if streamed else 20
+                thought = [WORD * first, WORD * 128] if headers else ["", ""]
                 self.assertEqual(said, [["Two.", thought[0], ["stop"]], ["One.", thought[1], ["stop"]]])
-                # and one that the second call thought, which nobody sees
-                self.assertEqual((facts(r), len(self.up.asked)), (("139", "128", "budget"), 2))
+                # What nobody sees is counted, too: of the second call, or beyond the cap.
+                self.assertEqual((facts(r), len(self.up.asked)),
+                                 (("139" if streamed else "220", "128", "budget"), 2 if streamed else 1))
 
     def test_one_that_is_starved_is_no_reason_to_ask_again(self):
         self.up.reply = lambda *_: stream(

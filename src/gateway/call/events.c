@@ -119,6 +119,21 @@ static void feed_usage(struct call *c, const struct chat_event *ev)
     pipe_feed(&c->pipe, &changed);
 }
 
+void call_synthesize_usage(struct call *c)
+{
+    struct chat_usage u = chat_usage_none;
+
+    if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
+        return;
+    if (c->phase_usage.input < 0)
+        u.input = c->wanted.tokens;
+    u.reasoning = pipe_thought(&c->pipe);
+    u.output = pipe_made(&c->pipe);
+    chat_usage_merge(&c->phase_usage, &u);
+    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
+    c->sum.reasoning_exact = false;
+}
+
 void call_event(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;

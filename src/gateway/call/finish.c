@@ -9,11 +9,9 @@
 
 void call_facts(struct call *c, struct call_facts *out)
 {
-    int64_t told = c->phase_usage.reasoning, output = c->phase_usage.output, cap = c->level.cap;
+    int64_t told = c->phase_usage.reasoning, cap = c->level.cap;
     int64_t counted = pipe_thought(&c->pipe);
 
-    if (c->stop_seen && output >= 0 && counted > output)
-        counted = output; /* as in the usage: see pipe.c */
     *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
                                .cap = cap,
                                .over = !c->sum.cut && cap >= 0 && told > cap ? told - cap : 0,

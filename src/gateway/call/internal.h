@@ -99,6 +99,8 @@ void call_reply_drop(struct call *c); /* the same, and nobody asks what it said 
 bool call_stays_starved(struct call *c);
 /* events.c: for decoder and pipe; the cap may be raised once. And: it has come to its answer. */
 void call_event(void *ctx, const struct chat_event *ev);
+/* Tells a reply that was translated, and whose provider reported no usage, what was counted. */
+void call_synthesize_usage(struct call *c);
 void call_thinks(void *ctx, str text);
 int64_t call_at_cap(void *ctx);
 void call_answers(struct call *c);

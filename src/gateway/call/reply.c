@@ -33,21 +33,6 @@ static bool repairs(const struct call *c)
     return preset && preset->repair_given ? preset->repair_starved : c->config->repair_starved;
 }
 
-static void synthesize_usage(struct call *c)
-{
-    struct chat_usage u = chat_usage_none;
-
-    if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
-        return;
-    if (c->phase_usage.input < 0)
-        u.input = c->wanted.tokens;
-    u.reasoning = pipe_thought(&c->pipe);
-    u.output = pipe_made(&c->pipe);
-    chat_usage_merge(&c->phase_usage, &u);
-    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
-    c->sum.reasoning_exact = false;
-}
-
 /* END goes last, whatever was put in behind it. */
 static void end_last(struct pipe *p)
 {
@@ -110,7 +95,7 @@ bool call_stays_starved(struct call *c)
     if (c->phase_usage.output >= 0)
         pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
     call_event(c, &(struct chat_event){.kind = CHAT_END});
-    synthesize_usage(c);
+    call_synthesize_usage(c);
     end_last(&c->pipe);
     call_deliver(c, NULL);
     c->sum.complete = true;
@@ -152,7 +137,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
             return false;
         }
     }
-    synthesize_usage(c);
+    call_synthesize_usage(c);
     end_last(&c->pipe);
     call_deliver(c, f);
     return true;
