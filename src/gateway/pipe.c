@@ -55,8 +55,10 @@ static bool blank(str s)
 
 void pipe_pass_cap(struct pipe *p)
 {
-    if (pipe_others_answer(p))
+    if (pipe_others_answer(p)) {
         p->options.ends_at_cap = false;
+        p->options.truncates = true;
+    }
     p->over = p->muted = p->touched = true;
     p->before.answer_size = p->answer_size;
     p->before.called = p->called;
@@ -93,10 +95,13 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
         p->options.cap = p->options.on_cap(p->options.ctx);
         n += thought(p, str_slice(text, n, text.n), &over);
     }
-    if (over)
+    if (over) {
         pipe_pass_cap(p);
-    else if (n < text.n)
+        if (p->options.truncates)
+            pipe_count_dropped(p, str_slice(text, n, text.n));
+    } else if (n < text.n) {
         pipe_count_wait(p, str_slice(text, n, text.n));
+    }
     if (!blank(str_slice(text, 0, n)))
         p->reasoned = true;
     p->summary = ev->summary;
@@ -192,7 +197,7 @@ static void usage(struct pipe *p, const struct chat_event *ev)
     *u = *ev->usage;
     out->usage = u;
     if (u->reasoning < 0 && p->reasoning_size > 0 && !usage_stays(p)) {
-        u->reasoning = pipe_tokens(p);
+        u->reasoning = pipe_thought(p);
         u->raw = STR("");
         p->touched = true;
     }

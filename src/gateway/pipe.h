@@ -55,6 +55,7 @@ struct pipe_options {
     bool as_it_is;    /* the frames are relayed: usage stays as the provider reported it, unless
                          reasoning was split out of the text or is hidden */
     bool ends_at_cap; /* nothing of the reply is used behind its cap */
+    bool truncates;   /* the reply goes on after its cap: reasoning beyond the cap is counted */
     bool may_resume;  /* unless that ends its reasoning only; not behind a tool call */
     int64_t cap;      /* tokens of reasoning; -1: no cap */
     str id;           /* goes into the ids of calls read from markup; lent */
@@ -84,7 +85,8 @@ struct pipe {
     unsigned flags;                     /* enum split_flag */
     size_t reasoning_size, answer_size; /* bytes */
     size_t arguments_size;              /* of calls, the same */
-    size_t dropped; /* bytes of reasoning that came after the event that passed the cap */
+    size_t dropped; /* bytes of reasoning after the event that passed the cap; of a reply that
+                       `truncates`, after the cap */
     struct {
         size_t answer_size;
         bool called;

@@ -77,7 +77,7 @@ bool live_may_stay(const struct live *l)
     s = gateway_setup(&l->worker->daemon->gateway);
     key = l->keyed ? config_key_find(s->config, l->digest) : NULL;
     ok = l->keyed ? key && key->role == l->role &&
-                        l->hide == !config_shows_reasoning(s->config, key, CONFIG_SHOW_UNSET)
+                        l->hide == !config_shows_reasoning(s->config, key, l->asked)
                   : s->config->key_count == 0;
     setup_release(s);
     return ok;
@@ -108,7 +108,8 @@ struct live *live_new(struct exchange *ex, bool socket)
     *l = (struct live){.worker = ex->worker, .keyed = key != NULL};
     if (key) {
         memcpy(l->digest, key->sha256, sizeof l->digest);
-        l->hide = !config_shows_reasoning(ex->setup->config, key, CONFIG_SHOW_UNSET);
+        l->asked = exchange_reasoning_asked(server_request(ex->x));
+        l->hide = !config_shows_reasoning(ex->setup->config, key, l->asked);
         l->role = key->role;
     }
     l->sent_ns = loop_now_ns(ex->worker->gl.loop);

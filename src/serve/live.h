@@ -20,7 +20,8 @@ struct live {
     struct exchange *ex;  /* a stream */
     bool keyed;
     enum config_role role;
-    bool hide; /* its key may not see reasoning */
+    enum config_show asked; /* by the header x-rationale-reasoning */
+    bool hide;              /* its key may not see reasoning */
     uint8_t digest[32]; /* of its key: it must stay a good one */
     uint64_t sent_ns;
     size_t user_size;

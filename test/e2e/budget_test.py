@@ -74,7 +74,8 @@ class Raised(Again):
                 self.up.forget()
                 r = self.ok(self.ask(gateway, headers=KEY, stream=streamed,
                                      reasoning_effort="medium"))
-                self.assertEqual(facts(r), (cap, cap, "budget"))
+                # A plain reply is not stopped at the cap: all that it thought is billed.
+                self.assertEqual(facts(r), (cap if streamed else "720", cap, "budget"))
 
 
 class Counted(Again):
@@ -289,7 +290,7 @@ class Choices(Again):
             self.up.forget()
             r, said = self.ask_two(gateway, streamed)
             self.assertEqual(said, [["Two.", WORD * 128, ["stop"]], ["One.", WORD * 10, ["stop"]]])
-            self.assertEqual((facts(r), len(self.up.asked)), (("138", "128", "budget"), 1))
+            self.assertEqual((facts(r), len(self.up.asked)), (("210", "128", "budget"), 1))
 
     def test_each_has_the_cap(self):
         answers = [choice(0, "stop", content="Two."), choice(1, "stop", content="One.")]
@@ -306,9 +307,9 @@ class Choices(Again):
                 first = 10 if streamed else 20
                 thought = [WORD * first, WORD * 128] if headers else ["", ""]
                 self.assertEqual(said, [["Two.", thought[0], ["stop"]], ["One.", thought[1], ["stop"]]])
-                # What the second call thought is counted, too, though nobody sees it.
+                # What nobody sees is counted, too: of the second call, or beyond the cap.
                 self.assertEqual((facts(r), len(self.up.asked)),
-                                 (("139" if streamed else "148", "128", "budget"), 2 if streamed else 1))
+                                 (("139" if streamed else "220", "128", "budget"), 2 if streamed else 1))
 
     def test_one_that_is_starved_is_no_reason_to_ask_again(self):
         self.up.reply = lambda *_: stream(

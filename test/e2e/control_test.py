@@ -205,7 +205,7 @@ class Told(Case):
 
     def test_those_who_watch_see_no_more(self):
         said = question()
-        with Watcher(world.gateway.port, headers=AUTH) as w:
+        with Watcher(world.gateway.port, headers={**AUTH, **SHOW}) as w:
             w.subscribe("session_watched")
             r = self.ok(chat("told", said, stream=True, headers={
                 **LOW, **SHOW, "x-rationale-session": "watched"}))

@@ -148,7 +148,7 @@ class Cut(unittest.TestCase):
                 words = r.headers["x-rationale-usage"]
             self.assertEqual((whys, json.loads(made), len(self.up.asked)),
                              (["tool_calls"], {"x": 1}, 1))
-            self.assertEqual(USAGE.search(words).groups(), ("128", "128", "budget"))
+            self.assertEqual(USAGE.search(words).groups(), ("128" if stream else "200", "128", "budget"))
             self.assertEqual(b"No." in r.body, not stream, "a stream is let go, a plain reply keeps its answer")
 
 

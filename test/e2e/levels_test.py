@@ -221,7 +221,7 @@ class AsTheyAre(Levels):
         self.up.reply = lambda n, body: stream(delta(reasoning_content=WORD * 700), delta("stop")) \
             if n == 1 else answer("Yes.", body)
         gateway = self.serve(reasoning={"presets": "always"})
-        r = self.ok(self.chat(gateway, reasoning_effort="high"))
+        r = self.ok(self.chat(gateway, reasoning_effort="high", stream=True))
         self.assertIn("reasoning_tokens=512; cap=512; cut=budget", told(r))
         self.assertEqual((self.up.asked[0]["temperature"], self.up.asked[0]["top_p"]), (0.85, 0.95))
         self.assertIn(MARK, self.up.raw[0].decode())
@@ -271,8 +271,8 @@ class Ours(Levels):
             {"name": "few", "sha256": digest("sk-few"), "levels": ["none", "low"]},
             {"name": "off", "sha256": digest("sk-off"), "levels": ["none"]}])
         few, off = ({"authorization": f"Bearer sk-{k}"} for k in ("few", "off"))
-        r = self.ok(self.chat(gateway, few))
-        self.assertIn("reasoning_tokens=128; cap=128; cut=budget", told(r))
+        r = self.ok(self.chat(gateway, few))  # plain: its thoughts beyond the cap are billed
+        self.assertIn("reasoning_tokens=700; cap=128; cut=budget", told(r))
         self.assertEqual(self.up.asked[0]["reasoning_effort"], "low")
         self.up.forget()
         r = self.ok(request("/generate", {"model": "m", "prompt": "hi", "stream": False}, few, at=gateway))

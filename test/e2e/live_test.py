@@ -351,6 +351,18 @@ class Live(unittest.TestCase):
                 self.assertEqual("reasoning_delta" in kinds, sees)
                 self.assertIn("answer_delta", kinds)
 
+    def test_a_client_may_ask_for_reasoning_by_header_unless_its_key_hides_it(self):
+        for more, asked, sees in (({}, "show", True), ({"reasoning": "hide"}, "show", False),
+                                  ({"reasoning": "show"}, "hide", False)):
+            headers = {"x-api-key": "key-bob", "x-rationale-reasoning": asked}
+            with self.subTest(more=more, asked=asked), self.gateway(keys=self.keys(**more)) as g, \
+                    Watcher(g.port, headers=headers) as bob:
+                bob.subscribe("dashboard_updates")
+                self.ask(g, "slow", key="key-bob")
+                bob.data("llm_interaction")
+                kinds = {m["data"]["type"] for m in bob.seen if "data" in m}
+                self.assertEqual("reasoning_delta" in kinds, sees)
+
     def test_an_operator_sees_all_calls_and_a_cookie_is_a_key(self):
         with self.gateway(keys=self.keys(role="operator")) as g:
             c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=30)

@@ -300,6 +300,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.as_it_is = c->relay;
     c->pipe.options.ends_at_cap =
         c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE;
+    c->pipe.options.truncates = !c->pipe.options.ends_at_cap;
     c->pipe.options.may_resume = false;
     if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole; or the other way round */
