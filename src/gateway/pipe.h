@@ -151,6 +151,10 @@ void pipe_release(struct pipe *p);
 /* How the reply marks reasoning in its text; NULL: not at all. Of "auto" the picked format, once it
  * is known. */
 const struct split_format *pipe_format(const struct pipe *p);
+/* Whether the format is "auto" and no text of this choice has come. */
+bool pipe_is_picking(const struct pipe *p, uint32_t choice);
+/* Of such a choice: its text begins with no marker. */
+void pipe_set_plain(struct pipe *p, uint32_t choice);
 void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
 /* Whether the event, which is about to be fed, is all there is of a thought: opaque data, or the

@@ -2,6 +2,7 @@
 #include "gateway/pipe_others.h"
 
 #include "gateway/pipe_out.h"
+#include "gateway/pipe_text.h"
 
 static struct pipe_other *other_of(struct pipe *p, uint32_t choice)
 {
@@ -101,4 +102,20 @@ bool pipe_others_answer(const struct pipe *p)
         if (o->pipe.answered || o->pipe.called)
             return true;
     return false;
+}
+
+bool pipe_is_picking(const struct pipe *p, uint32_t choice)
+{
+    const struct pipe_other *o = p->others;
+
+    if (choice == 0)
+        return pipe_text_is_picking(p);
+    while (o && o->choice != choice)
+        o = o->next;
+    return o ? pipe_text_is_picking(&o->pipe) : pipe_text_may_pick(&p->options);
+}
+
+void pipe_set_plain(struct pipe *p, uint32_t choice)
+{
+    pipe_text_native(choice ? &other_of(p, choice)->pipe : p);
 }

@@ -317,15 +317,24 @@ void pipe_text_stop(struct pipe *p)
         p->touched = true;
 }
 
+bool pipe_text_may_pick(const struct pipe_options *o)
+{
+    return o->format && o->format->picks && !o->format->also && !o->inside;
+}
+
+bool pipe_text_is_picking(const struct pipe *p)
+{
+    return !p->picked && !p->splitting && pipe_text_may_pick(&p->options);
+}
+
 /* Whether the reply begins with no marker: then no splitter is needed. Most replies do. */
 static bool pipe_text_is_plain(struct pipe *p, str text)
 {
-    const struct split_format *f = p->options.format, *picked;
+    const struct split_format *picked;
 
     if (p->plain)
         return true;
-    if (!f->picks || f->also || p->picked || p->splitting || p->options.inside ||
-        split_pick(text, true, &picked) != SPLIT_NO_MATCH)
+    if (!pipe_text_is_picking(p) || split_pick(text, true, &picked) != SPLIT_NO_MATCH)
         return false;
     pipe_note_picked(p, picked);
     return true;

@@ -12,6 +12,9 @@ void pipe_text_feed(struct pipe *p, const struct chat_event *ev);
 void pipe_text_stop(struct pipe *p);
 /* The provider gave reasoning in a field of its own: with "auto", text is text from here on. */
 void pipe_text_native(struct pipe *p);
+/* Whether the front of a text picks its format; and whether that is still to come. */
+bool pipe_text_may_pick(const struct pipe_options *o);
+bool pipe_text_is_picking(const struct pipe *p);
 /* Another reply begins: with "auto", its front picks its format. */
 void pipe_text_restart(struct pipe *p);
 /* The text held back of a second call that may begin inside reasoning was reasoning. */

@@ -169,6 +169,66 @@ static void pass_done(struct call *c, const struct wire_frame *f)
     c->sink->on_frame(c->ctx, f, NULL, 0, false, true);
 }
 
+/* All events of the frame are in the pipe. */
+static void call_end_frame(struct call *c, const struct wire_frame *f)
+{
+    if (c->end_seen)
+        pipe_flush(&c->pipe);
+    if (settle(c, f) && c->end_seen)
+        call_linger(c);
+}
+
+/* ---- frames that wait for the front of a text: defer.h ---- */
+
+static void call_drop_deferred(struct call *c)
+{
+    defer_free(c->deferred);
+    c->deferred = NULL;
+}
+
+/* The decoder's sink for a stream whose text picks its format. */
+static void call_event_or_defer(void *ctx, const struct chat_event *ev)
+{
+    struct call *c = ctx;
+
+    if (ev->kind == CHAT_ERROR && !c->begun)
+        call_drop_deferred(c); /* the client has seen nothing: another attempt can follow */
+    if (!c->deferred && !c->ending && defer_starts(&c->pipe, ev))
+        c->deferred = defer_new(&c->pipe, &c->decoder);
+    if (c->deferred)
+        defer_add_event(c->deferred, ev);
+    else
+        call_event(c, ev);
+}
+
+/* False: one of the frames has ended this attempt. */
+static bool call_deliver_deferred(struct call *c)
+{
+    struct defer *d = c->deferred;
+    struct wire_frame f;
+
+    c->deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
+    while (c->decoding && !c->end_seen && defer_next(d, &f)) {
+        call_record_frame(c);
+        defer_feed(d, (struct chat_sink){call_event, c});
+        call_end_frame(c, f.raw.n ? &f : NULL); /* events of the end have no frame */
+    }
+    defer_free(d);
+    return c->decoding;
+}
+
+/* The connection broke. If the client has seen nothing of the reply, the frames are dropped, so
+ * that another attempt can follow. False: the frames have ended this attempt. */
+static bool call_break_deferred(struct call *c)
+{
+    if (!c->begun)
+        call_drop_deferred(c);
+    if (!c->deferred)
+        return true;
+    defer_end(c->deferred);
+    return call_deliver_deferred(c);
+}
+
 static void on_frame(void *ctx, const struct frames_frame *in)
 {
     struct call *c = ctx;
@@ -178,7 +238,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
         pass_done(c, &f);
     if (!c->decoding || c->end_seen)
         return;
-    if (!f.data.n && !c->begun && c->frames.kind == FRAMES_SSE) {
+    if (!f.data.n && !c->begun && !c->deferred && c->frames.kind == FRAMES_SSE) {
         /* A comment is no answer: another attempt may follow. It waits for the first event. */
         piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
@@ -189,10 +249,10 @@ static void on_frame(void *ctx, const struct frames_frame *in)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     c->decoder.splits = pipe_format(&c->pipe) && !c->pipe.plain;
     wire_decode(&c->decoder, &f);
-    if (c->end_seen)
-        pipe_flush(&c->pipe);
-    if (settle(c, &f) && c->end_seen)
-        call_linger(c);
+    if (!c->deferred)
+        call_end_frame(c, &f);
+    else if (defer_add_frame(c->deferred, &f))
+        (void)call_deliver_deferred(c);
 }
 
 /* ---- from bytes to frame ---- */
@@ -261,6 +321,7 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
 static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct call *c = ctx;
+    bool picks;
 
     c->replayed++;
     if (head->fields && !c->in.inside)
@@ -289,7 +350,12 @@ static void on_head(void *ctx, const struct upstream_head *head)
     frames_init(
         &c->frames, framing(c, head->type), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
     frames_lend(&c->frames, c->gl->loop);
-    wire_decoder_init(&c->decoder, c->wire, &c->arena, (struct chat_sink){call_event, c});
+    picks =
+        c->frames.kind != FRAMES_WHOLE && c->phase == CALL_FIRST && pipe_is_picking(&c->pipe, 0);
+    wire_decoder_init(&c->decoder,
+                      c->wire,
+                      &c->arena,
+                      (struct chat_sink){picks ? call_event_or_defer : call_event, c});
     c->decoder_live = true;
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->hide;
@@ -339,6 +405,12 @@ static void rest(void *ctx)
         c->sink->on_rest(c->ctx);
 }
 
+static bool call_settle_end(struct call *c)
+{
+    pipe_flush(&c->pipe);
+    return settle(c, NULL);
+}
+
 /* Nothing more comes, and what came is dealt with. */
 static void end_reply(void *ctx)
 {
@@ -353,8 +425,7 @@ static void end_reply(void *ctx)
         pipe_begin(&c->pipe);
         call_record_frame(c);
         wire_decode_end(&c->decoder);
-        pipe_flush(&c->pipe);
-        if (!settle(c, NULL)) {
+        if (!(c->deferred ? call_deliver_deferred(c) : call_settle_end(c))) {
             rest(c);
             return;
         }
@@ -449,6 +520,8 @@ static void on_error(void *ctx, const struct err *e)
 
     c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
+    if (c->deferred && !call_break_deferred(c))
+        return; /* what came last decided it */
     if (c->decoding && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
         end_reply(c); /* all was said before the line broke */
         return;
@@ -480,6 +553,7 @@ void call_reply_own(struct call *c)
 void call_reply_drop(struct call *c)
 {
     call_reply_over(c);
+    call_drop_deferred(c);
     if (c->decoder_live)
         wire_decoder_release(&c->decoder);
     c->decoder_live = false;

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "gateway/call.h"
+#include "gateway/defer.h"
 #include "gateway/pipe.h"
 #include "gateway/talk.h"
 #include "gateway/upstream.h"
@@ -186,6 +187,7 @@ struct call {
     struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
+    struct defer *deferred; /* frames that wait for the front of a text; or NULL */
     struct piece comments; /* of an event stream before its first event, as they came */
     struct buf lines; /* what is asked for upstream, and behind it the headers */
     struct buf body;
