@@ -170,7 +170,7 @@ static bool split_find_among(const struct split *sp, const struct split_format *
         size = split_mark_size(m, s);
         if (size == SIZE_MAX)
             part = true;
-        else if (size > hit->size || (size == hit->size && split_is_own_closer(sp, m, hit)))
+        else if (size > hit->size || (size && size == hit->size && split_is_own_closer(sp, m, hit)))
             take_mark(hit, m, str_slice(s, 0, size));
     }
     return part;
