@@ -4,6 +4,7 @@
  */
 #include "cli/daemon.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "store/store.h"
 
@@ -17,6 +18,7 @@
 #define IN_MAX ((size_t)64 << 20)
 #define KEY_VARIABLE "RATIONALE_KEY"
 #define HEALTH_MAX 65536
+#define SETTLE_LOOK_US 10000
 #define PROVE_SECONDS 5 /* until it has said which store it has */
 
 /* A daemon that listens on every address is reached by loopback. */
@@ -159,6 +161,14 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
     return true;
 }
 
+static int64_t daemon_health_number(const struct json *doc, str name)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), name);
+    int64_t n;
+
+    return v && json_i64(doc, v, &n) ? n : 0;
+}
+
 /* Asks on the connection that the request will use too, so that both reach the same process, and
  * before any key is sent. */
 static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner, struct err *e)
@@ -178,6 +188,8 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
     ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
     if (ok && !json_text(&doc, json_find(&doc, json_root(&doc), STR("store_id")), &a, &id))
         id = STR("none");
+    d->stored = ok ? daemon_health_number(&doc, STR("stored_records")) : 0;
+    d->pending = ok ? daemon_health_number(&doc, STR("pending_records")) : 0;
     if (ok && !str_eq(id, owner->id))
         ok = err_set(e,
                      ERR_UPSTREAM,
@@ -215,6 +227,27 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
     if (ok)
         daemon_set_timeout(d, 0);
     return ok;
+}
+
+bool daemon_settle(const struct config *c, unsigned wait_ms)
+{
+    uint64_t until = clock_deadline_ns(&clock_real, wait_ms);
+    int64_t wanted = -1, ingested;
+    struct daemon_link d;
+    struct err e;
+    bool ok;
+
+    do {
+        ok = daemon_open(&d, c, &e);
+        if (wanted < 0)
+            wanted = d.stored;
+        ingested = d.stored - d.pending;
+        daemon_close(&d);
+        if (!ok || ingested >= wanted)
+            return true;
+        usleep(SETTLE_LOOK_US);
+    } while (clock_mono_ns(&clock_real) < until);
+    return false;
 }
 
 /* ---- asking ---- */

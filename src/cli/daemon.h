@@ -22,6 +22,7 @@ struct daemon_link {
     const struct config *config; /* lent */
     int fd;
     int status;
+    int64_t stored, pending; /* records it has put on disk, and those not in the tables yet */
     struct buf in;
     bool ended;
 };
@@ -29,6 +30,9 @@ struct daemon_link {
 /* ERR_NOT_FOUND if no daemon has the store; ERR_UPSTREAM if it does not answer, speaks TLS, or if
  * what answers at its address has another store. daemon_close in any case. */
 bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) MUST_USE;
+/* Waits until the tables have every record that the store's daemon had on disk when this was
+ * called. True at once if no daemon has the store; false if it took longer than wait_ms. */
+bool daemon_settle(const struct config *c, unsigned wait_ms);
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
                 struct err *e) MUST_USE;

@@ -6,11 +6,13 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/daemon.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)512 << 20)
+#define SETTLE_MS 3000 /* for calls that were acknowledged before the command began */
 #define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
 
@@ -40,6 +42,8 @@ int history_open(struct history *h, const char *config)
         config_release(h->config);
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     }
+    if (!daemon_settle(h->config, SETTLE_MS))
+        (void)cli_complain(CLI_OK, "the daemon's newest calls are not in the tables yet");
     if (!reader_open(h->config->store_url, &h->reader, &e)) {
         config_release(h->config);
         return cli_complain(CLI_STORE, "the store: %s", e.text);

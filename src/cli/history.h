@@ -6,7 +6,8 @@
  *     code = history_show(&h, cli, ok, &e, json, "sessions", columns, n);
  *     history_close(&h);
  *
- * They read the database itself, also while the daemon runs.
+ * They read the database itself, also while the daemon runs. history_open waits until the calls
+ * that the daemon has acknowledged are in the tables.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

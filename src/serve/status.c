@@ -37,7 +37,11 @@ void health_handle(struct exchange *ex)
         buf_add(&body, STR("null"));
     buf_add(&body, STR("}}"));
     if (g->records)
-        buf_printf(&body, ",\"store_id\":\"" STR_FMT "\"", STR_ARG(store_id(g->store)));
+        buf_printf(&body,
+                   ",\"store_id\":\"" STR_FMT "\",\"stored_records\":%llu,\"pending_records\":%llu",
+                   STR_ARG(store_id(g->store)),
+                   (unsigned long long)h.stored,
+                   (unsigned long long)h.pending);
     buf_add_c(&body, '}');
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
