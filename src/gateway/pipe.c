@@ -107,8 +107,9 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
     p->summary = ev->summary;
     p->tagged |= split;
     p->reasoning_size += n;
-    if (p->options.hide) {
+    if (p->options.hide || p->options.both_names)
         p->touched = true;
+    if (p->options.hide) {
         if (next && p->options.announce)
             pipe_push(p,
                       &(struct chat_event){.kind = CHAT_REASONING, .text = STR(""), .id = STR("")});
@@ -185,7 +186,8 @@ static bool usage_stays(const struct pipe *p)
 {
     bool touched = p->ever_touched || p->touched;
 
-    return p->options.as_it_is && (!touched || !(p->options.format || p->options.hide));
+    return p->options.as_it_is &&
+           (!touched || !(p->options.format || p->options.hide || p->options.both_names));
 }
 
 static void usage(struct pipe *p, const struct chat_event *ev)

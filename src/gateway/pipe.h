@@ -52,6 +52,8 @@ struct pipe_options {
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
     bool announce; /* that there is reasoning is told, by an event without text, if it is hidden */
+    bool both_names;  /* the client asked to be shown reasoning: every frame of it is touched, so
+                         that it goes out under both names that Chat Completions clients read */
     bool as_it_is;    /* the frames are relayed: usage stays as the provider reported it, unless
                          reasoning was split out of the text or is hidden */
     bool ends_at_cap; /* nothing of the reply is used behind its cap */

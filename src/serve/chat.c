@@ -326,6 +326,7 @@ static void encoder_up(struct exchange *ex)
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
+    ex->encoder.both_names = exchange_reasoning_asked(server_request(ex->x)) == CONFIG_SHOW;
     ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
     ex->encoder.input_estimate = call_input_estimate(ex->call);
     if (ex->wire->dialect == CHAT_GENERATE)

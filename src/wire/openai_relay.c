@@ -138,9 +138,10 @@ static void drop_thoughts(struct json_edits *ed, const struct json_node *message
         json_edit_remove(ed, message, str_c(openai_detail_members[i]));
 }
 
-/* Reasoning goes out under the names that it came with; if it was in the text, under both. */
-static void edit_thought(struct json_edits *ed, const struct json_node *message,
-                         const struct members *of, str text)
+/* Reasoning goes out under the names that it came with; under both if the client asked to be shown
+ * it, or if it was in the text. */
+static void edit_thought(const struct wire_encoder *en, struct json_edits *ed,
+                         const struct json_node *message, const struct members *of, str text)
 {
     bool named = false;
 
@@ -150,7 +151,7 @@ static void edit_thought(struct json_edits *ed, const struct json_node *message,
         named = true;
         json_edit_set_text(ed, message, str_c(openai_thought_members[i]), text);
     }
-    if (named)
+    if (named && !en->both_names)
         return;
     json_edit_set_text(ed, message, STR("reasoning"), text);
     json_edit_set_text(ed, message, STR("reasoning_content"), text);
@@ -431,7 +432,7 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
     content = members_get(&of, OPENAI_AT_CONTENT);
     drop_thoughts(ed, message, &of, details_fit(r, &of, &now));
     if (now.thought.any)
-        edit_thought(ed, message, &of, joined(&now.thought));
+        edit_thought(r->en, ed, message, &of, joined(&now.thought));
     if (now.calls && !has_calls(r, &of))
         edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))

@@ -214,7 +214,7 @@ struct wire_encoder {
     const struct chat_request *request;
     struct arena *arena;
     struct buf *out; /* what the client is to get; the caller takes it away and empties it */
-    bool stream;     /* false: one whole body, written at the end */
+    bool stream, both_names; /* else one whole body; relayed reasoning has both Chat names */
     void *state;     /* zeroed, encoder_size bytes */
     struct turns *turns;
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */

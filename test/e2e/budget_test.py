@@ -276,7 +276,8 @@ class Choices(Again):
             for c in e["choices"]:
                 to, part = said[c["index"]], c.get("delta") or c.get("message") or {}
                 to[0] += part.get("content") or ""
-                to[1] += part.get("reasoning_content") or ""
+                to[1] += part.get("reasoning") or ""
+                self.assertEqual(part.get("reasoning"), part.get("reasoning_content"))
                 to[2] += [c["finish_reason"]] if c.get("finish_reason") else []
         return r, said
 

@@ -187,6 +187,8 @@ static void pipe_up(struct call *c)
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->hide,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
+                                     .both_names = c->in.wire->dialect == CHAT_OPENAI &&
+                                                   c->in.show == CONFIG_SHOW && !c->in.inside,
                                      .cap = c->level.cap,
                                      .id = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n),
                                      .vocab = c->gl->gateway->vocab},
