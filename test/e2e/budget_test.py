@@ -141,6 +141,27 @@ class Spent(Again):
         gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05), prices="none")
         self.assertEqual([self.ask(gateway, headers=KEY).status for _ in range(10)], [200] * 10)
 
+    def test_a_spent_budget_is_an_error_that_no_client_retries(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        prices = {"m": {"input": 1000, "output": 1000}}
+        gateway = self.serve(providers={"chat": provider(self.up, prices=prices)},
+                             keys=key(spend_usd=0.01))
+        self.ok(self.ask(gateway, headers=KEY))
+        said = 'the key "key" has spent its limit of 0.01 USD; an operator can raise its spend_usd'
+        words = {"chat": (429, {"type": "insufficient_quota", "code": "insufficient_quota"}),
+                 "responses": (429, {"type": "insufficient_quota", "code": "insufficient_quota"}),
+                 "messages": (402, {"type": "billing_error"}),
+                 "gemini": (429, {"status": "RESOURCE_EXHAUSTED"})}
+        for dialect, (status, members) in words.items():
+            for streamed in (False, True):
+                with self.subTest(dialect, streamed=streamed):
+                    r = self.ask(gateway, dialect, headers=KEY, stream=streamed)
+                    said_error = json.loads(r.body)["error"]
+                    self.assertEqual((r.status, said_error["message"]), (status, said))
+                    self.assertEqual({k: said_error[k] for k in members}, members)
+                    self.assertEqual(r.headers.get("x-should-retry"), "false")
+                    self.assertIsNone(r.headers.get("retry-after"))
+
     def test_calls_at_once_spend_no_more_than_one_after_the_other(self):
         go = threading.Event()
 

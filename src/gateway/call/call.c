@@ -206,6 +206,14 @@ static double may_cost(const struct call *c)
     return call_price(c->chain[0].model, &u);
 }
 
+/* In each dialect's own words: Anthropic has a status for it, OpenAI's clients know the code. */
+static void refuse_spent(const struct call *c, struct arena *a, struct chat_error *error,
+                         const struct err *e)
+{
+    refuse(error, a, c->in.wire->dialect == CHAT_ANTHROPIC ? 402 : 429, "insufficient_quota", e);
+    error->type = error->code;
+}
+
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
     struct err e;
@@ -218,8 +226,12 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
         c->wanted.usd = may_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
         return true;
-    refuse(error, a, 429, "rate_limit_exceeded", &e);
-    error->retry_after_ms = retry_ms;
+    if (retry_ms == LIMITS_SPENT)
+        refuse_spent(c, a, error, &e);
+    else
+        refuse(error, a, 429, "rate_limit_exceeded", &e);
+    error->retry_after_ms = retry_ms < 0 ? -1 : retry_ms;
+    error->no_retry = retry_ms < 0;
     metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
     return false;
 }
