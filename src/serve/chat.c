@@ -247,6 +247,10 @@ static void on_end(void *ctx, const struct err *e)
                                   .raw = STR(""),
                                   .retry_after_ms = CALL_UNRECORDED_MS};
 
+    if (ex->failed && !ex->headed)
+        exchange_header(ex,
+                        STR("x-rationale-provider"),
+                        arena_dup(server_arena(ex->x), call_provider_name(ex->call)));
     if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
         tell_unrecorded(ex);
     } else if (e && !ex->failed) {

@@ -447,11 +447,24 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
+/* One line for each attempt that failed. `next`: what the gateway does about it. */
+static void call_log_failure(struct call *c, size_t at, const struct chat_error *error, str next)
+{
+    log_warn("provider failed",
+             LOG_STR("id", c->in.id),
+             LOG_STR("provider", c->chain[at].provider->name),
+             LOG_STR("model", call_mask_text(c, c->chain[at].model->upstream)),
+             LOG_I64("status", error->status),
+             LOG_STR("why", str_slice(call_mask_text(c, error->message), 0, WHY_MAX)),
+             LOG_STR("next", next));
+}
+
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at].provider;
+    size_t at = c->at;
     uint64_t wait_ms;
 
     loop_timer_clear(c->gl->loop, &c->timer);
@@ -466,6 +479,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     call_note(c, transient ? "failed" : "refused", error.message);
     c->error = error;
     if (!c->sink || !call_unseen(c)) {
+        call_log_failure(c, at, &error, STR("none"));
         end_with(c, &error);
         return;
     }
@@ -476,15 +490,21 @@ void call_failed(struct call *c, const struct chat_error *given)
     }
     wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->tries, error.retry_after_ms);
     if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+        call_log_failure(c, at, &error, STR("retry"));
         pipe_anew(c);
         loop_timer_init(&c->timer, begin_task, c);
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if (transient && call_elsewhere(c))
+    if (transient && call_elsewhere(c)) {
+        str to = arena_join(&c->arena, STR("fallback "), c->chain[c->at].provider->name, STR(""));
+
+        call_log_failure(c, at, &error, to);
         call_attempt(c);
-    else
+    } else {
+        call_log_failure(c, at, &error, STR("none"));
         end_with(c, &error);
+    }
 }
 
 void call_again(struct call *c, enum call_phase phase)
@@ -549,6 +569,11 @@ size_t call_reply_headers(const struct call *c, const struct http1_field **out)
 {
     *out = c->reply_headers;
     return c->reply_header_count;
+}
+
+str call_provider_name(const struct call *c)
+{
+    return c->chain[c->at].provider->name;
 }
 
 int64_t call_input_estimate(const struct call *c)
