@@ -31,7 +31,7 @@ static const struct history_column columns[] = {
 static void decisions_note(struct history *h, struct cli *cli)
 {
     static const char *const codes[] = {
-        "not_kept", "summary_only", "provider_keeps_it", "none_given"};
+        "not_kept", "summary_only", "provider_keeps_it", "none_given", "no_reply"};
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *rows = json_find(&h->doc, root, STR("decisions"));
     size_t all = json_count(&h->doc, rows);

@@ -191,6 +191,8 @@ str history_absent(struct history *h, str code)
     const struct config *c = h->config;
     const char *then = str_eq(code, STR("summary_only")) ? "summary" : "none";
 
+    if (str_eq(code, STR("no_reply")))
+        return STR("no reply from the provider");
     if (str_eq(code, STR("none_given")))
         return STR("the model gave no reasoning");
     if (str_eq(code, STR("provider_keeps_it")))
