@@ -363,6 +363,8 @@ static void start(void *ctx)
     struct chat_error error;
     struct err e;
 
+    if (!exchange_reasoning_valid(ex))
+        return;
     if (otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace))
         r.trace.state = str_slice(http1_find(h, STR("tracestate")), 0, TRACE_STATE_MAX);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {

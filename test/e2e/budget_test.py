@@ -78,6 +78,43 @@ class Raised(Again):
                 self.assertEqual(facts(r), (cap if streamed else "720", cap, "budget"))
 
 
+class Wrong(Again):
+    """Mistakes of a client that an error can put right."""
+
+    def test_an_amount_above_its_key_says_which_level_it_is(self):
+        gateway = self.serve(keys=key(levels=["none", "low"]))
+        r = self.ask(gateway, "messages", headers=KEY, max_tokens=9000, output_config={},
+                     thinking={"type": "enabled", "budget_tokens": 2000})
+        self.assertEqual(r.status, 403)
+        self.assertRegex(json.loads(r.body)["error"]["message"],
+                         r"^2000 tokens of reasoning count as level \w+; this key allows none, low$")
+
+    def test_a_wrong_base_url_is_told_the_right_one(self):
+        gateway = self.serve()
+        root = f"http://127.0.0.1:{gateway.port}"
+        for path, meant, base in (("/chat/completions", "/v1/chat/completions", root + "/v1"),
+                                  ("/v1/v1/chat/completions", "/v1/chat/completions", root + "/v1"),
+                                  ("/responses", "/v1/responses", root + "/v1"),
+                                  ("/v1/v1/messages", "/v1/messages", root),
+                                  ("/messages", "/v1/messages", root)):
+            r = request(path, {"model": "m"}, {}, at=gateway)
+            doc = json.loads(r.body)
+            self.assertEqual((r.status, doc["error"]["message"]), (
+                404, f"no route {path}; did you mean {meant}? Set the SDK's base URL to {base}"))
+            self.assertEqual(doc.get("type"), "error" if "messages" in path else None)
+        r = request("/v1/nothing", {"model": "m"}, {}, at=gateway)
+        self.assertEqual(json.loads(r.body)["error"]["message"], "no route /v1/nothing")
+
+    def test_a_reasoning_header_takes_show_or_hide(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        gateway = self.serve()
+        r = self.ask(gateway, headers={"x-rationale-reasoning": "yes"})
+        self.assertEqual(r.status, 400)
+        self.assertIn("it takes show or hide", json.loads(r.body)["error"]["message"])
+        for word in ("show", "Hide"):
+            self.ok(self.ask(gateway, headers={"x-rationale-reasoning": word}))
+
+
 class Counted(Again):
     """Counts of ours beside a provider's."""
 
