@@ -264,6 +264,12 @@ static void put_cell(struct cli *cli, str text, size_t width, bool right, bool l
     file_out_add(&cli->out, last ? STR("\n") : STR("  "));
 }
 
+void history_say_empty(struct history *h, const char *member, const char *sentence)
+{
+    if (json_count(&h->doc, json_find(&h->doc, json_root(&h->doc), str_c(member))) == 0)
+        (void)cli_complain(CLI_OK, "%s", sentence);
+}
+
 int history_table(struct history *h, struct cli *cli, const char *member,
                   const struct history_column *columns, size_t n)
 {

@@ -106,6 +106,16 @@ class Kept(unittest.TestCase):
             g.reload({**g.config, "reasoning": {"keep": "text"}})
             self.assertIn(f"reasoning.keep was {keep} then; it is text now", self.cli(g, "show", "think"))
 
+    def test_a_list_without_rows_says_so(self):
+        g = self.serve()
+        self.get(g, "interactions/" + self.call(g, "think"))
+        for words, said in ((("decisions", "--tool", "nosuch"), "no decisions match"),
+                            (("search", "reasoning:zebra"), "no calls match")):
+            for more in ((), ("--json",)):
+                done = run(words[0], "--config", str(g.path), *words[1:], *more,
+                           env=environment(UPSTREAM_KEY="k"))
+                self.assertEqual((done.code, done.err), (0, "" if more else f"rationale: {said}\n"))
+
     def test_a_call_without_a_reply_is_said_so(self):
         g = self.serve(providers={"gone": {
             "kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"], "retries": 0}})
