@@ -143,7 +143,7 @@ TEST(a_request_larger_than_a_minute_is_told_that_waiting_does_not_help)
     int64_t wait = 0;
 
     CHECK(!take(l, &k, 6001, &wait));
-    CHECK_INT(wait, -1);
+    CHECK_INT(wait, LIMITS_NEVER);
     CHECK(take(l, &k, 6000, &wait));
     limits_free(l);
 }
@@ -179,7 +179,7 @@ TEST(what_was_spent_adds_up_and_ends_it)
     limits_spent_add(l, STR("ci"), 0.5);
     CHECK(limits_spent(l, STR("ci")) > 1.09 && limits_spent(l, STR("ci")) < 1.11);
     CHECK(!take(l, &k, 1, &wait));
-    CHECK_INT(wait, -1);
+    CHECK_INT(wait, LIMITS_SPENT);
     CHECK(limits_spent(l, STR("other")) < 0.001);
     CHECK(!take(l, &none, 1, &wait));
     limits_free(l);
@@ -208,7 +208,7 @@ TEST(calls_at_once_spend_no_more_than_one_after_the_other)
     CHECK(limits_take(l, &k, &dear, &wait, &e));
     limits_settle(l, &k, &dear, 1, 0.2);
     CHECK(!limits_take(l, &k, &dear, &wait, &e));
-    CHECK_INT(wait, -1);
+    CHECK_INT(wait, LIMITS_SPENT);
     limits_free(l);
 }
 

@@ -193,6 +193,7 @@ struct chat_error {
     str type, message;      /* type in the provider's words, or ours */
     str code, param;        /* may be empty */
     int64_t retry_after_ms; /* -1 if not told */
+    bool no_retry;          /* the same request would fail again: the client is told so */
     str raw;                /* the provider's body, if it was its own dialect's error */
     str id; /* of the request, for dialects that have a place for it; may be empty */
 };

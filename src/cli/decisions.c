@@ -15,7 +15,7 @@ static const struct cli_option options[] = {
     [SINCE] = {"since", 0, "TIME", NULL, "since: 90m, 24h, 7d ago, or a date-time"},
     [UNTIL] = {"until", 0, "TIME", NULL, "before then"},
     [LIMIT] = {"limit", 'n', "N", NULL, "how many (default: 50)"},
-    [CURSOR] = {"cursor", 0, "TEXT", NULL, "go on behind a list: its next_cursor"},
+    [CURSOR] = {"cursor", 0, "TEXT", NULL, "continue after a list: its next_cursor"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
 };
 
@@ -31,7 +31,7 @@ static const struct history_column columns[] = {
 static void decisions_note(struct history *h, struct cli *cli)
 {
     static const char *const codes[] = {
-        "not_kept", "summary_only", "provider_keeps_it", "none_given"};
+        "not_kept", "summary_only", "provider_keeps_it", "none_given", "no_reply"};
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *rows = json_find(&h->doc, root, STR("decisions"));
     size_t all = json_count(&h->doc, rows);
@@ -78,6 +78,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
             decisions_note(&h, cli);
+            history_say_empty(&h, "decisions", "no decisions match");
         }
     }
     history_close(&h);

@@ -195,6 +195,8 @@ str history_absent(struct history *h, str code)
     const struct config *c = h->config;
     const char *then = str_eq(code, STR("summary_only")) ? "summary" : "none";
 
+    if (str_eq(code, STR("no_reply")))
+        return STR("no reply from the provider");
     if (str_eq(code, STR("none_given")))
         return STR("the model gave no reasoning");
     if (str_eq(code, STR("provider_keeps_it")))
@@ -264,6 +266,12 @@ static void put_cell(struct cli *cli, str text, size_t width, bool right, bool l
     for (; n < width && !last; n++)
         file_out_add(&cli->out, STR(" "));
     file_out_add(&cli->out, last ? STR("\n") : STR("  "));
+}
+
+void history_say_empty(struct history *h, const char *member, const char *sentence)
+{
+    if (json_count(&h->doc, json_find(&h->doc, json_root(&h->doc), str_c(member))) == 0)
+        (void)cli_complain(CLI_OK, "%s", sentence);
 }
 
 int history_table(struct history *h, struct cli *cli, const char *member,

@@ -54,6 +54,8 @@ struct history_column {
     size_t width_max; /* characters; 0: what is left of the line */
 };
 
+/* Says so on stderr if the list has no rows. */
+void history_say_empty(struct history *h, const char *member, const char *sentence);
 /* The answer in h->out: as it is, or the rows of a member as a table. Returns the exit code. */
 int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json);
 int history_table(struct history *h, struct cli *cli, const char *member,

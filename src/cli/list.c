@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
               "cost_usd -cost_usd",
               "what by; with - the largest first"},
     [LIMIT] = {"limit", 'n', "N", NULL, "how many (default: 20)"},
-    [CURSOR] = {"cursor", 0, "TEXT", NULL, "go on behind a list: its next_cursor"},
+    [CURSOR] = {"cursor", 0, "TEXT", NULL, "continue after a list: its next_cursor"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
 };
 

@@ -23,8 +23,8 @@ static const struct history_column columns[] = {
     {"CACHE READ", "cache_read", HISTORY_NUMBER, 10},
     {"CACHE WRITE", "cache_write", HISTORY_NUMBER, 10},
     {"ABOVE", "above_tokens", HISTORY_NUMBER, 10},
-    {"INPUT", "above_input", HISTORY_NUMBER, 10},
-    {"OUTPUT", "above_output", HISTORY_NUMBER, 10},
+    {"ABOVE INPUT", "above_input", HISTORY_NUMBER, 10},
+    {"ABOVE OUTPUT", "above_output", HISTORY_NUMBER, 10},
     {"DATE", "date", HISTORY_TEXT, 10},
     {"SOURCE", "source", HISTORY_TEXT, 0},
 };
@@ -121,8 +121,11 @@ static void price_put_wanted(struct price_listing *l)
     struct config_route r;
     size_t before;
 
-    if (l->config && config_find(l->config, l->wanted, &r))
+    if (l->config && config_find(l->config, l->wanted, &r)) {
         price_put(l, r.model.upstream, r.provider->name, &r.model.price);
+        if (!r.model.price.line && r.model.price.provider.n)
+            return; /* that is the table's row */
+    }
     before = l->n;
     price_put_table(l, l->wanted);
     if (l->n == before && !str_eq(price_without_date(l->wanted), l->wanted))

@@ -41,6 +41,7 @@ static int run(struct cli *cli, const struct cli_args *args)
 
             code = history_table(&h, cli, "results", columns, COUNT_OF(columns));
             history_note(cli, history_absent(&h, why));
+            history_say_empty(&h, "results", "no calls match");
         }
     }
     history_close(&h);

@@ -53,6 +53,23 @@ static void show_absent(struct history *h, struct cli *cli, const struct json_no
             &cli->out, "    %s" STR_FMT "%s\n", cli_dim(cli), STR_ARG(why), cli_plain(cli));
 }
 
+/* The provider's own count exceeds the cap and nothing was cut: the rest was never visible. */
+static void show_over(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    int64_t cap = history_number(h, d, "cap_tokens");
+    int64_t thought = history_number(h, d, "reasoning_tokens");
+    const struct json_node *exact = json_find(&h->doc, d, STR("reasoning_exact"));
+
+    if (cap < 0 || thought <= cap || history_member(h, d, "reasoning_cut").n || !exact ||
+        exact->kind != JSON_TRUE)
+        return;
+    file_out_printf(&cli->out,
+                    "    %s%lld tokens over the cap, which the provider does not show%s\n",
+                    cli_dim(cli),
+                    (long long)(thought - cap),
+                    cli_plain(cli));
+}
+
 static void details(struct history *h, struct cli *cli, const struct json_node *d)
 {
     value(h, cli, d, "provider", "provider");
@@ -61,6 +78,7 @@ static void details(struct history *h, struct cli *cli, const struct json_node *
     value(h, cli, d, "input_tokens", "tokens in");
     value(h, cli, d, "output_tokens", "tokens out");
     value(h, cli, d, "reasoning_tokens", "tokens thought");
+    show_over(h, cli, d);
     value(h, cli, d, "cost_usd", "USD");
     value(h, cli, d, "stop", "stop");
     part(h, cli, d, "prompt", "asked", false);

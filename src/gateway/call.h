@@ -93,6 +93,8 @@ str call_session(const struct call *c);
 /* Headers of the provider's reply that the client may see: of the attempt that is told, and none
  * before its head is there. Lent until on_end returns. */
 size_t call_reply_headers(const struct call *c, const struct http1_field **out);
+/* Of the provider that is asked, or was asked last; lent until on_end returns. */
+str call_provider_name(const struct call *c);
 /* About how many tokens the request has; the provider's own count comes at the end. */
 int64_t call_input_estimate(const struct call *c);
 /* When the call began, by the clock on the wall: asked for once, so that all its records agree. */

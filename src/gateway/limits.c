@@ -122,12 +122,15 @@ static bool affords(const struct entry *s, const struct config_key *key, int64_t
 {
     if (key->spend_usd < 0 || s->spent_usd + s->aside_usd < key->spend_usd)
         return true;
-    if (s->spent_usd >= key->spend_usd)
+    if (s->spent_usd >= key->spend_usd) {
+        *retry_after_ms = LIMITS_SPENT;
         return err_set(e,
                        ERR_LIMIT,
-                       "the key \"" STR_FMT "\" has spent the %.15g USD it may spend",
+                       "the key \"" STR_FMT "\" has spent its limit of %.15g USD; an operator can "
+                       "raise its spend_usd",
                        STR_ARG(key->name),
                        key->spend_usd);
+    }
     *retry_after_ms = UNDER_WAY_MS;
     return err_set(e,
                    ERR_LIMIT,
@@ -198,7 +201,7 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
     struct entry *s;
     bool ok;
 
-    *retry_after_ms = -1;
+    *retry_after_ms = LIMITS_NEVER;
     if (unlimited(key))
         return true;
     pthread_mutex_lock(&l->lock);

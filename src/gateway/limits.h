@@ -19,9 +19,13 @@ struct limits_want {
     double usd;      /* what all of it may cost; 0: not known */
 };
 
+/* In place of a time to come back: waiting does not help. */
+#define LIMITS_NEVER (-1) /* this request is larger than a limit */
+#define LIMITS_SPENT (-2) /* the key's spend_usd is used up */
+
 /* Takes one request from the key's minute, and the tokens from its token minute; what it may cost
  * is set aside until it is settled, so that calls at once spend no more than one after the other
- * would. False: ERR_LIMIT with what ran out, and when to come back (-1: waiting does not help).
+ * would. False: ERR_LIMIT with what ran out, and when to come back, or one of the two above.
  * Token buckets: a minute's worth may be used at once, and flows back evenly. */
 bool limits_take(struct limits *l, const struct config_key *key, const struct limits_want *want,
                  int64_t *retry_after_ms, struct err *e) MUST_USE;

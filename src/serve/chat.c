@@ -247,6 +247,10 @@ static void on_end(void *ctx, const struct err *e)
                                   .raw = STR(""),
                                   .retry_after_ms = CALL_UNRECORDED_MS};
 
+    if (ex->failed && !ex->headed)
+        exchange_header(ex,
+                        STR("x-rationale-provider"),
+                        arena_dup(server_arena(ex->x), call_provider_name(ex->call)));
     if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
         tell_unrecorded(ex);
     } else if (e && !ex->failed) {
@@ -360,6 +364,8 @@ static void start(void *ctx)
     struct chat_error error;
     struct err e;
 
+    if (!exchange_reasoning_valid(ex))
+        return;
     if (otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace))
         r.trace.state = str_slice(http1_find(h, STR("tracestate")), 0, TRACE_STATE_MAX);
     if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {

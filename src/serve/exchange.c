@@ -101,6 +101,8 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
 
     if (error->retry_after_ms >= 0)
         retry_after(ex, error->retry_after_ms);
+    if (error->no_retry) /* SDKs of OpenAI and Anthropic obey it */
+        exchange_header(ex, STR("x-should-retry"), STR("false"));
     if (!ex->api && !ex->passed.request_id.n)
         exchange_header(ex, passed_id_name(ex), ex->id);
     named.id = ex->passed.request_id.n ? ex->passed.request_id : ex->id;
@@ -153,6 +155,21 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h)
     return value.n == 4 && strncasecmp(value.p, "show", 4) == 0   ? CONFIG_SHOW
            : value.n == 4 && strncasecmp(value.p, "hide", 4) == 0 ? CONFIG_HIDE
                                                                   : CONFIG_SHOW_UNSET;
+}
+
+bool exchange_reasoning_valid(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+
+    if (!http1_has(h, STR("x-rationale-reasoning")) ||
+        exchange_reasoning_asked(h) != CONFIG_SHOW_UNSET)
+        return true;
+    exchange_fail(ex,
+                  400,
+                  "invalid_header",
+                  "the header x-rationale-reasoning is \"" STR_FMT "\": it takes show or hide",
+                  STR_ARG(str_slice(http1_find(h, STR("x-rationale-reasoning")), 0, 40)));
+    return false;
 }
 
 bool exchange_json(struct exchange *ex)
@@ -310,6 +327,41 @@ static void models_dialect(struct exchange *ex)
         ex->wire = wire_get(CHAT_GEMINI);
 }
 
+/* The path that a wrong base URL was meant to give: "/v1" is missing or there twice. Empty: none. */
+static str route_meant(const struct http1_head *h, struct arena *a)
+{
+    bool twice = str_starts(h->path, STR("/v1/v1/")), known;
+    str meant = twice ? str_slice(h->path, 3, h->path.n)
+                      : arena_join(a, STR("/v1"), str_slice(h->path, 0, 200), STR(""));
+    str rest;
+
+    (void)route_find(h->method, meant, &rest, &known);
+    return known ? meant : STR("");
+}
+
+/* Anthropic's SDKs add /v1 to the base URL, OpenAI's do not. */
+static void fail_unknown_route(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    str meant = route_meant(h, server_arena(ex->x)), path = str_slice(h->path, 0, 100);
+
+    if (!meant.n) {
+        exchange_fail(ex, 404, "unknown_url", "no route " STR_FMT, STR_ARG(path));
+        return;
+    }
+    ex->wire = wire_get(route_dialect(meant));
+    exchange_fail(ex,
+                  404,
+                  "unknown_url",
+                  "no route " STR_FMT "; did you mean " STR_FMT
+                  "? Set the SDK's base URL to %s://" STR_FMT "%s",
+                  STR_ARG(path),
+                  STR_ARG(str_slice(meant, 0, 100)),
+                  ex->setup->config->tls_cert.n ? "https" : "http",
+                  STR_ARG(str_slice(h->host, 0, 100)),
+                  ex->wire->dialect == CHAT_ANTHROPIC ? "" : "/v1");
+}
+
 static bool routed(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -340,11 +392,7 @@ static bool routed(struct exchange *ex)
                       STR_ARG(str_slice(h->path, 0, 200)),
                       STR_ARG(str_slice(h->method, 0, 20)));
     } else {
-        exchange_fail(ex,
-                      404,
-                      "unknown_url",
-                      "there is nothing at " STR_FMT,
-                      STR_ARG(str_slice(h->path, 0, 200)));
+        fail_unknown_route(ex);
     }
     return false;
 }

@@ -1,6 +1,6 @@
 /* query_absent.c - why there is no reasoning where somebody looks for it.
  *
- * none_given: the model gave none. provider_keeps_it: the provider billed or sealed it and sent no
+ * no_reply: no reply came from a model. none_given: the model gave none. provider_keeps_it: the provider billed or sealed it and sent no
  * text. not_kept, summary_only: `reasoning.keep` was none or summary when the call was recorded.
  * hidden_from_key: the asker may not know whether there is any.
  *
@@ -32,7 +32,7 @@ void absent_write(const struct query_asker *a, const struct db_value *v, struct 
 
 /* The first one that any of the calls has is the answer. */
 static const char *const absent_order[] = {
-    "", "summary_only", "not_kept", "provider_keeps_it", "none_given"};
+    "", "summary_only", "not_kept", "provider_keeps_it", "none_given", "no_reply"};
 
 struct absent_tally {
     size_t best; /* into absent_order; its size: there are no calls */

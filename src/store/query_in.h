@@ -120,7 +120,8 @@ str decision_bare(str entry);
 
 /* query_absent.c: why no text of the reasoning of a call i is on record; NULL: there is one. */
 #define REASONING_ABSENT                                                                           \
-    "CASE WHEN i.has_reasoning = 0 THEN 'none_given' "                                             \
+    "CASE WHEN i.has_reasoning = 0 AND i.status >= 400 AND i.first_ms IS NULL THEN 'no_reply' "    \
+    "WHEN i.has_reasoning = 0 THEN 'none_given' "                                                  \
     "WHEN i.reasoning_content IS NOT NULL THEN NULL "                                              \
     "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "                     \
     "WHEN i.reasoning_summary IS NOT NULL THEN 'summary_only' ELSE 'not_kept' END"

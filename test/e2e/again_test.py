@@ -132,6 +132,52 @@ class Again(unittest.TestCase):
         return r
 
 
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3  # as a token of GitHub looks
+
+
+class Logged(Again):
+    """Whoever runs the gateway reads in its log what providers did."""
+
+    def lines(self, gateway, message):
+        return [line for line in gateway.log.read_text().splitlines() if f'msg="{message}"' in line]
+
+    def test_each_failed_attempt_is_a_line(self):
+        self.up.reply = lambda n, body: error(500, "boom of " + SECRET) if n < 3 else \
+            answer("Yes.", body)
+        gateway = self.serve(providers={
+            "first": provider(self.up, models={"m": "upstream-m"}, retries=1, fallback=["spare"]),
+            "spare": provider(self.up, models=["other"])})
+        r = self.ok(self.ask(gateway))
+        self.assertIsNone(r.headers.get("x-rationale-provider"))
+        first, second = self.lines(gateway, "provider failed")
+        for line, after in ((first, "next=retry"), (second, 'next="fallback spare"')):
+            for part in ("level=warn", f"id={r.headers['x-rationale-id']}", "provider=first",
+                         "model=upstream-m", "status=500", "boom of", after):
+                self.assertIn(part, line)
+            self.assertNotIn(SECRET, line)
+
+    def test_an_error_names_its_provider(self):
+        self.up.reply = lambda *_: error(401, "Incorrect API key provided")
+        gateway = self.serve(keys=[{"name": "key", "sha256": digest("sk-key")}])
+        for streamed in (False, True):
+            r = self.ask(gateway, headers={"authorization": "Bearer sk-key"}, stream=streamed)
+            self.assertEqual((r.status, r.headers.get("x-rationale-provider")), (401, "chat"))
+        self.assertIn("next=none", self.lines(gateway, "provider failed")[0])
+        r = self.ask(gateway, headers={"authorization": "Bearer sk-wrong"})
+        self.assertEqual((r.status, r.headers.get("x-rationale-provider")), (401, None))
+
+    def test_a_parameter_that_was_left_out_is_named(self):
+        self.up.reply = lambda _, body: error(
+            400, "Unsupported parameter: 'temperature' is not supported with this model.") \
+            if "temperature" in body else answer("Yes.", body)
+        gateway = self.serve(providers={"chat": provider(self.up, models={"m": "upstream-m"})},
+                             reasoning={"presets": "asked"})
+        self.ok(self.ask(gateway, temperature=0.5))
+        line, = self.lines(gateway, "a provider refused parameters and is asked again without")
+        self.assertIn("model=upstream-m", line)
+        self.assertIn("left_out=temperature", line)
+
+
 class Died(Again):
     """Its provider hangs up in the middle."""
 

@@ -78,6 +78,43 @@ class Raised(Again):
                 self.assertEqual(facts(r), (cap if streamed else "720", cap, "budget"))
 
 
+class Wrong(Again):
+    """Mistakes of a client that an error can put right."""
+
+    def test_an_amount_above_its_key_says_which_level_it_is(self):
+        gateway = self.serve(keys=key(levels=["none", "low"]))
+        r = self.ask(gateway, "messages", headers=KEY, max_tokens=9000, output_config={},
+                     thinking={"type": "enabled", "budget_tokens": 2000})
+        self.assertEqual(r.status, 403)
+        self.assertRegex(json.loads(r.body)["error"]["message"],
+                         r"^2000 tokens of reasoning count as level \w+; this key allows none, low$")
+
+    def test_a_wrong_base_url_is_told_the_right_one(self):
+        gateway = self.serve()
+        root = f"http://127.0.0.1:{gateway.port}"
+        for path, meant, base in (("/chat/completions", "/v1/chat/completions", root + "/v1"),
+                                  ("/v1/v1/chat/completions", "/v1/chat/completions", root + "/v1"),
+                                  ("/responses", "/v1/responses", root + "/v1"),
+                                  ("/v1/v1/messages", "/v1/messages", root),
+                                  ("/messages", "/v1/messages", root)):
+            r = request(path, {"model": "m"}, {}, at=gateway)
+            doc = json.loads(r.body)
+            self.assertEqual((r.status, doc["error"]["message"]), (
+                404, f"no route {path}; did you mean {meant}? Set the SDK's base URL to {base}"))
+            self.assertEqual(doc.get("type"), "error" if "messages" in path else None)
+        r = request("/v1/nothing", {"model": "m"}, {}, at=gateway)
+        self.assertEqual(json.loads(r.body)["error"]["message"], "no route /v1/nothing")
+
+    def test_a_reasoning_header_takes_show_or_hide(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        gateway = self.serve()
+        r = self.ask(gateway, headers={"x-rationale-reasoning": "yes"})
+        self.assertEqual(r.status, 400)
+        self.assertIn("it takes show or hide", json.loads(r.body)["error"]["message"])
+        for word in ("show", "Hide"):
+            self.ok(self.ask(gateway, headers={"x-rationale-reasoning": word}))
+
+
 class Counted(Again):
     """Counts of ours beside a provider's."""
 
@@ -140,6 +177,27 @@ class Spent(Again):
         self.assertEqual((got, self.paid(gateway)), ([200] * 10, 0))
         gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05), prices="none")
         self.assertEqual([self.ask(gateway, headers=KEY).status for _ in range(10)], [200] * 10)
+
+    def test_a_spent_budget_is_an_error_that_no_client_retries(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        prices = {"m": {"input": 1000, "output": 1000}}
+        gateway = self.serve(providers={"chat": provider(self.up, prices=prices)},
+                             keys=key(spend_usd=0.01))
+        self.ok(self.ask(gateway, headers=KEY))
+        said = 'the key "key" has spent its limit of 0.01 USD; an operator can raise its spend_usd'
+        words = {"chat": (429, {"type": "insufficient_quota", "code": "insufficient_quota"}),
+                 "responses": (429, {"type": "insufficient_quota", "code": "insufficient_quota"}),
+                 "messages": (402, {"type": "billing_error"}),
+                 "gemini": (429, {"status": "RESOURCE_EXHAUSTED"})}
+        for dialect, (status, members) in words.items():
+            for streamed in (False, True):
+                with self.subTest(dialect, streamed=streamed):
+                    r = self.ask(gateway, dialect, headers=KEY, stream=streamed)
+                    said_error = json.loads(r.body)["error"]
+                    self.assertEqual((r.status, said_error["message"]), (status, said))
+                    self.assertEqual({k: said_error[k] for k in members}, members)
+                    self.assertEqual(r.headers.get("x-should-retry"), "false")
+                    self.assertIsNone(r.headers.get("retry-after"))
 
     def test_calls_at_once_spend_no_more_than_one_after_the_other(self):
         go = threading.Event()

@@ -10,6 +10,7 @@ import json
 import sys
 import unittest
 
+from again_test import Upstream, plain, provider
 from command import BINARY, environment, run
 from gateway import Gateway, Provider, digest, upstream
 
@@ -104,6 +105,50 @@ class Kept(unittest.TestCase):
             # Afterwards the setting is another one; what was not kept stays gone.
             g.reload({**g.config, "reasoning": {"keep": "text"}})
             self.assertIn(f"reasoning.keep was {keep} then; it is text now", self.cli(g, "show", "think"))
+
+    def test_a_list_without_rows_says_so(self):
+        g = self.serve()
+        self.get(g, "interactions/" + self.call(g, "think"))
+        for words, said in ((("decisions", "--tool", "nosuch"), "no decisions match"),
+                            (("search", "reasoning:zebra"), "no calls match")):
+            for more in ((), ("--json",)):
+                done = run(words[0], "--config", str(g.path), *words[1:], *more,
+                           env=environment(UPSTREAM_KEY="k"))
+                self.assertEqual((done.code, done.err), (0, "" if more else f"rationale: {said}\n"))
+
+    def test_a_call_without_a_reply_is_said_so(self):
+        g = self.serve(providers={"gone": {
+            "kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"], "retries": 0}})
+        c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+        c.request("POST", "/v1/chat/completions", json.dumps(
+            {"model": "m", "messages": [{"role": "user", "content": "hi"}]}),
+            {"content-type": "application/json", "x-rationale-session": "gone"})
+        r = c.getresponse()
+        r.read()
+        c.close()
+        self.assertEqual(r.status, 502)
+        call = self.get(g, "interactions/" + r.headers["x-rationale-id"])
+        self.assertEqual(call["reasoning_absent"], "no_reply")
+        out = self.cli(g, "show", "gone")
+        self.assertIn("no reply from the provider", out)
+        self.assertNotIn("the model gave no reasoning", out)
+
+    def test_hidden_reasoning_over_the_cap_is_shown(self):
+        up = Upstream()
+        self.addCleanup(up.server.shutdown)
+        up.reply = lambda *_: plain(200, {
+            "id": "c", "object": "chat.completion", "created": 1, "model": "u", "choices": [
+                {"index": 0, "finish_reason": "stop",
+                 "message": {"role": "assistant", "content": "Yes."}}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 520, "total_tokens": 530,
+                      "completion_tokens_details": {"reasoning_tokens": 512}}})
+        g = self.serve(providers={"chat": provider(up)})
+        said = "384 tokens over the cap, which the provider does not show"
+        call = self.get(g, "interactions/" + self.call(g, "m", **{"x-rationale-level": "low"}))
+        self.assertEqual((call["cap_tokens"], call["reasoning_tokens"]), (128, 512))
+        self.assertIn(said, self.cli(g, "show", "m"))
+        self.get(g, "interactions/" + self.call(g, "m", **{"x-rationale-session": "free"}))
+        self.assertNotIn("over the cap", self.cli(g, "show", "free"))
 
     def test_what_the_provider_keeps_to_itself_is_said_so(self):
         g = self.serve()

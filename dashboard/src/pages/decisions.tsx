@@ -18,7 +18,7 @@ interface Page {
 
 // Entries whose why is not on record because of a setting: said once above the list.
 function Absent({ of }: { of: Page }) {
-  const code = of.reasoning_absent ?? of.decisions.find((d) => d.reasoning_absent && !["none_given", "provider_keeps_it"].includes(d.reasoning_absent))?.reasoning_absent;
+  const code = of.reasoning_absent ?? of.decisions.find((d) => d.reasoning_absent && !["none_given", "no_reply", "provider_keeps_it"].includes(d.reasoning_absent))?.reasoning_absent;
   const n = of.decisions.filter((d) => d.reasoning_absent === code).length;
   return <AbsentNote code={code} of={n ? `${plural(n, "entry", "entries")} without reasoning` : ""} />;
 }

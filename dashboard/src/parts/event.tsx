@@ -134,6 +134,8 @@ function Usage({ d, ms }: { d: Details; ms: number | null }) {
   add("in", d.input_tokens);
   add("out", d.output_tokens);
   add((d.reasoning_tokens ?? 0) <= (d.output_tokens ?? 0) ? "of it thought" : "thought", d.reasoning_tokens);
+  const over = d.reasoning_exact && !d.reasoning_cut && d.cap_tokens != null ? (d.reasoning_tokens ?? 0) - d.cap_tokens : 0;
+  if (over > 0) said.push(["over the cap", `${count(over)}, which the provider does not show`]);
   add("from cache", d.cache_read_tokens);
   add("to cache", d.cache_write_tokens);
   if (d.cost_usd != null) said.push(["cost", money(d.cost_usd)]);

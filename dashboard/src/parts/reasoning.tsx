@@ -66,6 +66,7 @@ const ABSENT: Record<string, { mark: string; about: string }> = {
   not_kept: { mark: "not kept", about: "reasoning.keep was none when this call was recorded, so its text was not kept. Set it to text in the configuration to keep it from now on. Tokens and time are always counted." },
   summary_only: { mark: "summary only", about: "reasoning.keep was summary when this call was recorded, so only this was kept. Set it to text in the configuration to keep the whole text from now on." },
   provider_keeps_it: { mark: "not given", about: "The provider keeps this reasoning to itself. Its tokens are counted." },
+  no_reply: { mark: "", about: "No reply came from the provider." },
   hidden_from_key: { mark: "hidden by policy", about: "This key may not see reasoning. reasoning: show for the key, or reasoning.show, changes that. Tokens and time are always counted." },
 };
 
@@ -93,13 +94,13 @@ function mark(look: Look, r: Reasoning): string {
 
 function about(look: Look, r: Reasoning): string {
   const why = absentWords(r.absent);
-  if (look === "hidden" || (look === "summary" && r.absent === "summary_only")) return why || ABOUT[look];
+  if (look === "hidden" || (look === "none" && r.absent === "no_reply") || (look === "summary" && r.absent === "summary_only")) return why || ABOUT[look];
   if ((look === "cut" || look === "unclosed") && !r.text) return `${ABOUT[look]} ${why || "The text was not kept."}`;
   return ABOUT[look];
 }
 
 function headline(look: Look, r: Reasoning): string {
-  if (look === "none") return "No reasoning";
+  if (look === "none") return r.absent === "no_reply" ? "No reply" : "No reasoning";
   const t = { ms: r.ms, tokens: r.tokens, cap: r.cap, exact: r.exact };
   return look === "cut" ? thought({ ...t, cut: true }) : thought(t);
 }

@@ -36,6 +36,31 @@ static bool key_serves(const struct config_key *key, str model, str alias)
     return false;
 }
 
+static void err_set_level(const struct call_request *r, const struct level *level, struct err *e)
+{
+    char list[128] = "";
+    size_t n = 0;
+
+    for (unsigned i = CHAT_LEVEL_NONE; i < CHAT_LEVEL_COUNT && n < sizeof list; i++)
+        if (r->key->levels & (1u << i))
+            n += (size_t)snprintf(
+                list + n, sizeof list - n, "%s%s", n ? ", " : "", chat_level_name(i));
+    if (level->weight == level->asked || r->request->budget_tokens < 0)
+        err_set(e,
+                ERR_AUTH,
+                "the key \"" STR_FMT "\" may not ask for the reasoning level %s; it allows %s",
+                STR_ARG(r->key->name),
+                chat_level_name(level->weight),
+                list);
+    else
+        err_set(e,
+                ERR_AUTH,
+                "%lld tokens of reasoning count as level %s; this key allows %s",
+                (long long)r->request->budget_tokens,
+                chat_level_name(level->weight),
+                list);
+}
+
 static bool allowed(const struct call_request *r, const struct level *level, struct arena *a,
                     struct chat_error *error)
 {
@@ -50,12 +75,7 @@ static bool allowed(const struct call_request *r, const struct level *level, str
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
     if (level->weight > CHAT_LEVEL_NONE && !level_allowed(r->key, level->weight)) {
-        err_set(&e,
-                ERR_AUTH,
-                "the key \"" STR_FMT "\" may not ask for the reasoning level %s%s",
-                STR_ARG(r->key->name),
-                chat_level_name(level->weight),
-                level->weight == level->asked ? "" : ", which so many tokens are");
+        err_set_level(r, level, &e);
         return refuse(error, a, 403, "level_not_allowed", &e);
     }
     return true;
@@ -208,6 +228,14 @@ static double may_cost(const struct call *c)
     return call_price(c->chain[0].model, &u);
 }
 
+/* In each dialect's own words: Anthropic has a status for it, OpenAI's clients know the code. */
+static void refuse_spent(const struct call *c, struct arena *a, struct chat_error *error,
+                         const struct err *e)
+{
+    refuse(error, a, c->in.wire->dialect == CHAT_ANTHROPIC ? 402 : 429, "insufficient_quota", e);
+    error->type = error->code;
+}
+
 static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
     struct err e;
@@ -220,8 +248,12 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
         c->wanted.usd = may_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
         return true;
-    refuse(error, a, 429, "rate_limit_exceeded", &e);
-    error->retry_after_ms = retry_ms;
+    if (retry_ms == LIMITS_SPENT)
+        refuse_spent(c, a, error, &e);
+    else
+        refuse(error, a, 429, "rate_limit_exceeded", &e);
+    error->retry_after_ms = retry_ms < 0 ? -1 : retry_ms;
+    error->no_retry = retry_ms < 0;
     metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
     return false;
 }
@@ -437,11 +469,24 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
+/* One line for each attempt that failed. `next`: what the gateway does about it. */
+static void call_log_failure(struct call *c, size_t at, const struct chat_error *error, str next)
+{
+    log_warn("provider failed",
+             LOG_STR("id", c->in.id),
+             LOG_STR("provider", c->chain[at].provider->name),
+             LOG_STR("model", call_mask_text(c, c->chain[at].model->upstream)),
+             LOG_I64("status", error->status),
+             LOG_STR("why", str_slice(call_mask_text(c, error->message), 0, WHY_MAX)),
+             LOG_STR("next", next));
+}
+
 void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at].provider;
+    size_t at = c->at;
     uint64_t wait_ms;
 
     loop_timer_clear(c->gl->loop, &c->timer);
@@ -456,6 +501,7 @@ void call_failed(struct call *c, const struct chat_error *given)
     call_note(c, transient ? "failed" : "refused", error.message);
     c->error = error;
     if (!c->sink || !call_unseen(c)) {
+        call_log_failure(c, at, &error, STR("none"));
         end_with(c, &error);
         return;
     }
@@ -466,15 +512,21 @@ void call_failed(struct call *c, const struct chat_error *given)
     }
     wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->tries, error.retry_after_ms);
     if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+        call_log_failure(c, at, &error, STR("retry"));
         pipe_anew(c);
         loop_timer_init(&c->timer, begin_task, c);
         loop_timer_set(c->gl->loop, &c->timer, wait_ms);
         return;
     }
-    if (transient && call_elsewhere(c))
+    if (transient && call_elsewhere(c)) {
+        str to = arena_join(&c->arena, STR("fallback "), c->chain[c->at].provider->name, STR(""));
+
+        call_log_failure(c, at, &error, to);
         call_attempt(c);
-    else
+    } else {
+        call_log_failure(c, at, &error, STR("none"));
         end_with(c, &error);
+    }
 }
 
 void call_again(struct call *c, enum call_phase phase)
@@ -539,6 +591,11 @@ size_t call_reply_headers(const struct call *c, const struct http1_field **out)
 {
     *out = c->reply_headers;
     return c->reply_header_count;
+}
+
+str call_provider_name(const struct call *c)
+{
+    return c->chain[c->at].provider->name;
 }
 
 int64_t call_input_estimate(const struct call *c)

@@ -389,8 +389,32 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
     return leave_out_reasoning(c, words);
 }
 
+/* The names of the parameters of these bits, for the log. */
+static str left_out_names(struct call *c, unsigned bits)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{CALL_WITHOUT_TEMPERATURE, "temperature"},
+                 {CALL_WITHOUT_TOP_P, "top_p"},
+                 {CALL_WITHOUT_BOUND, "max_tokens"},
+                 {CALL_WITHOUT_PARAMS, "reasoning_params"},
+                 {CALL_WITHOUT_USUAL_WAY, "thinkingConfig"},
+                 {CALL_WITHOUT_REASONING, "reasoning"},
+                 {CALL_WITHOUT_CONTROL, "reasoning_control"},
+                 {CALL_WITHOUT_USAGE, "stream_options"},
+                 {CALL_WITHOUT_PREFILL, "prefill"}};
+    str out = STR("");
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (bits & names[i].bit)
+            out = arena_join(&c->arena, out, out.n ? STR(" ") : STR(""), str_c(names[i].name));
+    return out;
+}
+
 bool call_asks_less(struct call *c, const struct chat_error *error)
 {
+    unsigned before = c->without;
     const char *what;
 
     if (error->status != 400 && error->status != 422)
@@ -400,7 +424,11 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
         return false;
     call_note(c, what, error->message);
     log_info("a provider refused parameters and is asked again without",
+             LOG_STR("id", c->in.id),
              LOG_STR("provider", c->chain[c->at].provider->name),
+             LOG_STR("model", call_mask_text(c, c->chain[c->at].model->upstream)),
+             LOG_TEXT("what", what),
+             LOG_STR("left_out", left_out_names(c, c->without & ~before)),
              LOG_BOOL("reasoning", !(c->without & CALL_WITHOUT_REASONING)));
     return true;
 }
