@@ -490,6 +490,7 @@ class Recorded(Case):
                     got = NOTE.sub(b"", r.body) if p.stream else r.body
                     if len(World.up.asked) > 1 and starved(p):
                         counted["starved, asked again"] += 1
+                        self.assertEqual(headers, HIGH, "a second call that nobody asked for")
                     elif "cut=budget" in told and p.stream:
                         counted["streams cut"] += 1
                     elif "cut=budget" in told:
