@@ -33,7 +33,7 @@ TEST(defaults_are_as_documented)
     CHECK_INT(c->durability, STORE_DURABLE);
     CHECK_INT(c->unrecorded, CONFIG_REFUSE);
     CHECK_INT(c->key_count, 0);
-    CHECK(!c->show && !c->delta && c->repair_starved && !c->adaptive && c->drop_from_history);
+    CHECK(!c->show && !c->delta && !c->repair_starved && !c->adaptive && c->drop_from_history);
     CHECK_INT(c->keep, CONFIG_KEEP_TEXT);
     CHECK_INT(c->header_ms, 10000);
     CHECK_INT(c->body_ms, 30000);
@@ -124,7 +124,8 @@ TEST(every_setting_at_the_top_arrives)
     CHECK_STR(c->ca_file, "ca.pem");
     CHECK_STR(c->otlp_url, "https://o.example/x");
     CHECK_STR(c->otlp_headers, "authorization: Bearer t\r\n");
-    CHECK(c->show && c->delta && !c->repair_starved && c->adaptive && !c->drop_from_history);
+    CHECK(c->show && c->delta && c->adaptive && !c->drop_from_history);
+    CHECK(c->repair_starved == CONFIG_REPAIR_NEVER);
     CHECK_INT(c->keep, CONFIG_KEEP_SUMMARY);
     CHECK_STR(c->presets[1].temperature, "0.70");
     CHECK_STR(c->presets[1].top_p, "");

@@ -98,6 +98,8 @@ enum config_unrecorded { CONFIG_REFUSE, CONFIG_PASS };
 enum config_prices { CONFIG_PRICES_BUILTIN, CONFIG_PRICES_NONE };
 /* Whose words bring a preset: our own, or a provider's as well. */
 enum config_presets { CONFIG_PRESETS_ASKED, CONFIG_PRESETS_ALWAYS };
+/* Whose starved replies are repaired: of calls whose level brings its preset; nobody's; all. */
+enum config_repair { CONFIG_REPAIR_ASKED, CONFIG_REPAIR_NEVER, CONFIG_REPAIR_ALWAYS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
 /* What the applications are told (src/apps). */
@@ -158,7 +160,8 @@ struct config {
     enum config_presets presets_for;
     int64_t answer_tokens; /* room for the answer where a cap bounds all of the output; 0: none is
                               bounded */
-    bool show, delta, repair_starved, adaptive;
+    enum config_repair repair_starved;
+    bool show, delta, adaptive;
     bool drop_from_history; /* of /generate: true by default */
     enum config_keep keep;
     enum config_prices prices;

@@ -56,7 +56,8 @@
 #define REASONING OBJECT( \
     "'show':" FLAG ",'keep':" ONE_OF("'none','summary','text'") ",'delta':" FLAG "," \
     "'presets':" ONE_OF("'asked','always'") ",'answer_tokens':" COUNT "," \
-    "'repair_starved':" FLAG ",'adaptive':" FLAG ",'drop_from_history':" FLAG)
+    "'repair_starved':" ONE_OF("'asked',true,false") "," \
+    "'adaptive':" FLAG ",'drop_from_history':" FLAG)
 #define PATTERN \
     "{'type':'object','additionalProperties':false,'required':['name','pattern'],'properties':{" \
     "'name':" NAME ",'pattern':" NAME ",'replacement':" TEXT ",'description':" TEXT "," \

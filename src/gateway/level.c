@@ -138,7 +138,7 @@ static void level_by_default(const struct chat_request *r, const struct config_k
     }
 }
 
-static bool level_brings_preset(const struct config *c, enum level_source source)
+bool level_brings_preset(const struct config *c, enum level_source source)
 {
     return source != LEVEL_BY_NOBODY &&
            (source != LEVEL_BY_REQUEST || c->presets_for == CONFIG_PRESETS_ALWAYS);

@@ -42,6 +42,9 @@ struct level {
 bool level_choose(const struct config *c, const struct chat_request *r, str header,
                   const struct config_key *key, struct level *out, struct err *e) MUST_USE;
 
+/* Whether a level of this source brings its preset. */
+bool level_brings_preset(const struct config *c, enum level_source source);
+
 /* The cap that leaves room for the answer under max_tokens: half of it, or 512 tokens of it. */
 int64_t level_room(int64_t cap, str max_tokens);
 

@@ -188,7 +188,9 @@ void levels_handle(struct exchange *ex)
         decimal(&a, "top_p", p->top_p);
         admin_number(&a, "reasoning_max_tokens", p->reasoning_max_tokens);
         admin_flag(&a, "show", p->show == CONFIG_SHOW_UNSET ? c->show : p->show == CONFIG_SHOW);
-        admin_flag(&a, "repair_starved", p->repair_given ? p->repair_starved : c->repair_starved);
+        admin_flag(&a,
+                   "repair_starved",
+                   p->repair_given ? p->repair_starved : c->repair_starved != CONFIG_REPAIR_NEVER);
         json_out_end(&a.o);
     }
     json_out_end(&a.o);

@@ -71,6 +71,8 @@ static void patch_stream(struct patch *p)
     }
     if (p->plan->want_usage)
         json_edit_set_path(p->ed, p->root, path, 2, STR("true"));
+    else if (options && p->plan->set_stream)
+        json_edit_remove(p->ed, p->root, STR("stream_options"));
 }
 
 static void patch_tools(struct patch *p)

@@ -3,8 +3,8 @@
  * The gateway asks every stream for its usage: stream_options.include_usage. The provider then adds
  * a last chunk without choices, which carries the usage, and some add `"usage": null` to all other
  * chunks. A client without the flag gets neither, so its stream is the one that the provider would
- * have sent to it. A chunk that says anything else stays: providers that report usage unasked put
- * it into the last chunk of a choice, or beside members of their own.
+ * have sent to it. A chunk that says anything else stays as it is: providers that report usage
+ * unasked put it into the last chunk of a choice, or beside members of their own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,6 +13,14 @@
 static bool openai_unasked(const struct wire_encoder *en)
 {
     return en->stream && !en->request->stream_usage;
+}
+
+/* Null, or an object or array with nothing in it, or an empty text. */
+static bool openai_unasked_is_empty(const struct json_node *v)
+{
+    if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
+        return v->span == 1;
+    return v->kind == JSON_NULL || (v->kind == JSON_STRING && v->size == 2);
 }
 
 static bool openai_unasked_frames_usage(const struct json *doc, const struct json_node *key)
@@ -30,7 +38,7 @@ static bool openai_unasked_frames_usage(const struct json *doc, const struct jso
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (json_is(doc, key, str_c(names[i])))
             return true;
-    return json_value(key)->kind == JSON_NULL;
+    return openai_unasked_is_empty(json_value(key));
 }
 
 bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc)
@@ -42,8 +50,7 @@ bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc)
         return false;
     choices = json_find(doc, root, STR("choices"));
     usage = json_find(doc, root, STR("usage"));
-    if (!choices || choices->kind != JSON_ARRAY || choices->span != 1 || !usage ||
-        usage->kind != JSON_OBJECT)
+    if ((choices && !openai_unasked_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
         return false;
     for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
         if (!openai_unasked_frames_usage(doc, k))

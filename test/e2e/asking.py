@@ -80,8 +80,8 @@ def config(**more):
         {"name": "few", "sha256": digest("sk-few"), "models": ["openai-plain"],
          "reasoning": "hide"},
         {"name": "slow", "sha256": digest("sk-slow"), "rpm": 2}], **more,
-        # What a level brings is tested in every dialect's own words.
-        "reasoning": {"presets": "always", **more.get("reasoning", {})}}
+        # What a level brings is tested in every dialect's own words, and repair without a level.
+        "reasoning": {"presets": "always", "repair_starved": True, **more.get("reasoning", {})}}
 
 
 def setUpModule():

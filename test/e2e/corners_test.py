@@ -394,10 +394,10 @@ class Corners(unittest.TestCase):
             self.up.asked.clear()
             self.up.reply = lambda path, body: chat_reply(
                 path, body, content="" if len(self.up.asked) == 1 else "Yes.")
-            r = self.chat("chat", stream=stream, stream_options={"include_usage": True}
-                          if stream else None)
+            r = self.chat("chat", {**ALL, "x-rationale-level": "low"}, stream=stream,
+                          stream_options={"include_usage": True} if stream else None)
             words = r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
-            self.assertIn("reasoning_tokens=40; cap=none; cut=none; starved=repaired", words)
+            self.assertIn("reasoning_tokens=40; cap=128; cut=none; starved=repaired", words)
             doc = events(r.body)[-1] if stream else json.loads(r.body)
             self.assertEqual((doc["usage"]["prompt_tokens"], doc["usage"]["completion_tokens"],
                               doc["usage"]["completion_tokens_details"]["reasoning_tokens"]),

@@ -164,7 +164,7 @@ class Starved(unittest.TestCase):
                 up.asked.clear()
                 up.reply = lambda *_: (starved if len(up.asked) == 1 else broken)(*_)
                 path, body = asks("messages", "chat", stream=stream)
-                r = request(path, body, headers)
+                r = request(path, body, {**headers, "x-rationale-level": "low"})
                 self.assertEqual((r.status, len(up.asked)), (200, 2), r.body)
                 end = events(r.body)[-2] if stream else json.loads(r.body)
                 self.assertEqual(end["usage"]["output_tokens"], 9, r.body)

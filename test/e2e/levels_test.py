@@ -327,14 +327,14 @@ class Agents(Levels):
 
     def test_chat_by_prefill_and_restated_and_starved(self):
         tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
-        for name, why, cap in (("chat", "stop", LOW), ("vllm", "stop", LOW), ("chat", "length", {})):
+        for name, why, words in (("chat", "stop", 200), ("vllm", "stop", 200), ("chat", "length", 20)):
             self.up.reply = lambda n, body: stream(
-                delta(reasoning_content=WORD * (200 if cap else 20)), delta(why)) if n == 1 \
+                delta(reasoning_content=WORD * words), delta(why)) if n == 1 \
                 else answer("Yes.", body)
             gateway = self.serve(providers=self.one("openai", name, models=["m"]))
             for given in ({}, {"tools": tools}, {"tools": tools, "tool_choice": "none"}):
                 self.up.forget()
-                self.ok(self.chat(gateway, cap, stream=True, **given))
+                self.ok(self.chat(gateway, LOW, stream=True, **given))
                 tail = self.up.asked[1]["messages"][-1]["content"]
                 agent = len(given) == 1
                 self.assertEqual("tool" in tail, agent, tail)

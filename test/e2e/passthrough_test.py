@@ -318,6 +318,10 @@ class Usage(Case):
                 + sse(chunk([], usage=TOKENS, obfuscation="xy"), between=between) + DONE, tail + DONE
             first = sse(*({"usage": None, **chunk(t)} for t in texts), between=between)
             yield "null in front", first + DONE, plain + DONE
+        for name, end in (("choices null", {**chunk([], usage=TOKENS), "choices": None}),
+                          ("no choices", {"id": "c", "usage": TOKENS}),
+                          ("empty members", chunk([], usage=TOKENS, citations=[], x_groq={}, provider=""))):
+            yield name, plain + sse(end) + DONE, plain + DONE
         last = sse(*(chunk(t) for t in texts[:-1]), chunk(texts[-1], usage=TOKENS)) + DONE
         yield "in the last chunk of a choice, unasked", last, last
         more = sse(*(chunk(t) for t in texts), chunk([], usage=TOKENS, sla_metrics={"ttft_ms": 2})) + DONE
@@ -490,6 +494,7 @@ class Recorded(Case):
                     got = NOTE.sub(b"", r.body) if p.stream else r.body
                     if len(World.up.asked) > 1 and starved(p):
                         counted["starved, asked again"] += 1
+                        self.assertEqual(headers, HIGH, "a second call that nobody asked for")
                     elif "cut=budget" in told and p.stream:
                         counted["streams cut"] += 1
                     elif "cut=budget" in told:

@@ -207,8 +207,17 @@ static bool params_named(struct call *c, str words)
     return named;
 }
 
-/* Both values of a preset go at once; of the client's own only those that the error names, of two
- * that exclude each other the second. */
+/* Both are fine, but not in one request: see plan_pick_sampling. */
+static bool error_says_conflict(str words)
+{
+    static const char *const names[] = {
+        "both", "only one", "one of", "mutually exclusive", "together", NULL};
+
+    return str_find(words, STR("temperature")) != STR_NONE && error_names(words, names) &&
+           (str_find(words, STR("top_p")) != STR_NONE || str_find(words, STR("topp")) != STR_NONE);
+}
+
+/* Both values of a preset go at once; of the client's own only those that the error names. */
 static unsigned sampling_refused(struct call *c, str words)
 {
     const struct chat_request *r = c->in.request;
@@ -220,8 +229,8 @@ static unsigned sampling_refused(struct call *c, str words)
 
     if (!temperature && !top_p)
         return 0;
-    if (temperature && top_p && str_find(words, STR("both")) != STR_NONE)
-        temperature = false;
+    if (!(c->without & CALL_WITHOUT_CONFLICT) && error_says_conflict(words))
+        return CALL_WITHOUT_CONFLICT;
     if (preset && !r->temperature.n)
         out |= CALL_WITHOUT_TEMPERATURE;
     if (preset && !r->top_p.n)
@@ -235,12 +244,26 @@ static unsigned sampling_refused(struct call *c, str words)
 
 /* The gateway asks every stream for its usage, which some servers refuse: their tokens are counted
  * here. A client that sent the parameter itself gets the error. */
+static bool usage_can_go(const struct call *c)
+{
+    bool own = c->in.request->stream_usage && c->in.request->dialect == CHAT_OPENAI;
+
+    return c->stream_up && c->wire->dialect == CHAT_OPENAI && !own &&
+           !(c->without & CALL_WITHOUT_USAGE);
+}
+
 static bool usage_refused(const struct call *c, str words)
 {
     static const char *const names[] = {"stream_options", "include_usage", "stream option", NULL};
 
-    return c->stream_up && !c->in.request->stream_usage && !(c->without & CALL_WITHOUT_USAGE) &&
-           error_names(words, names);
+    return usage_can_go(c) && error_names(words, names);
+}
+
+/* The error names nothing: it may mean what the gateway added to the client's request. */
+static bool usage_suspected(const struct call *c, const struct chat_error *error, str words)
+{
+    return usage_can_go(c) && !error->param.n && !error_names_thinking(words) &&
+           !error_names_sampling(words) && !error_names_bound(words);
 }
 
 /* ---- efforts ---- */
@@ -355,12 +378,31 @@ static const char *leave_out_reasoning(struct call *c, str words)
     return leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
 }
 
+/* What the error names of the ways to say a level. */
+static const char *leave_out_named(struct call *c, str words)
+{
+    enum chat_level effort;
+
+    if (c->without & CALL_WITHOUT_REASONING)
+        return NULL;
+    if (!(c->without & CALL_WITHOUT_PARAMS) && params_named(c, words))
+        return leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
+    if (way_refused(c, words))
+        return leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
+    effort = effort_instead(c, words);
+    if (effort != CHAT_LEVEL_NOT_GIVEN) {
+        c->effort = (uint8_t)effort;
+        c->efforts++;
+        return "another effort";
+    }
+    return NULL;
+}
+
 /* What the call can do without, which it then is; NULL: there is nothing. */
 static const char *leave_out(struct call *c, const struct chat_error *error)
 {
     str words = call_error_words(c, error);
     const char *what = leave_out_control(c, words);
-    enum chat_level effort;
     unsigned sampling;
 
     if (what)
@@ -374,17 +416,12 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
     sampling = sampling_refused(c, words);
     if (sampling)
         return leave_out_bit(c, sampling, "sampling dropped");
-    if (c->without & CALL_WITHOUT_REASONING)
-        return NULL;
-    if (!(c->without & CALL_WITHOUT_PARAMS) && params_named(c, words))
-        return leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
-    if (way_refused(c, words))
-        return leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
-    effort = effort_instead(c, words);
-    if (effort != CHAT_LEVEL_NOT_GIVEN) {
-        c->effort = (uint8_t)effort;
-        c->efforts++;
-        return "another effort";
+    what = leave_out_named(c, words);
+    if (what)
+        return what;
+    if (usage_suspected(c, error, words)) {
+        c->guessed = true;
+        return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
     }
     return leave_out_reasoning(c, words);
 }
@@ -419,6 +456,9 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
 
     if (error->status != 400 && error->status != 422)
         return false;
+    if (c->guessed) /* wrong: it is not remembered */
+        c->learning &= (uint16_t)~CALL_WITHOUT_USAGE;
+    c->guessed = false;
     what = leave_out(c, error);
     if (!what)
         return false;

@@ -130,6 +130,23 @@ static str join(struct arena *a, str x, str y)
     return arena_printf(a, STR_FMT "\n\n" STR_FMT, STR_ARG(x), STR_ARG(y));
 }
 
+/* Of temperature and top_p the model takes one: a preset's value goes first, then the client's
+ * top_p. */
+static void plan_pick_sampling(const struct chat_request *r, struct wire_plan *plan)
+{
+    bool temperature = plan->temperature.n || (r->temperature.n && !plan->drop_temperature);
+    bool top_p = plan->top_p.n || (r->top_p.n && !plan->drop_top_p);
+
+    if (!temperature || !top_p)
+        return;
+    if (r->top_p.n && !r->temperature.n) {
+        plan->temperature = STR("");
+    } else {
+        plan->top_p = STR("");
+        plan->drop_top_p = true;
+    }
+}
+
 static void plan_prompt(struct call *c, const struct config_provider *p, struct wire_plan *plan)
 {
     const struct config_preset *preset = c->level.preset;
@@ -143,6 +160,8 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
         plan->temperature = preset->temperature;
     if (preset && !plan->drop_reasoning && !plan->drop_top_p)
         plan->top_p = preset->top_p;
+    if (c->without & CALL_WITHOUT_CONFLICT)
+        plan_pick_sampling(c->in.request, plan);
     if (!plan->drop_reasoning && !(c->without & CALL_WITHOUT_PARAMS) && c->phase == CALL_FIRST)
         plan->merge = p->reasoning_params;
 }

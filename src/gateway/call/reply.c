@@ -24,13 +24,19 @@ static bool starved(const struct call *c)
            !c->pipe.called && !pipe_others_answer(&c->pipe);
 }
 
+/* Whether a starved reply is asked for its answer. A second call is billed: by default only calls
+ * with a level of ours, and those of our applications, get one. */
 static bool repairs(const struct call *c)
 {
     const struct config_preset *preset = c->level.preset;
 
     if (c->phase == CALL_REPAIR)
         return false;
-    return preset && preset->repair_given ? preset->repair_starved : c->config->repair_starved;
+    if (preset && preset->repair_given)
+        return preset->repair_starved;
+    if (c->config->repair_starved == CONFIG_REPAIR_ASKED)
+        return c->in.inside || level_brings_preset(c->config, c->level.source);
+    return c->config->repair_starved == CONFIG_REPAIR_ALWAYS;
 }
 
 /* END goes last, whatever was put in behind it. */

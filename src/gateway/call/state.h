@@ -101,8 +101,9 @@ enum call_without {
     CALL_WITHOUT_USUAL_WAY = 1 << 4, /* Gemini: the usual of thinkingLevel and thinkingBudget */
     CALL_WITHOUT_REASONING = 1 << 5, /* every reasoning parameter, reasoning_params too */
     CALL_WITHOUT_CONTROL = 1 << 6,   /* what lets us end its reasoning */
-    CALL_WITHOUT_USAGE = 1 << 8,     /* a stream is not asked for its usage */
     CALL_WITHOUT_PREFILL = 1 << 7,   /* a second call quotes what was thought instead */
+    CALL_WITHOUT_USAGE = 1 << 8,     /* a stream is not asked for its usage */
+    CALL_WITHOUT_CONFLICT = 1 << 9,  /* not both temperature and top_p; each alone is fine */
 };
 
 struct call_made;
@@ -160,6 +161,7 @@ struct call {
     bool clean;        /* nothing of the body is masked, and so none of its texts */
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     bool stored_failed;
+    bool guessed; /* the usage request was dropped for an error that names nothing */
     uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
     uint8_t effort, efforts;   /* the level in place of a refused one, or NOT_GIVEN; such tries */
     uint8_t masked_count, thoughts_count;
