@@ -184,6 +184,8 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
                    struct openai_call *call);
 /* Whether it says reasoning in words. */
 bool openai_details_visible(const struct json *doc, const struct json_node *list);
+/* Whether a chunk of a content list is reasoning, by its type. */
+bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk);
 extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */
 extern const char *const openai_thought_members[4];
 

@@ -162,7 +162,7 @@ static void thoughts(struct wire_decoder *d, struct openai_choice *c, const stru
 }
 
 static void odd_chunk(struct wire_decoder *d, struct openai_choice *c,
-                      const struct json_node *chunk)
+                      const struct json_node *chunk, bool thought)
 {
     struct chat_event ev;
 
@@ -172,30 +172,41 @@ static void odd_chunk(struct wire_decoder *d, struct openai_choice *c,
     ev = openai_event(d, c, CHAT_OPAQUE);
     ev.name = STR("content");
     ev.text = json_raw(&d->doc, chunk);
+    ev.summary = thought;
     wire_emit(d, &ev);
 }
 
-/* Mistral's {type: thinking, thinking: [{type: text, text}], signature?}. */
-static void thinking_chunk(struct wire_decoder *d, struct openai_choice *c,
-                           const struct json_node *chunk)
+/* ---- chunks of content that are reasoning ---- */
+
+bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk)
 {
-    const struct json_node *list = json_find(&d->doc, chunk, STR("thinking"));
-    const struct json_node *signature = json_find(&d->doc, chunk, STR("signature"));
+    static const char *const types[] = {"thinking",
+                                        "redacted_thinking",
+                                        "reasoning",
+                                        "reasoning_content",
+                                        "reasoning_text",
+                                        "reasoning_summary",
+                                        "reasoning.text",
+                                        "reasoning.summary",
+                                        "reasoning.encrypted",
+                                        "thought",
+                                        "thoughts",
+                                        "summary_text"};
+    const struct json_node *type = json_find(doc, chunk, STR("type"));
+
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (json_is(doc, type, str_c(types[i])))
+            return true;
+    return member_true(doc, json_find(doc, chunk, STR("thought")));
+}
+
+static void chunk_signature(struct wire_decoder *d, struct openai_choice *c,
+                            const struct json_node *v)
+{
+    const struct json_node *signature = json_find(&d->doc, v, STR("signature"));
     struct chat_event ev;
     str text;
 
-    if (list && list->kind == JSON_STRING)
-        think(d, c, list, "thinking", false);
-    for (const struct json_node *v = json_first(&d->doc, list); v && list->kind == JSON_ARRAY;
-         v = json_next(&d->doc, list, v)) {
-        const struct json_node *words =
-            v->kind == JSON_STRING ? v : json_find(&d->doc, v, STR("text"));
-
-        if (words && words->kind == JSON_STRING)
-            think(d, c, words, "thinking", false);
-        else
-            odd_chunk(d, c, v);
-    }
     if (!json_text(&d->doc, signature, &d->scratch, &text) || text.n == 0 ||
         !openai_block(d, c, OPENAI_THOUGHT))
         return;
@@ -205,10 +216,54 @@ static void thinking_chunk(struct wire_decoder *d, struct openai_choice *c,
     wire_emit(d, &ev);
 }
 
+/* One text of a chunk: a string, or an object with `text`. Mistral takes its thinking back, so that
+ * a copy of it goes to the vault. */
+static void chunk_words(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                        const char *member)
+{
+    const struct json_node *words = v->kind == JSON_STRING ? v : json_find(&d->doc, v, STR("text"));
+
+    if (!words || words->kind != JSON_STRING)
+        odd_chunk(d, c, v, true);
+    else if (str_eq(str_c(member), STR("thinking")))
+        think(d, c, words, member, false);
+    else
+        openai_say(d, c, OPENAI_THOUGHT, words, str_eq(str_c(member), STR("summary")));
+    if (v->kind == JSON_OBJECT)
+        chunk_signature(d, c, v);
+}
+
+/* Mistral's {type: thinking, thinking: [{type: text, text}], signature?}, Databricks' {type:
+ * reasoning, summary: [{type: summary_text, text, signature?}]} and their kin: the words are in the
+ * first of these members that has some. */
+static void thought_chunk(struct wire_decoder *d, struct openai_choice *c,
+                          const struct json_node *chunk)
+{
+    static const char *const members[] = {"thinking",
+                                          "text",
+                                          "reasoning",
+                                          "reasoning_content",
+                                          "reasoning_text",
+                                          "content",
+                                          "summary"};
+    const struct json_node *v = NULL;
+    size_t i = 0;
+
+    for (; i < COUNT_OF(members) && openai_empty(&d->doc, v); i++)
+        v = member_find(&d->doc, chunk, members[i]);
+    if (openai_empty(&d->doc, v) && !member_find(&d->doc, chunk, "signature"))
+        odd_chunk(d, c, chunk, true); /* it is sealed */
+    else if (v && v->kind == JSON_ARRAY)
+        for (const struct json_node *e = json_first(&d->doc, v); e; e = json_next(&d->doc, v, e))
+            chunk_words(d, c, e, members[i - 1]);
+    else if (!openai_empty(&d->doc, v))
+        chunk_words(d, c, v, members[i - 1]);
+    chunk_signature(d, c, chunk);
+}
+
 static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
                           const struct json_node *chunk)
 {
-    const struct json_node *type = json_find(&d->doc, chunk, STR("type"));
     const struct json_node *text = json_find(&d->doc, chunk, STR("text"));
     const struct json_node *refusal = json_find(&d->doc, chunk, STR("refusal"));
 
@@ -216,8 +271,8 @@ static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
         openai_say(d, c, OPENAI_TEXT, chunk, false);
     else if (chunk->kind == JSON_NUMBER)
         say_number(d, c, chunk);
-    else if (json_is(&d->doc, type, STR("thinking")))
-        thinking_chunk(d, c, chunk);
+    else if (openai_is_thought_chunk(&d->doc, chunk))
+        thought_chunk(d, c, chunk);
     else if (refusal && refusal->kind == JSON_STRING)
         openai_say(d, c, OPENAI_REFUSAL, refusal, false);
     else if (text && text->kind == JSON_STRING)
@@ -225,7 +280,7 @@ static void content_chunk(struct wire_decoder *d, struct openai_choice *c,
     else if (text && text->kind == JSON_NUMBER)
         say_number(d, c, text);
     else
-        odd_chunk(d, c, chunk);
+        odd_chunk(d, c, chunk, false);
 }
 
 void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)

@@ -285,10 +285,7 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
 /* A block, part or item that is reasoning and nothing else. */
 static bool is_thought(const struct json *doc, const struct json_node *v)
 {
-    static const char *const types[] = {"thinking", "redacted_thinking", "reasoning", NULL};
-
-    return v->kind == JSON_OBJECT && (is_one_of(doc, json_find(doc, v, STR("type")), types) ||
-                                      member_true(doc, json_find(doc, v, STR("thought"))));
+    return v->kind == JSON_OBJECT && openai_is_thought_chunk(doc, v);
 }
 
 static void forget_parts(const struct veil *w, const struct json_node *list)

@@ -70,6 +70,37 @@ IN_MESSAGE = {
     "other name": {"Thought_Process": SECRET},
 }
 
+# Chunks of a content list that are reasoning, as hosts write them.
+CHUNKS = {
+    "databricks": {"type": "reasoning", "summary": [{"type": "summary_text", "text": SECRET,
+                                                     "signature": "s"}]},
+    "reasoning": {"type": "reasoning", "text": SECRET},
+    "reasoning, by its name": {"type": "reasoning", "reasoning": SECRET},
+    "reasoning_content": {"type": "reasoning_content", "reasoning_content": {"text": SECRET}},
+    "reasoning_text": {"type": "reasoning_text", "text": SECRET},
+    "reasoning.summary": {"type": "reasoning.summary", "summary": SECRET},
+    "reasoning.encrypted": {"type": "reasoning.encrypted", "data": SECRET},
+    "thinking": {"type": "thinking", "thinking": SECRET},
+    "redacted": {"type": "redacted_thinking", "data": SECRET},
+    "odd thinking": {"type": "thinking", "thinking": [{"type": "reference", "of": SECRET}]},
+}
+SEALED = ("reasoning.encrypted", "redacted", "odd thinking")
+
+
+def by_dialect(model, stream):
+    """The same question in each dialect: path and body."""
+    said = [{"role": "user", "content": "hi"}]
+    way = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    return {
+        "openai": ("/v1/chat/completions", {"model": model, "messages": said, "stream": stream}),
+        "responses": ("/v1/responses", {"model": model, "input": "hi", "stream": stream}),
+        "anthropic": ("/v1/messages", {"model": model, "max_tokens": 4000, "messages": said,
+                                       "stream": stream}),
+        "gemini": (f"/v1beta/models/{model}:{way}", {"contents": [
+            {"role": "user", "parts": [{"text": "hi"}]}]}),
+        "ollama": ("/api/chat", {"model": model, "messages": said, "stream": stream}),
+    }
+
 
 class Hidden(unittest.TestCase):
     def setUp(self):
@@ -102,6 +133,23 @@ class Hidden(unittest.TestCase):
                 self.hides(self.chat(stream(chunk({**message, "reasoning_content": None, **members}),
                                             chunk({"content": "Yes."}), chunk({}, "stop")),
                                      stream=True))
+
+    def test_chunks_of_content_that_are_reasoning_are_hidden(self):
+        text = {"type": "text", "text": "Yes."}
+        for name, part in CHUNKS.items():
+            for stream_it in (False, True):
+                # In one frame and in two: the same.
+                replies = [stream(chunk({"content": [part]}), chunk({"content": [text]}),
+                                  chunk({}, "stop")),
+                           stream(chunk({"content": [part, text]}), chunk({}, "stop"))]
+                for reply in replies if stream_it else [whole({"content": [part, text]})]:
+                    for dialect, (path, body) in by_dialect("chat", stream_it).items():
+                        with self.subTest(name, client=dialect, stream=stream_it):
+                            self.hides(self.ask(path, body, reply))
+                            shown = self.ask(path, body, reply, SHOW).body
+                            self.assertIn(b"Yes.", shown)
+                            if name not in SEALED:
+                                self.assertIn(SECRET.encode(), shown)
 
     def test_what_is_not_reasoning_stays(self):
         kept = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
