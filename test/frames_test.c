@@ -113,7 +113,7 @@ static const struct {
      "|{\"a\": 1}|data: {\"a\": 1}\n\n;|[DONE]|data: [DONE]\n\n;"},
     {FRAMES_LINES, "", ""},
     {FRAMES_LINES, "{}\n[1]\r\n2", "|{}|{}\n;|[1]|[1]\r\n;|2|2;"},
-    {FRAMES_LINES, "\n\r\n  \n\t\r\na\n", "|a|a\n;"},
+    {FRAMES_LINES, "\n\r\n  \n\t\r\na\n", "||\n;||\r\n;||  \n;||\t\r\n;|a|a\n;"},
     {FRAMES_LINES, "a\rb\nc\r", "|a\rb|a\rb\n;|c|c\r;"},
     {FRAMES_WHOLE, "", ""},
     {FRAMES_WHOLE, " a\r\n\r\ndata: b\n\n", "| a\r\n\r\ndata: b\n\n| a\r\n\r\ndata: b\n\n;"},

@@ -195,7 +195,8 @@ struct chat_error {
     int64_t retry_after_ms; /* -1 if not told */
     bool no_retry;          /* the same request would fail again: the client is told so */
     str raw;                /* the provider's body, if it was its own dialect's error */
-    str id; /* of the request, for dialects that have a place for it; may be empty */
+    str frame; /* the provider's event of a stream, if the client may get it as it came; or empty */
+    str id;    /* of the request, for dialects that have a place for it; may be empty */
 };
 
 /* Small, since events are handed on as copies: 80 bytes. */

@@ -211,6 +211,13 @@ void provider_clean_error(str key, struct arena *a, struct chat_error *error)
 {
     str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
 
-    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= PROVIDER_KEY_MIN; i++)
-        *texts[i] = without(a, *texts[i], key);
+    for (size_t i = 0; i < COUNT_OF(texts) && key.n >= PROVIDER_KEY_MIN; i++) {
+        str clean = without(a, *texts[i], key);
+
+        if (clean.p != texts[i]->p) /* the frame has it too, maybe with escapes */
+            error->frame = STR("");
+        *texts[i] = clean;
+    }
+    if (key.n >= PROVIDER_KEY_MIN && error->frame.n && str_find(error->frame, key) != STR_NONE)
+        error->frame = STR("");
 }

@@ -72,6 +72,8 @@ static void on_line(void *ctx, const struct frames_frame *frame)
     struct mcp_wait *w;
     str owner;
 
+    if (!frame->data.n)
+        return;
     arena_reset(&p->arena);
     if (!mcp_read(&p->doc, frame->data, &p->arena, &m, &fault)) {
         log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));

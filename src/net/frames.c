@@ -177,8 +177,9 @@ static void emit_line(struct frames *f, str raw)
         frame.data.n--;
     if (frame.data.n > 0 && frame.data.p[frame.data.n - 1] == '\r')
         frame.data.n--;
-    if (str_trim(frame.data).n > 0)
-        f->sink.on_frame(f->sink.ctx, &frame);
+    if (str_trim(frame.data).n == 0)
+        frame.data = STR("");
+    f->sink.on_frame(f->sink.ctx, &frame);
 }
 
 static void emit_whole(struct frames *f, str raw)

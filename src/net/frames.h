@@ -17,12 +17,12 @@
  * An event ends behind its empty line. Where that ends in CR, the next byte must be seen, as it may
  * be the LF of a CRLF; only a stream that ends its lines in CR alone is not made to wait.
  *
- * Lines (NDJSON) end in LF or CRLF; empty ones are skipped; the last needs no end. A whole body is
- * one frame, at the end; an empty one is none.
+ * Lines (NDJSON) end in LF or CRLF; the last needs no end. A line of white space is handed on with
+ * `data` empty. A whole body is one frame, at the end; an empty one is none.
  *
  * Promises:
- *   - Cutting the bytes elsewhere changes no frame; all raws, joined, are the input (but for the
- *     BOM, and for white space between lines).
+ *   - Cutting the bytes elsewhere changes no frame; all raws, joined, are the input but for the
+ *     BOM.
  *   - Only the frame at hand is held, and nothing if it arrived in one piece (a whole body: if it
  *     is lent). A frame larger than
  *     the ceiling ends it: `full` is set, and nothing more comes out.

@@ -311,9 +311,62 @@ void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const stru
     en->state = arena_zero(a, 1, w->encoder_size ? w->encoder_size : 1);
 }
 
+/* Whether the bytes of a frame include its end: the empty line of an event, the end of a line. */
+static bool wire_frame_is_ended(const struct wire_encoder *en, str raw)
+{
+    size_t n = raw.n;
+
+    if (n == 0)
+        return true;
+    if (raw.p[n - 1] != '\n' && raw.p[n - 1] != '\r')
+        return false;
+    if (en->wire->stream_framing != WIRE_SSE)
+        return true;
+    n -= n > 1 && raw.p[n - 1] == '\n' && raw.p[n - 2] == '\r' ? 2 : 1;
+    return n == 0 || raw.p[n - 1] == '\n' || raw.p[n - 1] == '\r';
+}
+
+static void wire_relay_frame(struct wire_encoder *en, const struct wire_frame *f,
+                             const struct chat_event *events, size_t n, bool touched)
+{
+    size_t from = en->out->n;
+
+    en->wire->relay(en, f, events, n, touched);
+    en->cut = en->stream && !wire_frame_is_ended(en, f->raw) &&
+              str_ends(str_slice(buf_str(en->out), from, en->out->n), f->raw);
+}
+
+/* The provider's last frame may lack its end. Readers would take bytes of ours for a part of it. */
+static void wire_end_cut_frame(struct wire_encoder *en)
+{
+    if (en->cut)
+        buf_add(en->out, en->wire->stream_framing == WIRE_SSE ? STR("\n\n") : STR("\n"));
+    en->cut = false;
+}
+
+/* Passes on the provider's own event of an error. False: the error must be encoded. */
+static bool wire_relay_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    struct wire_frame f = {.name = STR(""), .data = STR(""), .raw = error->frame};
+    size_t from = en->out->n;
+
+    if (!en->stream || !error->frame.n)
+        return false;
+    wire_relay_frame(en, &f, NULL, 0, false);
+    wire_end_cut_frame(en);
+    return en->out->n > from;
+}
+
 void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    if (en->ended || en->failed || (en->wire->in_turn && turns_wait(en, ev)))
+    if (en->ended || en->failed)
+        return;
+    wire_end_cut_frame(en);
+    if (ev->kind == CHAT_ERROR && wire_relay_error(en, ev->error)) {
+        en->failed = true;
+        return;
+    }
+    if (en->wire->in_turn && turns_wait(en, ev))
         return;
     en->wire->encode(en, ev);
     if (ev->kind == CHAT_END)
@@ -337,13 +390,14 @@ void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched)
 {
     if (!en->failed)
-        en->wire->relay(en, f, events, n, touched);
+        wire_relay_frame(en, f, events, n, touched);
 }
 
 void wire_encode_comment(struct wire_encoder *en, str words)
 {
     if (!en->stream || en->bare || en->wire->stream_framing != WIRE_SSE || en->failed)
         return;
+    wire_end_cut_frame(en);
     buf_add(en->out, STR(": "));
     buf_add(en->out, words);
     buf_add(en->out, STR("\n\n"));
@@ -352,14 +406,18 @@ void wire_encode_comment(struct wire_encoder *en, str words)
 void wire_encode_note(struct wire_encoder *en, str words)
 {
     wire_encode_comment(en, words);
-    if (en->stream && en->wire->note && !en->failed)
+    if (en->stream && en->wire->note && !en->failed) {
+        wire_end_cut_frame(en);
         en->wire->note(en, words);
+    }
 }
 
 void wire_encode_ping(struct wire_encoder *en)
 {
     if (!en->wire->ping)
         wire_encode_comment(en, STR("thinking"));
-    else if (en->stream && !en->failed)
+    else if (en->stream && !en->failed) {
+        wire_end_cut_frame(en);
         en->wire->ping(en);
+    }
 }

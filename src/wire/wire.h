@@ -220,6 +220,7 @@ struct wire_encoder {
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
     int64_t input_estimate; /* tokens of the request, for a dialect that says them first; or 0 */
+    bool cut;                 /* the frame relayed last has no end: see wire_end_cut_frame */
     bool ended, failed, bare; /* bare: its reader takes a comment for data, so there are none */
 };
 

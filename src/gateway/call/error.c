@@ -46,6 +46,35 @@ static str call_error_body(struct call *c, const struct json *doc, const struct 
     return body;
 }
 
+/* Whether an event of a stream is an error that readers of its dialect recognize. */
+static bool call_error_event_well_formed(const struct call *c, const struct json *doc)
+{
+    const struct json_node *root = json_root(doc), *type = json_find(doc, root, STR("type"));
+    const struct json_node *message = json_find(doc, root, STR("message"));
+
+    if (c->wire->dialect != CHAT_RESPONSES)
+        return call_error_well_formed(c->wire->dialect, doc);
+    if (c->hide || c->pipe.ever_touched) /* response.failed repeats the output so far */
+        return false;
+    return json_is(doc, type, STR("response.failed")) ||
+           (json_is(doc, type, STR("error")) && message && message->kind == JSON_STRING);
+}
+
+str call_error_frame(struct call *c, const struct wire_frame *f)
+{
+    str frame = STR("");
+    struct json doc;
+    struct err e;
+
+    if (!f || !c->relay || c->pipe.touched || c->frames.kind == FRAMES_WHOLE)
+        return frame;
+    json_init(&doc);
+    if (json_parse(&doc, f->data, &e) && call_error_event_well_formed(c, &doc))
+        frame = arena_dup(&c->arena, f->raw);
+    json_release(&doc);
+    return frame;
+}
+
 static void call_error_read(struct call *c, struct chat_error *error)
 {
     bool same = c->wire->dialect == c->in.wire->dialect;

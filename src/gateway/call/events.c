@@ -175,6 +175,7 @@ void call_event(void *ctx, const struct chat_event *ev)
         c->error.code = arena_dup(&c->arena, ev->error->code);
         c->error.param = arena_dup(&c->arena, ev->error->param);
         c->error.raw = STR(""); /* an event, not a body of its own */
+        c->error.frame = STR("");
         wire_error_classify(&c->error);
         return;
     case CHAT_SIGNATURE:

@@ -119,6 +119,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
             return true;
     }
     if (c->failed_frame) {
+        c->error.frame = call_error_frame(c, f);
         call_hang_up(c, false);
         call_failed(c, &c->error);
         return false;
@@ -244,8 +245,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
         pass_done(c, &f);
     if (!c->decoding || c->end_seen)
         return;
-    if (!f.data.n && !c->begun && !c->deferred && c->frames.kind == FRAMES_SSE) {
-        /* A comment is no answer: another attempt may follow. It waits for the first event. */
+    if (!f.data.n && !c->begun && !c->deferred) {
+        /* A comment or an empty line is no answer: another attempt may follow. It waits for the first event. */
         piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
