@@ -32,7 +32,25 @@ static void end(struct fixture *f)
 
 static size_t find(struct fixture *f, const char *origin, const char *id)
 {
-    return vault_find(f->v, str_c(origin), str_c(id), &f->a, f->kept, COUNT_OF(f->kept));
+    struct vault_call call = {.id = str_c(id)};
+
+    return vault_find(f->v, str_c(origin), &call, &f->a, f->kept, COUNT_OF(f->kept));
+}
+
+static void put(struct fixture *f, const char *origin, str id, str name, str text)
+{
+    struct vault_call call = {.id = id};
+
+    vault_put(f->v, str_c(origin), &call, name, text);
+}
+
+/* The one fragment that is found there, or "". */
+static str one_of(struct fixture *f, const struct vault_call *call)
+{
+    size_t n = vault_find(f->v, STR("o"), call, &f->a, f->kept, COUNT_OF(f->kept));
+
+    CHECK(n <= 1);
+    return n ? f->kept[0].text : STR("");
 }
 
 TEST(fragments_come_back_in_order_and_byte_for_byte)
@@ -41,15 +59,15 @@ TEST(fragments_come_back_in_order_and_byte_for_byte)
     char bytes[] = "a\0b\xff";
 
     begin(&f, 1 << 20);
-    vault_put(f.v, STR("o"), STR("id"), STR("thinking"), STR("first"));
-    vault_put(f.v, STR("o"), STR("id"), STR("signature"), (str){bytes, 4});
+    put(&f, "o", STR("id"), STR("thinking"), STR("first"));
+    put(&f, "o", STR("id"), STR("signature"), (str){bytes, 4});
     memset(bytes, 'x', sizeof bytes);
     CHECK_INT(find(&f, "o", "id"), 2);
     CHECK_STR(f.kept[0].name, "thinking");
     CHECK_STR(f.kept[0].text, "first");
     CHECK(f.kept[1].text.n == 4 && memcmp(f.kept[1].text.p, "a\0b\xff", 4) == 0);
-    CHECK_INT(vault_find(f.v, STR("o"), STR("id"), &f.a, f.kept, 1), 2);
-    vault_put(f.v, STR("o"), STR("id"), STR("thinking"), STR("first"));
+    CHECK_INT(vault_find(f.v, STR("o"), &(struct vault_call){.id = STR("id")}, &f.a, f.kept, 1), 2);
+    put(&f, "o", STR("id"), STR("thinking"), STR("first"));
     CHECK_INT(find(&f, "o", "id"), 2);
     end(&f);
 }
@@ -59,12 +77,12 @@ TEST(another_origin_gets_nothing_but_the_id_is_known)
     struct fixture f;
 
     begin(&f, 1 << 20);
-    vault_put(f.v, STR("a/m"), STR("id"), STR("s"), STR("1"));
+    put(&f, "a/m", STR("id"), STR("s"), STR("1"));
     CHECK_INT(find(&f, "b/m", "id"), 0);
     CHECK_INT(find(&f, "a/m", "other"), 0);
     CHECK(vault_knows(f.v, STR("id")));
     CHECK(!vault_knows(f.v, STR("other")));
-    vault_put(f.v, STR("b/m"), STR("id"), STR("s"), STR("2"));
+    put(&f, "b/m", STR("id"), STR("s"), STR("2"));
     CHECK_INT(find(&f, "a/m", "id"), 1);
     CHECK_STR(f.kept[0].text, "1");
     CHECK_INT(find(&f, "b/m", "id"), 1);
@@ -77,16 +95,16 @@ TEST(nothing_is_given_out_after_a_day)
     struct fixture f;
 
     begin(&f, 1 << 20);
-    vault_put(f.v, STR("o"), STR("id"), STR("s"), STR("1"));
+    put(&f, "o", STR("id"), STR("s"), STR("1"));
     clock_fake_advance_ms(&f.clock, 23 * HOUR_MS);
     CHECK_INT(find(&f, "o", "id"), 1);
-    vault_put(f.v, STR("o"), STR("late"), STR("s"), STR("1"));
+    put(&f, "o", STR("late"), STR("s"), STR("1"));
     clock_fake_advance_ms(&f.clock, HOUR_MS + 1);
     CHECK(!vault_knows(f.v, STR("id")));
     CHECK_INT(find(&f, "o", "id"), 0);
     CHECK_INT(find(&f, "o", "late"), 1);
     clock_fake_advance_ms(&f.clock, 24 * HOUR_MS);
-    vault_put(f.v, STR("o"), STR("new"), STR("s"), STR("1"));
+    put(&f, "o", STR("new"), STR("s"), STR("1"));
     CHECK(!vault_knows(f.v, STR("late")));
     CHECK(vault_knows(f.v, STR("new")));
     end(&f);
@@ -100,7 +118,7 @@ TEST(what_was_used_longest_ago_goes_first)
     begin(&f, 64 << 10);
     for (int i = 0; i < 1000; i++) {
         snprintf(id, sizeof id, "id%d", i);
-        vault_put(f.v, STR("o"), str_c(id), STR("s"), STR("0123456789012345678901234567890123456"));
+        put(&f, "o", str_c(id), STR("s"), STR("0123456789012345678901234567890123456"));
         CHECK_INT(find(&f, "o", "id0"), 1);
         arena_reset(&f.a);
     }
@@ -119,10 +137,10 @@ TEST(what_does_not_fit_is_not_half_kept)
     buf_init(&large, 8192);
     while (!buf_full(&large))
         buf_add_c(&large, 'x');
-    vault_put(f.v, STR("o"), STR("id"), STR("s"), STR("small"));
-    vault_put(f.v, STR("o"), STR("id"), STR("s"), buf_str(&large));
+    put(&f, "o", STR("id"), STR("s"), STR("small"));
+    put(&f, "o", STR("id"), STR("s"), buf_str(&large));
     CHECK(!vault_knows(f.v, STR("id")));
-    vault_put(f.v, STR("o"), STR("id2"), STR("s"), STR("small"));
+    put(&f, "o", STR("id2"), STR("s"), STR("small"));
     CHECK(vault_knows(f.v, STR("id2")));
     buf_release(&large);
     end(&f);
@@ -134,14 +152,66 @@ TEST(an_arena_without_room_is_as_if_nothing_were_there)
     struct arena small;
 
     begin(&f, 1 << 20);
-    vault_put(f.v, STR("o"), STR("id"), STR("s"), STR("some text that needs a place"));
+    put(&f, "o", STR("id"), STR("s"), STR("some text that needs a place"));
     arena_init(&small, 16);
-    CHECK_INT(vault_find(f.v, STR("o"), STR("id"), &small, f.kept, 8), 0);
+    CHECK_INT(vault_find(f.v, STR("o"), &(struct vault_call){.id = STR("id")}, &small, f.kept, 8),
+              0);
     arena_release(&small);
-    vault_put(f.v, STR(""), STR(""), STR(""), STR(""));
+    put(&f, "", STR(""), STR(""), STR(""));
     CHECK_INT(find(&f, "", ""), 1);
     end(&f);
     vault_free(NULL);
+}
+
+TEST(of_several_conversations_each_gets_its_own)
+{
+    struct vault_call alice = {.id = STR("id"), .asked = 1, .system = 7, .reply = 1},
+                      carol = {.id = STR("id"), .asked = 2, .system = 7, .reply = 2}, other;
+    struct fixture f;
+
+    begin(&f, 1 << 20);
+    vault_put(f.v, STR("o"), &alice, STR("s"), STR("a"));
+    vault_put(f.v, STR("o"), &carol, STR("s"), STR("c"));
+    CHECK_STR(one_of(&f, &alice), "a");
+    CHECK_STR(one_of(&f, &carol), "c");
+    other = alice; /* the client changed its system prompt, and dropped a result */
+    other.system = 8;
+    other.results = 3;
+    CHECK_STR(one_of(&f, &other), "a");
+    other.asked = 3; /* of neither */
+    CHECK_STR(one_of(&f, &other), "");
+    other = alice; /* a step later in the same conversation */
+    other.results = 1;
+    other.reply = 3;
+    vault_put(f.v, STR("o"), &other, STR("s"), STR("a2"));
+    CHECK_STR(one_of(&f, &alice), "a");
+    CHECK_STR(one_of(&f, &other), "a2");
+    alice.reply = 4; /* the same request once more */
+    vault_put(f.v, STR("o"), &alice, STR("s"), STR("again"));
+    CHECK_STR(one_of(&f, &alice), "again");
+    CHECK_STR(one_of(&f, &other), "a2");
+    end(&f);
+}
+
+TEST(places_of_one_call_are_bounded)
+{
+    struct vault_call call = {.id = STR("id")};
+    struct fixture f;
+
+    begin(&f, 1 << 20);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        call.asked = call.reply = i;
+        vault_put(f.v, STR("o"), &call, STR("s"), STR("x"));
+    }
+    CHECK_STR(one_of(&f, &call), "x");
+    call.asked = 900;
+    CHECK_STR(one_of(&f, &call), "x");
+    call.asked = 1;
+    CHECK_STR(one_of(&f, &call), "");
+    CHECK(vault_hash(f.v, 0, STR("a")) == vault_hash(f.v, 0, STR("a")));
+    CHECK(vault_hash(f.v, 0, STR("a")) != vault_hash(f.v, 1, STR("a")));
+    CHECK(vault_reply(f.v) != vault_reply(f.v));
+    end(&f);
 }
 
 static void *work(void *arg)
@@ -149,13 +219,15 @@ static void *work(void *arg)
     struct vault *v = arg;
     struct wire_kept kept[4];
     struct arena a;
+    struct vault_call call = {.asked = 0};
     char id[16];
 
     arena_init(&a, 1 << 20);
     for (int i = 0; i < 3000; i++) {
         snprintf(id, sizeof id, "%d", i % 50);
-        vault_put(v, STR("o"), str_c(id), STR("s"), str_c(id));
-        if (vault_find(v, STR("o"), str_c(id), &a, kept, 4) > 0)
+        call.id = str_c(id);
+        vault_put(v, STR("o"), &call, STR("s"), str_c(id));
+        if (vault_find(v, STR("o"), &call, &a, kept, 4) > 0)
             CHECK(str_eq(kept[0].text, str_c(id)));
         (void)vault_knows(v, STR("7"));
         arena_reset(&a);
@@ -179,4 +251,6 @@ TEST(any_thread_may_put_and_find)
 TEST_MAIN(T(fragments_come_back_in_order_and_byte_for_byte),
           T(another_origin_gets_nothing_but_the_id_is_known), T(nothing_is_given_out_after_a_day),
           T(what_was_used_longest_ago_goes_first), T(what_does_not_fit_is_not_half_kept),
-          T(an_arena_without_room_is_as_if_nothing_were_there), T(any_thread_may_put_and_find))
+          T(an_arena_without_room_is_as_if_nothing_were_there),
+          T(of_several_conversations_each_gets_its_own), T(places_of_one_call_are_bounded),
+          T(any_thread_may_put_and_find))

@@ -84,6 +84,7 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
         pipe_end_thought(p);
     if (p->muted || p->over) {
         p->touched = true;
+        p->cut_block = ev->text.n ? ev->block + 1 : p->cut_block;
         pipe_count_dropped(p, ev->text);
         return;
     }
@@ -97,6 +98,7 @@ void pipe_emit_reasoning(struct pipe *p, const struct chat_event *ev, bool split
     }
     if (over) {
         pipe_pass_cap(p);
+        p->cut_block = ev->block + 1;
         if (p->options.truncates)
             pipe_count_dropped(p, str_slice(text, n, text.n));
     } else if (n < text.n) {
@@ -211,6 +213,15 @@ bool pipe_is_sealed(const struct pipe *p, const struct chat_event *ev)
            (ev->kind == CHAT_SIGNATURE && p->said_block != ev->block + 1);
 }
 
+/* A signature is of the whole text: for less of it the client gets one of ours, and the provider
+ * gets the whole back from the vault. What Responses and Gemini seal does not depend on the summary
+ * that they show. */
+static bool signs_more(const struct pipe *p, const struct chat_event *ev)
+{
+    return ev->kind == CHAT_SIGNATURE && p->cut_block == ev->block + 1 &&
+           ev->dialect != CHAT_RESPONSES && ev->dialect != CHAT_GEMINI;
+}
+
 static void opaque(struct pipe *p, const struct chat_event *ev)
 {
     pipe_end_thought(p);
@@ -220,7 +231,8 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
         p->opaque = true;
     }
     p->said_block = ev->block + 1;
-    if (p->options.hide || (p->muted && (p->continued || p->options.ends_at_cap)))
+    if (p->options.hide || signs_more(p, ev) ||
+        (p->muted && (p->continued || p->options.ends_at_cap)))
         p->touched = true;
     else
         pipe_hand_on(p, ev, false);

@@ -79,6 +79,7 @@ struct pipe {
     bool ever_touched;
     bool over, muted;
     bool capped;                        /* another choice was over its cap, and is muted */
+    uint32_t cut_block;                 /* 1 + the block that lost text at the cap; 0: none */
     bool continued;                     /* by a second call */
     bool reasoned, answered, called;    /* something of it came, white space apart */
     bool opaque;                        /* reasoning that nobody can read came */

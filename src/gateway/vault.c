@@ -1,16 +1,19 @@
-/* vault.c - calls by their id, in each the origins that gave something; least used out first.
+/* vault.c - calls by their id, in each the origins and places that gave something; least used out
+ * first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/vault.h"
 
 #include "base/map.h"
+#include "base/rand.h"
 
 #include <pthread.h>
 
 #define AGE_MAX_NS ((uint64_t)86400 * 1000000000)
 #define SWEEP_NS ((uint64_t)600 * 1000000000)
 #define FRAGMENTS_MAX 256 /* of one call */
+#define PLACES_MAX 256    /* of one call: they are looked through one by one */
 #define CALLS_MAX ((size_t)1 << 24)
 
 struct fragment {
@@ -20,19 +23,23 @@ struct fragment {
 };
 
 struct call {
-    struct held *held; /* one for each origin */
+    struct held *held; /* one for each origin and place */
+    size_t held_count;
     str id;
     char bytes[];
 };
 
-/* What one origin gave for one call; all of them are in one list, the latest used first. */
+/* What one origin gave for one call at one place; all of them are in one list, the latest used
+ * first. */
 struct held {
     struct call *call;
-    struct held *sibling; /* the same call, another origin */
+    struct held *sibling; /* the same call, another origin or place; the newest first */
     struct held *newer, *older;
     struct fragment *first, *last;
     size_t count, size; /* of its fragments; size is of all it takes */
     uint64_t put_ns;    /* when the last of them came */
+    uint64_t asked, system, reply;
+    uint32_t results;
     str origin;
     char bytes[];
 };
@@ -44,6 +51,8 @@ struct vault {
     struct held *newest, *oldest;
     size_t size, size_max;
     uint64_t swept_ns;
+    uint64_t seed[2];
+    uint64_t replies;
 };
 
 struct vault *vault_new(const struct clock *clock, size_t size_max)
@@ -51,6 +60,7 @@ struct vault *vault_new(const struct clock *clock, size_t size_max)
     struct vault *v = base_alloc(sizeof *v);
 
     *v = (struct vault){.clock = clock, .size_max = size_max, .swept_ns = clock_mono_ns(clock)};
+    rand_os(v->seed, sizeof v->seed);
     pthread_mutex_init(&v->lock, NULL);
     map_init(&v->calls, NULL, CALLS_MAX);
     return v;
@@ -81,6 +91,7 @@ static void remove_held(struct vault *v, struct held *h)
     while (*at != h)
         at = &(*at)->sibling;
     *at = h->sibling;
+    call->held_count--;
     assert(v->size >= h->size);
     v->size -= h->size;
     for (struct fragment *f = h->first, *next; f; f = next) {
@@ -124,31 +135,64 @@ static void sweep(struct vault *v)
 
 /* ---- in and out ---- */
 
-static struct held *find(struct vault *v, str origin, str call_id)
+static struct call *find_call(const struct vault *v, str id)
 {
-    struct map_entry *found = map_find(&v->calls, call_id);
-    struct call *call = found ? found->value.ptr : NULL;
+    struct map_entry *found = map_find(&v->calls, id);
 
-    for (struct held *h = call ? call->held : NULL; h; h = h->sibling)
-        if (str_eq(h->origin, origin)) {
-            if (!is_old(v, h))
-                return h;
-            remove_held(v, h);
-            return NULL;
+    return found ? found->value.ptr : NULL;
+}
+
+/* In how much the places agree: what was asked counts most, and it is never 0. */
+static unsigned agreement(const struct held *h, const struct vault_call *call)
+{
+    return 1U + 4U * (h->asked == call->asked) + 2U * (h->system == call->system) +
+           (h->results == call->results);
+}
+
+static struct held *find_best(const struct vault *v, str origin, const struct vault_call *call)
+{
+    struct call *there = find_call(v, call->id);
+    struct held *best = NULL;
+    unsigned most = 0;
+
+    for (struct held *h = there ? there->held : NULL; h; h = h->sibling) {
+        unsigned n = str_eq(h->origin, origin) && !is_old(v, h) ? agreement(h, call) : 0;
+
+        if (n && n == most)
+            best = NULL; /* nobody can say which is meant */
+        if (n > most) {
+            best = h;
+            most = n;
         }
+    }
+    return best;
+}
+
+/* The one of exactly this place. */
+static struct held *find_same(struct vault *v, str origin, const struct vault_call *call)
+{
+    struct call *there = find_call(v, call->id);
+    struct held *same = there ? there->held : NULL;
+
+    while (same && !(str_eq(same->origin, origin) && same->asked == call->asked &&
+                     same->system == call->system && same->results == call->results))
+        same = same->sibling;
+    if (!same || (same->reply == call->reply && !is_old(v, same)))
+        return same;
+    remove_held(v, same);
     return NULL;
 }
 
 static struct call *get_call(struct vault *v, str id)
 {
-    struct map_entry *found = map_find(&v->calls, id);
-    struct call *call;
+    struct call *call = find_call(v, id);
     struct err e;
 
-    if (found)
-        return found->value.ptr;
+    if (call)
+        return call;
     call = base_alloc(sizeof *call + id.n + 1);
     call->held = NULL;
+    call->held_count = 0;
     call->id = (str){call->bytes, id.n};
     memcpy(call->bytes, id.p, id.n);
     if (map_set(&v->calls, call->id, MAP_PTR(call), &e))
@@ -157,19 +201,38 @@ static struct call *get_call(struct vault *v, str id)
     return NULL;
 }
 
-static struct held *add_held(struct vault *v, str origin, str call_id)
+/* Of a call that comes again and again, the place that was put first goes. */
+static void make_room(struct vault *v, struct call *call)
 {
-    struct call *call = get_call(v, call_id);
+    struct held *last = call->held;
+
+    if (call->held_count < PLACES_MAX)
+        return;
+    while (last->sibling)
+        last = last->sibling;
+    remove_held(v, last);
+}
+
+static struct held *add_held(struct vault *v, str origin, const struct vault_call *of)
+{
+    struct call *call = get_call(v, of->id);
     struct held *h;
 
     if (!call)
         return NULL;
+    make_room(v, call);
     h = base_alloc(sizeof *h + origin.n + 1);
-    *h = (struct held){.call = call, .sibling = call->held};
-    h->size = sizeof *h + origin.n + sizeof *call + call_id.n + sizeof(struct map_entry) * 2;
+    *h = (struct held){.call = call,
+                       .sibling = call->held,
+                       .asked = of->asked,
+                       .system = of->system,
+                       .results = of->results,
+                       .reply = of->reply};
+    h->size = sizeof *h + origin.n + sizeof *call + of->id.n + sizeof(struct map_entry) * 2;
     h->origin = (str){h->bytes, origin.n};
     memcpy(h->bytes, origin.p, origin.n);
     call->held = h;
+    call->held_count++;
     v->size += h->size;
     link_newest(v, h);
     return h;
@@ -200,14 +263,31 @@ static void append(struct vault *v, struct held *h, str name, str text)
     v->size += size;
 }
 
-void vault_put(struct vault *v, str origin, str call_id, str name, str text)
+uint64_t vault_hash(const struct vault *v, uint64_t chain, str text)
+{
+    uint64_t both[2] = {chain, map_hash(v->seed, text)};
+
+    return map_hash(v->seed, (str){(const char *)both, sizeof both});
+}
+
+uint64_t vault_reply(struct vault *v)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&v->lock);
+    n = ++v->replies;
+    pthread_mutex_unlock(&v->lock);
+    return n;
+}
+
+void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text)
 {
     struct held *h;
 
     pthread_mutex_lock(&v->lock);
     sweep(v);
-    h = find(v, origin, call_id);
-    h = h ? h : add_held(v, origin, call_id);
+    h = find_same(v, origin, call);
+    h = h ? h : add_held(v, origin, call);
     if (h && !has(h, name, text)) {
         h->put_ns = clock_mono_ns(v->clock);
         unlink_held(v, h);
@@ -226,14 +306,14 @@ void vault_put(struct vault *v, str origin, str call_id, str name, str text)
     pthread_mutex_unlock(&v->lock);
 }
 
-size_t vault_find(struct vault *v, str origin, str call_id, struct arena *a, struct wire_kept *out,
-                  size_t n_max)
+size_t vault_find(struct vault *v, str origin, const struct vault_call *call, struct arena *a,
+                  struct wire_kept *out, size_t n_max)
 {
     struct held *h;
     size_t n = 0;
 
     pthread_mutex_lock(&v->lock);
-    h = find(v, origin, call_id);
+    h = find_best(v, origin, call);
     /* Alignment and NULs of the copies are in it. */
     if (h && arena_left(a) < h->size + h->count * 64)
         h = NULL;
@@ -250,14 +330,13 @@ size_t vault_find(struct vault *v, str origin, str call_id, struct arena *a, str
 
 bool vault_knows(struct vault *v, str call_id)
 {
-    struct map_entry *found;
+    const struct call *there;
     bool known = false;
 
     pthread_mutex_lock(&v->lock);
-    found = map_find(&v->calls, call_id);
-    if (found)
-        for (const struct held *h = ((struct call *)found->value.ptr)->held; h; h = h->sibling)
-            known |= !is_old(v, h);
+    there = find_call(v, call_id);
+    for (const struct held *h = there ? there->held : NULL; h; h = h->sibling)
+        known |= !is_old(v, h);
     pthread_mutex_unlock(&v->lock);
     return known;
 }

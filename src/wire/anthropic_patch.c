@@ -5,6 +5,7 @@
 #include "wire/anthropic.h"
 
 #define KEPT_MAX 64
+#define THOUGHTS_MAX 64 /* of one message */
 
 static str text_block(struct arena *a, str text)
 {
@@ -160,27 +161,31 @@ static bool may_go(const struct json *doc, const struct json_node *block,
     return signature.n > 0 && !wire_signature_ours(signature);
 }
 
-struct seen {
-    str texts[KEPT_MAX];
+/* What the vault has for a message, each once, and the call before which it was thought. */
+struct thoughts {
+    struct {
+        str text;
+        const struct json_node *before;
+    } all[THOUGHTS_MAX];
     size_t n;
 };
 
-static bool seen_before(struct seen *s, str text)
+static void add_thought(struct thoughts *t, str text, const struct json_node *before)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (str_eq(s->texts[i], text))
-            return true;
-    if (s->n < KEPT_MAX)
-        s->texts[s->n++] = text;
-    return false;
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(t->all[i].text, text))
+            return;
+    if (t->n < THOUGHTS_MAX) {
+        t->all[t->n].text = text;
+        t->all[t->n++].before = before;
+    }
 }
 
 /* What was thought before a call stands before it again; what was thought before the first call
  * stands first of all, as Anthropic demands it. */
-static void put_back(const struct json *doc, const struct json_node *content,
-                     const struct wire_plan *plan, struct json_edits *ed)
+static void find_thoughts(const struct json *doc, const struct json_node *content,
+                          const struct wire_plan *plan, struct arena *a, struct thoughts *t)
 {
-    struct seen seen = {.n = 0};
     bool first = true;
 
     for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b)) {
@@ -189,18 +194,11 @@ static void put_back(const struct json *doc, const struct json_node *content,
 
         if (!json_is(doc, json_find(doc, b, STR("type")), STR("tool_use")))
             continue;
-        n = plan->vault->find(
-            plan->vault->ctx, member_text(doc, b, "id", ed->arena), kept, KEPT_MAX);
-        for (size_t i = 0; i < n && i < KEPT_MAX; i++) {
-            bool ours = str_eq(kept[i].name, STR("thinking")) ||
-                        str_eq(kept[i].name, STR("redacted_thinking"));
-
-            if (ours && !seen_before(&seen, kept[i].text))
-                json_edit_insert(ed,
-                                 content,
-                                 first ? json_first(doc, content) : b,
-                                 arena_dup(ed->arena, kept[i].text));
-        }
+        n = plan->vault->find(plan->vault->ctx, member_text(doc, b, "id", a), kept, KEPT_MAX);
+        for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+            if (str_eq(kept[i].name, STR("thinking")) ||
+                str_eq(kept[i].name, STR("redacted_thinking")))
+                add_thought(t, kept[i].text, first ? json_first(doc, content) : b);
         first = false;
     }
 }
@@ -215,21 +213,26 @@ static bool all_goes(const struct json *doc, const struct json_node *content,
     return true;
 }
 
+/* A block that may not go was shown in part, or not as it was: then all of the message are those of
+ * the vault, if it has any. */
 static void patch_content(const struct json *doc, const struct json_node *content,
                           const struct wire_plan *plan, struct json_edits *ed)
 {
-    bool stays = false;
+    struct thoughts thoughts = {.n = 0};
+    bool stays = false, goes = false, swap;
 
-    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b)) {
-        if (!is_thinking(doc, b))
-            continue;
-        if (may_go(doc, b, plan, ed->arena))
-            stays = true;
-        else
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+        if (is_thinking(doc, b))
+            *(may_go(doc, b, plan, ed->arena) ? &stays : &goes) = true;
+    if (plan->vault && !plan->foreign_kept && !anthropic_told_off(doc, plan))
+        find_thoughts(doc, content, plan, ed->arena, &thoughts);
+    swap = thoughts.n && (goes || !stays);
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+        if (is_thinking(doc, b) && (swap || !may_go(doc, b, plan, ed->arena)))
             json_edit_drop(ed, content, b);
-    }
-    if (!stays && plan->vault && !plan->foreign_kept && !anthropic_told_off(doc, plan))
-        put_back(doc, content, plan, ed);
+    for (size_t i = 0; swap && i < thoughts.n; i++)
+        json_edit_insert(
+            ed, content, thoughts.all[i].before, arena_dup(ed->arena, thoughts.all[i].text));
 }
 
 void anthropic_patch_history(const struct json *doc, const struct wire_plan *plan,

@@ -85,6 +85,13 @@ static void flush_ours(struct whole *w)
     anthropic_block_json(w->en, &w->block, w->index, &o);
 }
 
+/* Thinking without its signature was cut short, and gets one of ours. */
+static bool lost_signature(const struct whole *w)
+{
+    return w->block.kind == GATHER_THINK && !w->block.extra.n &&
+           json_find(w->doc, w->element, STR("signature"));
+}
+
 /* Its own bytes, with the text replaced if it is another. */
 static void flush_theirs(struct whole *w)
 {
@@ -108,7 +115,7 @@ static void flush(struct whole *w)
         return;
     w->pending = false;
     patchwork_list_next(w->doc, w->element, w->out);
-    if (w->element)
+    if (w->element && !lost_signature(w))
         flush_theirs(w);
     else
         flush_ours(w);

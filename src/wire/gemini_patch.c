@@ -186,8 +186,7 @@ static void set_amount(const struct json *doc, const struct wire_plan *plan, str
     if (think_way(plan) == THINK_BUDGET) {
         int64_t budget = budget_of(plan, row);
 
-        set_thinking(
-            doc, "thinkingBudget", arena_printf(ed->arena, "%lld", (long long)budget), ed);
+        set_thinking(doc, "thinkingBudget", arena_printf(ed->arena, "%lld", (long long)budget), ed);
         keep_room(doc, plan, budget, ed);
     } else {
         set_thinking(
@@ -363,9 +362,9 @@ static void patch_part(const struct json *doc, const struct json_node *part, boo
     bool given = signature && json_text(doc, signature, ed->arena, &text);
     bool stand_in = given && stands_in(text);
 
+    with = call ? kept_for(doc, call, plan, ed->arena) : STR("");
     if (given && !stand_in && !wire_signature_ours(text) && !plan->foreign_kept)
         return;
-    with = call ? kept_for(doc, call, plan, ed->arena) : STR("");
     if (with.n == 0 && call && first_call && needs && !stand_in)
         with = STR(NO_SIGNATURE);
     if (with.n)

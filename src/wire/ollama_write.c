@@ -266,20 +266,21 @@ static void put_back(const struct plan *p, const struct json_node *m)
 {
     const struct json_node *list = member_find(p->doc, m, "tool_calls"),
                            *had = member_find(p->doc, m, "thinking");
+    bool there = had && had->size > 2;
     struct wire_kept kept[KEPT_MAX];
     str id;
 
-    if (!list || list->kind != JSON_ARRAY || (had && had->size > 2))
+    if (!list || list->kind != JSON_ARRAY)
         return;
     for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
         size_t n = 0;
 
         if (json_text(p->doc, member_find(p->doc, v, "id"), p->ed->arena, &id) && id.n)
             n = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
-        for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+        for (size_t i = 0; i < n && i < KEPT_MAX && !there; i++)
             if (str_eq(kept[i].name, STR(OLLAMA_KEEP))) {
                 json_edit_set(p->ed, m, STR("thinking"), say_quoted(p->ed->arena, kept[i].text));
-                return;
+                there = true;
             }
     }
 }

@@ -115,8 +115,10 @@ static bool is_there(const struct plan *p, const struct json_node *const *turn, 
     return there;
 }
 
+/* Reasoning that stands right before its call stays as the client has it. */
 static void put_back(const struct plan *p, const struct json_node *list,
-                     const struct json_node *call, const struct json_node *const *turn, size_t n)
+                     const struct json_node *call, const struct json_node *const *turn, size_t n,
+                     bool before)
 {
     struct wire_kept kept[KEPT_MAX];
     size_t count;
@@ -125,7 +127,7 @@ static void put_back(const struct plan *p, const struct json_node *list,
     if (!json_text(p->doc, json_find(p->doc, call, STR("call_id")), p->ed->arena, &id))
         return;
     count = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
-    for (size_t i = 0; i < count && i < KEPT_MAX; i++)
+    for (size_t i = 0; i < count && i < KEPT_MAX && !before; i++)
         if (str_eq(kept[i].name, STR(RESPONSES_KEEP)) && !is_there(p, turn, n, kept[i].text))
             json_edit_insert(p->ed, list, call, arena_dup(p->ed->arena, kept[i].text));
 }
@@ -152,9 +154,8 @@ static void patch_items(const struct plan *p, const struct json_node *list)
             n = 0;
         if (reasoning && n < TURN_MAX)
             turn[n++] = v;
-        if (call && p->wish->vault && !p->wish->foreign_kept &&
-            !(before && member_is(p->doc, before, "type", "reasoning")))
-            put_back(p, list, v, turn, n);
+        if (call && p->wish->vault && !p->wish->foreign_kept)
+            put_back(p, list, v, turn, n, before && member_is(p->doc, before, "type", "reasoning"));
         before = v;
     }
 }

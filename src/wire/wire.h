@@ -83,7 +83,7 @@ struct wire_kept {
     str name, text;
 };
 struct wire_vault {
-    /* How many fragments there are for the call, the first n_max of them in out. */
+    /* How many there are for a call, the first n_max in out. Once for each call, in order. */
     size_t (*find)(void *ctx, str call_id, struct wire_kept *out, size_t n_max);
     void *ctx;
 };

@@ -358,5 +358,84 @@ class Record(unittest.TestCase):
                     self.assertNotIn(SECRET.encode(), spool + b"".join(rows))
 
 
+CALL = {"id": "functions.refund:0", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
+REMINDER = "<system-reminder>Be brief.</system-reminder>"
+
+
+class Conversations(unittest.TestCase):
+    """A provider that counts its calls from 0 in every reply: what it thought in one conversation is never
+    sent along in another of the same key."""
+
+    @staticmethod
+    def question(body):
+        """The last words of the user, and how many results came behind them."""
+        said, results = "", 0
+        for m in body["messages"]:
+            parts = m["content"] if isinstance(m["content"], list) else [{"type": "text", "text": m["content"] or ""}]
+            results += m["role"] == "tool" or any(p["type"] == "tool_result" for p in parts)
+            words = [p["text"] for p in parts if p["type"] == "text" and REMINDER not in p["text"]]
+            if m["role"] == "user" and words:
+                said, results = words[-1], 0
+        return f"{said} step {results}"
+
+    def chat_reply(self, _, body):
+        name = self.question(body)
+        thought = {} if "Mute" in name else {"reasoning_content": f"Thought of {name}"}
+        return whole({"content": None, **thought, "tool_calls": [CALL]}, finish_reason="tool_calls")
+
+    def messages_reply(self, _, body):
+        name = self.question(body)
+        return plain({"id": "m", "type": "message", "role": "assistant", "model": "u", "content": [
+            {"type": "thinking", "thinking": f"Thought of {name}", "signature": f"Signed {name}"},
+            {"type": "tool_use", "id": "call_0", "name": "refund", "input": {}}], "stop_reason": "tool_use",
+            "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}})
+
+    def chat(self, messages):
+        r = request("/v1/chat/completions", {"model": "chat", "messages": messages, "tools": [
+            {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]}, {})
+        self.assertEqual(r.status, 200, r.body)
+        m = json.loads(r.body)["choices"][0]["message"]
+        messages += [{k: m[k] for k in ("role", "content", "tool_calls")},
+                     {"role": "tool", "tool_call_id": m["tool_calls"][0]["id"], "content": "ok"}]
+        return [m.get("reasoning_content") for m in asking.world.up.asked[-1]["messages"] if m["role"] == "assistant"]
+
+    def messages(self, messages):
+        r = request("/v1/messages", {"model": "claude-opus-5-5", "max_tokens": 4096, "messages": messages,
+                                     "thinking": {"type": "adaptive"},
+                                     "tools": [{"name": "refund", "input_schema": {"type": "object"}}]}, {})
+        self.assertEqual(r.status, 200, r.body)
+        content = [b for b in json.loads(r.body)["content"] if b["type"] == "tool_use"]
+        messages += [{"role": "assistant", "content": content}, {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "call_0", "content": "ok"}]}]
+        sent = [[b["thinking"] for b in m["content"] if b["type"] == "thinking"]
+                for m in asking.world.up.asked[-1]["messages"] if m["role"] == "assistant"]
+        self.assertLessEqual({len(s) for s in sent}, {0, 1}, sent)
+        return [s[0] if s else None for s in sent]
+
+    def check(self, turn):
+        alice, carol = [{"role": "user", "content": "Alice"}], [{"role": "user", "content": "Carol"}]
+        for m in (alice, carol):
+            self.assertEqual(turn(m), [])
+        self.assertEqual(turn(alice), ["Thought of Alice step 0"])
+        self.assertEqual(turn(carol), ["Thought of Carol step 0"])
+        alice.append({"role": "user", "content": "Another"})  # the same id a third time, and a fourth
+        both = ["Thought of Alice step 0", "Thought of Alice step 1"]
+        self.assertEqual(turn(alice), both)
+        self.assertEqual(turn(alice), [*both, "Thought of Another step 0"])
+        carol[0] = {"role": "user", "content": [{"type": "text", "text": REMINDER}, {"type": "text", "text": " Carol\n"}]}
+        self.assertEqual(turn(carol), ["Thought of Carol step 0", "Thought of Carol step 1"])
+
+    def test_chat(self):
+        asking.world.up.reply = self.chat_reply
+        self.check(self.chat)
+        mute = [{"role": "user", "content": "Mute"}]  # nothing was thought there
+        self.chat(mute)
+        self.assertEqual(self.chat(mute), [None])
+
+    def test_messages(self):
+        asking.world.up.reply = self.messages_reply
+        self.check(self.messages)
+
+
 if __name__ == "__main__":
     start()

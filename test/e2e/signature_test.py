@@ -25,6 +25,10 @@ RESULT = "18 degrees"
 MODELS = {"omits": "claude-opus-4-7+refuse-signature+omitted+as:adaptive",
           "redacts": "claude-opus-4-7+refuse-signature+omitted+redacted+as:adaptive",
           "says": "claude-opus-4-7+refuse-signature+as:adaptive"}
+LONG = {"anthropic": {"long": "claude-sonnet-4-5+refuse-signature+long-think:900",
+                      "long-redacts": "claude-sonnet-4-5+refuse-signature+long-think:900+redacted"},
+        "responses": {"long-responses": "refuse-signature+long-think:900+loud"},
+        "gemini": {"long-gemini": "gemini-2.5-flash+refuse-signature+long-think:900+loud"}}
 numbers = itertools.count(1)
 
 
@@ -42,7 +46,8 @@ def setUpModule():
     for name, show in (("shown", True), ("hidden", False)):
         g = world.gateways[name] = Gateway(BINARY, {
             "reasoning": {"show": show, "keep": "text"},
-            "providers": {"claude": upstream(world.provider, "anthropic", MODELS)}})
+            "providers": {"claude": upstream(world.provider, "anthropic", MODELS),
+                          **{kind: upstream(world.provider, kind, models) for kind, models in LONG.items()}}})
         g.start()
 
 
@@ -52,10 +57,10 @@ def tearDownModule():
             p.stop()
 
 
-def post(at, path, body, session):
+def post(at, path, body, session, **headers):
     c = http.client.HTTPConnection("127.0.0.1", world.gateways[at].port, timeout=60)
     c.request("POST", path, json.dumps(body), {"content-type": "application/json", "x-rationale-session": session,
-                                               "anthropic-version": "2023-06-01"})
+                                               "anthropic-version": "2023-06-01", **headers})
     r = c.getresponse()
     data = r.read()
     c.close()
@@ -249,6 +254,35 @@ class Turns(unittest.TestCase):
                 thinking = first[-2]
                 self.assertEqual(thinking["thinking"], "")
                 self.assertTrue(thinking["signature"])
+
+
+class Truncated(unittest.TestCase):
+    """A plain reply over its cap: the client has less than was signed, and the provider gets all of it back."""
+    LOW = {"x-rationale-level": "low", "x-rationale-reasoning": "show"}
+
+    def trip(self, client, model, bare=False):
+        session = f"s{next(numbers)}"
+        c = client(model, False, bare, f"question {session}")
+        c.body.pop("thinking", None)
+        first = c.read(post("shown", c.at(), c.body, session, **self.LOW))
+        c.next(first)
+        self.assertIn(RESULT, c.text(c.read(post("shown", c.at(), c.body, session, **self.LOW))))
+        return first
+
+    def test_an_anthropic_client_has_a_signature_of_ours(self):
+        for model in ("long", "long-redacts"):
+            first = self.trip(Anthropic, model)
+            thinking = next(b for b in first if b["type"] == "thinking")
+            self.assertIn(MARK, thinking["thinking"])
+            self.assertLess(len(thinking["thinking"].split()), 600)
+            self.assertTrue(thinking["signature"].startswith("rationale."), thinking["signature"])
+
+    def test_every_dialect_and_provider_goes_on(self):
+        for model in (m for models in LONG.values() for m in models):
+            for client, stream, bare in WAYS:
+                if not stream:
+                    with self.subTest(model=model, client=client.__name__, bare=bare):
+                        self.assertIn(MARK, json.dumps(self.trip(client, model, bare)))
 
 
 class Shown(unittest.TestCase):

@@ -152,8 +152,12 @@ void call_pieces_over(struct call *c);
 void call_keep_reset(struct call *c); /* before each reply */
 void call_keep_event(struct call *c, const struct chat_event *ev);
 void call_keep_put(struct call *c);
-/* The vault's name for a call of the history; empty if the history has two under one id. */
-str call_keep_key(struct call *c, str id);
+void call_keep_rewind(struct call *c); /* before the history's calls are looked for, in order */
+/* What the vault has for the next call of this id: a wire_vault. */
+size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
+/* Whether the history holds calls that another model made: none of one message is known from this
+ * one. After a rewind. */
+bool call_keep_foreign(struct call *c);
 void call_keep_release(struct call *c);
 
 /* finish.c: in USD; -1: the model has no price */

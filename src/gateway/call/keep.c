@@ -1,9 +1,13 @@
 /* keep.c - what a provider wants back with a tool call, under a name that is that call's alone.
  *
  * Some providers count their calls from 0 in every reply, so an id alone may be known from another
- * conversation, and its signature would be the wrong one. The vault's name for a call is therefore
- * its id and a digest of what was called with which arguments, whatever their spelling. Arguments
- * come in pieces: what is to be kept waits here until the call is over.
+ * conversation, and its reasoning would be the wrong one. The vault's name for a call is therefore
+ * its id and a digest of what was called with which arguments, whatever their spelling; and of all
+ * that the user had asked until then, unless the id is random. The rest of the place (vault.h)
+ * tells calls of one name apart. Clients change reminders, system prompts and results between two
+ * turns, so none of these is part of a name.
+ *
+ * Arguments come in pieces: what is to be kept waits here until the call is over.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,6 +28,28 @@ struct call_made {
 struct call_kept {
     struct call_kept *next;
     str id, name, text;
+};
+
+/* A tool call of the request's history. */
+struct history_call {
+    struct history_call *next, *same_id;
+    const struct chat_message *message;
+    struct vault_call call;
+};
+
+struct history_id {
+    struct history_call *first, *last, *at; /* at: the one that is looked for next */
+};
+
+struct call_history {
+    struct history_call *first, *last;
+    struct map by_id; /* of struct history_id */
+};
+
+/* Where in the conversation a message is. */
+struct call_place {
+    uint64_t asked, system;
+    uint32_t results;
 };
 
 void call_keep_reset(struct call *c)
@@ -79,92 +105,280 @@ void call_keep_event(struct call *c, const struct chat_event *ev)
         piece_add_max(&m->arguments, &c->arena, ev->text, ARGUMENTS_MAX);
 }
 
-/* Arguments are digested as the values they are; what is no JSON, as it stands. None are {}. */
-static str key_of(struct call *c, str id, str name, str arguments)
+/* ---- places ---- */
+
+/* Texts count without white space at their ends, and without reminders: clients put them into the
+ * user's words, and take them out again. */
+static uint64_t add_words(struct call *c, uint64_t chain, str text)
 {
-    struct buf text;
+    const str begin = STR("<system-reminder>"), end = STR("</system-reminder>");
+
+    while (text.n) {
+        size_t at = str_find(text, begin), over;
+        str words = str_trim(str_slice(text, 0, at));
+
+        if (words.n)
+            chain = vault_hash(c->gl->gateway->vault, chain, words);
+        text = str_slice(text, at, text.n);
+        over = str_find(text, end);
+        text = str_slice(text, over == STR_NONE ? text.n : over + end.n, text.n);
+    }
+    return chain;
+}
+
+static uint64_t add_parts(struct call *c, uint64_t chain, const struct chat_message *m)
+{
+    for (size_t k = 0; k < m->part_count; k++)
+        if (m->parts[k].kind == CHAT_PART_TEXT)
+            chain = add_words(c, chain, m->parts[k].text);
+    return chain;
+}
+
+/* Questions of pictures alone are told apart by them; where there are words, clients may drop the
+ * pictures later. */
+static uint64_t add_data(struct call *c, uint64_t chain, const struct chat_message *m)
+{
+    for (size_t k = 0; k < m->part_count; k++) {
+        const struct chat_part *p = &m->parts[k];
+
+        if (p->kind == CHAT_PART_IMAGE || p->kind == CHAT_PART_FILE)
+            chain = vault_hash(c->gl->gateway->vault, chain, p->data.n ? p->data : p->url);
+    }
+    return chain;
+}
+
+static uint32_t results_of(const struct chat_message *m)
+{
+    uint32_t n = 0;
+
+    for (size_t k = 0; k < m->part_count; k++)
+        n += m->parts[k].kind == CHAT_PART_TOOL_RESULT;
+    return n;
+}
+
+static void place_begin(struct call *c, struct call_place *at)
+{
+    const struct chat_request *r = c->in.request;
+
+    *at = (struct call_place){0};
+    for (size_t i = 0; i < r->message_count; i++)
+        if (r->messages[i].role == CHAT_SYSTEM)
+            at->system = add_parts(c, at->system, &r->messages[i]);
+}
+
+/* Behind this message. Words beside results are mostly the client's, not the user's. */
+static void place_pass(struct call *c, struct call_place *at, const struct chat_message *m)
+{
+    uint32_t results = results_of(m);
+    uint64_t asked = at->asked;
+
+    at->results += results;
+    if (m->role != CHAT_USER || results)
+        return;
+    asked = add_parts(c, at->asked, m);
+    if (asked == at->asked)
+        asked = add_data(c, at->asked, m);
+    if (asked != at->asked)
+        at->results = 0;
+    at->asked = asked;
+}
+
+/* ---- names ---- */
+
+#define RANDOM_MIN 16 /* letters and digits without a break, of an id that comes once */
+
+/* Ids that count have the tool's name in them, or are short. */
+static bool is_random(str id, str name)
+{
+    size_t run = 0, digits = 0;
+
+    if (name.n && str_find(id, name) != STR_NONE)
+        return false;
+    for (size_t i = 0; i < id.n; i++) {
+        char ch = id.p[i];
+        bool digit = ch >= '0' && ch <= '9';
+        bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
+
+        run = digit || letter ? run + 1 : ch == '-' ? run : 0;
+        digits = run ? digits + digit : 0;
+        if (run >= RANDOM_MIN && digits)
+            return true;
+    }
+    return false;
+}
+
+/* Arguments are digested as the values they are; what is no JSON, as it stands. None are {}. */
+static void add_arguments(struct buf *text, str arguments)
+{
     struct json doc;
-    uint8_t digest[32];
-    char hex[33];
     struct err e;
 
-    buf_init(&text, 4 * ARGUMENTS_MAX + name.n + 64);
     json_init(&doc);
+    if (arguments.n > ARGUMENTS_MAX)
+        buf_add(text, STR("large"));
+    else if (json_parse(&doc, str_trim(arguments).n ? arguments : STR("{}"), &e))
+        cassette_canonical(&doc, STR(""), text);
+    else
+        buf_add(text, arguments);
+    json_release(&doc);
+}
+
+static struct vault_call call_of(struct call *c, const struct call_place *at, str id, str name,
+                                 str arguments)
+{
+    struct vault_call call = {.asked = at->asked, .system = at->system, .results = at->results};
+    struct buf text;
+    uint8_t digest[32];
+    char hex[33];
+
+    buf_init(&text, 4 * ARGUMENTS_MAX + name.n + 64);
+    if (!is_random(id, name))
+        buf_add(&text, (str){(const char *)&at->asked, sizeof at->asked});
     buf_add(&text, name);
     buf_add_c(&text, '\n');
-    if (arguments.n > ARGUMENTS_MAX)
-        buf_add(&text, STR("large"));
-    else if (json_parse(&doc, str_trim(arguments).n ? arguments : STR("{}"), &e))
-        cassette_canonical(&doc, STR(""), &text);
-    else
-        buf_add(&text, arguments);
+    add_arguments(&text, arguments);
     sha256_of(buf_str(&text), digest);
     for (size_t i = 0; i < 16; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    json_release(&doc);
     buf_release(&text);
-    return arena_join(&c->arena, id, STR("#"), (str){hex, 32});
+    call.id = arena_join(&c->arena, id, STR("#"), (str){hex, 32});
+    return call;
+}
+
+static struct call_place place_of_reply(struct call *c)
+{
+    const struct chat_request *r = c->in.request;
+    struct call_place at;
+
+    place_begin(c, &at);
+    for (size_t i = 0; i < r->message_count; i++)
+        place_pass(c, &at, &r->messages[i]);
+    return at;
 }
 
 void call_keep_put(struct call *c)
 {
+    struct vault *v = c->gl->gateway->vault;
+    struct call_place at;
+    uint64_t reply;
+
+    if (!c->kept) {
+        call_keep_reset(c);
+        return;
+    }
+    at = place_of_reply(c);
+    reply = vault_reply(v);
     for (const struct call_kept *k = c->kept; k; k = k->next) {
         const struct call_made *m = c->made;
+        struct vault_call call;
 
         while (m && !str_eq(m->id, k->id))
             m = m->next;
-        vault_put(c->gl->gateway->vault,
-                  call_origin(c),
-                  m ? key_of(c, m->id, m->name, piece_str(&m->arguments)) : k->id,
-                  k->name,
-                  k->text);
+        call = m ? call_of(c, &at, m->id, m->name, piece_str(&m->arguments))
+                 : call_of(c, &at, k->id, STR(""), STR(""));
+        call.reply = reply;
+        vault_put(v, call_origin(c), &call, k->name, k->text);
     }
     call_keep_reset(c);
 }
 
-/* What each id of the history stands for; one id for two calls stands for nothing, because nobody
- * can say which is meant. */
-static void keys_make(struct call *c)
+/* ---- the history ---- */
+
+static void add_calls(struct call *c, const struct chat_message *m, const struct call_place *at)
 {
-    const struct chat_request *r = c->in.request;
-    struct map_entry *there;
-    struct err e;
+    struct history_call *h;
 
-    c->keys = arena_alloc(&c->arena, sizeof *c->keys);
-    map_init(c->keys, NULL, MAP_COUNT_MAX);
-    for (size_t i = 0; i < r->message_count; i++) {
-        const struct chat_message *m = &r->messages[i];
+    for (size_t k = 0; k < m->part_count; k++) {
+        const struct chat_part *p = &m->parts[k];
+        struct history_id *id;
+        struct map_entry *there;
+        struct err e;
 
-        for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++) {
-            const struct chat_part *p = &m->parts[k];
-            str *key;
-
-            if (p->kind != CHAT_PART_TOOL_CALL)
-                continue;
-            key = arena_alloc(&c->arena, sizeof *key);
-            *key = key_of(c, p->id, p->name, p->json);
-            there = map_find(c->keys, p->id);
-            if (there && !str_eq(*(str *)there->value.ptr, *key))
-                *key = STR("");
-            if (!map_set(c->keys, p->id, MAP_PTR(key), &e))
-                return; /* a request has no so many */
-        }
+        if (p->kind != CHAT_PART_TOOL_CALL)
+            continue;
+        there = map_find(&c->history->by_id, p->id);
+        id = there ? there->value.ptr : arena_zero(&c->arena, 1, sizeof *id);
+        if (!there && !map_set(&c->history->by_id, p->id, MAP_PTR(id), &e))
+            return; /* a request has no so many */
+        h = arena_zero(&c->arena, 1, sizeof *h);
+        h->message = m;
+        h->call = call_of(c, at, p->id, p->name, p->json);
+        *(id->last ? &id->last->same_id : &id->first) = h;
+        id->last = h;
+        *(c->history->last ? &c->history->last->next : &c->history->first) = h;
+        c->history->last = h;
     }
 }
 
-str call_keep_key(struct call *c, str id)
+static void history_make(struct call *c)
 {
-    struct map_entry *found;
+    const struct chat_request *r = c->in.request;
+    struct call_place at;
 
-    if (!c->keys)
-        keys_make(c);
-    found = map_find(c->keys, id);
-    return found ? *(str *)found->value.ptr : id;
+    c->history = arena_zero(&c->arena, 1, sizeof *c->history);
+    map_init(&c->history->by_id, NULL, MAP_COUNT_MAX);
+    place_begin(c, &at);
+    for (size_t i = 0; i < r->message_count; i++) {
+        if (r->messages[i].role == CHAT_ASSISTANT)
+            add_calls(c, &r->messages[i], &at);
+        place_pass(c, &at, &r->messages[i]);
+    }
+}
+
+void call_keep_rewind(struct call *c)
+{
+    if (!c->history)
+        history_make(c);
+    for (struct map_entry *i = map_next(&c->history->by_id, NULL); i;
+         i = map_next(&c->history->by_id, i)) {
+        struct history_id *id = i->value.ptr;
+
+        id->at = id->first;
+    }
+}
+
+static size_t find_kept(struct call *c, const struct vault_call *call, struct wire_kept *out,
+                        size_t n_max)
+{
+    return vault_find(c->gl->gateway->vault, call_origin(c), call, &c->arena, out, n_max);
+}
+
+size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
+{
+    struct call *c = ctx;
+    struct map_entry *found = map_find(&c->history->by_id, id);
+    struct history_id *same = found ? found->value.ptr : NULL;
+    const struct history_call *h = same ? same->at : NULL;
+
+    if (!h)
+        return 0;
+    same->at = h->same_id;
+    return find_kept(c, &h->call, out, n_max);
+}
+
+/* Of one message: it may have kept something for the first call alone, and others may have used the
+ * same ids. */
+bool call_keep_foreign(struct call *c)
+{
+    const struct history_call *h = c->history->first;
+
+    while (h) {
+        const struct chat_message *m = h->message;
+        bool known = false, own = false;
+
+        for (; h && h->message == m; h = h->next) {
+            own = own || find_kept(c, &h->call, NULL, 0);
+            known = known || vault_knows(c->gl->gateway->vault, h->call.id);
+        }
+        if (known && !own)
+            return true;
+    }
+    return false;
 }
 
 void call_keep_release(struct call *c)
 {
-    if (c->keys)
-        map_release(c->keys);
-    c->keys = NULL;
+    if (c->history)
+        map_release(&c->history->by_id);
+    c->history = NULL;
 }

@@ -23,44 +23,6 @@ static const struct {
      "now answer, or call the tool that I need next."},
 };
 
-static size_t vault_lookup(void *ctx, str call_id, struct wire_kept *out, size_t n_max)
-{
-    struct call *c = ctx;
-
-    call_id = call_keep_key(c, call_id);
-    if (!call_id.n)
-        return 0;
-    return vault_find(c->gl->gateway->vault, call_origin(c), call_id, &c->arena, out, n_max);
-}
-
-/* Whether another model made these calls: none of them is known from this one. It may have kept
- * something for the first alone, and others may have used the same ids. */
-static bool message_is_foreign(struct call *c, const struct chat_message *m)
-{
-    struct wire_kept kept;
-    bool known = false;
-
-    for (size_t i = 0; m->role == CHAT_ASSISTANT && i < m->part_count; i++) {
-        if (m->parts[i].kind != CHAT_PART_TOOL_CALL)
-            continue;
-        if (vault_lookup(c, m->parts[i].id, &kept, 1))
-            return false;
-        known |= vault_knows(c->gl->gateway->vault, call_keep_key(c, m->parts[i].id));
-    }
-    return known;
-}
-
-/* Whether the history holds calls that another model made. */
-static bool history_is_foreign(struct call *c)
-{
-    const struct chat_request *r = c->in.request;
-
-    for (size_t i = r->message_count; i-- > 0;)
-        if (message_is_foreign(c, &r->messages[i]))
-            return true;
-    return false;
-}
-
 /* Whether the client's own words stay as they are: those of the same dialect, unless a level is
  * spelt as no provider spells it. With presets for them, hosts that say it otherwise get their own
  * words. */
@@ -71,8 +33,8 @@ static bool plan_words_stay(const struct call *c, const struct provider_row *row
     if (!same || c->level.source != LEVEL_BY_REQUEST || c->effort)
         return false;
     return r->budget_tokens >= 0 ||
-           (!r->level_respelt && (row->think == WIRE_THINK_DEFAULT ||
-                                  c->config->presets_for != CONFIG_PRESETS_ALWAYS));
+           (!r->level_respelt &&
+            (row->think == WIRE_THINK_DEFAULT || c->config->presets_for != CONFIG_PRESETS_ALWAYS));
 }
 
 /* The budget in tokens that goes along: the cap, or else the client's own; -1: none. */
@@ -119,8 +81,8 @@ static void plan_bound(struct call *c, const struct provider_row *row, struct wi
                  !c->in.request->max_tokens.n && !budget && c->wire->dialect != CHAT_ANTHROPIC &&
                  !(c->without & CALL_WITHOUT_BOUND);
     if (c->bounded)
-        plan->max_tokens = arena_printf(
-            &c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
+        plan->max_tokens =
+            arena_printf(&c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
 }
 
 static str join(struct arena *a, str x, str y)
@@ -331,7 +293,7 @@ bool call_plan(struct call *c, struct err *e)
     const struct chat_request *r = c->in.request;
     bool same = c->wire->dialect == c->in.wire->dialect;
     str model = c->chain[c->at].model->upstream;
-    struct wire_vault vault = {vault_lookup, c};
+    struct wire_vault vault = {call_keep_find, c};
     struct wire_tail tail;
     struct wire_plan plan = {.model = STR(""),
                              .system_extra = STR(""),
@@ -345,7 +307,8 @@ bool call_plan(struct call *c, struct err *e)
         return false;
     c->stream_up = r->stream;
     c->relay = same && c->phase == CALL_FIRST && !c->in.inside;
-    plan.foreign_kept = history_is_foreign(c);
+    call_keep_rewind(c);
+    plan.foreign_kept = call_keep_foreign(c);
     plan.whole = c->in.whole;
     if (!same || c->wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
         plan.model = model; /* of Gemini's, no body tells which it is for */

@@ -108,6 +108,7 @@ enum call_without {
 
 struct call_made;
 struct call_kept;
+struct call_history;
 struct call_control;
 
 /* What of a running call is on record already. */
@@ -186,7 +187,7 @@ struct call {
     size_t reply_header_count;
 
     struct chat_usage phase_usage;
-    struct map *keys;             /* of the vault, by the ids in the request; NULL: not made yet */
+    struct call_history *history; /* the tool calls of the request; NULL: not made yet */
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
     struct defer *deferred; /* frames that wait for the front of a text; or NULL */
