@@ -401,21 +401,42 @@ static void stop(struct wire_encoder *en, const struct chat_event *ev)
     c->finished = true;
 }
 
+static bool openai_wants_usage_chunk(const struct wire_encoder *en)
+{
+    const struct openai_encoding *s = en->state;
+
+    return s->usage.n && en->request->stream_usage && !s->usage_told;
+}
+
+/* A chunk without choices, with the usage if the client asked for it. */
+static void openai_write_last_chunk(struct wire_encoder *en)
+{
+    struct openai_encoding *s = en->state;
+
+    chunk_begin(en);
+    buf_add(en->out, STR(",\"choices\":[]"));
+    if (openai_wants_usage_chunk(en)) {
+        buf_add(en->out, STR(",\"usage\":"));
+        buf_add(en->out, s->usage);
+        s->usage_told = true;
+    }
+    buf_add_c(en->out, '}');
+    say_sse_end_of(en->out, s->chunk_at);
+}
+
+void openai_encode_counted_usage(struct wire_encoder *en, const struct chat_event *ev)
+{
+    take_usage(en, ev);
+    if (openai_wants_usage_chunk(en))
+        openai_write_last_chunk(en);
+}
+
 static void end(struct wire_encoder *en)
 {
     struct openai_encoding *s = en->state;
-    bool usage = s->usage.n && en->request->stream_usage && !s->usage_told;
 
-    if (usage || s->extras) {
-        chunk_begin(en);
-        buf_add(en->out, STR(",\"choices\":[]"));
-        if (usage) {
-            buf_add(en->out, STR(",\"usage\":"));
-            buf_add(en->out, s->usage);
-        }
-        buf_add_c(en->out, '}');
-        say_sse_end_of(en->out, s->chunk_at);
-    }
+    if (openai_wants_usage_chunk(en) || s->extras)
+        openai_write_last_chunk(en);
     buf_add(en->out, STR("data: [DONE]\n\n"));
 }
 

@@ -63,6 +63,8 @@ struct openai_encoding {
 };
 
 void openai_encode(struct wire_encoder *en, const struct chat_event *ev);
+/* Usage that the gateway counted, as the last chunk of a relayed stream, if the client asked. */
+void openai_encode_counted_usage(struct wire_encoder *en, const struct chat_event *ev);
 void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
 

@@ -546,7 +546,9 @@ static void relay_untouched(struct wire_encoder *en, const struct wire_frame *f,
                             const struct chat_event *events, size_t n, bool touched)
 {
     for (size_t i = 0; i < n; i++)
-        if (touched && !f->doc && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
+        if (!f->doc && en->stream && events[i].kind == CHAT_USAGE)
+            openai_encode_counted_usage(en, &events[i]); /* [DONE] reports none */
+        else if (touched && !f->doc && events[i].kind != CHAT_END && events[i].kind != CHAT_START)
             openai_encode(en, &events[i]);
         else
             note_call(en, &events[i]);

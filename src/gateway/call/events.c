@@ -119,11 +119,19 @@ static void feed_usage(struct call *c, const struct chat_event *ev)
     pipe_feed(&c->pipe, &changed);
 }
 
+/* Whether the client of a relayed stream asked for usage in a chunk of its own. */
+static bool call_relays_usage_chunk(const struct call *c)
+{
+    const struct chat_request *r = c->in.request;
+
+    return c->in.wire->dialect == CHAT_OPENAI && r->stream && r->stream_usage;
+}
+
 void call_synthesize_usage(struct call *c)
 {
     struct chat_usage u = chat_usage_none;
 
-    if (c->relay || c->phase_usage.output >= 0 || !c->end_seen)
+    if ((c->relay && !call_relays_usage_chunk(c)) || c->phase_usage.output >= 0 || !c->end_seen)
         return;
     if (c->phase_usage.input < 0)
         u.input = c->wanted.tokens;

@@ -91,8 +91,8 @@ uint8_t call_next(struct call *c);
 extern const struct upstream_handler call_upstream_handler;
 /* error.c: the provider has refused the call, and all that it said is in error_body. */
 void call_error_reply(struct call *c);
-/* The frame that reports an error of the provider, kept in the call's arena, if a client of the same
- * dialect may get it as it came; else empty. */
+/* The frame that reports an error of the provider, kept in the call's arena, if a client may get it
+ * as it came; else empty. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
 void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
 void call_reply_own(struct call *c);  /* it is lent no longer */

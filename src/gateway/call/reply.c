@@ -246,7 +246,8 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!c->decoding || c->end_seen)
         return;
     if (!f.data.n && !c->begun && !c->deferred) {
-        /* A comment or an empty line is no answer: another attempt may follow. It waits for the first event. */
+        /* A comment or an empty line is no answer: another attempt may follow. It waits for the
+         * first event. */
         piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
@@ -332,11 +333,10 @@ static void on_head(void *ctx, const struct upstream_head *head)
 
     c->replayed++;
     if (head->fields && !c->in.inside)
-        c->reply_header_count =
-            headers_copy_reply(head->fields,
-                               secret_reveal(&c->chain[c->at].provider->key),
-                               &c->arena,
-                               &c->reply_headers);
+        c->reply_header_count = headers_copy_reply(head->fields,
+                                                   secret_reveal(&c->chain[c->at].provider->key),
+                                                   &c->arena,
+                                                   &c->reply_headers);
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;
