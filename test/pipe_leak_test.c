@@ -402,7 +402,37 @@ TEST(the_front_of_a_marker_is_held_and_no_more)
     leak_end(&r);
 }
 
-TEST(reasoning_in_a_field_of_its_own_leaves_the_text_alone)
+TEST(reasoning_in_a_field_of_its_own_does_not_switch_splitting_off)
+{
+    static const char *const thoughts[] = {"\n", "hm"};
+    struct pipe_options o = {.format = split_format_auto(),
+                             .hide = true,
+                             .cap = -1,
+                             .id = STR("x"),
+                             .vocab = tokens_vocab_find(STR("o200k_base"))};
+
+    for (size_t i = 0; i < COUNT_OF(thoughts); i++) {
+        struct leak_run r;
+
+        arena_init(&r.arena, 1 << 20);
+        pipe_init(&r.pipe, &o, &r.arena);
+        pipe_begin(&r.pipe);
+        pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_REASONING,
+                                                .text = str_c(thoughts[i]),
+                                                .id = STR(""),
+                                                .name = STR("")});
+        pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_TEXT,
+                                                .block = 1,
+                                                .text = STR("<think>" SECRET "</think>" ANSWER),
+                                                .id = STR(""),
+                                                .name = STR("")});
+        CHECK(r.pipe.count == 1 && str_eq(r.pipe.events[0].text, STR(ANSWER)));
+        pipe_release(&r.pipe);
+        arena_release(&r.arena);
+    }
+}
+
+TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
 {
     struct pipe_options o = {.format = split_format_auto(),
                              .cap = -1,
@@ -410,8 +440,11 @@ TEST(reasoning_in_a_field_of_its_own_leaves_the_text_alone)
                              .vocab = tokens_vocab_find(STR("o200k_base"))};
     struct chat_event thought = {
         .kind = CHAT_REASONING, .text = STR("hm"), .id = STR(""), .name = STR("")};
-    struct chat_event said = {
-        .kind = CHAT_TEXT, .block = 1, .text = STR("<think>"), .id = STR(""), .name = STR("")};
+    struct chat_event said = {.kind = CHAT_TEXT,
+                              .block = 1,
+                              .text = STR("Write <think> there."),
+                              .id = STR(""),
+                              .name = STR("")};
     struct leak_run r;
 
     arena_init(&r.arena, 1 << 20);
@@ -431,6 +464,88 @@ TEST(reasoning_in_a_field_of_its_own_leaves_the_text_alone)
     CHECK(r.pipe.count == 1 && str_eq(r.pipe.events[0].text, STR(ANSWER)));
     pipe_release(&r.pipe);
     arena_release(&r.arena);
+}
+
+/* A message in blocks of text, with a call between them or not; a byte at a time. */
+static void feed_blocks(struct leak_run *r, const struct pipe_options *o, const char *const *texts,
+                        bool call, enum chat_stop stop)
+{
+    struct chat_event ev = {.text = STR(""), .id = STR("c"), .name = STR("")};
+
+    arena_init(&r->arena, 16 << 20);
+    buf_init(&r->text, 1 << 20);
+    buf_init(&r->reasoning, 1 << 20);
+    pipe_init(&r->pipe, o, &r->arena);
+    for (size_t i = 0; texts[i]; i++) {
+        str text = str_c(texts[i]);
+
+        for (size_t at = 0; at < text.n; at++) {
+            ev.kind = CHAT_TEXT;
+            ev.block = (uint32_t)(2 * i);
+            ev.text = str_slice(text, at, at + 1);
+            pipe_begin(&r->pipe);
+            pipe_feed(&r->pipe, &ev);
+            leak_drain(r);
+        }
+        ev.kind = CHAT_CALL;
+        ev.block++;
+        ev.text = STR("");
+        pipe_begin(&r->pipe);
+        if (call && texts[i + 1])
+            pipe_feed(&r->pipe, &ev);
+        leak_drain(r);
+    }
+    pipe_begin(&r->pipe);
+    ev.kind = CHAT_STOP;
+    ev.stop = stop;
+    pipe_feed(&r->pipe, &ev);
+    pipe_flush(&r->pipe);
+    leak_drain(r);
+}
+
+TEST(reasoning_that_is_open_goes_on_in_the_next_block)
+{
+    static const struct {
+        const char *texts[4];
+        bool call;
+        enum chat_stop stop;
+        const char *answer;
+    } cases[] = {
+        {{"<think>" SECRET, SECRET "</think>" ANSWER}, false, CHAT_STOP_END, ANSWER},
+        {{"<think>" SECRET, SECRET, SECRET "</think>" ANSWER}, false, CHAT_STOP_END, ANSWER},
+        {{"<think>" SECRET "</th", "ink>" ANSWER}, false, CHAT_STOP_END, ANSWER},
+        {{"<think>" SECRET, SECRET}, false, CHAT_STOP_END, ""},
+        {{"<think>```\n</think>\n" SECRET, SECRET "```</think>" ANSWER},
+         false,
+         CHAT_STOP_END,
+         ANSWER},
+        {{"<think>" SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
+        {{"<think>" SECRET, SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
+        /* A call may end reasoning: without a closer behind it, text is the answer ... */
+        {{"<think>" SECRET, ANSWER}, true, CHAT_STOP_END, ANSWER},
+        /* ... unless it was cut, maybe before its closer. */
+        {{"<think>" SECRET, SECRET}, true, CHAT_STOP_LENGTH, ""},
+        {{"<think>" SECRET "</think>A", "B"}, true, CHAT_STOP_END, "AB"},
+    };
+    static const char *const formats[] = {"think", "qwen3", "auto"};
+
+    for (size_t i = 0; i < COUNT_OF(cases) * COUNT_OF(formats); i++) {
+        struct pipe_options o = {.format =
+                                     split_format_find(str_c(formats[i % COUNT_OF(formats)])),
+                                 .hide = true,
+                                 .cap = -1,
+                                 .id = STR("x"),
+                                 .vocab = tokens_vocab_find(STR("o200k_base"))};
+        size_t c = i / COUNT_OF(formats);
+        struct leak_run r;
+
+        feed_blocks(&r, &o, cases[c].texts, cases[c].call, cases[c].stop);
+        CHECK_F(str_eq(buf_str(&r.text), str_c(cases[c].answer)) && r.reasoning.n == 0,
+                "case %zu gives \"" STR_FMT "\"",
+                c,
+                STR_ARG(buf_str(&r.text)));
+        leak_end(&r);
+    }
 }
 
 TEST(white_space_at_the_end_of_a_piece_makes_no_event_of_its_own)
@@ -506,5 +621,7 @@ TEST_MAIN(T(an_answer_that_shows_a_tag_is_not_lost_where_tags_are_asked_for),
           T(an_unclosed_block_is_no_answer_and_is_flagged),
           T(a_reply_that_begins_with_no_marker_passes_as_it_came),
           T(the_front_of_a_marker_is_held_and_no_more),
-          T(reasoning_in_a_field_of_its_own_leaves_the_text_alone),
+          T(reasoning_in_a_field_of_its_own_does_not_switch_splitting_off),
+          T(reasoning_in_a_field_of_its_own_leaves_other_text_alone),
+          T(reasoning_that_is_open_goes_on_in_the_next_block),
           T(white_space_at_the_end_of_a_piece_makes_no_event_of_its_own))

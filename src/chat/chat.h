@@ -215,6 +215,8 @@ struct chat_event {
     const struct json_node *node; /* where text stands in the frame it came in: a JSON string whose
                                      text is `text`, or begins with it if the text was cut at the
                                      cap; NULL if there is no such place */
+    const struct json_node *from; /* of a text that was cut out of a larger one: the node of that
+                                     one, or NULL */
 };
 
 struct chat_sink {

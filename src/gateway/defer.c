@@ -90,6 +90,7 @@ static void defer_copy_event(struct defer *d, const struct chat_event *ev, bool 
     copy->event.text = arena_dup(&d->arena, ev->text);
     copy->event.id = arena_dup(&d->arena, ev->id);
     copy->event.name = arena_dup(&d->arena, ev->name);
+    copy->event.from = NULL;
     if (ev->kind == CHAT_USAGE)
         copy->event.usage = defer_copy_usage(d, ev->usage);
     if (ev->kind == CHAT_ERROR)

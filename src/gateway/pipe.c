@@ -38,6 +38,7 @@ void pipe_begin(struct pipe *p)
     p->events = p->first;
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
+    p->text_node = NULL;
     p->touched = p->usage_said = false;
     if (p->others)
         pipe_others_begin(p);
@@ -172,7 +173,7 @@ static void stop(struct pipe *p, const struct chat_event *ev)
     struct chat_event *out;
 
     if (p->doubtful && ev->stop == CHAT_STOP_LENGTH)
-        pipe_text_drop_held(p); /* it did not come to its answer */
+        pipe_text_held_is_thought(p); /* it did not come to its answer */
     pipe_text_stop(p);
     pipe_end_thought(p);
     out = pipe_push(p, ev);
@@ -225,7 +226,6 @@ static bool signs_more(const struct pipe *p, const struct chat_event *ev)
 static void opaque(struct pipe *p, const struct chat_event *ev)
 {
     pipe_end_thought(p);
-    pipe_text_native(p);
     if (pipe_is_sealed(p, ev)) {
         p->reasoned = true;
         p->opaque = true;
@@ -246,7 +246,7 @@ static bool aside(struct pipe *p, const struct chat_event *ev)
             pipe_beside(p, ev);
         return true;
     }
-    pipe_text_stop(p);
+    pipe_text_leave_block(p, false);
     if (ev->kind != CHAT_OPAQUE || !ev->summary)
         return false;
     opaque(p, ev);
@@ -275,8 +275,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         pipe_text_feed(p, ev);
         break;
     case CHAT_REASONING:
-        pipe_text_stop(p);
-        pipe_text_native(p);
+        pipe_text_leave_block(p, false);
         pipe_emit_reasoning(p, ev, false);
         break;
     case CHAT_SIGNATURE:
@@ -284,7 +283,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         opaque(p, ev);
         break;
     case CHAT_CALL:
-        pipe_text_stop(p);
+        pipe_text_leave_block(p, false);
         pipe_end_thought(p);
         if (pipe_is_late(p))
             break;
@@ -348,6 +347,7 @@ void pipe_continue(struct pipe *p)
     p->continued = true;
     p->boundary = true;
     p->waiting_n = 0;
+    pipe_text_drop_held(p);
     pipe_text_restart(p);
     p->resumed = !p->answered;
     pipe_others_continue(p);

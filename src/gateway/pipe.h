@@ -14,7 +14,7 @@
  *   - With a format, text is split: reasoning becomes REASONING, tool markup CALL and ARGUMENTS;
  *     the white space beside the markers goes. Without one, text is text.
  *   - With the format "auto", the opening marker that the text begins with decides. If it begins
- *     with none, or if the provider gave reasoning in a field of its own, text is text.
+ *     with none, text is text. Reasoning in a field of its own changes nothing: hosts give both.
  *   - Reasoning is counted in tokens, exactly, whoever may see it.
  *   - When it passes the cap, it ends right before the token that was too much, and `over` is set.
  *     The rest of the reply then has no reasoning, whatever comes: `muted`. How much of it was
@@ -116,7 +116,8 @@ struct pipe {
     bool fresh;                 /* right behind a marker: white space goes */
     bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
-    bool doubtful;          /* a second call: it may begin inside reasoning, or not think at all */
+    bool doubtful;          /* the text may be inside reasoning or not: that of a second call, or
+                               that behind a call which came while reasoning was open */
     struct piece doubt;     /* what came meanwhile */
     struct pipe_doubt *unsure; /* NULL, or what came after a closer that is in doubt */
     const struct split_format *picked; /* of "auto", once it is known */
@@ -131,6 +132,7 @@ struct pipe {
     uint32_t runs;  /* that the splitter gave */
     uint32_t calls; /* read from markup */
     str text;       /* of the event at hand */
+    const struct json_node *text_node; /* of the last event of text in the frame at hand */
     uint32_t *map;  /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
     uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */

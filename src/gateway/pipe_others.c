@@ -117,5 +117,5 @@ bool pipe_is_picking(const struct pipe *p, uint32_t choice)
 
 void pipe_set_plain(struct pipe *p, uint32_t choice)
 {
-    pipe_text_native(choice ? &other_of(p, choice)->pipe : p);
+    pipe_text_be_plain(choice ? &other_of(p, choice)->pipe : p);
 }

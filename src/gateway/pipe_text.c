@@ -29,7 +29,8 @@ static void pipe_text_emit(struct pipe *p, enum split_kind kind, str text)
                             .block = p->text_block,
                             .text = text,
                             .id = STR(""),
-                            .name = STR("")};
+                            .name = STR(""),
+                            .from = p->text_node};
 
     if (text.n == 0)
         return;
@@ -155,7 +156,7 @@ void pipe_text_drop_held(struct pipe *p)
     p->doubt = (struct piece){0};
 }
 
-/* A second call came to its end and never left the reasoning that it may have begun in. */
+/* The text came to its end and never left the reasoning that it may have been in. */
 static void pipe_held_is_answer(struct pipe *p)
 {
     str held = p->doubt.full ? STR("") : piece_str(&p->doubt);
@@ -165,13 +166,22 @@ static void pipe_held_is_answer(struct pipe *p)
         pipe_text_trim(p, SPLIT_ANSWER, held);
 }
 
-/* Whether this run of a second call waits until it is known what it is. */
+void pipe_text_held_is_thought(struct pipe *p)
+{
+    str held = p->doubt.full || p->continued ? STR("") : piece_str(&p->doubt);
+
+    pipe_text_drop_held(p);
+    if (held.n)
+        pipe_take_run(p, SPLIT_REASONING, held);
+}
+
+/* Whether this run waits until it is known whether it is reasoning. */
 static bool pipe_hold_run(struct pipe *p, enum split_kind kind, str run)
 {
     if (kind == SPLIT_REASONING)
         piece_add_max(&p->doubt, p->arena, run, PIPE_DOUBT_MAX);
     else
-        pipe_text_drop_held(p);
+        pipe_text_held_is_thought(p);
     return p->doubtful;
 }
 
@@ -280,7 +290,7 @@ static void pipe_note_picked(struct pipe *p, const struct split_format *f)
     p->splitting &= !p->plain;
 }
 
-void pipe_text_native(struct pipe *p)
+void pipe_text_be_plain(struct pipe *p)
 {
     if (p->options.format && p->options.format->picks && !p->picked && !p->splitting)
         pipe_note_picked(p, split_format_plain());
@@ -317,6 +327,18 @@ void pipe_text_stop(struct pipe *p)
         p->touched = true;
 }
 
+void pipe_text_leave_block(struct pipe *p, bool for_text)
+{
+    bool inside = p->splitting && split_is_inside(p->split);
+
+    if (!inside && !(p->splitting && p->unsure && for_text)) {
+        pipe_text_stop(p);
+    } else if (!for_text && !p->doubtful) {
+        p->doubtful = true;
+        p->doubt = (struct piece){0};
+    }
+}
+
 bool pipe_text_may_pick(const struct pipe_options *o)
 {
     return o->format && o->format->picks && !o->format->also && !o->inside;
@@ -350,12 +372,13 @@ static void pipe_text_split(struct pipe *p, const struct chat_event *ev)
         return;
     }
     if (p->splitting && p->text_block != ev->block)
-        pipe_text_stop(p);
+        pipe_text_leave_block(p, true);
     before = p->count;
     if (!p->splitting)
         pipe_split_start(p);
     p->text = ev->text;
     p->text_block = ev->block;
+    p->text_node = ev->node;
     split_feed(p->split, ev->text);
     if (p->options.format->picks && !p->picked && !p->split->picking)
         pipe_note_picked(p, p->split->format);

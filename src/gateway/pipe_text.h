@@ -10,14 +10,20 @@
 void pipe_text_feed(struct pipe *p, const struct chat_event *ev);
 /* No more of the text at hand comes: the pipe emits the bytes that the splitter held back. */
 void pipe_text_stop(struct pipe *p);
-/* The provider gave reasoning in a field of its own: with "auto", text is text from here on. */
-void pipe_text_native(struct pipe *p);
+/* No more of the block comes, but more of the message: another block of text or something else.
+ * Reasoning that is open goes on in the text that comes next. Behind something else that may have
+ * ended it, the text is held back until a closer tells, and is the answer if none comes. */
+void pipe_text_leave_block(struct pipe *p, bool for_text);
+/* With "auto": the text begins with no marker, and is text from here on. */
+void pipe_text_be_plain(struct pipe *p);
 /* Whether the front of a text picks its format; and whether that is still to come. */
 bool pipe_text_may_pick(const struct pipe_options *o);
 bool pipe_text_is_picking(const struct pipe *p);
 /* Another reply begins: with "auto", its front picks its format. */
 void pipe_text_restart(struct pipe *p);
-/* The text held back of a second call that may begin inside reasoning was reasoning. */
+/* The text held back since it may be inside reasoning was reasoning; that of a second call, which is
+ * to answer, is dropped. */
+void pipe_text_held_is_thought(struct pipe *p);
 void pipe_text_drop_held(struct pipe *p);
 
 /* pipe.c: reasoning and answer of a reply; `split` says that the event was cut out of a text. */

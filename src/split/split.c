@@ -336,6 +336,11 @@ void split_feed(struct split *sp, str piece)
         feed_any(sp, piece);
 }
 
+bool split_is_inside(const struct split *sp)
+{
+    return sp->place == SPLIT_REASON || (sp->place == SPLIT_TOOLS && sp->back == SPLIT_REASON);
+}
+
 void split_finish(struct split *sp)
 {
     if (!sp->started && sp->held == 0)
@@ -343,9 +348,7 @@ void split_finish(struct split *sp)
     scan(sp, (str){sp->hold, sp->held}, false);
     sp->held = 0;
     split_settle(sp);
-    sp->state = sp->place == SPLIT_REASON ? SPLIT_UNCLOSED : sp->seen ? SPLIT_COMPLETE : SPLIT_NONE;
-    if (sp->place == SPLIT_TOOLS && sp->back == SPLIT_REASON)
-        sp->state = SPLIT_UNCLOSED;
+    sp->state = split_is_inside(sp) ? SPLIT_UNCLOSED : sp->seen ? SPLIT_COMPLETE : SPLIT_NONE;
     if (sp->place == SPLIT_TOOLS && !sp->format->header &&
         sp->index->byte_count[split_place_index(SPLIT_TOOLS)] >
             0) /* it has an end, and that was not seen */

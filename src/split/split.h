@@ -140,6 +140,8 @@ void split_feed(struct split *sp, str piece);
 
 /* The text is over: what was held back is handed on, and state and flags are final. */
 void split_finish(struct split *sp);
+/* Whether the text so far ends in reasoning. */
+bool split_is_inside(const struct split *sp);
 
 const char *split_kind_name(enum split_kind kind);
 const char *split_state_name(enum split_state state);

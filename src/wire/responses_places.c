@@ -92,7 +92,7 @@ static void by_events(const struct responses_relay *r, const struct json_node *n
 
         if (ev->kind != responses_at_event(kind) || responses_is_joint(ev))
             continue;
-        now = ev->node ? ev->node : now;
+        now = ev->node ? ev->node : ev->from ? ev->from : now;
         if (now == node)
             buf_add(out, ev->text);
     }

@@ -151,6 +151,44 @@ class Hidden(unittest.TestCase):
                             if name not in SEALED:
                                 self.assertIn(SECRET.encode(), shown)
 
+    def test_reasoning_goes_on_in_the_next_part(self):
+        parts = [f"<think>{SECRET}", f"more {SECRET}</think>Yes."]
+        reply = plain({"id": "r", "object": "response", "created_at": 1, "status": "completed",
+                       "model": "u", "output": [
+                           {"id": "m", "type": "message", "status": "completed",
+                            "role": "assistant", "content": [
+                                {"type": "output_text", "text": t, "annotations": []}
+                                for t in parts]}]})
+        r = self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi"}, reply))
+        texts = [p["text"] for p in json.loads(r.body)["output"][0]["content"]]
+        self.assertEqual(texts, ["", "Yes."])
+        blocks = plain({"id": "m", "type": "message", "role": "assistant", "model": "u",
+                        "content": [{"type": "text", "text": t} for t in parts],
+                        "stop_reason": "end_turn", "stop_sequence": None,
+                        "usage": {"input_tokens": 1, "output_tokens": 2}})
+        self.hides(self.ask("/v1/messages", {"model": "claude-opus-5-5", "max_tokens": 100,
+                                             "messages": [{"role": "user", "content": "hi"}]},
+                            blocks))
+        call = {"functionCall": {"name": "f", "args": {}}}
+        candidate = plain({"candidates": [{"index": 0, "finishReason": "STOP", "content": {
+            "role": "model", "parts": [{"text": parts[0]}, call, {"text": parts[1]}]}}]})
+        self.hides(self.ask("/v1beta/models/gemini-2.5-flash:generateContent",
+                            {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, candidate))
+        called = {"tool_calls": [{"index": 0, "id": "c", "type": "function",
+                                  "function": {"name": "f", "arguments": "{}"}}]}
+        self.hides(self.chat(stream(chunk({"content": parts[0]}), chunk(called),
+                                    chunk({"content": parts[1]}), chunk({}, "stop")), stream=True))
+
+    def test_a_field_of_its_own_does_not_switch_splitting_off(self):
+        for thought in ("\n", SECRET):
+            for path, body in by_dialect("chat", False).values():
+                self.hides(self.ask(path, body, whole({"reasoning_content": thought,
+                                                       "content": TAGS + "Yes."})))
+            self.hides(self.chat(stream(chunk({"reasoning_content": thought}),
+                                        chunk({"content": TAGS[:9]}),
+                                        chunk({"content": TAGS[9:] + "Yes."}), chunk({}, "stop")),
+                                 stream=True))
+
     def test_what_is_not_reasoning_stays(self):
         kept = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
                 "provider_specific_fields": {"kept": 1}}
