@@ -126,13 +126,13 @@ static void main_page(struct cli *cli)
 {
     const struct cli_command *c;
 
-    head(cli, "rationale", "tell a model's reasoning from its answer");
+    head(cli, "rationale", "a gateway to language models that keeps their reasoning");
     file_out_add(&cli->out,
                  STR(".SH SYNOPSIS\n\\fBrationale\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] "
                      "[\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\n"));
     paragraphs(cli,
-               "Tells the reasoning of a language model's reply from its answer while the reply "
-               "arrives, and counts tokens. Each command has a page of its own.");
+               "Separates the reasoning of a language model's reply from its answer while it "
+               "arrives, holds it to a budget and records it. Each command has its own page.");
     file_out_add(&cli->out, STR(".SH COMMANDS\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", c->name);

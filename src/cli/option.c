@@ -373,7 +373,11 @@ void cli_overview(struct cli *cli, bool full)
 {
     const struct cli_command *c;
 
-    file_out_add(&cli->out, STR("rationale - tell a model's reasoning from its answer\n\n"));
+    file_out_add(&cli->out,
+                 STR("rationale - a gateway to language models that keeps their reasoning\n\n"
+                     "It separates reasoning from answers, holds it to a budget and records it.\n"
+                     "Try it with `rationale demo`, run it with `rationale serve`, and read what\n"
+                     "models thought with `list`, `show`, `decisions` and `search`.\n\n"));
     if (full) {
         title(cli, "Examples");
         file_out_printf(&cli->out, "%s%s\n", cli_split.examples, cli_count.examples);
@@ -384,7 +388,7 @@ void cli_overview(struct cli *cli, bool full)
     file_out_add(&cli->out, STR("\n"));
     title(cli, "Options");
     file_out_add(&cli->out,
-                 STR("  -h, --help       the short or the full help, here and behind a command\n"
+                 STR("  -h, --help       the short or the full help, also after a command\n"
                      "  -V, --version    the version\n\n"
                      "`rationale help exit-codes` says what the exit codes mean.\n"));
 }

@@ -3,12 +3,15 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/serve.h"
+#include "base/file.h"
 #include "cli/cli.h"
+
+#include <unistd.h>
 
 enum { CONFIG, LISTEN };
 
 static const struct cli_option options[] = {
-    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (YAML)"},
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; default: rationale.yaml"},
     [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; wins over the file's"},
 };
 
@@ -26,10 +29,16 @@ static int run(struct cli *cli, const struct cli_args *args)
                               .listen = args->value[LISTEN],
                               .on_ready = on_ready,
                               .ctx = cli};
+    char here[FILE_PATH_MAX];
     struct err e;
 
+    if (!o.config && access(CLI_CONFIG_FILE, F_OK) != 0)
+        return cli_complain(CLI_CONFIG,
+                            "no configuration at %s/" CLI_CONFIG_FILE
+                            ": write one (README.md has five lines) or give --config FILE",
+                            getcwd(here, sizeof here) ? here : ".");
     if (!o.config)
-        return cli_complain(CLI_USAGE, "serve needs --config FILE; docs/configuration.md has one");
+        o.config = CLI_CONFIG_FILE;
     if (serve_run(&o, &e))
         return CLI_OK;
     return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? cli_complain(CLI_CONFIG, "%s", e.text)

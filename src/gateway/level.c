@@ -214,6 +214,33 @@ bool level_allowed(const struct config_key *key, enum chat_level level)
     return !key || !key->levels || (key->levels & (1u << level));
 }
 
+void level_set_refusal(const struct level *level, int64_t budget, const struct config_key *key,
+                       struct err *e)
+{
+    const char *weight = chat_level_name(level->weight);
+    char list[128] = "";
+    size_t n = 0;
+
+    for (unsigned i = CHAT_LEVEL_NONE; i < CHAT_LEVEL_COUNT && n < sizeof list; i++)
+        if (key->levels & (1u << i))
+            n += (size_t)snprintf(
+                list + n, sizeof list - n, "%s%s", n ? ", " : "", chat_level_name(i));
+    if (level->weight == level->asked || budget < 0)
+        err_set(e,
+                ERR_AUTH,
+                "the key \"" STR_FMT "\" may not ask for the reasoning level %s; it allows %s",
+                STR_ARG(key->name),
+                weight,
+                list);
+    else
+        err_set(e,
+                ERR_AUTH,
+                "%lld tokens of reasoning count as level %s; this key allows %s",
+                (long long)budget,
+                weight,
+                list);
+}
+
 static bool system_has(const struct chat_request *r, str words)
 {
     for (size_t i = 0; i < r->message_count; i++) {

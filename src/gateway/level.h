@@ -56,5 +56,9 @@ str level_convention(const struct chat_request *r);
 /* Whether the key, or nobody's if NULL, may ask for it. */
 bool level_allowed(const struct config_key *key, enum chat_level level);
 
+/* Says that the key may not ask for it, and for what it may. budget: tokens asked for, or -1. */
+void level_set_refusal(const struct level *level, int64_t budget, const struct config_key *key,
+                       struct err *e);
+
 /* Whether a thought sounds as if more of it would help: it doubts itself more than once. */
 bool level_uncertain(str thought);

@@ -327,7 +327,7 @@ static void models_dialect(struct exchange *ex)
         ex->wire = wire_get(CHAT_GEMINI);
 }
 
-/* The path that a wrong base URL was meant to give: "/v1" is missing or there twice. Empty: none. */
+/* The path that a wrong base URL was meant to give: "/v1" is missing or doubled; or "". */
 static str route_meant(const struct http1_head *h, struct arena *a)
 {
     bool twice = str_starts(h->path, STR("/v1/v1/")), known;

@@ -140,8 +140,7 @@ str exchange_host(str host);
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* What the header x-rationale-reasoning says. */
 enum config_show exchange_reasoning_asked(const struct http1_head *h);
-/* False: the header has another value; the client has its 400. */
-bool exchange_reasoning_valid(struct exchange *ex) MUST_USE;
+bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: it was answered with 400 */
 /* Parses the body as JSON; false after answering 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
 

@@ -75,6 +75,12 @@ providers:
         self.assertIn(("anthropic", "claude-opus-4-5"), rows)
         self.assertEqual(list(self.rows("-c", str(path), "own")), [("mine", "house-model")])
 
+    def test_a_model_of_the_configuration_is_one_row(self):
+        path = scratch(self) / "p.yaml"
+        path.write_text("providers:\n  openai: {base_url: 'http://127.0.0.1:1/v1', models: [gpt-5]}\n")
+        got = json.loads(run("prices", "--json", "-c", str(path), "gpt-5").out)["prices"]
+        self.assertEqual([(r["provider"], r["model"]) for r in got], [("openai", "gpt-5")])
+
     def test_the_table_can_be_switched_off(self):
         path = scratch(self) / "p.yaml"
         path.write_text("prices: none\n" + self.CONFIG)
@@ -89,6 +95,15 @@ providers:
 
 
 class Overview(Case):
+    def test_serve_says_where_it_looked_for_a_configuration(self):
+        folder = scratch(self)
+        r = run("serve", cwd=folder)
+        self.assertEqual(r.err, f"rationale: no configuration at {folder}/rationale.yaml: write one "
+                                "(README.md has five lines) or give --config FILE\n")
+        (folder / "rationale.yaml").write_text("providers: 3\n")
+        r = run("serve", cwd=folder)
+        self.assertIn(f"{folder}/rationale.yaml:1", r.err)
+
     def test_version(self):
         version = re.search(r"^  version: '(.*)'", (SOURCE / "meson.build").read_text(), re.M)[1]
         for word in ("--version", "-V"):

@@ -36,31 +36,6 @@ static bool key_serves(const struct config_key *key, str model, str alias)
     return false;
 }
 
-static void err_set_level(const struct call_request *r, const struct level *level, struct err *e)
-{
-    char list[128] = "";
-    size_t n = 0;
-
-    for (unsigned i = CHAT_LEVEL_NONE; i < CHAT_LEVEL_COUNT && n < sizeof list; i++)
-        if (r->key->levels & (1u << i))
-            n += (size_t)snprintf(
-                list + n, sizeof list - n, "%s%s", n ? ", " : "", chat_level_name(i));
-    if (level->weight == level->asked || r->request->budget_tokens < 0)
-        err_set(e,
-                ERR_AUTH,
-                "the key \"" STR_FMT "\" may not ask for the reasoning level %s; it allows %s",
-                STR_ARG(r->key->name),
-                chat_level_name(level->weight),
-                list);
-    else
-        err_set(e,
-                ERR_AUTH,
-                "%lld tokens of reasoning count as level %s; this key allows %s",
-                (long long)r->request->budget_tokens,
-                chat_level_name(level->weight),
-                list);
-}
-
 static bool allowed(const struct call_request *r, const struct level *level, struct arena *a,
                     struct chat_error *error)
 {
@@ -75,7 +50,7 @@ static bool allowed(const struct call_request *r, const struct level *level, str
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
     if (level->weight > CHAT_LEVEL_NONE && !level_allowed(r->key, level->weight)) {
-        err_set_level(r, level, &e);
+        level_set_refusal(level, r->request->budget_tokens, r->key, &e);
         return refuse(error, a, 403, "level_not_allowed", &e);
     }
     return true;
