@@ -14,7 +14,7 @@ const DISPLAY = '[data-testid="reasoning-display"]';
 const LOOKS = {
   shown: ["Thought for 6 s · 190 tokens · 74 % of cap", "Little's law"],
   hidden: ["512 tokens", "The text was not kept, or this key may not see it"],
-  redacted: ["redacted", "readable by nobody here"],
+  redacted: ["redacted", "The provider keeps this reasoning to itself"],
   summary: ["summary only", "Weighing the options"],
   cut: ["128 tokens · stopped at the cap of 128", "It reached its cap"],
   unclosed: ["unclosed", "still thinking"],
@@ -448,7 +448,7 @@ test("the colours are as one chooses, and stay", async ({ page }) => {
 });
 
 test("a page without data says what to do next", async ({ page }) => {
-  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/reasoning": "reasoning_effort", "/keys": "rationale keys new", "/providers": "providers:" };
+  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/reasoning": "x-rationale-level", "/keys": "rationale keys new", "/providers": "providers:" };
   for (const [path, words] of Object.entries(next)) {
     await page.goto(bare.root + path);
     await page.locator(".empty").first().waitFor();
