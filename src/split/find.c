@@ -3,6 +3,7 @@
 
 #define SUFFIX_MAX 32
 #define NAME_MAX 64
+#define TAG_MAX 96 /* of a tag with white space or attributes in it */
 #define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
 
 /* A marker looked for in these places begins with this byte. */
@@ -93,9 +94,78 @@ static size_t with_suffix(str mark, str s)
     return 0;
 }
 
+/* ---- tags that prompts ask for ----
+ *
+ * Models write them in any letter case, with white space behind the name, and openers with
+ * attributes. */
+
+/* The length of the name in such a tag, with the slash of a closer; 0: it is another marker. */
+static size_t split_tag_name(str mark)
+{
+    static const str names[] = {STR_INIT("think"),
+                                STR_INIT("thinking"),
+                                STR_INIT("thought"),
+                                STR_INIT("reasoning"),
+                                STR_INIT("analysis")};
+    size_t from = mark.n > 2 && mark.p[1] == '/' ? 2 : 1;
+
+    if (mark.n < 7 || mark.n > 12 || mark.p[0] != '<' || mark.p[mark.n - 1] != '>')
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (str_eq(str_slice(mark, from, mark.n - 1), names[i]))
+            return mark.n - 2;
+    return 0;
+}
+
+/* What stands between the name and ">": white space, or that and attributes. How long the whole
+ * is, as split_mark_size says it. */
+static size_t split_tag_end(str s, size_t at, bool opens)
+{
+    size_t from = at, name;
+
+    while (at < s.n && split_is_space(s.p[at]))
+        at++;
+    for (name = at; at < s.n && in_name(s.p[at]);)
+        at++;
+    if (at > TAG_MAX)
+        return 0;
+    if (at == s.n)
+        return opens || name == at ? SIZE_MAX : 0;
+    if (name == at)
+        return s.p[at] == '>' ? at + 1 : 0;
+    if (!opens || name == from || s.p[at] != '=')
+        return 0;
+    while (at < s.n && at <= TAG_MAX && s.p[at] != '>' && s.p[at] != '<')
+        at++;
+    if (at > TAG_MAX)
+        return 0;
+    return at == s.n ? SIZE_MAX : s.p[at] == '>' ? at + 1 : 0;
+}
+
+static size_t split_tag_size(str mark, size_t name, str s)
+{
+    for (size_t i = 0; i <= name; i++) {
+        bool letter = mark.p[i] >= 'a' && mark.p[i] <= 'z';
+
+        if (i == s.n)
+            return SIZE_MAX;
+        if (mark.p[i] != (letter ? s.p[i] | 32 : s.p[i]))
+            return 0;
+    }
+    return split_tag_end(s, name + 1, mark.p[1] != '/');
+}
+
+bool split_is_variant(const struct split_mark *m, str bytes)
+{
+    return split_tag_name(m->text) && !str_eq(bytes, m->text);
+}
+
 size_t split_mark_size(const struct split_mark *m, str s)
 {
-    size_t name = 0, n;
+    size_t name = split_tag_name(m->text), n;
+
+    if (name)
+        return split_tag_size(m->text, name, s);
 
     if (m->rules & SPLIT_NAMED)
         while (name < s.n && name < NAME_MAX && in_name(s.p[name]))
@@ -113,7 +183,7 @@ size_t split_mark_size(const struct split_mark *m, str s)
 static bool may_begin(const struct split_mark *m, str s)
 {
     if (m->text.p[0] == s.p[0])
-        return s.n < 2 || m->text.n < 2 || m->text.p[1] == s.p[1];
+        return s.n < 2 || m->text.n < 2 || (m->text.p[1] | 32) == (s.p[1] | 32);
     return (m->rules & SPLIT_NAMED) && in_name(s.p[0]);
 }
 
@@ -137,6 +207,26 @@ static void take_mark(struct split_hit *hit, const struct split_mark *m, str byt
     hit->size = hit->token = bytes.n;
     if (m->rules & SPLIT_NAMED)
         hit->name = str_slice(bytes, 0, bytes.n - m->text.n);
+}
+
+size_t split_blank_size(str s, size_t at)
+{
+    static const str blanks[] = {
+        STR_INIT("\xEF\xBB\xBF"), STR_INIT("\xC2\xA0"), STR_INIT("\xE2\x80\x8B")};
+
+    if (split_is_space(s.p[at]))
+        return 1;
+    if ((uint8_t)s.p[at] < 0x80)
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(blanks); i++) {
+        str rest = str_slice(s, at, s.n);
+
+        if (str_starts(rest, blanks[i]))
+            return blanks[i].n;
+        if (str_starts(blanks[i], rest))
+            return SIZE_MAX;
+    }
+    return 0;
 }
 
 /* The text ended inside a marker of which at least one token is whole. */
@@ -170,6 +260,9 @@ static bool split_find_among(const struct split *sp, const struct split_format *
         size = split_mark_size(m, s);
         if (size == SIZE_MAX)
             part = true;
+        else if (size && sp->spelling == SPLIT_NOT_WRITTEN && m->to != SPLIT_REASON &&
+                 split_is_variant(m, str_slice(s, 0, size)))
+            continue;
         else if (size > hit->size || (size && size == hit->size && split_is_own_closer(sp, m, hit)))
             take_mark(hit, m, str_slice(s, 0, size));
     }

@@ -17,6 +17,11 @@
 /* The number of a block of reasoning whose opener has none. */
 #define SPLIT_UNNUMBERED 255
 
+/* How a tag that prompts ask for was written where it opened the block. A closer in another spelling
+ * (letter case, white space) is none if the prompt opened the block, and in doubt if the opener was
+ * spelled as it should be. */
+enum split_spelling { SPLIT_NOT_WRITTEN, SPLIT_EXACT, SPLIT_VARIANT };
+
 struct split_window {
     str w;
     size_t at;
@@ -53,6 +58,11 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
                             unsigned gap, struct split_hit *hit);
 /* How much of s the marker takes: 0 if it is not there, SIZE_MAX if s is only the front of it. */
 size_t split_mark_size(const struct split_mark *m, str s);
+/* Whether the bytes are the marker in another spelling. */
+bool split_is_variant(const struct split_mark *m, str bytes);
+/* How long the white space is that s has at this place, at the front of a text: a byte order mark, a
+ * no-break space and a zero-width space count too. 0: none; SIZE_MAX: s ends in the middle of it. */
+size_t split_blank_size(str s, size_t at);
 /* The index of a format together with another one, which may be NULL. */
 void split_index_build(struct split_index *x, const struct split_format *f,
                        const struct split_format *also);

@@ -34,14 +34,18 @@ enum split_match split_pick(str front, bool more, const struct split_format **ou
 {
     const struct split_format *f;
     bool part = false;
-    size_t at = 0, best = 0;
+    size_t at = 0, best = 0, n = 0;
 
     *out = split_format_plain();
-    while (at < front.n && at < SPLIT_GAP_MAX && split_is_space(front.p[at]))
-        at++;
-    if (at == SPLIT_GAP_MAX)
+    while (at < front.n && at < SPLIT_GAP_MAX) {
+        n = split_blank_size(front, at);
+        if (n == 0 || n == SIZE_MAX)
+            break;
+        at += n;
+    }
+    if (at >= SPLIT_GAP_MAX)
         return SPLIT_NO_MATCH;
-    if (at == front.n)
+    if (at == front.n || n == SIZE_MAX)
         return more ? SPLIT_PART_MATCH : SPLIT_NO_MATCH;
     if (!pick_may_begin(front.p[at]))
         return SPLIT_NO_MATCH;

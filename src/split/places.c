@@ -189,12 +189,13 @@ static void reclassify(struct split *sp)
     sp->answer = sp->answer_then;
 }
 
-/* Whether a closer is that of another tag than the one that opened the block: a sibling of it, or
- * the closer of the format that the tag is read beside. A token that ends a whole message is
+/* Whether a closer is that of another tag than the one that opened the block: a sibling of it, one
+ * in another spelling, or the closer of the format that the tag is read beside. A token that ends a whole message is
  * neither. */
-static bool split_closes_in_doubt(const struct split *sp, const struct split_mark *m)
+static bool split_closes_in_doubt(const struct split *sp, const struct split_mark *m, str bytes)
 {
     return m->rules & SPLIT_SIBLING ||
+           (sp->spelling != SPLIT_VARIANT && split_is_variant(m, bytes)) ||
            (!m->pair && sp->pair != SPLIT_UNNUMBERED && m->in == SPLIT_REASON);
 }
 
@@ -223,7 +224,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
         reclassify(sp);
     if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
         split_line_feed(&sp->reason, STR("\n"));
-    if (split_closes_in_doubt(sp, m))
+    if (split_closes_in_doubt(sp, m, bytes))
         split_begin_doubt(sp, true);
     else if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN)))
         split_begin_doubt(sp, false);
@@ -294,6 +295,7 @@ void split_take(struct split *sp, const struct split_hit *hit, str bytes)
         if (sp->place != SPLIT_REASON || sp->format->header) {
             if (sp->place == SPLIT_REASON)
                 leave_reason(sp);
+            sp->spelling = split_is_variant(m, bytes) ? SPLIT_VARIANT : SPLIT_EXACT;
             enter_reason(sp, m);
         }
     } else if (m->to == SPLIT_WRAP) {

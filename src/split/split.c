@@ -62,8 +62,16 @@ static bool step_gap(struct split *sp, struct split_window *win)
     size_t to = win->at;
     struct split_hit hit;
 
-    while (to < win->w.n && split_is_space(win->w.p[to]) && to - win->at < SPLIT_GAP_MAX)
-        to++;
+    while (to < win->w.n && to - win->at < SPLIT_GAP_MAX) {
+        size_t n = sp->gap & SPLIT_GAP_START ? split_blank_size(win->w, to)
+                                             : split_is_space(win->w.p[to]);
+
+        if (n == SIZE_MAX && win->more)
+            return false;
+        if (n == 0 || n == SIZE_MAX)
+            break;
+        to += n;
+    }
     if (to == win->w.n && to - win->at < SPLIT_GAP_MAX) {
         if (win->more)
             return false;
@@ -73,7 +81,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
         sp->gap = 0;
         return true;
     }
-    if (to - win->at == SPLIT_GAP_MAX ||
+    if (to - win->at >= SPLIT_GAP_MAX ||
         !(sp->index->any_gap || sp->index->first[(uint8_t)win->w.p[to]] & SPLIT_BYTE_GAP)) {
         sp->gap = 0;
         return true;

@@ -115,6 +115,7 @@ struct split {
     /* All below is the splitter's own. */
     const struct split_index *index; /* the format's, or own */
     const struct split_format *also; /* NULL, or a format whose markers count as well */
+    uint8_t spelling; /* enum split_spelling: how the block's opener was written */
     uint8_t place, gap, back, pair;
     uint8_t back_pair; /* of the reasoning that tools interrupt */
     uint8_t outer; /* where the block of reasoning at hand began */
