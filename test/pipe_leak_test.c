@@ -402,36 +402,6 @@ TEST(the_front_of_a_marker_is_held_and_no_more)
     leak_end(&r);
 }
 
-TEST(reasoning_in_a_field_of_its_own_does_not_switch_splitting_off)
-{
-    static const char *const thoughts[] = {"\n", "hm"};
-    struct pipe_options o = {.format = split_format_auto(),
-                             .hide = true,
-                             .cap = -1,
-                             .id = STR("x"),
-                             .vocab = tokens_vocab_find(STR("o200k_base"))};
-
-    for (size_t i = 0; i < COUNT_OF(thoughts); i++) {
-        struct leak_run r;
-
-        arena_init(&r.arena, 1 << 20);
-        pipe_init(&r.pipe, &o, &r.arena);
-        pipe_begin(&r.pipe);
-        pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_REASONING,
-                                                .text = str_c(thoughts[i]),
-                                                .id = STR(""),
-                                                .name = STR("")});
-        pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_TEXT,
-                                                .block = 1,
-                                                .text = STR("<think>" SECRET "</think>" ANSWER),
-                                                .id = STR(""),
-                                                .name = STR("")});
-        CHECK(r.pipe.count == 1 && str_eq(r.pipe.events[0].text, STR(ANSWER)));
-        pipe_release(&r.pipe);
-        arena_release(&r.arena);
-    }
-}
-
 TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
 {
     struct pipe_options o = {.format = split_format_auto(),
@@ -621,7 +591,6 @@ TEST_MAIN(T(an_answer_that_shows_a_tag_is_not_lost_where_tags_are_asked_for),
           T(an_unclosed_block_is_no_answer_and_is_flagged),
           T(a_reply_that_begins_with_no_marker_passes_as_it_came),
           T(the_front_of_a_marker_is_held_and_no_more),
-          T(reasoning_in_a_field_of_its_own_does_not_switch_splitting_off),
           T(reasoning_in_a_field_of_its_own_leaves_other_text_alone),
           T(reasoning_that_is_open_goes_on_in_the_next_block),
           T(white_space_at_the_end_of_a_piece_makes_no_event_of_its_own))

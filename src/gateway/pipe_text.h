@@ -21,8 +21,8 @@ bool pipe_text_may_pick(const struct pipe_options *o);
 bool pipe_text_is_picking(const struct pipe *p);
 /* Another reply begins: with "auto", its front picks its format. */
 void pipe_text_restart(struct pipe *p);
-/* The text held back since it may be inside reasoning was reasoning; that of a second call, which is
- * to answer, is dropped. */
+/* The text held back since it may be inside reasoning was reasoning; that of a second call, which
+ * is to answer, is dropped. */
 void pipe_text_held_is_thought(struct pipe *p);
 void pipe_text_drop_held(struct pipe *p);
 

@@ -17,9 +17,9 @@
 /* The number of a block of reasoning whose opener has none. */
 #define SPLIT_UNNUMBERED 255
 
-/* How a tag that prompts ask for was written where it opened the block. A closer in another spelling
- * (letter case, white space) is none if the prompt opened the block, and in doubt if the opener was
- * spelled as it should be. */
+/* How a tag that prompts ask for was written where it opened the block. A closer in another
+ * spelling (letter case, white space) is none if the prompt opened the block, and in doubt if the
+ * opener was spelled as it should be. */
 enum split_spelling { SPLIT_NOT_WRITTEN, SPLIT_EXACT, SPLIT_VARIANT };
 
 struct split_window {
@@ -60,8 +60,9 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
 size_t split_mark_size(const struct split_mark *m, str s);
 /* Whether the bytes are the marker in another spelling. */
 bool split_is_variant(const struct split_mark *m, str bytes);
-/* How long the white space is that s has at this place, at the front of a text: a byte order mark, a
- * no-break space and a zero-width space count too. 0: none; SIZE_MAX: s ends in the middle of it. */
+/* How long the white space is that s has at this place, at the front of a text: a byte order mark,
+ * a no-break space and a zero-width space count too. 0: none; SIZE_MAX: s ends in the middle of
+ * it. */
 size_t split_blank_size(str s, size_t at);
 /* The index of a format together with another one, which may be NULL. */
 void split_index_build(struct split_index *x, const struct split_format *f,

@@ -190,8 +190,8 @@ static void reclassify(struct split *sp)
 }
 
 /* Whether a closer is that of another tag than the one that opened the block: a sibling of it, one
- * in another spelling, or the closer of the format that the tag is read beside. A token that ends a whole message is
- * neither. */
+ * in another spelling, or the closer of the format that the tag is read beside. A token that ends
+ * a whole message is none of them. */
 static bool split_closes_in_doubt(const struct split *sp, const struct split_mark *m, str bytes)
 {
     return m->rules & SPLIT_SIBLING ||
