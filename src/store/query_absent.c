@@ -2,7 +2,8 @@
  *
  * no_reply: no reply came from a model. none_given: the model gave none.
  * provider_keeps_it: the provider billed or sealed it and sent no text. not_kept, summary_only:
- * `reasoning.keep` was none or summary when the call was recorded. hidden_from_key: the asker may not know whether there is any.
+ * `reasoning.keep` was none or summary when the call was recorded.
+ * hidden_from_key: the asker may not know whether there is any.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
