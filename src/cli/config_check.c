@@ -108,6 +108,19 @@ static bool check_written(const struct config *c, const char *path, struct arena
     return check_writable(path, e);
 }
 
+/* The daemon creates the file of recordings, but not its folder. */
+static bool check_record(const struct config *c, const char *path, struct arena *a, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[FILE_PATH_MAX];
+
+    (void)c;
+    (void)a;
+    (void)snprintf(
+        folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return check_opens(folder, true, e) && check_writable(path, e);
+}
+
 /* The certificate, its key, and whether they belong together. */
 static bool check_pair(const struct config *c, const char *path, struct arena *a, struct err *e)
 {
@@ -200,7 +213,9 @@ static const struct checker {
     {"ca_file", check_authorities, "give a file of certificates in PEM"},
     {"store", check_written, "let this user write there, or name another place"},
     {"spool", check_written, "let this user write there, or name another place"},
-    {"record", check_written, "let this user write there, or name another place"},
+    {"record",
+     check_record,
+     "make the folder and let this user write there, or name another place"},
     {"cassette", check_cassette, "write the path of a recording (see record)"},
     {"api_key_file", check_file, "write the key to this file, readable by this user only"},
     {"incidents.agents", check_agents, "write the path of the file with your agents"},
@@ -246,12 +261,8 @@ static str problem_text(struct check *k, const char *path, const struct problem 
         buf_printf(&b, ":%u", p->line);
     if (p->setting.n)
         buf_printf(&b, ": " STR_FMT, STR_ARG(p->setting));
-    buf_printf(&b,
-               "%s" STR_FMT "%s%s",
-               b.n ? ": " : "",
-               STR_ARG(p->what),
-               p->fix[0] ? ": " : "",
-               p->fix);
+    buf_printf(
+        &b, "%s" STR_FMT "%s%s", b.n ? ": " : "", STR_ARG(p->what), p->fix[0] ? ": " : "", p->fix);
     text = arena_dup(&k->arena, buf_str(&b));
     buf_release(&b);
     return text;

@@ -16,31 +16,35 @@ static const char *const context_codes[] = {
 /* In lower case; anywhere in the message. */
 static const char *const context_phrases[] = {
     "context_length_exceeded",
-    "maximum context length",             /* OpenAI, Azure, vLLM, SGLang, DeepSeek, OpenRouter */
-    "exceeds the context window",         /* OpenAI Responses */
-    "prompt is too long",                 /* Anthropic, Fireworks */
-    "exceed context limit",               /* Anthropic, with max_tokens */
+    "maximum context length",               /* OpenAI, Azure, vLLM, SGLang, DeepSeek, OpenRouter */
+    "exceeds the context window",           /* OpenAI Responses */
+    "prompt is too long",                   /* Anthropic, Fireworks */
+    "exceed context limit",                 /* Anthropic, with max_tokens */
     "exceeds the maximum number of tokens", /* Gemini */
-    "input token count is",               /* Vertex */
-    "exceeds the available context size", /* llama.cpp */
+    "input token count is",                 /* Vertex */
+    "exceeds the available context size",   /* llama.cpp */
     "exceed the available context size",
     "exceeds the context length", /* Ollama */
     "exceeded max context length",
     "exceeds maximum context length",
-    "model's context length",          /* SGLang */
+    "model's context length",               /* SGLang */
     "longer than the maximum model length", /* vLLM */
     "is too long to fit into the model",
-    "too large for model with", /* Mistral */
-    "please reduce the length of the messages", /* Groq */
-    "maximum prompt length",                    /* xAI */
-    "input is too long for requested model",    /* Bedrock */
-    "too many tokens: ",                        /* Cohere */
+    "too large for model with",                   /* Mistral */
+    "please reduce the length of the messages",   /* Groq */
+    "maximum prompt length",                      /* xAI */
+    "input is too long for requested model",      /* Bedrock */
+    "too many tokens: ",                          /* Cohere */
     "`inputs` tokens + `max_new_tokens` must be", /* TGI, Together */
     "exceeded model token limit",                 /* Moonshot */
     "context window exceeds limit",               /* MiniMax */
     "prompt exceeds max length",                  /* Zhipu */
     "greater than the context length",            /* LM Studio */
     "range of input length should be",            /* DashScope */
+    "`inputs` must have less than",               /* TGI */
+    "loaded with context length of only",         /* LM Studio */
+    "exceeds maximum input length",
+    "should not exceed max_num_tokens", /* TensorRT-LLM */
 };
 
 static bool error_has_phrase(str text, str phrase)
@@ -48,9 +52,9 @@ static bool error_has_phrase(str text, str phrase)
     for (size_t i = 0; i + phrase.n <= text.n; i++) {
         size_t n = 0;
 
-        while (n < phrase.n && ((text.p[i + n] >= 'A' && text.p[i + n] <= 'Z')
-                                    ? (char)(text.p[i + n] | 0x20)
-                                    : text.p[i + n]) == phrase.p[n])
+        while (n < phrase.n &&
+               ((text.p[i + n] >= 'A' && text.p[i + n] <= 'Z') ? (char)(text.p[i + n] | 0x20)
+                                                               : text.p[i + n]) == phrase.p[n])
             n++;
         if (n == phrase.n)
             return true;
@@ -73,7 +77,9 @@ static bool error_says_context(const struct chat_error *error)
     for (size_t i = 0; i < COUNT_OF(context_phrases); i++)
         if (error_has_phrase(error->message, str_c(context_phrases[i])))
             return true;
-    return false;
+    /* GitHub Copilot: "prompt token count of 9000 exceeds the limit of 8000" */
+    return error_has_phrase(error->message, STR("prompt token count of ")) &&
+           error_has_phrase(error->message, STR(" exceeds the limit of "));
 }
 
 void wire_error_classify(struct chat_error *error)
@@ -112,6 +118,8 @@ static bool error_next_count(str text, size_t *at, uint64_t *out)
         *at = end;
         if (text.p[end - 1] == '.') /* that ends the sentence */
             end--;
+        else if (str_ends(str_slice(text, i, end), STR(".0")))
+            end -= 2;
         if (str_u64(str_slice(text, i, end), out) && *out >= COUNT_MIN)
             return true;
         end = *at;

@@ -219,9 +219,8 @@ struct wire_encoder {
     struct turns *turns;
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
-    int64_t input_estimate;   /* tokens of the request, for a dialect that says them first; or 0 */
-    bool ended, failed, bare; /* bare: its reader takes a comment for data, so there are none */
-    bool cut;                 /* the frame relayed last has no end: see wire_end_cut_frame */
+    int64_t input_estimate; /* tokens of the request, for a dialect that says them first; or 0 */
+    bool cut, ended, failed, bare; /* cut: wire_end_cut_frame; bare: no comments */
 };
 
 void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,

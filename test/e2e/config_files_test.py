@@ -89,6 +89,12 @@ class Files(Case):
         self.assertIn(f"{self.path}:1: store: the store is {self.folder}/here.db", done.err)
         self.assertIn(f"{self.elsewhere}/here.db is", done.err)
 
+    def test_the_folder_of_recordings_must_exist(self):
+        text = self.path.read_text()
+        self.path.write_text(text.replace("record: calls.jsonl", "record: missing/calls.jsonl"))
+        self.assertEqual([p["setting"] for p in self.problems()], ["providers.up.record"])
+        self.path.write_text(text)
+
     def test_every_file_is_opened(self):
         for file, line, setting in (
                 ("tls/c.pem", 2, "tls.cert"), ("tls/k.pem", 2, "tls.cert"), ("tls/c.pem", 3, "ca_file"),

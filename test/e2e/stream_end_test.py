@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from asking import start
 from command import BINARY
-from gateway import BASES, PATIENCE, Gateway
+from gateway import BASES, PATIENCE, Gateway, until
 from reading import ask_in
 
 KEY = "sk-provider-secret-0123456789"
@@ -26,7 +26,7 @@ class Upstream:
     def __init__(self):
         self.first = self.rest = b""
         self.type = "text/event-stream"
-        self.seen = threading.Event()
+        self.seen, self.asked = threading.Event(), threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -34,6 +34,7 @@ class Upstream:
 
             def do_POST(self):
                 self.rfile.read(int(self.headers["content-length"]))
+                outer.asked.set()
                 self.send_response(200)
                 self.send_header("content-type", outer.type)
                 self.send_header("content-length", str(len(outer.first) + len(outer.rest)))
@@ -239,6 +240,30 @@ class Errors(Case):
         got = self.tail("openai", frame, at=World.hidden)
         self.assertNotIn(b"ponder", got)
         self.assertEqual(json.loads(dispatched(got)[-1][1])["error"]["message"], "overloaded")
+
+
+class Left(Case):
+    """The client leaves a plain call before the provider has answered."""
+
+    def test_the_input_counts(self):
+        def counted():
+            c = http.client.HTTPConnection("127.0.0.1", World.shown.port, timeout=PATIENCE)
+            c.request("GET", "/metrics")
+            text = c.getresponse().read().decode()
+            c.close()
+            return sum(float(x.split()[-1]) for x in text.splitlines()
+                       if x.startswith("rationale_tokens_total") and 'kind="input' in x)
+        before, up = counted(), World.up
+        up.first, up.rest, up.type = b"", b"{}", "application/json"
+        up.seen.clear()
+        up.asked.clear()
+        path, body = ask_in("openai", "openai-m", "hi", False)
+        c = http.client.HTTPConnection("127.0.0.1", World.shown.port, timeout=PATIENCE)
+        c.request("POST", path, json.dumps(body), {"content-type": "application/json"})
+        self.assertTrue(up.asked.wait(PATIENCE))
+        c.close()
+        until(lambda: counted() > before)
+        up.seen.set()
 
 
 if __name__ == "__main__":

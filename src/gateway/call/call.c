@@ -531,6 +531,7 @@ void call_cancel(struct call *c)
         call_show_own(c);
         return; /* the record is on its way: it frees the call */
     }
+    c->left_waiting = c->live;
     if (c->live)
         upstream_cancel(&c->upstream);
     c->live = false;

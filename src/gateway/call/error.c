@@ -24,17 +24,22 @@ static bool call_error_well_formed(enum chat_dialect dialect, const struct json 
            json_is(doc, json_find(doc, root, STR("type")), STR("error"));
 }
 
+/* Of these dialects a request that is too long has status 400, whatever the provider's status. */
+static bool call_error_is_openai(const struct call *c)
+{
+    return c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_RESPONSES;
+}
+
 /* The provider's own body. OpenAI's clients know a request that is too long by its code, which many
  * hosts of that dialect leave out: they get it in the same body. */
 static str call_error_body(struct call *c, const struct json *doc, const struct chat_error *error)
 {
     const struct json_node *inner = json_find(doc, json_root(doc), STR("error"));
-    bool openai = c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_RESPONSES;
     struct json_edits edits;
     struct buf out;
     str body;
 
-    if (!openai || !wire_error_is_context(error) ||
+    if (!call_error_is_openai(c) || !wire_error_is_context(error) ||
         json_is(doc, json_find(doc, inner, STR("code")), STR(WIRE_CONTEXT_CODE)))
         return arena_dup(&c->arena, doc->src);
     json_edits_init(&edits, doc, &c->arena);
@@ -51,7 +56,11 @@ static bool call_error_event_well_formed(const struct call *c, const struct json
 {
     const struct json_node *root = json_root(doc), *type = json_find(doc, root, STR("type"));
     const struct json_node *message = json_find(doc, root, STR("message"));
+    const struct json_node *error = json_find(doc, root, STR("error"));
 
+    if (call_error_is_openai(c) && wire_error_is_context(&c->error) &&
+        !json_is(doc, json_find(doc, error, STR("code")), STR(WIRE_CONTEXT_CODE)))
+        return false; /* clients know it by this code */
     if (c->wire->dialect != CHAT_RESPONSES)
         return call_error_well_formed(c->wire->dialect, doc);
     if (c->hide || c->pipe.ever_touched) /* response.failed repeats the output so far */
@@ -77,7 +86,7 @@ str call_error_frame(struct call *c, const struct wire_frame *f)
 
 static void call_error_read(struct call *c, struct chat_error *error)
 {
-    bool same = c->wire->dialect == c->in.wire->dialect;
+    bool same = c->wire->dialect == c->in.wire->dialect, long_input;
     struct json doc;
     struct err e;
 
@@ -92,9 +101,11 @@ static void call_error_read(struct call *c, struct chat_error *error)
         error->code = arena_dup(&c->arena, error->code);
         error->param = arena_dup(&c->arena, error->param);
         wire_error_classify(error);
-        if (same && c->error_status >= 400 && c->error_status < 500)
+        long_input = wire_error_is_context(error) && call_error_is_openai(c);
+        if (same && c->error_status >= 400 && c->error_status < 500 && !long_input)
             error->status = c->error_status;
-        if (same && error->message.n && error->status == c->error_status &&
+        if (same && error->message.n &&
+            (error->status == c->error_status || (long_input && c->error_status == 413)) &&
             call_error_well_formed(c->wire->dialect, &doc))
             error->raw = call_error_body(c, &doc, error);
     }

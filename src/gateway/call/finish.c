@@ -84,7 +84,7 @@ static void count_untold(struct call *c)
     struct chat_usage *u = &c->sum.usage;
     int64_t made = pipe_made(&c->pipe);
 
-    if (u->output < 0 ? !c->sum.first_byte_ns && !made
+    if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->left_waiting
                       : c->stop_seen || c->end_seen || made <= u->output)
         return;
     u->input = u->input < 0 ? c->wanted.tokens : u->input;

@@ -157,6 +157,7 @@ struct call {
     bool stop_seen, end_seen;
     bool begun;        /* the client was given something */
     bool phase_begun;  /* the same in this phase */
+    bool left_waiting; /* the client left while a provider worked on the call: its input counts */
     bool done, paused; /* done: on its way to the record */
     bool troubled;     /* what failures need is made: call_trouble */
     bool clean;        /* nothing of the body is masked, and so none of its texts */
@@ -164,7 +165,7 @@ struct call {
     bool stored_failed;
     bool guessed; /* the usage request was dropped for an error that names nothing */
     uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
-    uint8_t effort, efforts;   /* the level in place of a refused one, or NOT_GIVEN; such tries */
+    uint8_t effort, efforts;    /* the level in place of a refused one, or NOT_GIVEN; such tries */
     uint8_t masked_count, thoughts_count;
     uint8_t chain_count, at; /* the provider at hand */
     uint8_t anew;            /* so often it began anew behind a second call */
@@ -182,7 +183,7 @@ struct call {
     struct call_kept *kept, *kept_last; /* what the vault gets for them, in order */
 
     struct call_show show;
-    str known; /* headers that stand before the others */
+    str known;                               /* headers that stand before the others */
     const struct http1_field *reply_headers; /* that the client may see, of the attempt at hand */
     size_t reply_header_count;
 
@@ -191,8 +192,8 @@ struct call {
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
     struct defer *deferred; /* frames that wait for the front of a text; or NULL */
-    struct piece comments; /* of an event stream before its first event, as they came */
-    struct buf lines; /* what is asked for upstream, and behind it the headers */
+    struct piece comments;  /* of an event stream before its first event, as they came */
+    struct buf lines;       /* what is asked for upstream, and behind it the headers */
     struct buf body;
     struct buf thought; /* reasoning so far, for a second call: see call_thought */
     str breaker_name;   /* provider and model; empty until it is asked for, as the next */
