@@ -595,6 +595,5 @@ TEST_MAIN(T(defaults_are_as_documented), T(every_setting_at_the_top_arrives),
           T(an_address_for_all_without_keys_is_a_warning), T(models_find_their_provider),
           T(a_version_that_the_dialect_says_itself_is_not_said_twice), T(levels_have_presets),
           T(scalars_are_those_of_the_core_schema),
-          T(a_name_that_begins_with_a_known_one_says_the_kind),
-          T(paths_are_relative_to_the_file), T(stores_and_homes),
-          T(what_is_printed_can_be_read_again_and_tells_no_secret))
+          T(a_name_that_begins_with_a_known_one_says_the_kind), T(paths_are_relative_to_the_file),
+          T(stores_and_homes), T(what_is_printed_can_be_read_again_and_tells_no_secret))

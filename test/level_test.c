@@ -136,11 +136,16 @@ TEST(a_call_that_asks_for_no_level_has_its_keys_or_its_providers)
         "  plain: {kind: openai, base_url: \"http://127.0.0.1:1/v1\", models: [m]}\n"
         "  high: {kind: openai, base_url: \"http://127.0.0.1:1/v1\", models: [h], level: high}\n"
         "keys:\n"
-        "  - {name: any, sha256: \"" DIGEST("1") "\"}\n"
-        "  - {name: few, sha256: \"" DIGEST("2") "\", levels: [none, low]}\n"
-        "  - {name: own, sha256: \"" DIGEST("3") "\", levels: [low, medium, max], level: low}\n"
-        "  - {name: off, sha256: \"" DIGEST("4") "\", levels: [none]}\n"
-        "  - {name: top, sha256: \"" DIGEST("5") "\", levels: [low, max]}\n";
+        "  - {name: any, sha256: \"" DIGEST(
+            "1") "\"}\n"
+                 "  - {name: few, sha256: \"" DIGEST(
+                     "2") "\", levels: [none, low]}\n"
+                          "  - {name: own, sha256: \"" DIGEST(
+                              "3") "\", levels: [low, medium, max], level: low}\n"
+                                   "  - {name: off, sha256: \"" DIGEST(
+                                       "4") "\", levels: [none]}\n"
+                                            "  - {name: top, sha256: \"" DIGEST(
+                                                "5") "\", levels: [low, max]}\n";
     static const struct {
         int key; /* -1: none */
         const char *model;

@@ -426,11 +426,12 @@ TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
     pipe_continue(&r.pipe); /* but a second reply is another one */
     r.pipe.muted = true;
     pipe_begin(&r.pipe);
-    pipe_feed(&r.pipe, &(struct chat_event){.kind = CHAT_TEXT,
-                                            .block = 1,
-                                            .text = STR("<think>" SECRET "</think>" ANSWER),
-                                            .id = STR(""),
-                                            .name = STR("")});
+    pipe_feed(&r.pipe,
+              &(struct chat_event){.kind = CHAT_TEXT,
+                                   .block = 1,
+                                   .text = STR("<think>" SECRET "</think>" ANSWER),
+                                   .id = STR(""),
+                                   .name = STR("")});
     CHECK(r.pipe.count == 1 && str_eq(r.pipe.events[0].text, STR(ANSWER)));
     pipe_release(&r.pipe);
     arena_release(&r.arena);
@@ -500,8 +501,7 @@ TEST(reasoning_that_is_open_goes_on_in_the_next_block)
     static const char *const formats[] = {"think", "qwen3", "auto"};
 
     for (size_t i = 0; i < COUNT_OF(cases) * COUNT_OF(formats); i++) {
-        struct pipe_options o = {.format =
-                                     split_format_find(str_c(formats[i % COUNT_OF(formats)])),
+        struct pipe_options o = {.format = split_format_find(str_c(formats[i % COUNT_OF(formats)])),
                                  .hide = true,
                                  .cap = -1,
                                  .id = STR("x"),

@@ -74,11 +74,8 @@ TEST(a_model_is_found_by_its_name_at_its_provider_only)
         CHECK(config_find(c, str_c(cases[i].model), &r));
         if (price_known(&r.model.price))
             (void)snprintf(got, sizeof got, "%g", r.model.price.rate.input);
-        CHECK_F(strcmp(got, cases[i].price) == 0,
-                "%s %s: %s",
-                cases[i].provider,
-                cases[i].model,
-                got);
+        CHECK_F(
+            strcmp(got, cases[i].price) == 0, "%s %s: %s", cases[i].provider, cases[i].model, got);
         config_release(c);
         arena_release(&a);
     }

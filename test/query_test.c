@@ -298,9 +298,8 @@ TEST(a_search_without_reasoning_says_why_and_the_size_is_known)
     world_init(&w);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         buf_reset(&w.out);
-        answered(&w,
-                 query_search(w.reader, cases[i].asker, str_c(cases[i].words), 10, &w.out, &e),
-                 &e);
+        answered(
+            &w, query_search(w.reader, cases[i].asker, str_c(cases[i].words), 10, &w.out, &e), &e);
         CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
     }
     f.search = STR("nowhere");

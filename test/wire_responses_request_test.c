@@ -147,8 +147,7 @@ TEST(a_plan_becomes_edits)
 }
 
 /* The reasoning item as a client sends it that has nothing stored at the provider. */
-#define NAMELESS_ITEM                                                                              \
-    "{\"type\":\"reasoning\",\"encrypted_content\":\"SEALED\",\"summary\":[]}"
+#define NAMELESS_ITEM "{\"type\":\"reasoning\",\"encrypted_content\":\"SEALED\",\"summary\":[]}"
 
 TEST(kept_reasoning_goes_back_before_its_call_once)
 {

@@ -153,8 +153,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
     if (at < end) {
         str rest = str_slice(buf_str(&d->in), at + sizeof name - 1, end + 2);
 
-        if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) &&
-            n <= HEALTH_MAX)
+        if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) && n <= HEALTH_MAX)
             *size = (size_t)n;
     }
     buf_drop(&d->in, end + 4);

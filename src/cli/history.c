@@ -204,9 +204,8 @@ str history_absent(struct history *h, str code)
     if (!str_eq(code, STR("not_kept")) && !str_eq(code, STR("summary_only")))
         return STR("");
     if (c->keep == CONFIG_KEEP_TEXT)
-        return arena_printf(&h->arena,
-                            "no reasoning kept: reasoning.keep was %s then; it is text now",
-                            then);
+        return arena_printf(
+            &h->arena, "no reasoning kept: reasoning.keep was %s then; it is text now", then);
     return arena_printf(&h->arena,
                         "no reasoning kept: reasoning.keep is %s in " STR_FMT "; set it to text",
                         settings[c->keep],
@@ -216,11 +215,8 @@ str history_absent(struct history *h, str code)
 void history_note(struct cli *cli, str sentence)
 {
     if (sentence.n)
-        file_out_printf(&cli->out,
-                        "%snote: " STR_FMT "%s\n",
-                        cli_dim(cli),
-                        STR_ARG(sentence),
-                        cli_plain(cli));
+        file_out_printf(
+            &cli->out, "%snote: " STR_FMT "%s\n", cli_dim(cli), STR_ARG(sentence), cli_plain(cli));
 }
 
 /* ---- tables ---- */

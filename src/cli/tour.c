@@ -31,8 +31,8 @@ static bool ask(struct guide *g, const char *method, str path, str body, struct 
 {
     struct daemon_link d;
     str text;
-    bool ok = daemon_open(&d, g->config, &g->err) &&
-              daemon_ask(&d, method, path, body, &g->err) && daemon_body(&d, &text, &g->err);
+    bool ok = daemon_open(&d, g->config, &g->err) && daemon_ask(&d, method, path, body, &g->err) &&
+              daemon_body(&d, &text, &g->err);
 
     if (ok && d.status >= 300)
         ok = err_set(&g->err,

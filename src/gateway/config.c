@@ -212,9 +212,8 @@ static bool read_otlp(struct config_build *b, const struct json_node *root)
 static bool check_tls(struct config_build *b, const struct json_node *root)
 {
     return (b->c->tls_cert.n > 0) == (b->c->tls_key.n > 0) ||
-           config_wrong(b,
-                        json_find(&b->source->doc, root, STR("tls")),
-                        "cert and key belong together");
+           config_wrong(
+               b, json_find(&b->source->doc, root, STR("tls")), "cert and key belong together");
 }
 
 /* Each part is read whatever is wrong with those before it, so that all problems are found. */
@@ -371,8 +370,8 @@ bool config_load(const char *path, struct config **out, struct err *e)
     return config_load_each(path, NULL, out, e);
 }
 
-bool config_load_each(const char *path, const struct config_problem_sink *sink,
-                      struct config **out, struct err *e)
+bool config_load_each(const char *path, const struct config_problem_sink *sink, struct config **out,
+                      struct err *e)
 {
     char whole[FILE_PATH_MAX];
     struct arena a;

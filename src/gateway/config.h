@@ -64,10 +64,10 @@ struct config_provider {
     const struct split_format *format; /* NULL: its text is not split */
     /* The same with the <thinking> that enable_reasoning asks for; never NULL. */
     const struct split_format *asked_format;
-    struct split_pair *pair;           /* when the format is a pair of the user's own */
+    struct split_pair *pair; /* when the format is a pair of the user's own */
     bool starts_in_reasoning;
     enum chat_level level; /* of calls that ask for none; NOT_GIVEN: none */
-    size_t *fallback; /* indexes into providers */
+    size_t *fallback;      /* indexes into providers */
     size_t fallback_count;
     str cassette;                            /* of kind replay: where the recordings are */
     str record;                              /* calls are recorded to this cassette */
@@ -87,8 +87,8 @@ struct config_key {
     size_t model_count;
     unsigned levels;       /* bits of enum chat_level; 0: all */
     enum chat_level level; /* of calls that ask for none; NOT_GIVEN: the highest of `levels` */
-    int64_t rpm, tpm; /* -1: no limit */
-    double spend_usd; /* < 0: no limit */
+    int64_t rpm, tpm;      /* -1: no limit */
+    double spend_usd;      /* < 0: no limit */
     enum config_show reasoning;
     enum config_role role;
 };
@@ -198,8 +198,8 @@ struct config_problem_sink {
     void (*on_problem)(void *ctx, const struct config_problem *p);
     void *ctx;
 };
-bool config_load_each(const char *path, const struct config_problem_sink *sink,
-                      struct config **out, struct err *e) MUST_USE;
+bool config_load_each(const char *path, const struct config_problem_sink *sink, struct config **out,
+                      struct err *e) MUST_USE;
 /* The same from text; `path` is for messages, and its folder is that of relative paths. */
 bool config_parse(str yaml, const char *path, struct config **out, struct err *e) MUST_USE;
 struct config *config_retain(struct config *c);

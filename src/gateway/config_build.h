@@ -61,7 +61,7 @@ extern const struct config_rows config_top_rows, config_provider_rows, config_ke
 struct config_build {
     struct config *c;
     struct config_source *source;
-    struct err *e;                            /* the first problem */
+    struct err *e;                          /* the first problem */
     const struct config_problem_sink *sink; /* for all of them; or NULL */
     size_t problem_count;
 };
@@ -107,8 +107,7 @@ void config_mask_url(str url, struct buf *out);
 bool config_format_read(struct config_build *b, struct config_provider *p,
                         const struct json_node *v) MUST_USE;
 /* A path as the process finds it, and the same for the file in a store's URL. "~/" is $HOME. */
-bool config_resolve(struct config_build *b, const struct json_node *v, str path,
-                    str *out) MUST_USE;
+bool config_resolve(struct config_build *b, const struct json_node *v, str path, str *out) MUST_USE;
 bool config_resolve_store(struct config_build *b, const struct json_node *v, str url,
                           str *out) MUST_USE;
 /* The configuration itself: what its paths are relative to, and how errors name it. */

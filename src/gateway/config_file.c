@@ -54,9 +54,8 @@ bool config_resolve(struct config_build *b, const struct json_node *v, str path,
     }
     while (str_starts(path, STR("./")))
         path = str_slice(path, 2, path.n);
-    *out = path.n == 0 || path.p[0] == '/'
-               ? arena_dup(&b->c->arena, path)
-               : arena_join(&b->c->arena, b->c->folder, path, STR(""));
+    *out = path.n == 0 || path.p[0] == '/' ? arena_dup(&b->c->arena, path)
+                                           : arena_join(&b->c->arena, b->c->folder, path, STR(""));
     return true;
 }
 

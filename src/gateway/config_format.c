@@ -102,9 +102,8 @@ bool config_format_read(struct config_build *b, struct config_provider *p,
                     format_member(b, v, "starts_in_reasoning"),
                     "starts_in_reasoning has no effect: without a format nothing says where the "
                     "reasoning ends; set format");
-    p->asked_format = p->format
-                          ? format_copy(b, p->format, split_format_asked())
-                          : format_copy(b, split_format_asked(), NULL);
+    p->asked_format = p->format ? format_copy(b, p->format, split_format_asked())
+                                : format_copy(b, split_format_asked(), NULL);
     if (p->format)
         p->format = format_copy(b, p->format, NULL);
     return true;

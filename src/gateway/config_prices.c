@@ -137,8 +137,8 @@ void config_prices_check(struct config_build *b, const struct config_key *k,
     if (!u.n)
         return;
     if (u.n > UNPRICED_NAMED)
-        u.names = arena_printf(
-            u.arena, STR_FMT " and %zu more", STR_ARG(u.names), u.n - UNPRICED_NAMED);
+        u.names =
+            arena_printf(u.arena, STR_FMT " and %zu more", STR_ARG(u.names), u.n - UNPRICED_NAMED);
     config_warn(b,
                 json_find(&b->source->doc, v, STR("spend_usd")),
                 "no price is known of " STR_FMT ": calls to them are not counted; give prices of "

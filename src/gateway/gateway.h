@@ -41,14 +41,14 @@ struct setup_unlisted;
 
 struct setup {
     struct config *config;
-    struct cassette **cassettes;  /* by provider; NULL where it is none */
-    struct setup_learnt **learnt; /* by provider and listed model */
+    struct cassette **cassettes;               /* by provider; NULL where it is none */
+    struct setup_learnt **learnt;              /* by provider and listed model */
     _Atomic(struct setup_unlisted *) unlisted; /* of the other models, the newest first */
     size_t unlisted_count;
-    pthread_mutex_t lock;         /* of adding one */
-    struct mask *mask;            /* NULL: nothing is masked */
-    struct secret (*heads)[2];    /* by provider: what setup_head gives, whole and streamed */
-    bool *sound; /* by provider: these are lines, and need not be looked at again */
+    pthread_mutex_t lock;      /* of adding one */
+    struct mask *mask;         /* NULL: nothing is masked */
+    struct secret (*heads)[2]; /* by provider: what setup_head gives, whole and streamed */
+    bool *sound;               /* by provider: these are lines, and need not be looked at again */
     _Atomic unsigned refs;
 };
 

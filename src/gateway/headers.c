@@ -27,11 +27,21 @@ struct headers_row {
 
 /* The last word of a name that carries a credential, whoever invented the name. */
 static const str credentials[] = {
-    STR_INIT("api-key"),        STR_INIT("api_key"),    STR_INIT("apikey"),
-    STR_INIT("access-key"),     STR_INIT("-auth"),      STR_INIT("subscription-key"),
-    STR_INIT("functions-key"),  STR_INIT("token"),      STR_INIT("secret"),
-    STR_INIT("password"),       STR_INIT("credential"), STR_INIT("credentials"),
-    STR_INIT("authentication"), STR_INIT("assertion"),  STR_INIT("authorization"),
+    STR_INIT("api-key"),
+    STR_INIT("api_key"),
+    STR_INIT("apikey"),
+    STR_INIT("access-key"),
+    STR_INIT("-auth"),
+    STR_INIT("subscription-key"),
+    STR_INIT("functions-key"),
+    STR_INIT("token"),
+    STR_INIT("secret"),
+    STR_INIT("password"),
+    STR_INIT("credential"),
+    STR_INIT("credentials"),
+    STR_INIT("authentication"),
+    STR_INIT("assertion"),
+    STR_INIT("authorization"),
 };
 
 /* In lower case. Hop-by-hop headers; those that the gateway writes itself; those that describe the
@@ -221,8 +231,7 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
             e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
-        const struct headers_row *row =
-            headers_row_find(requests, COUNT_OF(requests), f->name);
+        const struct headers_row *row = headers_row_find(requests, COUNT_OF(requests), f->name);
 
         if ((row && !(row->own && same)) || headers_is_credential(f->name) ||
             headers_is_listed(&listed, f->name))

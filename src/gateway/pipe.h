@@ -96,12 +96,12 @@ struct pipe {
     } before; /* the cap was passed */
 
     /* Its own, as is the rest. */
-    struct tokens_counter *counter; /* of the block at hand */
+    struct tokens_counter *counter;         /* of the block at hand */
     struct tokens_counter *dropped_counter; /* of reasoning beyond the cap; NULL: none came */
-    size_t counted_before;          /* tokens of the blocks before it */
-    int64_t counted;                /* of all, or -1: not known since more came */
-    int64_t room;                   /* bytes that surely fit under the cap */
-    struct arena *arena;            /* as long as the reply */
+    size_t counted_before;                  /* tokens of the blocks before it */
+    int64_t counted;                        /* of all, or -1: not known since more came */
+    int64_t room;                           /* bytes that surely fit under the cap */
+    struct arena *arena;                    /* as long as the reply */
     struct pipe_other *others;
     struct split *split;
     struct split_reader *reader; /* once there is tool markup */
@@ -116,24 +116,24 @@ struct pipe {
     bool fresh;                 /* right behind a marker: white space goes */
     bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
-    bool doubtful;          /* the text may be inside reasoning or not: that of a second call, or
+    bool doubtful;             /* the text may be inside reasoning or not: that of a second call, or
                                that behind a call which came while reasoning was open */
-    struct piece doubt;     /* what came meanwhile */
+    struct piece doubt;        /* what came meanwhile */
     struct pipe_doubt *unsure; /* NULL, or what came after a closer that is in doubt */
     const struct split_format *picked; /* of "auto", once it is known */
     bool plain;                        /* of "auto": the text has no reasoning in it */
-    bool from_split;        /* the current block was cut out of a text */
-    bool boundary;          /* the next content begins a block */
-    int last;               /* what the current block is, or -1 */
-    uint32_t block, blocks; /* the number it goes out with, and how many there are */
-    uint32_t in_block;      /* its number coming in */
+    bool from_split;                   /* the current block was cut out of a text */
+    bool boundary;                     /* the next content begins a block */
+    int last;                          /* what the current block is, or -1 */
+    uint32_t block, blocks;            /* the number it goes out with, and how many there are */
+    uint32_t in_block;                 /* its number coming in */
     uint32_t text_block;
     uint32_t said_block; /* 1 + the last number coming in of a block with text or a signature */
-    uint32_t runs;  /* that the splitter gave */
-    uint32_t calls; /* read from markup */
-    str text;       /* of the event at hand */
+    uint32_t runs;       /* that the splitter gave */
+    uint32_t calls;      /* read from markup */
+    str text;            /* of the event at hand */
     const struct json_node *text_node; /* of the last event of text in the frame at hand */
-    uint32_t *map;  /* by number coming in: 1 + number going out, 0 if not seen */
+    uint32_t *map; /* by number coming in: 1 + number going out, 0 if not seen */
     size_t map_max;
     uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
     size_t waiting_n;                   /* of the word at the cap */

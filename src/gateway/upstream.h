@@ -17,7 +17,7 @@ struct upstream_head {
     int status;
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
-    str coding; /* Content-Encoding; none was asked for */
+    str coding;                      /* Content-Encoding; none was asked for */
     const struct http1_head *fields; /* all of it, lent for the callback; NULL from a cassette */
 };
 

@@ -130,10 +130,8 @@ static void on_head(void *ctx, const struct upstream_head *head)
 {
     struct count *k = ctx;
 
-    k->passed_count = headers_copy_reply(head->fields,
-                                         secret_reveal(&k->provider->key),
-                                         server_arena(k->ex->x),
-                                         &k->passed);
+    k->passed_count = headers_copy_reply(
+        head->fields, secret_reveal(&k->provider->key), server_arena(k->ex->x), &k->passed);
     k->status = head->status;
     k->retry_after_ms = head->retry_after_ms;
 }

@@ -22,7 +22,7 @@ struct live {
     enum config_role role;
     enum config_show asked; /* by the header x-rationale-reasoning */
     bool hide;              /* its key may not see reasoning */
-    uint8_t digest[32]; /* of its key: it must stay a good one */
+    uint8_t digest[32];     /* of its key: it must stay a good one */
     uint64_t sent_ns;
     size_t user_size;
     char user[LIVE_USER_MAX];

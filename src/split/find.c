@@ -4,7 +4,7 @@
 #define SUFFIX_MAX 32
 #define NAME_MAX 64
 #define TAG_MAX 96 /* of a tag with white space or attributes in it */
-#define BLOCK 256 /* bytes looked through at a time when several first bytes are wanted */
+#define BLOCK 256  /* bytes looked through at a time when several first bytes are wanted */
 
 /* A marker looked for in these places begins with this byte. */
 static void index_add(struct split_index *x, uint8_t byte, unsigned places)

@@ -60,18 +60,18 @@ enum split_state {
 
 /* What a reader of the result may want to know; bits. */
 enum split_flag {
-    SPLIT_AMBIGUOUS_CLOSE = 1 << 0, /* a closer stood in an open code fence */
-    SPLIT_RECLASSIFIED = 1 << 1,    /* and another one showed that it was text */
-    SPLIT_MALFORMED = 1 << 2,       /* a header was not as its format has it */
-    SPLIT_INVALID_UTF8 = 1 << 3,    /* bytes that are no characters were passed on as they were */
-    SPLIT_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was taken as framing */
-    SPLIT_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning, no closer did */
-    SPLIT_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
-    SPLIT_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
+    SPLIT_AMBIGUOUS_CLOSE = 1 << 0,  /* a closer stood in an open code fence */
+    SPLIT_RECLASSIFIED = 1 << 1,     /* and another one showed that it was text */
+    SPLIT_MALFORMED = 1 << 2,        /* a header was not as its format has it */
+    SPLIT_INVALID_UTF8 = 1 << 3,     /* bytes that are no characters were passed on as they were */
+    SPLIT_STRAY_CLOSE = 1 << 4,      /* a closer that closed nothing was taken as framing */
+    SPLIT_IMPLICIT_END = 1 << 5,     /* tools or another block ended the reasoning, no closer did */
+    SPLIT_CUT_TOOL = 1 << 6,         /* the text ended inside tool markup */
+    SPLIT_UNOPENED_CLOSE = 1 << 7,   /* a closer in the answer, and nothing was opened: perhaps
                                        the text began inside reasoning */
-    SPLIT_UNREAD_TOOL = 1 << 8,       /* markup that gave no call: set by whoever reads the calls */
-    SPLIT_MISMATCHED_CLOSE = 1 << 9,  /* the closer of another tag closed the reasoning */
-    SPLIT_UNCLOSED_REPLY = 1 << 10,   /* set by the gateway: the reply ended inside reasoning */
+    SPLIT_UNREAD_TOOL = 1 << 8,      /* markup that gave no call: set by whoever reads the calls */
+    SPLIT_MISMATCHED_CLOSE = 1 << 9, /* the closer of another tag closed the reasoning */
+    SPLIT_UNCLOSED_REPLY = 1 << 10,  /* set by the gateway: the reply ended inside reasoning */
 };
 #define SPLIT_FLAG_COUNT 11
 
@@ -87,8 +87,8 @@ enum split_note_what {
 struct split_note {
     enum split_note_what what;
     enum split_kind kind;
-    str name;    /* lent for the call */
-    size_t size; /* bytes */
+    str name;                    /* lent for the call */
+    size_t size;                 /* bytes */
     bool mismatched;             /* of AMBIGUOUS: the closer is another tag's */
     enum split_call_style calls; /* of a tool block: how its calls are written */
 };
@@ -115,12 +115,12 @@ struct split {
     /* All below is the splitter's own. */
     const struct split_index *index; /* the format's, or own */
     const struct split_format *also; /* NULL, or a format whose markers count as well */
-    uint8_t spelling; /* enum split_spelling: how the block's opener was written */
+    uint8_t spelling;                /* enum split_spelling: how the block's opener was written */
     uint8_t place, gap, back, pair;
     uint8_t back_pair; /* of the reasoning that tools interrupt */
-    uint8_t outer; /* where the block of reasoning at hand began */
-    uint8_t calls; /* enum split_call_style of the tool block at hand */
-    bool picking;  /* the format is not known yet */
+    uint8_t outer;     /* where the block of reasoning at hand began */
+    uint8_t calls;     /* enum split_call_style of the tool block at hand */
+    bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */

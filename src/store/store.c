@@ -205,8 +205,7 @@ void store_reached(struct store *s, str address)
     s->reached = n > 0 && (size_t)n < sizeof text && address_path(s->dir, path, &e) &&
                  file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
     if (!s->reached)
-        log_warn("commands cannot find this daemon: its address could not be written",
-                 LOG_ERR(&e));
+        log_warn("commands cannot find this daemon: its address could not be written", LOG_ERR(&e));
 }
 
 bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, struct err *e)

@@ -1,9 +1,8 @@
 /* openai_relay.c - frames of a provider passed on to a client of the same dialect.
  *
- * An untouched frame leaves as it came. Of a touched one, each text and each piece of reasoning
- * that is to be said becomes a chunk of its own, made from the frame with the choice put in anew;
- * what else the frame carries (role, calls, an end, usage, members nobody knows) follows in one
- * more. In a whole body the texts are changed where they stand.
+ * An untouched frame passes as it came. Of a touched frame, each text and each piece of reasoning
+ * becomes a chunk of its own, made from the frame with another choice; one more chunk has the rest
+ * (role, calls, stop, usage, unknown members). In a whole body the texts are edited in place.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -165,10 +165,7 @@ static void think_llamacpp(struct wish *w)
     if (w->level)
         set_word(w, "reasoning_effort", NULL, chat_level_name(w->level));
     if (w->level)
-        set(w,
-            "chat_template_kwargs",
-            "enable_thinking",
-            w->off ? STR("false") : STR("true"));
+        set(w, "chat_template_kwargs", "enable_thinking", w->off ? STR("false") : STR("true"));
     if (w->off)
         return;
     set_budget(w, "thinking_budget_tokens", NULL);

@@ -215,7 +215,7 @@ struct wire_encoder {
     struct arena *arena;
     struct buf *out; /* what the client is to get; the caller takes it away and empties it */
     bool stream, both_names; /* else one whole body; relayed reasoning has both Chat names */
-    void *state;     /* zeroed, encoder_size bytes */
+    void *state;             /* zeroed, encoder_size bytes */
     struct turns *turns;
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */

@@ -22,9 +22,21 @@ void record_mask(struct incident *in, str *text)
 
 /* Members of an alert that name the service it is about, the most telling first. */
 static const char *const record_services[] = {
-    "service",     "service_name", "app",       "application", "component", "deployment",
-    "statefulset", "daemonset",    "workload",  "container",   "job",       "pod",
-    "instance",    "host",         "namespace",
+    "service",
+    "service_name",
+    "app",
+    "application",
+    "component",
+    "deployment",
+    "statefulset",
+    "daemonset",
+    "workload",
+    "container",
+    "job",
+    "pod",
+    "instance",
+    "host",
+    "namespace",
 };
 /* Where these members are: in the alert's data, or in an object of it. */
 static const char *const record_places[] = {

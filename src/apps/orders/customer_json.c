@@ -62,8 +62,20 @@ static void json_scan_object(str s, struct json_scan *out)
 
 /* In the order in which they are looked for. */
 static const char *const json_replies[] = {
-    "reply",  "answer", "final_answer", "response", "final_response",   "final",  "message",
-    "speech", "say",    "text",         "content",  "customer_message", "output", "utterance",
+    "reply",
+    "answer",
+    "final_answer",
+    "response",
+    "final_response",
+    "final",
+    "message",
+    "speech",
+    "say",
+    "text",
+    "content",
+    "customer_message",
+    "output",
+    "utterance",
 };
 
 static bool json_key_is(const struct json *doc, const struct json_node *key, const char *name)

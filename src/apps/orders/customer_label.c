@@ -8,21 +8,43 @@
 
 #define DECORATION_MAX 24 /* bytes of "- **" before a label, or of "** " after it */
 #define ADJECTIVES_MAX 3
-#define OBJECTS_MAX 64    /* JSON objects in one reply; what comes after is not said */
-#define ASIDE_MAX 32 /* bytes of "(internal)" or "1" between a label and its colon */
+#define OBJECTS_MAX 64 /* JSON objects in one reply; what comes after is not said */
+#define ASIDE_MAX 32   /* bytes of "(internal)" or "1" between a label and its colon */
 
 enum label_kind { LABEL_NONE, LABEL_MORE, LABEL_THOUGHT, LABEL_FINAL, LABEL_PAREN, LABEL_JSON };
 
 /* ---- words ---- */
 
 static const char *const label_thoughts[] = {
-    "reasoning",        "thought",          "thoughts",         "thinking",   "analysis",
-    "rationale",        "reflection",       "thought process",  "scratchpad", "note to self",
-    "thinking process", "chain of thought", "chain-of-thought", "monologue",  "deliberation",
+    "reasoning",
+    "thought",
+    "thoughts",
+    "thinking",
+    "analysis",
+    "rationale",
+    "reflection",
+    "thought process",
+    "scratchpad",
+    "note to self",
+    "thinking process",
+    "chain of thought",
+    "chain-of-thought",
+    "monologue",
+    "deliberation",
 };
 static const char *const label_adjectives[] = {
-    "my ",    "the ",   "internal ",     "inner ", "private ",   "hidden ",
-    "brief ", "short ", "step-by-step ", "agent ", "assistant ", "model ",
+    "my ",
+    "the ",
+    "internal ",
+    "inner ",
+    "private ",
+    "hidden ",
+    "brief ",
+    "short ",
+    "step-by-step ",
+    "agent ",
+    "assistant ",
+    "model ",
 };
 static const char *const label_finals[] = {
     "final answer", "final response", "final reply", "final message", "final output"};

@@ -223,8 +223,8 @@ static unsigned sampling_refused(struct call *c, str words)
     const struct chat_request *r = c->in.request;
     const struct config_preset *preset = c->level.preset;
     bool temperature = str_find(words, STR("temperature")) != STR_NONE;
-    bool top_p = error_names_sampling(words) &&
-                 (!temperature || str_find(words, STR("top_p")) != STR_NONE);
+    bool top_p =
+        error_names_sampling(words) && (!temperature || str_find(words, STR("top_p")) != STR_NONE);
     unsigned out = 0;
 
     if (!temperature && !top_p)

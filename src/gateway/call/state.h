@@ -163,7 +163,7 @@ struct call {
     bool clean;        /* nothing of the body is masked, and so none of its texts */
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     bool stored_failed;
-    bool guessed; /* the usage request was dropped for an error that names nothing */
+    bool guessed;               /* the usage request was dropped for an error that names nothing */
     uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
     uint8_t effort, efforts;    /* the level in place of a refused one, or NOT_GIVEN; such tries */
     uint8_t masked_count, thoughts_count;
