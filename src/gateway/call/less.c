@@ -259,10 +259,11 @@ static bool usage_refused(const struct call *c, str words)
     return usage_can_go(c) && error_names(words, names);
 }
 
-/* The error names nothing: it may mean what the gateway added to the client's request. */
+/* The error names nothing: it may mean what the gateway added to the client's request. A prefill is
+ * dropped before. */
 static bool usage_suspected(const struct call *c, const struct chat_error *error, str words)
 {
-    return usage_can_go(c) && !error->param.n && !error_names_thinking(words) &&
+    return usage_can_go(c) && !c->prefilled && !error->param.n && !error_names_thinking(words) &&
            !error_names_sampling(words) && !error_names_bound(words);
 }
 
