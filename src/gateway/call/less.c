@@ -329,9 +329,10 @@ static enum chat_level effort_instead(const struct call *c, str words)
 static bool anthropic_way_refused(const struct call *c, str words)
 {
     static const char *const mismatch[] = {"does not match", "expected", "input should be", NULL};
+    enum chat_level now = c->effort ? (enum chat_level)c->effort : call_level(c);
     bool unsupported = error_says_unsupported(words);
 
-    if (!c->sets_level || (c->effort ? (enum chat_level)c->effort : call_level(c)) == CHAT_LEVEL_NONE)
+    if (!c->sets_level || now == CHAT_LEVEL_NONE)
         return false; /* it was told not to think */
     if (str_find(words, STR("adaptive")) != STR_NONE)
         return unsupported || error_names(words, mismatch);
