@@ -43,6 +43,7 @@ struct anthropic_model {
     bool xhigh;       /* knows effort xhigh */
     bool no_sampling; /* refuses temperature, top_p, top_k */
     bool omits;       /* leaves the text of thinking out unless asked for it */
+    bool unknown;     /* an alias, or another maker's: it may take the other way */
 };
 struct anthropic_model anthropic_model_of(str model);
 /* Of the plan's model, or the body's if the plan has none. */

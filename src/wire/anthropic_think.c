@@ -25,7 +25,7 @@ static const struct {
     {"claude", 307, {ANTHROPIC_BUDGET, .xhigh = false}},
     {"claude", 1, {ANTHROPIC_NEVER, .xhigh = false}},
     {"claude", 0, {ANTHROPIC_ADAPTIVE, .xhigh = true}}, /* an alias without a number is new */
-    {"", 0, {ANTHROPIC_BUDGET, .xhigh = false}}, /* other makers with this API know budgets */
+    {"", 0, {ANTHROPIC_BUDGET, .unknown = true}}, /* other makers with this API know budgets */
 };
 
 static bool is_digit(char c)
@@ -79,13 +79,28 @@ struct anthropic_model anthropic_model_of(str model)
     return models[COUNT_OF(models) - 1].is;
 }
 
+/* Whether the client asks its model in the new way: it knows what the model takes. */
+static bool anthropic_asks_adaptive(const struct json *doc)
+{
+    const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
+    const struct json_node *config = json_find(doc, json_root(doc), STR("output_config"));
+
+    return json_is(doc, json_find(doc, thinking, STR("type")), STR("adaptive")) ||
+           json_find(doc, config, STR("effort"));
+}
+
 struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan)
 {
-    const struct json_node *model = json_find(doc, json_root(doc), STR("model"));
+    const struct json_node *root = json_root(doc), *name = json_find(doc, root, STR("model"));
+    bool ours = plan->model.n || !name;
+    struct anthropic_model m =
+        anthropic_model_of(ours ? plan->model : json_raw(doc, name)); /* quotes do not matter */
 
-    if (plan->model.n || !model)
-        return anthropic_model_of(plan->model);
-    return anthropic_model_of(json_raw(doc, model)); /* its quotes do not matter */
+    if (m.unknown && !plan->set_stream && anthropic_asks_adaptive(doc))
+        m.think = ANTHROPIC_ADAPTIVE;
+    if (plan->other_way && m.think != ANTHROPIC_NEVER)
+        m.think = m.think == ANTHROPIC_BUDGET ? ANTHROPIC_ADAPTIVE : ANTHROPIC_BUDGET;
+    return m;
 }
 
 static int64_t max_tokens_of(const struct json *doc, const struct wire_plan *plan)

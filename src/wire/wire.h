@@ -99,7 +99,7 @@ struct wire_plan {
     enum wire_think think;
     bool set_level; /* then level and budget_tokens are put in, in the provider's way */
     enum chat_level level;
-    bool least, other_way; /* none was refused; Gemini: its usual thinkingLevel or -Budget was */
+    bool least, other_way; /* none was refused; the model's usual of level and budget was */
     int64_t budget_tokens; /* -1: none */
     bool drop_reasoning;   /* all reasoning parameters are taken out: the provider refused them */
     bool control;          /* llama.cpp: a call of its own may end the reasoning */

@@ -140,6 +140,19 @@ class Levels(Again):
                        headers or {}, at=gateway)
 
 
+class Allowed(Levels):
+    def test_a_key_may_ask_for_what_its_levels_list(self):
+        self.up.reply = lambda _, body: answer("Yes.", body)
+        for listed in (["medium", "high"], ["none", "low"], ["none"]):
+            gateway = self.serve(keys=[{"name": "k", "sha256": digest("sk-k"), "levels": listed}])
+            key = {"authorization": "Bearer sk-k"}
+            for level in ("none", *LEVELS):
+                own = self.chat(gateway, key, reasoning_effort=level)
+                ours = self.chat(gateway, {**key, "x-rationale-level": level})
+                want = 200 if level in listed else 403
+                self.assertEqual((own.status, ours.status), (want, want), (listed, level))
+
+
 class AsTheyAre(Levels):
     def passes(self, gateway, path, doc, said=b"Yes."):
         """The provider is asked once, with the client's bytes; nothing is cut."""

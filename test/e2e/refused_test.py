@@ -4,8 +4,6 @@
     test/e2e/refused_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
-import json
-
 from again_test import SAID, answer, error, plain
 from asking import events, request, start
 from levels_test import LOW, Levels
@@ -96,6 +94,60 @@ class Usage(Levels):
             self.up.forget()
             r = self.chat(self.serve(), stream=True)
             self.assertEqual((r.status, len(self.up.asked)), (400, 1), doc)
+
+
+class Anthropic(Levels):
+    """A model whose name says nothing takes a budget, or is adaptive and takes an effort."""
+
+    ENABLED = '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and ' \
+        '"output_config.effort" to control thinking behavior.'
+    ADAPTIVE = ("adaptive thinking is not supported on this model",
+                "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: "
+                "'disabled', 'enabled'", "This model does not support the effort parameter.",
+                "output_config: Extra inputs are not permitted")
+    EDITS = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+
+    def only(self, way, words):
+        """A provider that takes thinking of one type."""
+        def reply(_, body):
+            thinking = body.get("thinking", {}).get("type", "disabled")
+            return said("Yes.") if thinking in ("disabled", way) else refuse(words)
+        return reply
+
+    def sent(self, gateway, model, calls, headers=HIGH, **more):
+        """What the provider took at last, after so many requests of one call; the next makes one."""
+        for n in (calls, 1):
+            self.up.forget()
+            self.ok(request("/v1/messages", {"model": model, "max_tokens": 4000, "messages": SAID, **more},
+                            headers, at=gateway))
+            self.assertEqual(len(self.up.asked), n, self.up.asked)
+        return self.up.asked[-1]
+
+    def test_an_alias_of_an_adaptive_model_keeps_the_level(self):
+        self.up.reply = self.only("adaptive", self.ENABLED)
+        gateway = self.serve(providers=self.one("anthropic"))
+        body = self.sent(gateway, "my-alias", 2)
+        self.assertEqual((body["thinking"], body["output_config"]), ({"type": "adaptive"}, {"effort": "high"}))
+        self.up.forget()
+        self.ok(request("/v1/chat/completions", {"model": "my-alias", "messages": SAID, "reasoning_effort": "low"},
+                        {}, at=gateway))
+        self.assertEqual(self.up.asked[-1]["output_config"], {"effort": "low"})
+
+    def test_what_the_client_asks_adaptively_stays_so(self):
+        self.up.reply = self.only("adaptive", self.ENABLED)
+        body = self.sent(self.serve(providers=self.one("anthropic")), "my-alias", 1,
+                         thinking={"type": "adaptive"}, output_config={"effort": "max"},
+                         context_management=self.EDITS)
+        self.assertEqual((body["thinking"], body["output_config"], body["context_management"]),
+                         ({"type": "adaptive"}, {"effort": "high"}, self.EDITS))
+
+    def test_a_model_that_is_not_adaptive_has_a_budget(self):
+        for words in self.ADAPTIVE:
+            self.up.reply = self.only("enabled", words)
+            body = self.sent(self.serve(providers=self.one("anthropic")), "claude-latest", 2,
+                             context_management=self.EDITS)
+            self.assertEqual(body["thinking"]["type"], "enabled", words)
+            self.assertEqual((body.get("output_config"), body["context_management"]), (None, self.EDITS))
 
 
 if __name__ == "__main__":

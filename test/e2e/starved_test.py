@@ -5,7 +5,7 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 from again_test import SAID, WORD, plain, whole
-from asking import SHOW, request, start
+from asking import request, start
 from levels_test import CLAUDE, LOW, Levels, claude_code, told
 
 
@@ -28,7 +28,7 @@ class Starved(Levels):
                     "usage": {"input_tokens": 5, "output_tokens": 20}}))}[dialect]
         self.up.reply = lambda n, _: starves if n == 1 else answers
         self.up.forget()
-        r = self.ok(request(path, doc, {**SHOW, **headers}, at=gateway))
+        r = self.ok(request(path, doc, headers, at=gateway))
         self.assertEqual(b"Yes." in r.body, len(self.up.asked) > 1)
         if len(self.up.asked) == 1:
             self.assertEqual(r.body, starves.split(b"\r\n\r\n", 1)[1])
@@ -43,7 +43,7 @@ class Starved(Levels):
                ("anthropic", claude_code(stream=False, output_config={"effort": "max"}, context_management=edits)))
         for setting, by_own, by_level in (({}, 1, 2), ({"repair_starved": "asked"}, 1, 2),
                                           ({"repair_starved": True}, 2, 2), ({"repair_starved": False}, 1, 1)):
-            gateway = self.serve(reasoning=setting, providers={
+            gateway = self.serve(reasoning={"show": True, **setting}, providers={
                 **self.one("openai", models=["m"]), **self.one("anthropic", models=[CLAUDE])})
             for dialect, doc in own:
                 with self.subTest(setting, doc=doc):
@@ -51,13 +51,13 @@ class Starved(Levels):
                     self.assertEqual(self.calls(gateway, dialect, LOW, doc), by_level)
 
     def test_with_presets_for_all_words_it_is_repaired(self):
-        gateway = self.serve(reasoning={"presets": "always"})
+        gateway = self.serve(reasoning={"show": True, "presets": "always"})
         ask = {"model": "m", "messages": SAID}
         self.assertEqual(self.calls(gateway, "openai", {}, {**ask, "reasoning_effort": "low"}), 2)
         self.assertEqual(self.calls(gateway, "openai", {}, ask), 1)
 
     def test_a_presets_own_word_holds(self):
-        gateway = self.serve(llm={"reasoning_presets": {"low": {"repair_starved": False}}})
+        gateway = self.serve(reasoning={"show": True}, llm={"reasoning_presets": {"low": {"repair_starved": False}}})
         ask = {"model": "m", "messages": SAID}
         self.assertEqual(self.calls(gateway, "openai", LOW, ask), 1)
         self.assertEqual(self.calls(gateway, "openai", {"x-rationale-level": "high"}, ask), 2)

@@ -39,6 +39,8 @@ static bool key_serves(const struct config_key *key, str model, str alias)
 static bool allowed(const struct call_request *r, const struct level *level, struct arena *a,
                     struct chat_error *error)
 {
+    /* An application may ask for no reasoning where it needs none. */
+    bool quiet = r->inside && level->weight == CHAT_LEVEL_NONE;
     struct err e;
 
     if (!key_serves(r->key, level->model, r->request->model)) {
@@ -49,7 +51,7 @@ static bool allowed(const struct call_request *r, const struct level *level, str
                 STR_ARG(level->model));
         return refuse(error, a, 403, "model_not_allowed", &e);
     }
-    if (level->weight > CHAT_LEVEL_NONE && !level_allowed(r->key, level->weight)) {
+    if (level->weight != CHAT_LEVEL_NOT_GIVEN && !quiet && !level_allowed(r->key, level->weight)) {
         level_set_refusal(level, r->request->budget_tokens, r->key, &e);
         return refuse(error, a, 403, "level_not_allowed", &e);
     }

@@ -259,10 +259,11 @@ static bool usage_refused(const struct call *c, str words)
     return usage_can_go(c) && error_names(words, names);
 }
 
-/* The error names nothing: it may mean what the gateway added to the client's request. */
+/* The error names nothing: it may mean what the gateway added to the client's request. A prefill is
+ * dropped before. */
 static bool usage_suspected(const struct call *c, const struct chat_error *error, str words)
 {
-    return usage_can_go(c) && !error->param.n && !error_names_thinking(words) &&
+    return usage_can_go(c) && !c->prefilled && !error->param.n && !error_names_thinking(words) &&
            !error_names_sampling(words) && !error_names_bound(words);
 }
 
@@ -323,7 +324,24 @@ static enum chat_level effort_instead(const struct call *c, str words)
     return next[now];
 }
 
-/* Gemini has two ways to say how much, of which a model takes one. */
+/* An Anthropic model takes a budget, or is adaptive and takes an effort. An effort that it does not
+ * know is no refusal of the way: see effort_instead. */
+static bool anthropic_way_refused(const struct call *c, str words)
+{
+    static const char *const mismatch[] = {"does not match", "expected", "input should be", NULL};
+    enum chat_level now = c->effort ? (enum chat_level)c->effort : call_level(c);
+    bool unsupported = error_says_unsupported(words);
+
+    if (!c->sets_level || now == CHAT_LEVEL_NONE)
+        return false; /* it was told not to think */
+    if (str_find(words, STR("adaptive")) != STR_NONE)
+        return unsupported || error_names(words, mismatch);
+    if (str_find(words, STR("effort parameter")) != STR_NONE)
+        return unsupported;
+    return str_find(words, STR("output_config")) != STR_NONE && error_refuses_parameter(words);
+}
+
+/* There are two ways to say how much, of which a model takes one. */
 static bool way_refused(const struct call *c, str words)
 {
     static const char *const names[] = {"thinking level is not supported",
@@ -334,8 +352,11 @@ static bool way_refused(const struct call *c, str words)
                                         "thinkingbudget is not supported",
                                         NULL};
 
-    return c->wire->dialect == CHAT_GEMINI && !(c->without & CALL_WITHOUT_USUAL_WAY) &&
-           error_names(words, names);
+    if (c->without & CALL_WITHOUT_USUAL_WAY)
+        return false;
+    if (c->wire->dialect == CHAT_ANTHROPIC)
+        return anthropic_way_refused(c, words);
+    return c->wire->dialect == CHAT_GEMINI && error_names(words, names);
 }
 
 /* ---- asking again ---- */

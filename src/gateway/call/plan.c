@@ -56,6 +56,7 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
     plan->think = row->think;
     plan->other_way = c->without & CALL_WITHOUT_USUAL_WAY;
     c->budget = plan->budget_tokens = -1;
+    c->sets_level = false;
     plan->drop_reasoning = c->without & CALL_WITHOUT_REASONING;
     if (plan->drop_reasoning || call_level(c) == CHAT_LEVEL_NOT_GIVEN)
         return;
@@ -63,7 +64,7 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
         c->budget = c->in.request->budget_tokens;
         return;
     }
-    plan->set_level = true;
+    c->sets_level = plan->set_level = true;
     plan->level = c->effort ? (enum chat_level)c->effort : call_level(c);
     plan->least = c->effort && call_level(c) == CHAT_LEVEL_NONE;
     if (c->phase == CALL_FIRST)

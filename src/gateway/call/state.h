@@ -98,7 +98,7 @@ enum call_without {
     CALL_WITHOUT_TOP_P = 1 << 1,
     CALL_WITHOUT_BOUND = 1 << 2,     /* the maximum of output tokens that we add */
     CALL_WITHOUT_PARAMS = 1 << 3,    /* the configured reasoning_params */
-    CALL_WITHOUT_USUAL_WAY = 1 << 4, /* Gemini: the usual of thinkingLevel and thinkingBudget */
+    CALL_WITHOUT_USUAL_WAY = 1 << 4, /* Gemini, Anthropic: the model's usual of level and budget */
     CALL_WITHOUT_REASONING = 1 << 5, /* every reasoning parameter, reasoning_params too */
     CALL_WITHOUT_CONTROL = 1 << 6,   /* what lets us end its reasoning */
     CALL_WITHOUT_PREFILL = 1 << 7,   /* a second call quotes what was thought instead */
@@ -163,6 +163,7 @@ struct call {
     bool clean;        /* nothing of the body is masked, and so none of its texts */
     bool breaker_open; /* breaker_pass was asked and waits for an answer */
     bool stored_failed;
+    bool sets_level;            /* the body has a level that is not the client\'s own words */
     bool guessed;               /* the usage request was dropped for an error that names nothing */
     uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
     uint8_t effort, efforts;    /* the level in place of a refused one, or NOT_GIVEN; such tries */
