@@ -202,7 +202,7 @@ static struct call *get_call(struct vault *v, str id)
 }
 
 /* Of a call that comes again and again, the place that was put first goes. */
-static void make_room(struct vault *v, struct call *call)
+static void vault_make_room(struct vault *v, struct call *call)
 {
     struct held *last = call->held;
 
@@ -220,7 +220,7 @@ static struct held *add_held(struct vault *v, str origin, const struct vault_cal
 
     if (!call)
         return NULL;
-    make_room(v, call);
+    vault_make_room(v, call);
     h = base_alloc(sizeof *h + origin.n + 1);
     *h = (struct held){.call = call,
                        .sibling = call->held,

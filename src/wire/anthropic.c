@@ -58,7 +58,7 @@ static const char *error_type(const struct chat_error *error)
 }
 
 /* Clients know a request that is too long by how the message begins, and read the numbers. */
-static void put_message(struct json_out *o, const struct chat_error *error)
+static void anthropic_put_error_message(struct json_out *o, const struct chat_error *error)
 {
     static const str known[] = {STR_INIT("prompt is too long"), STR_INIT("input length and ")};
     uint64_t used, max;
@@ -86,7 +86,7 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
     json_out_object(o);
     say_some(o, "type", str_c(error_type(error)));
-    put_message(o, error);
+    anthropic_put_error_message(o, error);
     if (str_starts(error->code, STR("thread_"))) {
         json_out_key(o, STR("details"));
         json_out_object(o);

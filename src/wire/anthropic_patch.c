@@ -170,7 +170,7 @@ struct thoughts {
     size_t n;
 };
 
-static void add_thought(struct thoughts *t, str text, const struct json_node *before)
+static void anthropic_insert_thought(struct thoughts *t, str text, const struct json_node *before)
 {
     for (size_t i = 0; i < t->n; i++)
         if (str_eq(t->all[i].text, text))
@@ -198,7 +198,7 @@ static void find_thoughts(const struct json *doc, const struct json_node *conten
         for (size_t i = 0; i < n && i < KEPT_MAX; i++)
             if (str_eq(kept[i].name, STR("thinking")) ||
                 str_eq(kept[i].name, STR("redacted_thinking")))
-                add_thought(t, kept[i].text, first ? json_first(doc, content) : b);
+                anthropic_insert_thought(t, kept[i].text, first ? json_first(doc, content) : b);
         first = false;
     }
 }

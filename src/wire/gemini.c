@@ -123,7 +123,7 @@ static const char *status_name(const struct chat_error *error)
 }
 
 /* A request that is too long is known by the wording alone: its status is that of any other. */
-static void put_message(struct json_out *o, const struct chat_error *error)
+static void gemini_put_error_message(struct json_out *o, const struct chat_error *error)
 {
     static const char begins[] = "The input token count";
     uint64_t used, max;
@@ -158,7 +158,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_key(&o, STR("error"));
     json_out_object(&o);
     json_member_i64(&o, "code", error->status > 0 ? error->status : 500);
-    put_message(&o, error);
+    gemini_put_error_message(&o, error);
     say_some(&o, "status", str_c(status_name(error)));
     json_out_end(&o);
     json_out_end(&o);

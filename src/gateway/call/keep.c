@@ -109,7 +109,7 @@ void call_keep_event(struct call *c, const struct chat_event *ev)
 
 /* Texts count without white space at their ends, and without reminders: clients put them into the
  * user's words, and take them out again. */
-static uint64_t add_words(struct call *c, uint64_t chain, str text)
+static uint64_t keep_hash_words(struct call *c, uint64_t chain, str text)
 {
     const str begin = STR("<system-reminder>"), end = STR("</system-reminder>");
 
@@ -126,17 +126,17 @@ static uint64_t add_words(struct call *c, uint64_t chain, str text)
     return chain;
 }
 
-static uint64_t add_parts(struct call *c, uint64_t chain, const struct chat_message *m)
+static uint64_t keep_hash_texts(struct call *c, uint64_t chain, const struct chat_message *m)
 {
     for (size_t k = 0; k < m->part_count; k++)
         if (m->parts[k].kind == CHAT_PART_TEXT)
-            chain = add_words(c, chain, m->parts[k].text);
+            chain = keep_hash_words(c, chain, m->parts[k].text);
     return chain;
 }
 
 /* Questions of pictures alone are told apart by them; where there are words, clients may drop the
  * pictures later. */
-static uint64_t add_data(struct call *c, uint64_t chain, const struct chat_message *m)
+static uint64_t keep_hash_images(struct call *c, uint64_t chain, const struct chat_message *m)
 {
     for (size_t k = 0; k < m->part_count; k++) {
         const struct chat_part *p = &m->parts[k];
@@ -147,7 +147,7 @@ static uint64_t add_data(struct call *c, uint64_t chain, const struct chat_messa
     return chain;
 }
 
-static uint32_t results_of(const struct chat_message *m)
+static uint32_t keep_count_results(const struct chat_message *m)
 {
     uint32_t n = 0;
 
@@ -156,28 +156,28 @@ static uint32_t results_of(const struct chat_message *m)
     return n;
 }
 
-static void place_begin(struct call *c, struct call_place *at)
+static void keep_place_begin(struct call *c, struct call_place *at)
 {
     const struct chat_request *r = c->in.request;
 
     *at = (struct call_place){0};
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role == CHAT_SYSTEM)
-            at->system = add_parts(c, at->system, &r->messages[i]);
+            at->system = keep_hash_texts(c, at->system, &r->messages[i]);
 }
 
-/* Behind this message. Words beside results are mostly the client's, not the user's. */
-static void place_pass(struct call *c, struct call_place *at, const struct chat_message *m)
+/* After this message. Words beside results are mostly the client's, not the user's. */
+static void keep_place_pass(struct call *c, struct call_place *at, const struct chat_message *m)
 {
-    uint32_t results = results_of(m);
+    uint32_t results = keep_count_results(m);
     uint64_t asked = at->asked;
 
     at->results += results;
     if (m->role != CHAT_USER || results)
         return;
-    asked = add_parts(c, at->asked, m);
+    asked = keep_hash_texts(c, at->asked, m);
     if (asked == at->asked)
-        asked = add_data(c, at->asked, m);
+        asked = keep_hash_images(c, at->asked, m);
     if (asked != at->asked)
         at->results = 0;
     at->asked = asked;
@@ -188,7 +188,7 @@ static void place_pass(struct call *c, struct call_place *at, const struct chat_
 #define RANDOM_MIN 16 /* letters and digits without a break, of an id that comes once */
 
 /* Ids that count have the tool's name in them, or are short. */
-static bool is_random(str id, str name)
+static bool keep_id_is_random(str id, str name)
 {
     size_t run = 0, digits = 0;
 
@@ -208,7 +208,7 @@ static bool is_random(str id, str name)
 }
 
 /* Arguments are digested as the values they are; what is no JSON, as it stands. None are {}. */
-static void add_arguments(struct buf *text, str arguments)
+static void keep_add_arguments(struct buf *text, str arguments)
 {
     struct json doc;
     struct err e;
@@ -223,8 +223,8 @@ static void add_arguments(struct buf *text, str arguments)
     json_release(&doc);
 }
 
-static struct vault_call call_of(struct call *c, const struct call_place *at, str id, str name,
-                                 str arguments)
+static struct vault_call keep_name_call(struct call *c, const struct call_place *at, str id,
+                                        str name, str arguments)
 {
     struct vault_call call = {.asked = at->asked, .system = at->system, .results = at->results};
     struct buf text;
@@ -232,11 +232,11 @@ static struct vault_call call_of(struct call *c, const struct call_place *at, st
     char hex[33];
 
     buf_init(&text, 4 * ARGUMENTS_MAX + name.n + 64);
-    if (!is_random(id, name))
+    if (!keep_id_is_random(id, name))
         buf_add(&text, (str){(const char *)&at->asked, sizeof at->asked});
     buf_add(&text, name);
     buf_add_c(&text, '\n');
-    add_arguments(&text, arguments);
+    keep_add_arguments(&text, arguments);
     sha256_of(buf_str(&text), digest);
     for (size_t i = 0; i < 16; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
@@ -245,14 +245,14 @@ static struct vault_call call_of(struct call *c, const struct call_place *at, st
     return call;
 }
 
-static struct call_place place_of_reply(struct call *c)
+static struct call_place keep_place_of_reply(struct call *c)
 {
     const struct chat_request *r = c->in.request;
     struct call_place at;
 
-    place_begin(c, &at);
+    keep_place_begin(c, &at);
     for (size_t i = 0; i < r->message_count; i++)
-        place_pass(c, &at, &r->messages[i]);
+        keep_place_pass(c, &at, &r->messages[i]);
     return at;
 }
 
@@ -266,7 +266,7 @@ void call_keep_put(struct call *c)
         call_keep_reset(c);
         return;
     }
-    at = place_of_reply(c);
+    at = keep_place_of_reply(c);
     reply = vault_reply(v);
     for (const struct call_kept *k = c->kept; k; k = k->next) {
         const struct call_made *m = c->made;
@@ -274,8 +274,8 @@ void call_keep_put(struct call *c)
 
         while (m && !str_eq(m->id, k->id))
             m = m->next;
-        call = m ? call_of(c, &at, m->id, m->name, piece_str(&m->arguments))
-                 : call_of(c, &at, k->id, STR(""), STR(""));
+        call = m ? keep_name_call(c, &at, m->id, m->name, piece_str(&m->arguments))
+                 : keep_name_call(c, &at, k->id, STR(""), STR(""));
         call.reply = reply;
         vault_put(v, call_origin(c), &call, k->name, k->text);
     }
@@ -284,7 +284,8 @@ void call_keep_put(struct call *c)
 
 /* ---- the history ---- */
 
-static void add_calls(struct call *c, const struct chat_message *m, const struct call_place *at)
+static void keep_add_history_calls(struct call *c, const struct chat_message *m,
+                                   const struct call_place *at)
 {
     struct history_call *h;
 
@@ -302,7 +303,7 @@ static void add_calls(struct call *c, const struct chat_message *m, const struct
             return; /* a request has no so many */
         h = arena_zero(&c->arena, 1, sizeof *h);
         h->message = m;
-        h->call = call_of(c, at, p->id, p->name, p->json);
+        h->call = keep_name_call(c, at, p->id, p->name, p->json);
         *(id->last ? &id->last->same_id : &id->first) = h;
         id->last = h;
         *(c->history->last ? &c->history->last->next : &c->history->first) = h;
@@ -310,25 +311,25 @@ static void add_calls(struct call *c, const struct chat_message *m, const struct
     }
 }
 
-static void history_make(struct call *c)
+static void keep_read_history(struct call *c)
 {
     const struct chat_request *r = c->in.request;
     struct call_place at;
 
     c->history = arena_zero(&c->arena, 1, sizeof *c->history);
     map_init(&c->history->by_id, NULL, MAP_COUNT_MAX);
-    place_begin(c, &at);
+    keep_place_begin(c, &at);
     for (size_t i = 0; i < r->message_count; i++) {
         if (r->messages[i].role == CHAT_ASSISTANT)
-            add_calls(c, &r->messages[i], &at);
-        place_pass(c, &at, &r->messages[i]);
+            keep_add_history_calls(c, &r->messages[i], &at);
+        keep_place_pass(c, &at, &r->messages[i]);
     }
 }
 
 void call_keep_rewind(struct call *c)
 {
     if (!c->history)
-        history_make(c);
+        keep_read_history(c);
     for (struct map_entry *i = map_next(&c->history->by_id, NULL); i;
          i = map_next(&c->history->by_id, i)) {
         struct history_id *id = i->value.ptr;
@@ -337,8 +338,8 @@ void call_keep_rewind(struct call *c)
     }
 }
 
-static size_t find_kept(struct call *c, const struct vault_call *call, struct wire_kept *out,
-                        size_t n_max)
+static size_t keep_find_in_vault(struct call *c, const struct vault_call *call,
+                                 struct wire_kept *out, size_t n_max)
 {
     return vault_find(c->gl->gateway->vault, call_origin(c), call, &c->arena, out, n_max);
 }
@@ -353,7 +354,7 @@ size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
     if (!h)
         return 0;
     same->at = h->same_id;
-    return find_kept(c, &h->call, out, n_max);
+    return keep_find_in_vault(c, &h->call, out, n_max);
 }
 
 /* Of one message: it may have kept something for the first call alone, and others may have used the
@@ -367,7 +368,7 @@ bool call_keep_foreign(struct call *c)
         bool known = false, own = false;
 
         for (; h && h->message == m; h = h->next) {
-            own = own || find_kept(c, &h->call, NULL, 0);
+            own = own || keep_find_in_vault(c, &h->call, NULL, 0);
             known = known || vault_knows(c->gl->gateway->vault, h->call.id);
         }
         if (known && !own)
