@@ -492,7 +492,7 @@ TEST(reasoning_that_is_open_goes_on_in_the_next_block)
          ANSWER},
         {{"<think>" SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
         {{"<think>" SECRET, SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
-        /* A call may end reasoning: without a closer behind it, text is the answer ... */
+        /* A call may end reasoning: without a closer after it, text is the answer ... */
         {{"<think>" SECRET, ANSWER}, true, CHAT_STOP_END, ANSWER},
         /* ... unless it was cut, maybe before its closer. */
         {{"<think>" SECRET, SECRET}, true, CHAT_STOP_LENGTH, ""},

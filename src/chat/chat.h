@@ -193,7 +193,7 @@ struct chat_error {
     str type, message;      /* type in the provider's words, or ours */
     str code, param;        /* may be empty */
     int64_t retry_after_ms; /* -1 if not told */
-    bool no_retry;          /* the same request would fail again: the client is told so */
+    bool no_retry;          /* the same request would fail again: the reply says so */
     str raw;                /* the provider's body, if it was its own dialect's error */
     str frame; /* the provider's event of a stream, if the client may get it as it came; or empty */
     str id;    /* of the request, for dialects that have a place for it; may be empty */

@@ -15,7 +15,7 @@
 
 /* Where a dialect lists its models, and what the list looks like. */
 static const struct listing {
-    const char *path;   /* behind the base URL's */
+    const char *path;   /* appended to the base URL's */
     const char *list;   /* the member with the models; some answer with the array itself */
     const char *name;   /* of a model, in it */
     const char *prefix; /* of names in the list, not of those in requests */

@@ -90,8 +90,8 @@ bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
 /* The conversation it is put on record under; "" where nothing is recorded and none was named. */
 str call_session(const struct call *c);
-/* Headers of the provider's reply that the client may see: of the attempt that is told, and none
- * before its head is there. Lent until on_end returns. */
+/* Headers of the provider's reply that the client may see: of the attempt that the client gets, and
+ * none before its head is there. Lent until on_end returns. */
 size_t call_reply_headers(const struct call *c, const struct http1_field **out);
 /* Of the provider that is asked, or was asked last; lent until on_end returns. */
 str call_provider_name(const struct call *c);

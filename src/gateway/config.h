@@ -102,7 +102,7 @@ enum config_presets { CONFIG_PRESETS_ASKED, CONFIG_PRESETS_ALWAYS };
 enum config_repair { CONFIG_REPAIR_ASKED, CONFIG_REPAIR_NEVER, CONFIG_REPAIR_ALWAYS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
-/* What the applications are told (src/apps). */
+/* Settings of the applications (src/apps). */
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; no agents: there is no such application */
     str model;            /* "": the first provider's first */

@@ -68,7 +68,7 @@ struct config_build {
 
 str config_schema(struct arena *a);
 
-/* FILE:LINE: path: words. Returns false; whoever reads the rest may go on and find more. */
+/* FILE:LINE: path: words. Returns false; the caller may read on and find more. */
 bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)

@@ -25,7 +25,7 @@ struct headers_row {
         STR_INIT(prefix), true, true                                                               \
     }
 
-/* The last word of a name that carries a credential, whoever invented the name. */
+/* The last word of a name that carries a credential, in any vendor's header. */
 static const str credentials[] = {
     STR_INIT("api-key"),
     STR_INIT("api_key"),

@@ -117,7 +117,7 @@ struct pipe {
     bool resumed;               /* the marker was ours: the same of the text that comes first */
     bool splitting, started;
     bool doubtful;             /* the text may be inside reasoning or not: that of a second call, or
-                               that behind a call which came while reasoning was open */
+                               the text after a call that came while reasoning was open */
     struct piece doubt;        /* what came meanwhile */
     struct pipe_doubt *unsure; /* NULL, or what came after a closer that is in doubt */
     const struct split_format *picked; /* of "auto", once it is known */

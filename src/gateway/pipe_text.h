@@ -11,7 +11,7 @@ void pipe_text_feed(struct pipe *p, const struct chat_event *ev);
 /* No more of the text at hand comes: the pipe emits the bytes that the splitter held back. */
 void pipe_text_stop(struct pipe *p);
 /* No more of the block comes, but more of the message: another block of text or something else.
- * Reasoning that is open goes on in the text that comes next. Behind something else that may have
+ * Reasoning that is open goes on in the text that comes next. After something else that may have
  * ended it, the text is held back until a closer tells, and is the answer if none comes. */
 void pipe_text_leave_block(struct pipe *p, bool for_text);
 /* With "auto": the text begins with no marker, and is text from here on. */

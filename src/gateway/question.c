@@ -94,7 +94,7 @@ static enum element question_element(str name)
                                                                       : ELEMENT_TEXT;
 }
 
-/* The tag at the front of s: its name, and its bytes; 0: there is none. */
+/* The tag at the front of s: its name, and its bytes; 0: no tag. */
 static size_t question_tag(str s, str *name, bool *closes)
 {
     size_t at = 1, end, from;
@@ -113,7 +113,7 @@ static size_t question_tag(str s, str *name, bool *closes)
     return end < s.n && s.p[end] == '>' ? end + 1 : 0;
 }
 
-/* Behind the end of the element that the name opened; the end of s if it is never closed. */
+/* After the end of the element that the name opened; the end of s if it is never closed. */
 static size_t question_close(str s, size_t from, str name)
 {
     while (from < s.n) {

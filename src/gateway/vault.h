@@ -28,7 +28,7 @@ struct vault_call {
     uint64_t reply;         /* vault_put: what the same place gave in an earlier reply goes */
 };
 
-/* A text behind what `chain` stands for; 0 is nothing. Not the same in another vault. */
+/* Appends a text to the hash `chain`; 0 is nothing. Not the same in another vault. */
 uint64_t vault_hash(const struct vault *v, uint64_t chain, str text);
 uint64_t vault_reply(struct vault *v); /* the number of a new reply */
 

@@ -96,7 +96,7 @@ static size_t with_suffix(str mark, str s)
 
 /* ---- tags that prompts ask for ----
  *
- * Models write them in any letter case, with white space behind the name, and openers with
+ * Models write them in any letter case, with white space after the name, and openers with
  * attributes. */
 
 /* The length of the name in such a tag, with the slash of a closer; 0: it is another marker. */
@@ -117,7 +117,7 @@ static size_t split_tag_name(str mark)
     return 0;
 }
 
-/* What stands between the name and ">": white space, or that and attributes. How long the whole
+/* The bytes between the name and ">": white space, or that and attributes. How long the whole
  * is, as split_mark_size says it. */
 static size_t split_tag_end(str s, size_t at, bool opens)
 {

@@ -51,7 +51,7 @@ enum split_rule {
     SPLIT_NAMED = 1 << 14,     /* in a gap a tool's name may stand before it */
     SPLIT_TELLS = 1 << 15,     /* a text that begins with it has this format: see split_pick */
     SPLIT_SIBLING = 1 << 16,   /* closes a block that another tag opened, in doubt: split.h */
-    SPLIT_OUTER = 1 << 17,     /* the block ends where it began: in the message it stands in */
+    SPLIT_OUTER = 1 << 17,     /* the block ends where it began: in the message that contains it */
 };
 
 struct split_mark {

@@ -1,7 +1,7 @@
 /* gemini_patch.c - the gateway's wishes, as edits of a body of generateContent.
  *
- * Gemini 2.5 is told a budget of tokens, from 3 on a level; older models are told nothing. A model
- * whose name says nothing is told a level, and a budget if its provider has refused that.
+ * Gemini 2.5 takes a budget of tokens, from 3 on a level; older models take neither. A model
+ * whose name says nothing gets a level, and a budget if its provider has refused that.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,7 @@ static size_t model_row(str model)
     return i;
 }
 
-/* In which way a model is told how much: the usual one, or the other where it was refused. */
+/* Which of the two a model gets: the usual one, or the other where it was refused. */
 static enum think think_way(const struct wire_plan *plan)
 {
     enum think usual = models[model_row(plan->model)].think;

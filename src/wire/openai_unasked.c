@@ -134,7 +134,7 @@ bool openai_unasked_again(struct wire_encoder *en, const struct wire_frame *f)
         buf_add(en->out, f->raw);
         return true;
     }
-    if (from >= f->again->echo.before) /* behind the text, which may have another size now */
+    if (from >= f->again->echo.before) /* after the text, which may have another size now */
         from = f->data.n - s->null_left;
     openai_unasked_write(en, f, from, from + s->null_size);
     return true;

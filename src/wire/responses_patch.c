@@ -115,7 +115,7 @@ static bool is_there(const struct plan *p, const struct json_node *const *turn, 
     return there;
 }
 
-/* Reasoning that stands right before its call stays as the client has it. */
+/* Reasoning right before its call stays as the client has it. */
 static void put_back(const struct plan *p, const struct json_node *list,
                      const struct json_node *call, const struct json_node *const *turn, size_t n,
                      bool before)

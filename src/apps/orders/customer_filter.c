@@ -12,7 +12,7 @@
 #include "base/buf.h"
 
 #define PASSES_MAX 16
-#define ROUNDS_MAX 4 /* of tags and labels, each of which may leave the other behind */
+#define ROUNDS_MAX 4 /* of tags and labels, each of which may uncover the other */
 
 /* ---- what is made of it ---- */
 
@@ -80,7 +80,7 @@ static void closed(struct customer_filter *v, const char *name)
         v->sink.on_close(v->sink.ctx, stray);
 }
 
-/* The ">" of a tag, or what stands where it should be. */
+/* The ">" of a tag, or the byte in its place. */
 static void tag_ends(struct customer_filter *v)
 {
     char name[CUSTOMER_TAG_NAME_MAX + 1];
@@ -105,7 +105,7 @@ static void take_tag(struct customer_filter *v, const struct customer_tag *t)
         tag_ends(v);
 }
 
-/* Harmony: <|start|>role<|channel|>name<|message|>text<|end|>. The customer is told what is final,
+/* Harmony: <|start|>role<|channel|>name<|message|>text<|end|>. The customer gets the final channel,
  * or in no channel. */
 static void take_token(struct customer_filter *v, str name)
 {
@@ -150,7 +150,7 @@ static void drop_held(struct customer_filter *v, size_t n)
     v->held -= n;
 }
 
-/* Inside a tag, behind its name: true if the letter belongs to it. */
+/* Inside a tag, after its name: true if the letter belongs to it. */
 static bool in_tag(struct customer_filter *v, char c)
 {
     if (v->quote) {

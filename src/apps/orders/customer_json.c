@@ -16,7 +16,7 @@ struct json_scan {
     bool thinks; /* a member of it speaks of thinking */
 };
 
-/* Behind the string that begins at `at`; a backslash escapes. */
+/* After the string that begins at `at`; a backslash escapes. */
 static size_t json_scan_string(str s, size_t at)
 {
     char quote = s.p[at++];
@@ -101,7 +101,7 @@ static bool json_key_thinks(const struct json *doc, const struct json_node *key)
     return customer_tag_thinks(json_raw(doc, key));
 }
 
-/* The reply in an object, or in one of its objects; NULL: there is none. */
+/* The reply in an object, or in one of its objects; NULL: it has none. */
 static const struct json_node *json_find_reply(const struct json *doc, const struct json_node *o)
 {
     const struct json_node *key, *found = NULL;

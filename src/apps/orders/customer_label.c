@@ -129,7 +129,7 @@ static size_t label_skip_aside(str s, size_t at)
     return end;
 }
 
-/* Behind a word of a label: what makes it one. `heading`: its line is emphasised, and may end. */
+/* After a word of a label: what makes it one. `heading`: its line is emphasised, and may end. */
 static enum label_kind label_rest(str s, size_t at, bool heading, enum label_kind kind, size_t *end)
 {
     if (at < s.n && label_is_letter(s.p[at]))
@@ -278,7 +278,7 @@ static enum label_kind label_read(str s, bool line, size_t *end)
 
 /* ---- a whole text ---- */
 
-/* Behind the bracket that closes the one at the front, or the end of the text. *inside ends before
+/* After the bracket that closes the one at the front, or the end of the text. *inside ends before
  * that bracket. */
 static size_t label_close_paren(str s, size_t *inside)
 {

@@ -20,7 +20,7 @@ struct customer_tag {
     str name;    /* as it is written, without its prefix; in the letters below */
     bool closing, whole;
     /* What is there, with every sign that stands for "<" or ">" as that, and without what nobody
-     * sees; behind each letter how many bytes it ends. */
+     * sees; after each letter how many bytes it ends. */
     char letters[CUSTOMER_TAG_MAX + 1];
     size_t ends[CUSTOMER_TAG_MAX + 1], count;
 };

@@ -134,8 +134,8 @@ static uint64_t keep_hash_texts(struct call *c, uint64_t chain, const struct cha
     return chain;
 }
 
-/* Questions of pictures alone are told apart by them; where there are words, clients may drop the
- * pictures later. */
+/* Questions of images alone are distinguished by the images; where there are words, clients may
+ * drop the images later. */
 static uint64_t keep_hash_images(struct call *c, uint64_t chain, const struct chat_message *m)
 {
     for (size_t k = 0; k < m->part_count; k++) {

@@ -13,7 +13,8 @@
 #define STARVED "You have thought about this but not answered yet. "
 #define TRANSITION "\n\nI have thought about this long enough and will "
 
-/* How a second call is told to go on. In an agent's turn a tool call is as good as an answer. */
+/* How a second call asks the model to continue. In an agent's turn a tool call is as good as an
+ * answer. */
 static const struct {
     const char *asked, *thought; /* of the user, and in the model's own voice */
 } plan_endings[] = {
@@ -49,7 +50,7 @@ static int64_t plan_budget(const struct call *c, const struct provider_row *row)
     return budget < row->native_min ? row->native_min : budget; /* if the cap is less: we cut */
 }
 
-/* How the model is told to think. */
+/* How the request asks the model to think. */
 static void plan_level(struct call *c, const struct provider_row *row, bool same,
                        struct wire_plan *plan)
 {

@@ -194,7 +194,7 @@ struct call {
 
     struct defer *deferred; /* frames that wait for the front of a text; or NULL */
     struct piece comments;  /* of an event stream before its first event, as they came */
-    struct buf lines;       /* what is asked for upstream, and behind it the headers */
+    struct buf lines;       /* the target of the upstream request, then its headers */
     struct buf body;
     struct buf thought; /* reasoning so far, for a second call: see call_thought */
     str breaker_name;   /* provider and model; empty until it is asked for, as the next */
