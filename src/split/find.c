@@ -96,8 +96,8 @@ static size_t with_suffix(str mark, str s)
 
 /* ---- tags that prompts ask for ----
  *
- * Models write them in any letter case, with white space after the name, and openers with
- * attributes. */
+ * Models write them in any letter case, with white space after the name or the slash, and openers
+ * with attributes. */
 
 /* The length of the name in such a tag, with the slash of a closer; 0: it is another marker. */
 static size_t split_tag_name(str mark)
@@ -144,15 +144,20 @@ static size_t split_tag_end(str s, size_t at, bool opens)
 
 static size_t split_tag_size(str mark, size_t name, str s)
 {
+    size_t at = 0;
+
     for (size_t i = 0; i <= name; i++) {
         bool letter = mark.p[i] >= 'a' && mark.p[i] <= 'z';
 
-        if (i == s.n)
+        if (at == s.n)
             return SIZE_MAX;
-        if (mark.p[i] != (letter ? s.p[i] | 32 : s.p[i]))
+        if (mark.p[i] != (letter ? s.p[at] | 32 : s.p[at]))
             return 0;
+        at++;
+        while (mark.p[i] == '/' && at < s.n && at <= TAG_MAX && split_is_space(s.p[at]))
+            at++;
     }
-    return split_tag_end(s, name + 1, mark.p[1] != '/');
+    return split_tag_end(s, at, mark.p[1] != '/');
 }
 
 bool split_is_variant(const struct split_mark *m, str bytes)

@@ -446,9 +446,12 @@ void call_attempt(struct call *c)
         upstream_pause(&c->upstream);
 }
 
-/* One line for each attempt that failed. `next`: what the gateway does about it. */
+/* One line for each attempt that failed. `next`: what the gateway does about it. An application
+ * reports the failures of its own calls. */
 static void call_log_failure(struct call *c, size_t at, const struct chat_error *error, str next)
 {
+    if (c->in.inside)
+        return;
     log_warn("provider failed",
              LOG_STR("id", c->in.id),
              LOG_STR("provider", c->chain[at].provider->name),

@@ -440,7 +440,7 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
     what = leave_out_named(c, words);
     if (what)
         return what;
-    if (usage_suspected(c, error, words)) {
+    if (!c->in.inside && usage_suspected(c, error, words)) {
         c->guessed = true;
         return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
     }
