@@ -172,12 +172,13 @@ class Formats(unittest.TestCase):
             r = self.ask("/v1/chat/completions", "off", text, step)
             self.is_same(r, text, step)
 
-    def test_reasoning_in_a_field_of_its_own_leaves_the_text_alone(self):
-        asking.world.up.reply = lambda *_: whole("<think> opens it.", reasoning_content=SECRET)
-        r = request("/v1/chat/completions", {"model": "auto", **CLIENTS["/v1/chat/completions"]}, {})
-        self.assertEqual(json.loads(r.body)["choices"][0]["message"]["content"],
-                         "<think> opens it.")
-        self.assertNotIn(SECRET.encode(), r.body)
+    def test_reasoning_in_a_field_of_its_own_and_in_the_text_is_hidden_in_both(self):
+        for text, answer in (("<think>" + SECRET + "</think>Yes.", "Yes."),
+                             ("It is <think> that opens it.", "It is <think> that opens it.")):
+            asking.world.up.reply = lambda *_, text=text: whole(text, reasoning_content=SECRET)
+            r = request("/v1/chat/completions", {"model": "auto", **CLIENTS["/v1/chat/completions"]}, {})
+            self.assertEqual(json.loads(r.body)["choices"][0]["message"]["content"], answer)
+            self.assertNotIn(SECRET.encode(), r.body)
 
     def test_reasoning_that_is_never_closed_is_no_answer(self):
         for text in ("<think>%s", "<thinking>%s", "[THINK]%s", "<|channel|>analysis<|message|>%s"):
