@@ -59,6 +59,8 @@ class Demo(Process):
 
 
 def config(provider, **more):
+    """An effort in a client's own words brings its cap, so that the pages have caps and cuts to show."""
+    more["reasoning"] = {"presets": "always", "repair_starved": True, **more.get("reasoning", {})}
     return {
         "providers": {
             "test": upstream(provider, "openai", GOOD, format="think", stall_timeout="600s"),
