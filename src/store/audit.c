@@ -116,6 +116,12 @@ void audit_add_values(struct buf *out, const struct db_value *v, size_t n)
     }
 }
 
+void audit_add_record(struct buf *out, int64_t call_n, const uint8_t digest[SHA256_SIZE])
+{
+    buf_printf(out, "%lld:", (long long)call_n);
+    buf_add(out, (str){(const char *)digest, SHA256_SIZE});
+}
+
 void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE])
 {
     struct sha256_mac m;

@@ -106,3 +106,8 @@ void db_interrupt(struct db *db)
 {
     db->driver->interrupt(db);
 }
+
+bool db_rewrite(struct db *db, struct err *e)
+{
+    return !db->driver->rewrite_sql || db->driver->script(db, db->driver->rewrite_sql, e);
+}

@@ -91,6 +91,8 @@ void db_rollback(struct db *db);
 /* What was deleted goes from the files as well, as far as the database can be made to: outside of a
  * transaction. done is false if readers are in the way: try again. */
 bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
+/* Writes the files anew, where a database does not give back what large tables took by itself. */
+bool db_rewrite(struct db *db, struct err *e) MUST_USE;
 /* How many bytes the rows take, roughly. */
 bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 

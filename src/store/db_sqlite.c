@@ -99,7 +99,7 @@ static bool check_there(const char *path, struct err *e)
 }
 
 #define WRITER                                                                                     \
-    "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
+    "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
     "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
     "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
 
@@ -411,15 +411,12 @@ static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
     return false;
 }
 
-/* Words of rows that are gone stay in the index until it is written anew; and all of it in the WAL
- * until that is taken in and cut off. */
+/* Pages that are free go from the end of the file; and what was in them from the WAL, once that is
+ * taken in and cut off. */
 static bool scrub(struct db *db, bool *done, struct err *e)
 {
     *done = false;
-    return script(db,
-                  "INSERT INTO decisions_text (decisions_text) VALUES ('optimize');"
-                  "INSERT INTO interactions_text (interactions_text) VALUES ('optimize')",
-                  e) &&
+    return script(db, "PRAGMA incremental_vacuum", e) &&
            query(db,
                  "PRAGMA wal_checkpoint(TRUNCATE)",
                  NULL,
@@ -453,4 +450,5 @@ const struct db_driver db_driver_sqlite = {
     .scrub = scrub,
     .size_sql = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                 " pragma_freelist_count, pragma_page_size",
+    .rewrite_sql = "PRAGMA auto_vacuum = INCREMENTAL; VACUUM",
 };

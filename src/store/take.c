@@ -173,6 +173,8 @@ static bool do_chores(struct take *t, struct err *e)
             return false;
         t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
     }
+    if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
+        return false;
     if (engine_stale(t->o.engine) && now_ns() >= t->anchor_ns) {
         if (!engine_begin(t->o.engine, true, e) || !commit(t, t->place, e))
             return false;
@@ -186,7 +188,7 @@ static uint64_t patience_ms(struct take *t)
 {
     uint64_t now = now_ns(), until = t->retain_ns;
 
-    if (!t->caught_up)
+    if (!t->caught_up || engine_moving(t->o.engine))
         return 0;
     if (engine_stale(t->o.engine) && t->anchor_ns < until)
         until = t->anchor_ns;

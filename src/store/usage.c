@@ -18,8 +18,8 @@ const char usage_of_call_sums[] =
     "1, CASE WHEN i.status >= 400 OR i.error_code IS NOT NULL THEN 1 ELSE 0 END,"
     " coalesce(i.input_tokens, 0), coalesce(i.output_tokens, 0),"
     " coalesce(i.reasoning_tokens, 0), coalesce(i.cache_read_tokens, 0),"
-    " CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL"
-    " AND i.tool_calls IS NULL THEN 1 ELSE 0 END,"
+    " CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND (i.texts & 48) = 0"
+    " THEN 1 ELSE 0 END,"
     " CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END, i.has_reasoning,"
     " CASE WHEN i.cap_tokens > 0" TO("1")
     FROM("1") TO("2")
