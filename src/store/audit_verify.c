@@ -100,10 +100,8 @@ static bool add_call(void *ctx, const struct db_value *c, size_t n)
     struct call_bytes *b;
     struct err full;
 
-    if (!engine_row_read(c, n, &v->arena, &row, &v->bad)) {
-        v->bad.code = ERR_INPUT;
-        return true; /* it will be missed */
-    }
+    struct texts_place pl;
+    engine_row_read(c, n, &pl, &row);
     b = arena_alloc(&v->arena, sizeof *b);
     b->id = arena_dup(&v->arena, row.id);
     buf_init(&b->bytes, PAGE_ARENA_MAX);
