@@ -271,7 +271,7 @@ static bool word_pages_set_damaged(struct err *e)
 bool word_pages_find(str page, uint64_t lo, uint64_t hi, struct word_blocks *out, struct err *e)
 {
     struct word_blocks found = {{0}};
-    struct word_pages_reader r;
+    struct word_pages_reader r = {0};
 
     if (!word_pages_open(&r, page, e))
         return false;
