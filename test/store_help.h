@@ -30,9 +30,14 @@ void settle(struct store *s);
 
 /* One number, or any statement, by a connection of its own. */
 long long ask(struct place *p, const char *sql);
-/* How many rows of TABLE_text have the word. */
+/* In how many entries of blocks the word is: "interactions", or "decisions" for what they say. */
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
+
+/* A store as version 11 left it, without a process that has it: its tables, and calls in them, each
+ * a session by itself. */
+void old_store(struct place *p);
+void old_store_put(struct place *p, const struct store_call *row);
 
 /* In any file of the place; in any table of its database, wherever that is (lower case letters). */
 bool anywhere(struct place *p, str needle);

@@ -504,8 +504,10 @@ static bool scrub(struct db *db, bool *done, struct err *e)
         "alert_sessions",
         "llm_interactions",
         "mcp_communications",
-        "reasoning_segments",
-        "decisions",
+        "call_blocks",
+        "call_texts",
+        "call_tools",
+        "word_pages",
         "call_pieces",
         "agent_runs",
         "agent_effects",
@@ -562,13 +564,11 @@ const struct db_driver db_driver_postgres = {
     .rollback = rollback,
     .interrupt = interrupt,
     .scrub = scrub,
-    .size_sql = "SELECT coalesce(sum(500 + coalesce(pg_column_size(request), 0) +"
-                " coalesce(pg_column_size(reply), 0) + coalesce(pg_column_size(answer), 0) +"
-                " coalesce(pg_column_size(reasoning_content), 0) +"
-                " coalesce(pg_column_size(words), 0)), 0)::bigint"
+    .size_sql = "SELECT coalesce(sum(600 * calls + pg_column_size(texts)), 0)::bigint"
+                " + (SELECT coalesce(sum(600 + pg_column_size(texts)), 0)::bigint FROM call_texts)"
                 " + (SELECT coalesce(sum(200 + pg_column_size(value)), 0)::bigint"
                 " FROM thread_values)"
                 " + (SELECT coalesce(sum(200 + coalesce(pg_column_size(request), 0) +"
                 " coalesce(pg_column_size(result), 0)), 0)::bigint FROM agent_effects)"
-                " FROM llm_interactions",
+                " FROM call_blocks",
 };

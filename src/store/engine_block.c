@@ -117,7 +117,7 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
                   e))
         return false;
     engine_block_begin(&en->filling[ENGINE_NEW], en->last_block + 1);
-    engine_block_begin(&en->filling[ENGINE_MOVED], moved + 1);
+    engine_block_begin(&en->filling[ENGINE_MOVED], moved < en->moved_to ? moved + 1 : 0);
     if (!db_query(en->db,
                   "SELECT block, block_n, call_n, texts FROM call_texts ORDER BY block, block_n",
                   NULL,
