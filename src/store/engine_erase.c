@@ -492,7 +492,11 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
             return false;
     }
     *more = count >= RETAIN_BATCH;
-    en->scrub |= count > 0 && !*more; /* the disk gets back what they took */
+    en->freed |= count > 0;
+    if (en->freed && !*more) { /* the disk gets back what they took */
+        en->scrub = true;
+        en->freed = false;
+    }
     return true;
 }
 

@@ -103,6 +103,7 @@ struct engine {
     bool head_known;        /* else it is read again */
     bool erased_any;        /* some row was, ever */
     bool scrub;             /* what was erased is still in the files */
+    bool freed;             /* retention has freed room in them */
     int64_t anchored_seq;   /* in the head's file */
     int64_t now_us;         /* of the batch */
     struct buf canon;       /* the bytes of a row, to be digested */
