@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "store/audit_in.h"
+#include "store/call_segments.h"
 #include "store/engine_in.h"
 
 #define VERIFY_PAGE 100u
@@ -15,6 +16,16 @@ struct verify_entry {
     struct audit_entry e;
     uint8_t prev[SHA256_SIZE], hash[SHA256_SIZE];
     bool whole; /* both are as long as they should be */
+};
+
+/* A call of the page that is looked at. */
+struct verify_call {
+    struct store_call row;
+    struct texts_place at;
+    int64_t text_bits;
+    struct db_value decision_kind;
+    bool same; /* the row says all that its columns say */
+    uint8_t digest[SHA256_SIZE];
 };
 
 struct verify {
@@ -28,10 +39,21 @@ struct verify {
     struct map digests; /* by id: of the rows that are there */
     struct map erased;  /* ids that have an entry "erased" */
     struct buf bytes, sql;
-    struct err bad;       /* a row that cannot be read */
     struct json doc;      /* names of tools */
     int64_t calls, tools; /* rows that agree, each once */
     int64_t named_tools, receipts;
+
+    /* Calls. */
+    struct verify_call call_page[VERIFY_PAGE];
+    size_t call_count;
+    struct arena call_arena, text_arena; /* of that page, of one call's texts */
+    struct map sessions;                 /* of that page, by their ids */
+    struct map tombstones;               /* of that page, by the numbers of calls */
+    struct texts texts;
+    struct call_segments segments;
+    struct engine *en; /* only its kind and its arena, for engine_clean */
+    int64_t last_n;    /* the number of the last call that the log told of */
+    bool moving;       /* old_interactions is there */
 
     struct arena kept; /* of the whole verification */
     struct map states; /* what the log last said of the sessions of applications, by digests */
@@ -43,6 +65,13 @@ void verify_wrong(struct verify *v, int64_t seq, const char *why, str about);
 size_t verify_ids(struct verify *v, str action, struct db_value args[VERIFY_PAGE]);
 /* before, $1 to $100, after, in v->sql. */
 void verify_sql_in(struct verify *v, const char *before, const char *after);
+
+void verify_keep_digest(struct verify *v, str id, const uint8_t digest[SHA256_SIZE]);
+
+/* audit_verify_calls.c: the digests of the calls that the page's entries "record" are of; and one
+ * entry AUDIT_RECORDS. */
+bool verify_read_calls(struct verify *v, struct err *e) MUST_USE;
+bool verify_records(struct verify *v, const struct verify_entry *en, struct err *e) MUST_USE;
 
 /* audit_verify_more.c: what hangs on the page's entries beside their rows, names of tools and
  * receipts; and what applications say of their sessions, held against the tables at the end. */

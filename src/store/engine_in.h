@@ -233,6 +233,8 @@ void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 /* engine_audit.c */
 /* engine_move.c: calls of before into blocks, some at a time, in transactions of their own. */
 bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
+/* Whether the tables of before are there. */
+bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
 
 bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
