@@ -228,7 +228,8 @@ static bool verify_all(struct verify *v, struct err *e)
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
         verify_wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
-    return !v->r->ok || (verify_sessions(v, e) && (!v->r->ok || verify_rest(v, e)));
+    return (!v->r->ok || verify_sessions(v, e)) && (!v->r->ok || verify_blocks(v, e)) &&
+           (!v->r->ok || verify_rest(v, e)) && (!v->r->ok || verify_usage(v, e));
 }
 
 static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
@@ -271,6 +272,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     call_segments_init(&v->segments);
     map_init(&v->sessions, NULL, 2 * PAGE);
     map_init(&v->tombstones, NULL, 2 * PAGE);
+    map_init(&v->doubts, NULL, PAGE);
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);
@@ -287,6 +289,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     map_release(&v->erased);
     map_release(&v->sessions);
     map_release(&v->tombstones);
+    map_release(&v->doubts);
     texts_release(&v->texts);
     call_segments_release(&v->segments);
     arena_release(&v->call_arena);

@@ -1,5 +1,4 @@
-/* audit_verify_calls.c - calls: each row with its texts, held against the digest in the log, and what
- * follows from one call: its tools, and what its session says of it.
+/* audit_verify_calls.c - calls: each row with its texts, held against the digest in the log.
  *
  * Calls are read in pages of VERIFY_PAGE rows; their texts one call at a time. A text that cannot be
  * read is a finding, not a failure of the database.
@@ -9,7 +8,6 @@
 #include "store/audit_verify_in.h"
 
 #define PAGE VERIFY_PAGE
-#define TOOLS_MAX 1000u /* of a call, as engine_call.c stores them */
 
 /* ---- a page of calls ---- */
 
@@ -45,13 +43,6 @@ static bool verify_on_call(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-/* What the sessions of the page say of their calls. */
-struct verify_session {
-    str title, error;
-    int64_t last_ms, first_n; /* first_n: the number of the call that began first */
-    bool ours, runs;
-};
-
 static bool verify_on_session(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
@@ -60,6 +51,7 @@ static bool verify_on_session(void *ctx, const struct db_value *c, size_t n)
 
     assert(n == 7);
     *s = (struct verify_session){
+        .id = arena_dup(&v->call_arena, c[0].s),
         .title = c[1].type == DB_NULL ? STR("") : arena_dup(&v->call_arena, c[1].s),
         .error = c[2].type == DB_NULL ? STR("") : arena_dup(&v->call_arena, c[2].s),
         .last_ms = c[3].type == DB_NULL ? 0 : c[3].i,
@@ -67,7 +59,7 @@ static bool verify_on_session(void *ctx, const struct db_value *c, size_t n)
         .runs = c[5].i != 0,
         .first_n = c[6].i,
     };
-    if (!map_set(&v->sessions, arena_dup(&v->call_arena, c[0].s), MAP_PTR(s), &full))
+    if (!map_set(&v->sessions, s->id, MAP_PTR(s), &full))
         base_die("a page has more sessions than calls");
     return true;
 }
@@ -88,31 +80,26 @@ static bool verify_read_sessions(struct verify *v, struct err *e)
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){verify_on_session, v}, e);
 }
 
-/* The calls that the condition of v->sql gives, without their texts, and their sessions. */
-static bool verify_read_page(struct verify *v, const struct db_value *args, size_t n, struct err *e)
+bool verify_page_read(struct verify *v, const char *where, const struct db_value *args, size_t n,
+                      struct err *e)
 {
     v->call_count = 0;
     arena_reset(&v->call_arena);
     arena_reset(&v->en->arena);
     map_release(&v->sessions);
     map_init(&v->sessions, NULL, 2 * PAGE);
-    return db_query(v->db, v->sql.p, args, n, (struct db_rows){verify_on_call, v}, e) &&
-           (v->call_count == 0 || verify_read_sessions(v, e));
-}
-
-static void verify_sql_calls(struct verify *v, const char *where)
-{
     buf_reset(&v->sql);
     buf_add(&v->sql, STR("SELECT "));
     engine_columns(&v->sql, false);
     buf_printf(&v->sql, " FROM llm_interactions WHERE %s", where);
+    buf_add_c(&v->sql, '\0');
+    return db_query(v->db, v->sql.p, args, n, (struct db_rows){verify_on_call, v}, e) &&
+           (v->call_count == 0 || verify_read_sessions(v, e));
 }
 
 /* ---- one call ---- */
 
-/* The call's texts, in v->text_arena. Sets *ok to false, and says what is wrong, if they cannot be
- * read. */
-static bool verify_read_texts(struct verify *v, struct verify_call *call, bool *ok, struct err *e)
+bool verify_texts_read(struct verify *v, struct verify_call *call, bool *ok, struct err *e)
 {
     arena_reset(&v->text_arena);
     *ok = true;
@@ -169,13 +156,13 @@ static bool verify_call(struct verify *v, struct verify_call *call, bool segment
 {
     bool ok;
 
-    if (!verify_read_texts(v, call, &ok, e))
+    if (!verify_texts_read(v, call, &ok, e))
         return false;
     if (!ok)
         return true;
     verify_judge_columns(v, call);
     verify_digest_call(v, call, segments);
-    return true;
+    return verify_follow(v, call, e);
 }
 
 /* ---- entries of one call ---- */
@@ -183,15 +170,13 @@ static bool verify_call(struct verify *v, struct verify_call *call, bool segment
 bool verify_read_calls(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
+    str where;
 
     if (verify_ids(v, STR("record"), args) == 0)
         return true;
-    verify_sql_calls(v, "interaction_id IN (");
-    for (unsigned i = 1; i <= PAGE; i++)
-        buf_printf(&v->sql, "%s$%u", i > 1 ? ", " : "", i);
-    buf_add(&v->sql, STR(")"));
-    buf_add_c(&v->sql, '\0');
-    if (!verify_read_page(v, args, PAGE, e))
+    verify_sql_in(v, "interaction_id IN (", ")");
+    where = arena_dup(&v->arena, buf_str(&v->sql));
+    if (!verify_page_read(v, where.p, args, PAGE, e))
         return false;
     for (size_t i = 0; i < v->call_count && v->r->ok; i++) {
         struct verify_call *call = &v->call_page[i];
@@ -205,7 +190,7 @@ bool verify_read_calls(struct verify *v, struct err *e)
             return false;
         verify_keep_digest(v, call->row.id, call->digest);
     }
-    return true;
+    return verify_follow_page(v, e);
 }
 
 /* ---- entries of many calls ---- */
@@ -300,10 +285,9 @@ bool verify_records(struct verify *v, const struct verify_entry *en, struct err 
         int64_t to = from + (int64_t)PAGE - 1 < last ? from + (int64_t)PAGE - 1 : last;
         struct db_value args[] = {db_int(from), db_int(to)};
 
-        verify_sql_calls(v, "call_n BETWEEN $1 AND $2 ORDER BY call_n");
-        buf_add_c(&v->sql, '\0');
-        if (!verify_read_page(v, args, 2, e) || !verify_read_tombstones(v, from, to, e) ||
-            !verify_feed_page(v, en->e.seq, from, to, &mac, e))
+        if (!verify_page_read(v, "call_n BETWEEN $1 AND $2 ORDER BY call_n", args, 2, e) ||
+            !verify_read_tombstones(v, from, to, e) ||
+            !verify_feed_page(v, en->e.seq, from, to, &mac, e) || !verify_follow_page(v, e))
             return false;
     }
     sha256_mac_finish(&mac, digest);

@@ -85,12 +85,12 @@ static struct db_value tokens(int64_t n)
     return db_int(n > 0 ? n : 0);
 }
 
-static struct db_value title(const struct store_call *row)
+str engine_title(struct engine *en, const struct store_call *row)
 {
     size_t end = str_find(row->asked, STR("\n"));
     str line = str_slice(row->asked, 0, end == STR_NONE ? row->asked.n : end);
 
-    return engine_text(utf8_cut_count(line, TITLE_MAX));
+    return engine_clean(en, utf8_cut_count(line, TITLE_MAX));
 }
 
 static bool put_session(struct engine *en, const struct store_call *row, str named, struct err *e)
@@ -104,11 +104,11 @@ static bool put_session(struct engine *en, const struct store_call *row, str nam
         db_text(failed(row) ? STR("failed") : STR("completed")),
         engine_known(engine_us(row->started_ms)),
         engine_known(engine_us(ended_ms(row))),
-        failed(row) ? engine_text(row->error_message) : db_null(),
+        failed(row) ? engine_text(engine_clean(en, row->error_message)) : db_null(),
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        title(row),
+        engine_text(engine_title(en, row)),
         tokens(row->input_tokens),
         tokens(row->output_tokens),
         tokens(row->reasoning_tokens),
@@ -196,7 +196,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        title(row),
+        engine_text(engine_title(en, row)),
         engine_text(named),
     };
 
