@@ -248,6 +248,7 @@ void do_sql(struct place *p, const char *sql)
         return;
     }
     CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
     CHECK_F(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s", why);
     sqlite3_close(db);
 }

@@ -54,13 +54,12 @@ static bool add_entry(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static void keep_digest(struct verify *v, str id)
+void verify_keep_digest(struct verify *v, str id, const uint8_t digest[SHA256_SIZE])
 {
-    char *digest = arena_alloc(&v->arena, SHA256_SIZE);
+    str kept = arena_dup(&v->arena, (str){(const char *)digest, SHA256_SIZE});
     struct err full;
 
-    audit_digest(v->key, buf_str(&v->bytes), (uint8_t *)digest);
-    if (!map_set(&v->digests, arena_dup(&v->arena, id), MAP_PTR(digest), &full))
+    if (!map_set(&v->digests, arena_dup(&v->arena, id), MAP_PTR((void *)(uintptr_t)kept.p), &full))
         base_die("a page has more rows than entries");
 }
 
@@ -86,84 +85,18 @@ void verify_sql_in(struct verify *v, const char *before, const char *after)
     buf_add_c(&v->sql, '\0');
 }
 
-/* ---- calls, with their stretches behind them ---- */
-
-struct call_bytes {
-    struct buf bytes;
-    str id;
-};
-
-static bool add_call(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ctx;
-    struct store_call row;
-    struct call_bytes *b;
-    struct err full;
-
-    struct texts_place pl;
-    engine_row_read(c, n, &pl, &row);
-    b = arena_alloc(&v->arena, sizeof *b);
-    b->id = arena_dup(&v->arena, row.id);
-    buf_init(&b->bytes, PAGE_ARENA_MAX);
-    audit_add_row(&b->bytes, &row_calls, &row);
-    if (!map_set(&v->digests, b->id, MAP_PTR(b), &full))
-        base_die("a page has more rows than entries");
-    return true;
-}
-
-static bool add_segment(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ctx;
-    struct map_entry *found = map_find(&v->digests, c[0].s);
-
-    if (found)
-        audit_add_values(&((struct call_bytes *)found->value.ptr)->bytes, c + 1, n - 1);
-    return true;
-}
-
-static bool read_calls(struct verify *v, struct err *e)
-{
-    struct db_value args[PAGE];
-    struct buf columns;
-    bool ok;
-
-    if (verify_ids(v, STR("record"), args) == 0)
-        return true;
-    buf_init(&columns, 8192);
-    buf_add(&columns, STR("SELECT "));
-    engine_columns(&columns, false);
-    buf_add(&columns, STR(" FROM llm_interactions WHERE interaction_id IN ("));
-    buf_add_c(&columns, '\0');
-    verify_sql_in(v, columns.p, ")");
-    buf_release(&columns);
-    ok = db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_call, v}, e);
-    verify_sql_in(
-        v,
-        "SELECT interaction_id, n, kind, text, tokens, exact, started_us, ended_us, budget, cut,"
-        " state FROM reasoning_segments WHERE interaction_id IN (",
-        ") ORDER BY interaction_id, n");
-    ok = ok && db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_segment, v}, e);
-    for (struct map_entry *i = map_next(&v->digests, NULL); i; i = map_next(&v->digests, i)) {
-        struct call_bytes *b = i->value.ptr;
-        uint8_t *digest = arena_alloc(&v->arena, SHA256_SIZE);
-
-        audit_digest(v->key, buf_str(&b->bytes), digest);
-        buf_release(&b->bytes);
-        i->value = MAP_PTR(digest);
-    }
-    return ok;
-}
-
 static bool add_tool(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
+    uint8_t digest[SHA256_SIZE];
     struct store_tool row;
 
     assert(n == row_tools.count);
     engine_tool_read(c, &row);
     buf_reset(&v->bytes);
     audit_add_row(&v->bytes, &row_tools, &row);
-    keep_digest(v, row.id);
+    audit_digest(v->key, buf_str(&v->bytes), digest);
+    verify_keep_digest(v, row.id, digest);
     return true;
 }
 
@@ -235,7 +168,7 @@ static void judge_row(struct verify *v, const struct verify_entry *en)
     *(call ? &v->calls : &v->tools) += 1;
 }
 
-static void judge(struct verify *v, const struct verify_entry *en)
+static bool judge(struct verify *v, const struct verify_entry *en, struct err *e)
 {
     struct audit_head *head = &v->r->head;
     uint8_t hash[SHA256_SIZE];
@@ -251,7 +184,7 @@ static void judge(struct verify *v, const struct verify_entry *en)
     if (str_eq(en->e.action, STR("break")))
         verify_wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
     if (!v->r->ok)
-        return;
+        return true;
     head->seq = en->e.seq;
     head->time_us = en->e.time_us;
     memcpy(head->hash, en->hash, SHA256_SIZE);
@@ -259,6 +192,7 @@ static void judge(struct verify *v, const struct verify_entry *en)
         verify_wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
     judge_row(v, en);
     verify_session_entry(v, en);
+    return !v->r->ok || !str_eq(en->e.action, STR(AUDIT_RECORDS)) || verify_records(v, en, e);
 }
 
 static bool next_page(struct verify *v, struct err *e)
@@ -278,7 +212,7 @@ static bool next_page(struct verify *v, struct err *e)
                     1,
                     (struct db_rows){add_entry, v},
                     e) &&
-           read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
+           verify_read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
 }
 
 static bool verify_all(struct verify *v, struct err *e)
@@ -287,13 +221,15 @@ static bool verify_all(struct verify *v, struct err *e)
         if (!next_page(v, e))
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
-            judge(v, &v->page[i]);
+            if (!judge(v, &v->page[i], e))
+                return false;
         if (v->r->ok && !verify_page_more(v, e))
             return false;
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
         verify_wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
-    return !v->r->ok || (verify_sessions(v, e) && (!v->r->ok || verify_rest(v, e)));
+    return (!v->r->ok || verify_sessions(v, e)) && (!v->r->ok || verify_blocks(v, e)) &&
+           (!v->r->ok || verify_rest(v, e)) && (!v->r->ok || verify_usage(v, e));
 }
 
 static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
@@ -311,7 +247,7 @@ static bool start(struct verify *v, struct err *e)
 {
     str key;
 
-    if (!audit_key(v->db, &v->arena, &key, e))
+    if (!audit_key(v->db, &v->arena, &key, e) || !engine_move_needed(v->db, &v->moving, e))
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);
     v->key = (str){v->key_bytes, SHA256_SIZE};
@@ -327,6 +263,16 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     *v = (struct verify){.db = db, .r = out};
     arena_init(&v->arena, PAGE_ARENA_MAX);
     arena_init(&v->kept, PAGE_ARENA_MAX);
+    arena_init(&v->call_arena, PAGE_ARENA_MAX);
+    arena_init(&v->text_arena, PAGE_ARENA_MAX);
+    v->en = base_alloc(sizeof *v->en);
+    *v->en = (struct engine){.kind = db_kind(db)};
+    arena_init(&v->en->arena, PAGE_ARENA_MAX);
+    texts_init(&v->texts, db);
+    call_segments_init(&v->segments);
+    map_init(&v->sessions, NULL, 2 * PAGE);
+    map_init(&v->tombstones, NULL, 2 * PAGE);
+    map_init(&v->doubts, NULL, PAGE);
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);
@@ -341,6 +287,15 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     }
     map_release(&v->digests);
     map_release(&v->erased);
+    map_release(&v->sessions);
+    map_release(&v->tombstones);
+    map_release(&v->doubts);
+    texts_release(&v->texts);
+    call_segments_release(&v->segments);
+    arena_release(&v->call_arena);
+    arena_release(&v->text_arena);
+    arena_release(&v->en->arena);
+    free(v->en);
     buf_release(&v->bytes);
     buf_release(&v->sql);
     arena_release(&v->arena);

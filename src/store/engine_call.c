@@ -85,12 +85,12 @@ static struct db_value tokens(int64_t n)
     return db_int(n > 0 ? n : 0);
 }
 
-static struct db_value title(struct engine *en, const struct store_call *row)
+str engine_title(struct engine *en, const struct store_call *row)
 {
     size_t end = str_find(row->asked, STR("\n"));
     str line = str_slice(row->asked, 0, end == STR_NONE ? row->asked.n : end);
 
-    return engine_text(engine_clean(en, utf8_cut_count(line, TITLE_MAX)));
+    return engine_clean(en, utf8_cut_count(line, TITLE_MAX));
 }
 
 static bool put_session(struct engine *en, const struct store_call *row, str named, struct err *e)
@@ -108,7 +108,7 @@ static bool put_session(struct engine *en, const struct store_call *row, str nam
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        title(en, row),
+        engine_text(engine_title(en, row)),
         tokens(row->input_tokens),
         tokens(row->output_tokens),
         tokens(row->reasoning_tokens),
@@ -196,7 +196,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        title(en, row),
+        engine_text(engine_title(en, row)),
         engine_text(named),
     };
 

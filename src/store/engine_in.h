@@ -165,6 +165,9 @@ int64_t engine_us(int64_t ms);
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
 
+/* The title that a session gets from a call: the first line of what it asked. */
+str engine_title(struct engine *en, const struct store_call *row);
+
 /* Calls that a statement gives, in the arena, without their texts. */
 struct engine_call {
     struct store_call row;
@@ -234,6 +237,8 @@ void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 /* engine_audit.c */
 /* engine_move.c: calls of before into blocks, some at a time, in transactions of their own. */
 bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
+/* Whether the tables of before are there. */
+bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
 
 bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;

@@ -47,17 +47,23 @@ static bool move_adopt(struct engine *en, struct err *e)
     return ok;
 }
 
-bool engine_move_begin(struct engine *en, struct err *e)
+bool engine_move_needed(struct db *db, bool *out, struct err *e)
 {
-    const char *sql = en->kind == DB_POSTGRES
+    const char *sql = db_kind(db) == DB_POSTGRES
                           ? "SELECT count(*) FROM pg_class WHERE relname = 'old_interactions' AND"
                             " relnamespace = current_schema()::regnamespace"
                           : "SELECT count(*) FROM sqlite_master WHERE name = 'old_interactions'";
     int64_t there = 0;
+    bool ok = db_query(db, sql, NULL, 0, (struct db_rows){engine_keep_number, &there}, e);
 
-    if (!db_query(en->db, sql, NULL, 0, (struct db_rows){engine_keep_number, &there}, e))
+    *out = there > 0;
+    return ok;
+}
+
+bool engine_move_begin(struct engine *en, struct err *e)
+{
+    if (!engine_move_needed(en->db, &en->moving, e))
         return false;
-    en->moving = there > 0;
     if (!en->moving || en->head.seq > 0)
         return true;
     if (!db_begin(en->db, true, e))

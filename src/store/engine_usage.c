@@ -77,7 +77,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     return u;
 }
 
-/* Nobody counts so many; sums of those there are must not run over. */
+/* Nobody counts so many; sums of those there are must not run over. usage.c has the same. */
 static int64_t counted(int64_t n)
 {
     return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
@@ -127,7 +127,7 @@ static bool take_call(void *ctx, const struct db_value *c, size_t n)
     assert(n == USAGE_WHICH_COUNT + USAGE_SUM_COUNT);
     c += USAGE_WHICH_COUNT;
     for (size_t i = 0; i < USAGE_COST; i++)
-        u->sums[i] -= counted(c[i].i);
+        u->sums[i] -= c[i].i;
     u->cost_usd -= c[USAGE_COST].type == DB_INT ? (double)c[USAGE_COST].i : c[USAGE_COST].d;
     en->usage_less = true;
     return true;

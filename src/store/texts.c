@@ -33,6 +33,14 @@ void texts_forget(struct texts *t)
     t->request_n = 0;
 }
 
+/* What a query gives may be damaged; that it gives something is the database's part. */
+static bool texts_query(struct texts *t, const char *sql, const struct db_value *args, size_t n,
+                        struct db_rows rows, struct err *e)
+{
+    t->damaged = db_query(t->db, sql, args, n, rows, e);
+    return t->damaged;
+}
+
 /* ---- blocks ---- */
 
 struct texts_loading {
@@ -81,12 +89,12 @@ bool texts_block(struct texts *t, int64_t block, const struct block_view **out, 
     }
     arena_reset(&slot->arena);
     slot->view = (struct block_view){0};
-    if (!db_query(t->db,
-                  "SELECT texts FROM call_blocks WHERE block = $1",
-                  &arg,
-                  1,
-                  (struct db_rows){texts_on_block, &l},
-                  e))
+    if (!texts_query(t,
+                     "SELECT texts FROM call_blocks WHERE block = $1",
+                     &arg,
+                     1,
+                     (struct db_rows){texts_on_block, &l},
+                     e))
         return false;
     if (!l.found)
         return err_set(e, ERR_NOT_FOUND, "block %lld is not packed", (long long)block);
@@ -127,12 +135,12 @@ static bool texts_entry(struct texts *t, const struct texts_place *at, struct ar
         }
         if (e->code != ERR_NOT_FOUND)
             return false;
-        if (!db_query(t->db,
-                      "SELECT texts FROM call_texts WHERE block = $1 AND block_n = $2",
-                      args,
-                      2,
-                      (struct db_rows){texts_on_entry, &c},
-                      e))
+        if (!texts_query(t,
+                         "SELECT texts FROM call_texts WHERE block = $1 AND block_n = $2",
+                         args,
+                         2,
+                         (struct db_rows){texts_on_entry, &c},
+                         e))
             return false;
         if (c.entry.n) {
             *out = c.entry;
@@ -181,12 +189,13 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
     str entry;
 
     *out = (struct texts_link){.call_n = call_n, .between = STR("")};
-    if (!db_query(t->db,
-                  "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
-                  &arg,
-                  1,
-                  (struct db_rows){texts_on_place, &f},
-                  e))
+    if (!texts_query(
+            t,
+            "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
+            &arg,
+            1,
+            (struct db_rows){texts_on_place, &f},
+            e))
         return false;
     if (!f.there)
         return true; /* erased since */
@@ -310,7 +319,7 @@ static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, 
     }
     buf_add(&sql, STR(" FROM old_interactions WHERE interaction_id = $1"));
     buf_add_c(&sql, '\0');
-    ok = db_query(t->db, sql.p, &arg, 1, (struct db_rows){texts_on_old, &o}, e) && o.ok;
+    ok = texts_query(t, sql.p, &arg, 1, (struct db_rows){texts_on_old, &o}, e) && o.ok;
     buf_release(&sql);
     return ok;
 }

@@ -38,6 +38,7 @@ struct texts_slot {
 struct texts {
     struct db *db;
     uint64_t uses;
+    bool damaged; /* if a call fails: the database answered, but what is stored is damaged */
     struct texts_slot slots[TEXTS_CACHE];
     /* The request that was put together last: the next one of its conversation begins with it. */
     int64_t request_n;

@@ -83,6 +83,9 @@ CREATE INDEX llm_interactions_by_model ON llm_interactions (model, ended_ms);
 CREATE INDEX llm_interactions_by_subject ON llm_interactions (subject) WHERE subject IS NOT NULL;
 CREATE INDEX llm_interactions_to_move ON llm_interactions (call_n) WHERE block IS NULL;
 
+-- A call that was erased is found by its number as well, which its entry has as detail.
+CREATE INDEX audit_log_of_erased_calls ON audit_log (detail) WHERE action = 'erased';
+
 -- A packed block. Calls first_n to last_n are in it, or were before they were erased.
 CREATE TABLE call_blocks (
     block    BIGINT PRIMARY KEY,
