@@ -152,7 +152,9 @@ enum SMALL chat_event_kind {
     CHAT_START,     /* id; the model in `name` (either may be empty) */
     CHAT_TEXT,      /* text */
     CHAT_REASONING, /* text; summary if it is only one */
-    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces */
+    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces. Of
+                       Gemini: summary if a thought has it; else the answer does, or a part of its
+                       own without text */
     CHAT_REDACTED,  /* text: opaque data in place of reasoning, whole */
     CHAT_REFUSAL,   /* text */
     CHAT_CALL,      /* a tool call begins: id, name; its block */

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""A client's own words reach a provider of the same dialect unchanged, whether or not we know them;
+other providers get a translation, or the client gets an error that names the member.
+
+    test/e2e/own_words_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+from again_test import SAID, Again, plain
+from asking import request, start
+from gateway import BASES
+from reading import frames
+
+BODIES = {
+    "openai": ("/v1/chat/completions", {"model": "openai-m", "messages": SAID}),
+    "responses": ("/v1/responses", {"model": "responses-m", "input": "hi"}),
+    "anthropic": ("/v1/messages", {"model": "anthropic-m", "messages": SAID, "max_tokens": 900}),
+    "gemini": ("/v1beta/models/gemini-m:generateContent", {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+    "ollama": ("/api/chat", {"model": "ollama-m", "messages": SAID, "stream": False}),
+}
+MESSAGE = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant",
+           "content": [{"type": "output_text", "text": "Yes.", "annotations": []}]}
+REPLIES = {
+    "openai": {"id": "c", "object": "chat.completion", "created": 1, "model": "u", "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes."}}]},
+    "responses": {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed",
+                  "model": "u", "output": [MESSAGE]},
+    "anthropic": {"id": "msg_1", "type": "message", "role": "assistant", "model": "u",
+                  "content": [{"type": "text", "text": "Yes."}], "stop_reason": "end_turn",
+                  "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 2}},
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Yes."}]},
+                               "finishReason": "STOP", "index": 0}]},
+    "ollama": {"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
+               "done_reason": "stop", "message": {"role": "assistant", "content": "Yes."}},
+}
+
+
+class Own(Again):
+    def setUp(self):
+        super().setUp()
+        self.up.reply = lambda _, body: plain(200, REPLIES[self.kind])
+
+    def serve(self, **more):
+        providers = {k: {"kind": k, "base_url": self.up.root + BASES[k], "retries": 0,
+                         "models": {f"{k}-m": "gemini-2.5-flash" if k == "gemini" else "u"}}
+                     for k in BODIES}
+        return super().serve(providers=providers, reasoning={"presets": "asked"}, **more)
+
+    def ask_as(self, gateway, client, model, more, headers=None):
+        path, body = BODIES[client]
+        self.kind = model
+        path = path.replace("gemini-m", f"{model}-m")
+        body = {**body, **more}
+        if client != "gemini":
+            body["model"] = f"{model}-m"
+        return request(path, body, headers or {}, at=gateway)
+
+
+class Signature(Own):
+    """Gemini signs its answer in a part of its own, without text, at the end."""
+    PARTS = {"own": [{"text": "hello"}, {"text": "", "thoughtSignature": "U0lHMQ=="}],
+             "text": [{"text": "hel"}, {"text": "lo", "thoughtSignature": "U0lHMQ=="}],
+             "thought": [{"text": "Hm.", "thought": True}, {"text": "hello"},
+                         {"text": "", "thoughtSignature": "U0lHMQ=="}],
+             "after": [{"text": "hello"}, {"text": "Hm.", "thought": True},
+                       {"thoughtSignature": "U0lHMQ==", "text": ""}]}
+
+    def streamed(self, parts, at_once):
+        groups = [parts] if at_once else [[p] for p in parts]
+        chunks = [{"candidates": [{"content": {"role": "model", "parts": g}, "index": 0}]}
+                  for g in groups]
+        chunks[-1]["candidates"][0]["finishReason"] = "STOP"
+        body = "".join(f"data: {json.dumps(c)}\r\n\r\n" for c in chunks).encode()
+        return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n" \
+            b"content-length: %d\r\n\r\n%s" % (len(body), body)
+
+    def reply(self, gateway, parts, way):
+        path, body = BODIES["gemini"]
+        if way == "plain":
+            doc = {"candidates": [{"content": {"role": "model", "parts": parts},
+                                   "finishReason": "STOP", "index": 0}]}
+            self.up.reply = lambda *_: plain(200, doc)
+            r = self.ok(request(path, body, {}, at=gateway))
+            return json.loads(r.body)["candidates"][0]["content"]["parts"]
+        self.up.reply = lambda *_: self.streamed(parts, way == "at once")
+        r = self.ok(request(path.replace(":g", ":streamG") + "?alt=sse", body, {}, at=gateway))
+        return [p for f in frames(r.body) for c in f.get("candidates", [])
+                for p in c["content"]["parts"]]
+
+    def test_it_reaches_the_client_and_goes_back_in_its_place(self):
+        for show in (False, True):
+            gateway = Again.serve(self, reasoning={"presets": "asked", "show": show}, providers={
+                "gemini": {"kind": "gemini", "base_url": self.up.root + BASES["gemini"],
+                           "models": {"gemini-m": "gemini-3-flash"}}})
+            for name, parts in self.PARTS.items():
+                want = [p for p in parts if show or not p.get("thought")]
+                for way in ("plain", "streamed", "at once"):
+                    got = self.reply(gateway, parts, way)
+                    self.assertEqual([p for p in got if p != {"text": ""}], want, (show, name, way))
+                    path, body = BODIES["gemini"]
+                    history = [*body["contents"], {"role": "model", "parts": got},
+                               {"role": "user", "parts": [{"text": "more"}]}]
+                    self.up.reply = lambda *_: plain(200, REPLIES["gemini"])
+                    self.ok(request(path, {"contents": history}, {}, at=gateway))
+                    self.assertEqual(self.up.asked[-1]["contents"], history)
+
+
+class Blocked(Own):
+    """A prompt that Gemini blocks has no candidates: feedback alone is the reply."""
+    DOC = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+           "usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}, "modelVersion": "g"}
+    STOPS = {"openai": ('"finish_reason":"content_filter"',), "responses": ('"content_filter"',),
+             "anthropic": ('"stop_reason":"refusal"',), "ollama": ('"done":true',)}
+
+    def ask_blocked(self, gateway, client, stream):
+        body = f"data: {json.dumps(self.DOC)}\r\n\r\n".encode()
+        self.up.reply = lambda _, asked: plain(200, self.DOC) if not stream else (
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%s" % (len(body), body))
+        if client == "gemini":
+            path, asked = BODIES["gemini"]
+            path = path.replace(":g", ":streamG") if stream else path
+            return [self.ok(request(path + sse, asked, {}, at=gateway))
+                    for sse in (("?alt=sse", "") if stream else ("",))]
+        return [self.ok(self.ask_as(gateway, client, "gemini", {"stream": stream}))]
+
+    def test_nothing_is_added_in_the_same_dialect(self):
+        gateway = self.serve()
+        self.assertEqual(json.loads(self.ask_blocked(gateway, "gemini", False)[0].body), self.DOC)
+        sse, array = self.ask_blocked(gateway, "gemini", True)
+        self.assertEqual(frames(sse.body), [self.DOC])
+        self.assertEqual([d for d in json.loads(array.body) if "x-rationale-usage" not in d],
+                         [self.DOC])
+
+    def test_other_dialects_say_that_it_was_refused(self):
+        gateway = self.serve()
+        for client, words in self.STOPS.items():
+            for stream in (False, True):
+                body = self.ask_blocked(gateway, client, stream)[0].body.decode()
+                for w in words:
+                    self.assertIn(w, body.replace('": ', '":'), (client, stream))
+
+
+if __name__ == "__main__":
+    start()
