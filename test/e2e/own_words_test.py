@@ -9,9 +9,10 @@ import json
 
 from again_test import SAID, Again, plain
 from asking import request, start
-from gateway import BASES
+from gateway import BASES, digest
 from reading import frames
 
+KEY = {"authorization": "Bearer sk-key"}
 BODIES = {
     "openai": ("/v1/chat/completions", {"model": "openai-m", "messages": SAID}),
     "responses": ("/v1/responses", {"model": "responses-m", "input": "hi"}),
@@ -37,6 +38,65 @@ REPLIES = {
 }
 
 
+def thinking(**config):
+    return {"generationConfig": {"thinkingConfig": config}}
+
+
+# Members with values that we do not know, or that are spelt as only their provider may know.
+UNKNOWN = {
+    "openai": [({"reasoning_effort": "ultra"}, "reasoning_effort"),
+               ({"reasoning_effort": 3}, "reasoning_effort"),
+               ({"reasoning": {"effort": "ultra"}}, "reasoning.effort"),
+               ({"thinking": {"type": "deep"}}, "thinking.type"),
+               ({"thinking_budget": "some"}, "thinking_budget"),
+               ({"tool_choice": "perhaps"}, "tool_choice"),
+               ({"response_format": {"type": "xml"}}, "response_format.type"),
+               ({"temperature": 5}, "temperature"), ({"max_tokens": 0}, "max_tokens")],
+    "responses": [({"reasoning": {"effort": "ultra"}}, "reasoning.effort"),
+                  ({"tool_choice": "perhaps"}, "tool_choice"),
+                  ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
+                  ({"max_output_tokens": 0}, "max_output_tokens")],
+    "anthropic": [({"thinking": {"type": "deep"}}, "thinking.type"),
+                  ({"thinking": {"type": "enabled", "budget_tokens": "1024"}},
+                   "thinking.budget_tokens"),
+                  ({"output_config": {"effort": "ultra"}}, "output_config.effort"),
+                  ({"output_config": {"format": {"type": "xml"}}}, "output_config.format.type"),
+                  ({"tool_choice": {"type": "perhaps"}}, "tool_choice.type"),
+                  ({"temperature": 1.5}, "temperature")],
+    "gemini": [(thinking(thinkingLevel="ULTRA"), "generationConfig.thinkingConfig.thinkingLevel"),
+               (thinking(thinkingBudget="some"), "generationConfig.thinkingConfig.thinkingBudget"),
+               (thinking(thinkingBudget=-2), "generationConfig.thinkingConfig.thinkingBudget"),
+               (thinking(includeThoughts="yes"), "generationConfig.thinkingConfig.includeThoughts"),
+               ({"generationConfig": {"topK": "many"}}, "generationConfig.topK"),
+               ({"toolConfig": {"functionCallingConfig": {"mode": "PERHAPS"}}},
+                "toolConfig.functionCallingConfig.mode")],
+    "ollama": [({"think": "ultra"}, "think"), ({"think": 3}, "think"),
+               ({"format": "xml"}, "format"), ({"options": {"top_p": "much"}}, "options.top_p")],
+}
+# Values that can be said in another dialect, too, and what a provider of Chat Completions gets.
+KNOWN = {
+    "openai": [({"reasoning_effort": "HIGH"}, {"reasoning_effort": "HIGH"}),
+               ({"messages": [*SAID, {"role": "assistant", "content": [
+                   {"type": "hologram", "hologram": 1}]}, *SAID]}, {})],
+    "responses": [({"reasoning": {"effort": "HIGH"}}, {"reasoning_effort": "high"})],
+    "anthropic": [({"thinking": {"type": "adaptive"}, "output_config": {"effort": "HIGH"}},
+                   {"reasoning_effort": "high"}),
+                  ({"thinking": {"type": "enabled", "budget_tokens": 500}},
+                   {"reasoning_effort": "low"}),
+                  ({"thinking": {"type": "enabled", "budget_tokens": 5000}},
+                   {"reasoning_effort": "medium"}),
+                  ({"thinking": {"type": "enabled"}}, {"reasoning_effort": "medium"})],
+    "gemini": [(thinking(thinkingLevel="hIgH"), {"reasoning_effort": "high"}),
+               (thinking(thinkingBudget="1024"), {"reasoning_effort": "low"}),
+               (thinking(thinkingBudget="0"), {"reasoning_effort": "none"}),
+               ({"generationConfig": {"maxOutputTokens": "50", "topP": "0.5", "seed": "7"}},
+                {"max_completion_tokens": 50, "top_p": 0.5, "seed": 7})],
+    "ollama": [({"think": "HIGH"}, {"reasoning_effort": "high"}),
+               ({"think": "minimal"}, {"reasoning_effort": "minimal"}),
+               ({"think": "none"}, {"reasoning_effort": "none"})],
+}
+
+
 class Own(Again):
     def setUp(self):
         super().setUp()
@@ -56,6 +116,77 @@ class Own(Again):
         if client != "gemini":
             body["model"] = f"{model}-m"
         return request(path, body, headers or {}, at=gateway)
+
+
+class Words(Own):
+    def test_words_that_we_do_not_know_pass_in_the_same_dialect(self):
+        gateway = self.serve()
+        for client in BODIES:
+            for more, _ in UNKNOWN[client] + KNOWN[client]:
+                self.up.forget()
+                self.ok(self.ask_as(gateway, client, client, more))
+                for name, value in more.items():
+                    self.assertEqual(self.up.asked[-1][name], value, (client, more))
+                self.assertEqual(len(self.up.asked), 1)
+
+    def test_they_are_refused_where_they_would_be_translated(self):
+        gateway = self.serve()
+        for client in BODIES:
+            other = "anthropic" if client == "openai" else "openai"
+            for more, member in UNKNOWN[client]:
+                self.up.forget()
+                r = self.ask_as(gateway, client, other, more)
+                self.assertEqual(r.status, 400, (client, more, r.body))
+                self.assertIn(f"{member}: ", r.body.decode())
+                self.assertEqual(self.up.asked, [])
+
+    def test_words_in_any_case_are_translated(self):
+        gateway = self.serve()
+        for client in BODIES:
+            for more, want in KNOWN[client]:
+                if client == "openai":
+                    continue
+                self.ok(self.ask_as(gateway, client, "openai", more))
+                for name, value in want.items():
+                    self.assertEqual(self.up.asked[-1].get(name), value, (client, more))
+        self.ok(self.ask_as(gateway, "openai", "responses", {"reasoning_effort": "HIGH"}))
+        self.assertEqual(self.up.asked[-1]["reasoning"]["effort"], "high")
+
+    def test_a_word_that_we_do_not_know_is_above_every_limit_of_a_key(self):
+        gateway = self.serve(keys=[{"name": "key", "sha256": digest("sk-key"),
+                                    "levels": ["none", "low", "medium", "high"]}])
+        for client, more in (("openai", {"reasoning_effort": "ultra"}), ("ollama", {"think": "ultra"}),
+                             ("anthropic", {"thinking": {"type": "deep"}}),
+                             ("gemini", thinking(thinkingBudget="some"))):
+            r = self.ask_as(gateway, client, client, more, KEY)
+            self.assertEqual(r.status, 403, (client, r.body))
+        self.assertEqual(self.up.asked, [])
+
+
+class CutTurns(Own):
+    """An assistant's turn that ended before its answer: it has reasoning, or nothing at all."""
+    DETAILS = [{"type": "reasoning.text", "text": "Hm.", "format": "unknown", "index": 0},
+               {"type": "reasoning.encrypted", "data": "AAAA", "index": 1}]
+
+    def test_they_are_taken_by_every_provider(self):
+        gateway = self.serve()
+        for turn in ({"content": None, "reasoning_details": self.DETAILS},
+                     {"reasoning_details": self.DETAILS}, {"reasoning_details": self.DETAILS[1:]},
+                     {"content": None, "reasoning_details": []}, {"content": None}, {},
+                     {"content": None, "reasoning": "Hm.", "reasoning_details": self.DETAILS},
+                     {"content": "", "reasoning_details": self.DETAILS}):
+            history = [*SAID, {"role": "assistant", **turn}, {"role": "user", "content": "go on"}]
+            for kind in BODIES:
+                self.ok(self.ask_as(gateway, "openai", kind, {"messages": history}))
+                asked = self.up.asked[-1]
+                if kind == "openai":
+                    self.assertEqual(asked["messages"], history)
+                if kind in ("openai", "ollama"):
+                    continue
+                for m in asked.get("messages") or asked.get("contents") or asked["input"]:
+                    said = m.get("content") or m.get("parts") or m.get("summary")
+                    self.assertTrue(said, (kind, turn, asked))
+                    self.assertNotIn('"text": ""', json.dumps(said), (kind, turn))
 
 
 class Signature(Own):
