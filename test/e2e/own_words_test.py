@@ -7,10 +7,10 @@ other providers get a translation, or the client gets an error that names the me
 # SPDX-License-Identifier: Apache-2.0
 import json
 
-from again_test import SAID, Again, plain
+from again_test import SAID, Again, delta, plain
 from asking import request, start
 from gateway import BASES, digest
-from reading import frames
+from reading import frames, read
 
 KEY = {"authorization": "Bearer sk-key"}
 BODIES = {
@@ -272,6 +272,60 @@ class Blocked(Own):
                 body = self.ask_blocked(gateway, client, stream)[0].body.decode()
                 for w in words:
                     self.assertIn(w, body.replace('": ', '":'), (client, stream))
+
+
+class Counted(Own):
+    """The tokens of a request: one number, whoever asks, where the provider gives none."""
+    TOOLS = [{"name": "get_weather", "description": "Says how the weather is.", "input_schema": {
+        "type": "object", "properties": {"city": {"type": "string"}}}}]
+    IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                         "data": "iVBORw0KGgo" + "A" * 40000}}
+
+    def reply_without_usage(self, _, body):
+        if not body.get("stream"):
+            return plain(200, REPLIES["openai"])
+        out = "".join(f"data: {json.dumps(d)}\n\n" for d in (
+            delta(content="Yes."), delta("stop"))).encode() + b"data: [DONE]\n\n"
+        return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n" \
+            b"content-length: %d\r\n\r\n%s" % (len(out), out)
+
+    def counted(self, gateway, body):
+        r = self.ok(request("/v1/messages/count_tokens", {"model": "openai-m", **body}, {}, at=gateway))
+        return json.loads(r.body)["input_tokens"]
+
+    def test_counting_and_usage_agree(self):
+        self.up.reply = self.reply_without_usage
+        gateway = self.serve()
+        for words, more in (("hi", {}), ("Grüße, 世界 🌍. " * 300, {"tools": self.TOOLS}),
+                            ("some words " * 90000, {"system": "Be brief."})):
+            body = {"messages": [{"role": "user", "content": [{"type": "text", "text": words},
+                                                              self.IMAGE]}], **more}
+            want = self.counted(gateway, body)
+            for stream in (False, True):
+                r = self.ok(request("/v1/messages", {
+                    "model": "openai-m", "max_tokens": 50, "stream": stream, **body}, {}, at=gateway))
+                got = read("anthropic", r.body, stream)
+                self.assertEqual(got.input, want)
+                if stream:
+                    start = frames(r.body)[0]["message"]
+                    self.assertEqual(start["usage"]["input_tokens"], want)
+
+    def test_it_is_that_of_the_vocabulary(self):
+        self.up.reply = self.reply_without_usage
+        gateway = self.serve()
+        text = "The quick brown fox jumps over the lazy dog. " * 20
+        self.assertEqual(self.counted(gateway, {"messages": [{"role": "user", "content": text}]}),
+                         10 * 20 + 1 + 4)
+        chat = self.ask_as(gateway, "openai", "openai", {
+            "messages": [{"role": "user", "content": text}], "stream": True,
+            "stream_options": {"include_usage": True}})
+        self.assertEqual(frames(chat.body)[-1]["usage"]["prompt_tokens"], 10 * 20 + 1 + 4)
+        r = self.ok(request("/v1beta/models/openai-m:countTokens", {
+            "contents": [{"role": "user", "parts": [{"text": text}]}]}, {}, at=gateway))
+        self.assertEqual(json.loads(r.body)["totalTokens"], 10 * 20 + 1 + 4)
+        # Beyond what is counted exactly, the rest is taken to be like the beginning.
+        long = self.counted(gateway, {"messages": [{"role": "user", "content": text * 2000}]})
+        self.assertAlmostEqual(long, 10 * 20 * 2000, delta=4000)
 
 
 if __name__ == "__main__":
