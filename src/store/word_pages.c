@@ -22,7 +22,8 @@ static unsigned word_blocks_count(const struct word_blocks *b)
     unsigned n = 0;
 
     for (size_t i = 0; i < COUNT_OF(b->bits); i++)
-        n += (unsigned)__builtin_popcountll(b->bits[i]);
+        if (b->bits[i])
+            n += b->bits[i] & (b->bits[i] - 1) ? (unsigned)__builtin_popcountll(b->bits[i]) : 1;
     return n;
 }
 
@@ -172,9 +173,30 @@ static bool word_pages_damaged(struct word_pages_reader *r)
     return false;
 }
 
+/* word_pages_take_varint with one load, if eight bytes are left. */
+static inline bool word_pages_take_varint_fast(struct word_pages_reader *r, uint64_t *out)
+{
+    uint64_t n, last;
+
+    memcpy(&n, r->p, sizeof n);
+    n = le64toh(n);
+    last = ~n & UINT64_C(0x0000808080808080); /* the bytes that may be the last one */
+    if (last == 0)
+        return false;
+    n &= last ^ (last - 1);
+    n = (n & UINT64_C(0x007F007F007F007F)) | (n & UINT64_C(0x7F007F007F007F00)) >> 1;
+    n = (n & UINT64_C(0x00003FFF00003FFF)) | (n & UINT64_C(0x3FFF00003FFF0000)) >> 2;
+    *out = (n & UINT64_C(0x0FFFFFFF)) | (n & UINT64_C(0x0FFFFFFF00000000)) >> 4;
+    r->p += __builtin_ctzll(last) / 8 + 1;
+    return true;
+}
+
 static bool word_pages_take_varint(struct word_pages_reader *r, uint64_t *out)
 {
     uint64_t n = 0;
+
+    if (r->end - r->p >= 8)
+        return word_pages_take_varint_fast(r, out);
 
     for (unsigned shift = 0; shift < 42; shift += 7) {
         unsigned c;
@@ -271,7 +293,7 @@ static bool word_pages_set_damaged(struct err *e)
 bool word_pages_find(str page, uint64_t lo, uint64_t hi, struct word_blocks *out, struct err *e)
 {
     struct word_blocks found = {{0}};
-    struct word_pages_reader r;
+    struct word_pages_reader r = {0};
 
     if (!word_pages_open(&r, page, e))
         return false;
@@ -321,10 +343,10 @@ static bool word_pages_collect(struct word_pages_cursor *c, unsigned blocks,
 {
     struct word_blocks own = {{0}};
 
-    if (!word_pages_get_blocks(&c->r, &own))
-        return word_pages_set_damaged(e);
     if (c->from->offset + c->r.blocks > blocks)
         return err_set(e, ERR_SYSTEM, "a page of the word index covers too many blocks");
+    if (!word_pages_get_blocks(&c->r, &own))
+        return word_pages_set_damaged(e);
     for (size_t i = 0; i < COUNT_OF(own.bits); i++) {
         uint64_t bits = own.bits[i];
 

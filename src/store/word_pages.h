@@ -12,11 +12,11 @@
  * the page's first key is <= hi.
  *
  * The bytes of a page: four of CRC-32C of all that follows, the version, the number of blocks less
- * one, then the entries. An entry is the distance from the key before (from 0 in the first one) as a
- * varint, 7 bits a byte, the lowest first. In a segment of more than one block the distance is
- * doubled, plus 1 if one block has the key. That block's number follows in a byte. If several blocks
- * have the key, a bitmap follows, lowest bit of the first byte first; a segment of more than 16
- * blocks has a byte before it: 0, or how many block numbers follow in place of the bitmap.
+ * one, then the entries. An entry is the distance from the key before (from 0 in the first one) as
+ * a varint, 7 bits a byte, the lowest first. In a segment of more than one block the distance is
+ * doubled, plus 1 if one block has the key; that block's number follows in a byte. If several
+ * blocks have the key, a bitmap follows, lowest bit of the first byte first; a segment of more than
+ * 16 blocks has a byte before it: 0, or how many block numbers follow in place of the bitmap.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 
 #define WORDS_CHUNK 16
+#define WORDS_WINDOW 64
 #define WORDS_CODE_OTHER 37 /* the first of the codes of characters beyond ASCII */
 #define WORDS_SLOT_BITS 13  /* of a new set */
 #define WORDS_KEEP_BITS 17  /* a reset keeps a set of this size */
@@ -230,7 +231,7 @@ void words_set_init(struct words_set *s)
 void words_set_release(struct words_set *s)
 {
     free(s->slots);
-    free(s->sorted);
+    free(s->keys);
     words_set_init(s);
 }
 
@@ -248,41 +249,88 @@ static inline size_t words_set_slot(uint64_t key, size_t bits)
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits));
 }
 
-static NOINLINE void words_set_grow(struct words_set *s)
-{
-    struct words_set more = *s;
-    size_t old = s->slots ? (size_t)1 << s->bits : 0;
-
-    more.bits = s->slots ? s->bits + 1 : WORDS_SLOT_BITS;
-    more.slots = base_alloc(sizeof *more.slots << more.bits);
-    memset(more.slots, 0, sizeof *more.slots << more.bits);
-    for (size_t i = 0; i < old; i++) {
-        size_t at = words_set_slot(s->slots[i], more.bits);
-
-        if (s->slots[i] == 0)
-            continue;
-        while (more.slots[at])
-            at = (at + 1) & (((size_t)1 << more.bits) - 1);
-        more.slots[at] = s->slots[i];
-    }
-    free(s->slots);
-    *s = more;
-}
-
-static inline void words_set_add(struct words_set *s, uint64_t key)
+static inline bool words_set_put(struct words_set *s, uint64_t key)
 {
     size_t at = words_set_slot(key, s->bits), mask = ((size_t)1 << s->bits) - 1;
 
     while (s->slots[at] != key) {
         if (s->slots[at] == 0) {
             s->slots[at] = key;
-            if (++s->n * 2 > mask)
-                words_set_grow(s);
-            return;
+            return true;
         }
         at = (at + 1) & mask;
     }
+    return false;
 }
+
+/* A set is at most half full: s->keys has two places for each key. */
+static NOINLINE void words_set_grow(struct words_set *s)
+{
+    s->bits = s->slots ? s->bits + 1 : WORDS_SLOT_BITS;
+    free(s->slots);
+    s->slots = base_alloc(sizeof *s->slots << s->bits);
+    memset(s->slots, 0, sizeof *s->slots << s->bits);
+    s->keys = base_realloc(s->keys, sizeof *s->keys << s->bits);
+    for (size_t i = 0; i < s->n; i++)
+        (void)words_set_put(s, s->keys[i]);
+}
+
+static inline void words_set_add(struct words_set *s, uint64_t key)
+{
+    if (!words_set_put(s, key))
+        return;
+    s->keys[s->n++] = key;
+    if (s->n * 2 >= (size_t)1 << s->bits)
+        words_set_grow(s);
+}
+
+#if SIMD_HAS_16
+
+/* ASCII letters and digits of WORDS_WINDOW bytes, a bit each. */
+static inline uint64_t words_window_letters(const char *p, uint64_t *beyond)
+{
+    uint64_t letters = 0;
+
+    *beyond = 0;
+    for (unsigned at = 0; at < WORDS_WINDOW; at += WORDS_CHUNK) {
+        uint32_t high;
+
+        letters |= (uint64_t)words_chunk_letters(p + at, &high) << at;
+        *beyond |= (uint64_t)high << at;
+    }
+    return letters;
+}
+
+/* Adds the words of the window at p that end in it, up to the first one that only words_read_any
+ * can read. Returns the first byte not looked at: p if that is the first word. The bytes of a chunk
+ * after the window must be readable. */
+static inline const char *words_set_add_window(struct words_set *s, const char *p)
+{
+    uint64_t beyond, letters = words_window_letters(p, &beyond), starts, ends;
+
+    if (beyond) {
+        /* Only what is before the last separator before it; that byte counts as a letter. */
+        uint64_t first = beyond & -beyond;
+
+        letters = (letters & (first - 1)) | -first;
+    }
+    starts = letters & ~(letters << 1);
+    ends = ~letters & letters << 1;
+    while (ends) {
+        unsigned start = (unsigned)__builtin_ctzll(starts), end = (unsigned)__builtin_ctzll(ends);
+        struct words_chunk c;
+
+        if (end - start >= WORDS_CHUNK)
+            return p + start;
+        c = words_chunk_fold(p + start, end - start);
+        words_set_add(s, words_ascii_codes(c.low) | words_hash_bits(words_hash_chunk(0, c)));
+        starts &= starts - 1;
+        ends &= ends - 1;
+    }
+    return p + (starts ? (unsigned)__builtin_ctzll(starts) : WORDS_WINDOW);
+}
+
+#endif
 
 void words_set_add_text(struct words_set *s, str text)
 {
@@ -293,20 +341,11 @@ void words_set_add_text(struct words_set *s, str text)
         words_set_grow(s);
     for (;;) {
 #if SIMD_HAS_16
-        while (r.end - r.at >= WORDS_CHUNK) {
-            uint32_t beyond, letters = words_chunk_letters(r.at, &beyond), next;
-            unsigned n = (unsigned)__builtin_ctz(~letters | 1u << WORDS_CHUNK);
+        const char *at = NULL;
 
-            if (n == WORDS_CHUNK || (beyond >> n & 1))
-                break;
-            if (n > 0) {
-                struct words_chunk c = words_chunk_fold(r.at, n);
-
-                words_set_add(s,
-                              words_ascii_codes(c.low) | words_hash_bits(words_hash_chunk(0, c)));
-            }
-            next = (letters | beyond | 1u << WORDS_CHUNK) >> n;
-            r.at += n + (unsigned)__builtin_ctz(next);
+        while (at != r.at && r.end - r.at >= WORDS_WINDOW + WORDS_CHUNK) {
+            at = r.at;
+            r.at = words_set_add_window(s, at);
         }
 #endif
         if (!words_read_any(&r))
@@ -315,47 +354,30 @@ void words_set_add_text(struct words_set *s, str text)
     }
 }
 
-/* From the lowest digit to the highest, back and forth between the halves of s->sorted: four
- * passes end in the first half. */
-static void words_set_sort(struct words_set *s)
+/* From the lowest digit to the highest, back and forth between the halves of s->keys: four passes
+ * end in the first half. */
+const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
 {
     const size_t digits = (size_t)1 << WORDS_RADIX_BITS;
-    uint64_t *from = s->sorted, *to = s->sorted + s->n;
+    uint64_t *from = s->keys, *to = s->keys + s->n;
 
-    for (unsigned shift = 0; shift < 40; shift += WORDS_RADIX_BITS) {
-        size_t place[1 << WORDS_RADIX_BITS] = {0}, sum = 0;
+    *n = s->n;
+    for (unsigned shift = 0; shift < 40 && s->n > 0; shift += WORDS_RADIX_BITS) {
+        uint32_t place[1 << WORDS_RADIX_BITS] = {0}, sum = 0;
         uint64_t *swap = from;
 
         for (size_t i = 0; i < s->n; i++)
             place[from[i] >> shift & (digits - 1)]++;
         for (size_t d = 0; d < digits; d++) {
-            size_t n = place[d];
+            uint32_t count = place[d];
 
             place[d] = sum;
-            sum += n;
+            sum += count;
         }
         for (size_t i = 0; i < s->n; i++)
             to[place[from[i] >> shift & (digits - 1)]++] = from[i];
         from = to;
         to = swap;
     }
-}
-
-const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
-{
-    size_t slots = s->slots ? (size_t)1 << s->bits : 0, count = 0;
-
-    *n = s->n;
-    if (s->n == 0)
-        return NULL;
-    if (s->sorted_cap < s->n * 2) {
-        free(s->sorted);
-        s->sorted_cap = s->n * 2;
-        s->sorted = base_alloc(s->sorted_cap * sizeof *s->sorted);
-    }
-    for (size_t i = 0; i < slots; i++)
-        if (s->slots[i])
-            s->sorted[count++] = s->slots[i];
-    words_set_sort(s);
-    return s->sorted;
+    return s->keys;
 }
