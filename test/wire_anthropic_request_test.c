@@ -17,11 +17,6 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
     } cases[] = {
         {"[]", "the body should be a JSON object"},
         {"{}", "model: Field required"},
-        {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
-        {"{\"model\":\"m\",\"max_tokens\":0," USER "}",
-         "max_tokens: Input should be greater than or equal to 1"},
-        {"{\"model\":\"m\",\"max_tokens\":1.5," USER "}",
-         "max_tokens: Input should be a valid integer"},
         {"{\"model\":\"m\",\"max_tokens\":1}", "messages: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[]}",
          "messages: at least one message is required"},
@@ -37,24 +32,39 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
          "\"type\":"
          "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
          "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
-        {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
         {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {BODY(",\"tool_choice\":{\"type\":\"tool\"}"), "tool_choice.name: Field required"},
-        {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
-         "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},
-        {BODY(",\"thinking\":{\"type\":\"enabled\"}"), "thinking.budget_tokens: Field required"},
-        {BODY(",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1000}"),
-         "thinking.budget_tokens: Input should be greater than or equal to 1024"},
-        {BODY(",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}"),
-         "max_tokens: must be greater than `thinking.budget_tokens`"},
         {BODY(",\"stop_sequences\":[1]"), "stop_sequences.0: Input should be a valid string"},
         {BODY(",\"stream\":1"), "stream: Input should be a valid boolean"},
-        {BODY(",\"output_config\":{\"effort\":\"huge\"}"),
-         "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_refused(&wire_anthropic, cases[i].body, cases[i].why);
+}
+
+TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
+        {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":0," USER "}",
+         "max_tokens: Input should be greater than or equal to 1"},
+        {"{\"model\":\"m\",\"max_tokens\":1.5," USER "}",
+         "max_tokens: Input should be a valid integer"},
+        {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
+        {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
+         "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},
+        {BODY(",\"output_config\":{\"effort\":\"huge\"}"),
+         "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"},
+        {BODY(",\"thinking\":{\"type\":\"deep\"}"),
+         "thinking.type: Input should be 'enabled', 'adaptive' or 'disabled'"},
+        {BODY(",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":\"x\"}"),
+         "thinking.budget_tokens: Input should be a valid integer"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_deferred(&wire_anthropic, cases[i].body, cases[i].why);
 }
 
 TEST(counting_needs_no_max_tokens)
@@ -362,8 +372,9 @@ TEST(a_system_prompt_with_a_nul_stays_whole)
 }
 
 TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
-          T(a_body_that_is_wrong_is_refused_with_its_member), T(counting_needs_no_max_tokens),
-          T(a_body_too_large_for_its_arena_is_refused),
+          T(a_body_that_is_wrong_is_refused_with_its_member),
+          T(a_value_that_is_not_known_is_left_to_its_own_providers),
+          T(counting_needs_no_max_tokens), T(a_body_too_large_for_its_arena_is_refused),
           T(tool_results_stand_apart_and_come_together_again),
           T(a_plan_without_wishes_changes_nothing),
           T(hole_5_thinking_is_told_as_the_model_knows_it),

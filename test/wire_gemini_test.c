@@ -258,14 +258,27 @@ TEST(a_wrong_body_is_refused_with_its_member)
         {"{\"contents\":[{\"parts\":[1]}]}", "contents.0.parts.0: should be an object"},
         {"{\"contents\":[{\"parts\":[{\"functionCall\":{}}]}]}",
          "contents.0.parts.0.functionCall.name: is missing"},
-        {"{\"contents\":[{}],\"generationConfig\":{\"temperature\":\"x\"}}",
-         "generationConfig.temperature: should be a number"},
-        {"{\"contents\":[{}],\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":-2}}}",
-         "generationConfig.thinkingConfig.thinkingBudget: should be -1, 0 or a number of tokens"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_refused(&wire_gemini, cases[i].body, cases[i].why);
+}
+
+TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
+        {"{\"contents\":[{}],\"generationConfig\":{\"temperature\":\"x\"}}",
+         "generationConfig.temperature: should be a number"},
+        {"{\"contents\":[{}],\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":-2}}}",
+         "generationConfig.thinkingConfig.thinkingBudget: should be -1, 0 or a number of tokens"},
+        {"{\"contents\":[{}],\"generationConfig\":{\"seed\":\"1.5\"}}",
+         "generationConfig.seed: should be a whole number"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_deferred(&wire_gemini, cases[i].body, cases[i].why);
 }
 
 TEST(hole_5_thinking_is_told_as_the_model_knows_it)
@@ -417,5 +430,6 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(events_become_chunks_an_array_or_a_whole),
           T(hidden_thoughts_leave_the_rest_of_the_chunk), T(a_body_is_read_in_both_spellings),
           T(a_wrong_body_is_refused_with_its_member),
+          T(a_value_that_is_not_known_is_left_to_its_own_providers),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
           T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model))

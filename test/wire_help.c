@@ -289,6 +289,11 @@ void read_to(const struct wire *w, str body, struct buf *out, struct buf *again)
     if (!w->read(&doc, &a, &r, &e)) {
         buf_printf(out, "! %s", e.text);
     } else {
+        if (r.unknown_why.n)
+            buf_printf(out,
+                       "? " STR_FMT ": " STR_FMT "\n",
+                       STR_ARG(r.unknown_param),
+                       STR_ARG(r.unknown_why));
         dump_request(out, &r);
         if (again)
             w->write(&r, again);
@@ -317,14 +322,16 @@ void patch_to(const struct wire *w, const char *body, const struct wire_plan *pl
     arena_release(&a);
 }
 
-void check_refused(const struct wire *w, const char *body, const char *why)
+void check_read_error(const struct wire *w, const char *body, const char *mark, const char *why)
 {
     struct buf out;
+    str said;
 
     buf_init(&out, HELP_SIZE_MAX);
     read_to(w, str_c(body), &out, NULL);
-    CHECK_F(str_starts(buf_str(&out), STR("! ")), "%s", body);
-    CHECK_STR(str_slice(buf_str(&out), 2, out.n), why);
+    said = str_slice(buf_str(&out), 0, str_find(buf_str(&out), STR("\n")));
+    CHECK_F(str_starts(said, str_c(mark)), "%s", body);
+    CHECK_STR(str_slice(said, 2, said.n), why);
     buf_release(&out);
 }
 

@@ -81,8 +81,11 @@ void read_to(const struct wire *w, str body, struct buf *out, struct buf *again)
 void patch_to(const struct wire *w, const char *body, const struct wire_plan *plan,
               struct buf *out);
 
-/* A body read must be refused with these words. */
-void check_refused(const struct wire *w, const char *body, const char *why);
+/* A body read must be refused with these words; or be read, and these words are the error for
+ * providers of other dialects. */
+#define check_refused(w, body, why) check_read_error(w, body, "! ", why)
+#define check_deferred(w, body, why) check_read_error(w, body, "? ", why)
+void check_read_error(const struct wire *w, const char *body, const char *mark, const char *why);
 /* What a plan makes of a body. */
 void check_patch(const struct wire *w, const char *body, const struct wire_plan *plan,
                  const char *want);

@@ -256,12 +256,6 @@ TEST(a_bad_request_is_told_its_member)
          "messages[0].content: must be a string"},
         {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"images\":[1]}]}",
          "messages[0].images[0]: must be a string of base64"},
-        {"{\"model\":\"m\",\"messages\":[],\"think\":3}",
-         "think: must be true, false, low, medium, high or max"},
-        {"{\"model\":\"m\",\"messages\":[],\"options\":{\"top_p\":\"x\"}}",
-         "options.top_p: must be a number"},
-        {"{\"model\":\"m\",\"messages\":[],\"format\":3}",
-         "format: must be \"json\" or a JSON Schema, an object"},
         {"{\"model\":\"m\",\"messages\":[],\"stream\":3}", "stream: must be true or false"},
         {"{\"model\":\"m\",\"messages\":[],\"tools\":[{}]}",
          "tools[0].function.name: must be a string that is not empty"},
@@ -269,6 +263,23 @@ TEST(a_bad_request_is_told_its_member)
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_refused(&wire_ollama, cases[i].body, cases[i].says);
+}
+
+TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
+        {"{\"model\":\"m\",\"messages\":[],\"think\":3}",
+         "think: must be true, false, low, medium, high or max"},
+        {"{\"model\":\"m\",\"messages\":[],\"options\":{\"top_p\":\"x\"}}",
+         "options.top_p: must be a number"},
+        {"{\"model\":\"m\",\"messages\":[],\"format\":3}",
+         "format: must be \"json\" or a JSON Schema, an object"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_deferred(&wire_ollama, cases[i].body, cases[i].why);
 }
 
 TEST(a_plan_becomes_edits)
@@ -344,5 +355,6 @@ TEST_MAIN(T(lines_become_events_however_they_are_cut),
           T(hidden_thinking_leaves_no_line), T(whole_and_generate_bodies_are_read),
           T(an_error_in_the_middle_and_a_cut_end_are_errors),
           T(touched_lines_say_what_they_are_told), T(a_request_is_read_and_written_again),
-          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
+          T(a_bad_request_is_told_its_member),
+          T(a_value_that_is_not_known_is_left_to_its_own_providers), T(a_plan_becomes_edits),
           T(thinking_goes_back_with_its_call))

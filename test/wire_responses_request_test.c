@@ -82,14 +82,25 @@ TEST(a_bad_request_is_told_its_member)
          "input[0].call_id: must be a string"},
         {"{\"model\":\"m\",\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"c\"}]}",
          "input[0].output: must be a string or a list of parts"},
+        {"{\"model\":\"m\",\"input\":\"\",\"stream\":1}", "stream: must be true or false"},
+        {"{\"model\":\"m\",\"input\":\"\",\"tools\":[{\"type\":\"function\"}]}",
+         "tools[0].name: must be a string that is not empty"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_responses, cases[i].body, cases[i].says);
+}
+
+TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
         {"{\"model\":\"m\",\"input\":\"\",\"reasoning\":{\"effort\":\"huge\"}}",
          "reasoning.effort: must be none, minimal, low, medium, high, xhigh or max"},
         {"{\"model\":\"m\",\"input\":\"\",\"max_output_tokens\":1.5}",
          "max_output_tokens: must be an integer"},
         {"{\"model\":\"m\",\"input\":\"\",\"temperature\":\"x\"}", "temperature: must be a number"},
-        {"{\"model\":\"m\",\"input\":\"\",\"stream\":1}", "stream: must be true or false"},
-        {"{\"model\":\"m\",\"input\":\"\",\"tools\":[{\"type\":\"function\"}]}",
-         "tools[0].name: must be a string that is not empty"},
         {"{\"model\":\"m\",\"input\":\"\",\"tool_choice\":\"x\"}",
          "tool_choice: must be none, auto, required or an object with a type"},
         {"{\"model\":\"m\",\"input\":\"\",\"text\":{\"format\":{\"type\":\"x\"}}}",
@@ -97,7 +108,7 @@ TEST(a_bad_request_is_told_its_member)
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        check_refused(&wire_responses, cases[i].body, cases[i].says);
+        check_deferred(&wire_responses, cases[i].body, cases[i].why);
 }
 
 static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
@@ -289,6 +300,7 @@ TEST(what_chat_and_responses_share_goes_from_one_to_the_other)
 }
 
 TEST_MAIN(T(what_chat_and_responses_share_goes_from_one_to_the_other), T(a_request_is_read_whole),
-          T(a_bad_request_is_told_its_member), T(a_plan_becomes_edits),
+          T(a_bad_request_is_told_its_member),
+          T(a_value_that_is_not_known_is_left_to_its_own_providers), T(a_plan_becomes_edits),
           T(kept_reasoning_goes_back_before_its_call_once),
           T(a_request_is_written_as_a_client_would))

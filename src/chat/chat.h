@@ -140,8 +140,11 @@ struct chat_request {
     bool keep_thoughts; /* /generate: drop_from_history is false */
     bool thoughts;      /* the client asks to see it (includeThoughts, summary, think) */
     enum chat_level level;
-    bool level_respelt;    /* in other words than its own dialect's: "HIGH", Ollama's "minimal" */
+    bool level_unknown;    /* a word or an amount that we do not know: it may mean any level */
     int64_t budget_tokens; /* asked for by the client in tokens; -1 if not */
+    /* The first member with a value that we do not know, and the error for it. A provider of the
+     * same dialect gets the value as it is; for any other the request is refused. Empty: none. */
+    str unknown_param, unknown_why;
     str user;
     const struct json *doc; /* the client's body; lent as long as the request is used */
 };
@@ -152,7 +155,9 @@ enum SMALL chat_event_kind {
     CHAT_START,     /* id; the model in `name` (either may be empty) */
     CHAT_TEXT,      /* text */
     CHAT_REASONING, /* text; summary if it is only one */
-    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces */
+    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces. Of
+                       Gemini: summary if a thought has it; else the answer does, or a part of its
+                       own without text */
     CHAT_REDACTED,  /* text: opaque data in place of reasoning, whole */
     CHAT_REFUSAL,   /* text */
     CHAT_CALL,      /* a tool call begins: id, name; its block */

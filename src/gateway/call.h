@@ -95,8 +95,9 @@ str call_session(const struct call *c);
 size_t call_reply_headers(const struct call *c, const struct http1_field **out);
 /* Of the provider that is asked, or was asked last; lent until on_end returns. */
 str call_provider_name(const struct call *c);
-/* About how many tokens the request has; the provider's own count comes at the end. */
-int64_t call_input_estimate(const struct call *c);
+/* Our count of the request's tokens, for where the provider gives none: see input_tokens.h. Made
+ * when it is first asked for. */
+int64_t call_count_input(struct call *c);
 /* When the call began, by the clock on the wall: asked for once, so that all its records agree. */
 int64_t call_wall_start_ms(struct call *c);
 /* Of all its attempts, in US dollars; -1 if not known. To be asked in on_end. */

@@ -150,7 +150,7 @@ static void level_measure(const struct config *c, const struct chat_request *r, 
     bool by_words = out->source == LEVEL_BY_REQUEST || out->source == LEVEL_BY_GENERATE;
     bool amount = by_words && r->budget_tokens > 0;
 
-    out->weight = out->asked;
+    out->weight = r->level_unknown && out->source == LEVEL_BY_REQUEST ? CHAT_LEVEL_MAX : out->asked;
     out->preset = NULL;
     out->cap = -1;
     if (amount && (out->asked != r->level || weigh(c, r->budget_tokens) > out->weight))

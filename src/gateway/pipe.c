@@ -223,6 +223,13 @@ static bool signs_more(const struct pipe *p, const struct chat_event *ev)
            ev->dialect != CHAT_RESPONSES && ev->dialect != CHAT_GEMINI;
 }
 
+/* Gemini signs the answer: that signature is no reasoning, and the client sends it back. */
+static bool pipe_signs_answer(const struct pipe *p, const struct chat_event *ev)
+{
+    return p->options.as_it_is && ev->kind == CHAT_SIGNATURE && ev->dialect == CHAT_GEMINI &&
+           !ev->summary;
+}
+
 static void opaque(struct pipe *p, const struct chat_event *ev)
 {
     pipe_end_thought(p);
@@ -231,7 +238,7 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
         p->opaque = true;
     }
     p->said_block = ev->block + 1;
-    if (p->options.hide || signs_more(p, ev) ||
+    if ((p->options.hide && !pipe_signs_answer(p, ev)) || signs_more(p, ev) ||
         (p->muted && (p->continued || p->options.ends_at_cap)))
         p->touched = true;
     else

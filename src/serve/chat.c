@@ -325,6 +325,13 @@ static str level_header(const struct http1_head *h)
     return STR("");
 }
 
+static int64_t chat_count_input(void *ctx)
+{
+    struct exchange *ex = ctx;
+
+    return ex->call ? call_count_input(ex->call) : 0;
+}
+
 static void encoder_up(struct exchange *ex)
 {
     wire_encoder_init(
@@ -332,7 +339,8 @@ static void encoder_up(struct exchange *ex)
     ex->encoder.id = ex->id;
     ex->encoder.both_names = exchange_reasoning_asked(server_request(ex->x)) == CONFIG_SHOW;
     ex->encoder.created_s = call_wall_start_ms(ex->call) / 1000;
-    ex->encoder.input_estimate = call_input_estimate(ex->call);
+    ex->encoder.count_input = chat_count_input;
+    ex->encoder.count_ctx = ex;
     if (ex->wire->dialect == CHAT_GENERATE)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))

@@ -1,27 +1,17 @@
 /* count.c - count_tokens and countTokens: the provider's own count where it has one, else ours.
  *
- * Our own is made in slices, one a round of the loop, because a body may be large and a loop must
- * not wait.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 
+#include "gateway/input_tokens.h"
 #include "gateway/level.h"
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
 #include "serve/internal.h"
 #include "wire/member.h"
 
-#define SLICE 65536
-#define MESSAGE_TOKENS 4 /* what wraps a message, about */
-
 struct count {
     struct exchange *ex;
-    struct loop_task task;
-    struct tokens_counter counter;
-    str *texts;
-    size_t text_count, text_max, at, from;
-    size_t tokens;
     bool gemini, boxed; /* countTokens; its request in a box of its own */
 
     const struct config_provider *provider;
@@ -34,86 +24,17 @@ struct count {
     size_t passed_count;
 };
 
-static void answer(struct count *k)
+static void count_locally(struct count *k)
 {
     struct exchange *ex = k->ex;
     char body[64];
     int n = snprintf(body,
                      sizeof body,
-                     k->gemini ? "{\"totalTokens\":%zu}" : "{\"input_tokens\":%zu}",
-                     k->tokens);
+                     k->gemini ? "{\"totalTokens\":%lld}" : "{\"input_tokens\":%lld}",
+                     (long long)input_tokens_count(&ex->request, ex->worker->gl.gateway->vocab));
 
     ex->on_gone = NULL;
     exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
-}
-
-static void slice(void *ctx)
-{
-    struct count *k = ctx;
-    str text;
-
-    if (k->at == k->text_count) {
-        answer(k);
-        return;
-    }
-    text = k->texts[k->at];
-    if (k->from == 0)
-        tokens_counter_init(&k->counter, k->ex->worker->gl.gateway->vocab);
-    tokens_counter_feed(&k->counter, str_slice(text, k->from, k->from + SLICE));
-    k->from += SLICE;
-    if (k->from >= text.n) {
-        k->tokens += tokens_counter_count(&k->counter);
-        k->at++;
-        k->from = 0;
-    }
-    loop_timer_set(k->ex->worker->gl.loop, &k->ex->keepalive, 0);
-}
-
-static void add(struct count *k, str text)
-{
-    if (k->text_count < k->text_max && text.n)
-        k->texts[k->text_count++] = text;
-}
-
-static void add_parts(struct count *k, const struct chat_part *parts, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        add(k, parts[i].text);
-        add(k, parts[i].name);
-        add(k, parts[i].json);
-        add_parts(k, parts[i].parts, parts[i].part_count);
-    }
-}
-
-static size_t part_count(const struct chat_part *parts, size_t n)
-{
-    size_t all = n;
-
-    for (size_t i = 0; i < n; i++)
-        all += part_count(parts[i].parts, parts[i].part_count);
-    return all;
-}
-
-static void local(struct count *k)
-{
-    struct exchange *ex = k->ex;
-    const struct chat_request *r = &ex->request;
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->message_count; i++)
-        n += part_count(r->messages[i].parts, r->messages[i].part_count);
-    k->text_max = 3 * n + 3 * r->tool_count;
-    k->texts = arena_alloc(server_arena(ex->x), (k->text_max + 1) * sizeof(str));
-    for (size_t i = 0; i < r->message_count; i++)
-        add_parts(k, r->messages[i].parts, r->messages[i].part_count);
-    for (size_t i = 0; i < r->tool_count; i++) {
-        add(k, r->tools[i].name);
-        add(k, r->tools[i].description);
-        add(k, r->tools[i].schema);
-    }
-    k->tokens = MESSAGE_TOKENS * r->message_count;
-    loop_timer_init(&ex->keepalive, slice, k);
-    loop_timer_set(ex->worker->gl.loop, &ex->keepalive, 0);
 }
 
 /* ---- the provider's own ---- */
@@ -179,7 +100,7 @@ static void refused(struct count *k)
     release(k);
     k->live = false;
     if (!told) {
-        local(k);
+        count_locally(k);
         return;
     }
     ex->on_gone = NULL;
@@ -355,7 +276,7 @@ static void begin(struct exchange *ex, bool boxed)
         !level.route.provider->key_missing.n)
         remote(k, &level.route);
     else
-        local(k);
+        count_locally(k);
 }
 
 void count_handle(struct exchange *ex)

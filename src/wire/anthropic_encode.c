@@ -120,8 +120,8 @@ static void start(struct wire_encoder *en)
     if (s->started)
         return;
     s->started = true;
-    if (usage.input <= 0) /* most providers count at the end; message_delta corrects it */
-        usage.input = en->input_estimate;
+    if (usage.input <= 0 && en->count_input) /* most providers count at the end, in message_delta */
+        usage.input = en->count_input(en->count_ctx);
     event_begin(en, &o, "message_start");
     json_out_key(&o, STR("message"));
     json_out_object(&o);

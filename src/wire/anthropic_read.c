@@ -9,8 +9,6 @@
 
 #include "wire/asked.h"
 
-#define BUDGET_TOKENS_MIN 1024
-
 /* ---- blocks ---- */
 
 static void opaque(const struct asked *r, const struct json_node *v, struct chat_part *out)
@@ -428,7 +426,8 @@ static bool read_choice(const struct asked *r, const struct json_node *root,
         if (member_is(r->doc, choice, "type", kinds[i].type))
             out->choice = kinds[i].kind;
     if (out->choice == CHAT_CHOICE_NONE_GIVEN)
-        return asked_bad(r, &here, "type", "Input should be 'auto', 'any', 'tool' or 'none'");
+        return asked_defer_error(
+            r, &here, "type", "Input should be 'auto', 'any', 'tool' or 'none'");
     if (out->choice == CHAT_CHOICE_TOOL &&
         !asked_need_text(r, &here, choice, "name", &out->choice_name))
         return false;
@@ -446,19 +445,13 @@ static bool read_budget(const struct asked *r, const struct json_node *thinking,
 {
     struct asked_at here = {.key = "thinking"};
     const struct json_node *budget = member_find(r->doc, thinking, "budget_tokens");
-    uint64_t max;
+    int64_t n;
 
     if (!budget)
-        return asked_bad(r, &here, "budget_tokens", "Field required");
-    if (!json_i64(r->doc, budget, &out->budget_tokens))
-        return asked_bad(r, &here, "budget_tokens", "Input should be a valid integer");
-    if (out->budget_tokens < BUDGET_TOKENS_MIN)
-        return asked_bad(
-            r, &here, "budget_tokens", "Input should be greater than or equal to 1024");
-    /* With tools the budget may be that of several turns of interleaved thinking. */
-    if (out->tool_count == 0 && str_u64(out->max_tokens, &max) &&
-        (uint64_t)out->budget_tokens >= max)
-        return asked_bad(r, NULL, "max_tokens", "must be greater than `thinking.budget_tokens`");
+        return true;
+    if (!json_i64(r->doc, budget, &n) || n < 0)
+        return asked_defer_level(r, &here, "budget_tokens", "Input should be a valid integer");
+    out->budget_tokens = n;
     return true;
 }
 
@@ -466,15 +459,13 @@ static bool read_effort(const struct asked *r, const struct json_node *config,
                         struct chat_request *out)
 {
     struct asked_at here = {.key = "output_config"};
-    str effort = STR("");
+    const struct json_node *effort = member_find(r->doc, config, "effort");
+    str name;
 
-    if (!asked_text(r, &here, config, "effort", &effort))
-        return false;
-    if (effort.n && (!chat_level_parse(effort, &out->level) || out->level < CHAT_LEVEL_LOW))
-        return asked_bad(
-            r, &here, "effort", "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
-    out->level_respelt = effort.n && !str_eq(effort, str_c(chat_level_name(out->level)));
-    return true;
+    if (!effort || (json_text(r->doc, effort, r->a, &name) && chat_level_parse(name, &out->level)))
+        return true;
+    return asked_defer_level(
+        r, &here, "effort", "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
 }
 
 static bool read_thinking_config(const struct asked *r, const struct json_node *root,
@@ -482,7 +473,7 @@ static bool read_thinking_config(const struct asked *r, const struct json_node *
 {
     struct asked_at here = {.key = "thinking"};
     const struct json_node *thinking = member_find(r->doc, root, "thinking");
-    str display = STR("");
+    bool enabled;
 
     if (!read_effort(r, member_find(r->doc, root, "output_config"), out))
         return false;
@@ -494,16 +485,14 @@ static bool read_thinking_config(const struct asked *r, const struct json_node *
         out->level = CHAT_LEVEL_NONE;
         return true;
     }
-    if (!member_is(r->doc, thinking, "type", "enabled") &&
-        !member_is(r->doc, thinking, "type", "adaptive"))
-        return asked_bad(r, &here, "type", "Input should be 'enabled', 'adaptive' or 'disabled'");
-    if (member_is(r->doc, thinking, "type", "enabled") && !read_budget(r, thinking, out))
-        return false;
-    if (!asked_text(r, &here, thinking, "display", &display))
+    enabled = member_is(r->doc, thinking, "type", "enabled");
+    if (!enabled && !member_is(r->doc, thinking, "type", "adaptive"))
+        asked_defer_level(r, &here, "type", "Input should be 'enabled', 'adaptive' or 'disabled'");
+    if (enabled && !read_budget(r, thinking, out))
         return false;
     if (out->level == CHAT_LEVEL_NOT_GIVEN)
         out->level = CHAT_LEVEL_ON;
-    out->no_thoughts = str_eq(display, STR("omitted"));
+    out->no_thoughts = member_is(r->doc, thinking, "display", "omitted");
     out->thoughts = !out->no_thoughts;
     return true;
 }
@@ -524,7 +513,7 @@ static bool read_format(const struct asked *r, const struct json_node *root,
     if (!format)
         return true;
     if (!member_is(r->doc, format, "type", "json_schema"))
-        return asked_bad(r, &inner, "type", "Input should be 'json_schema'");
+        return asked_defer_error(r, &inner, "type", "Input should be 'json_schema'");
     schema = member_find(r->doc, format, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
         return asked_bad(
@@ -549,7 +538,7 @@ static bool read_numbers(const struct asked *r, const struct json_node *root, bo
                          struct chat_request *out)
 {
     if (!count && !member_find(r->doc, root, "max_tokens"))
-        return asked_bad(r, NULL, "max_tokens", "Field required");
+        asked_defer_error(r, NULL, "max_tokens", "Field required");
     return asked_number(r, NULL, root, "max_tokens", 1, 1e12, true, &out->max_tokens) &&
            asked_number(r, NULL, root, "temperature", 0, 1, false, &out->temperature) &&
            (is_unset(r, root, "top_p") ||
@@ -561,10 +550,10 @@ static bool read_numbers(const struct asked *r, const struct json_node *root, bo
 static bool read_body(const struct json *doc, struct arena *a, bool count, struct chat_request *out,
                       struct err *e)
 {
-    struct asked r = {.doc = doc, .a = a, .e = e};
+    struct chat_request q;
+    struct asked r = {.doc = doc, .a = a, .e = e, .out = &q};
     const struct json_node *root = json_root(doc);
     struct asked_at meta = {.key = "metadata"};
-    struct chat_request q;
 
     part_request_init(&q, CHAT_ANTHROPIC, doc);
     if (!root || root->kind != JSON_OBJECT)

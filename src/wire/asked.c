@@ -39,6 +39,32 @@ bool asked_bad(const struct asked *r, const struct asked_at *at, const char *key
     return false;
 }
 
+bool asked_defer_error(const struct asked *r, const struct asked_at *at, const char *key,
+                       const char *what)
+{
+    struct buf b;
+
+    if (r->out->unknown_why.n)
+        return true;
+    buf_init(&b, 4096);
+    write_path(&b, at, r->brackets);
+    if (key)
+        buf_printf(&b, "%s%s", b.n ? "." : "", key);
+    r->out->unknown_param = arena_dup(r->a, buf_str(&b));
+    r->out->unknown_why = arena_dup(r->a, str_c(what));
+    buf_release(&b);
+    return true;
+}
+
+bool asked_defer_level(const struct asked *r, const struct asked_at *at, const char *key,
+                       const char *what)
+{
+    if (r->out->level == CHAT_LEVEL_NOT_GIVEN)
+        r->out->level = CHAT_LEVEL_ON;
+    r->out->level_unknown = true;
+    return asked_defer_error(r, at, key, what);
+}
+
 bool asked_alloc(const struct asked *r, size_t n, size_t size, void *out)
 {
     void *p;
@@ -95,9 +121,9 @@ bool asked_number(const struct asked *r, const struct asked_at *at, const struct
     if (!m)
         return true;
     if (!json_double(r->doc, m, &x))
-        return asked_bad(r, at, key, "Input should be a valid number");
+        return asked_defer_error(r, at, key, "Input should be a valid number");
     if (whole && !json_i64(r->doc, m, &i))
-        return asked_bad(r, at, key, "Input should be a valid integer");
+        return asked_defer_error(r, at, key, "Input should be a valid integer");
     if (!(x >= min) || !(x <= max)) {
         bool low = !(x >= min);
 
@@ -106,7 +132,7 @@ bool asked_number(const struct asked *r, const struct asked_at *at, const struct
                        "Input should be %s than or equal to %g",
                        low ? "greater" : "less",
                        low ? min : max);
-        return asked_bad(r, at, key, what);
+        return asked_defer_error(r, at, key, what);
     }
     *out = json_raw(r->doc, m);
     return true;

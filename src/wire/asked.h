@@ -25,6 +25,14 @@ struct asked {
 /* "messages.0.content.1.type: what"; the key may have dots in it, or be NULL. Always false. */
 bool asked_bad(const struct asked *r, const struct asked_at *at, const char *key, const char *what);
 
+/* The member has a value that we do not know: only a provider of the same dialect can judge it. The
+ * reading goes on, and r->out keeps the error for providers of other dialects. Always true. */
+bool asked_defer_error(const struct asked *r, const struct asked_at *at, const char *key,
+                       const char *what);
+/* The same of a member that says how much to think: it counts as thinking of any amount. */
+bool asked_defer_level(const struct asked *r, const struct asked_at *at, const char *key,
+                       const char *what);
+
 /* Zeroed things in the arena; false with ERR_LIMIT if there are too many for it. */
 bool asked_alloc(const struct asked *r, size_t n, size_t size, void *out) MUST_USE;
 
@@ -33,7 +41,8 @@ bool asked_text(const struct asked *r, const struct asked_at *at, const struct j
                 const char *key, str *out) MUST_USE;
 bool asked_bool(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                 const char *key, bool *out, bool *given) MUST_USE;
-/* The number's text, if it is between the two; whole: without a fraction. */
+/* The number's text, if it is between the two; whole: without a fraction. Any other value is left
+ * to providers of the same dialect. */
 bool asked_number(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                   const char *key, double min, double max, bool whole, str *out) MUST_USE;
 /* An array of texts. */

@@ -124,7 +124,7 @@ static bool read_choice(const struct asked *r, const struct json_node *root,
     if (!mode)
         return true;
     if (!read_mode(r, mode, &out->choice))
-        return asked_bad(r, &inner, "mode", "should be AUTO, ANY, NONE or VALIDATED");
+        return asked_defer_error(r, &inner, "mode", "should be AUTO, ANY, NONE or VALIDATED");
     if (out->choice == CHAT_CHOICE_REQUIRED && names && names->kind == JSON_ARRAY &&
         json_count(r->doc, names) == 1 &&
         json_text(r->doc, json_first(r->doc, names), r->a, &out->choice_name))
@@ -171,18 +171,53 @@ bool gemini_read_tools(const struct asked *r, const struct json_node *root,
 
 /* ---- generationConfig ---- */
 
+/* A number, or the text of one: protobuf's JSON has both. */
+static bool gemini_read_number(const struct asked *r, const struct json_node *v, str *out,
+                               int64_t *whole)
+{
+    struct json doc;
+    struct err e;
+    bool ok = v->kind == JSON_NUMBER;
+
+    *out = ok ? json_raw(r->doc, v) : STR("");
+    if (ok || !json_text(r->doc, v, r->a, out))
+        return ok && (!whole || json_i64(r->doc, v, whole));
+    json_init(&doc);
+    ok = json_parse(&doc, *out, &e) && json_root(&doc)->kind == JSON_NUMBER &&
+         (!whole || json_i64(&doc, json_root(&doc), whole));
+    json_release(&doc);
+    return ok;
+}
+
 static bool number(const struct asked *r, const struct asked_at *at, const struct json_node *v,
                    const char *camel, bool whole, str *out)
 {
     const struct json_node *m = gemini_find(r->doc, v, camel);
     int64_t i;
+    str text;
 
     if (!m)
         return true;
-    if (m->kind != JSON_NUMBER || (whole && !json_i64(r->doc, m, &i)))
-        return asked_bad(r, at, camel, whole ? "should be a whole number" : "should be a number");
-    *out = json_raw(r->doc, m);
+    if (!gemini_read_number(r, m, &text, whole ? &i : NULL))
+        return asked_defer_error(
+            r, at, camel, whole ? "should be a whole number" : "should be a number");
+    *out = text;
     return true;
+}
+
+static void gemini_read_budget(const struct asked *r, const struct asked_at *at,
+                               const struct json_node *budget)
+{
+    int64_t n;
+    str text;
+
+    if (!gemini_read_number(r, budget, &text, &n) || n < -1) {
+        asked_defer_level(r, at, "thinkingBudget", "should be -1, 0 or a number of tokens");
+        return;
+    }
+    r->out->level = n == 0 ? CHAT_LEVEL_NONE : CHAT_LEVEL_ON;
+    if (n > 0)
+        r->out->budget_tokens = n;
 }
 
 static bool read_thinking(const struct asked *r, const struct asked_at *at,
@@ -194,22 +229,15 @@ static bool read_thinking(const struct asked *r, const struct asked_at *at,
     const struct json_node *level = gemini_find(r->doc, v, "thinkingLevel");
     const struct json_node *shown = gemini_find(r->doc, v, "includeThoughts");
     str name = STR("");
-    int64_t n;
 
-    if (budget) {
-        if (!json_i64(r->doc, budget, &n) || n < -1)
-            return asked_bad(r, &here, "thinkingBudget", "should be -1, 0 or a number of tokens");
-        out->level = n == 0 ? CHAT_LEVEL_NONE : CHAT_LEVEL_ON;
-        if (n > 0)
-            out->budget_tokens = n;
-    }
+    if (budget)
+        gemini_read_budget(r, &here, budget);
     if (level && (!json_text(r->doc, level, r->a, &name) ||
                   (!chat_level_parse(name, &out->level) &&
                    !str_eq(name, STR("THINKING_LEVEL_UNSPECIFIED")))))
-        return asked_bad(r, &here, "thinkingLevel", "should be MINIMAL, LOW, MEDIUM or HIGH");
-    out->level_respelt = name.n && (out->level == CHAT_LEVEL_NONE || out->level > CHAT_LEVEL_HIGH);
+        asked_defer_level(r, &here, "thinkingLevel", "should be MINIMAL, LOW, MEDIUM or HIGH");
     if (shown && !json_bool(shown, &out->thoughts))
-        return asked_bad(r, &here, "includeThoughts", "should be true or false");
+        asked_defer_error(r, &here, "includeThoughts", "should be true or false");
     out->no_thoughts = shown && !out->thoughts;
     if (out->thoughts && out->level == CHAT_LEVEL_NOT_GIVEN)
         out->level = CHAT_LEVEL_ON; /* who wants to see thoughts wants thinking */

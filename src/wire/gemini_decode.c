@@ -158,8 +158,11 @@ static void on_text(const struct at *at, const struct json_node *text, bool thou
     if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK && !begin(at, GEMINI_TEXT))
         return;
     emit(at,
-         (struct chat_event){
-             .kind = CHAT_SIGNATURE, .block = at->c->block, .text = sig, .node = signature});
+         (struct chat_event){.kind = CHAT_SIGNATURE,
+                             .block = at->c->block,
+                             .text = sig,
+                             .summary = thought,
+                             .node = signature});
 }
 
 static void on_part(const struct at *at, const struct json_node *part)

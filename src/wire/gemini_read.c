@@ -406,7 +406,7 @@ bool gemini_read(const struct json *doc, struct arena *a, struct chat_request *o
 {
     const struct json_node *root = json_root(doc);
     struct chat_request q;
-    struct reading g = {.r = {.doc = doc, .a = a, .e = e}, .out = &q};
+    struct reading g = {.r = {.doc = doc, .a = a, .e = e, .out = &q}, .out = &q};
 
     part_request_init(&q, CHAT_GEMINI, doc);
     if (!root || root->kind != JSON_OBJECT)

@@ -242,12 +242,14 @@ static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
         buf_release(&texts[i]);
 }
 
-/* Whether the chunk says how the reply ended. */
+/* Whether the chunk says how the reply ended: a blocked prompt has no candidates. */
 static bool says_end(const struct wire_frame *f)
 {
-    const struct json_node *list =
-        f->doc ? gemini_find(f->doc, json_root(f->doc), "candidates") : NULL;
+    const struct json_node *root = f->doc ? json_root(f->doc) : NULL;
+    const struct json_node *list = gemini_find(f->doc, root, "candidates");
 
+    if (gemini_find(f->doc, gemini_find(f->doc, root, "promptFeedback"), "blockReason"))
+        return true;
     for (const struct json_node *c = json_first(f->doc, list); c; c = json_next(f->doc, list, c))
         if (gemini_find(f->doc, c, "finishReason"))
             return true;

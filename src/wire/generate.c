@@ -113,6 +113,9 @@ static bool read(const struct json *doc, struct arena *a, struct chat_request *o
         return false;
     if (q.level == CHAT_LEVEL_NOT_GIVEN && q.budget_tokens < 0)
         q.level = CHAT_LEVEL_ON; /* medium, if nothing else says how much */
+    if (q.unknown_why.n)         /* no provider speaks this dialect */
+        return err_set(
+            e, ERR_INPUT, STR_FMT ": " STR_FMT, STR_ARG(q.unknown_param), STR_ARG(q.unknown_why));
     *out = q;
     return true;
 }

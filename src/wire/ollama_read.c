@@ -278,9 +278,9 @@ static bool read_options(const struct asked *r, const struct json_node *root)
         const struct json_node *v = member_find(r->doc, o, rows[i].key);
 
         if (v && v->kind != JSON_NUMBER)
-            return asked_bad(
+            asked_defer_error(
                 r, &(struct asked_at){.key = "options"}, rows[i].key, "must be a number");
-        if (v)
+        else if (v)
             *rows[i].to = json_raw(r->doc, v);
     }
     if (str_starts(q->max_tokens, STR("-"))) /* as many as it likes */
@@ -296,19 +296,10 @@ static bool read_think(const struct asked *r, const struct json_node *root)
 
     if (!v)
         return true;
-    if (json_bool(v, &on)) {
+    if (json_bool(v, &on))
         r->out->level = on ? CHAT_LEVEL_ON : CHAT_LEVEL_NONE;
-    } else if (!json_text(r->doc, v, r->a, &name) || !chat_level_parse(name, &r->out->level)) {
-        return asked_bad(r, NULL, "think", "must be true, false, low, medium, high or max");
-    } else {
-        static const bool own[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_LOW] = true,
-                                                   [CHAT_LEVEL_MEDIUM] = true,
-                                                   [CHAT_LEVEL_HIGH] = true,
-                                                   [CHAT_LEVEL_MAX] = true};
-
-        r->out->level_respelt =
-            !own[r->out->level] || !str_eq(name, str_c(chat_level_name(r->out->level)));
-    }
+    else if (!json_text(r->doc, v, r->a, &name) || !chat_level_parse(name, &r->out->level))
+        asked_defer_level(r, NULL, "think", "must be true, false, low, medium, high or max");
     r->out->thoughts = r->out->level != CHAT_LEVEL_NONE;
     return true;
 }
@@ -324,7 +315,7 @@ static bool read_format(const struct asked *r, const struct json_node *root)
         return true;
     }
     if (v->kind != JSON_OBJECT)
-        return asked_bad(r, NULL, "format", "must be \"json\" or a JSON Schema, an object");
+        return asked_defer_error(r, NULL, "format", "must be \"json\" or a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
     r->out->format_schema = json_raw(r->doc, v);
     return true;

@@ -36,6 +36,7 @@ static bool read_number(const struct asked *r, const struct json_node *v, const 
 {
     const char *name = openai_asked.names[row->name].p;
     str *field = (str *)(void *)((char *)r->out + row->at);
+    char what[80];
     double value;
     bool ok;
 
@@ -43,22 +44,22 @@ static bool read_number(const struct asked *r, const struct json_node *v, const 
         return true;
     ok = json_double(r->doc, v, &value) && value >= row->least && value <= row->most &&
          (!row->whole || value > 9e15 || value < -9e15 || (double)(int64_t)value == value);
-    if (!ok && row->most > 1e8)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "%s: expected an integer%s",
-                       name,
-                       row->least == 1 ? " of at least 1" : "");
-    if (!ok)
-        return err_set(r->e,
-                       ERR_INPUT,
-                       "%s: expected %s from %g to %g",
-                       name,
+    if (ok)
+        *field = json_raw(r->doc, v);
+    if (ok)
+        return true;
+    if (row->most > 1e8)
+        (void)snprintf(
+            what, sizeof what, "expected an integer%s", row->least == 1 ? " of at least 1" : "");
+    else
+        (void)snprintf(what,
+                       sizeof what,
+                       "expected %s from %g to %g",
                        row->whole ? "an integer" : "a number",
                        row->least,
                        row->most);
-    *field = json_raw(r->doc, v);
-    return true;
+    return row->name == OPENAI_ASK_N ? asked_bad(r, NULL, name, what) /* our own ceiling */
+                                     : asked_defer_error(r, NULL, name, what);
 }
 
 static bool read_flag(const struct asked *r, const struct asked_at *at, const struct json_node *v,
@@ -215,11 +216,7 @@ static bool read_choice(const struct asked *r, const struct json_node *v, const 
     if (v->kind == JSON_OBJECT &&
         json_text(r->doc, json_find(r->doc, named, STR("name")), r->a, &name)) {
         if (!tool_known(r->out, name))
-            return err_set(r->e,
-                           ERR_INPUT,
-                           "%s: the tool \"" STR_FMT "\" is not in tools",
-                           member,
-                           STR_ARG(str_slice(name, 0, 64)));
+            asked_defer_error(r, NULL, member, "it names a tool that is not in tools");
         r->out->choice = CHAT_CHOICE_TOOL;
         r->out->choice_name = name;
         return true;
@@ -228,7 +225,7 @@ static bool read_choice(const struct asked *r, const struct json_node *v, const 
         read_allowed(r, member_find(r->doc, allowed, "tools"));
         return true;
     }
-    return asked_bad(
+    return asked_defer_error(
         r, NULL, member, "expected auto, none, required, or an object that names a function");
 }
 
@@ -255,7 +252,7 @@ static bool read_format(const struct asked *r, const struct json_node *v)
         json_is(r->doc, type, STR("regex")))
         return true;
     if (!json_is(r->doc, type, STR("json_schema")))
-        return asked_bad(
+        return asked_defer_error(
             r, NULL, "response_format.type", "expected text, json_object or json_schema");
     if (!box || box->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "response_format.json_schema", "expected an object");
@@ -338,9 +335,9 @@ static bool read_level(const struct asked *r, const struct json_node *v, const c
         return true;
     if (!json_text(r->doc, v, r->a, &name) ||
         (!chat_level_parse(name, &level) && !str_eq(name, STR("default"))))
-        return asked_bad(r, NULL, path, "expected none, minimal, low, medium, high, xhigh or max");
+        return asked_defer_level(
+            r, NULL, path, "expected none, minimal, low, medium, high, xhigh or max");
     give_level(r, level);
-    r->out->level_respelt |= level != CHAT_LEVEL_ON && !str_eq(name, str_c(chat_level_name(level)));
     return true;
 }
 
@@ -351,7 +348,7 @@ static bool read_budget(const struct asked *r, const struct json_node *v, const 
     if (!v)
         return true;
     if (!json_i64(r->doc, v, &budget) || budget < -1)
-        return asked_bad(r, NULL, path, "expected a number of tokens");
+        return asked_defer_level(r, NULL, path, "expected a number of tokens");
     if (r->out->budget_tokens < 0)
         r->out->budget_tokens = budget;
     return true;
@@ -398,7 +395,7 @@ static bool read_anthropic(const struct asked *r, const struct json_node *v)
              json_is(r->doc, type, STR("auto")))
         give_level(r, CHAT_LEVEL_ON);
     else if (type)
-        return asked_bad(r, NULL, "thinking.type", "expected enabled, disabled or adaptive");
+        asked_defer_level(r, NULL, "thinking.type", "expected enabled, disabled or adaptive");
     if (json_is(r->doc, json_find(r->doc, v, STR("display")), STR("omitted")))
         r->out->no_thoughts = true;
     return true;

@@ -16,6 +16,7 @@ void part_request_init(struct chat_request *out, enum chat_dialect dialect, cons
     q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
     q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
     q.format_name = q.format_description = q.format_schema = STR("");
+    q.unknown_param = q.unknown_why = STR("");
     *out = q;
 }
 

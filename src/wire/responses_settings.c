@@ -28,11 +28,12 @@ static bool read_numbers(const struct asked *r, const struct json_node *root)
         if (!v)
             continue;
         if (rows[i].whole ? !json_i64(r->doc, v, &n) : v->kind != JSON_NUMBER)
-            return asked_bad(
+            asked_defer_error(
                 r, NULL, rows[i].key, rows[i].whole ? "must be an integer" : "must be a number");
-        if (rows[i].to == &q->max_tokens && n < 1)
-            return asked_bad(r, NULL, rows[i].key, "must be at least 1");
-        *rows[i].to = json_raw(r->doc, v);
+        else if (rows[i].to == &q->max_tokens && n < 1)
+            asked_defer_error(r, NULL, rows[i].key, "must be at least 1");
+        else
+            *rows[i].to = json_raw(r->doc, v);
     }
     return true;
 }
@@ -121,7 +122,7 @@ static bool read_choice(const struct asked *r, const struct json_node *root)
         return true;
     type = member_find(r->doc, v, "type");
     if (v->kind != JSON_OBJECT || !type || type->kind != JSON_STRING)
-        return asked_bad(
+        return asked_defer_error(
             r, NULL, "tool_choice", "must be none, auto, required or an object with a type");
     if (json_is(r->doc, type, STR("allowed_tools"))) {
         choice_allowed(r, v);
@@ -160,7 +161,8 @@ static bool read_format(const struct asked *r, const struct json_node *root)
         return true;
     }
     if (!json_is(r->doc, type, STR("json_schema")))
-        return asked_bad(r, NULL, "text.format.type", "must be text, json_object or json_schema");
+        return asked_defer_error(
+            r, NULL, "text.format.type", "must be text, json_object or json_schema");
     schema = member_find(r->doc, v, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
         return asked_bad(r, NULL, "text.format.schema", "must be a JSON Schema, an object");
@@ -187,9 +189,8 @@ static bool read_reasoning(const struct asked *r, const struct json_node *root)
         return asked_bad(r, NULL, "reasoning", "must be an object");
     if (effort &&
         (!json_text(r->doc, effort, r->a, &name) || !chat_level_parse(name, &r->out->level)))
-        return asked_bad(
+        asked_defer_level(
             r, NULL, "reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
-    r->out->level_respelt = effort && !str_eq(name, str_c(chat_level_name(r->out->level)));
     if (summary && summary->kind == JSON_STRING)
         r->out->thoughts = true;
     /* OpenRouter's members, which its own Responses endpoint takes too. */

@@ -59,8 +59,7 @@ enum wire_framing { WIRE_SSE, WIRE_NDJSON, WIRE_WHOLE };
 
 /* How a provider is told to think, and how much: what differs between hosts of one dialect. */
 enum wire_think {
-    WIRE_THINK_DEFAULT,    /* the dialect's own way: reasoning_effort, reasoning.effort, thinking,
-                           thinkingConfig, think */
+    WIRE_THINK_DEFAULT,    /* the dialect's own way: reasoning_effort, thinking, think... */
     WIRE_THINK_DEEPSEEK,   /* thinking.type, reasoning_effort low/high/max */
     WIRE_THINK_OPENROUTER, /* reasoning.{effort,max_tokens} */
     WIRE_THINK_VLLM,       /* reasoning_effort, thinking_token_budget, chat_template_kwargs */
@@ -219,7 +218,8 @@ struct wire_encoder {
     struct turns *turns;
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
-    int64_t input_estimate; /* tokens of the request, for a dialect that says them first; or 0 */
+    int64_t (*count_input)(void *ctx);    /* tokens of the request; NULL: not known */
+    void *count_ctx;
     bool cut, ended, failed, bare; /* cut: wire_end_cut_frame; bare: no comments */
 };
 

@@ -361,7 +361,7 @@ class Refused(unittest.TestCase):
                             self.assertIn("boom here", message(json.loads(r.body)), r.body)
 
     def test_what_is_wrong_with_a_request_is_named_where_openai_names_it(self):
-        for dialect, more, param in (("chat", {"max_tokens": 0}, "max_tokens"),
+        for dialect, more, param in (("chat", {"n": 0}, "n"),
                                      ("chat", {"messages": [{"role": "x"}]}, "messages[0].role"),
                                      ("responses", {"input": None}, "input")):
             path, body = asks(dialect, "chat", **more)

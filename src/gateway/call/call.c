@@ -218,9 +218,9 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     struct err e;
     int64_t retry_ms = -1;
 
-    c->wanted = (struct limits_want){call_estimate(&c->in), loop_now_ns(c->gl->loop), 0};
     if (!c->in.key)
         return true;
+    c->wanted = (struct limits_want){call_estimate(&c->in), loop_now_ns(c->gl->loop), 0};
     if (c->in.key->spend_usd >= 0)
         c->wanted.usd = may_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
@@ -577,11 +577,6 @@ size_t call_reply_headers(const struct call *c, const struct http1_field **out)
 str call_provider_name(const struct call *c)
 {
     return c->chain[c->at].provider->name;
-}
-
-int64_t call_input_estimate(const struct call *c)
-{
-    return c->wanted.tokens;
 }
 
 bool call_relays(const struct call *c)

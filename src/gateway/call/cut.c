@@ -35,7 +35,7 @@ static void end_with_call(struct call *c)
     struct chat_usage u = c->phase_usage;
     int64_t made = pipe_made(&c->pipe);
 
-    u.input = u.input < 0 ? c->wanted.tokens : u.input;
+    u.input = u.input < 0 ? call_count_input(c) : u.input;
     u.output = u.output < made ? made : u.output;
     u.reasoning = pipe_thought(&c->pipe);
     u.raw = STR("");

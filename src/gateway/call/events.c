@@ -134,7 +134,7 @@ void call_synthesize_usage(struct call *c)
     if ((c->relay && !call_relays_usage_chunk(c)) || c->phase_usage.output >= 0 || !c->end_seen)
         return;
     if (c->phase_usage.input < 0)
-        u.input = c->wanted.tokens;
+        u.input = call_count_input(c);
     u.reasoning = pipe_thought(&c->pipe);
     u.output = pipe_made(&c->pipe);
     chat_usage_merge(&c->phase_usage, &u);

@@ -87,7 +87,7 @@ static void count_untold(struct call *c)
     if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->left_waiting
                       : c->stop_seen || c->end_seen || made <= u->output)
         return;
-    u->input = u->input < 0 ? c->wanted.tokens : u->input;
+    u->input = u->input < 0 ? call_count_input(c) : u->input;
     u->output = made;
 }
 

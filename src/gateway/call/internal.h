@@ -37,7 +37,7 @@ void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
 
-/* estimate.c: about how many tokens it asks with. */
+/* estimate.c: about how many tokens it asks with, for a key's limits. */
 int64_t call_estimate(const struct call_request *r);
 
 /* chain.c: finds the first provider, from the one at hand on, that can be asked now. False: e says

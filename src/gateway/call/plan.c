@@ -24,18 +24,16 @@ static const struct {
      "now answer, or call the tool that I need next."},
 };
 
-/* Whether the client's own words stay as they are: those of the same dialect, unless a level is
- * spelt as no provider spells it. With presets for them, hosts that say it otherwise get their own
- * words. */
+/* Whether the client's own words stay as they are: those of the same dialect, however they are
+ * spelt. With presets for them, hosts that say it otherwise get their own words. */
 static bool plan_words_stay(const struct call *c, const struct provider_row *row, bool same)
 {
     const struct chat_request *r = c->in.request;
 
     if (!same || c->level.source != LEVEL_BY_REQUEST || c->effort)
         return false;
-    return r->budget_tokens >= 0 ||
-           (!r->level_respelt &&
-            (row->think == WIRE_THINK_DEFAULT || c->config->presets_for != CONFIG_PRESETS_ALWAYS));
+    return r->budget_tokens >= 0 || row->think == WIRE_THINK_DEFAULT ||
+           c->config->presets_for != CONFIG_PRESETS_ALWAYS;
 }
 
 /* The budget in tokens that goes along: the cap, or else the client's own; -1: none. */

@@ -145,6 +145,19 @@ static bool members(struct call *c, struct err *e)
 
 /* ---- settings ---- */
 
+/* A value that the reader did not know cannot be said in another dialect. */
+static bool call_sayable_known(struct call *c, struct err *e)
+{
+    const struct chat_request *r = c->in.request;
+
+    return !r->unknown_why.n ||
+           refuse(c,
+                  "invalid_request",
+                  arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_param)).p,
+                  arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_why)).p,
+                  e);
+}
+
 static bool one_answer(enum chat_dialect d)
 {
     return d == CHAT_RESPONSES || d == CHAT_ANTHROPIC || d == CHAT_OLLAMA;
@@ -228,7 +241,7 @@ bool call_sayable(struct call *c, struct err *e)
 
     if (c->in.wire->dialect == c->wire->dialect)
         return true;
-    if (!members(c, e) || !answers(c, e) || !choice(c, e))
+    if (!call_sayable_known(c, e) || !members(c, e) || !answers(c, e) || !choice(c, e))
         return false;
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role != CHAT_ASSISTANT &&

@@ -174,6 +174,7 @@ struct call {
 
     struct loop_timer timer;
     struct limits_want wanted; /* of its key, for what it is about to be */
+    int64_t input_tokens;      /* call_count_input's; 0: not counted yet */
     size_t replayed;           /* calls that a cassette has answered */
     size_t path_size;          /* of the lines: the target without the client's query */
     int64_t dropped;           /* tokens of reasoning that earlier replies thought beyond the cap */
