@@ -223,7 +223,7 @@ static bool verify_all(struct verify *v, struct err *e)
         for (size_t i = 0; i < v->count && v->r->ok; i++)
             if (!judge(v, &v->page[i], e))
                 return false;
-        if (v->r->ok && !verify_page_more(v, e))
+        if (v->r->ok && !(verify_page_more(v, e) && verify_doubts(v, e)))
             return false;
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
@@ -272,7 +272,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     call_segments_init(&v->segments);
     map_init(&v->sessions, NULL, 2 * PAGE);
     map_init(&v->tombstones, NULL, 2 * PAGE);
-    map_init(&v->doubts, NULL, PAGE);
+    map_init(&v->doubts, NULL, MAP_COUNT_MAX);
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);

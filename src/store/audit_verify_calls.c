@@ -190,7 +190,7 @@ bool verify_read_calls(struct verify *v, struct err *e)
             return false;
         verify_keep_digest(v, call->row.id, call->digest);
     }
-    return verify_follow_page(v, e);
+    return verify_named(v, e);
 }
 
 /* ---- entries of many calls ---- */
@@ -287,7 +287,7 @@ bool verify_records(struct verify *v, const struct verify_entry *en, struct err 
 
         if (!verify_page_read(v, "call_n BETWEEN $1 AND $2 ORDER BY call_n", args, 2, e) ||
             !verify_read_tombstones(v, from, to, e) ||
-            !verify_feed_page(v, en->e.seq, from, to, &mac, e) || !verify_follow_page(v, e))
+            !verify_feed_page(v, en->e.seq, from, to, &mac, e) || !verify_named(v, e))
             return false;
     }
     sha256_mac_finish(&mac, digest);
