@@ -92,12 +92,12 @@ static bool verify_has_error(struct verify *v, const struct verify_session *s,
     return str_eq(s->error, engine_clean(v->en, row->error_message));
 }
 
-/* Whether it is a call that gave its session an error. */
+/* Whether it is a call that may have given its session the error. */
 static bool verify_gave_error(const struct verify_session *s, const struct store_call *row)
 {
     int64_t ended = row->ended_ms >= 0 ? row->ended_ms : row->started_ms;
 
-    return s->ours && (row->error_code.n > 0 || row->status >= 400) &&
+    return s->failed && (row->error_code.n > 0 || row->status >= 400) &&
            (ended == -1 ? 0 : ended) == s->last_ms;
 }
 

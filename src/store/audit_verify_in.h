@@ -32,7 +32,7 @@ struct verify_call {
 struct verify_session {
     str id, title, error;
     int64_t last_ms, first_n; /* first_n: the number of the call that began first */
-    bool ours, runs;
+    bool failed, runs;        /* failed: it has the error of a call */
 };
 
 struct verify {
