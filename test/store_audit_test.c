@@ -330,8 +330,6 @@ TEST(the_oldest_go_once_there_is_too_much_but_none_before_its_time)
 
     place_init(&p);
     rand_init(&r, 1);
-    for (size_t i = 0; i < sizeof body; i++)
-        body[i] = (char)('!' + rand_below(&r, 90));
     o = options(&p);
     o.retention_bytes = 1 << 20;
     o.retention_min_ms = 3600000;
@@ -344,6 +342,8 @@ TEST(the_oldest_go_once_there_is_too_much_but_none_before_its_time)
         snprintf(id, sizeof id, "c%u", i);
         row.id = str_c(id);
         row.started_ms = row.ended_ms = i < 50 ? now : now - 7200000 - i;
+        for (size_t k = 0; k < sizeof body; k++)
+            body[k] = (char)('!' + rand_below(&r, 90)); /* texts that have nothing in common */
         row.reasoning_summary = (str){body, 10000 + i};
         row.answer = (str){body + i, 9000};
         store_call_put(s, &row, NULL);
