@@ -290,6 +290,10 @@ static void add_literal(struct buf *b, const struct place *p, const struct row_f
         buf_add_c(b, '\'');
         return;
     case ROW_BODY:
+        if (text.n == 0) {
+            buf_add(b, STR("NULL, 0"));
+            return;
+        }
         buf_add(b, p->postgres ? STR("'\\x") : STR("x'"));
         for (size_t i = 0; i < text.n; i++)
             buf_printf(b, "%02x", (unsigned char)text.p[i]);
