@@ -221,18 +221,15 @@ long long words(struct place *p, const char *table, const char *word)
     arena_init(&a, 1 << 20);
     CHECK(words_query_parse(str_c(word), NULL, 0, &a, &c.query));
     CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
-    CHECK_F(db_query(db,
-                     "SELECT texts FROM call_blocks",
-                     NULL,
-                     0,
-                     (struct db_rows){count_block, &c},
-                     &e),
-            "%s",
-            e.text);
-    CHECK_F(db_query(
-                db, "SELECT texts FROM call_texts", NULL, 0, (struct db_rows){count_text, &c}, &e),
-            "%s",
-            e.text);
+    CHECK_F(
+        db_query(
+            db, "SELECT texts FROM call_blocks", NULL, 0, (struct db_rows){count_block, &c}, &e),
+        "%s",
+        e.text);
+    CHECK_F(
+        db_query(db, "SELECT texts FROM call_texts", NULL, 0, (struct db_rows){count_text, &c}, &e),
+        "%s",
+        e.text);
     db_close(db);
     arena_release(&a);
     return c.n;
@@ -263,8 +260,7 @@ void old_store(struct place *p)
     size_t n = p->postgres ? schema_postgres_step_count : schema_step_count;
     char sql[200];
 
-    do_sql(p,
-           "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
+    do_sql(p, "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
     for (size_t i = 0; i < n && steps[i].version <= OLD_VERSION; i++) {
         do_sql(p, steps[i].sql);
         snprintf(sql,
@@ -294,6 +290,10 @@ static void add_literal(struct buf *b, const struct place *p, const struct row_f
         buf_add_c(b, '\'');
         return;
     case ROW_BODY:
+        if (text.n == 0) {
+            buf_add(b, STR("NULL, 0"));
+            return;
+        }
         buf_add(b, p->postgres ? STR("'\\x") : STR("x'"));
         for (size_t i = 0; i < text.n; i++)
             buf_printf(b, "%02x", (unsigned char)text.p[i]);
@@ -347,6 +347,68 @@ void old_store_put(struct place *p, const struct store_call *row)
     buf_add_c(&b, '\0');
     do_sql(p, b.p);
     buf_release(&b);
+}
+
+struct packed {
+    struct arena arena;
+    struct block_view view;
+};
+
+static bool open_packed(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct packed *b = ctx;
+    struct err e;
+
+    CHECK_INT(n, 1);
+    CHECK_F(block_open(columns[0].s, &b->arena, &b->view, &e), "%s", e.text);
+    return false;
+}
+
+void block_change(struct place *p, long long block, size_t (*edit)(str *entries, size_t n))
+{
+    struct db_value args[4] = {db_int(block)};
+    struct packed b = {0};
+    struct block again;
+    struct buf out;
+    struct db *db;
+    struct err e;
+    str *entries;
+    size_t n;
+
+    arena_init(&b.arena, (size_t)64 << 20);
+    buf_init(&out, (size_t)64 << 20);
+    block_init(&again);
+    CHECK_F(db_open(str_c(p->url), DB_BESIDE, &db, &e), "%s", e.text);
+    CHECK_F(db_query(db,
+                     "SELECT texts FROM call_blocks WHERE block = $1",
+                     args,
+                     1,
+                     (struct db_rows){open_packed, &b},
+                     &e),
+            "%s",
+            e.text);
+    CHECK_F(block_count(&b.view) > 0, "no block %lld", block);
+    entries = arena_alloc(&b.arena, (block_count(&b.view) + 1) * sizeof *entries);
+    for (size_t i = 0; i < block_count(&b.view); i++)
+        entries[i] = block_entry(&b.view, i);
+    n = edit(entries, block_count(&b.view));
+    for (size_t i = 0; i < n; i++)
+        block_add(&again, entries[i]);
+    CHECK_F(block_pack(&again, &out, &e), "%s", e.text);
+    args[1] = db_blob(buf_str(&out));
+    args[2] = db_int((int64_t)n);
+    args[3] = db_int((int64_t)block_size(&again));
+    CHECK_F(db_run(db,
+                   "UPDATE call_blocks SET texts = $2, calls = $3, raw_size = $4 WHERE block = $1",
+                   args,
+                   4,
+                   &e),
+            "%s",
+            e.text);
+    db_close(db);
+    block_release(&again);
+    buf_release(&out);
+    arena_release(&b.arena);
 }
 
 static void on_stored(struct store_ticket *t, const struct err *e)

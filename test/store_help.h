@@ -39,6 +39,10 @@ void do_sql(struct place *p, const char *sql);
 void old_store(struct place *p);
 void old_store_put(struct place *p, const struct store_call *row);
 
+/* The entries of a packed block, changed by whoever can write to the tables: edit may replace them,
+ * and returns how many there are then (at most one more). The store is closed. */
+void block_change(struct place *p, long long block, size_t (*edit)(str *entries, size_t n));
+
 /* In any file of the place; in any table of its database, wherever that is (lower case letters). */
 bool anywhere(struct place *p, str needle);
 bool in_tables(struct place *p, const char *needle);

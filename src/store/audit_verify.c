@@ -1,9 +1,9 @@
 /* audit_verify.c - the chain from its beginning, each row it tells of, and the head outside.
  *
- * Entries are read by pages; the rows a page tells of are read with one question and their digests
+ * Entries are read by pages; the rows that a page tells of are read with one query and their digests
  * kept by id. A row that is gone must have an entry "erased"; one that is there must agree, and
- * there must be no others. What is not a row of its own in the log is judged by audit_verify_more.c
- * and audit_verify_rest.c.
+ * there must be no others. An entry of many calls is verified by audit_verify_calls.c; what has no
+ * entry of its own by the other files audit_verify_*.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -132,7 +132,7 @@ static bool read_erased(struct verify *v, struct err *e)
     for (size_t i = 0; i < PAGE; i++)
         args[i] = db_null();
     for (size_t i = 0; i < v->count; i++)
-        if (v->page[i].e.subject.n > 0 && !map_find(&v->digests, v->page[i].e.subject))
+        if (v->page[i].e.subject.n > 0)
             args[n++] = db_text(v->page[i].e.subject);
     if (n == 0)
         return true;
@@ -151,16 +151,18 @@ static void judge_row(struct verify *v, const struct verify_entry *en)
     if (!call && !str_eq(en->e.action, STR("tool")))
         return;
     found = map_find(&v->digests, en->e.subject);
+    if (map_find(&v->erased, en->e.subject)) {
+        if (found)
+            verify_wrong(v, en->e.seq, "a row that was erased is there", en->e.subject);
+        v->r->erased++;
+        return;
+    }
     if (!found) {
-        if (map_find(&v->erased, en->e.subject))
-            v->r->erased++;
-        else
-            verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
+        verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
         return;
     }
     if (en->e.digest.n != SHA256_SIZE ||
         !mem_equal_ct(found->value.ptr, en->e.digest.p, SHA256_SIZE)) {
-        /* One that was erased may have come back by the same id, with an entry of its own. */
         verify_wrong(v, en->e.seq, "a row is not as it was stored", en->e.subject);
         return;
     }
@@ -223,7 +225,7 @@ static bool verify_all(struct verify *v, struct err *e)
         for (size_t i = 0; i < v->count && v->r->ok; i++)
             if (!judge(v, &v->page[i], e))
                 return false;
-        if (v->r->ok && !verify_page_more(v, e))
+        if (v->r->ok && !(verify_page_more(v, e) && verify_doubts(v, e)))
             return false;
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
@@ -272,7 +274,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     call_segments_init(&v->segments);
     map_init(&v->sessions, NULL, 2 * PAGE);
     map_init(&v->tombstones, NULL, 2 * PAGE);
-    map_init(&v->doubts, NULL, PAGE);
+    map_init(&v->doubts, NULL, MAP_COUNT_MAX);
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);

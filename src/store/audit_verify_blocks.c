@@ -156,8 +156,7 @@ bool verify_usage(struct verify *v, struct err *e)
     buf_printf(&v->sql,
                "SELECT 'hour ' || hour || ' model ' || model FROM (SELECT 1 AS sign, " USAGE_WHICH
                ", " USAGE_SUMS " FROM usage_hours UNION ALL SELECT -1, %s, %s FROM llm_interactions"
-               " i) x GROUP BY " USAGE_WHICH
-               " HAVING sum(CASE WHEN sign > 0 THEN 1 ELSE 0 END) <> 1"
+               " i) x GROUP BY " USAGE_WHICH " HAVING min(sign) = max(sign)"
                " OR abs(sum(sign * cost_usd)) > 0.000000001 * (1 + sum(abs(cost_usd)))",
                usage_of_call_which,
                usage_of_call_sums);

@@ -55,7 +55,7 @@ static bool verify_on_session(void *ctx, const struct db_value *c, size_t n)
         .title = c[1].type == DB_NULL ? STR("") : arena_dup(&v->call_arena, c[1].s),
         .error = c[2].type == DB_NULL ? STR("") : arena_dup(&v->call_arena, c[2].s),
         .last_ms = c[3].type == DB_NULL ? 0 : c[3].i,
-        .ours = c[4].type == DB_NULL || str_eq(c[4].s, STR("gateway")),
+        .failed = c[4].i != 0,
         .runs = c[5].i != 0,
         .first_n = c[6].i,
     };
@@ -71,7 +71,9 @@ static bool verify_read_sessions(struct verify *v, struct err *e)
     for (size_t i = 0; i < PAGE; i++)
         args[i] = i < v->call_count ? db_text(v->call_page[i].row.session_id) : db_null();
     verify_sql_in(v,
-                  "SELECT s.session_id, s.title, s.error_message, s.last_seen_ms, s.agent_type,"
+                  "SELECT s.session_id, s.title, s.error_message, s.last_seen_ms, CASE WHEN"
+                  " s.outcome = 'failed' AND coalesce(s.agent_type, 'gateway') = 'gateway' THEN 1"
+                  " ELSE 0 END,"
                   " CASE WHEN EXISTS (SELECT 1 FROM call_pieces p WHERE p.session_id ="
                   " s.session_id) THEN 1 ELSE 0 END, (SELECT i.call_n FROM llm_interactions i"
                   " WHERE i.session_id = s.session_id ORDER BY i.started_ms, i.call_n LIMIT 1)"
@@ -190,7 +192,7 @@ bool verify_read_calls(struct verify *v, struct err *e)
             return false;
         verify_keep_digest(v, call->row.id, call->digest);
     }
-    return verify_follow_page(v, e);
+    return verify_named(v, e);
 }
 
 /* ---- entries of many calls ---- */
@@ -238,10 +240,10 @@ static bool verify_feed_page(struct verify *v, int64_t seq, int64_t first, int64
         str number = arena_printf(&v->call_arena, "%lld", (long long)n);
         struct map_entry *stone = map_find(&v->tombstones, number);
 
-        if (call && !verify_call(v, call, false, e))
-            return false;
         if (call && stone)
             verify_wrong(v, seq, "a call that was erased is there", call->row.id);
+        if (call && !verify_call(v, call, false, e))
+            return false;
         if (!call && !stone)
             verify_wrong(v, seq, "a call is gone and was not erased: its number is", number);
         if (!v->r->ok)
@@ -287,7 +289,7 @@ bool verify_records(struct verify *v, const struct verify_entry *en, struct err 
 
         if (!verify_page_read(v, "call_n BETWEEN $1 AND $2 ORDER BY call_n", args, 2, e) ||
             !verify_read_tombstones(v, from, to, e) ||
-            !verify_feed_page(v, en->e.seq, from, to, &mac, e) || !verify_follow_page(v, e))
+            !verify_feed_page(v, en->e.seq, from, to, &mac, e) || !verify_named(v, e))
             return false;
     }
     sha256_mac_finish(&mac, digest);

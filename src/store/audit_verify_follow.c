@@ -25,7 +25,7 @@ static bool verify_on_named(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool verify_named(struct verify *v, struct err *e)
+bool verify_named(struct verify *v, struct err *e)
 {
     size_t count = v->named_count;
 
@@ -92,12 +92,12 @@ static bool verify_has_error(struct verify *v, const struct verify_session *s,
     return str_eq(s->error, engine_clean(v->en, row->error_message));
 }
 
-/* Whether it is a call that gave its session an error. */
+/* Whether it is a call that may have given its session the error. */
 static bool verify_gave_error(const struct verify_session *s, const struct store_call *row)
 {
     int64_t ended = row->ended_ms >= 0 ? row->ended_ms : row->started_ms;
 
-    return s->ours && (row->error_code.n > 0 || row->status >= 400) &&
+    return s->failed && (row->error_code.n > 0 || row->status >= 400) &&
            (ended == -1 ? 0 : ended) == s->last_ms;
 }
 
@@ -120,7 +120,7 @@ bool verify_follow(struct verify *v, const struct verify_call *call, struct err 
     kept->title = arena_dup(&v->arena, s->title);
     kept->error = arena_dup(&v->arena, s->error);
     if (!map_set(&v->doubts, kept->id, MAP_PTR(kept), &full))
-        base_die("a page has more sessions than calls");
+        base_die("there are more sessions than a map holds");
     return true;
 }
 
@@ -161,14 +161,14 @@ static bool verify_doubt(struct verify *v, const struct verify_session *s, struc
     return true;
 }
 
-bool verify_follow_page(struct verify *v, struct err *e)
+bool verify_doubts(struct verify *v, struct err *e)
 {
-    bool ok = verify_named(v, e);
+    bool ok = true;
 
     for (struct map_entry *i = map_next(&v->doubts, NULL); i && ok && v->r->ok;
          i = map_next(&v->doubts, i))
         ok = verify_doubt(v, i->value.ptr, e);
     map_release(&v->doubts);
-    map_init(&v->doubts, NULL, PAGE);
+    map_init(&v->doubts, NULL, MAP_COUNT_MAX);
     return ok;
 }

@@ -32,7 +32,7 @@ struct verify_call {
 struct verify_session {
     str id, title, error;
     int64_t last_ms, first_n; /* first_n: the number of the call that began first */
-    bool ours, runs;
+    bool failed, runs;        /* failed: it has the error of a call */
 };
 
 struct verify {
@@ -96,10 +96,11 @@ bool verify_texts_read(struct verify *v, struct verify_call *call, bool *ok,
                        struct err *e) MUST_USE;
 
 /* audit_verify_follow.c: what follows from calls: which tools they called, and what their sessions
- * have of them. verify_follow is for one call with its texts, verify_follow_page for what is left
- * of a page of calls, which it may replace by others. */
+ * have of them. verify_follow is for one call with its texts, verify_named for the end of a page of
+ * calls, verify_doubts for the end of a page of entries. */
 bool verify_follow(struct verify *v, const struct verify_call *call, struct err *e) MUST_USE;
-bool verify_follow_page(struct verify *v, struct err *e) MUST_USE;
+bool verify_named(struct verify *v, struct err *e) MUST_USE;
+bool verify_doubts(struct verify *v, struct err *e) MUST_USE;
 
 /* audit_verify_blocks.c: texts that no call has, and sums by the hour. */
 bool verify_blocks(struct verify *v, struct err *e) MUST_USE;

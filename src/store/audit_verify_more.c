@@ -1,5 +1,4 @@
-/* audit_verify_more.c - what hangs on entries beside their rows: names of tools, receipts, and the
- * sessions of applications.
+/* audit_verify_more.c - receipts of erasures, and the sessions of applications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

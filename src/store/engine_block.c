@@ -312,14 +312,13 @@ bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n
         from++; /* not in a block */
     while (from < n) {
         int64_t number = places[from].block;
-        struct engine_filling *open = NULL;
+        struct engine_filling *open = &en->filling[number <= en->moved_to];
         const struct block_view *view = NULL;
         size_t count, to = from;
         bool *gone;
 
-        for (size_t i = 0; i < COUNT_OF(en->filling); i++)
-            if (en->filling[i].number == number)
-                open = &en->filling[i];
+        if (open->number != number)
+            open = NULL; /* it is packed */
         if (!open && !texts_block(&en->texts, number, &view, e))
             return false;
         count = open ? open->block.count : view->count;
