@@ -130,7 +130,8 @@ static bool verify_on_segment(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static void verify_digest_call(struct verify *v, struct verify_call *call, bool segments)
+/* As an entry of one call has it: over the row with all of its texts, and mostly its segments. */
+static void verify_digest_row(struct verify *v, struct verify_call *call, bool segments)
 {
     buf_reset(&v->bytes);
     audit_add_row(&v->bytes, &row_calls, &call->row);
@@ -154,16 +155,27 @@ static void verify_judge_columns(struct verify *v, const struct verify_call *cal
         verify_wrong(v, 0, "a decision is not of the kind that its row says", call->row.id);
 }
 
-static bool verify_call(struct verify *v, struct verify_call *call, bool segments, struct err *e)
+/* How the digest of a call was made. */
+enum verify_made { VERIFY_RECORDS, VERIFY_RECORD, VERIFY_ADOPTED };
+
+static bool verify_call(struct verify *v, struct verify_call *call, enum verify_made made,
+                        struct err *e)
 {
     bool ok;
+    str entry;
 
     if (!verify_texts_read(v, call, &ok, e))
         return false;
     if (!ok)
         return true;
     verify_judge_columns(v, call);
-    verify_digest_call(v, call, segments);
+    if (made != VERIFY_RECORDS) {
+        verify_digest_row(v, call, made == VERIFY_RECORD);
+    } else {
+        if (!texts_entry(&v->texts, &call->at, &v->text_arena, &entry, e))
+            return false;
+        audit_digest_call(v->key, &call->row, entry, &v->bytes, call->digest);
+    }
     return verify_follow(v, call, e);
 }
 
@@ -188,7 +200,7 @@ bool verify_read_calls(struct verify *v, struct err *e)
             adopted |= str_eq(v->page[k].e.action, STR("record")) &&
                        str_eq(v->page[k].e.subject, call->row.id) &&
                        str_eq(v->page[k].e.detail, STR("adopted"));
-        if (!verify_call(v, call, !adopted, e))
+        if (!verify_call(v, call, adopted ? VERIFY_ADOPTED : VERIFY_RECORD, e))
             return false;
         verify_keep_digest(v, call->row.id, call->digest);
     }
@@ -242,7 +254,7 @@ static bool verify_feed_page(struct verify *v, int64_t seq, int64_t first, int64
 
         if (call && stone)
             verify_wrong(v, seq, "a call that was erased is there", call->row.id);
-        if (call && !verify_call(v, call, false, e))
+        if (call && !verify_call(v, call, VERIFY_RECORDS, e))
             return false;
         if (!call && !stone)
             verify_wrong(v, seq, "a call is gone and was not erased: its number is", number);

@@ -64,12 +64,10 @@ bool engine_audit_row(struct engine *en, str action, str subject, str detail, st
     return engine_audit_add(en, &entry, e);
 }
 
-void engine_audit_digest_row(struct engine *en, const struct store_call *row,
-                             uint8_t out[SHA256_SIZE])
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
+                              uint8_t out[SHA256_SIZE])
 {
-    buf_reset(&en->canon);
-    audit_add_row(&en->canon, &row_calls, row);
-    audit_digest((str){(const char *)en->key, SHA256_SIZE}, buf_str(&en->canon), out);
+    audit_digest_call((str){(const char *)en->key, SHA256_SIZE}, row, entry, &en->canon, out);
 }
 
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n)
@@ -78,7 +76,7 @@ void engine_audit_record(struct engine *en, const struct store_call *row, int64_
 
     if (en->unlogged.n == 0)
         en->unlogged_first = call_n;
-    engine_audit_digest_row(en, row, digest);
+    engine_audit_digest_call(en, row, buf_str(&en->entry), digest);
     audit_add_record(&en->unlogged, call_n, digest);
 }
 

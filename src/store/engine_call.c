@@ -168,9 +168,10 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
         return false;
     engine_usage_add(en, row);
     at.call_n = ++en->last_n;
+    if (!engine_block_put(en, ENGINE_NEW, row, &at, e))
+        return false;
     engine_audit_record(en, row, at.call_n);
-    return engine_block_put(en, ENGINE_NEW, row, &at, e) &&
-           db_run(en->db,
+    return db_run(en->db,
                   en->text[ENGINE_PUT_CALL].p,
                   values,
                   engine_row_values(row, &at, values),

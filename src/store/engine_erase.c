@@ -151,11 +151,13 @@ static bool entomb_call(struct engine *en, struct engine_call *call, struct aren
                                 .action = STR("erased"),
                                 .subject = call->row.id,
                                 .digest = {(const char *)digest, SHA256_SIZE}};
+    str raw;
 
     arena_reset(texts);
-    if (!texts_read(&en->texts, &call->at, texts, &call->row, e))
+    if (!texts_read_reply(&en->texts, &call->at, texts, &call->row, e) ||
+        !texts_entry(&en->texts, &call->at, texts, &raw, e))
         return false;
-    engine_audit_digest_row(en, &call->row, digest);
+    engine_audit_digest_call(en, &call->row, raw, digest);
     entry.detail = arena_printf(&en->arena, "%lld", (long long)call->at.call_n);
     return engine_audit_add(en, &entry, e);
 }

@@ -244,10 +244,10 @@ bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* seq and time are set here. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
-/* The digest of a row as it is stored. */
-void engine_audit_digest_row(struct engine *en, const struct store_call *row,
-                             uint8_t out[SHA256_SIZE]);
-/* A call was stored: the next entry tells of it. */
+/* The digest of a call as it is stored. */
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
+                              uint8_t out[SHA256_SIZE]);
+/* A call was stored, its entry in a block is in `entry`: the next entry of the log tells of it. */
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n);
 /* That entry, if there are such calls. */
 bool engine_audit_records(struct engine *en, struct err *e) MUST_USE;

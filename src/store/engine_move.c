@@ -33,13 +33,12 @@ static bool move_adopt(struct engine *en, struct err *e)
         for (size_t i = 0; ok && i < calls.count; i++) {
             struct engine_call *call = &calls.items[i];
 
-            /* One entry each: their numbers need not follow each other. */
             arena_reset(&texts);
-            en->last_n = call->at.call_n;
-            args[0] = db_int(en->last_n);
+            args[0] = db_int(call->at.call_n);
             ok = texts_read(&en->texts, &call->at, &texts, &call->row, e);
-            engine_audit_record(en, &call->row, call->at.call_n);
-            ok = ok && engine_audit_records(en, e);
+            buf_reset(&en->canon);
+            audit_add_row(&en->canon, &row_calls, &call->row);
+            ok = ok && engine_audit_row(en, STR("record"), call->row.id, STR("adopted"), e);
         }
     } while (ok && calls.count == MOVE_CALLS);
     arena_release(&texts);

@@ -120,15 +120,15 @@ static bool texts_on_entry(void *ctx, const struct db_value *v, size_t n)
 
 /* The bytes of an entry, in the arena; "" if it was erased. A block may be packed between the two
  * looks, so a packed one is looked for twice. */
-static bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
-                        struct err *e)
+bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
+                 struct err *e)
 {
     struct db_value args[] = {db_int(at->block), db_int(at->block_n)};
     struct texts_copy c = {a, STR("")};
     const struct block_view *view;
 
     *out = STR("");
-    for (int tries = 0; tries < 2; tries++) {
+    for (int tries = 0; tries < 2 && at->block >= 0; tries++) {
         if (texts_block(t, at->block, &view, e)) {
             *out = arena_dup(a, block_entry(view, (size_t)at->block_n));
             return true;

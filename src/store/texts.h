@@ -55,6 +55,9 @@ bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
 bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
                       struct store_call *row, struct err *e) MUST_USE;
 
+/* The entry of a call as its block has it, in the arena; "" if it has none, or is in no block. */
+bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
+                 struct err *e) MUST_USE;
 /* A block unpacked, lent until the next call. false with ERR_NOT_FOUND: it is not packed. */
 bool texts_block(struct texts *t, int64_t block, const struct block_view **out,
                  struct err *e) MUST_USE;
