@@ -249,11 +249,33 @@ static bool start(struct verify *v, struct err *e)
 {
     str key;
 
-    if (!audit_key(v->db, &v->arena, &key, e) || !engine_move_needed(v->db, &v->moving, e))
+    if (!audit_key(v->db, &v->arena, &key, e))
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);
     v->key = (str){v->key_bytes, SHA256_SIZE};
     return verify_all(v, e);
+}
+
+/* One view of the database. The tables of before blocks are dropped once all calls are moved, on
+ * PostgreSQL also for a view that began earlier: a query of each keeps them until the end. If they
+ * were dropped just now, the next view is without them. */
+static bool begin_view(struct verify *v, struct err *e)
+{
+    for (int tries = 0;; tries++) {
+        if (!db_begin(v->db, false, e))
+            return false;
+        if (engine_move_needed(v->db, &v->moving, e) &&
+            (!v->moving || db_run(v->db,
+                                  "SELECT 1 FROM old_interactions, old_segments, old_decisions"
+                                  " LIMIT 1",
+                                  NULL,
+                                  0,
+                                  e)))
+            return true;
+        db_rollback(v->db);
+        if (tries == 1)
+            return false;
+    }
 }
 
 bool audit_verify(struct db *db, const char *head_path, struct audit_report *out, struct err *e)
@@ -271,6 +293,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     *v->en = (struct engine){.kind = db_kind(db)};
     arena_init(&v->en->arena, PAGE_ARENA_MAX);
     texts_init(&v->texts, db);
+    texts_keep_many(&v->texts);
     call_segments_init(&v->segments);
     map_init(&v->sessions, NULL, 2 * PAGE);
     map_init(&v->tombstones, NULL, 2 * PAGE);
@@ -282,7 +305,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     map_init(&v->digests, NULL, 2 * PAGE);
     map_init(&v->erased, NULL, 2 * PAGE);
     /* The head before the tables: it must not be newer than what is looked at. */
-    ok = (!head_path || read_anchor(head_path, out, e)) && db_begin(db, false, e);
+    ok = (!head_path || read_anchor(head_path, out, e)) && begin_view(v, e);
     if (ok) {
         ok = !out->ok || start(v, e);
         db_rollback(db);

@@ -8,29 +8,48 @@
 #define TEXTS_ARENA_MAX ((size_t)1 << 30)
 #define TEXTS_SLOT_KEPT ((size_t)4 << 20) /* a larger block is not kept */
 #define TEXTS_REQUEST_MAX ((size_t)256 << 20)
+#define TEXTS_REQUESTS 1024u
+#define TEXTS_REQUESTS_SIZE ((size_t)64 << 20) /* of all that are kept, but for one */
 #define TEXTS_BODY_MAX ((int64_t)256 << 20)
 #define TEXTS_CHAIN_MAX 1000u
+
+static void texts_keep_count(struct texts *t, size_t n)
+{
+    t->requests = base_realloc(t->requests, n * sizeof t->requests[0]);
+    for (; t->request_count < n; t->request_count++) {
+        t->requests[t->request_count].call_n = 0;
+        buf_init(&t->requests[t->request_count].bytes, TEXTS_REQUEST_MAX);
+    }
+}
 
 void texts_init(struct texts *t, struct db *db)
 {
     *t = (struct texts){.db = db};
     for (size_t i = 0; i < TEXTS_CACHE; i++)
         arena_init(&t->slots[i].arena, TEXTS_ARENA_MAX);
-    buf_init(&t->request, TEXTS_REQUEST_MAX);
+    texts_keep_count(t, 1);
+}
+
+void texts_keep_many(struct texts *t)
+{
+    texts_keep_count(t, TEXTS_REQUESTS);
 }
 
 void texts_release(struct texts *t)
 {
     for (size_t i = 0; i < TEXTS_CACHE; i++)
         arena_release(&t->slots[i].arena);
-    buf_release(&t->request);
+    for (size_t i = 0; i < t->request_count; i++)
+        buf_release(&t->requests[i].bytes);
+    free(t->requests);
 }
 
 void texts_forget(struct texts *t)
 {
     for (size_t i = 0; i < TEXTS_CACHE; i++)
         t->slots[i].block = 0;
-    t->request_n = 0;
+    for (size_t i = 0; i < t->request_count; i++)
+        t->requests[i].call_n = 0;
 }
 
 /* What a query gives may be damaged; that it gives something is the database's part. */
@@ -218,32 +237,59 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
     return true;
 }
 
+static struct texts_request *texts_kept_request(struct texts *t, int64_t call_n)
+{
+    for (size_t i = 0; call_n && i < t->request_count; i++)
+        if (t->requests[i].call_n == call_n)
+            return &t->requests[i];
+    return NULL;
+}
+
+/* Keeps a request, in the place of the one that it begins with, if that is kept. */
+static void texts_keep_request(struct texts *t, struct texts_request *base, int64_t call_n,
+                               str whole)
+{
+    struct texts_request *r = base ? base : &t->requests[t->request_next++ % t->request_count];
+
+    t->requests_size -= r->bytes.n;
+    buf_reset(&r->bytes);
+    r->call_n = 0;
+    for (size_t i = 0; i < t->request_count && t->requests_size + whole.n > TEXTS_REQUESTS_SIZE;
+         i++) {
+        struct texts_request *old = &t->requests[t->request_next++ % t->request_count];
+
+        t->requests_size -= old->bytes.n;
+        buf_release(&old->bytes);
+        buf_init(&old->bytes, TEXTS_REQUEST_MAX);
+        old->call_n = 0;
+    }
+    buf_add(&r->bytes, whole);
+    t->requests_size += r->bytes.n;
+    r->call_n = buf_full(&r->bytes) ? 0 : call_n;
+}
+
 /* From the first request of the chain, which is whole, to the one that is wanted. */
 static bool texts_request(struct texts *t, const struct texts_link *last, struct arena *a, str *out,
                           struct err *e)
 {
     struct texts_link *chain = arena_alloc(a, TEXTS_CHAIN_MAX * sizeof *chain);
+    struct texts_request *base = NULL;
     size_t n = 0;
     str whole;
 
     chain[n++] = *last;
-    while (chain[n - 1].from.call_n && chain[n - 1].from.call_n != t->request_n) {
+    while (chain[n - 1].from.call_n && !(base = texts_kept_request(t, chain[n - 1].from.call_n))) {
         if (n == TEXTS_CHAIN_MAX)
             return err_set(e, ERR_SYSTEM, "a request has too many others before it");
         if (!texts_link_read(t, chain[n - 1].from.call_n, a, &chain[n], e))
             return false;
         n++;
     }
-    whole = chain[n - 1].from.call_n ? buf_str(&t->request) : chain[--n].between;
+    whole = base ? buf_str(&base->bytes) : chain[--n].between;
     while (n-- > 0)
         if (!block_delta_apply(whole, &chain[n].from, chain[n].between, a, &whole, e))
             return err_prefix(e, "the request of call %lld: ", (long long)chain[n].call_n);
-    if (t->request_n != last->call_n) {
-        whole = arena_dup(a, whole); /* it may be lent from what is replaced now */
-        buf_reset(&t->request);
-        buf_add(&t->request, whole);
-        t->request_n = buf_full(&t->request) ? 0 : last->call_n;
-    }
+    texts_keep_request(t, base, last->call_n, whole);
     *out = whole;
     return true;
 }

@@ -35,18 +35,25 @@ struct texts_slot {
     struct block_view view;
 };
 
+struct texts_request {
+    int64_t call_n; /* 0: empty */
+    struct buf bytes;
+};
+
 struct texts {
     struct db *db;
     uint64_t uses;
     bool damaged; /* if a call fails: the database answered, but what is stored is damaged */
     struct texts_slot slots[TEXTS_CACHE];
-    /* The request that was put together last: the next one of its conversation begins with it. */
-    int64_t request_n;
-    struct buf request;
+    /* Requests that were put together last: the next one of a conversation begins with one. */
+    struct texts_request *requests;
+    size_t request_count, request_next, requests_size;
 };
 
 void texts_init(struct texts *t, struct db *db);
 void texts_release(struct texts *t);
+/* Keeps many requests instead of one, for who reads many conversations at once. */
+void texts_keep_many(struct texts *t);
 
 /* The row's texts, in the arena. Its id and columns are there already. */
 bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
