@@ -8,6 +8,7 @@
 #include "store/audit_in.h"
 #include "store/block.h"
 #include "store/call_segments.h"
+#include "store/usage.h"
 #include "store_help.h"
 
 #include <unistd.h>
@@ -306,60 +307,34 @@ TEST(blocks_and_the_places_of_calls_cannot_be_changed)
     place_release(&p);
 }
 
+/* One column of a table that is changed. */
+static void check_column(struct place *p, const char *table, str column, bool text, const char *why)
+{
+    char sql[300];
+
+    snprintf(sql,
+             sizeof sql,
+             text ? "UPDATE %s SET " STR_FMT " = coalesce(" STR_FMT ", '') || 'x'"
+                  : "UPDATE %s SET " STR_FMT " = coalesce(" STR_FMT ", 0) + 1",
+             table,
+             STR_ARG(column),
+             STR_ARG(column));
+    do_sql(p, sql);
+    check_why(p, sql, why);
+}
+
 TEST(no_column_of_a_call_can_be_changed)
 {
-    static const char *const texts[] = {"interaction_id",
-                                        "session_id",
-                                        "parent_id",
-                                        "key_name",
-                                        "route",
-                                        "provider",
-                                        "model",
-                                        "upstream_model",
-                                        "dialect",
-                                        "upstream_dialect",
-                                        "stop",
-                                        "error_code",
-                                        "reasoning_level",
-                                        "reasoning_cut",
-                                        "reasoning_state",
-                                        "reasoning_source",
-                                        "subject",
-                                        "talk"};
-    static const char *const numbers[] = {"started_ms",
-                                          "first_ms",
-                                          "reasoning_ms",
-                                          "answer_ms",
-                                          "ended_ms",
-                                          "status",
-                                          "stream",
-                                          "complete",
-                                          "has_reasoning",
-                                          "cap_tokens",
-                                          "input_tokens",
-                                          "output_tokens",
-                                          "reasoning_tokens",
-                                          "cache_read_tokens",
-                                          "cache_write_tokens",
-                                          "reasoning_exact",
-                                          "cost_usd"};
-    char sql[200];
     struct place p;
 
     make_blocks(&p);
-    for (size_t i = 0; i < COUNT_OF(texts) + COUNT_OF(numbers); i++) {
-        bool text = i < COUNT_OF(texts);
-        const char *column = text ? texts[i] : numbers[i - COUNT_OF(texts)];
-
-        snprintf(sql,
-                 sizeof sql,
-                 text ? "UPDATE llm_interactions SET %s = coalesce(%s, '') || 'x' WHERE call_n = 2"
-                      : "UPDATE llm_interactions SET %s = coalesce(%s, 0) + 1 WHERE call_n = 2",
-                 column,
-                 column);
-        do_sql(&p, sql);
-        check_why(&p, sql, "not as it was stored");
-    }
+    for (size_t i = 0; i < row_field_count; i++)
+        if (!row_fields[i].text)
+            check_column(&p,
+                         "llm_interactions",
+                         str_c(row_fields[i].column),
+                         row_fields[i].kind == ROW_TEXT,
+                         "not as it was stored");
     place_release(&p);
 }
 
@@ -367,46 +342,20 @@ TEST(no_column_of_a_call_can_be_changed)
 
 TEST(the_sums_of_an_hour_are_those_of_its_calls)
 {
-    static const char *const texts[] = {"model", "provider", "key_name", "level"};
-    static const char *const numbers[] = {"hour",
-                                          "cap_tokens",
-                                          "calls",
-                                          "failed",
-                                          "input_tokens",
-                                          "output_tokens",
-                                          "reasoning_tokens",
-                                          "cache_read_tokens",
-                                          "starved",
-                                          "cut",
-                                          "with_reasoning",
-                                          "b0",
-                                          "b1",
-                                          "b2",
-                                          "b3",
-                                          "b4",
-                                          "b5",
-                                          "b6",
-                                          "b7",
-                                          "b8",
-                                          "b9",
-                                          "priced",
-                                          "cost_usd"};
-    char sql[200];
+    str names = STR(USAGE_WHICH ", " USAGE_SUMS);
     struct place p;
 
     make_blocks(&p);
-    for (size_t i = 0; i < COUNT_OF(texts) + COUNT_OF(numbers); i++) {
-        bool text = i < COUNT_OF(texts);
-        const char *column = text ? texts[i] : numbers[i - COUNT_OF(texts)];
+    for (unsigned i = 0; names.n > 0; i++) {
+        size_t end = str_find(names, STR(", "));
 
-        snprintf(sql,
-                 sizeof sql,
-                 text ? "UPDATE usage_hours SET %s = %s || 'x'"
-                      : "UPDATE usage_hours SET %s = %s + 1",
-                 column,
-                 column);
-        do_sql(&p, sql);
-        check_why(&p, sql, "the sums of an hour are not those of its calls: hour");
+        end = end == STR_NONE ? names.n : end;
+        check_column(&p,
+                     "usage_hours",
+                     str_slice(names, 0, end),
+                     i >= 1 && i <= 4, /* model, provider, key_name, level */
+                     "the sums of an hour are not those of its calls: hour");
+        names = str_slice(names, end + 2, names.n);
     }
     do_sql(&p, "UPDATE usage_hours SET cost_usd = cost_usd * 1.000001");
     check_why(&p, "a small change of the cost", "the sums of an hour");

@@ -28,9 +28,9 @@ void audit_add_values(struct buf *out, const struct db_value *v, size_t n);
  * latter. `bytes` is scratch. */
 void audit_digest_call(str key, const struct store_call *row, str entry, struct buf *bytes,
                        uint8_t out[SHA256_SIZE]);
-/* One of the calls that an entry AUDIT_RECORDS tells of: its digest is over all of these. The detail
- * of such an entry is "FIRST LAST", the numbers of its calls; the entry "erased" of a call has its
- * number as detail and the digest that its row had. */
+/* One of the calls that an entry AUDIT_RECORDS tells of: its digest is over all of these. The
+ * detail of such an entry is "FIRST LAST", the numbers of its calls; the entry "erased" of a call
+ * has its number as detail and the digest that its row had. */
 #define AUDIT_RECORDS "records"
 void audit_add_record(struct buf *out, int64_t call_n, const uint8_t digest[SHA256_SIZE]);
 void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE]);

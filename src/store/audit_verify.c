@@ -1,9 +1,9 @@
 /* audit_verify.c - the chain from its beginning, each row it tells of, and the head outside.
  *
- * Entries are read by pages; the rows that a page tells of are read with one query and their digests
- * kept by id. A row that is gone must have an entry "erased"; one that is there must agree, and
- * there must be no others. An entry of many calls is verified by audit_verify_calls.c; what has no
- * entry of its own by the other files audit_verify_*.c.
+ * Entries are read by pages; the rows that a page tells of are read with one query and their
+ * digests kept by id. A row that is gone must have an entry "erased"; one that is there must agree,
+ * and there must be no others. An entry of many calls is verified by audit_verify_calls.c; what has
+ * no entry of its own by the other files audit_verify_*.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -257,8 +257,9 @@ static bool start(struct verify *v, struct err *e)
 }
 
 /* One view of the database. The tables of before blocks are dropped once all calls are moved, on
- * PostgreSQL also for a view that began earlier: a query of each keeps them until the end. If they
- * were dropped just now, the next view is without them. */
+ * PostgreSQL also for a view that began earlier: a query of each, in the order in which engine_move.c
+ * drops them, keeps them until the end. If they were dropped just now, the next view is without
+ * them. */
 static bool begin_view(struct verify *v, struct err *e)
 {
     for (int tries = 0;; tries++) {
@@ -266,7 +267,7 @@ static bool begin_view(struct verify *v, struct err *e)
             return false;
         if (engine_move_needed(v->db, &v->moving, e) &&
             (!v->moving || db_run(v->db,
-                                  "SELECT 1 FROM old_interactions, old_segments, old_decisions"
+                                  "SELECT 1 FROM old_segments, old_decisions, old_interactions"
                                   " LIMIT 1",
                                   NULL,
                                   0,

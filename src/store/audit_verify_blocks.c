@@ -1,8 +1,7 @@
 /* audit_verify_blocks.c - texts that no call has, and sums by the hour.
  *
- * Each entry of a block that is not empty belongs to one call: texts of calls that are not there, or
- * that are there twice, are seen. The index of words is not looked at: a search looks at the texts
- * themselves.
+ * Each entry of a block that is not empty belongs to one call: texts of no call, or of two, are
+ * found. The index of words is not verified: a search looks at the texts themselves.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

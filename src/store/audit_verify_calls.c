@@ -1,7 +1,7 @@
 /* audit_verify_calls.c - calls: each row with its texts, held against the digest in the log.
  *
- * Calls are read in pages of VERIFY_PAGE rows; their texts one call at a time. A text that cannot be
- * read is a finding, not a failure of the database.
+ * Calls are read in pages of VERIFY_PAGE rows; their texts one call at a time. A text that cannot
+ * be read is a finding, not a failure of the database.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

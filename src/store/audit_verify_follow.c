@@ -1,5 +1,5 @@
-/* audit_verify_follow.c - what follows from calls: which tools they called, and the title and the error
- * that their sessions have of them.
+/* audit_verify_follow.c - what follows from calls: which tools they called, and the title and the
+ * error that their sessions have of them.
  *
  * A session's title is of one of its calls, in nearly all cases of the one that began first; its
  * error is that of the call that ended last. Only where that is not so, all calls of the session

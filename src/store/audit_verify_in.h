@@ -88,8 +88,8 @@ void verify_keep_digest(struct verify *v, str id, const uint8_t digest[SHA256_SI
 bool verify_read_calls(struct verify *v, struct err *e) MUST_USE;
 bool verify_records(struct verify *v, const struct verify_entry *en, struct err *e) MUST_USE;
 
-/* A page of calls that `where` gives: without their texts, but with their sessions. Then the texts of
- * one of them, and its digest. *ok is false, and it is said what is wrong, if they are damaged. */
+/* A page of calls that `where` gives: without their texts, but with their sessions. Then the texts
+ * of one of them. If these are damaged, *ok is false and the report says so. */
 bool verify_page_read(struct verify *v, const char *where, const struct db_value *args, size_t n,
                       struct err *e) MUST_USE;
 bool verify_texts_read(struct verify *v, struct verify_call *call, bool *ok,

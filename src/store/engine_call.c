@@ -123,8 +123,11 @@ static bool put_session(struct engine *en, const struct store_call *row, str nam
 
 /* ---- tools ---- */
 
-static bool put_tools(struct engine *en, const struct store_call *row, int64_t call_n,
-                      struct err *e)
+static const char put_tool_sql[] =
+    "INSERT INTO call_tools (tool, call_n) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+
+bool engine_call_tools(struct engine *en, const struct store_call *row, int64_t call_n,
+                       const char *sql, struct err *e)
 {
     const struct json_node *root, *v;
     struct err bad;
@@ -139,12 +142,7 @@ static bool put_tools(struct engine *en, const struct store_call *row, int64_t c
 
         if (json_text(&en->doc, v, &en->arena, &name)) {
             args[0] = db_text(engine_clean_name(en, name));
-            if (!db_run(en->db,
-                        "INSERT INTO call_tools (tool, call_n) VALUES ($1, $2)"
-                        " ON CONFLICT DO NOTHING",
-                        args,
-                        2,
-                        e))
+            if (!db_run(en->db, sql, args, 2, e))
                 return false;
         }
         v = json_next(&en->doc, root, v);
@@ -176,8 +174,8 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
                   values,
                   engine_row_values(row, &at, values),
                   e) &&
-           put_tools(en, row, at.call_n, e) && engine_pieces_drop(en, row->id, e) &&
-           put_session(en, row, named, e);
+           engine_call_tools(en, row, at.call_n, put_tool_sql, e) &&
+           engine_pieces_drop(en, row->id, e) && put_session(en, row, named, e);
 }
 
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)

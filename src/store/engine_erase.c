@@ -173,7 +173,12 @@ static bool erase_calls(struct engine *en, const struct db_value *session, struc
     for (size_t i = 0; ok && i < calls.count; i++) {
         struct engine_call *call = &calls.items[i];
 
-        ok = entomb_call(en, call, &texts, e);
+        ok = entomb_call(en, call, &texts, e) &&
+             engine_call_tools(en,
+                               &call->row,
+                               call->at.call_n,
+                               "DELETE FROM call_tools WHERE tool = $1 AND call_n = $2",
+                               e);
         c->decisions += call->row.decision.n > 0;
         add_place(places, &call->at);
     }
@@ -196,8 +201,6 @@ static const char *const old_rows[] = {
 
 /* What is not counted, in this order: what is found by other rows goes before them. */
 static const char *const rest[] = {
-    "DELETE FROM call_tools WHERE call_n IN"
-    " (SELECT call_n FROM llm_interactions WHERE session_id = $1)",
     "DELETE FROM llm_interactions WHERE session_id = $1",
     "DELETE FROM mcp_communications WHERE session_id = $1",
     "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting')",

@@ -165,6 +165,9 @@ int64_t engine_us(int64_t ms);
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
 
+/* Runs a statement for each tool that a call called: $1 is the tool, $2 the number. */
+bool engine_call_tools(struct engine *en, const struct store_call *row, int64_t call_n,
+                       const char *sql, struct err *e) MUST_USE;
 /* The title that a session gets from a call: the first line of what it asked. */
 str engine_title(struct engine *en, const struct store_call *row);
 

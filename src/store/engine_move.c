@@ -119,11 +119,17 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
 static bool move_end(struct engine *en, struct err *e)
 {
     char sql[64];
+    bool ok = db_begin(en->db, false, e); /* at once, for who reads them */
 
-    for (size_t i = 0; i < COUNT_OF(old_tables); i++) {
+    if (!ok)
+        return false;
+    for (size_t i = 0; ok && i < COUNT_OF(old_tables); i++) {
         (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", old_tables[i]);
-        if (!db_run(en->db, sql, NULL, 0, e))
-            return false;
+        ok = db_run(en->db, sql, NULL, 0, e);
+    }
+    if (!ok || !db_commit(en->db, e)) {
+        engine_rollback(en);
+        return false;
     }
     if (!db_rewrite(en->db, e))
         return false;
