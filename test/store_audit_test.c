@@ -91,7 +91,7 @@ static const struct {
     const char *why;
     int64_t seq; /* -1: any */
 } crimes[] = {
-    {"UPDATE llm_interactions SET cost_usd = 0.7000001 WHERE interaction_id = 'call-00007'",
+    {"UPDATE llm_interactions SET cost_usd = 0.0000001 WHERE interaction_id = 'call-00000'",
      NULL,
      "a call is not as it was stored",
      1},
