@@ -257,9 +257,9 @@ static bool start(struct verify *v, struct err *e)
 }
 
 /* One view of the database. The tables of before blocks are dropped once all calls are moved, on
- * PostgreSQL also for a view that began earlier: a query of each, in the order in which engine_move.c
- * drops them, keeps them until the end. If they were dropped just now, the next view is without
- * them. */
+ * PostgreSQL also for a view that began earlier: a query of each, in the order in which
+ * engine_move.c drops them, keeps them until the end. If they were dropped just now, the next view
+ * is without them. */
 static bool begin_view(struct verify *v, struct err *e)
 {
     for (int tries = 0;; tries++) {
