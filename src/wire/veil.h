@@ -11,6 +11,13 @@
 
 #include "wire/wire.h"
 
+/* Whether a member of a choice by this name lists the tokens of its text: logprobs and the like. */
+bool veil_is_token_list(str name);
+/* Removes from a choice that is passed on the lists of tokens that are in none of its events: the
+ * pipe dropped them, since tokens of hidden reasoning are among them. */
+void veil_drop_lists(const struct json *doc, const struct json_node *choice,
+                     const struct chat_event *events, size_t n, uint32_t index,
+                     struct json_edits *ed);
 /* Takes such places out of the frame that is parsed; whether there are any. */
 bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed);
 

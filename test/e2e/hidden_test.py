@@ -68,6 +68,28 @@ IN_MESSAGE = {
     "object": {"reasoning": {"content": SECRET}, "reasoning_content": None},
     "list": {"reasoning_content": [{"type": "text", "text": SECRET}]},
     "other name": {"Thought_Process": SECRET},
+    "copilot": {"cot_summary": SECRET, "cot_id": "kept", "reasoning_opaque": "kept"},
+    "capital letters": {"cotSummary": {"text": SECRET}},
+    "analysis": {"analysis": SECRET},
+    "cohere": {"tool_plan": SECRET},
+    "think": {"think": [SECRET]},
+    "scratchpad": {"extra": {"inner_monologue": SECRET, "scratchpad": SECRET}},
+}
+
+# Other members of a message: all of them pass.
+OTHERS = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
+          "provider_specific_fields": {"kept": 1}, "reasoning_opaque": "c2Vh", "cot_id": "rs_1",
+          "cotton": "kept", "psychoanalysis": "kept", "rethinker": "kept", "extra_content": {
+              "google": {"thought_signature": "c2ln"}}}
+
+# Members of a choice or of the whole reply that repeat its text or its tokens.
+DUMPS = {
+    "text": {"text": TAGS + "Yes."},
+    "token_ids": {"token_ids": [SECRET]},
+    "logprobs": {"logprobs": {"content": [{"token": SECRET, "logprob": -0.5, "bytes": None,
+                                           "top_logprobs": []}]}},
+    "raw_output": {"raw_output": {"completion": TAGS + "Yes."}},
+    "prompt": {"prompt_token_ids": [SECRET], "prompt_logprobs": [{"1": {"decoded_token": SECRET}}]},
 }
 
 # Chunks of a content list that are reasoning, as hosts write them.
@@ -190,8 +212,7 @@ class Hidden(unittest.TestCase):
                                  stream=True))
 
     def test_what_is_not_reasoning_stays(self):
-        kept = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
-                "provider_specific_fields": {"kept": 1}}
+        kept = OTHERS
         reply = whole({"reasoning_content": SECRET, **kept}, logprobs=None,
                       top={"service_tier": "default"})
         doc = json.loads(self.hides(self.chat(reply)).body)
@@ -228,6 +249,38 @@ class Hidden(unittest.TestCase):
         last = chunk({}, "stop")
         last["__verbose"] = {"content": TAGS + "Yes."}
         self.hides(self.chat(stream(chunk({"content": "Yes."}), last), stream=True))
+
+    def test_copies_of_the_text_and_of_its_tokens_are_taken_out(self):
+        """Whole, and in streams that are cut in every place, with what each chunk may have besides."""
+        for name, dump in DUMPS.items():
+            with self.subTest(name):
+                self.hides(self.chat(whole({"content": TAGS + "Yes."}, **dump)))
+                self.hides(self.chat(whole({"reasoning": SECRET}, **dump)))
+                if name in ("raw_output", "prompt"):
+                    self.hides(self.chat(whole({"reasoning": SECRET}, top=dump)))
+                for i in range(1, len(TAGS)):
+                    for role in ({}, {"role": "assistant"}):
+                        frames = [chunk({**role, "content": TAGS[:i]}, **dump),
+                                  chunk({"content": TAGS[i:] + "Yes."}, "stop", **dump)]
+                        self.hides(self.chat(stream(*frames), stream=True))
+                late = [chunk({"content": TAGS}), chunk({"content": "Yes."}), chunk({}, **dump),
+                        chunk({}, "stop", **dump)]
+                self.hides(self.chat(stream(*late), stream=True))
+                late[0] = chunk({"reasoning_content": SECRET})
+                self.hides(self.chat(stream(*late), stream=True))
+
+    def test_copies_are_passed_on_where_there_is_no_reasoning(self):
+        for dump in ({"logprobs": logprobs("Yes", ".")}, {"token_ids": [1, 2]}):
+            reply = whole({}, **dump)
+            self.assertEqual(self.chat(reply).body, reply[1])
+            reply = stream(chunk({"role": "assistant", "content": ""}, **dump),
+                           chunk({"content": "Yes."}, **dump), chunk({}, "stop", **dump))
+            self.assertEqual(self.chat(reply, stream=True).body, reply[1])
+        thought = [chunk({"reasoning_content": SECRET}), chunk({"content": "Yes."},
+                   logprobs=logprobs("Yes", ".")), chunk({}, "stop")]
+        r = self.hides(self.chat(stream(*thought), stream=True))
+        self.assertEqual([c["choices"][0].get("logprobs") for c in events(r.body)],
+                         [logprobs("Yes", "."), None])
 
     def test_a_message_beside_the_delta_is_taken_out(self):
         said = {"role": "assistant", "content": TAGS + "Yes."}
