@@ -378,6 +378,9 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
 
 /* ---- requests ---- */
 
+/* Where the messages of a request are, by dialect. */
+static const char *const veil_histories[] = {"messages", "input", "contents"};
+
 /* A block, part or item that is reasoning and nothing else. */
 static bool is_thought(const struct json *doc, const struct json_node *v)
 {
@@ -405,11 +408,10 @@ static void forget_message(const struct veil *w, const struct json_node *message
 
 bool veil_history(const struct json *doc, struct json_edits *ed)
 {
-    static const char *const lists[] = {"messages", "input", "contents"};
     const struct veil w = {NULL, doc, ed, true};
 
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        const struct json_node *list = member_find(doc, json_root(doc), lists[i]);
+    for (size_t i = 0; i < COUNT_OF(veil_histories); i++) {
+        const struct json_node *list = member_find(doc, json_root(doc), veil_histories[i]);
 
         forget_parts(&w, list);
         for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
@@ -418,6 +420,78 @@ bool veil_history(const struct json *doc, struct json_edits *ed)
                 forget_message(&w, m);
     }
     return ed->n > 0;
+}
+
+/* ---- texts of reasoning in a request ---- */
+
+struct veil_test {
+    const struct json *doc;
+    struct arena *arena;
+    bool (*is)(void *ctx, str text);
+    void *ctx;
+};
+
+/* All texts of a value but names and sealed data. */
+static bool veil_test_texts(const struct veil_test *t, const struct json_node *v, unsigned depth)
+{
+    static const char *const sealed[] = {
+        "type", "id", "status", "format", "signature", "data", "encrypted_content", NULL};
+    bool found = false;
+    str text;
+
+    if (v->kind == JSON_STRING)
+        return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);
+    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+        return false;
+    for (const struct json_node *k = json_first(t->doc, v); k && !found;
+         k = json_next(t->doc, v, k))
+        if (v->kind == JSON_ARRAY)
+            found = veil_test_texts(t, k, depth + 1);
+        else if (!is_one_of(t->doc, k, sealed))
+            found = veil_test_texts(t, json_value(k), depth + 1);
+    return found;
+}
+
+static bool veil_test_parts(const struct veil_test *t, const struct json_node *list)
+{
+    for (const struct json_node *p = json_first(t->doc, list); p && list->kind == JSON_ARRAY;
+         p = json_next(t->doc, list, p))
+        if (is_thought(t->doc, p) && veil_test_texts(t, p, 0))
+            return true;
+    return false;
+}
+
+static bool veil_test_message(const struct veil_test *t, const struct json_node *message)
+{
+    const struct veil w = {.doc = t->doc};
+
+    for (const struct json_node *k = json_first(t->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(t->doc, message, k)) {
+        bool parts = json_is(t->doc, k, STR("content")) || json_is(t->doc, k, STR("parts"));
+
+        if (parts ? veil_test_parts(t, json_value(k))
+                  : names_reasoning(key_of(&w, k)) && veil_test_texts(t, json_value(k), 0))
+            return true;
+    }
+    return false;
+}
+
+bool veil_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
+                      void *ctx)
+{
+    const struct veil_test t = {doc, a, is, ctx};
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(veil_histories) && !found; i++) {
+        const struct json_node *list = member_find(doc, json_root(doc), veil_histories[i]);
+
+        found = veil_test_parts(&t, list);
+        for (const struct json_node *m = json_first(doc, list);
+             m && list->kind == JSON_ARRAY && !found;
+             m = json_next(doc, list, m))
+            found = !is_thought(doc, m) && veil_test_message(&t, m);
+    }
+    return found;
 }
 
 str veil_history_text(str body, struct arena *a)

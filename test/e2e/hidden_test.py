@@ -22,7 +22,7 @@ def setUpModule():
     up = asking.world.up = Upstream()
     v1 = up.root + "/v1"
     asking.world.gateway = Gateway(BINARY, {"store": "none", "providers": {
-        "chat": {"kind": "openai", "base_url": v1, "models": ["chat"]},
+        "chat": {"kind": "openai", "base_url": v1, "models": ["chat"], "retries": 0},
         "tags": {"kind": "openai", "base_url": v1, "models": ["tags"], "format": "think"},
         "responses": {"kind": "responses", "base_url": v1, "models": ["responses"]},
         "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
@@ -281,6 +281,85 @@ class Hidden(unittest.TestCase):
         r = self.hides(self.chat(stream(*thought), stream=True))
         self.assertEqual([c["choices"][0].get("logprobs") for c in events(r.body)],
                          [logprobs("Yes", "."), None])
+
+    def fails(self, path, body, reply, headers=None):
+        self.up.reply = lambda *_: reply
+        return request(path, body, headers or {})
+
+    def test_an_error_in_a_stream_does_not_quote_it(self):
+        """With every cut of the reasoning, before and after the first bytes of the answer."""
+        thought = f"{SECRET} thoughts, of many words."
+        tags = f"<think>{thought}"
+        error = {"error": {"message": f"stopped after: {thought[3:]}", "type": "server_error",
+                           "code": "overloaded"}}
+        inner = {"error": {"message": "stopped", "code": "overloaded", "metadata": {"raw": thought}}}
+        short = {"error": {"message": f"stopped after: {SECRET}", "code": "overloaded"}}
+        for i in range(1, len(tags)):
+            frames = [chunk({"content": tags[:i]}), chunk({"content": tags[i:]})]
+            for said in ([], [chunk({"content": "</think>Yes."})]):
+                for wrong in (error, inner):
+                    r = self.fails(*by_dialect("chat", True)["openai"], stream(*frames, *said, wrong))
+                    self.assertNotIn(b"thoughts", r.body)
+                    self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
+        for dialect, (path, body) in by_dialect("chat", True).items():
+            with self.subTest(dialect):
+                for frames in ([chunk({"content": TAGS}), chunk({"content": "Yes."}), short],
+                               [chunk({"reasoning": SECRET}), chunk({"content": "Yes."}), short]):
+                    r = self.fails(path, body, stream(*frames))
+                    self.assertNotIn(SECRET.encode(), r.body)
+                    self.assertIn(b"quotes reasoning", r.body)
+                    r = self.fails(path, body, stream(*frames), SHOW)
+                    self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
+
+    def test_only_an_error_that_quotes_it_is_changed(self):
+        """After so much of the answer that the client has some of it."""
+        said = [chunk({"reasoning": SECRET}), *[chunk({"content": "Yes."})] * 4000]
+        for message, passes in (("The server is overloaded: try again.", True),
+                                (f"Failed after {SECRET}", False)):
+            wrong = {"error": {"message": message, "code": "overloaded"}}
+            r = self.fails(*by_dialect("chat", True)["openai"], stream(*said, wrong))
+            self.assertEqual(r.status, 200)
+            self.assertEqual(b"data: " + json.dumps(wrong).encode() + b"\n\n" in r.body, passes)
+            self.assertNotIn(SECRET.encode(), r.body)
+            self.assertIn(b"overloaded", r.body)
+
+    def test_a_refusal_does_not_quote_earlier_reasoning(self):
+        """The reasoning of earlier turns is in the request that the provider refuses."""
+        thought = f"{SECRET} thoughts, of many words."
+        for path, body, refusal in (
+                ("/v1/messages", {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": [
+                        {"type": "thinking", "thinking": thought, "signature": "c2ln"},
+                        {"type": "text", "text": "Yes."}]}, {"role": "user", "content": "so?"}]},
+                 {"type": "error", "error": {"type": "invalid_request_error", "message":
+                                             "messages.1.content.0: Expected %s"}}),
+                ("/v1/chat/completions", {"model": "chat", "messages": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": "Yes.", "reasoning_content": thought},
+                    {"role": "user", "content": "so?"}]},
+                 {"error": {"type": "invalid_request_error", "message": "input should be %s",
+                            "param": None, "code": None}})):
+            def refused(what):
+                text = json.dumps(refusal).replace("%s", what).encode()
+                return 400, "application/json", text
+            with self.subTest(path):
+                r = self.fails(path, body, refused(f"'{thought[4:]}'"))
+                self.assertEqual(r.status, 400)
+                self.assertNotIn(b"thoughts", r.body)
+                self.assertEqual(json.loads(r.body)["error"]["type"], "invalid_request_error")
+                named = refused("`thinking` or `redacted_thinking`")
+                self.assertEqual(self.fails(path, body, named).body, named[2])
+                r = self.fails(path, body, refused(f"'{thought[4:]}'"), SHOW)
+                self.assertIn(thought[4:].encode(), r.body)
+
+    def test_an_error_that_repeats_what_was_generated_does_not_tell_its_reasoning(self):
+        wrong = json.dumps({"error": {"message": "Failed to call a function.", "code": "tool_use_failed",
+                                      "type": "invalid_request_error",
+                                      "failed_generation": f"{TAGS}<function=f>"}}).encode()
+        r = self.fails(*by_dialect("chat", False)["openai"], (400, "application/json", wrong))
+        self.assertEqual(json.loads(r.body)["error"]["code"], "tool_use_failed")
+        self.assertNotIn(SECRET.encode(), r.body)
 
     def test_a_message_beside_the_delta_is_taken_out(self):
         said = {"role": "assistant", "content": TAGS + "Yes."}
