@@ -405,6 +405,56 @@ class Hidden(unittest.TestCase):
                     "done_reason": "stop", "logprobs": [{"token": SECRET}, {"token": "Yes."}],
                     "message": {"role": "assistant", "content": "Yes.", "thinking": SECRET}})))
 
+    def test_tokens_beside_a_text_that_is_split_are_not_told(self):
+        """In Gemini, Ollama and Responses, whole and in streams that are cut in every place."""
+        text = TAGS + "Yes."
+        odds = logprobs("<think>", SECRET, "</think>", "Yes", ".")["content"]
+
+        def gemini(said, **more):
+            return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": said}]},
+                                    "logprobsResult": {"chosenCandidates": odds}, **more}]}
+
+        def ollama(said, done):
+            return {"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": done,
+                    "message": {"role": "assistant", "content": said},
+                    **({"logprobs": odds} if said else {})}
+
+        item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [
+            {"type": "output_text", "text": text, "annotations": [], "logprobs": odds}]}
+        response = {"id": "r", "object": "response", "created_at": 1, "status": "completed",
+                    "model": "u", "output": [item]}
+        at = {"item_id": "m", "output_index": 0, "content_index": 0}
+
+        def responses(*pieces):
+            part = {"type": "output_text", "text": "", "annotations": []}
+            return [{"type": "response.created", "response": {**response, "output": []}},
+                    {"type": "response.output_item.added", "output_index": 0,
+                     "item": {**item, "content": []}},
+                    {"type": "response.content_part.added", "part": part, **at},
+                    *[{"type": "response.output_text.delta", "delta": p, "logprobs": odds, **at}
+                      for p in pieces],
+                    {"type": "response.output_text.done", "text": text, "logprobs": odds, **at},
+                    {"type": "response.content_part.done", "part": item["content"][0], **at},
+                    {"type": "response.output_item.done", "output_index": 0, "item": item},
+                    {"type": "response.completed", "response": response}]
+
+        models = {"gemini": "gemini-2.5-flash", "ollama": "llama", "responses": "responses"}
+        for dialect, doc in (("gemini", gemini(text, finishReason="STOP")),
+                             ("ollama", ollama(text, True)), ("responses", response)):
+            with self.subTest(dialect):
+                self.hides(self.ask(*by_dialect(models[dialect], False)[dialect], plain(doc)))
+                for i in range(1, len(TAGS)):
+                    pieces = text[:i], text[i:]
+                    if dialect == "gemini":
+                        reply = sse(gemini(pieces[0]), gemini(pieces[1], finishReason="STOP"))
+                    elif dialect == "ollama":
+                        reply = "application/x-ndjson", b"".join(
+                            json.dumps(ollama(p, not p)).encode() + b"\n" for p in (*pieces, ""))
+                    else:
+                        reply = sse(*[{**e, "sequence_number": n}
+                                      for n, e in enumerate(responses(*pieces))])
+                    self.hides(self.ask(*by_dialect(models[dialect], True)[dialect], reply))
+
     def test_images_and_code_that_gemini_thinks_of_are_hidden(self):
         path = "/v1beta/models/gemini-2.5-flash:"
         body = {"contents": [{"parts": [{"text": "hi"}]}]}
