@@ -56,7 +56,7 @@ static bool veil_has_word(str name, const struct veil_word *words)
 {
     for (size_t at = 0; at < name.n; at++)
         for (size_t i = 0; words[i].text; i++)
-            if (veil_word_is_at(name, at, &words[i]))
+            if (veil_lower(name.p[at]) == words[i].text[0] && veil_word_is_at(name, at, &words[i]))
                 return true;
     return false;
 }
