@@ -129,6 +129,7 @@ static const char *const veil_dumps[] = {"__verbose",        /* llama.cpp */
                                          "raw_output",       /* Fireworks */
                                          "prompt_token_ids", /* vLLM */
                                          "prompt_logprobs",
+                                         "prompt_text",
                                          NULL};
 
 /* Members of a choice that list the tokens of its text. */
@@ -251,7 +252,7 @@ static void veil_openai(const struct veil *w, const struct json_node *root)
                  c = json_next(w->doc, value, c))
                 if (c->kind == JSON_OBJECT)
                     veil_choice(w, c);
-        } else if (is_one_of(w->doc, k, veil_dumps)) {
+        } else if (is_one_of(w->doc, k, veil_dumps) && has_words(w->doc, value)) {
             json_edit_remove(w->ed, root, key_of(w, k));
         } else if (!is_one_of(w->doc, k, told)) {
             other(w, root, k);
@@ -439,6 +440,7 @@ static bool veil_test_texts(const struct veil_test *t, const struct json_node *v
     bool found = false;
     str text;
 
+    arena_reset(t->arena);
     if (v->kind == JSON_STRING)
         return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);
     if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)

@@ -24,7 +24,8 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed);
 /* The same for the history that a client sends back, in whatever dialect: earlier reasoning goes,
  * all else stays. */
 bool veil_history(const struct json *doc, struct json_edits *ed);
-/* Whether `is` holds for a text of that reasoning. */
+/* Whether `is` holds for a text of that reasoning, which is lent for the call. The arena, which has
+ * room for the largest text, is reset for each. */
 bool veil_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
                       void *ctx);
 /* The same for the text of a request: without reasoning, in the arena; empty if it is not JSON. */

@@ -89,7 +89,7 @@ DUMPS = {
     "logprobs": {"logprobs": {"content": [{"token": SECRET, "logprob": -0.5, "bytes": None,
                                            "top_logprobs": []}]}},
     "raw_output": {"raw_output": {"completion": TAGS + "Yes."}},
-    "prompt": {"prompt_token_ids": [SECRET], "prompt_logprobs": [{"1": {"decoded_token": SECRET}}]},
+    "prompt": {"prompt_token_ids": [SECRET], "prompt_text": SECRET, "prompt_logprobs": [{"1": {"decoded_token": SECRET}}]},
 }
 
 # Chunks of a content list that are reasoning, as hosts write them.
@@ -213,11 +213,13 @@ class Hidden(unittest.TestCase):
 
     def test_what_is_not_reasoning_stays(self):
         kept = OTHERS
+        none = {"prompt_logprobs": None, "prompt_token_ids": None}
         reply = whole({"reasoning_content": SECRET, **kept}, logprobs=None,
-                      top={"service_tier": "default"})
+                      top={"service_tier": "default", **none})
         doc = json.loads(self.hides(self.chat(reply)).body)
         self.assertEqual({k: doc["choices"][0]["message"][k] for k in kept}, kept)
         self.assertEqual(doc["service_tier"], "default")
+        self.assertEqual({k: doc[k] for k in none}, none)
         same = whole({"tool_calls": [{"id": "a", "type": "function", "function": {
             "name": "think", "arguments": '{"thinking": "loud"}'}}], **kept},
             logprobs=logprobs("Yes", "."))
@@ -352,6 +354,17 @@ class Hidden(unittest.TestCase):
                 self.assertEqual(self.fails(path, body, named).body, named[2])
                 r = self.fails(path, body, refused(f"'{thought[4:]}'"), SHOW)
                 self.assertIn(thought[4:].encode(), r.body)
+
+    def test_a_refusal_of_very_much_reasoning_is_an_error_and_no_more(self):
+        """Texts with escapes, tiny ones and large ones, each of which has to be decoded."""
+        parts = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": t}]}
+                 for t in ["\n"] * 20000 + ["\n" * 300000, "\t" * 500000]]
+        r = self.fails("/v1/chat/completions", {"model": "chat", "messages": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": parts},
+            {"role": "user", "content": "so?"}]}, (
+                400, "application/json", b'{"error":{"message":"no","type":"invalid_request_error"}}'))
+        self.assertEqual(r.status, 400)
+        self.hides(self.chat(whole({"reasoning": SECRET})))
 
     def test_an_error_that_repeats_what_was_generated_does_not_tell_its_reasoning(self):
         wrong = json.dumps({"error": {"message": "Failed to call a function.", "code": "tool_use_failed",

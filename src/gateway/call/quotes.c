@@ -13,11 +13,11 @@
 #define QUOTE_SIZE 16    /* bytes in a row; less is a coincidence */
 #define QUOTE_SIZE_MIN 4 /* of reasoning that is shorter than that, all of it */
 #define QUOTE_BITS 19
-#define QUOTE_ROOM ((size_t)1 << 20) /* for the bits, and for what an arena needs */
+#define QUOTE_BYTES (((size_t)1 << QUOTE_BITS) / 8)
 
 /* The texts of an error, and a bit for the hash of each QUOTE_SIZE bytes in a row of them. */
 struct quotes {
-    struct arena *arena;
+    struct arena *arena; /* for one text at a time */
     struct buf said;
     uint64_t *seen;
     bool marked; /* a text begins with a marker */
@@ -55,9 +55,11 @@ static void quotes_add_json(struct quotes *q, str bytes)
     if (from < to && json_parse(&doc, str_slice(bytes, from, to), &e)) {
         for (const struct json_node *v = json_root(&doc);
              v < json_root(&doc) + json_root(&doc)->span;
-             v++)
+             v++) {
+            arena_reset(q->arena);
             if (v->kind == JSON_STRING && json_text(&doc, v, q->arena, &text))
                 quotes_add_text(q, text);
+        }
     } else {
         quotes_add_text(q, bytes);
     }
@@ -66,7 +68,7 @@ static void quotes_add_json(struct quotes *q, str bytes)
 
 static void quotes_index(struct quotes *q)
 {
-    q->seen = arena_zero(q->arena, ((size_t)1 << QUOTE_BITS) / 64, sizeof *q->seen);
+    memset(q->seen, 0, QUOTE_BYTES);
     for (size_t i = 0; i + QUOTE_SIZE <= q->said.n; i++) {
         size_t hash = quotes_hash(q->said.p + i);
 
@@ -117,7 +119,9 @@ void call_redact_error(struct call *c, struct chat_error *error)
 
     if (!c->hide || !error->message.n)
         return;
-    arena_init(&arena, QUOTE_ROOM + size + 2 * c->body.n);
+    q.seen = base_alloc(QUOTE_BYTES);
+    arena_init(&arena, size + c->body.n);
+    arena_reserve(&arena, size + c->body.n); /* any text fits after a reset */
     buf_init(&q.said, size);
     quotes_add_text(&q, error->message);
     quotes_add_text(&q, error->param);
@@ -133,6 +137,7 @@ void call_redact_error(struct call *c, struct chat_error *error)
                                       STR_ARG(c->chain[c->at].provider->name));
         error->param = error->raw = error->frame = STR("");
     }
+    free(q.seen);
     buf_release(&q.said);
     arena_release(&arena);
 }
