@@ -463,7 +463,7 @@ static void call_log_failure(struct call *c, size_t at, const struct chat_error 
 
 void call_failed(struct call *c, const struct chat_error *given)
 {
-    struct chat_error error = *given;
+    struct chat_error error = *given, refused;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = c->chain[c->at].provider;
     size_t at = c->at;
@@ -475,9 +475,11 @@ void call_failed(struct call *c, const struct chat_error *given)
         call_breaker_leave(c); /* it works: it only asks for a pause */
     else
         call_breaker_tell(c, !transient);
+    error.status = error.status ? error.status : 502;
+    refused = error;
+    call_redact_error(c, &error);
     call_reply_release(c);
     call_clean_error(c, &error);
-    error.status = error.status ? error.status : 502;
     call_note(c, transient ? "failed" : "refused", error.message);
     c->error = error;
     if (!c->sink || !call_unseen(c)) {
@@ -485,7 +487,7 @@ void call_failed(struct call *c, const struct chat_error *given)
         end_with(c, &error);
         return;
     }
-    if (call_asks_less(c, &error)) {
+    if (call_asks_less(c, &refused)) {
         pipe_anew(c);
         call_attempt(c);
         return;

@@ -6,6 +6,7 @@
  *   less.c     the same again without what was refused of it
  *   reply.c    what comes back: frames, events, starved
  *   error.c    the same where it is an error
+ *   quotes.c   errors that quote reasoning
  *   cut.c      the budget is spent: the lever that is there
  *   control.c  one of them: the provider is told to end its reasoning
  *   events.c   what an event says about the call
@@ -94,6 +95,8 @@ void call_error_reply(struct call *c);
 /* The frame that reports an error of the provider, kept in the call's arena, if a client may get it
  * as it came; else empty. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
+/* quotes.c: replaces the message of an error that quotes reasoning the client may not see. */
+void call_redact_error(struct call *c, struct chat_error *error);
 void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
 void call_reply_own(struct call *c);  /* it is lent no longer */
 void call_reply_release(struct call *c);
