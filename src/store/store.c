@@ -503,7 +503,7 @@ void store_health(struct store *s, struct store_health *out)
     if (!out->tables_ok)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),
-                       "%s%.100s",
+                       "%s%s",
                        out->why[0] ? "; " : "",
                        why.text);
     if (statvfs(s->dir, &st) == 0)
