@@ -171,7 +171,8 @@ struct config {
     size_t mask_pattern_count;
     str otlp_url; /* empty: no export */
     str otlp_headers;
-    uint64_t header_ms, body_ms, idle_ms, drain_ms, keepalive_ms; /* 10 s 30 s 60 s 30 s 15 s */
+    uint64_t header_ms, body_ms, idle_ms, write_ms; /* 10 s 30 s 60 s 60 s */
+    uint64_t drain_ms, keepalive_ms;                /* 30 s 15 s */
     size_t body_max;
     unsigned breaker_failures; /* in a row; 5 */
     uint64_t breaker_ms;       /* open so long; 30 s */

@@ -58,6 +58,7 @@ static const struct config_row top[] = {
     {"timeouts.header", CONFIG_IS_MS, TOP(header_ms), "10s", 1, MS_MAX, NULL, false},
     {"timeouts.body", CONFIG_IS_MS, TOP(body_ms), "30s", 1, MS_MAX, NULL, false},
     {"timeouts.idle", CONFIG_IS_MS, TOP(idle_ms), "60s", 1, MS_MAX, NULL, false},
+    {"timeouts.write", CONFIG_IS_MS, TOP(write_ms), "60s", 1, MS_MAX, NULL, false},
     {"timeouts.drain", CONFIG_IS_MS, TOP(drain_ms), "30s", 0, MS_MAX, NULL, false},
     {"timeouts.keepalive", CONFIG_IS_MS, TOP(keepalive_ms), "15s", 0, MS_MAX, NULL, false},
     {"body_max", CONFIG_IS_SIZE, TOP(body_max), "32MiB", 1024, (double)JSON_SIZE_MAX, NULL, false},

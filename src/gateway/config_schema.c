@@ -66,8 +66,8 @@
     "'enabled':" FLAG ",'pattern_groups':" NAMES "," \
     "'custom_patterns':{'type':'array','items':" PATTERN "}")
 #define TIMEOUTS OBJECT( \
-    "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'drain':" MEASURE "," \
-    "'keepalive':" MEASURE)
+    "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'write':" MEASURE "," \
+    "'drain':" MEASURE ",'keepalive':" MEASURE)
 
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
