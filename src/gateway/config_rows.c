@@ -14,6 +14,8 @@
 static const struct config_row top[] = {
     {"store", CONFIG_IS_STORE, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
     {"spool", CONFIG_IS_PATH, TOP(spool), "", 0, 0, NULL, false},
+    {"journal.max", CONFIG_IS_SIZE, TOP(journal_max), "1GiB", 1 << 20, 1e15, NULL, false},
+    {"journal.wait", CONFIG_IS_MS, TOP(journal_wait_ms), "5s", 0, MS_MAX, NULL, false},
     {"retention.age", CONFIG_IS_MS, TOP(retention_age_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.minimum", CONFIG_IS_MS, TOP(retention_min_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.size", CONFIG_IS_SIZE, TOP(retention_size), "0B", 0, 1e15, NULL, false},

@@ -86,6 +86,7 @@ static const char first[] =
     "'listen':" TEXT ","
     "'store':" TEXT ","
     "'spool':" TEXT ","
+    "'journal':" OBJECT("'max':" MEASURE ",'wait':" MEASURE) ","
     "'retention':" OBJECT("'age':" MEASURE ",'minimum':" MEASURE ",'size':" MEASURE) ","
     "'durability':" ONE_OF("'durable','fast'") ","
     "'unrecorded':" ONE_OF("'refuse','pass'") ","

@@ -261,6 +261,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
                                .retention_min_ms = c->retention_min_ms,
                                .retention_bytes = c->retention_size,
                                .queue_size_max = QUEUE_MAX,
+                               .journal_size_max = c->journal_max,
                                .clock = o->clock};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};

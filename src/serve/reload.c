@@ -15,6 +15,7 @@
 static const char *const at_start[] = {"listen",
                                        "store",
                                        "spool",
+                                       "journal.max",
                                        "retention.age",
                                        "retention.minimum",
                                        "retention.size",

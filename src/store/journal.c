@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- opening ---- */
@@ -99,6 +100,24 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     return true;
 }
 
+/* What earlier processes left is about as old as the first file of it that waits. */
+static void journal_mark_old(struct journal *j)
+{
+    uint64_t now = clock_mono_ns(&clock_real), age;
+    char path[FILE_PATH_MAX];
+    struct stat st;
+
+    for (size_t i = 0; i < j->segments.count; i++)
+        if (j->segments.items[i].number >= j->taken.segment) {
+            if (stat(segment_path(j->dir, j->segments.items[i].number, path), &st) < 0)
+                return;
+            age = (uint64_t)(clock_wall_ms(&clock_real) - (int64_t)st.st_mtime * 1000) *
+                  CLOCK_NS_PER_MS;
+            journal_mark_put(j, j->taken, age < now ? now - age : 0);
+            return;
+        }
+}
+
 bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
 {
     sigset_t all, before;
@@ -116,6 +135,9 @@ bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
         if (s->number >= taken.segment && s->size > from)
             j->waiting += s->size - from;
     }
+    j->old_size = j->old_waiting = j->waiting;
+    journal_mark_old(j);
+    journal_backlog_changed(j);
     journal_group_init(&j->front, j->o.queue_size_max);
     journal_group_init(&j->back, j->o.queue_size_max);
     sigfillset(&all);
@@ -251,6 +273,8 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
         g->n += size;
         g->count++;
         g->sync |= sync;
+        if (g->n >= j->o.queue_size_max / 2)
+            journal_backlog_changed(j);
         if (t && j->o.durable) {
             t->next = NULL;
             *g->last = t;
@@ -378,7 +402,11 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     pthread_mutex_lock(&j->lock);
     n = between(j, j->taken, place);
     j->waiting -= n < j->waiting ? n : j->waiting;
+    if (j->taken.segment < j->first_new)
+        j->old_waiting -= n < j->old_waiting ? n : j->old_waiting;
     j->taken = place;
+    journal_marks_taken(j);
+    journal_backlog_changed(j);
     pthread_mutex_unlock(&j->lock);
     while (pop_segment(j, place, &n))
         remove_segment(j, n, damaged); /* which takes a while, and nobody waits for it */
@@ -455,6 +483,8 @@ void journal_health(struct journal *j, struct store_health *out)
         .commits = j->commits,
         .commit_ns = j->commit_ns,
         .queue_capacity = j->o.queue_size_max,
+        .pending_s = journal_backlog_s(j),
+        .behind = j->waiting > journal_soft_size(j),
     };
     memcpy(out->commit_steps, j->commit_steps, sizeof out->commit_steps);
     if (!out->ok)

@@ -168,6 +168,7 @@ static void advance(struct journal *j, uint64_t took_ns)
     struct segment *s = &j->segments.items[j->segments.count - 1];
     size_t step = 0;
 
+    journal_mark_put(j, j->end, now_ns());
     j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
@@ -215,6 +216,7 @@ static void do_group(struct journal *j)
     else
         j->dropped += j->back.count;
     j->writing = 0;
+    journal_backlog_changed(j);
     if (j->taker_waits)
         pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);

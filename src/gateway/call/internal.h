@@ -38,6 +38,18 @@ void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
 
+/* Fails with c->error, but not before whoever started this has returned. */
+void call_fail_soon(struct call *c);
+/* Fills the error from e, whose text is copied. Returns false. */
+bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
+                 const struct err *e);
+
+/* admit.c: whether a call can be put on record, now or after waiting for the store. */
+bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                      struct chat_error *error) MUST_USE;
+/* The first attempt, or a wait, or a refusal. */
+void call_admit(struct call *c);
+
 /* estimate.c: about how many tokens it asks with, for a key's limits. */
 int64_t call_estimate(const struct call_request *r);
 
