@@ -22,6 +22,7 @@
 
 #define JOURNAL_SOFT_SHARE 4u         /* of the ceiling: from here on calls wait */
 #define JOURNAL_HURRY_SIZE (8u << 20) /* waiting: the taker gets its share of the machine */
+#define JOURNAL_STALE_NS 60000000000u /* bytes of records in the tables stay so long */
 #define JOURNAL_MARKS 64u             /* places whose time is known */
 #define JOURNAL_MARK_NS 1000000000u   /* between two of them, at least */
 #define JOURNAL_RECORD_SIZE 1024u     /* assumed of records that nobody has counted */
@@ -40,7 +41,8 @@ struct journal_group {
     char *p;
     size_t n;
     uint64_t count;
-    bool sync; /* somebody waits */
+    bool sync;                 /* somebody waits */
+    _Atomic unsigned *filling; /* records that are being written into it, without the lock */
     struct store_ticket *first, **last;
 };
 
@@ -67,7 +69,9 @@ struct journal {
     struct segment_list segments;
     uint64_t next_number;
     struct journal_place end, taken;
-    uint64_t waiting;               /* bytes between the two */
+    uint64_t spare_ns;     /* since when there is a spare file; 0: there is none */
+    uint64_t recycle_from; /* files of segments before this one are deleted, not used again */
+    uint64_t waiting;      /* bytes between the two */
     uint64_t old_size, old_waiting; /* of earlier processes: at start, and now */
     struct journal_mark marks[JOURNAL_MARKS];
     size_t mark_count;
@@ -84,7 +88,8 @@ struct journal {
     int fd;           /* of the last segment, or -1 */
     uint32_t salt;
     uint64_t size;        /* of that segment, as far as it is committed */
-    uint64_t prepared;    /* zeros may stand in its file up to there */
+    uint64_t prepared;    /* its file has bytes up to there: zeros, or those of an older use */
+    uint64_t stale_ns;    /* since when there are some of an older use; 0: none are */
     uint64_t unsynced_ns; /* since when something is; 0: nothing is */
 };
 
