@@ -134,11 +134,13 @@ class Neighbours(unittest.TestCase):
                 s.close()
         until(lambda: self.flood.open == 0)
 
+    def export(self, gateway):
+        with urllib.request.urlopen(f"{gateway.root}/api/v1/history/export?format=csv") as r:
+            return list(csv.DictReader(io.TextIOWrapper(r, newline="")))
+
     def recorded(self, gateway, model):
         """Status and length of the answer of each call of a model that has ended."""
-        with urllib.request.urlopen(f"{gateway.root}/api/v1/history/export?format=csv") as r:
-            rows = list(csv.DictReader(io.TextIOWrapper(r, newline="")))
-        return [(int(row["status"]), len(row["response"])) for row in rows
+        return [(int(row["status"]), len(row["response"])) for row in self.export(gateway)
                 if row["model_name"] == model and row["status"]]
 
     def test_a_stalled_stream_is_not_recorded_far_ahead_of_its_client(self):
@@ -168,6 +170,34 @@ class Neighbours(unittest.TestCase):
             finally:
                 for s in readers:
                     s.close()
+
+    def test_a_slow_pattern_costs_its_own_request(self):
+        slow = "abcdefghijklmnopqrstuvwxyz" * 1000 + "9"
+        body = json.dumps({"model": "plain", "messages": [
+            {"role": "user", "content": f"{i} {slow}"} for i in range(12)]})
+        with self.own(threads=1, data_masking={"custom_patterns": [
+                {"name": "slow", "pattern": "[a-z]{1,3000}[XY]"}]}) as gateway:
+            ended = []
+
+            def ask():
+                c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
+                c.request("POST", "/v1/chat/completions", body)
+                ended.append(c.getresponse().status)
+                c.close()
+            threads = [threading.Thread(target=ask) for _ in range(16)]
+            for t in threads:
+                t.start()
+            self.healthy(20, gateway)
+            before = len(ended)
+            for t in threads:
+                t.join()
+            self.assertEqual(ended, [200] * len(threads))
+            self.assertLess(before, len(threads), "others waited for all of the slow ones")
+            # What the pattern had no time for is masked, and nothing else is.
+            rows = until(lambda: (r := self.export(gateway)) and len(r) >= 36 and r)
+            slow_rows = [r for r in rows if "[MASKED:slow]" in r["prompt"]]
+            self.assertEqual(len(slow_rows), len(threads))
+            self.assertTrue(all(slow[:600] not in r["prompt"] for r in slow_rows))
 
     def test_where_no_descriptor_is_left_who_rests_makes_room(self):
         with Gateway(BINARY, {"store": "none", "threads": 1, "providers": {

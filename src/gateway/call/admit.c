@@ -54,5 +54,6 @@ void call_admit(struct call *c)
             return;
         }
     }
-    call_attempt(c);
+    if (call_mask_request(c))
+        call_attempt(c);
 }

@@ -536,6 +536,7 @@ void call_cancel(struct call *c)
     c->status = 499;
     c->sum.error_type = STR("cancelled");
     loop_drop(c->gl->loop, &c->task);
+    call_mask_request_cancel(c);
     call_finish(c);
     call_show_own(c);
 }

@@ -44,6 +44,16 @@ void call_fail_soon(struct call *c);
 bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                  const struct err *e);
 
+#define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
+#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* of patterns of the user's own */
+
+/* record.c: the client's body, as it is to be kept but for its secrets. */
+str call_record_body(struct call *c);
+/* mask_request.c: masks the request for the record before the first attempt. False: it takes long,
+ * so another thread does it, and the first attempt follows. */
+bool call_mask_request(struct call *c) MUST_USE;
+void call_mask_request_cancel(struct call *c);
+
 /* admit.c: whether a call can be put on record, now or after waiting for the store. */
 bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
                       struct chat_error *error) MUST_USE;
