@@ -76,6 +76,7 @@ enum text_shape {
     TEXT_WHOLE,
     TEXT_UNCLOSED,       /* the reply ends inside the reasoning */
     TEXT_FENCE,          /* a closer in a code fence of the reasoning */
+    TEXT_NESTED,         /* a block inside the reasoning */
     TEXT_ASKED_FIRST,    /* the <thinking> that we asked for, and nothing of the format's own */
     TEXT_ASKED_AFTER,    /* both, one after the other */
     TEXT_ASKED_IN_LINE,  /* in the middle of the answer */
@@ -108,6 +109,8 @@ static void put_text(struct buf *out, size_t s, enum text_shape shape)
         buf_printf(out, "</thinking>%s", REASONING);
     if (shape == TEXT_FENCE)
         buf_printf(out, "\n```\n%s%s\n```\n", close, SECRET);
+    if (shape == TEXT_NESTED)
+        buf_printf(out, " %s%s%s%s", open, REASONING, close, SECRET);
     if (shape == TEXT_UNCLOSED)
         return;
     buf_printf(out, "%s", close);
@@ -247,8 +250,8 @@ static void check_ways(const struct split_format *f, size_t s, enum text_shape s
     buf_release(&b);
 }
 
-/* Whether a text of this shape can be told: a closer in a code fence is in doubt in text tags
- * alone, and a token that ends a message ends the <thinking> in it. */
+/* Whether a text of this shape can be told: a closer in a code fence, or after another opener, is
+ * in doubt in text tags alone, and a token that ends a message ends the <thinking> in it. */
 static bool can_be(size_t s, enum text_shape shape)
 {
     bool tag = str_starts(str_c(shapes[s].close), STR("</"));
@@ -256,8 +259,8 @@ static bool can_be(size_t s, enum text_shape shape)
     if (shape >= TEXT_ASKED_CLOSER && str_eq(str_c(shapes[s].close), STR("</thinking>")))
         return false; /* the two are one */
     if (shapes[s].end[0])
-        return shape != TEXT_FENCE && shape != TEXT_OWN_CLOSER;
-    return shape != TEXT_FENCE || tag;
+        return shape != TEXT_FENCE && shape != TEXT_NESTED && shape != TEXT_OWN_CLOSER;
+    return (shape != TEXT_FENCE && shape != TEXT_NESTED) || tag;
 }
 
 static void check_format(const struct split_format *f, size_t s)

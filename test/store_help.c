@@ -78,6 +78,23 @@ void postgres_away(struct place *p, bool away)
         postgres_do("postgres", sql);
 }
 
+void database_away(struct place *p, bool away)
+{
+    sqlite3 *db = p->held;
+
+    if (p->postgres) {
+        postgres_away(p, away);
+    } else if (away) {
+        CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+        sqlite3_busy_timeout(db, 10000);
+        CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        p->held = db;
+    } else {
+        CHECK_INT(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+    }
+}
+
 void place_init(struct place *p)
 {
     *p = (struct place){0};

@@ -14,6 +14,7 @@ struct place {
     char dir[64], path[96], spool[104], url[300];
     bool postgres; /* by tools/postgres-run; else SQLite */
     char database[32];
+    void *held; /* of database_away, with SQLite */
     struct log quiet;
     struct log_scope scope;
 };
@@ -23,6 +24,9 @@ void place_release(struct place *p);
 
 /* No connection to the place's PostgreSQL is left, and none is taken; or they are again. */
 void postgres_away(struct place *p, bool away);
+
+/* The database is locked, or as postgres_away. */
+void database_away(struct place *p, bool away);
 
 struct store_options options(struct place *p);
 struct store *open_store(struct place *p);

@@ -261,6 +261,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
                                .retention_min_ms = c->retention_min_ms,
                                .retention_bytes = c->retention_size,
                                .queue_size_max = QUEUE_MAX,
+                               .journal_size_max = c->journal_max,
                                .clock = o->clock};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
@@ -288,6 +289,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     recall_spent(g);
     g->metrics = metrics_new(o->loops);
     g->scribe = scribe_new();
+    g->mask_work = mask_work_new();
     g->hub = hub_new(o->clock);
     return true;
 }
@@ -297,6 +299,7 @@ void gateway_release(struct gateway *g)
     if (g->otlp)
         otlp_free(g->otlp);
     scribe_free(g->scribe);
+    mask_work_free(g->mask_work);
     hub_free(g->hub);
     store_close(g->store);
     metrics_free(g->metrics);

@@ -13,6 +13,7 @@
 #include "gateway/config.h"
 #include "gateway/learnt.h"
 #include "gateway/limits.h"
+#include "gateway/mask_work.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/past.h"
@@ -78,6 +79,7 @@ struct gateway {
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;
+    struct mask_work *mask_work;
     struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
     pthread_mutex_t lock; /* of the hold on it */

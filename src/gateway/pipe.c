@@ -7,6 +7,7 @@
 #include "gateway/pipe_out.h"
 #include "gateway/pipe_text.h"
 #include "wire/cite.h"
+#include "wire/veil.h"
 
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
@@ -269,6 +270,24 @@ static void error(struct pipe *p, const struct chat_event *ev)
     out->error = e;
 }
 
+/* Whether an event lists tokens of reasoning that the client may not see: beside a text that
+ * reasoning was taken out of, or, once there was reasoning, beside no text at all. */
+static bool pipe_lists_hidden_tokens(const struct pipe *p, const struct chat_event *ev)
+{
+    const str choice = STR("choice.");
+
+    if (!(p->options.hide || p->muted) || !str_starts(ev->name, choice) ||
+        !veil_is_token_list(str_slice(ev->name, choice.n, ev->name.n)))
+        return false;
+    if (p->touched || !p->options.hide || !p->reasoned)
+        return p->touched;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->events[i].kind == CHAT_TEXT || p->events[i].kind == CHAT_REFUSAL ||
+            p->events[i].kind == CHAT_CALL || p->events[i].kind == CHAT_ARGUMENTS)
+            return false;
+    return true;
+}
+
 void pipe_feed(struct pipe *p, const struct chat_event *ev)
 {
     if (ev->choice != 0) {
@@ -320,9 +339,9 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
         error(p, ev);
         break;
     case CHAT_EXTRA:
-        /* Of a text that reasoning was taken out of, they tell every token. */
-        if (!((p->options.hide || p->muted) && p->touched &&
-              str_eq(ev->name, STR("choice.logprobs"))))
+        if (pipe_lists_hidden_tokens(p, ev))
+            p->touched = true;
+        else
             pipe_push(p, ev);
         break;
     default:

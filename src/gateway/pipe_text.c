@@ -187,9 +187,10 @@ static bool pipe_hold_run(struct pipe *p, enum split_kind kind, str run)
 
 /* ---- closers in doubt ----
  *
- * A closer in a code fence, or of another tag, ends the reasoning unless another closer follows. A
- * client that may not see reasoning must not get the text between the two, so it waits until the
- * splitter is certain. After the closer of another tag it waits for everybody. */
+ * A closer in a code fence, after another opener, or of another tag, ends the reasoning unless
+ * another closer follows. A client that may not see reasoning must not get the text between the
+ * two, so the pipe holds it until the splitter is certain. After the closer of another tag the pipe
+ * holds it for everybody. */
 
 static void pipe_doubt_begin(struct pipe *p, const struct split_note *note)
 {
@@ -277,6 +278,7 @@ static void pipe_split_start(struct pipe *p)
     if (p->picked)
         split_use(p->split, p->picked);
     p->split->trusted = true;
+    p->split->nests = p->options.hide;
     p->splitting = p->started = true;
     p->fresh = false;
     p->space_kind = SPLIT_TOOL;

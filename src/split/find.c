@@ -202,6 +202,8 @@ static bool may_be(const struct split *sp, const struct split_mark *m)
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)
         return false;
+    if ((m->rules & SPLIT_NESTS) && !sp->nests)
+        return false;
     return own || !(sp->place & (SPLIT_REASON | SPLIT_TOOLS)) || m->to == SPLIT_TOOLS ||
            m->to == SPLIT_REASON;
 }
@@ -266,7 +268,7 @@ static bool split_find_among(const struct split *sp, const struct split_format *
         if (size == SIZE_MAX)
             part = true;
         else if (size && sp->spelling == SPLIT_NOT_WRITTEN && m->to != SPLIT_REASON &&
-                 split_is_variant(m, str_slice(s, 0, size)))
+                 !(m->rules & SPLIT_NESTS) && split_is_variant(m, str_slice(s, 0, size)))
             continue;
         else if (size > hit->size || (size && size == hit->size && split_is_own_closer(sp, m, hit)))
             take_mark(hit, m, str_slice(s, 0, size));

@@ -52,6 +52,8 @@ enum split_rule {
     SPLIT_TELLS = 1 << 15,     /* a text that begins with it has this format: see split_pick */
     SPLIT_SIBLING = 1 << 16,   /* closes a block that another tag opened, in doubt: split.h */
     SPLIT_OUTER = 1 << 17,     /* the block ends where it began: in the message that contains it */
+    SPLIT_NESTS = 1 << 18,     /* inside reasoning: text; where blocks may nest, a closer after it
+                                  is in doubt */
 };
 
 struct split_mark {
@@ -142,7 +144,7 @@ const struct split_format *split_format_prompted(enum split_prompted reading);
 #define SPLIT_FRONT_MAX 192
 enum split_match split_pick(str front, bool more, const struct split_format **out);
 
-#define SPLIT_PAIR_MARKS 5
+#define SPLIT_PAIR_MARKS 6
 
 /* A pair of the user's own, as a format. */
 struct split_pair {

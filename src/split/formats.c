@@ -34,7 +34,9 @@
 
 #define TAG_OPEN(t, e, number, more) \
     M_EAT(t, e, .in = OUT, .gap = START | INSIDE, .to = REASON, .pair = number, \
-          .rules = SPLIT_AT_LINE | SPLIT_TELLS | (more))
+          .rules = SPLIT_AT_LINE | SPLIT_TELLS | (more)), \
+    M(t, .in = REASON, .to = SPLIT_STAY, .pair = number, \
+      .rules = SPLIT_NOT_QUOTED | SPLIT_NESTS | (more))
 #define TAG_CLOSE(t, e, number, more) \
     M_EAT(t, e, .in = REASON, .to = OUT, .pair = number, \
           .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED | (more)), \
@@ -333,6 +335,8 @@ static const struct split_format prompted[SPLIT_PROMPTED_COUNT] = {
 static const struct split_mark asked[] = {
     M("<thinking>", .in = ANSWERS, .gap = START | AFTER | BETWEEN, .to = REASON,
       .pair = THINKING_TAG, .rules = SPLIT_NOT_QUOTED | SPLIT_NOT_CODE | SPLIT_OUTER),
+    M("<thinking>", .in = REASON, .to = SPLIT_STAY, .pair = THINKING_TAG,
+      .rules = SPLIT_NOT_QUOTED | SPLIT_NESTS),
     M("</thinking>", .in = REASON, .to = OUT, .pair = THINKING_TAG,
       .rules = SPLIT_NOT_QUOTED | SPLIT_FENCED),
     M("</thinking>", .in = ANSWERS, .to = OUT, .pair = THINKING_TAG,
@@ -443,7 +447,7 @@ bool split_pair_init(struct split_pair *pair, str open, str close, struct err *e
         return err_set(e, ERR_INPUT, "the opening and the closing marker are the same");
     for (size_t i = 0; i < COUNT_OF(shape); i++) {
         pair->marks[i] = shape[i];
-        pair->marks[i].text = i == 0 ? open : close;
+        pair->marks[i].text = shape[i].text.p[1] == '/' ? close : open;
     }
     pair->format = (struct split_format){
         .id = "pair",

@@ -64,7 +64,7 @@ static void track(struct split *sp, str run)
     }
     if (sp->index->track_answer)
         split_line_feed(&sp->answer, run);
-    if (sp->ambiguous && sp->reason.reopened)
+    if (sp->ambiguous && sp->fence_only && sp->reason.reopened)
         split_settle(sp);
 }
 
@@ -103,7 +103,7 @@ static void enter_reason(struct split *sp, const struct split_mark *m)
     sp->place = SPLIT_REASON;
     sp->pair = m->pair ? m->pair : SPLIT_UNNUMBERED;
     sp->before = 0;
-    sp->depth = 0;
+    sp->depth = sp->nested = 0;
     sp->seen = true;
     sp->implicit = false;
     split_line_reset(&sp->reason, false);
@@ -176,7 +176,7 @@ static void leave_tools(struct split *sp)
         sp->gap = 0;
 }
 
-/* The closer before this one stood in a code fence and was text after all. */
+/* The closer before this one was in doubt, and was text after all. */
 static void reclassify(struct split *sp)
 {
     sp->size[SPLIT_REASONING] += sp->since;
@@ -218,16 +218,18 @@ static void split_begin_doubt(struct split *sp, bool mismatched)
 /* A closer of reasoning: from inside it, or, while the last one is in doubt, from behind it. */
 static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
 {
-    bool again = sp->place != SPLIT_REASON;
+    bool again = sp->place != SPLIT_REASON, mismatched, fenced;
 
     if (again)
         reclassify(sp);
     if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
         split_line_feed(&sp->reason, STR("\n"));
-    if (split_closes_in_doubt(sp, m, bytes))
-        split_begin_doubt(sp, true);
-    else if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN)))
-        split_begin_doubt(sp, false);
+    fenced = split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN));
+    mismatched = split_closes_in_doubt(sp, m, bytes);
+    if (mismatched || fenced || sp->nested > 0)
+        split_begin_doubt(sp, mismatched);
+    sp->fence_only = fenced && !mismatched && sp->nested == 0;
+    sp->nested -= sp->nested > 0;
     split_emit(sp, SPLIT_FRAMING, bytes);
     if (!again)
         leave_reason(sp);
@@ -249,8 +251,9 @@ static void leave_for_block(struct split *sp)
 /* A marker that leads nowhere: framing, or text of a nested block. */
 static void stay(struct split *sp, const struct split_mark *m, str bytes)
 {
-    if (m->rules & SPLIT_DEEPER) {
-        sp->depth++;
+    if (m->rules & (SPLIT_DEEPER | SPLIT_NESTS)) {
+        sp->depth += m->rules & SPLIT_DEEPER ? 1 : 0;
+        sp->nested += m->rules & SPLIT_NESTS ? 1 : 0;
         split_text(sp, bytes);
         return;
     }

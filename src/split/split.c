@@ -126,8 +126,11 @@ static enum split_match allowed(struct split *sp, const struct split_window *win
         return SPLIT_NO_MATCH;
     }
     if (rules & SPLIT_AT_LINE)
-        if (l->fence_size > 0 || !(sp->fresh || split_line_at_start(l)))
+        if (l->fence_size > 0 || !(sp->fresh || split_line_at_start(l))) {
+            if (sp->nests && sp->ambiguous && hit->mark.to == SPLIT_REASON)
+                sp->nested++; /* if the closer in doubt was text, this opener is inside the block */
             return SPLIT_NO_MATCH;
+        }
     if (rules & SPLIT_NOT_CODE)
         if (l->fence_size > 0 || l->ticks_odd)
             return SPLIT_NO_MATCH;

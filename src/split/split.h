@@ -108,6 +108,8 @@ struct split {
     struct split_sink sink;
     bool
         trusted; /* the caller's to set behind split_init: all pieces are UTF-8, no character cut */
+    bool nests;  /* the caller's to set as well: a block may contain others. A closer after another
+                   opener is then in doubt, as one in a code fence is */
     size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far; what is held back is in none */
     unsigned flags;
     enum split_state state;
@@ -122,11 +124,13 @@ struct split {
     uint8_t calls;     /* enum split_call_style of the tool block at hand */
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
+    bool fence_only;      /* the closer is in doubt only because it is in an open code fence */
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */
     size_t since;         /* bytes since the ambiguous closer, it included */
     size_t since_framing; /* how many of them went out as framing */
     unsigned depth;       /* openers inside reasoning that want a closer of their own */
+    unsigned nested;      /* openers inside reasoning: each leaves one closer in doubt */
     struct split_line answer, reason, answer_then;
     size_t held;
     char hold[SPLIT_HOLD_MAX];

@@ -4,9 +4,8 @@
  * error is kept and told by whatever comes next, at the latest by the commit. The connection does
  * not block while it sends, so that both sides can always get rid of what they have to say.
  *
- * A connection that was lost is made anew by the next begin (or query, outside of one). The owner
- * holds an advisory lock as long as the connection lives: one at a time. Who writes beside it does
- * not.
+ * The next begin (or query, outside of a transaction) opens a lost connection again. Only the owner
+ * proves that it owns the tables (db_postgres_owner.c); DB_BESIDE does not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -435,6 +434,12 @@ static bool script(struct db *db, const char *sql, struct err *e)
 
 /* ---- transactions ---- */
 
+static bool begin_once(struct pg_db *d, const char *sql, struct err *e)
+{
+    return pg_connected(d, e) &&
+           (d->mode == DB_WRITE ? pg_owner_begin(d, sql, e) : pg_exec(d, sql, e));
+}
+
 static bool begin(struct db *db, bool durable, struct err *e)
 {
     struct pg_db *d = pg_of(db);
@@ -443,10 +448,8 @@ static bool begin(struct db *db, bool durable, struct err *e)
                                          : "BEGIN; SET LOCAL synchronous_commit = off";
 
     assert(!d->open);
-    /* A server that went and came back in the meantime is asked again. */
-    if (!pg_connected(d, e) ||
-        (!pg_exec(d, sql, e) &&
-         (PQstatus(d->conn) == CONNECTION_OK || !pg_connected(d, e) || !pg_exec(d, sql, e))))
+    /* A server that restarted since the last use costs a second try. */
+    if (!begin_once(d, sql, e) && (PQstatus(d->conn) == CONNECTION_OK || !begin_once(d, sql, e)))
         return false;
     d->open = true;
     d->failed = false;
@@ -490,10 +493,8 @@ static void rollback(struct db *db)
     }
     d->failed = false;
     if (d->piped) { /* it is lost, or out of step */
-        pg_set_cancel(d, NULL);
-        PQreset(d->conn);
-        if (!pg_set_up(d, &e))
-            d->piped = false;
+        d->piped = false;
+        pg_reset(d);
     }
 }
 

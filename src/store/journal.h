@@ -75,6 +75,12 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 /* Whether there is room for calls that only begin: those that run have a part of the ceiling of
  * their own. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
+/* As store_pressure. Takes no lock. */
+unsigned journal_pressure(const struct journal *j);
+/* About how many records of earlier processes wait, if so many of them are taken. */
+uint64_t journal_old_records(struct journal *j, uint64_t taken);
+/* Whether so much waits that the taker should not give way to others. */
+bool journal_hurries(struct journal *j, bool now);
 /* Wakes the writer for what was put with `later`. */
 void journal_push(struct journal *j);
 

@@ -166,8 +166,11 @@ void store_call_put(struct store *s, const struct store_call *row, struct store_
  * that run when this says no, so that only new ones are turned away. */
 bool store_takes(struct store *s, struct err *e) MUST_USE;
 
-/* What was put with `later` goes to disk now, together. */
-void store_push(struct store *s);
+/* What part of the longest wait a new call should wait: 0 below the journal's soft mark. */
+#define STORE_PRESSURE_MAX 1000u /* at its ceiling */
+unsigned store_pressure(struct store *s);
+
+void store_push(struct store *s); /* what was put with `later` goes to disk now, together */
 
 /* What is known of a call when it begins, and what comes of it while it runs. Both are for the case
  * that this process ends first: the next one then makes a row of them, complete false, error_code
@@ -205,7 +208,7 @@ extern const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS];
 
 struct store_health {
     bool ok;                                       /* what is put is stored */
-    bool tables_ok;                                /* and the tables follow */
+    bool tables_ok;                                /* and the tables follow closely */
     char why[240];                                 /* if either is not so */
     uint64_t stored, dropped, errors;              /* records since start, pieces among them */
     uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
@@ -213,8 +216,10 @@ struct store_health {
     uint64_t commits, commit_ns;                   /* groups, and how long they took in all */
     uint64_t commit_steps[STORE_COMMIT_STEPS + 1]; /* how many took at most so long, or more */
     uint64_t queue_capacity;                       /* bytes */
-    uint64_t pending;                              /* records that are not in the tables */
-    uint64_t history_bytes;                        /* of the tables, where they are a file */
+    uint64_t pending,
+        pending_s;          /* records that are not in the tables, and the oldest's age; about */
+    bool behind;            /* the journal is over its soft mark */
+    uint64_t history_bytes; /* of the tables, where they are a file */
 };
 void store_health(struct store *s, struct store_health *out);
 

@@ -209,14 +209,27 @@ static bool says_more(const struct json *doc, const struct json_node *root)
     return false;
 }
 
+/* The tokens of a candidate whose parts were changed list what was taken out of them. */
+static size_t gemini_drop_tokens(const struct json *doc, const struct json_node *candidate,
+                                 const struct patchwork *parts, struct patchwork *out)
+{
+    const struct json_node *tokens = gemini_find(doc, candidate, "logprobsResult");
+
+    if (!tokens || str_eq(json_raw(doc, parts->node), parts->with))
+        return 0;
+    *out = (struct patchwork){.node = tokens, .with = STR("{}")};
+    return 1;
+}
+
 static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
                     const struct chat_event *events, size_t n)
 {
     const struct json_node *list = gemini_find(f->doc, json_root(f->doc), "candidates");
     struct buf texts[GEMINI_CHOICES_MAX];
     struct patchwork edits[PATCHWORK_MAX];
+    static_assert(PATCHWORK_MAX >= 2 * GEMINI_CHOICES_MAX, "parts and tokens");
     int64_t place = 0;
-    size_t k = 0;
+    size_t k = 0, count = 0;
 
     for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(f->doc, list)
                                                                       : NULL;
@@ -232,11 +245,11 @@ static void rewrite(struct wire_encoder *en, const struct wire_frame *f,
         buf_init(&texts[k], f->data.n * 6 + ((size_t)1 << 20));
         r.out = &texts[k];
         write_parts(&r, events, n);
-        edits[k] = (struct patchwork){.node = r.parts, .with = buf_str(&texts[k])};
-        k++;
+        edits[count] = (struct patchwork){.node = r.parts, .with = buf_str(&texts[k++])};
+        count += 1 + gemini_drop_tokens(f->doc, c, &edits[count], &edits[count + 1]);
     }
     gemini_chunk_begin(en);
-    patchwork_write(f->doc, edits, k, en->stream && !state(en)->array, en->out);
+    patchwork_write(f->doc, edits, count, en->stream && !state(en)->array, en->out);
     gemini_chunk_end(en);
     for (size_t i = 0; i < k; i++)
         buf_release(&texts[i]);

@@ -411,6 +411,7 @@ static void relay_touched(struct relay *r, const struct chat_event *events, size
 {
     str content = joined(r, events, n, CHAT_TEXT, str_c(r->content));
     str thinking = joined(r, events, n, CHAT_REASONING, STR("thinking"));
+    const struct json_node *was = json_find(r->doc, r->message, str_c(r->content));
 
     take_calls(r, events, n);
     if (!r->en->stream)
@@ -419,6 +420,8 @@ static void relay_touched(struct relay *r, const struct chat_event *events, size
         flush_calls(r->en);
     if (r->en->stream && is_empty(r, content, thinking))
         return;
+    if (was && !str_eq(content, json_raw(r->doc, was)))
+        json_edit_remove(&r->ed, r->root, STR("logprobs")); /* tokens that were taken out, too */
     json_edit_set(&r->ed, r->message, str_c(r->content), content);
     if (thinking.n > 2)
         json_edit_set(&r->ed, r->message, STR("thinking"), thinking);

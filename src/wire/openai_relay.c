@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/openai_encode.h"
+#include "wire/veil.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
 #define EDIT_ROOM 1024 /* for the edits that most frames need */
@@ -305,6 +306,7 @@ static bool rest_of(struct relay *r, struct json_edits *ed, const struct json_no
     members_read(&openai_names, r->doc, delta, 0, &of);
     details = !r->details && details_fit(r, &of, &now);
     edit_finish(r, ed, c, member_find(r->doc, c, "finish_reason"), index);
+    veil_drop_lists(r->doc, c, r->events, r->n, index, ed);
     if (!delta) {
         json_edit_remove(ed, c, STR("text"));
         return carries(r, c, details);
@@ -425,6 +427,7 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
     index = index_at(r->doc, members_get(&of, OPENAI_AT_INDEX));
     now = hear(r, index);
     edit_finish(r, ed, choice, members_have(&of, OPENAI_AT_FINISH_REASON), index);
+    veil_drop_lists(r->doc, choice, r->events, r->n, index, ed);
     if (!message || message->kind != JSON_OBJECT)
         return;
     members_read(&openai_names, r->doc, message, 0, &of);
@@ -436,11 +439,8 @@ static void edit_message(struct relay *r, struct json_edits *ed, const struct js
         edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))
         return;
-    if (json_is(r->doc, content, joined(&now.text)))
-        return;
-    json_edit_set_text(ed, message, STR("content"), joined(&now.text));
-    if (!now.thought.any) /* they would tell what was taken out, token by token */
-        json_edit_remove(ed, choice, STR("logprobs"));
+    if (!json_is(r->doc, content, joined(&now.text)))
+        json_edit_set_text(ed, message, STR("content"), joined(&now.text));
 }
 
 static void relay_whole(struct relay *r)

@@ -111,7 +111,16 @@ static void replace_sent(struct responses_relay *r, const struct responses_sent 
     buf_release(&b);
 }
 
-bool responses_fix_place(struct responses_relay *r, const struct json_node *node, uint32_t index,
+void responses_drop_tokens(struct responses_relay *r, const struct json_node *of)
+{
+    const struct json_node *tokens = json_find(r->doc, of, STR("logprobs"));
+
+    if (tokens && tokens->kind == JSON_ARRAY && tokens->span > 1)
+        json_edit_replace(&r->ed, tokens, STR("[]"));
+}
+
+bool responses_fix_place(struct responses_relay *r, const struct json_node *of,
+                         const struct json_node *node, uint32_t index,
                          enum responses_place_kind kind, uint32_t part)
 {
     struct responses_sent *t = sent_find(r, index, kind, part);
@@ -139,6 +148,7 @@ bool responses_fix_place(struct responses_relay *r, const struct json_node *node
         return false;
     }
     replace_sent(r, t, node);
+    responses_drop_tokens(r, of);
     return true;
 }
 
@@ -148,7 +158,7 @@ static void fix_list(struct responses_relay *r, const struct json_node *list, ui
     uint32_t i = 0;
 
     if (list && list->kind == JSON_STRING && kind == AT_TEXT)
-        (void)responses_fix_place(r, list, index, kind, 0);
+        (void)responses_fix_place(r, NULL, list, index, kind, 0);
     if (!list || list->kind != JSON_ARRAY)
         return;
     for (const struct json_node *p = json_first(r->doc, list); p;
@@ -157,7 +167,7 @@ static void fix_list(struct responses_relay *r, const struct json_node *list, ui
         const struct json_node *text =
             json_find(r->doc, p, pk == AT_REFUSAL ? STR("refusal") : STR("text"));
 
-        if (!responses_fix_place(r, text, index, pk, i))
+        if (!responses_fix_place(r, p, text, index, pk, i))
             json_edit_drop(&r->ed, list, p);
     }
 }

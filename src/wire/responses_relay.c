@@ -195,6 +195,7 @@ static void delta_out(struct responses_relay *r, const struct row *row, str text
     responses_sent_add(r, delta_sent(r, row), text);
     edits_reset(r);
     json_edit_replace(&r->ed, json_find(r->doc, r->root, str_c(row->key)), quoted(r, text));
+    responses_drop_tokens(r, r->root);
     frame_out(r);
     r->s->sequence++;
 }
@@ -315,12 +316,13 @@ static void again(struct responses_relay *r, const struct row *row)
         responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0);
 
     if (row->frame == FRAME_TEXT) {
-        stays = responses_fix_place(r, v, index, row->place, part);
+        stays = responses_fix_place(r, r->root, v, index, row->place, part);
     } else if (row->frame == FRAME_PART) {
         enum responses_place_kind kind = responses_part_kind(r, v, row->place);
 
         stays = responses_fix_place(
             r,
+            v,
             json_find(r->doc, v, kind == AT_REFUSAL ? STR("refusal") : STR("text")),
             index,
             kind,

@@ -37,9 +37,13 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
 void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str text);
 bool responses_sent_nothing(const struct responses_sent *t);
 
-/* The text at a place as it went out. False: nothing of this reasoning went out, so the place must
- * not be there. */
-bool responses_fix_place(struct responses_relay *r, const struct json_node *node, uint32_t index,
+/* Empties the list of tokens beside a text that was changed: those that were taken out of it are in
+ * the list, too. */
+void responses_drop_tokens(struct responses_relay *r, const struct json_node *of);
+/* The text at a place as it went out, a member of the object `of` or of none. False: nothing of
+ * this reasoning went out, so the place must not be there. */
+bool responses_fix_place(struct responses_relay *r, const struct json_node *of,
+                         const struct json_node *node, uint32_t index,
                          enum responses_place_kind kind, uint32_t part);
 void responses_fix_item(struct responses_relay *r, const struct json_node *item, uint32_t index);
 /* Where the first text of the messages in a list of items is, or NULL. */

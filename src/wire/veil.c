@@ -16,22 +16,47 @@ struct veil {
     bool whole;
 };
 
-static bool is_word(str name, size_t at, const char *word)
+/* A word in the name of a member; `alone`: not as a part of a longer word. */
+struct veil_word {
+    const char *text;
+    bool alone;
+};
+
+static char veil_lower(char c)
 {
-    size_t n = strlen(word), i = 0;
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool veil_is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* Words are written apart (cot_summary) or each with a capital letter (cotSummary). */
+static bool veil_stands_alone(str name, size_t at, size_t end)
+{
+    bool begins =
+        at == 0 || !veil_is_letter(name.p[at - 1]) || (name.p[at] >= 'A' && name.p[at] <= 'Z');
+
+    return begins && (end == name.n || !(name.p[end] >= 'a' && name.p[end] <= 'z'));
+}
+
+static bool veil_word_is_at(str name, size_t at, const struct veil_word *word)
+{
+    size_t n = strlen(word->text), i = 0;
 
     if (at + n > name.n)
         return false;
-    while (i < n && (name.p[at + i] | 0x20) == word[i])
+    while (i < n && veil_lower(name.p[at + i]) == word->text[i])
         i++;
-    return i == n;
+    return i == n && (!word->alone || veil_stands_alone(name, at, at + n));
 }
 
-static bool has_word(str name, const char *const *words)
+static bool veil_has_word(str name, const struct veil_word *words)
 {
     for (size_t at = 0; at < name.n; at++)
-        for (size_t i = 0; words[i]; i++)
-            if ((name.p[at] | 0x20) == words[i][0] && is_word(name, at, words[i]))
+        for (size_t i = 0; words[i].text; i++)
+            if (veil_lower(name.p[at]) == words[i].text[0] && veil_word_is_at(name, at, &words[i]))
                 return true;
     return false;
 }
@@ -39,12 +64,30 @@ static bool has_word(str name, const char *const *words)
 /* Whether a member by this name holds reasoning in words. */
 static bool names_reasoning(str name)
 {
-    static const char *const words[] = {"reasoning", "thinking", "thought", NULL};
-    /* What is sealed, counted or asked for by such a name gives nothing away. */
-    static const char *const others[] = {
-        "signature", "opaque", "encrypted", "token", "effort", "budget", "config", NULL};
+    static const struct veil_word words[] = {{"reasoning", false},
+                                             {"thinking", false},
+                                             {"thought", false},
+                                             {"think", true},
+                                             {"cot", true}, /* GitHub Copilot: cot_summary */
+                                             {"analysis", true},
+                                             {"tool_plan", true}, /* Cohere */
+                                             {"scratchpad", true},
+                                             {"monologue", true},
+                                             {"deliberation", true},
+                                             {"reflection", true},
+                                             {NULL, false}};
+    /* Sealed data, ids, counts and settings by such a name hold no words of it. */
+    static const struct veil_word others[] = {{"signature", false},
+                                              {"opaque", false},
+                                              {"encrypted", false},
+                                              {"token", false},
+                                              {"effort", false},
+                                              {"budget", false},
+                                              {"config", false},
+                                              {"id", true},
+                                              {NULL, false}};
 
-    return name.n >= sizeof "thought" - 1 && has_word(name, words) && !has_word(name, others);
+    return veil_has_word(name, words) && !veil_has_word(name, others);
 }
 
 static str key_of(const struct veil *w, const struct json_node *key)
@@ -78,6 +121,48 @@ static bool is_one_of(const struct json *doc, const struct json_node *key, const
         if (json_is(doc, key, str_c(*names)))
             return true;
     return false;
+}
+
+/* Members of a reply that repeat all of it before it was split, or the prompt with the reasoning of
+ * earlier turns. */
+static const char *const veil_dumps[] = {"__verbose",        /* llama.cpp */
+                                         "raw_output",       /* Fireworks */
+                                         "prompt_token_ids", /* vLLM */
+                                         "prompt_logprobs",
+                                         "prompt_text",
+                                         NULL};
+
+/* Members of a choice that list the tokens of its text. */
+static const char *const veil_token_lists[] = {"logprobs", "token_ids", NULL};
+
+bool veil_is_token_list(str name)
+{
+    for (size_t i = 0; veil_token_lists[i]; i++)
+        if (str_eq(name, str_c(veil_token_lists[i])))
+            return true;
+    return false;
+}
+
+static bool veil_has_extra(const struct chat_event *events, size_t n, uint32_t choice, str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (events[i].kind == CHAT_EXTRA && events[i].choice == choice &&
+            str_ends(events[i].name, name))
+            return true;
+    return false;
+}
+
+void veil_drop_lists(const struct json *doc, const struct json_node *choice,
+                     const struct chat_event *events, size_t n, uint32_t index,
+                     struct json_edits *ed)
+{
+    for (size_t i = 0; veil_token_lists[i]; i++) {
+        str name = str_c(veil_token_lists[i]);
+
+        if (member_find(doc, choice, veil_token_lists[i]) &&
+            !veil_has_extra(events, n, index, name))
+            json_edit_remove(ed, choice, name);
+    }
 }
 
 /* A member that nobody knows: it goes, or what it has inside does. */
@@ -124,6 +209,16 @@ static bool veil_message(const struct veil *w, const struct json_node *message)
     return thinks;
 }
 
+/* Whether a member beside the message has its reasoning: `text` repeats the content, and tokens are
+ * those of the reasoning too. */
+static bool veil_repeats(const struct veil *w, const struct json_node *key, bool says, bool thinks)
+{
+    return has_words(w->doc, json_value(key)) &&
+           ((says && json_is(w->doc, key, STR("text"))) ||
+            (thinks && is_one_of(w->doc, key, veil_token_lists)) ||
+            is_one_of(w->doc, key, veil_dumps));
+}
+
 static void veil_choice(const struct veil *w, const struct json_node *choice)
 {
     const struct json_node *delta = member_find(w->doc, choice, "delta");
@@ -131,16 +226,14 @@ static void veil_choice(const struct veil *w, const struct json_node *choice)
     /* A stream that says the whole message besides says it all again. */
     bool again = !w->whole && message && (delta || w->d->blocks > 0);
     const struct json_node *said = w->whole || (!delta && !again) ? message : delta;
-    bool thinks = false;
+    bool says = said && said->kind == JSON_OBJECT;
+    bool thinks = says && veil_message(w, said);
 
-    if (said && said->kind == JSON_OBJECT)
-        thinks = veil_message(w, said);
     for (const struct json_node *k = json_first(w->doc, choice); k;
          k = json_next(w->doc, choice, k)) {
         if (json_value(k) == said)
             continue;
-        if ((again && w->d->splits && json_value(k) == message) ||
-            (thinks && json_is(w->doc, k, STR("logprobs"))))
+        if ((again && w->d->splits && json_value(k) == message) || veil_repeats(w, k, says, thinks))
             json_edit_remove(w->ed, choice, key_of(w, k));
         else
             other(w, choice, k);
@@ -159,9 +252,8 @@ static void veil_openai(const struct veil *w, const struct json_node *root)
                  c = json_next(w->doc, value, c))
                 if (c->kind == JSON_OBJECT)
                     veil_choice(w, c);
-        } else if (json_is(w->doc, k, STR("__verbose"))) {
-            json_edit_remove(w->ed, root, STR("__verbose")); /* llama.cpp: the text before it was
-                                                                split, and the prompt */
+        } else if (is_one_of(w->doc, k, veil_dumps) && has_words(w->doc, value)) {
+            json_edit_remove(w->ed, root, key_of(w, k));
         } else if (!is_one_of(w->doc, k, told)) {
             other(w, root, k);
         }
@@ -255,11 +347,16 @@ static void veil_gemini(const struct veil *w, const struct json_node *root)
 
 static void veil_ollama(const struct veil *w, const struct json_node *root)
 {
-    const struct json_node *thinking =
-        member_find(w->doc, member_find(w->doc, root, "message"), "thinking");
+    static const char *const told[] = {"role", "content", "thinking", "tool_calls", "images", NULL};
+    const struct json_node *message = member_find(w->doc, root, "message");
+    const struct json_node *thinking = member_find(w->doc, message, "thinking");
 
     if (thinking && !openai_empty(w->doc, thinking))
         json_edit_remove(w->ed, root, STR("logprobs"));
+    for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(w->doc, message, k))
+        if (!is_one_of(w->doc, k, told))
+            other(w, message, k);
 }
 
 bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
@@ -281,6 +378,9 @@ bool veil_draw(const struct wire_decoder *d, bool whole, struct json_edits *ed)
 }
 
 /* ---- requests ---- */
+
+/* Where the messages of a request are, by dialect. */
+static const char *const veil_histories[] = {"messages", "input", "contents"};
 
 /* A block, part or item that is reasoning and nothing else. */
 static bool is_thought(const struct json *doc, const struct json_node *v)
@@ -309,11 +409,10 @@ static void forget_message(const struct veil *w, const struct json_node *message
 
 bool veil_history(const struct json *doc, struct json_edits *ed)
 {
-    static const char *const lists[] = {"messages", "input", "contents"};
     const struct veil w = {NULL, doc, ed, true};
 
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        const struct json_node *list = member_find(doc, json_root(doc), lists[i]);
+    for (size_t i = 0; i < COUNT_OF(veil_histories); i++) {
+        const struct json_node *list = member_find(doc, json_root(doc), veil_histories[i]);
 
         forget_parts(&w, list);
         for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
@@ -322,6 +421,79 @@ bool veil_history(const struct json *doc, struct json_edits *ed)
                 forget_message(&w, m);
     }
     return ed->n > 0;
+}
+
+/* ---- texts of reasoning in a request ---- */
+
+struct veil_test {
+    const struct json *doc;
+    struct arena *arena;
+    bool (*is)(void *ctx, str text);
+    void *ctx;
+};
+
+/* All texts of a value but names and sealed data. */
+static bool veil_test_texts(const struct veil_test *t, const struct json_node *v, unsigned depth)
+{
+    static const char *const sealed[] = {
+        "type", "id", "status", "format", "signature", "data", "encrypted_content", NULL};
+    bool found = false;
+    str text;
+
+    arena_reset(t->arena);
+    if (v->kind == JSON_STRING)
+        return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);
+    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+        return false;
+    for (const struct json_node *k = json_first(t->doc, v); k && !found;
+         k = json_next(t->doc, v, k))
+        if (v->kind == JSON_ARRAY)
+            found = veil_test_texts(t, k, depth + 1);
+        else if (!is_one_of(t->doc, k, sealed))
+            found = veil_test_texts(t, json_value(k), depth + 1);
+    return found;
+}
+
+static bool veil_test_parts(const struct veil_test *t, const struct json_node *list)
+{
+    for (const struct json_node *p = json_first(t->doc, list); p && list->kind == JSON_ARRAY;
+         p = json_next(t->doc, list, p))
+        if (is_thought(t->doc, p) && veil_test_texts(t, p, 0))
+            return true;
+    return false;
+}
+
+static bool veil_test_message(const struct veil_test *t, const struct json_node *message)
+{
+    const struct veil w = {.doc = t->doc};
+
+    for (const struct json_node *k = json_first(t->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(t->doc, message, k)) {
+        bool parts = json_is(t->doc, k, STR("content")) || json_is(t->doc, k, STR("parts"));
+
+        if (parts ? veil_test_parts(t, json_value(k))
+                  : names_reasoning(key_of(&w, k)) && veil_test_texts(t, json_value(k), 0))
+            return true;
+    }
+    return false;
+}
+
+bool veil_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
+                      void *ctx)
+{
+    const struct veil_test t = {doc, a, is, ctx};
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(veil_histories) && !found; i++) {
+        const struct json_node *list = member_find(doc, json_root(doc), veil_histories[i]);
+
+        found = veil_test_parts(&t, list);
+        for (const struct json_node *m = json_first(doc, list);
+             m && list->kind == JSON_ARRAY && !found;
+             m = json_next(doc, list, m))
+            found = !is_thought(doc, m) && veil_test_message(&t, m);
+    }
+    return found;
 }
 
 str veil_history_text(str body, struct arena *a)

@@ -24,7 +24,8 @@ CALL = {"function": {"name": "f", "arguments": {"x": 1}}}
 
 
 class Upstream:
-    """Answers with what `reply` says, a body and its type, and remembers what it was asked."""
+    """Answers with what `reply` says, a body and its type, perhaps a status before them, and remembers
+    what it was asked."""
 
     def __init__(self):
         self.asked, self.reply = [], None
@@ -36,8 +37,8 @@ class Upstream:
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.asked.append(body)
-                kind, reply = outer.reply(self.path, body)
-                self.send_response(200)
+                *status, kind, reply = outer.reply(self.path, body)
+                self.send_response(*status or [200])
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(reply)))
                 self.end_headers()

@@ -22,7 +22,7 @@ def setUpModule():
     up = asking.world.up = Upstream()
     v1 = up.root + "/v1"
     asking.world.gateway = Gateway(BINARY, {"store": "none", "providers": {
-        "chat": {"kind": "openai", "base_url": v1, "models": ["chat"]},
+        "chat": {"kind": "openai", "base_url": v1, "models": ["chat"], "retries": 0},
         "tags": {"kind": "openai", "base_url": v1, "models": ["tags"], "format": "think"},
         "responses": {"kind": "responses", "base_url": v1, "models": ["responses"]},
         "ollama": {"kind": "ollama", "base_url": up.root, "models": ["llama"]},
@@ -68,6 +68,28 @@ IN_MESSAGE = {
     "object": {"reasoning": {"content": SECRET}, "reasoning_content": None},
     "list": {"reasoning_content": [{"type": "text", "text": SECRET}]},
     "other name": {"Thought_Process": SECRET},
+    "copilot": {"cot_summary": SECRET, "cot_id": "kept", "reasoning_opaque": "kept"},
+    "capital letters": {"cotSummary": {"text": SECRET}},
+    "analysis": {"analysis": SECRET},
+    "cohere": {"tool_plan": SECRET},
+    "think": {"think": [SECRET]},
+    "scratchpad": {"extra": {"inner_monologue": SECRET, "scratchpad": SECRET}},
+}
+
+# Other members of a message: all of them pass.
+OTHERS = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
+          "provider_specific_fields": {"kept": 1}, "reasoning_opaque": "c2Vh", "cot_id": "rs_1",
+          "cotton": "kept", "psychoanalysis": "kept", "rethinker": "kept", "extra_content": {
+              "google": {"thought_signature": "c2ln"}}}
+
+# Members of a choice or of the whole reply that repeat its text or its tokens.
+DUMPS = {
+    "text": {"text": TAGS + "Yes."},
+    "token_ids": {"token_ids": [SECRET]},
+    "logprobs": {"logprobs": {"content": [{"token": SECRET, "logprob": -0.5, "bytes": None,
+                                           "top_logprobs": []}]}},
+    "raw_output": {"raw_output": {"completion": TAGS + "Yes."}},
+    "prompt": {"prompt_token_ids": [SECRET], "prompt_text": SECRET, "prompt_logprobs": [{"1": {"decoded_token": SECRET}}]},
 }
 
 # Chunks of a content list that are reasoning, as hosts write them.
@@ -190,13 +212,14 @@ class Hidden(unittest.TestCase):
                                  stream=True))
 
     def test_what_is_not_reasoning_stays(self):
-        kept = {"reasoning_effort": "high", "thought_signature": "c2ln", "annotations": [{"a": 1}],
-                "provider_specific_fields": {"kept": 1}}
+        kept = OTHERS
+        none = {"prompt_logprobs": None, "prompt_token_ids": None}
         reply = whole({"reasoning_content": SECRET, **kept}, logprobs=None,
-                      top={"service_tier": "default"})
+                      top={"service_tier": "default", **none})
         doc = json.loads(self.hides(self.chat(reply)).body)
         self.assertEqual({k: doc["choices"][0]["message"][k] for k in kept}, kept)
         self.assertEqual(doc["service_tier"], "default")
+        self.assertEqual({k: doc[k] for k in none}, none)
         same = whole({"tool_calls": [{"id": "a", "type": "function", "function": {
             "name": "think", "arguments": '{"thinking": "loud"}'}}], **kept},
             logprobs=logprobs("Yes", "."))
@@ -228,6 +251,128 @@ class Hidden(unittest.TestCase):
         last = chunk({}, "stop")
         last["__verbose"] = {"content": TAGS + "Yes."}
         self.hides(self.chat(stream(chunk({"content": "Yes."}), last), stream=True))
+
+    def test_copies_of_the_text_and_of_its_tokens_are_taken_out(self):
+        """Whole, and in streams that are cut in every place, with what each chunk may have besides."""
+        for name, dump in DUMPS.items():
+            with self.subTest(name):
+                self.hides(self.chat(whole({"content": TAGS + "Yes."}, **dump)))
+                self.hides(self.chat(whole({"reasoning": SECRET}, **dump)))
+                if name in ("raw_output", "prompt"):
+                    self.hides(self.chat(whole({"reasoning": SECRET}, top=dump)))
+                for i in range(1, len(TAGS)):
+                    for role in ({}, {"role": "assistant"}):
+                        frames = [chunk({**role, "content": TAGS[:i]}, **dump),
+                                  chunk({"content": TAGS[i:] + "Yes."}, "stop", **dump)]
+                        self.hides(self.chat(stream(*frames), stream=True))
+                late = [chunk({"content": TAGS}), chunk({"content": "Yes."}), chunk({}, **dump),
+                        chunk({}, "stop", **dump)]
+                self.hides(self.chat(stream(*late), stream=True))
+                late[0] = chunk({"reasoning_content": SECRET})
+                self.hides(self.chat(stream(*late), stream=True))
+
+    def test_copies_are_passed_on_where_there_is_no_reasoning(self):
+        for dump in ({"logprobs": logprobs("Yes", ".")}, {"token_ids": [1, 2]}):
+            reply = whole({}, **dump)
+            self.assertEqual(self.chat(reply).body, reply[1])
+            reply = stream(chunk({"role": "assistant", "content": ""}, **dump),
+                           chunk({"content": "Yes."}, **dump), chunk({}, "stop", **dump))
+            self.assertEqual(self.chat(reply, stream=True).body, reply[1])
+        thought = [chunk({"reasoning_content": SECRET}), chunk({"content": "Yes."},
+                   logprobs=logprobs("Yes", ".")), chunk({}, "stop")]
+        r = self.hides(self.chat(stream(*thought), stream=True))
+        self.assertEqual([c["choices"][0].get("logprobs") for c in events(r.body)],
+                         [logprobs("Yes", "."), None])
+
+    def fails(self, path, body, reply, headers=None):
+        self.up.reply = lambda *_: reply
+        return request(path, body, headers or {})
+
+    def test_an_error_in_a_stream_does_not_quote_it(self):
+        """With every cut of the reasoning, before and after the first bytes of the answer."""
+        thought = f"{SECRET} thoughts, of many words."
+        tags = f"<think>{thought}"
+        error = {"error": {"message": f"stopped after: {thought[3:]}", "type": "server_error",
+                           "code": "overloaded"}}
+        inner = {"error": {"message": "stopped", "code": "overloaded", "metadata": {"raw": thought}}}
+        short = {"error": {"message": f"stopped after: {SECRET}", "code": "overloaded"}}
+        for i in range(1, len(tags)):
+            frames = [chunk({"content": tags[:i]}), chunk({"content": tags[i:]})]
+            for said in ([], [chunk({"content": "</think>Yes."})]):
+                for wrong in (error, inner):
+                    r = self.fails(*by_dialect("chat", True)["openai"], stream(*frames, *said, wrong))
+                    self.assertNotIn(b"thoughts", r.body)
+                    self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
+        for dialect, (path, body) in by_dialect("chat", True).items():
+            with self.subTest(dialect):
+                for frames in ([chunk({"content": TAGS}), chunk({"content": "Yes."}), short],
+                               [chunk({"reasoning": SECRET}), chunk({"content": "Yes."}), short]):
+                    r = self.fails(path, body, stream(*frames))
+                    self.assertNotIn(SECRET.encode(), r.body)
+                    self.assertIn(b"quotes reasoning", r.body)
+                    r = self.fails(path, body, stream(*frames), SHOW)
+                    self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
+
+    def test_only_an_error_that_quotes_it_is_changed(self):
+        """After so much of the answer that the client has some of it."""
+        said = [chunk({"reasoning": SECRET}), *[chunk({"content": "Yes."})] * 4000]
+        for message, passes in (("The server is overloaded: try again.", True),
+                                (f"Failed after {SECRET}", False)):
+            wrong = {"error": {"message": message, "code": "overloaded"}}
+            r = self.fails(*by_dialect("chat", True)["openai"], stream(*said, wrong))
+            self.assertEqual(r.status, 200)
+            self.assertEqual(b"data: " + json.dumps(wrong).encode() + b"\n\n" in r.body, passes)
+            self.assertNotIn(SECRET.encode(), r.body)
+            self.assertIn(b"overloaded", r.body)
+
+    def test_a_refusal_does_not_quote_earlier_reasoning(self):
+        """The reasoning of earlier turns is in the request that the provider refuses."""
+        thought = f"{SECRET} thoughts, of many words."
+        for path, body, refusal in (
+                ("/v1/messages", {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": [
+                        {"type": "thinking", "thinking": thought, "signature": "c2ln"},
+                        {"type": "text", "text": "Yes."}]}, {"role": "user", "content": "so?"}]},
+                 {"type": "error", "error": {"type": "invalid_request_error", "message":
+                                             "messages.1.content.0: Expected %s"}}),
+                ("/v1/chat/completions", {"model": "chat", "messages": [
+                    {"role": "user", "content": "hi"},
+                    {"role": "assistant", "content": "Yes.", "reasoning_content": thought},
+                    {"role": "user", "content": "so?"}]},
+                 {"error": {"type": "invalid_request_error", "message": "input should be %s",
+                            "param": None, "code": None}})):
+            def refused(what):
+                text = json.dumps(refusal).replace("%s", what).encode()
+                return 400, "application/json", text
+            with self.subTest(path):
+                r = self.fails(path, body, refused(f"'{thought[4:]}'"))
+                self.assertEqual(r.status, 400)
+                self.assertNotIn(b"thoughts", r.body)
+                self.assertEqual(json.loads(r.body)["error"]["type"], "invalid_request_error")
+                named = refused("`thinking` or `redacted_thinking`")
+                self.assertEqual(self.fails(path, body, named).body, named[2])
+                r = self.fails(path, body, refused(f"'{thought[4:]}'"), SHOW)
+                self.assertIn(thought[4:].encode(), r.body)
+
+    def test_a_refusal_of_very_much_reasoning_is_an_error_and_no_more(self):
+        """Texts with escapes, tiny ones and large ones, each of which has to be decoded."""
+        parts = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": t}]}
+                 for t in ["\n"] * 20000 + ["\n" * 300000, "\t" * 500000]]
+        r = self.fails("/v1/chat/completions", {"model": "chat", "messages": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": parts},
+            {"role": "user", "content": "so?"}]}, (
+                400, "application/json", b'{"error":{"message":"no","type":"invalid_request_error"}}'))
+        self.assertEqual(r.status, 400)
+        self.hides(self.chat(whole({"reasoning": SECRET})))
+
+    def test_an_error_that_repeats_what_was_generated_does_not_tell_its_reasoning(self):
+        wrong = json.dumps({"error": {"message": "Failed to call a function.", "code": "tool_use_failed",
+                                      "type": "invalid_request_error",
+                                      "failed_generation": f"{TAGS}<function=f>"}}).encode()
+        r = self.fails(*by_dialect("chat", False)["openai"], (400, "application/json", wrong))
+        self.assertEqual(json.loads(r.body)["error"]["code"], "tool_use_failed")
+        self.assertNotIn(SECRET.encode(), r.body)
 
     def test_a_message_beside_the_delta_is_taken_out(self):
         said = {"role": "assistant", "content": TAGS + "Yes."}
@@ -272,6 +417,56 @@ class Hidden(unittest.TestCase):
                     "model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True,
                     "done_reason": "stop", "logprobs": [{"token": SECRET}, {"token": "Yes."}],
                     "message": {"role": "assistant", "content": "Yes.", "thinking": SECRET}})))
+
+    def test_tokens_beside_a_text_that_is_split_are_not_told(self):
+        """In Gemini, Ollama and Responses, whole and in streams that are cut in every place."""
+        text = TAGS + "Yes."
+        odds = logprobs("<think>", SECRET, "</think>", "Yes", ".")["content"]
+
+        def gemini(said, **more):
+            return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": said}]},
+                                    "logprobsResult": {"chosenCandidates": odds}, **more}]}
+
+        def ollama(said, done):
+            return {"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": done,
+                    "message": {"role": "assistant", "content": said},
+                    **({"logprobs": odds} if said else {})}
+
+        item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [
+            {"type": "output_text", "text": text, "annotations": [], "logprobs": odds}]}
+        response = {"id": "r", "object": "response", "created_at": 1, "status": "completed",
+                    "model": "u", "output": [item]}
+        at = {"item_id": "m", "output_index": 0, "content_index": 0}
+
+        def responses(*pieces):
+            part = {"type": "output_text", "text": "", "annotations": []}
+            return [{"type": "response.created", "response": {**response, "output": []}},
+                    {"type": "response.output_item.added", "output_index": 0,
+                     "item": {**item, "content": []}},
+                    {"type": "response.content_part.added", "part": part, **at},
+                    *[{"type": "response.output_text.delta", "delta": p, "logprobs": odds, **at}
+                      for p in pieces],
+                    {"type": "response.output_text.done", "text": text, "logprobs": odds, **at},
+                    {"type": "response.content_part.done", "part": item["content"][0], **at},
+                    {"type": "response.output_item.done", "output_index": 0, "item": item},
+                    {"type": "response.completed", "response": response}]
+
+        models = {"gemini": "gemini-2.5-flash", "ollama": "llama", "responses": "responses"}
+        for dialect, doc in (("gemini", gemini(text, finishReason="STOP")),
+                             ("ollama", ollama(text, True)), ("responses", response)):
+            with self.subTest(dialect):
+                self.hides(self.ask(*by_dialect(models[dialect], False)[dialect], plain(doc)))
+                for i in range(1, len(TAGS)):
+                    pieces = text[:i], text[i:]
+                    if dialect == "gemini":
+                        reply = sse(gemini(pieces[0]), gemini(pieces[1], finishReason="STOP"))
+                    elif dialect == "ollama":
+                        reply = "application/x-ndjson", b"".join(
+                            json.dumps(ollama(p, not p)).encode() + b"\n" for p in (*pieces, ""))
+                    else:
+                        reply = sse(*[{**e, "sequence_number": n}
+                                      for n, e in enumerate(responses(*pieces))])
+                    self.hides(self.ask(*by_dialect(models[dialect], True)[dialect], reply))
 
     def test_images_and_code_that_gemini_thinks_of_are_hidden(self):
         path = "/v1beta/models/gemini-2.5-flash:"

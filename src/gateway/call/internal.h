@@ -6,6 +6,7 @@
  *   less.c     the same again without what was refused of it
  *   reply.c    what comes back: frames, events, starved
  *   error.c    the same where it is an error
+ *   quotes.c   errors that quote reasoning
  *   cut.c      the budget is spent: the lever that is there
  *   control.c  one of them: the provider is told to end its reasoning
  *   events.c   what an event says about the call
@@ -36,6 +37,28 @@ bool call_unseen(struct call *c);
 void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
+
+/* Fails with c->error, but not before whoever started this has returned. */
+void call_fail_soon(struct call *c);
+/* Fills the error from e, whose text is copied. Returns false. */
+bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
+                 const struct err *e);
+
+#define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
+#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* of patterns of the user's own */
+
+/* record.c: the client's body, as it is to be kept but for its secrets. */
+str call_record_body(struct call *c);
+/* mask_request.c: masks the request for the record before the first attempt. False: it takes long,
+ * so another thread does it, and the first attempt follows. */
+bool call_mask_request(struct call *c) MUST_USE;
+void call_mask_request_cancel(struct call *c);
+
+/* admit.c: whether a call can be put on record, now or after waiting for the store. */
+bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                      struct chat_error *error) MUST_USE;
+/* The first attempt, or a wait, or a refusal. */
+void call_admit(struct call *c);
 
 /* estimate.c: about how many tokens it asks with, for a key's limits. */
 int64_t call_estimate(const struct call_request *r);
@@ -94,6 +117,8 @@ void call_error_reply(struct call *c);
 /* The frame that reports an error of the provider, kept in the call's arena, if a client may get it
  * as it came; else empty. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
+/* quotes.c: replaces the message of an error that quotes reasoning the client may not see. */
+void call_redact_error(struct call *c, struct chat_error *error);
 void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
 void call_reply_own(struct call *c);  /* it is lent no longer */
 void call_reply_release(struct call *c);

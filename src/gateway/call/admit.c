@@ -1,0 +1,59 @@
+/* admit.c - back-pressure of the store: a call that cannot be recorded yet waits, then is refused.
+ *
+ * A call is not started if it cannot be recorded: nobody pays for an answer that is not given.
+ * While the tables are behind, new calls wait, the longer the more of the journal is in use:
+ * nothing at its soft mark, all of `journal.wait` at its ceiling. A call that finds the ceiling
+ * after the whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/call/internal.h"
+
+#define LOOK_MS 20u /* a call that waits looks at the store so often */
+
+static bool admit_refuse(struct gateway_loop *gl, struct arena *a, const struct err *e,
+                         struct chat_error *error)
+{
+    metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
+    call_refuse(error, a, 503, "not_recorded", e);
+    error->message =
+        arena_printf(a, "nothing can be put on record, so nothing is asked: %s", e->text);
+    error->retry_after_ms = CALL_UNRECORDED_MS;
+    return false;
+}
+
+/* A store that does not work is not waited for; one that is behind is. */
+bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                      struct chat_error *error)
+{
+    struct store *s = gl->gateway->store;
+    struct err e;
+
+    if (c->unrecorded == CONFIG_PASS || store_takes(s, &e) ||
+        (c->journal_wait_ms > 0 && store_pressure(s) == STORE_PRESSURE_MAX))
+        return true;
+    return admit_refuse(gl, a, &e, error);
+}
+
+void call_admit(struct call *c)
+{
+    struct gateway_loop *gl = c->gl;
+    struct store *s = gl->gateway->store;
+    uint64_t waited_ms = (loop_now_ns(gl->loop) - c->in.start_ns) / CLOCK_NS_PER_MS;
+    struct err e;
+
+    if (c->config->unrecorded != CONFIG_PASS) {
+        if (waited_ms < c->config->journal_wait_ms * store_pressure(s) / STORE_PRESSURE_MAX) {
+            loop_timer_set(gl->loop, &c->timer, LOOK_MS);
+            return;
+        }
+        if (!store_takes(s, &e)) {
+            call_trouble(c);
+            (void)admit_refuse(gl, &c->arena, &e, &c->error);
+            call_fail_soon(c);
+            return;
+        }
+    }
+    if (call_mask_request(c))
+        call_attempt(c);
+}
