@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)512 << 20)
-#define SETTLE_MS 3000 /* for calls that were acknowledged before the command began */
+#define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
 #define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
 
@@ -42,8 +42,13 @@ int history_open(struct history *h, const char *config)
         config_release(h->config);
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     }
-    if (!daemon_settle(h->config, SETTLE_MS))
-        (void)cli_complain(CLI_OK, "the daemon's newest calls are not in the tables yet");
+    if (!daemon_settle(h->config, SETTLE_MS)) {
+        config_release(h->config);
+        return cli_complain(CLI_TIMEOUT,
+                            "the daemon's newest calls are not in the tables after %d seconds, so "
+                            "the answer would lack them: try again later",
+                            SETTLE_MS / 1000);
+    }
     if (!reader_open(h->config->store_url, &h->reader, &e)) {
         config_release(h->config);
         return cli_complain(CLI_STORE, "the store: %s", e.text);

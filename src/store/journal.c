@@ -472,11 +472,29 @@ static bool reached(const struct journal *j, struct journal_place end)
            (j->taken.segment == end.segment && j->taken.offset >= end.offset);
 }
 
-bool journal_settle(struct journal *j, uint64_t timeout_ms)
+/* Until there is news, or the time is over, or nobody wants to wait any more. */
+static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted)(void *ctx),
+                                void *ctx)
+{
+    uint64_t look = deadline_ns(JOURNAL_WANTED_MS);
+    bool go_on;
+
+    if (journal_wait_until(j, &j->news, wanted && look < until ? look : until))
+        return true;
+    if (!wanted || clock_mono_ns(&clock_real) >= until)
+        return false;
+    pthread_mutex_unlock(&j->lock);
+    go_on = wanted(ctx);
+    pthread_mutex_lock(&j->lock);
+    return go_on;
+}
+
+bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
+                          void *ctx)
 {
     uint64_t until = deadline_ns(timeout_ms), group;
     struct journal_place end;
-    bool in_time = true;
+    bool go_on = true;
 
     pthread_mutex_lock(&j->lock);
     j->settling++;
@@ -484,15 +502,20 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms)
     if (j->sleep != JOURNAL_AWAKE)
         pthread_cond_signal(&j->work);
     pthread_cond_broadcast(&j->news);
-    while (j->groups_done < group && !j->stopped && in_time)
-        in_time = journal_wait_until(j, &j->news, until);
+    while (j->groups_done < group && !j->stopped && go_on)
+        go_on = journal_wait_wanted(j, until, wanted, ctx);
     end = j->end;
-    while (!reached(j, end) && in_time)
-        in_time = journal_wait_until(j, &j->news, until);
+    while (!reached(j, end) && go_on)
+        go_on = journal_wait_wanted(j, until, wanted, ctx);
     j->settling--;
-    in_time = reached(j, end);
+    go_on = reached(j, end);
     pthread_mutex_unlock(&j->lock);
-    return in_time;
+    return go_on;
+}
+
+bool journal_settle(struct journal *j, uint64_t timeout_ms)
+{
+    return journal_settle_while(j, timeout_ms, NULL, NULL);
 }
 
 void journal_roll(struct journal *j)

@@ -102,7 +102,10 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged);
 /* Where the first segment begins that was not there when the journal was opened. */
 uint64_t journal_first_new(const struct journal *j);
 
-/* Waits until all that was put before is taken, or the time is over. */
+/* Waits until all that was put before is taken, or the time is over. wanted is asked every quarter
+ * of a second whether to wait on, without the journal's lock; NULL: yes. */
+bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
+                          void *ctx) MUST_USE;
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
 /* Ends the segment that is being written, so that it can go once it is taken; waits for that. */

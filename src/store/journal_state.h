@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #define JOURNAL_GATHER_MS 250u           /* the taker waits so long for more rows */
+#define JOURNAL_WANTED_MS 250u           /* who waits is asked so often whether to go on */
 #define JOURNAL_GATHER_SIZE (1u << 20)   /* or until there are so many bytes */
 #define JOURNAL_LINGER_MS 5u             /* the writer, if nobody waits for it */
 #define JOURNAL_LINGER_SIZE (256u << 10) /* or until there are so many bytes */

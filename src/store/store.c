@@ -539,12 +539,15 @@ void store_health(struct store *s, struct store_health *out)
         out->free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
 }
 
-bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
+bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
+                        struct err *e)
 {
     struct store_health health;
 
-    if (!s->journal || journal_settle(s->journal, timeout_ms))
+    if (!s->journal || journal_settle_while(s->journal, timeout_ms, wanted, ctx))
         return true;
+    if (wanted && !wanted(ctx))
+        return err_set(e, ERR_CANCELLED, "nobody waits for the tables any more");
     store_health(s, &health);
     return err_set(e,
                    ERR_TIMEOUT,
@@ -553,6 +556,11 @@ bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
                    (unsigned long long)timeout_ms,
                    health.why[0] ? ": " : "",
                    health.why);
+}
+
+bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
+{
+    return store_settle_while(s, timeout_ms, NULL, NULL, e);
 }
 
 /* ---- rows out ---- */

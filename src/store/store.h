@@ -226,6 +226,9 @@ void store_health(struct store *s, struct store_health *out);
 /* Waits until all that was put before is in the tables and its tickets are called; for readers that
  * must see it. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
+/* The same while somebody wants it, which is asked now and then; else ERR_CANCELLED. */
+bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
+                        struct err *e) MUST_USE;
 
 /* A secret of this store for one purpose, the same each time it is opened; chance with "none". */
 void store_secret(struct store *s, str purpose, uint8_t out[32]);

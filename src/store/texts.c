@@ -372,18 +372,24 @@ static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, 
 
 /* ---- a row ---- */
 
-static bool texts_row(struct texts *t, const struct texts_place *at, bool request, struct arena *a,
-                      struct store_call *row, struct err *e)
+bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t request_max,
+                      struct arena *a, struct store_call *row, struct err *e)
 {
     struct block_texts texts;
     struct texts_link link;
+    size_t size;
     str entry;
 
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
             *row_text(row, &row_fields[i]) = STR("");
-    if (at->block < 0)
-        return texts_old(t, a, row, e);
+    if (at->block < 0) {
+        if (!texts_old(t, a, row, e))
+            return false;
+        if (row->request.n > request_max)
+            row->request = STR("");
+        return true;
+    }
     if (!texts_entry(t, at, a, &entry, e))
         return false;
     if (entry.n == 0)
@@ -393,9 +399,10 @@ static bool texts_row(struct texts *t, const struct texts_place *at, bool reques
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
             *row_text(row, &row_fields[i]) = texts.text[row_fields[i].text - 1];
-    if (!request)
+    size = row->request.n + texts.request_from.front + texts.request_from.back;
+    if (size > request_max)
         row->request = STR("");
-    if (!request || !texts.request_from.call_n)
+    if (size > request_max || !texts.request_from.call_n)
         return true;
     link = (struct texts_link){texts.request_from, texts.text[BLOCK_REQUEST], at->call_n};
     return texts_request(t, &link, a, &row->request, e);
@@ -404,11 +411,11 @@ static bool texts_row(struct texts *t, const struct texts_place *at, bool reques
 bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
                 struct store_call *row, struct err *e)
 {
-    return texts_row(t, at, true, a, row, e);
+    return texts_read_up_to(t, at, SIZE_MAX, a, row, e);
 }
 
 bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
                       struct store_call *row, struct err *e)
 {
-    return texts_row(t, at, false, a, row, e);
+    return texts_read_up_to(t, at, 0, a, row, e);
 }

@@ -62,6 +62,10 @@ bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
 bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
                       struct store_call *row, struct err *e) MUST_USE;
 
+/* The same with the request if it has at most request_max bytes. */
+bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t request_max,
+                      struct arena *a, struct store_call *row, struct err *e) MUST_USE;
+
 /* The entry of a call as its block has it, in the arena; "" if it has none, or is in no block. */
 bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
                  struct err *e) MUST_USE;

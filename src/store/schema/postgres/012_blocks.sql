@@ -148,6 +148,9 @@ UPDATE alert_sessions SET final_analysis = NULL
     WHERE coalesce(agent_type, 'gateway') = 'gateway' AND final_analysis IS NOT NULL;
 DROP INDEX alert_sessions_by_subject;
 DROP INDEX alert_sessions_by_key;
+DROP INDEX alert_sessions_by_status;
 CREATE INDEX alert_sessions_by_subject ON alert_sessions (subject) WHERE subject IS NOT NULL;
 CREATE INDEX alert_sessions_by_key ON alert_sessions (key_name, started_at_us, session_id)
     WHERE key_name IS NOT NULL;
+-- With the key, so that sessions are counted by status without reading them.
+CREATE INDEX alert_sessions_by_status ON alert_sessions (status, started_at_us, key_name);
