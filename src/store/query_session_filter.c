@@ -6,7 +6,7 @@
 #include "store/query_in.h"
 
 #define FOUND_MAX 1000 /* sessions that a search gives */
-#define TOOL_MAX 5000  /* calls of a tool that are looked at, the newest */
+#define TOOL_MAX 2000  /* calls of a tool that are looked at, the newest */
 
 static void running_in(struct sql *q, const struct query_asker *a)
 {

@@ -22,6 +22,7 @@ import urllib.parse
 
 from command import BINARY
 from gateway import Gateway, Provider, digest, upstream
+from planted import plant
 
 OPERATOR, ALICE, BOB = "sk-operator", "sk-alice", "sk-bob"
 CAROL, AUDITOR = "sk-carol", "sk-auditor"
@@ -102,35 +103,6 @@ def sql(*statements):
         for text, *args in statements:
             db.execute(text, args)
     db.close()
-
-
-# Calls planted beside those of the daemon: numbers that it does not come to, and a block that stays
-# open. An entry of it is the tag of each text, its size and its bytes (src/store/block.h).
-PLANTED = 10**12
-TAGS = {"reasoning_content": 3, "answer": 5, "asked": 8, "decision": 9, "tools": 10, "segments": 11}
-planted = []
-
-
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-
-def plant(**call):
-    """The statements that put one call into the tables, its texts in a block."""
-    texts = {k: v for k in TAGS if (v := call.pop(k, None)) is not None}
-    at = len(planted)
-    planted.append(call["interaction_id"])
-    kind = texts.get("decision") and ("TOOL_CALL" if "[TOOL_CALL]" in texts["decision"] else "DIRECT")
-    row = {"started_ms": 1, **call, "call_n": PLANTED + at, "block": PLANTED, "block_n": at,
-           "decision_kind": kind, "texts": sum(1 << TAGS[k] - 1 for k in texts)}
-    entry = b"".join(bytes([TAGS[k]]) + varint(len(v.encode())) + v.encode()
-                     for k, v in sorted(texts.items(), key=lambda t: TAGS[t[0]]))
-    return [(f"INSERT INTO llm_interactions ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-             *row.values()),
-            ("INSERT INTO call_texts (block, block_n, call_n, texts) VALUES (?, ?, ?, ?)",
-             PLANTED, at, PLANTED + at, entry),
-            *[("INSERT INTO call_tools (tool, call_n) VALUES (?, ?)", tool, PLANTED + at)
-              for tool in json.loads(texts.get("tools", "[]"))]]
 
 
 def now_us():
