@@ -83,7 +83,8 @@ static void check_call(struct store *s, unsigned n, size_t size)
     made_init(&m);
     make(&m, n, size);
     x = (struct expected){&m.row, 0};
-    CHECK_F(store_call_get(s, str_c(m.id), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+    CHECK_F(
+        store_call_get(s, str_c(m.id), (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
     CHECK_INT(x.seen, 1);
     made_release(&m);
 }
@@ -178,11 +179,10 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
         CHECK_F(store_call_get(s, row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
-    /* Twice whole: the first, and the one after a hundred deltas; once perhaps after the restart. */
+    /* Whole are the first, the one after a hundred deltas, and perhaps one after the restart. */
     CHECK(ask(&p,
               "SELECT coalesce((SELECT sum(raw_size) FROM call_blocks), 0) +"
-              " coalesce((SELECT sum(length(texts)) FROM call_texts), 0)") <
-          TURNS * TURN * 7 / 2);
+              " coalesce((SELECT sum(length(texts)) FROM call_texts), 0)") < TURNS * TURN * 7 / 2);
     store_close(s);
     buf_release(&request);
     buf_release(&talk);
@@ -392,9 +392,9 @@ TEST(a_store_of_before_blocks_is_read_at_once_and_moved)
     }
     CHECK_INT(words(&p, "interactions", "mark77end"), 1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), OLD + 2 * NEW);
-    CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM llm_interactions i WHERE i.call_n <= 450 AND i.block > 512"),
-              0);
+    CHECK_INT(
+        ask(&p, "SELECT count(*) FROM llm_interactions i WHERE i.call_n <= 450 AND i.block > 512"),
+        0);
     CHECK(blocks_with(&p, "mark3end", false) == 1);
     s = open_store(&p);
     for (unsigned i = 0; i < OLD; i++) {

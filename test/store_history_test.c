@@ -163,10 +163,11 @@ TEST(a_decision_is_kept_once_with_its_tools_and_found_by_its_words)
     store_call_put(s, &row, NULL);
     settle(s);
     CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE decision_kind IS NOT NULL"), 2);
-    CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM llm_interactions WHERE interaction_id = 'a' AND session_id ="
-                  " 's' AND ended_ms = 200 AND decision_kind = 'TOOL_CALL' AND model = 'm'"),
-              1);
+    CHECK_INT(
+        ask(&p,
+            "SELECT count(*) FROM llm_interactions WHERE interaction_id = 'a' AND session_id ="
+            " 's' AND ended_ms = 200 AND decision_kind = 'TOOL_CALL' AND model = 'm'"),
+        1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE decision_kind = 'DIRECT'"), 1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_tools"), 2);
     CHECK_INT(ask(&p,

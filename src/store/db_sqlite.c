@@ -99,9 +99,10 @@ static bool check_there(const char *path, struct err *e)
 }
 
 #define WRITER                                                                                     \
-    "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
-    "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
-    "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
+    "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"        \
+    "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;"                               \
+    "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;"                            \
+    "PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
 
 static const struct {
     int flags;
@@ -416,13 +417,12 @@ static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
 static bool scrub(struct db *db, bool *done, struct err *e)
 {
     *done = false;
-    return script(db, "PRAGMA incremental_vacuum", e) &&
-           query(db,
-                 "PRAGMA wal_checkpoint(TRUNCATE)",
-                 NULL,
-                 0,
-                 (struct db_rows){keep_busy, done},
-                 e);
+    return script(db, "PRAGMA incremental_vacuum", e) && query(db,
+                                                               "PRAGMA wal_checkpoint(TRUNCATE)",
+                                                               NULL,
+                                                               0,
+                                                               (struct db_rows){keep_busy, done},
+                                                               e);
 }
 
 static void interrupt(struct db *db)

@@ -1,8 +1,8 @@
 /* engine_block.c - the texts of calls into blocks.
  *
- * A block is filled in memory. What it has at the end of a batch is in call_texts as well, a row for
- * each call; once it is full it is packed into call_blocks, and those rows go. Under load most calls
- * go straight into a packed block, because a batch has more than one block of them.
+ * A block is filled in memory. What it has at the end of a batch is in call_texts as well, a row
+ * for each call; once it is full it is packed into call_blocks, and those rows go. Under load most
+ * calls go straight into a packed block, because a batch has more than one block of them.
  *
  * Two blocks are filled at a time: one with calls as they come, one with calls that an earlier
  * version of the tables had (engine_move.c). The blocks of these have the lower numbers, up to

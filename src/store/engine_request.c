@@ -1,9 +1,10 @@
 /* engine_request.c - requests that repeat their conversation, stored as what is new.
  *
- * A client sends the whole conversation with each turn. The last request of each session is kept in
- * memory, bounded; the next one of that session is stored as the bytes that differ (block.h), so
- * that n turns cost n and not n squared. Where the last request is not in memory any more it is read
- * from its block, if the new one is long enough to be worth it; else the request is stored whole.
+ * A client sends the whole conversation with each turn. The last request of each session is kept
+ * in memory, bounded; the next one of that session is stored as the bytes that differ (block.h), so
+ * that n turns cost n and not n squared. Where the last request is not in memory any more it is
+ * read from its block, if the new one is long enough to be worth it; else the request is stored
+ * whole.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -3,8 +3,8 @@
  * Empty texts and unknown numbers are NULL, so that SQL's own sums and counts are right. The long
  * texts of a call are in its block (store/block.h), not in the row.
  *
- * PostgreSQL takes no NUL and nothing that is not UTF-8 as text, and no long name in an index: bytes
- * that are not text are replaced by U+FFFD, and a long name by its beginning and its digest.
+ * PostgreSQL takes no NUL and nothing that is not UTF-8 as text, and no long name in an index:
+ * bytes that are not text are replaced by U+FFFD, and a long name by its beginning and its digest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -7,13 +7,10 @@
  *
  * Two steps. A journal first (journal.h): records are appended to files of checksummed frames by
  * one writer thread, in groups, and in durable mode brought to disk (fdatasync) before any of their
- * tickets is called; that is what "stored" means. Then an engine (engine.h) takes
- * them from the journal into tables, idempotently by id, at lower priority, and journal segments
- * that are wholly in the tables are deleted. At start what an earlier process left in the journal
- * is taken in first; a torn last frame is dropped and said once.
- *
- * So an engine that is slow, full or away costs no memory and no acknowledged record: the journal
- * is the queue, bounded in bytes on disk.
+ * tickets is called; that is what "stored" means. Then an engine (engine.h) takes them from the
+ * journal into tables, idempotently by id. At start what an earlier process left in the journal is
+ * taken in first; a torn last frame is dropped and said once. So an engine that is slow or away
+ * costs no memory and no acknowledged record: the journal is the queue, bounded on disk.
  *
  * Failure: an append or sync that fails marks the store as failed for good (never retried on the
  * same data): every ticket from then on says so, store_health says why. A full disk is the same,
@@ -21,8 +18,8 @@
  * the journal at its ceiling tickets fail with ERR_LIMIT.
  *
  * The database is PATH, the journal the folder PATH.spool; one process at a time may have them.
- * With PostgreSQL the journal is a folder on this machine all the same, so that a database that is
- * away costs nobody anything. Rows are plain fields: the caller converts.
+ * With PostgreSQL the journal is a folder on this machine too. Rows are plain fields: the caller
+ * converts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
