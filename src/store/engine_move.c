@@ -134,6 +134,7 @@ static bool move_end(struct engine *en, struct err *e)
     if (!db_rewrite(en->db, e))
         return false;
     en->moving = false;
+    en->scrub = true; /* the WAL is as long as the file by now */
     return true;
 }
 
