@@ -17,6 +17,7 @@
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/past.h"
+#include "gateway/recall.h"
 #include "gateway/scribe.h"
 #include "gateway/talk.h"
 #include "gateway/vault.h"
@@ -72,6 +73,7 @@ struct gateway {
     struct vault *vault;
     struct past *past;
     struct talks *talks;
+    struct recall *recall;
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;

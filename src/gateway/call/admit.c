@@ -5,6 +5,9 @@
  * nothing at its soft mark, all of `journal.wait` at its ceiling. A call that finds the ceiling
  * after the whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
  *
+ * After a start with a long journal, calls of keys with `spend_usd` wait the same way until it is
+ * known what their keys have spent.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
@@ -35,6 +38,36 @@ bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct ar
     return admit_refuse(gl, a, &e, error);
 }
 
+bool call_admit_knows_spent(const struct call *c)
+{
+    return !c->in.key || c->in.key->spend_usd < 0 || recall_known(c->gl->gateway->recall);
+}
+
+/* A key that may spend only so much waits until it is known what it has spent: its limits were not
+ * asked yet then. */
+static bool admit_limits(struct call *c, uint64_t waited_ms)
+{
+    struct err e;
+
+    if (!c->in.key || c->wanted.now_ns)
+        return true;
+    if (call_admit_knows_spent(c)) {
+        call_trouble(c);
+        if (call_limits_ok(c, &c->arena, &c->error))
+            return true;
+        call_fail_soon(c);
+    } else if (waited_ms < c->config->journal_wait_ms) {
+        loop_timer_set(c->gl->loop, &c->timer, LOOK_MS);
+    } else {
+        err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
+        call_trouble(c);
+        call_refuse(&c->error, &c->arena, 503, "spend_not_known", &e);
+        c->error.retry_after_ms = CALL_UNRECORDED_MS;
+        call_fail_soon(c);
+    }
+    return false;
+}
+
 void call_admit(struct call *c)
 {
     struct gateway_loop *gl = c->gl;
@@ -42,6 +75,8 @@ void call_admit(struct call *c)
     uint64_t waited_ms = (loop_now_ns(gl->loop) - c->in.start_ns) / CLOCK_NS_PER_MS;
     struct err e;
 
+    if (!admit_limits(c, waited_ms))
+        return;
     if (c->config->unrecorded != CONFIG_PASS) {
         if (waited_ms < c->config->journal_wait_ms * store_pressure(s) / STORE_PRESSURE_MAX) {
             loop_timer_set(gl->loop, &c->timer, LOOK_MS);

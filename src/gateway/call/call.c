@@ -219,7 +219,7 @@ static void refuse_spent(const struct call *c, struct arena *a, struct chat_erro
     error->type = error->code;
 }
 
-static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
+bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
     struct err e;
     int64_t retry_ms = -1;
@@ -296,7 +296,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     chain_up(c);
     c->hide = c->hide || omits_reasoning(c);
     pipe_up(c);
-    if (!limits_ok(c, a, error)) {
+    if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
         call_free(c);
         return false;
     }

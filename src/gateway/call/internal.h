@@ -57,8 +57,12 @@ void call_mask_request_cancel(struct call *c);
 /* admit.c: whether a call can be put on record, now or after waiting for the store. */
 bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
                       struct chat_error *error) MUST_USE;
+/* Whether what its key has spent is known, or does not matter: else call_admit waits for it. */
+bool call_admit_knows_spent(const struct call *c);
 /* The first attempt, or a wait, or a refusal. */
 void call_admit(struct call *c);
+/* call.c: takes the call from the limits of its key. */
+bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error) MUST_USE;
 
 /* estimate.c: about how many tokens it asks with, for a key's limits. */
 int64_t call_estimate(const struct call_request *r);
