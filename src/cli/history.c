@@ -282,6 +282,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
     const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
     size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0;
     str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
+    int64_t back_to_us;
 
     assert(n <= COLUMNS_MAX);
     for (size_t i = 0; i < n; i++)
@@ -310,6 +311,12 @@ int history_table(struct history *h, struct cli *cli, const char *member,
                  widths[at % n],
                  columns[at % n].form >= HISTORY_NUMBER,
                  at % n + 1 == n);
+    back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
+    if (back_to_us >= 0)
+        history_note(cli,
+                     arena_printf(&h->arena,
+                                  "nothing before " STR_FMT " was searched",
+                                  STR_ARG(history_time(&h->arena, back_to_us))));
     return CLI_OK;
 }
 

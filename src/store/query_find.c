@@ -18,6 +18,7 @@
 #define FIND_OLD_MAX 500
 #define FIND_OPEN_MAX 4 /* blocks that are filled at a time */
 #define FIND_SNIPPET_WORDS 24
+#define FIND_NEIGHBOURS 16 /* blocks */
 
 static const struct words_scope find_scopes[] = {
     {STR_INIT("asked:"), BLOCK_ASKED},
@@ -324,16 +325,36 @@ static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
 
 /* ---- all of it ---- */
 
+/* The last block that may have calls up to end_us. Calls are numbered in the order in which they
+ * were recorded, which is that of their ends but for neighbours. */
+static bool find_last_block(struct finding *g, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    *out = INT64_MAX;
+    if (g->f->end_us == 0)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT i.block FROM llm_interactions i");
+    sql_where(&q, "i.ended_ms <=", db_int(g->f->end_us / 1000));
+    sql_add(&q, " ORDER BY i.ended_ms DESC LIMIT 1");
+    ok = sql_number(g->r, &q, out, e);
+    sql_release(&q);
+    *out = *out > 0 ? *out + FIND_NEIGHBOURS : INT64_MAX;
+    return ok;
+}
+
 static bool find_look(struct finding *g, struct err *e)
 {
     struct find_open *o = base_alloc(sizeof *o);
     bool ok, old = false;
     struct word_search s;
     struct find_hits h;
-    int64_t block = 1;
+    int64_t block = 1, last;
 
     o->n = 0;
-    ok = find_in_open(g, o, e) &&
+    ok = find_last_block(g, &last, e) && find_in_open(g, o, e) &&
          (g->enough || word_search_begin(&s, g->r->db, &g->query, g->front, e));
     for (size_t i = 0; i < o->n; i++) {
         buf_release(&o->raw[i]);
@@ -348,6 +369,8 @@ static bool find_look(struct finding *g, struct err *e)
         }
         if (!ok || !block || g->enough)
             break;
+        if (block > last)
+            continue;
         ok = find_packed(g, block, &h, e);
         if (ok && g->blocks == FIND_BLOCKS_MAX && !g->enough) {
             g->enough = true;

@@ -129,6 +129,8 @@ struct find {
     enum find_as as;
     bool snippets; /* on_hit gets the words around the first match; else "" */
     str typed;
+    int64_t
+        end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
     /* What is wanted of each call. on_hit: false is enough. */
     const struct column *columns;
     size_t count;

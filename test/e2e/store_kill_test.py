@@ -23,6 +23,7 @@ import threading
 import time
 
 from gateway import Gateway, Provider, can_serve, upstream
+from planted import recorded
 
 BINARY = os.path.abspath(sys.argv[1])
 CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
@@ -196,11 +197,11 @@ class Kills:
 
     def check_sums(self, count):
         one = lambda sql: int(self.tables.rows(sql)[0][0])  # noqa: E731
-        twice = self.tables.rows("SELECT subject FROM audit_log WHERE subject IS NOT NULL "
-                                 "GROUP BY subject HAVING count(*) > 1")
-        assert not twice, f"audit_log has {twice[:3]} more than once"
-        logged = one("SELECT count(*) FROM audit_log WHERE action = 'record'")
-        assert logged == count, f"{count} rows, {logged} entries in the audit log"
+        ranges = [range(int(first), int(last) + 1) for detail, in self.tables.rows(
+            "SELECT detail FROM audit_log WHERE action = 'records'") for first, last in [detail.split()]]
+        logged = sorted(n for numbers in ranges for n in numbers)
+        there = sorted(int(n) for n, in self.tables.rows("SELECT call_n FROM llm_interactions"))
+        assert logged == there, f"{len(there)} calls, {len(logged)} in the audit log, or others"
         sums = one("SELECT sum(call_count) FROM alert_sessions")
         assert sums == count, f"{count} rows, sessions count {sums}"
         left = one("SELECT count(*) FROM call_pieces")
