@@ -1,8 +1,8 @@
 /* openai_relay.c - frames of a provider passed on to a client of the same dialect.
  *
  * An untouched frame passes as it came. A touched frame that still says one text is edited in
- * place. One that says more is split: each text and each piece of reasoning becomes a chunk of its own,
- * made from the frame with another choice, and one more chunk has the rest (role, calls, stop,
+ * place. One that says more is split: each text and each piece of reasoning becomes a chunk of its
+ * own, made from the frame with another choice, and one more chunk has the rest (role, calls, stop,
  * usage, unknown members).
  *
  * SPDX-License-Identifier: Apache-2.0
