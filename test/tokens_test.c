@@ -568,7 +568,26 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
     tokens_list_release(&l);
 }
 
-TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
+static void *count_at_once(void *ctx)
+{
+    tokens_vocab_warm(tokens_vocab_at(0));
+    (void)ctx;
+    return (void *)(uintptr_t)tokens_count(tokens_vocab_at(0), STR("Hello, world!"));
+}
+
+TEST(a_vocabulary_is_unpacked_once_by_whoever_needs_it_first)
+{
+    pthread_t threads[8];
+    void *count;
+
+    for (size_t i = 0; i < 8; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, count_at_once, NULL), 0);
+    for (size_t i = 0; i < 8; i++)
+        CHECK(pthread_join(threads[i], &count) == 0 && (uintptr_t)count == 4);
+}
+
+TEST_MAIN(T(a_vocabulary_is_unpacked_once_by_whoever_needs_it_first),
+          T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
           T(tokens_ends_are_where_the_splitter_cuts),
           T(tokens_of_broken_text_are_those_of_its_replacement),
           T(tokens_counter_does_not_see_the_cuts), T(tokens_counter_that_trusts_counts_the_same),

@@ -313,6 +313,7 @@ static size_t pending(const struct tokens_counter *c)
 
 void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
 {
+    tokens_vocab_need(v);
     c->vocab = v;
     c->done = c->seen = c->marked = 0;
     c->fresh = true;

@@ -28,7 +28,8 @@
  *     bounded time too, so asking after every byte is fine.
  *   - Counting allocates nothing, does no I/O and cannot fail. A counter has a fixed size however
  *     long a word is.
- *   - The tables are read-only and need no loading; all of it may be called from any thread.
+ *   - All of it may be called from any thread. The first use of a vocabulary unpacks its tables,
+ *     which takes tens of milliseconds; tokens_vocab_warm does so on a thread of its own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,6 +46,8 @@ const struct tokens_vocab *tokens_vocab_find(str name);
 /* The vocabularies in turn, from index 0; NULL behind the last. */
 const struct tokens_vocab *tokens_vocab_at(size_t index);
 str tokens_vocab_name(const struct tokens_vocab *v);
+/* Unpacks the tables on a thread, if nobody did; for a loop that will count soon. */
+void tokens_vocab_warm(const struct tokens_vocab *v);
 /* Ids are less than this. */
 uint32_t tokens_vocab_size(const struct tokens_vocab *v);
 
