@@ -80,6 +80,7 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
 size_t tokens_count(const struct tokens_vocab *v, str text)
 {
     const uint8_t *p = (const uint8_t *)text.p;
+    struct tokens_windows windows;
     struct tokens_counter c;
     size_t bad;
     bool cut;
@@ -87,7 +88,7 @@ size_t tokens_count(const struct tokens_vocab *v, str text)
     tokens_vocab_need(v);
     if (tokens_utf8(p, text.n, &bad, &cut) == text.n)
         return tokens_count_valid(v, p, text.n);
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &windows);
     tokens_counter_feed(&c, text);
     return tokens_counter_count(&c);
 }
