@@ -563,12 +563,11 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
 TEST(a_stream_takes_little_memory)
 {
     struct pipe_options o = {.format = split_format_find(STR("think")), .cap = -1, .id = STR("x")};
-    struct chat_event ev = {.text = STR("<think>"), .id = STR(""), .name = STR("")};
+    struct chat_event ev = {CHAT_TEXT, .text = STR("<think>"), .id = STR(""), .name = STR("")};
     struct arena a;
     struct pipe p;
 
     o.vocab = tokens_vocab_find(STR("o200k_base"));
-    ev.kind = CHAT_TEXT;
     arena_init(&a, (size_t)1 << 20);
     pipe_init(&p, &o, &a);
     for (int i = 0; i < 100; i++) {
