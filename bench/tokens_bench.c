@@ -32,7 +32,7 @@ static size_t feed(const struct tokens_vocab *v, str text, size_t size, bool ask
     struct tokens_counter c;
     size_t n = 0;
 
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &(struct tokens_windows){.whole = {0}});
     for (size_t at = 0; at < text.n; at += size) {
         tokens_counter_feed(&c, str_slice(text, at, at + size));
         if (ask)

@@ -20,7 +20,7 @@ static size_t count_in_pieces(const struct tokens_vocab *v, str text, uint32_t s
 {
     struct tokens_counter c;
 
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &(struct tokens_windows){.whole = {0}});
     for (size_t at = 0; at < text.n;) {
         size_t n;
 

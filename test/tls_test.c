@@ -507,13 +507,29 @@ TEST(tls_says_which_file_is_wrong)
     certs_remove(&c);
 }
 
-TEST(tls_finds_the_bundle_of_the_system)
+/* The bundle is read for the first connection, once a process, and not before. */
+TEST(tls_trusts_the_bundle_of_the_system_from_its_first_connection_on)
 {
+    char path[CERT_PATH_SIZE];
+    struct both b;
     struct err e;
-    struct tls *t = tls_client_new(NULL, &e);
 
-    CHECK_F(t, "%s", e.text);
-    tls_free(t);
+    both_init(&b, "good");
+    tls_free(b.client_tls);
+    b.client_tls = tls_client_new(NULL, &e);
+    CHECK_F(b.client_tls, "%s", e.text);
+    CHECK_INT(setenv("SSL_CERT_FILE", cert_path(&b.certs, "ca.pem", path), 1), 0);
+    both_connect(&b, "localhost");
+    exchange(&b);
+    both_close(&b);
+    tls_free(b.server_tls);
+    b.server_tls = server_new(&b.certs, "self");
+    both_connect(&b, "localhost");
+    side_run_until(&b.client, "x");
+    CHECK_STR(str_c(b.client.err.text),
+              "the certificate of localhost is not trusted: it is self-signed");
+    both_close(&b);
+    both_release(&b);
     tls_free(NULL);
 }
 
@@ -554,4 +570,5 @@ TEST_MAIN(T(tls_carries_bytes_both_ways_and_ends_properly), T(tls_does_not_see_t
           T(tls_server_survives_a_client_that_speaks_plainly), T(tls_end_without_a_word_is_no_end),
           T(tls_speaks_1_2_and_takes_up_its_sessions_too), T(tls_refuses_1_1),
           T(tls_server_refuses_who_speaks_only_http_2), T(tls_says_which_file_is_wrong),
-          T(tls_finds_the_bundle_of_the_system), T(tls_idle_takes_bounded_memory))
+          T(tls_trusts_the_bundle_of_the_system_from_its_first_connection_on),
+          T(tls_idle_takes_bounded_memory))

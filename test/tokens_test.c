@@ -261,7 +261,7 @@ static void check_cuts(const struct tokens_vocab *v, str text, size_t size_max, 
 {
     struct tokens_counter c;
 
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &(struct tokens_windows){.whole = {0}});
     CHECK_INT(tokens_counter_count(&c), 0);
     for (size_t at = 0; at < text.n;) {
         size_t size = 1 + random_below(size_max);
@@ -302,8 +302,8 @@ TEST(tokens_counter_that_trusts_counts_the_same)
             str text = str_c(goldens[i].text);
             struct tokens_counter whole, parts;
 
-            tokens_counter_init(&whole, tokens_vocab_at(v));
-            tokens_counter_init(&parts, tokens_vocab_at(v));
+            tokens_counter_init(&whole, tokens_vocab_at(v), &(struct tokens_windows){.whole = {0}});
+            tokens_counter_init(&parts, tokens_vocab_at(v), &(struct tokens_windows){.whole = {0}});
             whole.trusted = parts.trusted = true;
             tokens_counter_feed(&whole, text);
             for (size_t at = 0, to; at < text.n; at = to) {
@@ -537,7 +537,7 @@ TEST(tokens_of_a_word_without_end_take_linear_time)
                 buf_add(&b, str_c(units[u]));
             n = tokens_count(tokens_vocab_at(v), buf_str(&b));
             CHECK(n > 0 && n < b.n);
-            tokens_counter_init(&c, tokens_vocab_at(v));
+            tokens_counter_init(&c, tokens_vocab_at(v), &(struct tokens_windows){.whole = {0}});
             for (size_t at = 0; at < b.n; at++) {
                 tokens_counter_feed(&c, str_slice(buf_str(&b), at, at + 1));
                 CHECK(tokens_counter_count(&c) > 0);
@@ -568,7 +568,26 @@ TEST(tokens_lists_keep_whole_pieces_under_their_ceiling)
     tokens_list_release(&l);
 }
 
-TEST_MAIN(T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
+static void *count_at_once(void *ctx)
+{
+    tokens_vocab_warm(tokens_vocab_at(0));
+    (void)ctx;
+    return (void *)(uintptr_t)tokens_count(tokens_vocab_at(0), STR("Hello, world!"));
+}
+
+TEST(a_vocabulary_is_unpacked_once_by_whoever_needs_it_first)
+{
+    pthread_t threads[8];
+    void *count;
+
+    for (size_t i = 0; i < 8; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, count_at_once, NULL), 0);
+    for (size_t i = 0; i < 8; i++)
+        CHECK(pthread_join(threads[i], &count) == 0 && (uintptr_t)count == 4);
+}
+
+TEST_MAIN(T(a_vocabulary_is_unpacked_once_by_whoever_needs_it_first),
+          T(tokens_has_two_vocabularies), T(tokens_are_those_of_the_reference),
           T(tokens_ends_are_where_the_splitter_cuts),
           T(tokens_of_broken_text_are_those_of_its_replacement),
           T(tokens_counter_does_not_see_the_cuts), T(tokens_counter_that_trusts_counts_the_same),

@@ -45,7 +45,7 @@ TEST(reasoning_goes_out_under_both_names)
         true,
         "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning\":\"a\"},"
         "\"finish_reason\":null}],\"x\":1}",
-        OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\",\"role\":\"assistant\"}", ",\"x\":1"),
+        OUT("{\"role\":\"assistant\",\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", ",\"x\":1"),
         EV(CHAT_REASONING, "a"));
 }
 
@@ -59,14 +59,51 @@ TEST(text_that_became_two_things_is_two_chunks)
           EV(CHAT_TEXT, "b"));
 }
 
-TEST(what_else_a_frame_carries_follows)
+#define LAST(delta)                                                                                \
+    "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":" delta                                    \
+    ",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}\n\n"
+
+TEST(a_frame_of_one_text_keeps_what_else_it_carries)
 {
     RELAY(true,
           "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\",\"reasoning\":\"a\","
           "\"audio\":{\"id\":1}},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}",
-          OUT("{\"content\":\"b\"}",
-              "") "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"audio\":{\"id\":1}},"
-                  "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}\n\n",
+          LAST("{\"content\":\"b\",\"audio\":{\"id\":1}}"),
+          EV(CHAT_TEXT, "b"));
+    RELAY(true, /* the white space that the pipe held back comes with the stop */
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
+          "\"usage\":{\"prompt_tokens\":1}}",
+          LAST("{\"content\":\" \"}"),
+          EV(CHAT_TEXT, " "));
+}
+
+TEST(what_else_a_frame_of_two_texts_carries_follows)
+{
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<think>a</think>b\","
+          "\"audio\":{\"id\":1}},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "")
+              OUT("{\"content\":\"b\"}", "") LAST("{\"audio\":{\"id\":1}}"),
+          EV(CHAT_REASONING, "a"),
+          EV(CHAT_TEXT, "b"));
+}
+
+#define LOGPROBS "\"logprobs\":{\"content\":[{\"token\":\"t\"}]}"
+
+/* The pipe drops the event of a list that has tokens of hidden reasoning. */
+TEST(log_probabilities_stay_in_the_frame_that_says_their_text)
+{
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b \"}," LOGPROBS
+          ",\"finish_reason\":null}]}",
+          "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\" b\"}," LOGPROBS
+          ",\"finish_reason\":null}]}\n\n",
+          EV(CHAT_TEXT, " b"),
+          {.kind = CHAT_EXTRA, .text = STR_INIT("{}"), .name = STR_INIT("choice.logprobs")});
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a</think>b\"}," LOGPROBS
+          ",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}",
+          LAST("{\"content\":\"b\"}"),
           EV(CHAT_TEXT, "b"));
 }
 
@@ -195,7 +232,10 @@ TEST(what_was_held_back_comes_before_done)
 }
 
 TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_is_two_chunks),
-          T(what_else_a_frame_carries_follows), T(a_frame_that_only_had_hidden_reasoning_is_gone),
+          T(a_frame_of_one_text_keeps_what_else_it_carries),
+          T(what_else_a_frame_of_two_texts_carries_follows),
+          T(log_probabilities_stay_in_the_frame_that_says_their_text),
+          T(a_frame_that_only_had_hidden_reasoning_is_gone),
           T(details_stay_with_the_words_they_repeat), T(calls_found_in_the_text_become_calls),
           T(counts_made_here_go_into_the_usage), T(a_body_is_changed_where_it_must_be),
           T(what_was_held_back_comes_before_done))

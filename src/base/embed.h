@@ -11,14 +11,14 @@
 
 struct embed {
     const char *name;  /* without its folder */
-    const char *bytes; /* with a NUL behind them that does not count */
+    const char *bytes; /* with a NUL after them that does not count, unless they are packed */
     size_t size;
     const char *digest; /* the front of its SHA-256, in hex */
 };
 
 extern const struct embed page_files[]; /* of the dashboard, packed with gzip */
 extern const size_t page_files_count;
-extern const struct embed demo_files[]; /* of the demo: example/demo */
+extern const struct embed demo_files[]; /* of the demo: example/demo, packed with gzip */
 extern const size_t demo_files_count;
 extern const struct embed orders_files[]; /* the schema of menus, and a menu: example/orders */
 extern const size_t orders_files_count;

@@ -26,12 +26,13 @@ struct total {
 static bool count_input(const struct cli_input *in, const struct tokens_vocab *v, struct total *out,
                         struct err *e)
 {
+    struct tokens_windows windows;
     struct tokens_counter c;
     char *piece = base_alloc(READ_SIZE);
     size_t n = 1;
     bool ok = true;
 
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &windows);
     out->bytes = 0;
     while (n > 0 && (ok = cli_read(in, piece, READ_SIZE, &n, e))) {
         tokens_counter_feed(&c, (str){piece, n});

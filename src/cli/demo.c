@@ -11,12 +11,14 @@
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/tour.h"
+#include "net/gzip.h"
 #include "serve/serve.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-#define PORTS 32             /* that are tried */
+#define PORTS 32 /* that are tried */
+#define DEMO_FILE_MAX ((size_t)16 << 20)
 #define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
 enum { LISTEN, OPEN, ONCE };
@@ -33,6 +35,7 @@ struct demo {
     char folder[FILE_PATH_MAX];
     struct proc sweeper; /* takes it away when its input ends: when we do */
     bool sweeping;
+    struct buf texts[2]; /* of questions.json and tour.json */
     struct json questions;
     struct tour tour;
 };
@@ -68,15 +71,28 @@ static void sweep(struct demo *d)
     d->sweeping = false;
 }
 
+static void demo_unpack(const struct embed *f, struct buf *out)
+{
+    struct err e;
+
+    buf_init(out, DEMO_FILE_MAX);
+    if (!gzip_unpack((str){f->bytes, f->size}, out, &e))
+        base_die("the demo's %s is damaged: %s", f->name, e.text);
+}
+
 static bool lay_out(const struct embed *f, struct err *e)
 {
     const char *slash = strrchr(f->name, '/');
     char folder[FILE_PATH_MAX];
+    struct buf text;
+    bool ok;
 
+    demo_unpack(f, &text);
     (void)snprintf(
         folder, sizeof folder, "%.*s", slash ? (int)(slash - f->name) : 1, slash ? f->name : ".");
-    return file_mkdirs(folder, 0700, e) &&
-           file_write_atomic(f->name, (str){f->bytes, f->size}, 0600, e);
+    ok = file_mkdirs(folder, 0700, e) && file_write_atomic(f->name, buf_str(&text), 0600, e);
+    buf_release(&text);
+    return ok;
 }
 
 static bool lay_out_files(struct demo *d, struct err *e)
@@ -97,11 +113,13 @@ static bool lay_out_files(struct demo *d, struct err *e)
     return true;
 }
 
-static str file_text(const char *name)
+static str demo_file_text(const char *name, struct buf *text)
 {
     for (size_t i = 0; i < demo_files_count; i++)
-        if (strcmp(demo_files[i].name, name) == 0)
-            return (str){demo_files[i].bytes, demo_files[i].size};
+        if (strcmp(demo_files[i].name, name) == 0) {
+            demo_unpack(&demo_files[i], text);
+            return buf_str(text);
+        }
     base_die("a file of the demo is missing");
 }
 
@@ -241,7 +259,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     struct serve_options o = {.config = "demo.yaml",
                               .listen = args->value[LISTEN],
                               .port_tries = args->value[LISTEN] ? 1 : PORTS,
-                              .questions = file_text("questions.json"),
+                              .questions = demo_file_text("questions.json", &d.texts[0]),
                               .hangup_ends = true,
                               .on_ready = on_ready,
                               .on_leave = on_leave,
@@ -251,7 +269,7 @@ static int run(struct cli *cli, const struct cli_args *args)
 
     d.tour = (struct tour){.cli = cli,
                            .config = "demo.yaml",
-                           .script = file_text("tour.json"),
+                           .script = demo_file_text("tour.json", &d.texts[1]),
                            .done = args->value[ONCE] ? end_it : NULL};
     name_ourselves();
     json_init(&d.questions);
@@ -259,6 +277,8 @@ static int run(struct cli *cli, const struct cli_args *args)
     shown = tour_end(&d.tour);
     sweep(&d);
     json_release(&d.questions);
+    buf_release(&d.texts[0]);
+    buf_release(&d.texts[1]);
     if (ok)
         return args->value[ONCE] && !shown ? CLI_NEGATIVE : CLI_OK;
     return e.code == ERR_INPUT ? cli_complain(CLI_USAGE, "%s", e.text) : cli_fail(&e);

@@ -22,6 +22,8 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
     p->space_cap = PIPE_SPACE_FIRST;
     p->last = -1;
     arena_init(&p->frame, FRAME_MAX);
+    if (o->vocab)
+        tokens_vocab_warm(o->vocab); /* before the reply comes */
 }
 
 void pipe_release(struct pipe *p)

@@ -4,15 +4,24 @@
 #include "base/utf8.h"
 #include "gateway/pipe_others.h"
 
+static void pipe_counter_init(struct pipe *p, struct tokens_counter *c,
+                              struct tokens_windows *windows)
+{
+    tokens_counter_init(c, p->options.vocab, windows);
+    c->arena = p->arena;
+    c->trusted = true; /* it comes out of JSON, which was checked */
+}
+
 void pipe_count_block(struct pipe *p)
 {
+    struct tokens_windows *windows = p->counter ? p->counter->windows : NULL;
+
     if (!p->counter)
         p->counter = arena_alloc(p->arena, sizeof *p->counter);
     else
         p->counted_before += tokens_counter_count(p->counter);
     p->counted = (int64_t)p->counted_before;
-    tokens_counter_init(p->counter, p->options.vocab);
-    p->counter->trusted = true; /* it comes out of JSON, which was checked */
+    pipe_counter_init(p, p->counter, windows);
 }
 
 /* Of the first choice alone: each has a cap of its own. */
@@ -32,8 +41,7 @@ void pipe_count_dropped(struct pipe *p, str text)
 {
     if (!p->dropped_counter) {
         p->dropped_counter = arena_alloc(p->arena, sizeof *p->dropped_counter);
-        tokens_counter_init(p->dropped_counter, p->options.vocab);
-        p->dropped_counter->trusted = true;
+        pipe_counter_init(p, p->dropped_counter, NULL);
     }
     tokens_counter_feed(p->dropped_counter, text);
     p->dropped += text.n;
@@ -88,10 +96,34 @@ static bool surely_over(struct pipe *p)
     return (int64_t)(p->counted_before + tokens_counter_least(p->counter)) > p->options.cap;
 }
 
+/* A counter as it was, with what its windows had. */
+struct pipe_counter_copy {
+    struct tokens_counter counter;
+    struct tokens_windows windows;
+};
+
+static void pipe_counter_save(const struct pipe *p, struct pipe_counter_copy *copy)
+{
+    copy->counter = *p->counter;
+    if (p->counter->windows)
+        copy->windows = *p->counter->windows;
+}
+
+static void pipe_counter_restore(struct pipe *p, const struct pipe_counter_copy *copy)
+{
+    struct tokens_windows *windows = p->counter->windows;
+
+    if (copy->counter.windows)
+        *windows = copy->windows;
+    *p->counter = copy->counter;
+    p->counter->windows = windows; /* they may have been made since */
+    p->counted = -1;
+}
+
 /* Under a cap that is near: what surely fits, and then character by character. */
 static size_t fits_near(struct pipe *p, str text, bool *over)
 {
-    struct tokens_counter before;
+    struct pipe_counter_copy before;
     size_t at = 0, fits = 0;
 
     p->room = 0;
@@ -102,7 +134,7 @@ static size_t fits_near(struct pipe *p, str text, bool *over)
 
         n = sure > n ? sure : n;
         if (at == fits)
-            before = *p->counter;
+            pipe_counter_save(p, &before);
         feed(p, str_slice(rest, 0, n));
         at += n;
         if (counted(p) <= p->options.cap)
@@ -111,8 +143,7 @@ static size_t fits_near(struct pipe *p, str text, bool *over)
             *over = surely_over(p) || at - fits > PIPE_WAITING_MAX;
     }
     if (fits < at) {
-        *p->counter = before;
-        p->counted = -1;
+        pipe_counter_restore(p, &before);
         *over |= p->closing;
     }
     return fits;

@@ -279,6 +279,7 @@ bool rationale_encode(const char *vocab, const char *text, size_t size, uint32_t
 
 struct rationale_counter {
     struct tokens_counter counter;
+    struct tokens_windows windows;
 };
 
 struct rationale_counter *rationale_counter_new(const char *vocab, struct rationale_error *error)
@@ -289,7 +290,7 @@ struct rationale_counter *rationale_counter_new(const char *vocab, struct ration
     if (!v)
         return NULL;
     c = base_alloc(sizeof *c);
-    tokens_counter_init(&c->counter, v);
+    tokens_counter_init(&c->counter, v, &c->windows);
     return c;
 }
 

@@ -79,41 +79,70 @@ static unsigned frequency(int c)
     return c == ' ' ? 150 : c == '\n' ? 20 : c > ' ' && c < 127 ? 4 : 0;
 }
 
-/* How often a bucket would point something out, if it had this lead as well: all bytes count whose
- * halves it knows, because these are looked up first. */
-static double passes(const struct mask_leads *l, const char *lead, size_t bucket)
+/* Which halves of bytes stand at each of four places, a bit a half. */
+struct mask_halves {
+    unsigned lower[4], upper[4];
+};
+
+static struct mask_halves mask_halves_of(const char *lead)
+{
+    struct mask_halves h = {.lower = {0}};
+
+    for (size_t k = 0; k < 4; k++)
+        for (unsigned c = 0; c < 256; c++)
+            if (lead_char_is(lead[k], (char)c)) {
+                h.lower[k] |= 1U << c % 16;
+                h.upper[k] |= 1U << c / 16;
+            }
+    return h;
+}
+
+static void mask_halves_add(struct mask_halves *h, const struct mask_halves *more)
+{
+    for (size_t k = 0; k < 4; k++) {
+        h->lower[k] |= more->lower[k];
+        h->upper[k] |= more->upper[k];
+    }
+}
+
+/* How often they point something out: all bytes count whose halves they have, because these are
+ * looked up first. */
+static double mask_halves_pass(const struct mask_halves *h)
 {
     double all = 1;
 
     for (size_t k = 0; k < 4; k++) {
-        unsigned lower = 0, upper = 0, sum = 0;
+        unsigned sum = 0;
 
-        for (unsigned c = 0; c < 256; c++)
-            if ((l->tab[c] >> (4 * bucket + k) & 1) || (lead && lead_char_is(lead[k], (char)c))) {
-                lower |= 1u << c % 16;
-                upper |= 1u << c / 16;
-            }
-        for (unsigned c = 0; c < 256; c++)
-            if ((lower >> c % 16 & 1) && (upper >> c / 16 & 1))
-                sum += frequency((int)c);
+        for (unsigned upper = h->upper[k]; upper; upper &= upper - 1)
+            for (unsigned lower = h->lower[k]; lower; lower &= lower - 1)
+                sum += frequency(__builtin_ctz(upper) * 16 + __builtin_ctz(lower));
         all *= sum / 1000.0;
     }
     return all;
 }
 
-static size_t best_bucket(const struct mask_leads *l, const char *lead)
+/* The bucket that this lead makes the least busier; `all` has the halves of each. */
+static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK_BUCKETS],
+                          const char *lead)
 {
+    struct mask_halves own = mask_halves_of(lead), both;
     size_t best = 0;
     double least = 1e9;
 
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
-        double more = passes(l, lead, b) - passes(l, NULL, b);
+        double more;
 
+        both = all[b];
+        mask_halves_add(&both, &own);
+        more = mask_halves_pass(&both) - busy[b];
         if (more < least) {
             least = more;
             best = b;
         }
     }
+    mask_halves_add(&all[best], &own);
+    busy[best] = mask_halves_pass(&all[best]);
     return best;
 }
 
@@ -136,47 +165,55 @@ static void add_lead(struct mask_leads *l, const char *lead, size_t bucket)
     }
 }
 
+struct mask_lead_rank {
+    const struct mask_row *row;
+    double pass;
+};
+
 /* Those that let most through come first, and have the buckets to choose from. */
 static int by_frequency(const void *a, const void *b)
 {
-    const struct mask_row *const *x = a, *const *y = b;
-    const struct mask_leads none = {.begin = 0};
-    double p = passes(&none, (*x)->lead, 0), q = passes(&none, (*y)->lead, 0);
+    const struct mask_lead_rank *x = a, *y = b;
 
-    if (p != q)
-        return p > q ? -1 : 1;
-    return *x < *y ? -1 : *x > *y;
+    if (x->pass != y->pass)
+        return x->pass > y->pass ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
 }
 
 void mask_leads_init(struct mask_leads *l, unsigned groups)
 {
-    const struct mask_row **rows = base_alloc((mask_row_count + 1) * sizeof(struct mask_row *));
+    struct mask_lead_rank *ranks = base_alloc((mask_row_count + 1) * sizeof *ranks);
     size_t *bucket = base_alloc((mask_row_count + 1) * sizeof *bucket), n = 0, at = 0;
+    struct mask_halves all[MASK_BUCKETS] = {{.lower = {0}}};
+    double busy[MASK_BUCKETS] = {0};
 
     memset(l, 0, sizeof *l);
     l->rows = base_alloc((mask_row_count + 1) * sizeof(struct mask_row *));
     l->words = base_alloc((mask_row_count + 1) * sizeof *l->words);
     for (size_t i = 0; i < mask_row_count; i++)
-        if (mask_rows[i].group & groups)
-            rows[n++] = &mask_rows[i];
+        if (mask_rows[i].group & groups) {
+            struct mask_halves own = mask_halves_of(mask_rows[i].lead);
+
+            ranks[n++] = (struct mask_lead_rank){&mask_rows[i], mask_halves_pass(&own)};
+        }
     if (n)
-        qsort((void *)(uintptr_t)rows, n, sizeof(struct mask_row *), by_frequency);
+        qsort(ranks, n, sizeof *ranks, by_frequency);
     for (size_t i = 0; i < n; i++) {
-        bucket[i] = best_bucket(l, rows[i]->lead);
-        add_lead(l, rows[i]->lead, bucket[i]);
+        bucket[i] = best_bucket(all, busy, ranks[i].row->lead);
+        add_lead(l, ranks[i].row->lead, bucket[i]);
     }
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
         for (size_t i = 0; i < n; i++)
             if (bucket[i] == b) {
-                l->words[at] = lead_word(rows[i]->lead);
-                l->rows[at++] = rows[i];
+                l->words[at] = lead_word(ranks[i].row->lead);
+                l->rows[at++] = ranks[i].row;
             }
         l->first[b + 1] = at;
     }
     l->row_count = n;
     l->level = simd_best();
     free(bucket);
-    free((void *)(uintptr_t)rows);
+    free(ranks);
 }
 
 void mask_leads_release(struct mask_leads *l)

@@ -12,6 +12,8 @@
  */
 #include "net/resolve.h"
 
+#include "net/tls.h"
+
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -113,9 +115,11 @@ void resolve_take_turns(struct resolve_addrs *addrs)
 static bool system_lookup(void *ctx, const char *host, struct resolve_addrs *out, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    int code = getaddrinfo(host, NULL, &hints, &list);
+    int code;
 
     (void)ctx;
+    tls_load_authorities(); /* the connection that follows is nearly always encrypted */
+    code = getaddrinfo(host, NULL, &hints, &list);
     if (code != 0)
         return err_set(e,
                        ERR_UPSTREAM,

@@ -15,6 +15,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ struct tls {
     BIO_METHOD *bio;
     bool server;
     struct tls_sessions *sessions; /* of a client */
+    bool system;                   /* it trusts the system's certificate authorities */
     atomic_size_t uses;
 };
 
@@ -168,30 +170,45 @@ void tls_free(struct tls *t)
         tls_drop(t);
 }
 
-static bool load_authorities(SSL_CTX *ctx, const char *ca_file, struct err *e)
+/* The system's certificate authorities, for all clients. There are more than a hundred. Reading
+ * them takes longer than all else that a start does, so it waits until somebody needs them. */
+static X509_STORE *tls_system_store;
+static pthread_once_t tls_system_once = PTHREAD_ONCE_INIT;
+
+static void tls_system_load(void)
 {
     const char *named = getenv("SSL_CERT_FILE");
+    X509_STORE *store = X509_STORE_new();
+    bool loaded = false;
 
+    if (!store)
+        base_die("OpenSSL has no memory left");
+    if (named)
+        loaded = X509_STORE_load_file(store, named) == 1;
+    for (size_t i = 0; i < COUNT_OF(bundles) && !loaded; i++)
+        loaded = access(bundles[i], R_OK) == 0 && X509_STORE_load_file(store, bundles[i]) == 1;
+    if (!loaded && X509_STORE_set_default_paths(store) != 1)
+        base_die("OpenSSL has no memory left");
     ERR_clear_error();
-    if (ca_file) {
-        /* A certificate that was named is trusted as it stands, self-signed or not. */
-        X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
-        if (SSL_CTX_load_verify_file(ctx, ca_file) != 1)
-            return err_set(e,
-                           ERR_INPUT,
-                           "no certificate authorities can be read from %s: %s",
-                           ca_file,
-                           ssl_reason());
-        return true;
-    }
-    if (named && SSL_CTX_load_verify_file(ctx, named) == 1)
-        return true;
-    for (size_t i = 0; i < COUNT_OF(bundles); i++)
-        if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(ctx, bundles[i]) == 1)
-            return true;
+    tls_system_store = store;
+}
+
+void tls_load_authorities(void)
+{
+    (void)pthread_once(&tls_system_once, tls_system_load);
+}
+
+/* A certificate that the configuration names is trusted as it stands, self-signed or not. */
+static bool tls_trust_file(SSL_CTX *ctx, const char *ca_file, struct err *e)
+{
     ERR_clear_error();
-    if (SSL_CTX_set_default_verify_paths(ctx) != 1)
-        return err_set(e, ERR_SYSTEM, "the system's certificate authorities: %s", ssl_reason());
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
+    if (SSL_CTX_load_verify_file(ctx, ca_file) != 1)
+        return err_set(e,
+                       ERR_INPUT,
+                       "no certificate authorities can be read from %s: %s",
+                       ca_file,
+                       ssl_reason());
     return true;
 }
 
@@ -214,7 +231,8 @@ struct tls *tls_client_new(const char *ca_file, struct err *e)
     SSL_CTX_sess_set_new_cb(t->ctx, on_session);
     if (SSL_CTX_set_alpn_protos(t->ctx, alpn, sizeof alpn - 1) != 0)
         base_die("OpenSSL has no memory left");
-    if (load_authorities(t->ctx, ca_file, e))
+    t->system = !ca_file;
+    if (t->system || tls_trust_file(t->ctx, ca_file, e))
         return t;
     tls_free(t);
     return NULL;
@@ -271,6 +289,11 @@ static bool name_host(struct tls_link *k)
     X509_VERIFY_PARAM *param = SSL_get0_param(k->ssl);
     SSL_SESSION *session;
 
+    if (k->tls->system) {
+        tls_load_authorities();
+        if (SSL_set1_verify_cert_store(k->ssl, tls_system_store) != 1)
+            return false;
+    }
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (is_address(k->host)) {
         if (X509_VERIFY_PARAM_set1_ip_asc(param, k->host) != 1)

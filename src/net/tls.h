@@ -1,7 +1,8 @@
 /* tls.h - OpenSSL contexts: one for all upstream calls, one for our own listener.
  *
- * The CA bundle is loaded once a process. Upstream certificates are always verified, name and all;
- * sessions are kept by host and resumed. TLS 1.2 and later only, and HTTP/1.1 inside it.
+ * The system's CA bundle is loaded once a process, when it is first needed. Upstream certificates
+ * are always verified, name and all; sessions are kept by host and resumed. TLS 1.2 and later only,
+ * and HTTP/1.1 inside it.
  *
  * Promises:
  *   - Any number of loops may share one.
@@ -24,6 +25,9 @@ struct tls;
 
 /* ca_file NULL: the system's. */
 struct tls *tls_client_new(const char *ca_file, struct err *e) MUST_USE;
+/* Loads the system's certificate authorities, unless they are loaded; it takes some milliseconds.
+ * Any thread: the resolver's does so before it looks up the first name, so that no loop has to. */
+void tls_load_authorities(void);
 /* Both in PEM; the certificate is followed by those it was signed with, if any. */
 struct tls *tls_server_new(const char *cert_file, const char *key_file, struct err *e) MUST_USE;
 /* Connections that were made with it may live on. */

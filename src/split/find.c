@@ -20,6 +20,16 @@ static void index_add(struct split_index *x, uint8_t byte, unsigned places)
     }
 }
 
+/* The bytes that may follow the first one of a marker: may_begin compares them without case. */
+static void split_index_add_second(struct split_index *x, const struct split_mark *m)
+{
+    bool any = m->text.n < 2 || (m->rules & SPLIT_NAMED);
+
+    for (unsigned c = 0; c < 256; c++)
+        if (any || (c | 32) == ((uint8_t)m->text.p[1] | 32U))
+            x->second[c / 32] |= 1U << c % 32;
+}
+
 /* The markers of one format; the rules of all of them. */
 static unsigned split_index_add(struct split_index *x, const struct split_format *f)
 {
@@ -29,6 +39,7 @@ static unsigned split_index_add(struct split_index *x, const struct split_format
         const struct split_mark *m = &f->marks[i];
 
         index_add(x, (uint8_t)m->text.p[0], m->in);
+        split_index_add_second(x, m);
         if (m->gap)
             x->first[(uint8_t)m->text.p[0]] |= SPLIT_BYTE_GAP;
         rules |= m->rules;
@@ -45,6 +56,7 @@ void split_index_build(struct split_index *x, const struct split_format *f,
     memset(x->first, 0, 0x80);
     memset(x->first + 0x80, SPLIT_BYTE_ABOVE, 0x80);
     memset(x->byte_count, 0, sizeof x->byte_count);
+    memset(x->second, f->header ? 0xFF : 0, sizeof x->second);
     x->first['\n'] = x->first['`'] = SPLIT_BYTE_LINE;
     x->gaps = SPLIT_GAP_TOOL;
     rules = split_index_add(x, f);

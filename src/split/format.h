@@ -91,8 +91,9 @@ struct split_index {
     uint8_t first[256]; /* a bit a place: a marker looked for there begins with this byte */
     uint8_t byte[SPLIT_PLACE_COUNT][SPLIT_FIRST_MAX]; /* the same as lists */
     uint8_t byte_count[SPLIT_PLACE_COUNT];
-    uint8_t gaps; /* enum split_gap bits: those that a marker is looked for in */
-    bool any_gap; /* a marker behind white space may begin with any byte */
+    uint32_t second[8]; /* a bit a byte: a marker has it as its second byte, or may have */
+    uint8_t gaps;       /* enum split_gap bits: those that a marker is looked for in */
+    bool any_gap;       /* a marker behind white space may begin with any byte */
     bool track_answer, track_reason, count_ticks; /* what it must know of lines */
 };
 

@@ -38,6 +38,12 @@ static inline bool split_is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
+/* Whether a marker may have this byte as its second one. */
+static inline bool split_is_second(const struct split_index *x, char c)
+{
+    return x->second[(uint8_t)c / 32] >> (uint8_t)c % 32 & 1;
+}
+
 /* places.c: what goes out, and the way from place to place. */
 enum split_kind split_place_kind(unsigned place);
 void split_note(struct split *sp, enum split_note_what what, enum split_kind kind, str name);

@@ -150,6 +150,8 @@ static bool step_text(struct split *sp, struct split_window *win)
         enum split_match found = SPLIT_NO_MATCH;
 
         if (i < w.n) {
+            if (i + 1 < w.n && !split_is_second(sp->index, w.p[i + 1]))
+                continue;
             found = split_find(sp, win, i, 0, &hit);
             if (found == SPLIT_NO_MATCH)
                 continue;
@@ -202,7 +204,7 @@ static size_t scan(struct split *sp, str w, bool more)
 
 void split_use(struct split *sp, const struct split_format *picked)
 {
-    sp->picking = false;
+    sp->picking = sp->plain = false;
     sp->format = picked;
     sp->index = picked->index;
     if (!sp->index || picked->also != sp->also) {
@@ -218,8 +220,11 @@ void split_use(struct split *sp, const struct split_format *picked)
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink)
 {
+    static const struct split_index none; /* until the format is picked */
+
     memset(sp, 0, offsetof(struct split, hold));
     sp->format = format;
+    sp->index = &none;
     sp->also = format->also;
     sp->sink = sink;
     sp->eat = STR("");
@@ -285,16 +290,44 @@ static unsigned all_bytes_16(const struct split *sp, str piece)
 
 #endif
 
-/* Most pieces are a few bytes of plain text: no marker can begin in them, nothing is waiting. */
-static bool feed_plain(struct split *sp, str piece)
+/* Whether nothing is held back and nothing may be: the next bytes are text, unless they begin a
+ * marker. */
+static bool split_is_open(const struct split *sp)
 {
-    unsigned all, not_here = sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE);
+    return !sp->picking && sp->held == 0 && !sp->gap && sp->eat.n == 0 && sp->started;
+}
 
-    if (piece.n > SHORT_MAX || sp->held > 0 || sp->gap || sp->eat.n > 0 || !sp->started ||
-        sp->picking)
+static void split_set_plain(struct split *sp)
+{
+    bool reason = sp->place == SPLIT_REASON, tracked;
+    const struct split_line *l = reason ? &sp->reason : &sp->answer;
+
+    sp->plain = split_is_open(sp) && !sp->ambiguous && (reason || !sp->fresh);
+    if (!sp->plain)
+        return;
+    tracked = reason ? sp->index->track_reason : sp->index->track_answer;
+    sp->plain = !tracked || l->state == SPLIT_LINE_TEXT;
+    sp->special = (uint8_t)(sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE) |
+                            (tracked ? SPLIT_BYTE_LINE : 0U));
+    sp->plain_kind = (uint8_t)split_place_kind(sp->place);
+}
+
+/* Whether a marker may begin in the piece, by the first two bytes of markers. */
+static bool split_may_mark(const struct split *sp, str piece)
+{
+    for (size_t i = 0; i < piece.n; i++)
+        if (sp->index->first[(uint8_t)piece.p[i]] & sp->place &&
+            (i + 1 == piece.n || split_is_second(sp->index, piece.p[i + 1])))
+            return true;
+    return false;
+}
+
+/* A short piece of text that no marker begins in, while nothing is waiting; false: it is not. */
+static bool split_feed_text(struct split *sp, str piece, unsigned all)
+{
+    if (!split_is_open(sp) || ((all & sp->place) && split_may_mark(sp, piece)))
         return false;
-    all = piece.n < 16 ? all_bytes(sp, piece) : all_bytes_16(sp, piece);
-    if (all & not_here)
+    if (!sp->trusted && (all & SPLIT_BYTE_ABOVE) && !(utf8_tail(piece) == 0 && utf8_valid(piece)))
         return false;
     split_checked(sp, piece, all & SPLIT_BYTE_LINE);
     return true;
@@ -321,7 +354,7 @@ static str feed_held(struct split *sp, str piece)
     return piece;
 }
 
-NOINLINE static void feed_any(struct split *sp, str piece)
+static void feed_any(struct split *sp, str piece)
 {
     if (!sp->started && sp->held == 0)
         start(sp);
@@ -341,10 +374,45 @@ NOINLINE static void feed_any(struct split *sp, str piece)
     }
 }
 
+/* Text of `plain_kind`, and no more than that. */
+static inline void split_feed_plain(struct split *sp, str piece)
+{
+    sp->size[sp->plain_kind] += piece.n;
+    sp->before = piece.p[piece.n - 1];
+    sp->sink.on_run(sp->sink.ctx, (enum split_kind)sp->plain_kind, piece);
+}
+
+NOINLINE static void split_feed_slow(struct split *sp, str piece, unsigned all)
+{
+    if (piece.n > SHORT_MAX || !split_feed_text(sp, piece, all))
+        feed_any(sp, piece);
+    split_set_plain(sp);
+}
+
+NOINLINE static void split_feed_long(struct split *sp, str piece)
+{
+    unsigned all = piece.n <= SHORT_MAX ? all_bytes_16(sp, piece) : ~0U;
+
+    if (sp->plain && !(all & sp->special))
+        split_feed_plain(sp, piece);
+    else
+        split_feed_slow(sp, piece, all);
+}
+
+/* Most pieces are a few bytes of text that no marker begins in: they need no more than a look. */
 void split_feed(struct split *sp, str piece)
 {
-    if (piece.n > 0 && !feed_plain(sp, piece))
-        feed_any(sp, piece);
+    unsigned all;
+
+    if (piece.n >= 16) {
+        split_feed_long(sp, piece);
+    } else if (piece.n > 0) {
+        all = all_bytes(sp, piece);
+        if (sp->plain && !(all & sp->special))
+            split_feed_plain(sp, piece);
+        else
+            split_feed_slow(sp, piece, all);
+    }
 }
 
 bool split_is_inside(const struct split *sp)

@@ -125,6 +125,9 @@ struct split {
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
     bool fence_only;      /* the closer is in doubt only because it is in an open code fence */
+    bool plain;           /* a piece without a `special` byte is text of `plain_kind`, no more */
+    uint8_t special;      /* bits of the index' table of first bytes */
+    uint8_t plain_kind;   /* enum split_kind */
     char before;          /* the last byte of this block's text; 0 at its start */
     str eat;              /* what may follow the last marker and is still framing */
     size_t since;         /* bytes since the ambiguous closer, it included */

@@ -45,12 +45,12 @@ static size_t window_size(const struct tokens_window *w)
 /* Takes a character into the run; `here` says that it may be cut behind it. */
 static void take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
 {
-    push(c, &c->whole, p, n);
+    push(c, &c->windows->whole, p, n);
     if (here) {
-        c->marked = tokens_window_count(&c->whole, 0);
-        tokens_window_reset(&c->rest);
+        c->marked = tokens_window_count(&c->windows->whole, 0);
+        tokens_window_reset(&c->windows->rest);
     } else if (c->marked) {
-        push(c, &c->rest, p, n);
+        push(c, &c->windows->rest, p, n);
     }
 }
 
@@ -61,7 +61,7 @@ static void cut(struct tokens_counter *c)
         return;
     c->done += c->marked;
     c->marked = 0;
-    c->whole = c->rest;
+    c->windows->whole = c->windows->rest;
 }
 
 static void hold(struct tokens_counter *c, const uint8_t *p, size_t n)
@@ -73,7 +73,7 @@ static void hold(struct tokens_counter *c, const uint8_t *p, size_t n)
 
 static void end_blank(struct tokens_counter *c)
 {
-    const struct tokens_window *w = &c->whole;
+    const struct tokens_window *w = &c->windows->whole;
     size_t last = 1;
 
     cut(c);
@@ -95,7 +95,7 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
         c->run = RUN_NONE;
         return false;
     }
-    if (c->run == RUN_UPPER && window_size(&c->rest) > 0)
+    if (c->run == RUN_UPPER && window_size(&c->windows->rest) > 0)
         cut(c);
     c->marked = 0;
     if (word && c->vocab->cased && next == '\'') {
@@ -103,7 +103,7 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
         c->run = RUN_QUOTE;
         return true;
     }
-    c->done += tokens_window_count(&c->whole, 0);
+    c->done += tokens_window_count(&c->windows->whole, 0);
     c->run = RUN_NONE;
     return false;
 }
@@ -118,10 +118,10 @@ static void quote(struct tokens_counter *c, const uint8_t *p, size_t n)
     if (size == 1)
         return;
     if (size > 1) {
-        push(c, &c->whole, c->held, size);
+        push(c, &c->windows->whole, c->held, size);
         c->held_n = 0;
     }
-    c->done += tokens_window_count(&c->whole, 0);
+    c->done += tokens_window_count(&c->windows->whole, 0);
     c->run = RUN_NONE;
 }
 
@@ -196,8 +196,10 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
     enum tokens_class first = tokens_class_at(p, &size), next;
     enum run word = c->vocab->cased ? RUN_UPPER : RUN_WORD;
 
-    tokens_window_reset(&c->whole);
-    tokens_window_reset(&c->rest);
+    if (!c->windows)
+        c->windows = arena_alloc(c->arena, sizeof *c->windows);
+    tokens_window_reset(&c->windows->whole);
+    tokens_window_reset(&c->windows->rest);
     c->marked = 0;
     c->run = (uint8_t)word;
     if (first >= (c->vocab->cased ? TOKENS_MARK : TOKENS_LETTER))
@@ -209,7 +211,7 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
         c->run = RUN_PUNCT;
     if (c->run == RUN_BLANK)
         return 0;
-    push(c, &c->whole, p, size);
+    push(c, &c->windows->whole, p, size);
     return size;
 }
 
@@ -306,20 +308,24 @@ static size_t pending(const struct tokens_counter *c)
 
     if (!c->run)
         return count;
-    if (c->marked && window_size(&c->rest) > 0 && !lines_too)
-        return count + c->marked + tokens_window_count(&c->rest, 0);
-    return count + tokens_window_count(&c->whole, 0);
+    if (c->marked && window_size(&c->windows->rest) > 0 && !lines_too)
+        return count + c->marked + tokens_window_count(&c->windows->rest, 0);
+    return count + tokens_window_count(&c->windows->whole, 0);
 }
 
-void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v)
+void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v,
+                         struct tokens_windows *windows)
 {
+    tokens_vocab_need(v);
     c->vocab = v;
+    c->windows = windows;
+    c->arena = NULL;
     c->done = c->seen = c->marked = 0;
     c->fresh = true;
     c->trusted = false;
     c->part_n = c->held_n = 0;
     c->ahead_n = 0;
-    c->run = RUN_NONE; /* begin_run sets the windows: they are far away */
+    c->run = RUN_NONE;
 }
 
 /* Completes a character that was cut short; returns how much of the text that took. */
@@ -400,7 +406,11 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
 static NOINLINE size_t count_cut(const struct tokens_counter *c)
 {
     struct tokens_counter end = *c;
+    struct tokens_windows windows;
 
+    if (c->run != RUN_NONE)
+        windows = *c->windows;
+    end.windows = &windows;
     feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
     return end.done + pending(&end);
 }

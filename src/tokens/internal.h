@@ -5,6 +5,7 @@
  *     bpe.c        piece -> tokens, by the ranks
  *     counter.c    both, on text that arrives
  *     tokens.c     both, on text that is there
+ *     unpack.c     the tables, when a vocabulary is first used
  *
  * All text here is valid UTF-8; the way to it is tokens_utf8.
  *
@@ -16,17 +17,40 @@
 #include "tokens/layout.h"
 #include "tokens/tokens.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 /* How many bytes the piece has that begins at p, of n bytes that are there, at least one. `over`
  * says that nothing follows them; if something may, and the end depends on it, the answer is 0. */
 typedef size_t tokens_split(const uint8_t *p, size_t n, bool over);
 
+/* What changes of a vocabulary: it is unpacked, once. */
+struct tokens_vocab_state {
+    struct tokens_table table;
+    pthread_once_t once;
+    atomic_bool ready, warmed;
+};
+
 struct tokens_vocab {
     const char *name;
-    const struct tokens_table *table;
+    const struct tokens_packed *packed;
+    const struct tokens_table *table; /* of the state; tokens_vocab_need comes before it */
+    struct tokens_vocab_state *state;
+    void (*unpack)(void); /* for the state's `once` */
     tokens_split *split;
     bool
         cased; /* the pattern tells upper from lower letters, and takes a contraction to its word */
 };
+
+void tokens_unpack(const struct tokens_packed *packed, struct tokens_table *out);
+void tokens_vocab_unpack(const struct tokens_vocab *v);
+
+/* Unpacks the vocabulary unless it is. */
+static inline void tokens_vocab_need(const struct tokens_vocab *v)
+{
+    if (!atomic_load_explicit(&v->state->ready, memory_order_acquire))
+        tokens_vocab_unpack(v);
+}
 
 tokens_split tokens_split_o200k, tokens_split_cl100k;
 

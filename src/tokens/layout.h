@@ -1,7 +1,7 @@
-/* layout.h - how a vocabulary lies in the binary; the packer writes it, the module reads it.
+/* layout.h - how a vocabulary lies in the binary and, once it is used, in memory.
  *
- * tools/vocab/pack turns the ranks into these tables when the program is built. They are used where
- * they lie: read-only, shared by all processes, nothing is done when the program starts.
+ * tools/vocab/pack checks the ranks and packs them when the program is built; unpack.c makes these
+ * tables when a vocabulary is first used.
  *
  *     shorts   tokens of up to 8 bytes, which are their own keys, and their ids: a hash of buckets
  *              of a cache line each
@@ -65,8 +65,16 @@ struct tokens_table {
     unsigned bits;  /* words has 1 << bits slots; shorts and maybe have a quarter of that */
 };
 
+/* A vocabulary in the binary: zlib of the size of each token, of the size of the left half that it
+ * is merged from (0 for single bytes), and of the bytes of all. */
+struct tokens_packed {
+    const uint8_t *packed;
+    size_t packed_size, bytes_size;
+    uint32_t count;
+};
+
 /* Written by the packer. */
-extern const struct tokens_table tokens_table_o200k, tokens_table_cl100k;
+extern const struct tokens_packed tokens_packed_o200k, tokens_packed_cl100k;
 extern const uint8_t tokens_class_blocks[]; /* by code point >> TOKENS_POINT_BITS */
 extern const uint8_t tokens_class_kinds[];  /* by block, then the bits that are left */
 

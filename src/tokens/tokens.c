@@ -3,10 +3,42 @@
 
 #define LIST_CAP_MIN 64
 
+static struct tokens_vocab_state o200k = {.once = PTHREAD_ONCE_INIT},
+                                 cl100k = {.once = PTHREAD_ONCE_INIT};
+
+static void tokens_unpack_o200k(void)
+{
+    tokens_unpack(&tokens_packed_o200k, &o200k.table);
+    atomic_store_explicit(&o200k.ready, true, memory_order_release);
+}
+
+static void tokens_unpack_cl100k(void)
+{
+    tokens_unpack(&tokens_packed_cl100k, &cl100k.table);
+    atomic_store_explicit(&cl100k.ready, true, memory_order_release);
+}
+
 static const struct tokens_vocab vocabs[] = {
-    {"o200k_base", &tokens_table_o200k, tokens_split_o200k, true},
-    {"cl100k_base", &tokens_table_cl100k, tokens_split_cl100k, false},
+    {"o200k_base",
+     &tokens_packed_o200k,
+     &o200k.table,
+     &o200k,
+     tokens_unpack_o200k,
+     tokens_split_o200k,
+     true},
+    {"cl100k_base",
+     &tokens_packed_cl100k,
+     &cl100k.table,
+     &cl100k,
+     tokens_unpack_cl100k,
+     tokens_split_cl100k,
+     false},
 };
+
+void tokens_vocab_unpack(const struct tokens_vocab *v)
+{
+    (void)pthread_once(&v->state->once, v->unpack);
+}
 
 const struct tokens_vocab *tokens_vocab_find(str name)
 {
@@ -28,7 +60,7 @@ str tokens_vocab_name(const struct tokens_vocab *v)
 
 uint32_t tokens_vocab_size(const struct tokens_vocab *v)
 {
-    return v->table->count;
+    return v->packed->count;
 }
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
@@ -48,13 +80,15 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
 size_t tokens_count(const struct tokens_vocab *v, str text)
 {
     const uint8_t *p = (const uint8_t *)text.p;
+    struct tokens_windows windows;
     struct tokens_counter c;
     size_t bad;
     bool cut;
 
+    tokens_vocab_need(v);
     if (tokens_utf8(p, text.n, &bad, &cut) == text.n)
         return tokens_count_valid(v, p, text.n);
-    tokens_counter_init(&c, v);
+    tokens_counter_init(&c, v, &windows);
     tokens_counter_feed(&c, text);
     return tokens_counter_count(&c);
 }
@@ -133,6 +167,7 @@ void tokens_encode(const struct tokens_vocab *v, str text, struct tokens_list *o
     struct buf mended;
     bool cut;
 
+    tokens_vocab_need(v);
     valid = tokens_utf8(p, n, &bad, &cut);
     if (valid == n) {
         encode_valid(v, p, n, out);
@@ -154,8 +189,9 @@ void tokens_encode(const struct tokens_vocab *v, str text, struct tokens_list *o
 bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, struct buf *out,
                    struct err *e)
 {
+    tokens_vocab_need(v);
     for (size_t i = 0; i < n; i++)
-        if (ids[i] >= v->table->count)
+        if (ids[i] >= v->packed->count)
             return err_set(e, ERR_INPUT, "%s has no token %u", v->name, (unsigned)ids[i]);
     for (size_t i = 0; i < n; i++) {
         uint64_t info = v->table->info[ids[i]];

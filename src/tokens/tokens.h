@@ -8,7 +8,8 @@
  * While the text is still arriving, in whatever pieces the network cuts:
  *
  *     struct tokens_counter c;
- *     tokens_counter_init(&c, v);
+ *     struct tokens_windows w;
+ *     tokens_counter_init(&c, v, &w);
  *     while (next_piece(&piece)) {
  *         tokens_counter_feed(&c, piece);
  *         if (tokens_counter_count(&c) > budget) ...
@@ -26,14 +27,16 @@
  *     the text elsewhere changes nothing, not even inside a character.
  *   - Time is linear in the size of the text, whatever stands in it. tokens_counter_count takes
  *     bounded time too, so asking after every byte is fine.
- *   - Counting allocates nothing, does no I/O and cannot fail. A counter has a fixed size however
- *     long a word is.
- *   - The tables are read-only and need no loading; all of it may be called from any thread.
+ *   - Counting does no I/O and cannot fail. A counter has a fixed size however long a word is; it
+ *     allocates its windows if it was given an arena in their place, once, and nothing else.
+ *   - All of it may be called from any thread. The first use of a vocabulary unpacks its tables,
+ *     which takes tens of milliseconds; tokens_vocab_warm does so on a thread of its own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -45,6 +48,8 @@ const struct tokens_vocab *tokens_vocab_find(str name);
 /* The vocabularies in turn, from index 0; NULL behind the last. */
 const struct tokens_vocab *tokens_vocab_at(size_t index);
 str tokens_vocab_name(const struct tokens_vocab *v);
+/* Unpacks the tables on a thread, if nobody did; for a loop that will count soon. */
+void tokens_vocab_warm(const struct tokens_vocab *v);
 /* Ids are less than this. */
 uint32_t tokens_vocab_size(const struct tokens_vocab *v);
 
@@ -84,26 +89,33 @@ struct tokens_window {
     uint8_t text[TOKENS_WINDOW_MAX];
 };
 
+struct tokens_windows {
+    struct tokens_window whole; /* the endless piece */
+    struct tokens_window rest;  /* what is behind the mark, as a piece of its own */
+};
+
 struct tokens_counter {
     const struct tokens_vocab *vocab;
-    size_t done;   /* tokens of the pieces whose ends are decided */
-    size_t seen;   /* what the count last was */
-    size_t marked; /* in a run, tokens of `whole` where it may have to be cut */
-    bool fresh;    /* seen still is the count */
-    bool trusted;  /* the caller's to set behind the init: all pieces are UTF-8, no character cut */
-    uint8_t run;   /* enum of counter.c: what kind of endless piece we are in, if any */
+    struct tokens_windows *windows; /* only used, and only set, in a run; NULL: not made yet */
+    struct arena *arena;            /* that they are made in, the caller's to set then */
+    size_t done;                    /* tokens of the pieces whose ends are decided */
+    size_t seen;                    /* what the count last was */
+    size_t marked;                  /* in a run, tokens of `whole` where it may have to be cut */
+    bool fresh;                     /* seen still is the count */
+    bool trusted; /* the caller's to set behind the init: all pieces are UTF-8, no character cut */
+    uint8_t run;  /* enum of counter.c: what kind of endless piece we are in, if any */
     uint8_t part_n; /* bytes of a character cut short */
     uint8_t held_n; /* bytes of text since the last decided end */
     uint8_t part[4];
     uint16_t ahead_n; /* bytes that were not looked at yet */
     uint8_t held[TOKENS_HELD_MAX];
     uint8_t ahead[TOKENS_AHEAD_MAX];
-    /* Only used, and only set, in a run. */
-    struct tokens_window whole; /* the endless piece */
-    struct tokens_window rest;  /* what is behind the mark, as a piece of its own */
 };
 
-void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v);
+/* The windows are lent. They are ten times as large as the rest, and few texts need them: whoever
+ * has many counters gives NULL, and an arena in c->arena. */
+void tokens_counter_init(struct tokens_counter *c, const struct tokens_vocab *v,
+                         struct tokens_windows *windows);
 void tokens_counter_feed(struct tokens_counter *c, str piece);
 /* The tokens of all that was fed, as if it were all. */
 size_t tokens_counter_count(struct tokens_counter *c);

@@ -1,33 +1,21 @@
 /* openai_relay.c - frames of a provider passed on to a client of the same dialect.
  *
- * An untouched frame passes as it came. Of a touched frame, each text and each piece of reasoning
- * becomes a chunk of its own, made from the frame with another choice; one more chunk has the rest
- * (role, calls, stop, usage, unknown members). In a whole body the texts are edited in place.
+ * An untouched frame passes as it came. A touched frame that still says one text is edited in
+ * place. One that says more is split: each text and each piece of reasoning becomes a chunk of its
+ * own, made from the frame with another choice, and one more chunk has the rest (role, calls, stop,
+ * usage, unknown members).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/openai_encode.h"
+#include "wire/openai_relay.h"
+
 #include "wire/veil.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
 #define EDIT_ROOM 1024 /* for the edits that most frames need */
 #define CHUNK_CLOSE ",\"finish_reason\":null}]"
 
-struct relay {
-    struct wire_encoder *en;
-    const struct wire_frame *f;
-    const struct json *doc;
-    const struct json_node *root, *choices;
-    const struct chat_event *events;
-    size_t n;
-    struct arena a;   /* for the edits of this frame */
-    bool role;        /* has been said with a text of this frame */
-    bool details;     /* have been, with its reasoning */
-    str chunk;        /* the choices that were put in last */
-    size_t chunk_end; /* and where that chunk ended in the output */
-};
-
-static uint32_t index_at(const struct json *doc, const struct json_node *v)
+uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v)
 {
     int64_t index = member_number(doc, v);
 
@@ -36,10 +24,10 @@ static uint32_t index_at(const struct json *doc, const struct json_node *v)
 
 static uint32_t index_of(const struct json *doc, const struct json_node *choice)
 {
-    return index_at(doc, json_find(doc, choice, STR("index")));
+    return openai_relay_index_at(doc, json_find(doc, choice, STR("index")));
 }
 
-static const struct json_node *choice_of(const struct relay *r, uint32_t index)
+static const struct json_node *choice_of(const struct openai_relay_frame *r, uint32_t index)
 {
     for (const struct json_node *c = json_first(r->doc, r->choices); c;
          c = json_next(r->doc, r->choices, c))
@@ -48,7 +36,8 @@ static const struct json_node *choice_of(const struct relay *r, uint32_t index)
     return NULL;
 }
 
-static const struct json_node *message_of(const struct relay *r, const struct json_node *choice)
+static const struct json_node *message_of(const struct openai_relay_frame *r,
+                                          const struct json_node *choice)
 {
     const struct json_node *m = member_find(r->doc, choice, r->en->stream ? "delta" : "message");
 
@@ -57,20 +46,13 @@ static const struct json_node *message_of(const struct relay *r, const struct js
     return m && m->kind == JSON_OBJECT ? m : NULL;
 }
 
-static bool has_calls(const struct relay *r, const struct members *message)
+bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct members *message)
 {
     return !openai_empty(r->doc, members_get(message, OPENAI_AT_TOOL_CALLS)) ||
            !openai_empty(r->doc, members_get(message, OPENAI_AT_FUNCTION_CALL));
 }
 
-/* What the events of one kind say, joined. */
-struct joined {
-    str text; /* the only one so far */
-    struct piece all;
-    bool any;
-};
-
-static void join(struct relay *r, struct joined *j, str text)
+static void join(struct openai_relay_frame *r, struct openai_relay_text *j, str text)
 {
     if (j->any && j->all.n == 0)
         piece_add(&j->all, &r->a, j->text);
@@ -81,20 +63,14 @@ static void join(struct relay *r, struct joined *j, str text)
     j->any = true;
 }
 
-static str joined(const struct joined *j)
+str openai_relay_joined(const struct openai_relay_text *j)
 {
     return j->all.n ? piece_str(&j->all) : j->text;
 }
 
-/* What is to be said in one choice. */
-struct heard {
-    struct joined text, thought;
-    bool calls;
-};
-
-static struct heard hear(struct relay *r, uint32_t choice)
+struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32_t choice)
 {
-    struct heard h = {.text = {.text = STR("")}, .thought = {.text = STR("")}};
+    struct openai_relay_heard h = {.text = {.text = STR("")}, .thought = {.text = STR("")}};
 
     for (size_t i = 0; i < r->n; i++) {
         if (r->events[i].choice != choice)
@@ -110,7 +86,8 @@ static struct heard hear(struct relay *r, uint32_t choice)
 }
 
 /* Whether the details of a message say no more than what is to be said of it. */
-static bool details_fit(struct relay *r, const struct members *message, const struct heard *now)
+bool openai_relay_details_fit(struct openai_relay_frame *r, const struct members *message,
+                              const struct openai_relay_heard *now)
 {
     for (unsigned i = 0; i < COUNT_OF(openai_detail_members); i++) {
         const struct json_node *list = members_have(message, OPENAI_AT_REASONING_DETAILS + i);
@@ -122,15 +99,15 @@ static bool details_fit(struct relay *r, const struct members *message, const st
         for (unsigned k = 0; k < COUNT_OF(openai_thought_members); k++) {
             str was = members_text(message, OPENAI_AT_REASONING_CONTENT + k, r->doc, &r->a);
 
-            if (was.n && was.n != joined(&now->thought).n)
+            if (was.n && was.n != openai_relay_joined(&now->thought).n)
                 return false;
         }
     }
     return true;
 }
 
-static void drop_thoughts(struct json_edits *ed, const struct json_node *message,
-                          const struct members *of, bool details)
+void openai_relay_drop_thoughts(struct json_edits *ed, const struct json_node *message,
+                                const struct members *of, bool details)
 {
     for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && of->seen & OPENAI_THOUGHTS; i++)
         json_edit_remove(ed, message, str_c(openai_thought_members[i]));
@@ -138,29 +115,11 @@ static void drop_thoughts(struct json_edits *ed, const struct json_node *message
         json_edit_remove(ed, message, str_c(openai_detail_members[i]));
 }
 
-/* Reasoning goes out under the names that it came with; under both if the client asked to be shown
- * it, or if it was in the text. */
-static void edit_thought(const struct wire_encoder *en, struct json_edits *ed,
-                         const struct json_node *message, const struct members *of, str text)
-{
-    bool named = false;
-
-    for (unsigned i = 0; i < COUNT_OF(openai_thought_members); i++) {
-        if (!members_have(of, OPENAI_AT_REASONING_CONTENT + i))
-            continue;
-        named = true;
-        json_edit_set_text(ed, message, str_c(openai_thought_members[i]), text);
-    }
-    if (named && !en->both_names)
-        return;
-    json_edit_set_text(ed, message, STR("reasoning"), text);
-    json_edit_set_text(ed, message, STR("reasoning_content"), text);
-}
-
 /* ---- ends and counts, the same in a stream and whole ---- */
 
-static void edit_finish(struct relay *r, struct json_edits *ed, const struct json_node *choice,
-                        const struct json_node *was, uint32_t index)
+void openai_relay_edit_finish(struct openai_relay_frame *r, struct json_edits *ed,
+                              const struct json_node *choice, const struct json_node *was,
+                              uint32_t index)
 {
     str name;
 
@@ -176,7 +135,7 @@ static void edit_finish(struct relay *r, struct json_edits *ed, const struct jso
 }
 
 /* Counted here, since the provider did not say. */
-static void edit_usage(struct relay *r, struct json_edits *ed)
+void openai_relay_edit_usage(struct openai_relay_frame *r, struct json_edits *ed)
 {
     const struct json_node *usage = member_find(r->doc, r->root, "usage");
     str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
@@ -192,7 +151,7 @@ static void edit_usage(struct relay *r, struct json_edits *ed)
 
 /* ---- streams ---- */
 
-static void write_frame(struct relay *r, struct json_edits *ed)
+static void write_frame(struct openai_relay_frame *r, struct json_edits *ed)
 {
     size_t from;
 
@@ -200,6 +159,17 @@ static void write_frame(struct relay *r, struct json_edits *ed)
     from = r->en->out->n;
     json_edits_apply(ed, r->en->out);
     say_sse_end_of(r->en->out, from);
+}
+
+/* Reasoning in a delta, under both names that clients read, as openai_delta writes it. */
+static void openai_relay_show_thought(struct wire_encoder *en, struct json_edits *ed,
+                                      const struct json_node *delta, str text)
+{
+    struct openai_encoding *s = en->state;
+
+    s->shown = true;
+    json_edit_set_text(ed, delta, STR("reasoning"), text);
+    json_edit_set_text(ed, delta, STR("reasoning_content"), text);
 }
 
 /* The choices of a chunk that says this event, up to the end of its delta. */
@@ -221,7 +191,8 @@ static void chunk_member(struct buf *out, str name, str json)
     buf_add_c(out, '}');
 }
 
-static void write_chunk(struct relay *r, const struct chat_event *ev, const struct members *details)
+static void write_chunk(struct openai_relay_frame *r, const struct chat_event *ev,
+                        const struct members *details)
 {
     const struct json_node *choice = choice_of(r, ev->choice);
     const struct json_node *role = member_find(r->doc, message_of(r, choice), "role");
@@ -251,11 +222,11 @@ static void write_chunk(struct relay *r, const struct chat_event *ev, const stru
 }
 
 /* In one chunk with the details that say it again: clients take the one or the other of each. */
-static void write_thought(struct relay *r, const struct chat_event *ev)
+static void write_thought(struct openai_relay_frame *r, const struct chat_event *ev)
 {
     struct chat_event all = *ev;
     struct members of;
-    struct heard now;
+    struct openai_relay_heard now;
 
     if (r->details)
         return; /* with the first of them */
@@ -263,15 +234,15 @@ static void write_thought(struct relay *r, const struct chat_event *ev)
     if (json_count(r->doc, r->choices) == 1 &&
         (members_have(&of, OPENAI_AT_REASONING_DETAILS) ||
          members_have(&of, OPENAI_AT_REASONING_DETAILS + 1))) {
-        now = hear(r, ev->choice);
-        r->details = details_fit(r, &of, &now);
-        all.text = r->details ? joined(&now.thought) : ev->text;
+        now = openai_relay_hear(r, ev->choice);
+        r->details = openai_relay_details_fit(r, &of, &now);
+        all.text = r->details ? openai_relay_joined(&now.thought) : ev->text;
     }
     write_chunk(r, &all, r->details ? &of : NULL);
 }
 
 /* Whether a delta without its texts still says something. */
-static bool carries(struct relay *r, const struct json_node *choice, bool details)
+static bool carries(struct openai_relay_frame *r, const struct json_node *choice, bool details)
 {
     static const char *const told[] = {
         "content", "reasoning_content", "reasoning", "reasoning_text", "thinking", "index"};
@@ -295,23 +266,23 @@ static bool carries(struct relay *r, const struct json_node *choice, bool detail
 }
 
 /* One choice without what was said already; whether it still says something. */
-static bool rest_of(struct relay *r, struct json_edits *ed, const struct json_node *c)
+static bool rest_of(struct openai_relay_frame *r, struct json_edits *ed, const struct json_node *c)
 {
     const struct json_node *delta = message_of(r, c);
     uint32_t index = index_of(r->doc, c);
-    struct heard now = hear(r, index);
+    struct openai_relay_heard now = openai_relay_hear(r, index);
     struct members of;
     bool details;
 
     members_read(&openai_names, r->doc, delta, 0, &of);
-    details = !r->details && details_fit(r, &of, &now);
-    edit_finish(r, ed, c, member_find(r->doc, c, "finish_reason"), index);
+    details = !r->details && openai_relay_details_fit(r, &of, &now);
+    openai_relay_edit_finish(r, ed, c, member_find(r->doc, c, "finish_reason"), index);
     veil_drop_lists(r->doc, c, r->events, r->n, index, ed);
     if (!delta) {
         json_edit_remove(ed, c, STR("text"));
         return carries(r, c, details);
     }
-    drop_thoughts(ed, delta, &of, details);
+    openai_relay_drop_thoughts(ed, delta, &of, details);
     if (!openai_empty(r->doc, members_get(&of, OPENAI_AT_CONTENT)))
         json_edit_remove(ed, delta, STR("content"));
     if (r->role)
@@ -319,20 +290,18 @@ static bool rest_of(struct relay *r, struct json_edits *ed, const struct json_no
     return carries(r, c, details);
 }
 
-/* The frame without what was said already. */
-static void write_rest(struct relay *r)
+/* Removes the texts of a frame; whether it still says something. */
+static bool openai_relay_edit_rest(struct openai_relay_frame *r, struct json_edits *ed)
 {
     bool any = member_find(r->doc, r->root, "usage") || member_find(r->doc, r->root, "error");
-    struct json_edits ed;
 
-    json_edits_init(&ed, r->doc, &r->a);
+    json_edits_init(ed, r->doc, &r->a);
     for (const struct json_node *c = json_first(r->doc, r->choices); c;
          c = json_next(r->doc, r->choices, c))
-        any = rest_of(r, &ed, c) || any;
-    edit_usage(r, &ed);
-    openai_unasked_edit(r->en, r->doc, &ed);
-    if (any)
-        write_frame(r, &ed);
+        any = rest_of(r, ed, c) || any;
+    openai_relay_edit_usage(r, ed);
+    openai_unasked_edit(r->en, r->doc, ed);
+    return any;
 }
 
 /* What a call is told by frames that pass, in case that we have to end it. */
@@ -349,16 +318,76 @@ static void note_call(struct wire_encoder *en, const struct chat_event *ev)
         call->argued = true;
 }
 
-static bool says_calls(const struct relay *r, const struct json_node *delta)
+static bool says_calls(const struct openai_relay_frame *r, const struct json_node *delta)
 {
     struct members of;
 
     members_read(&openai_names, r->doc, delta, 0, &of);
-    return has_calls(r, &of);
+    return openai_relay_has_calls(r, &of);
 }
 
-static void relay_chunks(struct relay *r)
+/* Whether the pipe kept a list of the tokens of this choice's text. */
+static bool openai_relay_lists_tokens(const struct openai_relay_frame *r, uint32_t choice)
 {
+    const str of = STR("choice.");
+
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == CHAT_EXTRA && r->events[i].choice == choice &&
+            str_starts(r->events[i].name, of) &&
+            veil_is_token_list(str_slice(r->events[i].name, of.n, r->events[i].name.n)))
+            return true;
+    return false;
+}
+
+/* Whether the events say one kind of text in this choice and nothing else that its delta, which has
+ * these members, does not say itself. */
+static bool openai_relay_is_text(const struct openai_relay_frame *r, const struct members *delta,
+                                 const struct openai_relay_heard *now)
+{
+    if (now->text.any == now->thought.any || (now->calls && !openai_relay_has_calls(r, delta)))
+        return false;
+    return now->text.any || !(members_have(delta, OPENAI_AT_REASONING_DETAILS) ||
+                              members_have(delta, OPENAI_AT_REASONING_DETAILS + 1));
+}
+
+/* Edits a frame in place if its only choice says one text and the frame says more than that (stop,
+ * usage, unknown members), which would need a second frame. */
+static bool openai_relay_replace(struct openai_relay_frame *r)
+{
+    const struct json_node *c = json_first(r->doc, r->choices), *delta;
+    struct openai_relay_heard now;
+    struct json_edits ed;
+    struct members of;
+    uint32_t index;
+    str text;
+
+    delta = json_count(r->doc, r->choices) == 1 ? message_of(r, c) : NULL;
+    if (!delta)
+        return false;
+    members_read(&openai_names, r->doc, delta, 0, &of);
+    index = index_of(r->doc, c);
+    now = openai_relay_hear(r, index);
+    text = openai_relay_joined(now.text.any ? &now.text : &now.thought);
+    if (!text.n || !openai_relay_is_text(r, &of, &now))
+        return false;
+    if (!openai_relay_edit_rest(r, &ed) && !openai_relay_lists_tokens(r, index))
+        return false;
+    if (now.text.any)
+        json_edit_set_text(&ed, delta, STR("content"), text);
+    else
+        openai_relay_show_thought(r->en, &ed, delta, text);
+    write_frame(r, &ed);
+    for (size_t i = 0; i < r->n; i++)
+        note_call(r->en, &r->events[i]);
+    return true;
+}
+
+static void relay_chunks(struct openai_relay_frame *r)
+{
+    struct json_edits rest;
+
+    if (openai_relay_replace(r))
+        return;
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
         const struct json_node *choice = choice_of(r, ev->choice);
@@ -375,84 +404,8 @@ static void relay_chunks(struct relay *r)
         else if (ev->kind == CHAT_TEXT || call)
             write_chunk(r, ev, NULL);
     }
-    write_rest(r);
-}
-
-/* ---- whole ---- */
-
-/* Calls that were found in the text. */
-static void edit_calls(struct relay *r, struct json_edits *ed, const struct json_node *message,
-                       uint32_t choice)
-{
-    struct openai_said *c = openai_said(r->en, choice);
-    struct buf b;
-
-    for (size_t i = 0; i < r->n; i++) {
-        const struct chat_event *ev = &r->events[i];
-
-        if (ev->choice == choice && ev->kind == CHAT_CALL)
-            openai_said_call_new(r->en, c, ev);
-        else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
-                 openai_said_call(c, ev->block))
-            piece_add(&openai_said_call(c, ev->block)->arguments, &r->a, ev->text);
-    }
-    if (!c->calls)
-        return;
-    buf_init(&b, OPENAI_WHOLE_MAX);
-    for (const struct openai_said_call *call = c->calls; call; call = call->next) {
-        buf_add(&b, call == c->calls ? STR("[{\"id\":") : STR(",{\"id\":"));
-        (void)json_quote(&b, call->id);
-        buf_add(&b, STR(",\"type\":\"function\",\"function\":{\"name\":"));
-        (void)json_quote(&b, call->name);
-        buf_add(&b, STR(",\"arguments\":"));
-        (void)json_quote(&b, call->arguments.n ? piece_str(&call->arguments) : STR("{}"));
-        buf_add(&b, STR("}}"));
-    }
-    buf_add_c(&b, ']');
-    json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
-    buf_release(&b);
-}
-
-static void edit_message(struct relay *r, struct json_edits *ed, const struct json_node *choice)
-{
-    const struct json_node *message, *content;
-    struct members of;
-    struct heard now;
-    uint32_t index;
-
-    members_read(&openai_names, r->doc, choice, 0, &of);
-    message = members_have(&of, OPENAI_AT_MESSAGE);
-    if (!message) /* as the decoder reads it */
-        message = members_have(&of, OPENAI_AT_DELTA);
-    index = index_at(r->doc, members_get(&of, OPENAI_AT_INDEX));
-    now = hear(r, index);
-    edit_finish(r, ed, choice, members_have(&of, OPENAI_AT_FINISH_REASON), index);
-    veil_drop_lists(r->doc, choice, r->events, r->n, index, ed);
-    if (!message || message->kind != JSON_OBJECT)
-        return;
-    members_read(&openai_names, r->doc, message, 0, &of);
-    content = members_get(&of, OPENAI_AT_CONTENT);
-    drop_thoughts(ed, message, &of, details_fit(r, &of, &now));
-    if (now.thought.any)
-        edit_thought(r->en, ed, message, &of, joined(&now.thought));
-    if (now.calls && !has_calls(r, &of))
-        edit_calls(r, ed, message, index);
-    if (!now.text.any && (!content || content->kind == JSON_NULL))
-        return;
-    if (!json_is(r->doc, content, joined(&now.text)))
-        json_edit_set_text(ed, message, STR("content"), joined(&now.text));
-}
-
-static void relay_whole(struct relay *r)
-{
-    struct json_edits ed;
-
-    json_edits_init(&ed, r->doc, &r->a);
-    for (const struct json_node *c = json_first(r->doc, r->choices); c;
-         c = json_next(r->doc, r->choices, c))
-        edit_message(r, &ed, c);
-    edit_usage(r, &ed);
-    json_edits_apply(&ed, r->en->out);
+    if (openai_relay_edit_rest(r, &rest))
+        write_frame(r, &rest);
 }
 
 /* ---- frames ---- */
@@ -479,7 +432,7 @@ static void take_notes(struct wire_encoder *en, const struct wire_frame *f,
 
 /* Where the tail of the one chunk begins in the output that begins at `from`: behind the frame up
  * to its choices and the choices put in anew. 0 if there is no such chunk. */
-static size_t chunk_tail(const struct relay *r, size_t from)
+static size_t chunk_tail(const struct openai_relay_frame *r, size_t from)
 {
     const struct json_node *usage = json_find(r->doc, r->root, STR("usage"));
     size_t head = r->choices->at, tail = from + sizeof "data: " - 1 + head + r->chunk.n;
@@ -495,7 +448,7 @@ static size_t chunk_tail(const struct relay *r, size_t from)
 }
 
 /* What a touched frame came to. */
-static void learn(const struct relay *r, size_t from)
+static void learn(const struct openai_relay_frame *r, size_t from)
 {
     struct openai_encoding *s = r->en->state;
     size_t tail = chunk_tail(r, from);
@@ -554,7 +507,7 @@ static void relay_untouched(struct wire_encoder *en, const struct wire_frame *f,
     openai_unasked_pass(en, f);
 }
 
-static void relay_touched(struct relay *r)
+static void relay_touched(struct openai_relay_frame *r)
 {
     max_align_t room[EDIT_ROOM / sizeof(max_align_t)];
     size_t from = r->en->out->n;
@@ -565,7 +518,7 @@ static void relay_touched(struct relay *r)
         relay_chunks(r);
         learn(r, from);
     } else {
-        relay_whole(r);
+        openai_relay_body(r);
     }
     arena_release(&r->a);
 }
@@ -574,7 +527,7 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
     struct wire_frame whole;
-    struct relay r = {.en = en, .events = events, .n = n, .chunk = STR("")};
+    struct openai_relay_frame r = {.en = en, .events = events, .n = n, .chunk = STR("")};
 
     if (f->again && relay_again(en, f, events, n, touched))
         return;

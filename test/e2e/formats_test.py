@@ -166,6 +166,37 @@ class Formats(unittest.TestCase):
                 r = self.ask("/v1/chat/completions", "auto", text, step)
                 self.is_same(r, text, step)
 
+    def test_a_frame_of_one_text_stays_one_frame_wherever_the_text_was_cut(self):
+        """White space at the end of a frame's text waits for the next frame. The frame's other
+        members (usage, log-probabilities, a provider's own) stay in the frame."""
+        text = "one two \n three  four\n\nfive six "
+        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+        for name in ("think", "qwen3", "mistral", "harmony"):
+            for step in range(1, 9):
+                pieces = [text[i:i + step] for i in range(0, len(text), step)]
+                frames = [{"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "u",
+                           "choices": [{"index": 0, "finish_reason": None, "delta": {
+                               "content": piece, "token_ids": [n]}, "logprobs": {"content": [
+                                   {"token": piece, "logprob": -1.0, "top_logprobs": []}]}}],
+                           "usage": usage} for n, piece in enumerate(pieces)]
+                frames[-1]["choices"][0]["finish_reason"] = "stop"
+                kind, body = sse(*frames)
+                asking.world.up.reply = lambda *_, r=(kind, body + b"data: [DONE]\n\n"): r
+                for headers in ({}, SHOW):
+                    with self.subTest(format=name, step=step, headers=headers):
+                        r = request("/v1/chat/completions", {
+                            "model": name, "stream": True, **CLIENTS["/v1/chat/completions"]},
+                            headers)
+                        self.assertEqual(said_in(r)[0], text)
+                        got = [json.loads(line[6:]) for line in r.body.decode().splitlines()
+                               if line.startswith("data: {")]
+                        ids = [f["choices"][0]["delta"]["token_ids"] for f in got]
+                        self.assertEqual(ids, [[n] for n in range(len(pieces))])
+                        self.assertEqual([f["usage"] for f in got], [usage] * len(pieces))
+                        said = [f for f in got if f["choices"][0]["delta"].get("content")]
+                        for f in said[:-1] if headers else []:
+                            self.assertTrue(f["choices"][0].get("logprobs"), f)
+
     def test_format_none_passes_everything_as_it_came(self):
         text = TEXTS["think"] % (THOUGHT, ANSWER)
         for step in (0, 4):

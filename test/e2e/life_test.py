@@ -81,6 +81,12 @@ class Life(unittest.TestCase):
             idle.close()
             c.close()
 
+    def test_libpq_is_loaded_for_a_postgresql_store_only(self):
+        """It brings two dozen libraries with it."""
+        with self.gateway({"m": "plain"}) as g:
+            with open(f"/proc/{g.child.pid}/maps", encoding="utf-8") as f:
+                self.assertNotIn("libpq", f.read())
+
 
 if __name__ == "__main__":
     start()

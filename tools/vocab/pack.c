@@ -1,22 +1,22 @@
-/* pack - turns the rank files and the Unicode classes into tables that the binary holds as they
- * are.
+/* pack - checks the rank files and packs them and the Unicode classes for the binary.
  *
  *     pack o200k_base.tiktoken cl100k_base.tiktoken classes.txt vocab.bin vocab.c
  *
- * vocab.bin has the tables one behind another; vocab.c names their places in it and takes it in
- * with .incbin. The layout, and what each table is for, is in src/tokens/layout.h. A rank file has
+ * vocab.bin has the parts one after another; vocab.c names their places in it and takes it in with
+ * .incbin. The layout, and what each part is for, is in src/tokens/layout.h. A rank file has
  * a line a token: its bytes in base64, a space, its rank, which is its id. What the module relies
  * on is checked here, once, instead of at every start.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tokens/layout.h"
+#include "tokens/build.h"
+
+#include <zlib.h>
 
 #define COUNT_MAX TOKENS_NONE
 #define BYTES_MAX (1U << 21) /* what fits into tokens_info */
 #define POINTS 0x110000
 #define BLOCK (1 << TOKENS_POINT_BITS)
-#define NEVER UINT32_MAX /* the rank of bytes that are no token */
 
 static FILE *bin, *code;
 static size_t bin_size;
@@ -52,14 +52,9 @@ static void put(const char *vocab, const char *name, const char *type, const voi
 struct vocab {
     const char *path;
     uint32_t count;
-    uint32_t at[COUNT_MAX + 1]; /* where each token's bytes begin in `bytes` */
-    uint8_t bytes[BYTES_MAX + 8];
-    uint8_t single[256];
-    uint32_t left[COUNT_MAX], right[COUNT_MAX];
-    struct tokens_bucket *shorts;
-    uint64_t *maybe;
-    uint32_t *words;
-    unsigned bits;
+    uint32_t at[COUNT_MAX + 1]; /* where each token's bytes begin */
+    uint8_t sizes[COUNT_MAX], halves[COUNT_MAX];
+    struct tokens_build tables;
 };
 
 static uint32_t size_of(const struct vocab *v, uint32_t id)
@@ -105,7 +100,7 @@ static void read_ranks(struct vocab *v)
         die("cannot read; run make, or tools/vocab/fetch", v->path);
     while (fgets(line, sizeof line, f)) {
         char *space = strchr(line, ' ');
-        uint8_t *to = v->bytes + v->at[v->count];
+        uint8_t *to = v->tables.bytes + v->at[v->count];
         size_t size;
 
         if (!space || strtoul(space + 1, NULL, 10) != v->count)
@@ -115,8 +110,7 @@ static void read_ranks(struct vocab *v)
         size = base64(line, (size_t)(space - line), to);
         if (size == 0 || size > TOKENS_SIZE_MAX || (size == 1) != (v->count < TOKENS_SINGLE))
             die("a token has a length the tables cannot hold", v->path);
-        if (size == 1)
-            v->single[to[0]] = (uint8_t)v->count;
+        v->sizes[v->count] = (uint8_t)size;
         v->count++;
         v->at[v->count] = v->at[v->count - 1] + (uint32_t)size;
     }
@@ -125,92 +119,58 @@ static void read_ranks(struct vocab *v)
         die("has not every byte", v->path);
 }
 
-/* Where the bytes are in their bucket; false: they are not, and `at` is where they may be put, or
- * TOKENS_BUCKET if it is full. */
-static bool short_find(const struct vocab *v, uint64_t word, struct tokens_bucket **b, size_t *at)
-{
-    *b = v->shorts + tokens_short_at(word, tokens_short_mask(v->bits)) / sizeof **b;
-    for (*at = 0; *at < TOKENS_BUCKET && (*b)->word[*at] != UINT64_MAX; ++*at)
-        if ((*b)->word[*at] == word)
-            return true;
-    return false;
-}
-
-/* The same for words, where there always is one. */
-static bool word_find(const struct vocab *v, const uint8_t *p, size_t size, size_t *at)
-{
-    for (*at = tokens_word_at(tokens_hash(p, size), v->bits); v->words[*at] != TOKENS_EMPTY;
-         *at = (*at + 1) & (((size_t)1 << v->bits) - 1)) {
-        uint32_t id = v->words[*at] & TOKENS_NONE;
-
-        if (size_of(v, id) == size && memcmp(v->bytes + v->at[id], p, size) == 0)
-            return true;
-    }
-    return false;
-}
-
 static uint32_t rank(const struct vocab *v, const uint8_t *p, size_t size)
 {
-    struct tokens_bucket *b = NULL;
-    size_t at;
-
-    if (size <= 8 && short_find(v, tokens_word(p, size, size), &b, &at))
-        return b->id[at];
-    return word_find(v, p, size, &at) ? v->words[at] & TOKENS_NONE : NEVER;
+    return tokens_build_find(&v->tables, p, size);
 }
 
-static void add(struct vocab *v, uint32_t id)
+static void make_tables(struct vocab *v)
 {
-    const uint8_t *p = v->bytes + v->at[id];
-    size_t size = size_of(v, id), at = TOKENS_BUCKET;
-    uint64_t hash = tokens_hash(p, size);
-    struct tokens_bucket *b = NULL;
+    struct tokens_build *b = &v->tables;
+    size_t slots, buckets;
 
-    if (rank(v, p, size) != NEVER)
-        die("the same bytes twice", v->path);
-    v->maybe[tokens_maybe_at(hash, v->bits)] |= tokens_maybe_bits(hash);
-    if (size <= 8)
-        short_find(v, tokens_word(p, size, size), &b, &at);
-    if (at < TOKENS_BUCKET) {
-        b->word[at] = tokens_word(p, size, size);
-        b->id[at] = id;
-    } else {
-        word_find(v, p, size, &at);
-        v->words[at] = tokens_slot(hash, id);
+    b->bits = tokens_build_bits(v->count);
+    slots = (size_t)1 << b->bits;
+    buckets = slots / 4;
+    b->shorts = zeroed(buckets, sizeof *b->shorts);
+    b->maybe = zeroed(buckets, sizeof *b->maybe);
+    b->words = zeroed(slots, sizeof *b->words);
+    b->info = zeroed(v->count, sizeof *b->info);
+    b->ends = zeroed((size_t)1 << TOKENS_ENDS_BITS, sizeof *b->ends);
+    b->single = zeroed(256, 1);
+    memset(b->words, 0xFF, slots * sizeof *b->words);
+    for (size_t i = 0; i < buckets; i++)
+        memset(b->shorts[i].word, 0xFF, sizeof b->shorts[i].word);
+    for (uint32_t id = 0; id < v->count; id++) {
+        if (rank(v, b->bytes + v->at[id], size_of(v, id)) != TOKENS_NEVER)
+            die("the same bytes twice", v->path);
+        b->info[id] = tokens_info(v->at[id], size_of(v, id), TOKENS_NONE, TOKENS_NONE);
+        tokens_build_add(b, id);
     }
 }
 
-/* The tokens come in the order of their ranks, so what finds its bucket full is rare. */
-static void make_words(struct vocab *v)
+static void free_tables(struct tokens_build *b)
 {
-    size_t slots, buckets;
-
-    while ((size_t)1 << v->bits < v->count / 2)
-        v->bits++;
-    slots = (size_t)1 << v->bits;
-    buckets = slots / 4;
-    v->shorts = zeroed(buckets, sizeof *v->shorts);
-    v->maybe = zeroed(buckets, sizeof *v->maybe);
-    v->words = zeroed(slots, sizeof *v->words);
-    memset(v->words, 0xFF, slots * sizeof *v->words);
-    for (size_t i = 0; i < buckets; i++)
-        memset(v->shorts[i].word, 0xFF, sizeof v->shorts[i].word);
-    for (uint32_t id = 0; id < v->count; id++)
-        add(v, id);
+    free(b->shorts);
+    free(b->maybe);
+    free(b->words);
+    free(b->info);
+    free(b->ends);
+    free(b->single);
+    free(b->bytes);
 }
 
 /* Merges the bytes of a token as if they were a piece, always the lowest rank and of equals the
  * leftmost. The last merge has the halves. */
 static void split(struct vocab *v, uint32_t id)
 {
-    const uint8_t *p = v->bytes + v->at[id];
+    const uint8_t *p = v->tables.bytes + v->at[id];
     size_t n = size_of(v, id), start[TOKENS_SIZE_MAX + 1];
 
     for (size_t i = 0; i <= n; i++)
         start[i] = i;
-    v->left[id] = v->right[id] = TOKENS_NONE;
     while (n > 1) {
-        uint32_t best = NEVER;
+        uint32_t best = TOKENS_NEVER;
         size_t at = 0;
 
         for (size_t i = 0; i + 2 <= n; i++) {
@@ -219,81 +179,57 @@ static void split(struct vocab *v, uint32_t id)
             if (r < best)
                 best = r, at = i;
         }
-        if (best == NEVER)
+        if (best == TOKENS_NEVER)
             die("a token is not what its own bytes merge into", v->path);
         if (n == 2) {
-            v->left[id] = rank(v, p, start[1]);
-            v->right[id] = rank(v, p + start[1], start[2] - start[1]);
+            v->halves[id] = (uint8_t)start[1];
+            /* bpe.c walks the merges of a token back in the order of their ranks. */
+            if (rank(v, p, start[1]) >= id || rank(v, p + start[1], start[2] - start[1]) >= id)
+                die("a token ranks before a part of it", v->path);
         }
         memmove(start + at + 1, start + at + 2, (n - at - 1) * sizeof start[0]);
         n--;
     }
 }
 
-static void make_info(struct vocab *v, uint64_t *info)
+/* Sizes, halves and bytes, packed. */
+static void pack_tokens(const struct vocab *v, const char *name)
 {
-    for (uint32_t id = 0; id < v->count; id++) {
-        if (id >= TOKENS_SINGLE)
-            split(v, id);
-        else
-            v->left[id] = v->right[id] = TOKENS_NONE;
-        info[id] = tokens_info(v->at[id], size_of(v, id), v->left[id], v->right[id]);
-        /* bpe.c walks the merges of a token back in the order of their ranks. */
-        if (id >= TOKENS_SINGLE && (v->left[id] >= id || v->right[id] >= id))
-            die("a token ranks before a part of it", v->path);
-    }
-}
+    size_t bytes = v->at[v->count], n = 2 * (size_t)v->count + bytes;
+    uLongf size = compressBound(n);
+    uint8_t *all = zeroed(n, 1), *packed = zeroed(size, 1);
 
-static void pack_twos(const struct vocab *v, const char *name)
-{
-    uint32_t *twos = zeroed(1 << 16, sizeof *twos);
-
-    for (unsigned i = 0; i < 1 << 16; i++) {
-        const uint8_t two[] = {(uint8_t)(i >> 8), (uint8_t)i};
-
-        twos[i] = rank(v, two, sizeof two);
-    }
-    put(name, "_twos", "uint32_t", twos, sizeof *twos << 16);
-    free(twos);
+    memcpy(all, v->sizes, v->count);
+    memcpy(all + v->count, v->halves, v->count);
+    memcpy(all + 2 * (size_t)v->count, v->tables.bytes, bytes);
+    if (compress2(packed, &size, all, n, Z_BEST_COMPRESSION) != Z_OK)
+        die("cannot be packed", v->path);
+    put(name, "_packed", "uint8_t", packed, size);
+    fprintf(code,
+            "const struct tokens_packed tokens_packed_%s = {.packed = %s_packed,\n"
+            "    .packed_size = %zu, .bytes_size = %zu, .count = %u};\n",
+            name,
+            name,
+            (size_t)size,
+            bytes,
+            v->count);
+    free(all);
+    free(packed);
 }
 
 static void pack_vocab(const char *path, const char *name)
 {
     struct vocab *v = zeroed(1, sizeof *v);
-    uint64_t *info = zeroed(COUNT_MAX, sizeof *info);
-    uint64_t *ends = zeroed((size_t)1 << TOKENS_ENDS_BITS, sizeof *ends);
 
     v->path = path;
+    v->tables.bytes = zeroed(BYTES_MAX + 8, 1);
     read_ranks(v);
-    make_words(v);
-    make_info(v, info);
-    for (uint32_t id = 0; id < v->count; id++)
-        if (size_of(v, id) >= 3)
-            ends[tokens_ends_at(v->bytes + v->at[id + 1] - 3)] |= tokens_ends_bit(size_of(v, id));
-    put(name, "_shorts", "struct tokens_bucket", v->shorts, sizeof *v->shorts << (v->bits - 2));
-    put(name, "_maybe", "uint64_t", v->maybe, sizeof *v->maybe << (v->bits - 2));
-    put(name, "_words", "uint32_t", v->words, sizeof *v->words << v->bits);
-    put(name, "_info", "uint64_t", info, v->count * sizeof *info);
-    put(name, "_ends", "uint64_t", ends, sizeof *ends << TOKENS_ENDS_BITS);
-    put(name, "_bytes", "uint8_t", v->bytes, v->at[v->count] + 8);
-    put(name, "_single", "uint8_t", v->single, sizeof v->single);
-    pack_twos(v, name);
-    fprintf(code,
-            "#define T(table) .table = %s_##table\n"
-            "const struct tokens_table tokens_table_%s = {.count = %u, .bits = %u,\n"
-            "    T(shorts), T(words), T(maybe), T(info), T(ends), T(bytes), T(single),\n"
-            "    T(twos)};\n"
-            "#undef T\n",
-            name,
-            name,
-            v->count,
-            v->bits);
-    free(v->shorts);
-    free(v->words);
-    free(v->maybe);
+    make_tables(v);
+    for (uint32_t id = TOKENS_SINGLE; id < v->count; id++)
+        split(v, id);
+    pack_tokens(v, name);
+    free_tables(&v->tables);
     free(v);
-    free(info);
-    free(ends);
 }
 
 static uint8_t class_of(char letter, const char *path)
