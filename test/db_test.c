@@ -186,7 +186,7 @@ TEST(a_reader_sees_what_a_writer_committed_and_can_change_nothing)
 TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
 {
     const char *put = "INSERT INTO agent_runs (run_id, app, status, created_us, updated_us)"
-                      " VALUES ($1, 'x', 'running', 1, 1)";
+                      " VALUES ($1, $1, 'running', 1, 1)";
     struct db_value id = db_text(STR("i")), none = db_null();
     struct place p;
     struct db *db;
