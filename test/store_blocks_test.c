@@ -297,6 +297,44 @@ TEST(what_is_erased_is_in_no_block_and_no_page_and_the_rest_is_as_it_was)
     place_release(&p);
 }
 
+TEST(a_damaged_block_does_not_stop_an_erasure)
+{
+    struct store_receipt receipt;
+    struct made m;
+    struct place p;
+    struct store *s;
+    struct err e;
+
+    place_init(&p);
+    made_init(&m);
+    s = open_store(&p);
+    for (unsigned i = 0; i < 60; i++) {
+        make(&m, i, 6000);
+        store_call_put(s, &m.row, NULL);
+    }
+    settle(s);
+    do_sql(&p,
+           p.postgres ? "UPDATE call_blocks SET texts = overlay(texts placing '\\x000000' from 100)"
+                        " WHERE block = 1"
+                      : "UPDATE call_blocks SET texts = substr(texts, 1, 99) || x'000000' ||"
+                        " substr(texts, 103) WHERE block = 1");
+    make(&m, 0, 6000);
+    CHECK_F(store_erase(s, STORE_ERASE_SESSION, str_c(m.session), STR("op"), &receipt, &e),
+            "%s",
+            e.text);
+    CHECK_INT(receipt.interactions, 3);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM call_blocks WHERE block = 1"), 0);
+    for (unsigned i = 40; i < 60; i++)
+        check_call(s, i, 6000);
+    make(&m, 60, 6000);
+    store_call_put(s, &m.row, NULL);
+    settle(s);
+    check_call(s, 60, 6000);
+    store_close(s);
+    made_release(&m);
+    place_release(&p);
+}
+
 TEST(retention_gives_the_disk_back)
 {
     enum { CALLS = 900 };
@@ -416,4 +454,5 @@ TEST_MAIN(T(texts_are_read_back_from_whichever_block_they_are_in),
           T(a_conversation_costs_what_is_new_in_each_turn),
           T(words_are_found_in_their_blocks_at_every_level),
           T(what_is_erased_is_in_no_block_and_no_page_and_the_rest_is_as_it_was),
-          T(retention_gives_the_disk_back), T(a_store_of_before_blocks_is_read_at_once_and_moved))
+          T(a_damaged_block_does_not_stop_an_erasure), T(retention_gives_the_disk_back),
+          T(a_store_of_before_blocks_is_read_at_once_and_moved))

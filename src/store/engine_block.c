@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "store/engine_in.h"
 #include "store/row.h"
 
@@ -295,6 +296,25 @@ static bool engine_block_blank_packed(struct engine *en, int64_t number,
     return ok;
 }
 
+/* Nothing in it can be read any more, so nothing is lost with it; but what is to be erased may be
+ * in it. */
+static bool engine_block_give_up(struct engine *en, int64_t number, const struct err *why,
+                                 struct err *e)
+{
+    struct db_value arg = db_int(number);
+    struct words_set none;
+    bool ok;
+
+    log_error("store: a block cannot be read, and goes with what is erased from it",
+              LOG_U64("block", (uint64_t)number),
+              LOG_ERR(why));
+    words_set_init(&none);
+    ok = db_run(en->db, "DELETE FROM call_blocks WHERE block = $1", &arg, 1, e) &&
+         engine_words_replace(en, number, &none, e);
+    words_set_release(&none);
+    return ok;
+}
+
 static int engine_by_block(const void *a, const void *b)
 {
     const struct texts_place *x = a, *y = b;
@@ -315,12 +335,22 @@ bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n
         struct engine_filling *open = &en->filling[number <= en->moved_to];
         const struct block_view *view = NULL;
         size_t count, to = from;
+        struct err why;
         bool *gone;
 
         if (open->number != number)
             open = NULL; /* it is packed */
-        if (!open && !texts_block(&en->texts, number, &view, e))
-            return false;
+        if (!open && !texts_block(&en->texts, number, &view, &why)) {
+            if (!en->texts.damaged) {
+                *e = why;
+                return false;
+            }
+            if (!engine_block_give_up(en, number, &why, e))
+                return false;
+            while (from < n && places[from].block == number)
+                from++;
+            continue;
+        }
         count = open ? open->block.count : view->count;
         gone = arena_zero(&en->arena, count + 1, sizeof *gone);
         for (; to < n && places[to].block == number; to++)

@@ -154,10 +154,13 @@ static bool entomb_call(struct engine *en, struct engine_call *call, struct aren
     str raw;
 
     arena_reset(texts);
-    if (!texts_read_reply(&en->texts, &call->at, texts, &call->row, e) ||
-        !texts_entry(&en->texts, &call->at, texts, &raw, e))
+    if (texts_read_reply(&en->texts, &call->at, texts, &call->row, e) &&
+        texts_entry(&en->texts, &call->at, texts, &raw, e))
+        engine_audit_digest_call(en, &call->row, raw, digest);
+    else if (en->texts.damaged)
+        entry.digest = STR(""); /* verification will say so */
+    else
         return false;
-    engine_audit_digest_call(en, &call->row, raw, digest);
     entry.detail = arena_printf(&en->arena, "%lld", (long long)call->at.call_n);
     return engine_audit_add(en, &entry, e);
 }
