@@ -269,6 +269,7 @@ static bool search(struct reader *r, struct decision_log *l, const struct query_
     struct hits h = {.a = &r->arena, .asker = l->a, .f = f};
     struct find find = {.a = l->a,
                         .in = FIND_DECISIONS,
+                        .blocks_max = QUERY_BLOCKS_MAX,
                         .end_us = f->end_us > 0 ? f->end_us : 0,
                         .columns = columns,
                         .count = COUNT_OF(columns),

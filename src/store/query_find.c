@@ -5,8 +5,8 @@
  * calls that are not in a block. Then the rows of the calls that match are read, with the asker's
  * scope and the caller's conditions.
  *
- * One question unpacks at most FIND_BLOCKS_MAX blocks and looks at FIND_OLD_MAX calls that are not
- * in a block; where that ends it, back_to_us says how far it came.
+ * It unpacks at most blocks_max blocks and looks at FIND_OLD_MAX calls that are not in a block;
+ * where that ends it, back_to_us says how far it came.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,6 @@
 #include "store/query_in.h"
 #include "store/word_search.h"
 
-#define FIND_BLOCKS_MAX 48 /* a quarter of a millisecond each */
 #define FIND_OLD_MAX 500
 #define FIND_OPEN_MAX 4 /* blocks that are filled at a time */
 #define FIND_SNIPPET_WORDS 24
@@ -43,7 +42,6 @@ struct finding {
     bool front;
     bool found, enough;
     const struct row_field *texts[QUERY_COLUMNS_MAX]; /* of the columns that are wanted */
-    size_t blocks;
 };
 
 /* ---- the calls of a block ---- */
@@ -170,26 +168,6 @@ static bool find_on_range(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-static bool find_packed(struct finding *g, int64_t block, struct find_hits *h, struct err *e)
-{
-    struct db_value arg = db_int(block);
-
-    *h = (struct find_hits){.block = block};
-    arena_reset(&g->r->row);
-    if (!texts_block(&g->r->texts, block, &h->view, e))
-        return e->code == ERR_NOT_FOUND; /* all of its calls were erased */
-    g->blocks++;
-    if (!db_query(g->r->db,
-                  "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
-                  &arg,
-                  1,
-                  (struct db_rows){find_on_range, h},
-                  e))
-        return false;
-    find_match(g, h);
-    return h->count == 0 || find_rows(g, h, e);
-}
-
 /* When the oldest call that was looked at ended. */
 static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
 {
@@ -205,6 +183,33 @@ static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
     sql_release(&q);
     g->f->back_to_us = ms * 1000;
     return ok;
+}
+
+/* Looks into a block, unless enough of them were unpacked already. */
+static bool find_packed(struct finding *g, int64_t block, struct err *e)
+{
+    struct find_hits h = {.block = block};
+    struct db_value arg = db_int(block);
+
+    if (!db_query(g->r->db,
+                  "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
+                  &arg,
+                  1,
+                  (struct db_rows){find_on_range, &h},
+                  e))
+        return false;
+    if (h.last_n == 0)
+        return true; /* all of its calls were erased */
+    if (g->f->blocks_max == 0) {
+        g->enough = true;
+        return find_bound(g, h.last_n + 1, e);
+    }
+    g->f->blocks_max--;
+    arena_reset(&g->r->row);
+    if (!texts_block(&g->r->texts, block, &h.view, e))
+        return false;
+    find_match(g, &h);
+    return h.count == 0 || find_rows(g, &h, e);
 }
 
 /* ---- calls that are not in a block ---- */
@@ -350,7 +355,6 @@ static bool find_look(struct finding *g, struct err *e)
     struct find_open *o = base_alloc(sizeof *o);
     bool ok, old = false;
     struct word_search s;
-    struct find_hits h;
     int64_t block = 1, last;
 
     o->n = 0;
@@ -371,11 +375,7 @@ static bool find_look(struct finding *g, struct err *e)
             break;
         if (block > last)
             continue;
-        ok = find_packed(g, block, &h, e);
-        if (ok && g->blocks == FIND_BLOCKS_MAX && !g->enough) {
-            g->enough = true;
-            ok = find_bound(g, h.first_n, e);
-        }
+        ok = find_packed(g, block, e);
     }
     return ok;
 }
@@ -403,7 +403,7 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
         return true;
     if (f->as != FIND_FRONT && !find_look(&g, e))
         return false;
-    if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || g.blocks == FIND_BLOCKS_MAX)
+    if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
         return true;
     g.front = true;
     g.enough = false;

@@ -28,6 +28,7 @@
 #define QUERY_ARGS_MAX 128
 #define QUERY_COLUMNS_MAX 64
 #define QUERY_CALLS "llm_interactions i"
+#define QUERY_BLOCKS_MAX 64 /* that a question unpacks: about half a millisecond each */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
 struct reader {
@@ -131,6 +132,7 @@ struct find {
     str typed;
     int64_t
         end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
+    size_t blocks_max; /* that it may unpack; after it, how many are left of these */
     /* What is wanted of each call. on_hit: false is enough. */
     const struct column *columns;
     size_t count;

@@ -124,9 +124,11 @@ static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64
 
     for (size_t i = find_scoped(f->typed, &r->arena) ? 1 : 0; i < COUNT_OF(in); i++) {
         int64_t share = i == 0 && *left > 1 ? *left / 2 : *left;
+        size_t blocks = i == 0 ? f->blocks_max / 2 : 0;
 
         if (share == 0)
             return true;
+        f->blocks_max -= blocks;
         h->room = share;
         h->kind = &kinds[1 + i];
         f->in = in[i];
@@ -136,6 +138,7 @@ static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64
         f->ctx = h;
         if (!find_calls(r, f, e))
             return false;
+        f->blocks_max += blocks;
         *left -= share - h->room;
         h->back_to_us = f->back_to_us > h->back_to_us ? f->back_to_us : h->back_to_us;
     }
@@ -147,7 +150,8 @@ static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64
 static bool search_all(struct reader *r, const struct query_asker *a, str words, struct hits *h,
                        int64_t *left, struct err *e)
 {
-    struct find f = {.a = a, .typed = words, .as = FIND_WHOLE, .snippets = true};
+    struct find f = {
+        .a = a, .typed = words, .as = FIND_WHOLE, .snippets = true, .blocks_max = QUERY_BLOCKS_MAX};
     int64_t before, back_to_us;
 
     if (!find_scoped(words, &r->arena)) {
@@ -163,8 +167,8 @@ static bool search_all(struct reader *r, const struct query_asker *a, str words,
     back_to_us = h->back_to_us;
     if (!search_texts(r, &f, h, left, e))
         return false;
-    if (*left < before)
-        return true;
+    if (*left < before || h->back_to_us > back_to_us)
+        return true; /* there are some, or it was enough work already */
     f.as = FIND_FRONT;
     h->back_to_us = back_to_us;
     return search_texts(r, &f, h, left, e);

@@ -113,6 +113,7 @@ static bool session_find_words(struct reader *r, const struct query_asker *a, st
     };
     struct find find = {.a = a,
                         .in = FIND_CALLS,
+                        .blocks_max = QUERY_BLOCKS_MAX / 2, /* names take as long */
                         .typed = words,
                         .columns = columns,
                         .count = COUNT_OF(columns),
