@@ -25,6 +25,7 @@ from gateway import PATIENCE, Gateway, Provider, digest, upstream
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
 OPERATOR, ALICE, BOB = "sk-operator", "sk-alice", "sk-bob"
 TURNS = 6
+TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
 # A column of llm_interactions and where the API has it; times are milliseconds there and
 # microseconds here.
@@ -123,7 +124,8 @@ def said(words):
 def fill():
     for i, model in enumerate(("plain", "think", "bad", "tool", "tagged", "broken")):
         for key in (ALICE, BOB):
-            call(model, said(f"a question to {model}"), f"{model}-{key}", key, stream=i % 2 == 0)
+            call(model, said(f"a question to {model}"), f"{model}-{key}", key, stream=i % 2 == 0,
+                 tools=TOOLS)
     call("think", said("with a level"), "level", reasoning_effort="low")
     call("plain", said("long " + "words \u00e4 and more of them " * 20000), "long")
     messages = []
@@ -178,7 +180,8 @@ def every_call():
         page = api("history/sessions?limit=100" + (f"&cursor={cursor}" if cursor else ""))
         for s in page["sessions"]:
             timeline = api("history/sessions/" + s["session_id"])["chronological_timeline"]
-            found += [e["details"]["interaction_id"] for e in timeline if e["type"] == "llm"]
+            found += [e["details"]["interaction_id"] for e in timeline
+                      if e["type"] == "llm_interaction"]
         cursor = page["pagination"]["next_cursor"]
     return {i: api(f"history/interactions/{i}") for i in found}
 
@@ -277,7 +280,7 @@ class Tables(Case):
         self.assertEqual(sum(r["calls"] for r in got.values()), world.count)
         self.assertEqual(len(want), len(got))
         for group in want:
-            row = got[group.get("model") or group.get("group") or group.get("name") or ""]
+            row = got[group["key"]]
             for name in ("calls", "input_tokens", "output_tokens"):
                 self.assertEqual(row[name], group[name], (name, group))
 
