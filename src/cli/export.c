@@ -101,11 +101,11 @@ static int export_tables(struct history *h, const char *path, const struct query
 {
     struct export_sqlite_to to = {.path = path, .on_page = export_on_page};
     struct err e;
+    bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
 
-    if (!export_sqlite_write(h->reader, &h->asker, f, &to, &e))
-        return history_fail(&e);
-    export_show_count("calls", to.calls, true);
-    return CLI_OK;
+    if (ok || to.calls)
+        export_show_count("calls", to.calls, true);
+    return ok ? CLI_OK : history_fail(&e);
 }
 
 /* NULL: the form is sqlite, which is no stream. */
