@@ -60,7 +60,8 @@ static inline struct db_value db_blob(str s)
 enum db_mode {
     DB_WRITE, /* its owner: makes it if it is not there, and brings its tables to today's version */
     DB_READ,  /* for who only looks; a writer may be at work in another process */
-    DB_BESIDE /* as DB_WRITE, but for tables that the owner shares: there may be many of these */
+    DB_BESIDE, /* as DB_WRITE, but for tables that the owner shares: there may be many of these */
+    DB_NEW     /* an empty SQLite file for an export, with no tables; of no use if a call fails */
 };
 
 /* url: "sqlite:PATH" or "postgres://...". */

@@ -111,6 +111,10 @@ static const struct {
 } modes[] = {
     [DB_WRITE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
     [DB_BESIDE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
+    [DB_NEW] = {SQLITE_OPEN_READWRITE,
+                make_private,
+                "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768"},
     [DB_READ] = {SQLITE_OPEN_READONLY,
                  check_there,
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},

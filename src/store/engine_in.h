@@ -121,6 +121,9 @@ void engine_columns(struct buf *out, bool marks);
 /* Lent from the row. Returns how many there are. */
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX]);
+struct row_field;
+/* Any field as a value, its text lent; NULL for an empty text and an unknown number. */
+struct db_value engine_field_value(const struct row_field *f, const struct store_call *row);
 /* The columns of a row, lent; its texts are empty. */
 void engine_row_read(const struct db_value *columns, size_t n, struct texts_place *at,
                      struct store_call *out);

@@ -62,7 +62,7 @@ static struct db_value engine_decision_kind(const struct store_call *row)
                                                                  : STR("DIRECT"));
 }
 
-static struct db_value engine_field_value(const struct row_field *f, const struct store_call *row)
+struct db_value engine_field_value(const struct row_field *f, const struct store_call *row)
 {
     const void *from = (const char *)row + f->at;
 
