@@ -2,18 +2,27 @@
  *
  *     store_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
  *
+ * Calls are of varied prose: words of a vocabulary, the common ones more often, so that they pack
+ * about as well as English does. CPU is that of the whole process until the tables have caught up;
+ * disk is all files of the store after its close.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/buf.h"
 #include "base/clock.h"
 #include "store/store.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define BODY_SIZE 1450u /* twice, with the rest of a row about 3 KB */
-#define TEXT_SIZE 300u  /* of the answer, which is found by its words */
 #define RECORDS 50000u
+#define POOL 1000u /* different calls: far more than a block has */
+#define VOCABULARY 30000u
+#define REASONING_PART 2u /* one part in so many of what is said is reasoning */
 #define THREADS 4u
 #define FLIGHT_MAX 512u /* tickets a thread may have open */
 
@@ -22,10 +31,15 @@ struct flight {
     struct runner *owner;
 };
 
+/* What a call says. */
+struct said {
+    struct buf request, reply, asked, reasoning, answer;
+};
+
 struct runner {
     struct store *store;
     unsigned index, count;
-    char *body;
+    const struct said *pool;
     uint64_t put_ns;
     _Atomic unsigned open, failed;
     struct flight flights[FLIGHT_MAX];
@@ -43,21 +57,25 @@ static void on_stored(struct store_ticket *t, const struct err *e)
 
 static struct store_call row_of(const struct runner *r, char id[40], char session[40], unsigned n)
 {
+    const struct said *said = &r->pool[(n * 7919u + r->index) % POOL];
     struct store_call row = store_call_none;
 
     row.id = (str){id, (size_t)snprintf(id, 40, "%08x-%08x-%012x", r->index, n, n * 7u)};
-    row.session_id = (str){session, (size_t)snprintf(session, 40, "%08x-%08x", r->index, n / 10)};
+    row.session_id = (str){session, (size_t)snprintf(session, 40, "%08x-%08x", r->index, n)};
     row.route = STR("/v1/chat/completions");
     row.provider = STR("bench");
     row.model = row.upstream_model = STR("a-model-of-some-kind");
     row.started_ms = 1700000000000 + n;
     row.status = 200;
     row.complete = row.stream = true;
-    row.request = row.reply = (str){r->body, BODY_SIZE};
-    row.asked = STR("why did the rollout stall on node seven");
-    row.answer = (str){r->body, TEXT_SIZE};
-    row.decision = STR("[TOOL_CALL] get_pods: the rollout waits for pods of node seven");
-    row.tools = STR("[\"get_pods\"]");
+    row.ended_ms = row.started_ms + 900;
+    row.has_reasoning = true;
+    row.request = buf_str(&said->request);
+    row.reply = buf_str(&said->reply);
+    row.asked = buf_str(&said->asked);
+    row.reasoning = buf_str(&said->reasoning);
+    row.answer = buf_str(&said->answer);
+    row.decision = STR("[DIRECT] the rollout waits for pods of node seven");
     row.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":0,\"tokens\":40,\"exact\":true},"
                        "{\"kind\":\"answer\",\"at\":0,\"size\":300,\"tokens\":80}]");
     return row;
@@ -87,23 +105,107 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void fill(char *body)
+static uint64_t chance(uint64_t *state)
 {
-    static const char words[] =
-        "{\"role\":\"user\",\"content\":\"why did the rollout stall on node ";
-
-    for (size_t i = 0; i < BODY_SIZE; i++)
-        body[i] = i % 97 == 0 ? (char)('a' + i / 97 % 26) : words[i % (sizeof words - 1)];
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
 }
 
-static bool measure(const char *dir, enum store_durability mode, unsigned threads)
+static void add_prose(struct buf *b, uint64_t *state, size_t size)
+{
+    static const char *const parts[] = {"ra",
+                                        "ti",
+                                        "on",
+                                        "ing",
+                                        "per",
+                                        "so",
+                                        "le",
+                                        "der",
+                                        "un",
+                                        "ca",
+                                        "mo",
+                                        "st",
+                                        "en",
+                                        "al",
+                                        "tor",
+                                        "is"};
+    size_t end = b->n + size;
+
+    while (b->n < end) {
+        uint64_t word = chance(state) % VOCABULARY;
+
+        word = word * (chance(state) % VOCABULARY) / VOCABULARY; /* the low ones more often */
+        word = word * (chance(state) % VOCABULARY) / VOCABULARY;
+        do
+            buf_add(b, str_c(parts[word % COUNT_OF(parts)]));
+        while (word /= COUNT_OF(parts));
+        buf_add(b, chance(state) % 11 ? STR(" ") : STR(". "));
+    }
+}
+
+static void say(struct said *s, uint64_t *state, size_t size)
+{
+    buf_init(&s->request, 1 << 20);
+    buf_init(&s->reply, 1 << 20);
+    buf_init(&s->asked, 1 << 20);
+    buf_init(&s->reasoning, 1 << 20);
+    buf_init(&s->answer, 1 << 20);
+    add_prose(&s->asked, state, 400);
+    add_prose(&s->reasoning, state, size / REASONING_PART);
+    add_prose(&s->answer, state, size - size / REASONING_PART);
+    buf_printf(&s->request,
+               "{\"model\":\"a-model\",\"messages\":[{\"role\":\"user\",\"content\":\"" STR_FMT
+               "\"}],\"stream\":true}",
+               STR_ARG(buf_str(&s->asked)));
+    buf_printf(
+        &s->reply,
+        "{\"id\":\"chatcmpl-%016llx\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,"
+        "\"message\":{\"role\":\"assistant\",\"reasoning_content\":\"" STR_FMT
+        "\",\"content\":\"" STR_FMT "\"},\"finish_reason\":\"stop\"}]}",
+        (unsigned long long)chance(state),
+        STR_ARG(buf_str(&s->reasoning)),
+        STR_ARG(buf_str(&s->answer)));
+}
+
+static double cpu_us(void)
+{
+    struct rusage u;
+
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static double files_size(const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *de;
+    double size = 0;
+
+    while (d && (de = readdir(d))) {
+        char path[600];
+        struct stat st;
+
+        (void)snprintf(path, sizeof path, "%.200s/%.255s", dir, de->d_name);
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            size += (double)st.st_size;
+        (void)unlink(path);
+    }
+    if (d)
+        closedir(d);
+    return size;
+}
+
+static bool measure(const char *dir, enum store_durability mode, unsigned threads,
+                    const struct said *pool)
 {
     static struct runner runners[THREADS];
-    char url[256], body[BODY_SIZE];
+    char url[256];
     struct store_options o = {.durability = mode, .clock = &clock_real};
     struct store_health h;
     uint64_t began_ns, took_ns, put_ns = 0;
     unsigned failed = 0;
+    double used_us;
     struct err e;
 
     o.url = (str){url, (size_t)snprintf(url, sizeof url, "sqlite:%s/%d-%u.db", dir, mode, threads)};
@@ -113,7 +215,7 @@ static bool measure(const char *dir, enum store_durability mode, unsigned thread
         fprintf(stderr, "%s\n", e.text);
         return false;
     }
-    fill(body);
+    used_us = cpu_us();
     began_ns = clock_mono_ns(&clock_real);
     for (unsigned i = 0; i < threads; i++) {
         struct runner *r = &runners[i];
@@ -121,7 +223,7 @@ static bool measure(const char *dir, enum store_durability mode, unsigned thread
         r->store = runners[0].store;
         r->index = i;
         r->count = RECORDS / threads;
-        r->body = body;
+        r->pool = pool;
         r->put_ns = 0;
         atomic_store(&r->failed, 0);
         if (pthread_create(&r->thread, NULL, run, r) != 0)
@@ -145,23 +247,48 @@ static bool measure(const char *dir, enum store_durability mode, unsigned thread
     if (!store_settle(runners[0].store, 600000, &e))
         fprintf(stderr, "%s\n", e.text);
     took_ns += clock_mono_ns(&clock_real) - began_ns;
-    printf(" %8.0f rows/s into the tables, %u refused\n",
+    used_us = cpu_us() - used_us;
+    printf(" %8.0f rows/s into the tables, %u refused",
            (double)h.stored * 1e9 / (double)took_ns,
            failed);
     store_close(runners[0].store);
+    printf(" %6.1f us of CPU and %5.0f bytes of disk each\n",
+           used_us / (double)h.stored,
+           files_size(dir) / (double)h.stored);
     return true;
+}
+
+static bool measure_size(const char *dir, size_t size)
+{
+    static struct said pool[POOL];
+    uint64_t state = 1;
+    bool ok = true;
+
+    for (unsigned i = 0; i < POOL; i++)
+        say(&pool[i], &state, size);
+    printf("calls of 400 bytes asked and %zu said\n", size);
+    for (unsigned i = 0; ok && i < 4; i++)
+        ok = measure(dir, i < 2 ? STORE_DURABLE : STORE_FAST, i % 2 ? THREADS : 1, pool);
+    for (unsigned i = 0; i < POOL; i++) {
+        buf_release(&pool[i].request);
+        buf_release(&pool[i].reply);
+        buf_release(&pool[i].asked);
+        buf_release(&pool[i].reasoning);
+        buf_release(&pool[i].answer);
+    }
+    return ok;
 }
 
 int main(int argc, char **argv)
 {
     char dir[200], rm[240];
-    bool ok = true;
+    bool ok;
 
     (void)snprintf(dir, sizeof dir, "%.150s/store_bench.XXXXXX", argc > 1 ? argv[1] : "/tmp");
     if (!mkdtemp(dir))
         return 1;
-    for (unsigned i = 0; ok && i < 4; i++)
-        ok = measure(dir, i < 2 ? STORE_DURABLE : STORE_FAST, i % 2 ? THREADS : 1);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    ok = measure_size(dir, 2000) && measure_size(dir, 16000);
     (void)snprintf(rm, sizeof rm, "rm -rf %s", dir);
     return system(rm) == 0 && ok ? 0 : 1;
 }

@@ -38,6 +38,7 @@ TEST(defaults_are_as_documented)
     CHECK_INT(c->header_ms, 10000);
     CHECK_INT(c->body_ms, 30000);
     CHECK_INT(c->idle_ms, 60000);
+    CHECK_INT(c->write_ms, 60000);
     CHECK_INT(c->drain_ms, 30000);
     CHECK_INT(c->keepalive_ms, 15000);
     CHECK_INT(c->body_max, 32 << 20);
@@ -67,7 +68,7 @@ static const char full[] =
     "unrecorded: pass\n"
     "threads: ${TEST_THREADS}\n"
     "body_max: 1.5MiB\n"
-    "timeouts: {header: 2.5, body: 500ms, idle: 5m, drain: 0, keepalive: '1 s'}\n"
+    "timeouts: {header: 2.5, body: 500ms, idle: 5m, write: 20s, drain: 0, keepalive: '1 s'}\n"
     "breaker: {failures: 2, open: 1h}\n"
     "log: {level: warn}\n"
     "tls: {cert: c.pem, key: k.pem}\n"
@@ -115,6 +116,7 @@ TEST(every_setting_at_the_top_arrives)
     CHECK_INT(c->header_ms, 2500);
     CHECK_INT(c->body_ms, 500);
     CHECK_INT(c->idle_ms, 300000);
+    CHECK_INT(c->write_ms, 20000);
     CHECK_INT(c->drain_ms, 0);
     CHECK_INT(c->keepalive_ms, 1000);
     CHECK_INT(c->breaker_failures, 2);

@@ -185,8 +185,8 @@ TEST(a_reader_sees_what_a_writer_committed_and_can_change_nothing)
 
 TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
 {
-    const char *put = "INSERT INTO decisions (interaction_id, timestamp_us, kind, entry)"
-                      " VALUES ($1, 1, 'DIRECT', 'x')";
+    const char *put = "INSERT INTO agent_runs (run_id, app, status, created_us, updated_us)"
+                      " VALUES ($1, $1, 'running', 1, 1)";
     struct db_value id = db_text(STR("i")), none = db_null();
     struct place p;
     struct db *db;
@@ -197,7 +197,7 @@ TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
     db = open_db(&p, DB_WRITE);
     run(db, put, &id, 1);
     CHECK(db_changed(db, &n, &e) && n == 1);
-    run(db, "UPDATE decisions SET model = 'm' WHERE interaction_id = 'nobody'", NULL, 0);
+    run(db, "UPDATE agent_runs SET reason = 'm' WHERE run_id = 'nobody'", NULL, 0);
     CHECK(db_changed(db, &n, &e) && n == 0);
     CHECK(!db_run(db, put, &id, 1, &e) && e.code == ERR_INPUT);
     CHECK(!db_run(db, put, &none, 1, &e) && e.code == ERR_INPUT);

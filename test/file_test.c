@@ -315,7 +315,43 @@ TEST(file_waits_for_a_descriptor_that_is_not_ready)
     place_release(&p);
 }
 
-TEST_MAIN(T(file_read_gives_back_what_was_written),
+TEST(file_part_has_its_name_once_it_is_whole)
+{
+    size_t open_before = descriptors();
+    struct file_part f, other;
+    const char *path, *part;
+    struct place p;
+    struct stat st;
+    struct err e;
+    str got;
+
+    place_init(&p);
+    path = in(&p, "out");
+    part = in(&p, "out.part");
+    CHECK(file_write_atomic(path, STR("the old one"), 0644, &e));
+    CHECK(file_write_atomic(part, STR("left by a process that was killed"), 0644, &e));
+    CHECK_F(file_part_open(&f, path, &e), "%s", e.text);
+    CHECK(!file_part_open(&other, path, &e) && e.code == ERR_LIMIT);
+    CHECK_INT(write(f.fd, "new", 3), 3);
+    CHECK(file_read(&p.arena, path, 100, &got, &e));
+    CHECK_STR(got, "the old one");
+    CHECK_F(file_part_keep(&f, &e), "%s", e.text);
+    CHECK(file_read(&p.arena, path, 100, &got, &e));
+    CHECK_STR(got, "new");
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+    CHECK(!file_exists(part));
+    CHECK_F(file_part_open(&f, path, &e), "%s", e.text);
+    file_part_drop(&f);
+    CHECK(!file_exists(part) && file_exists(path));
+    CHECK(symlink(path, part) == 0);
+    CHECK(!file_part_open(&f, path, &e)); /* a link is not followed */
+    CHECK(!file_part_open(&f, in(&p, "none/out"), &e) && e.code == ERR_NOT_FOUND);
+    CHECK(!file_part_open(&f, arena_printf(&p.arena, "%04095d", 1).p, &e) && e.code == ERR_INPUT);
+    CHECK_INT(descriptors(), open_before);
+    place_release(&p);
+}
+
+TEST_MAIN(T(file_part_has_its_name_once_it_is_whole), T(file_read_gives_back_what_was_written),
           T(file_read_stops_at_its_ceiling_and_not_before),
           T(file_read_takes_files_that_say_they_are_empty),
           T(file_errors_name_the_path_and_tell_missing_from_broken),

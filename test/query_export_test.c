@@ -107,17 +107,23 @@ static bool on_plan(void *ctx, const struct db_value *v, size_t n)
 TEST(no_question_to_the_decision_log_reads_all_of_it)
 {
     static const char *const questions[] = {
-        "SELECT d.entry FROM decision_tools t JOIN decisions d ON d.decision_id = t.decision_id "
-        "WHERE t.tool = 'x' ORDER BY t.decision_id DESC LIMIT 51",
-        "SELECT d.entry FROM decisions d ORDER BY d.timestamp_us DESC, d.decision_id DESC LIMIT 51",
-        "SELECT d.entry FROM decisions d WHERE (d.timestamp_us, d.decision_id) < (5, 5) ORDER BY "
-        "d.timestamp_us DESC, d.decision_id DESC LIMIT 51",
-        "SELECT d.entry FROM decisions d WHERE d.kind = 'DIRECT' ORDER BY d.timestamp_us DESC, "
-        "d.decision_id DESC LIMIT 51",
-        "SELECT d.entry FROM decisions d WHERE d.session_id = 's' ORDER BY d.timestamp_us, "
-        "d.decision_id",
-        "SELECT d.entry FROM decisions_text w CROSS JOIN decisions d ON d.decision_id = w.rowid "
-        "WHERE w.decisions_text MATCH 'x' ORDER BY w.rowid DESC LIMIT 500",
+        "SELECT i.model FROM call_tools t CROSS JOIN llm_interactions i WHERE i.call_n = t.call_n "
+        "AND t.tool = 'x' AND coalesce(i.decision_kind, '') <> '' ORDER BY t.call_n DESC LIMIT 51",
+        "SELECT i.model FROM llm_interactions i WHERE i.ended_ms IS NOT NULL AND "
+        "coalesce(i.decision_kind, '') <> '' ORDER BY i.ended_ms DESC, i.call_n DESC LIMIT 51",
+        "SELECT i.model FROM llm_interactions i WHERE i.ended_ms IS NOT NULL AND "
+        "coalesce(i.decision_kind, '') <> '' AND (i.ended_ms, i.call_n) < (5, 5) ORDER BY "
+        "i.ended_ms DESC, i.call_n DESC LIMIT 51",
+        "SELECT i.model FROM llm_interactions i WHERE i.ended_ms IS NOT NULL AND i.decision_kind = "
+        "'DIRECT' ORDER BY i.ended_ms DESC, i.call_n DESC LIMIT 51",
+        "SELECT i.model FROM llm_interactions i WHERE i.ended_ms IS NOT NULL AND i.model = 'm' AND "
+        "coalesce(i.decision_kind, '') = 'DIRECT' ORDER BY i.ended_ms DESC, i.call_n DESC LIMIT 51",
+        "SELECT i.model FROM llm_interactions i WHERE i.session_id = 's' AND "
+        "coalesce(i.decision_kind, '') <> '' ORDER BY coalesce(i.ended_ms, i.started_ms), i.call_n",
+        "SELECT i.model FROM llm_interactions i WHERE i.call_n >= 1 AND i.call_n <= 9 AND i.block "
+        "= "
+        "1 AND EXISTS (SELECT 1 FROM alert_sessions k WHERE k.session_id = i.session_id AND "
+        "k.key_name = 'k') ORDER BY i.call_n DESC",
         "SELECT s.title FROM alert_sessions s ORDER BY s.started_at_us DESC, s.session_id DESC "
         "LIMIT 21",
         "SELECT s.title FROM alert_sessions s WHERE s.key_name = 'k' ORDER BY s.started_at_us "
@@ -140,7 +146,7 @@ TEST(no_question_to_the_decision_log_reads_all_of_it)
         buf_init(&p.text, 65536);
         CHECK_F(db_query(db, sql.p, NULL, 0, (struct db_rows){on_plan, &p}, &e), "%s", e.text);
         buf_add_c(&p.text, '\0');
-        CHECK_F(!strstr(p.text.p, "SCAN d\n") && !strstr(p.text.p, "SCAN s\n") &&
+        CHECK_F(!strstr(p.text.p, "SCAN i\n") && !strstr(p.text.p, "SCAN s\n") &&
                     !strstr(p.text.p, "SCAN t\n"),
                 "%s:\n%s",
                 questions[i],

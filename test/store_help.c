@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store_help.h"
 
+#include "store/block.h"
+#include "store/row.h"
+#include "store/schema.h"
+#include "store/words.h"
+
 #include "base/file.h"
 #include "base/rand.h"
 #include "store/db.h"
@@ -71,6 +76,23 @@ void postgres_away(struct place *p, bool away)
              p->database);
     if (away)
         postgres_do("postgres", sql);
+}
+
+void database_away(struct place *p, bool away)
+{
+    sqlite3 *db = p->held;
+
+    if (p->postgres) {
+        postgres_away(p, away);
+    } else if (away) {
+        CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+        sqlite3_busy_timeout(db, 10000);
+        CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        p->held = db;
+    } else {
+        CHECK_INT(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+    }
 }
 
 void place_init(struct place *p)
@@ -162,25 +184,72 @@ long long ask(struct place *p, const char *sql)
     return out;
 }
 
+struct words_count {
+    struct words_query query;
+    unsigned fields;
+    long long n;
+};
+
+/* The texts of an entry, whether a call has it or not. */
+static void count_entry(struct words_count *c, str entry)
+{
+    struct block_texts t;
+    struct words_hit hit;
+    struct err e;
+
+    if (entry.n == 0)
+        return;
+    CHECK_F(block_entry_get(entry, &t, &e), "%s", e.text);
+    c->n += words_match(&c->query, t.text, c->fields, false, &hit);
+}
+
+static bool count_block(void *ctx, const struct db_value *v, size_t n)
+{
+    struct block_view view;
+    struct arena a;
+    struct err e;
+
+    CHECK_INT(n, 1);
+    arena_init(&a, (size_t)1 << 30);
+    CHECK_F(block_open(v[0].s, &a, &view, &e), "%s", e.text);
+    for (size_t i = 0; i < block_count(&view); i++)
+        count_entry(ctx, block_entry(&view, i));
+    arena_release(&a);
+    return true;
+}
+
+static bool count_text(void *ctx, const struct db_value *v, size_t n)
+{
+    CHECK_INT(n, 1);
+    count_entry(ctx, v[0].s);
+    return true;
+}
+
 long long words(struct place *p, const char *table, const char *word)
 {
     bool calls = strcmp(table, "interactions") == 0;
-    char sql[200];
+    struct words_count c = {.fields = calls ? 1u << BLOCK_ASKED | 1u << BLOCK_ANSWER |
+                                                  1u << BLOCK_REASONING | 1u << BLOCK_ERROR
+                                            : 1u << BLOCK_DECISION};
+    struct arena a;
+    struct db *db;
+    struct err e;
 
-    if (p->postgres)
-        snprintf(sql,
-                 sizeof sql,
-                 "SELECT count(*) FROM %s WHERE words @@ plainto_tsquery('simple', '%s')",
-                 calls ? "llm_interactions" : table,
-                 word);
-    else
-        snprintf(sql,
-                 sizeof sql,
-                 "SELECT count(*) FROM %s_text WHERE %s_text MATCH '%s'",
-                 table,
-                 table,
-                 word);
-    return ask(p, sql);
+    arena_init(&a, 1 << 20);
+    CHECK(words_query_parse(str_c(word), NULL, 0, &a, &c.query));
+    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    CHECK_F(
+        db_query(
+            db, "SELECT texts FROM call_blocks", NULL, 0, (struct db_rows){count_block, &c}, &e),
+        "%s",
+        e.text);
+    CHECK_F(
+        db_query(db, "SELECT texts FROM call_texts", NULL, 0, (struct db_rows){count_text, &c}, &e),
+        "%s",
+        e.text);
+    db_close(db);
+    arena_release(&a);
+    return c.n;
 }
 
 void do_sql(struct place *p, const char *sql)
@@ -193,8 +262,170 @@ void do_sql(struct place *p, const char *sql)
         return;
     }
     CHECK_INT(sqlite3_open(p->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
     CHECK_F(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s", why);
     sqlite3_close(db);
+}
+
+/* ---- a store of before blocks ---- */
+
+#define OLD_VERSION 11
+
+void old_store(struct place *p)
+{
+    const struct schema_step *steps = p->postgres ? schema_postgres_steps : schema_steps;
+    size_t n = p->postgres ? schema_postgres_step_count : schema_step_count;
+    char sql[200];
+
+    do_sql(p, "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
+    for (size_t i = 0; i < n && steps[i].version <= OLD_VERSION; i++) {
+        do_sql(p, steps[i].sql);
+        snprintf(sql,
+                 sizeof sql,
+                 "INSERT INTO store_version VALUES (%d, '%s')",
+                 steps[i].version,
+                 steps[i].name);
+        do_sql(p, sql);
+    }
+}
+
+static void add_literal(struct buf *b, const struct place *p, const struct row_field *f,
+                        const struct store_call *row)
+{
+    const void *from = (const char *)row + f->at;
+    str text = f->kind <= ROW_BODY ? *(const str *)from : STR("");
+
+    switch (f->kind) {
+    case ROW_TEXT:
+        if (text.n == 0) {
+            buf_add(b, STR("NULL"));
+            return;
+        }
+        buf_add_c(b, '\'');
+        for (size_t i = 0; i < text.n; i++)
+            buf_printf(b, text.p[i] == '\'' ? "''" : "%c", text.p[i]);
+        buf_add_c(b, '\'');
+        return;
+    case ROW_BODY:
+        if (text.n == 0) {
+            buf_add(b, STR("NULL, 0"));
+            return;
+        }
+        buf_add(b, p->postgres ? STR("'\\x") : STR("x'"));
+        for (size_t i = 0; i < text.n; i++)
+            buf_printf(b, "%02x", (unsigned char)text.p[i]);
+        buf_printf(b, "', %zu", text.n);
+        return;
+    case ROW_INT:
+        buf_printf(b, "%d", *(const int *)from);
+        return;
+    case ROW_BOOL:
+        buf_printf(b, "%d", *(const bool *)from);
+        return;
+    case ROW_COST:
+        if (*(const double *)from >= 0)
+            buf_printf(b, "%.17g", *(const double *)from);
+        else
+            buf_add(b, STR("NULL"));
+        return;
+    case ROW_I64:
+    case ROW_KNOWN:
+        if (*(const int64_t *)from == -1 && f->kind == ROW_KNOWN)
+            buf_add(b, STR("NULL"));
+        else
+            buf_printf(b, "%lld", (long long)*(const int64_t *)from);
+        return;
+    }
+}
+
+void old_store_put(struct place *p, const struct store_call *row)
+{
+    struct buf b;
+
+    buf_init(&b, (size_t)64 << 20);
+    buf_add(&b, STR("INSERT INTO llm_interactions ("));
+    for (size_t i = 0; i < row_field_count; i++) {
+        buf_printf(&b, "%s%s", i ? ", " : "", row_fields[i].column);
+        if (row_fields[i].kind == ROW_BODY)
+            buf_printf(&b, ", %s_size", row_fields[i].column);
+    }
+    buf_add(&b, STR(") VALUES ("));
+    for (size_t i = 0; i < row_field_count; i++) {
+        buf_add(&b, i ? STR(", ") : STR(""));
+        add_literal(&b, p, &row_fields[i], row);
+    }
+    buf_printf(&b,
+               "); INSERT INTO alert_sessions (session_id, call_count, agent_type, status, outcome,"
+               " first_seen_ms, last_seen_ms, started_at_us, completed_at_us, final_analysis)"
+               " SELECT session_id, 1, 'gateway', 'completed', 'completed', started_ms, ended_ms,"
+               " started_ms * 1000, ended_ms * 1000, answer FROM llm_interactions WHERE"
+               " interaction_id = '" STR_FMT "'",
+               STR_ARG(row->id));
+    buf_add_c(&b, '\0');
+    do_sql(p, b.p);
+    buf_release(&b);
+}
+
+struct packed {
+    struct arena arena;
+    struct block_view view;
+};
+
+static bool open_packed(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct packed *b = ctx;
+    struct err e;
+
+    CHECK_INT(n, 1);
+    CHECK_F(block_open(columns[0].s, &b->arena, &b->view, &e), "%s", e.text);
+    return false;
+}
+
+void block_change(struct place *p, long long block, size_t (*edit)(str *entries, size_t n))
+{
+    struct db_value args[4] = {db_int(block)};
+    struct packed b = {0};
+    struct block again;
+    struct buf out;
+    struct db *db;
+    struct err e;
+    str *entries;
+    size_t n;
+
+    arena_init(&b.arena, (size_t)64 << 20);
+    buf_init(&out, (size_t)64 << 20);
+    block_init(&again);
+    CHECK_F(db_open(str_c(p->url), DB_BESIDE, &db, &e), "%s", e.text);
+    CHECK_F(db_query(db,
+                     "SELECT texts FROM call_blocks WHERE block = $1",
+                     args,
+                     1,
+                     (struct db_rows){open_packed, &b},
+                     &e),
+            "%s",
+            e.text);
+    CHECK_F(block_count(&b.view) > 0, "no block %lld", block);
+    entries = arena_alloc(&b.arena, (block_count(&b.view) + 1) * sizeof *entries);
+    for (size_t i = 0; i < block_count(&b.view); i++)
+        entries[i] = block_entry(&b.view, i);
+    n = edit(entries, block_count(&b.view));
+    for (size_t i = 0; i < n; i++)
+        block_add(&again, entries[i]);
+    CHECK_F(block_pack(&again, &out, &e), "%s", e.text);
+    args[1] = db_blob(buf_str(&out));
+    args[2] = db_int((int64_t)n);
+    args[3] = db_int((int64_t)block_size(&again));
+    CHECK_F(db_run(db,
+                   "UPDATE call_blocks SET texts = $2, calls = $3, raw_size = $4 WHERE block = $1",
+                   args,
+                   4,
+                   &e),
+            "%s",
+            e.text);
+    db_close(db);
+    block_release(&again);
+    buf_release(&out);
+    arena_release(&b.arena);
 }
 
 static void on_stored(struct store_ticket *t, const struct err *e)

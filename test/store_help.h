@@ -14,6 +14,7 @@ struct place {
     char dir[64], path[96], spool[104], url[300];
     bool postgres; /* by tools/postgres-run; else SQLite */
     char database[32];
+    void *held; /* of database_away, with SQLite */
     struct log quiet;
     struct log_scope scope;
 };
@@ -24,15 +25,27 @@ void place_release(struct place *p);
 /* No connection to the place's PostgreSQL is left, and none is taken; or they are again. */
 void postgres_away(struct place *p, bool away);
 
+/* The database is locked, or as postgres_away. */
+void database_away(struct place *p, bool away);
+
 struct store_options options(struct place *p);
 struct store *open_store(struct place *p);
 void settle(struct store *s);
 
 /* One number, or any statement, by a connection of its own. */
 long long ask(struct place *p, const char *sql);
-/* How many rows of TABLE_text have the word. */
+/* In how many entries of blocks the word is: "interactions", or "decisions" for what they say. */
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
+
+/* A store as version 11 left it, without a process that has it: its tables, and calls in them, each
+ * a session by itself. */
+void old_store(struct place *p);
+void old_store_put(struct place *p, const struct store_call *row);
+
+/* The entries of a packed block, changed by whoever can write to the tables: edit may replace them,
+ * and returns how many there are then (at most one more). The store is closed. */
+void block_change(struct place *p, long long block, size_t (*edit)(str *entries, size_t n));
 
 /* In any file of the place; in any table of its database, wherever that is (lower case letters). */
 bool anywhere(struct place *p, str needle);

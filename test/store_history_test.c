@@ -1,7 +1,8 @@
-/* What a call leaves behind beside its row: a session, a decision, words, stretches.
+/* What a call leaves beside its row: a session, a decision, words, segments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "store/call_segments.h"
 #include "store/schema.h"
 #include "store_help.h"
 
@@ -51,7 +52,7 @@ TEST(a_session_is_the_sum_of_its_calls)
                   " title = 'first words' AND started_at_us = 100000 AND completed_at_us = 400000"
                   " AND call_count = 2 AND input_tokens = 11 AND output_tokens = 5 AND"
                   " reasoning_tokens = 7 AND cost_usd = 0.75 AND model = 'n' AND"
-                  " key_name = 'key one' AND has_reasoning = 1 AND final_analysis = 'so it is'"
+                  " key_name = 'key one' AND has_reasoning = 1 AND final_analysis IS NULL"
                   " AND error_message IS NULL"),
               1);
     store_close(s);
@@ -161,17 +162,18 @@ TEST(a_decision_is_kept_once_with_its_tools_and_found_by_its_words)
     row.tools = STR("not JSON");
     store_call_put(s, &row, NULL);
     settle(s);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM decisions"), 2);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE decision_kind IS NOT NULL"), 2);
+    CHECK_INT(
+        ask(&p,
+            "SELECT count(*) FROM llm_interactions WHERE interaction_id = 'a' AND session_id ="
+            " 's' AND ended_ms = 200 AND decision_kind = 'TOOL_CALL' AND model = 'm'"),
+        1);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE decision_kind = 'DIRECT'"), 1);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM call_tools"), 2);
     CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM decisions WHERE interaction_id = 'a' AND session_id = 's'"
-                  " AND timestamp_us = 200000 AND kind = 'TOOL_CALL' AND model = 'm'"),
-              1);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM decisions WHERE kind = 'DIRECT'"), 1);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM decision_tools"), 2);
-    CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM decisions d JOIN decision_tools t ON"
-                  " t.decision_id = d.decision_id WHERE t.tool = 'get_logs' AND"
-                  " d.interaction_id = 'a'"),
+                  "SELECT count(*) FROM llm_interactions i JOIN call_tools t ON"
+                  " t.call_n = i.call_n WHERE t.tool = 'get_logs' AND"
+                  " i.interaction_id = 'a'"),
               1);
     CHECK_INT(words(&p, "decisions", "crash"), 1);
     CHECK_INT(words(&p, "decisions", "absent"), 0);
@@ -179,40 +181,63 @@ TEST(a_decision_is_kept_once_with_its_tools_and_found_by_its_words)
     place_release(&p);
 }
 
-TEST(hole_4_stretches_of_a_reply_are_rows_in_order_with_their_kind)
+struct seen_segments {
+    struct call_segments segments;
+    struct arena arena;
+    struct db_value at[4][SEGMENT_COLUMNS];
+    size_t n;
+};
+
+static bool keep_segment(void *ctx, const struct db_value *v, size_t n)
+{
+    struct seen_segments *s = ctx;
+
+    CHECK_INT(n, SEGMENT_COLUMNS);
+    CHECK(s->n < COUNT_OF(s->at));
+    memcpy(s->at[s->n++], v, SEGMENT_COLUMNS * sizeof *v);
+    return true;
+}
+
+TEST(hole_4_segments_of_a_reply_come_in_order_with_their_kind)
 {
     struct store_call row = call("a", "s", 100, 200);
-    struct place p;
-    struct store *s;
+    struct seen_segments s = {.n = 0};
+    struct db_rows rows = {keep_segment, &s};
 
-    place_init(&p);
-    s = open_store(&p);
+    call_segments_init(&s.segments);
+    arena_init(&s.arena, 1 << 20);
     row.segments =
         STR("[{\"kind\":\"reasoning\",\"text\":\"h\\u00e9 \\n\",\"tokens\":3,\"exact\":true,"
             "\"started_us\":1,\"ended_us\":2,\"budget\":256,\"cut\":false,"
             "\"state\":\"complete\"},"
             "{\"kind\":\"answer\",\"tokens\":null,\"cut\":true},{\"no\":1},7]");
-    store_call_put(s, &row, NULL);
-    row = call("b", "s", 100, 200);
+    call_segments_read(&s.segments, &row, &s.arena, rows);
+    CHECK_INT(s.n, 2);
+    CHECK_STR(s.at[0][SEGMENT_CALL].s, "a");
+    CHECK_STR(s.at[0][SEGMENT_KIND].s, "reasoning");
+    CHECK_STR(s.at[0][SEGMENT_TEXT].s, "h\xc3\xa9 \n");
+    CHECK_INT(s.at[0][SEGMENT_N].i, 0);
+    CHECK_INT(s.at[0][SEGMENT_TOKENS].i, 3);
+    CHECK_INT(s.at[0][SEGMENT_EXACT].i, 1);
+    CHECK_INT(s.at[0][SEGMENT_STARTED_US].i, 1);
+    CHECK_INT(s.at[0][SEGMENT_ENDED_US].i, 2);
+    CHECK_INT(s.at[0][SEGMENT_BUDGET].i, 256);
+    CHECK_INT(s.at[0][SEGMENT_CUT].i, 0);
+    CHECK_STR(s.at[0][SEGMENT_STATE].s, "complete");
+    CHECK_INT(s.at[1][SEGMENT_N].i, 1);
+    CHECK_STR(s.at[1][SEGMENT_KIND].s, "answer");
+    CHECK(s.at[1][SEGMENT_TEXT].type == DB_NULL && s.at[1][SEGMENT_TOKENS].type == DB_NULL);
+    CHECK(s.at[1][SEGMENT_STATE].type == DB_NULL);
+    CHECK_INT(s.at[1][SEGMENT_EXACT].i, 0);
+    CHECK_INT(s.at[1][SEGMENT_CUT].i, 1);
+    s.n = 0;
     row.segments = STR("{\"kind\":\"reasoning\"}");
-    store_call_put(s, &row, NULL);
-    row = call("c", "s", 100, 200);
+    call_segments_read(&s.segments, &row, &s.arena, rows);
     row.segments = STR("[{\"kind\":");
-    store_call_put(s, &row, NULL);
-    settle(s);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM reasoning_segments"), 2);
-    CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM reasoning_segments WHERE interaction_id = 'a' AND n = 0 AND"
-                  " kind = 'reasoning' AND length(text) = 4 AND tokens = 3 AND exact = 1 AND"
-                  " started_us = 1 AND ended_us = 2 AND budget = 256 AND cut = 0 AND"
-                  " state = 'complete'"),
-              1);
-    CHECK_INT(ask(&p,
-                  "SELECT count(*) FROM reasoning_segments WHERE n = 1 AND kind = 'answer' AND"
-                  " text IS NULL AND tokens IS NULL AND exact = 0 AND cut = 1 AND state IS NULL"),
-              1);
-    store_close(s);
-    place_release(&p);
+    call_segments_read(&s.segments, &row, &s.arena, rows);
+    CHECK_INT(s.n, 0);
+    arena_release(&s.arena);
+    call_segments_release(&s.segments);
 }
 
 TEST(calls_are_found_by_their_words)
@@ -244,5 +269,5 @@ TEST_MAIN(T(a_session_is_the_sum_of_its_calls),
           T(a_session_is_in_progress_while_any_of_its_calls_runs),
           T(a_call_of_no_session_is_one_by_itself),
           T(a_decision_is_kept_once_with_its_tools_and_found_by_its_words),
-          T(hole_4_stretches_of_a_reply_are_rows_in_order_with_their_kind),
+          T(hole_4_segments_of_a_reply_come_in_order_with_their_kind),
           T(calls_are_found_by_their_words))

@@ -1,4 +1,4 @@
-/* What the audit log guards beside its rows: sessions, decisions and their tools, receipts.
+/* What the audit log guards beside its rows: sessions, tools of calls, receipts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -83,15 +83,12 @@ static const char *const inserts[] = {
     "INSERT INTO alert_sessions (session_id, status) VALUES ('forged', 'completed')",
     "INSERT INTO alert_sessions (session_id, status, agent_type) VALUES ('forged', 'completed',"
     " 'incident')",
-    "INSERT INTO decision_tools (tool, decision_id) VALUES ('forged', 1)",
-    "INSERT INTO decision_tools (tool, decision_id) VALUES ('look', 999)",
-    "INSERT INTO decisions (interaction_id, timestamp_us, kind, entry) VALUES ('x', 1, 'DIRECT',"
-    " '[DIRECT] x')",
+    "INSERT INTO call_tools (tool, call_n) VALUES ('forged', 1)",
+    "INSERT INTO call_tools (tool, call_n) VALUES ('look', 999)",
     "INSERT INTO erasures (receipt_id, erased_at_us, sessions, interactions, decisions,"
     " communications, head_hash) VALUES ('x', 1, 1, 1, 1, 1, 'x')",
     "INSERT INTO mcp_communications (communication_id, session_id) VALUES ('x', 's')",
-    "INSERT INTO llm_interactions (interaction_id, session_id) VALUES ('x', 's')",
-    "INSERT INTO reasoning_segments (interaction_id, n, kind) VALUES ('c-1', 5, 'reasoning')",
+    "INSERT INTO llm_interactions (call_n, interaction_id, session_id) VALUES (999, 'x', 's')",
     "UPDATE alert_sessions SET status = 'in_progress', completed_at_us = NULL WHERE session_id ="
     " 's'",
     "UPDATE alert_sessions SET outcome = 'completed', status = 'completed', error_message = NULL"
@@ -103,13 +100,15 @@ static const char *const inserts[] = {
     "UPDATE alert_sessions SET named = NULL",
     "UPDATE alert_sessions SET session_id = 'elsewhere' WHERE session_id = 's'",
     "UPDATE erasures SET sessions = 2",
-    "UPDATE decision_tools SET tool = 'other' WHERE tool = 'see'",
-    "UPDATE decisions SET timestamp_us = timestamp_us + 1 WHERE interaction_id = 'c-1'",
-    "UPDATE decisions SET model = 'n' WHERE interaction_id = 'c-1'",
+    "UPDATE alert_sessions SET title = 'first\nline' WHERE session_id = 's'",
+    "UPDATE alert_sessions SET error_message = 'another' WHERE session_id = 'broken'",
+    "UPDATE alert_sessions SET error_message = NULL WHERE session_id = 'broken'",
+    "UPDATE alert_sessions SET final_analysis = 'an answer' WHERE session_id = 's'",
+    "UPDATE call_tools SET tool = 'other' WHERE tool = 'see'",
     "DELETE FROM alert_sessions WHERE session_id = 's'",
     "DELETE FROM alert_sessions WHERE session_id = 'app'",
     "DELETE FROM alert_sessions WHERE session_id = 'quiet'",
-    "DELETE FROM decision_tools WHERE tool = 'see'",
+    "DELETE FROM call_tools WHERE tool = 'see'",
     "DELETE FROM mcp_communications",
     "DELETE FROM erasures",
 };

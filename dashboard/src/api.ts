@@ -27,7 +27,8 @@ export interface Session {
 
 export interface SessionList {
   sessions: Session[];
-  pagination: { page: number; page_size: number; total_pages: number; total_items: number; next_cursor?: string | null };
+  pagination: { page: number; page_size: number; total_pages: number; total_items: number; total_is_exact?: boolean; next_cursor?: string | null };
+  searched_back_to_us?: number | null;
 }
 
 export interface Segment {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,6 +167,47 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
         return false;
     }
     return sync_folder_of(path) || fail(e, "bring to disk the folder of", path);
+}
+
+bool file_part_open(struct file_part *f, const char *path, struct err *e)
+{
+    int n = snprintf(f->part, sizeof f->part, "%s.part", path);
+
+    if (n < 0 || (size_t)n >= sizeof f->part)
+        return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 6);
+    snprintf(f->path, sizeof f->path, "%s", path);
+    f->fd = open(f->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (f->fd < 0)
+        return fail(e, "create", f->part);
+    if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EWOULDBLOCK)
+            err_set(e, ERR_LIMIT, "%s: another process writes it now", f->part);
+        else
+            fail(e, "lock", f->part);
+    } else if (ftruncate(f->fd, 0) < 0 || fchmod(f->fd, 0600) < 0) {
+        fail(e, "empty", f->part);
+    } else {
+        return true;
+    }
+    close(f->fd);
+    return false;
+}
+
+void file_part_drop(struct file_part *f)
+{
+    unlink(f->part);
+    close(f->fd);
+}
+
+bool file_part_keep(struct file_part *f, struct err *e)
+{
+    if (fsync(f->fd) < 0 || rename(f->part, f->path) < 0) {
+        fail(e, "finish", f->part);
+        file_part_drop(f);
+        return false;
+    }
+    close(f->fd);
+    return sync_folder_of(f->path) || fail(e, "bring to disk the folder of", f->path);
 }
 
 bool file_exists(const char *path)

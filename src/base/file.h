@@ -43,6 +43,21 @@ bool file_read_fd(struct arena *a, int fd, size_t size_max, str *out, struct err
  * The mode is set as given, whatever the umask is. */
 bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e) MUST_USE;
 
+/* A file that is written over a longer time: it has its name once it is whole, and is called
+ * NAME.part before. Only its owner can read it. */
+struct file_part {
+    char path[FILE_PATH_MAX], part[FILE_PATH_MAX];
+    int fd; /* of the part, to write to */
+};
+
+/* Creates the part, or empties the one that a killed process left. ERR_LIMIT: another process
+ * writes it now. */
+bool file_part_open(struct file_part *f, const char *path, struct err *e) MUST_USE;
+/* Brings the part to disk and gives it its name; a file of that name is replaced. */
+bool file_part_keep(struct file_part *f, struct err *e) MUST_USE;
+/* Deletes the part. */
+void file_part_drop(struct file_part *f);
+
 /* Whether something is there that can be reached; a link that leads nowhere is not. */
 bool file_exists(const char *path);
 

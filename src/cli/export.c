@@ -1,16 +1,21 @@
-/* `rationale export`: what is on record, to stdout: JSON, CSV or OTLP.
+/* `rationale export`: the record as JSON, CSV, OTLP, or as tables in a new SQLite file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/history.h"
+#include "store/export_sqlite.h"
+#include "store/store.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONFIG, FORMAT, SESSION, STATUS, MODEL, KEY, SINCE, UNTIL };
+enum { CONFIG, FORMAT, OUTPUT, FORCE, SESSION, STATUS, MODEL, KEY, SINCE, UNTIL };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [FORMAT] = {"format", 'f', "FORM", "json csv otlp", "in which form (default: json)"},
+    [FORMAT] = {"format", 'f', "FORM", "json csv otlp sqlite", "in which form (default: json)"},
+    [OUTPUT] = {"output", 'o', "FILE", NULL, "where to (default: standard output)"},
+    [FORCE] = {"force", 0, NULL, NULL, "replace FILE if it exists"},
     [SESSION] = {"session", 0, "ID", NULL, "only this session"},
     [STATUS] = {"status", 0, "WHAT", "pending in_progress completed failed", "only such sessions"},
     [MODEL] = {"model", 'm', "NAME", NULL, "only those whose last model it was"},
@@ -19,40 +24,146 @@ static const struct cli_option options[] = {
     [UNTIL] = {"until", 0, "TIME", NULL, "begun before then"},
 };
 
-static void progress(const struct cli *cli, const struct query_export *x, bool last)
+/* ---- the file ---- */
+
+/* Whether a path is a file of the SQLite store itself, by whatever name. */
+static bool export_is_store(struct history *h, const char *path)
 {
-    if (isatty(STDERR_FILENO) && !cli->terminal)
-        (void)fprintf(
-            stderr, "\r%llu sessions%s", (unsigned long long)x->sessions, last ? "\n" : "");
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal", ".head"};
+    char store[FILE_PATH_MAX], journal[FILE_PATH_MAX], file[FILE_PATH_MAX + 16];
+    struct stat ours, theirs;
+    struct err e;
+
+    if (stat(path, &theirs) < 0 ||
+        !store_places(h->config->store_url, h->config->spool, store, journal, &e) || !store[0])
+        return false;
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        (void)snprintf(file, sizeof file, "%s%s", store, ends[i]);
+        if (stat(file, &ours) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+            return true;
+    }
+    return false;
 }
 
-static int export(struct history *h, struct cli *cli, enum query_format format,
-                  const struct query_filter *f)
+static int export_check_file(struct history *h, const char *path, bool force)
+{
+    char part[FILE_PATH_MAX + 16];
+    struct stat st;
+
+    (void)snprintf(part, sizeof part, "%s.part", path);
+    if (export_is_store(h, path) || export_is_store(h, part))
+        return cli_complain(CLI_USAGE, "--output: %s is a file of the store itself", path);
+    if (lstat(path, &st) < 0)
+        return CLI_OK;
+    if (!force)
+        return cli_complain(CLI_USAGE, "--output: %s exists; --force replaces it", path);
+    if (!S_ISREG(st.st_mode))
+        return cli_complain(CLI_USAGE, "--output: %s is not a plain file", path);
+    return CLI_OK;
+}
+
+/* ---- the forms ---- */
+
+static void export_show_count(const char *what, uint64_t n, bool last)
+{
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\r%llu %s%s", (unsigned long long)n, what, last ? "\n" : "");
+}
+
+static int export_stream(struct history *h, struct file_out *out, bool quiet,
+                         enum query_format format, const struct query_filter *f)
 {
     struct query_export x;
     int code = CLI_OK;
     struct err e;
 
     query_export_init(&x, format, f);
-    while (!x.done && code == CLI_OK && !file_out_gone(&cli->out)) {
+    while (!x.done && code == CLI_OK && !out->error) {
         buf_reset(&h->out);
         if (!query_export_step(h->reader, &h->asker, &x, &h->out, &e))
             code = history_fail(&e);
         else
-            file_out_add(&cli->out, buf_str(&h->out));
-        progress(cli, &x, x.done);
+            file_out_add(out, buf_str(&h->out));
+        if (!quiet)
+            export_show_count("sessions", x.sessions, x.done);
     }
     query_export_release(&x);
     return code;
 }
 
+static void export_on_page(void *ctx, const struct export_sqlite_to *to)
+{
+    (void)ctx;
+    export_show_count("calls", to->calls, false);
+}
+
+static int export_tables(struct history *h, const char *path, const struct query_filter *f)
+{
+    struct export_sqlite_to to = {.path = path, .on_page = export_on_page};
+    struct err e;
+    bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
+
+    if (ok || to.calls)
+        export_show_count("calls", to.calls, true);
+    return ok ? CLI_OK : history_fail(&e);
+}
+
+/* NULL: the form is sqlite, which is no stream. */
+static int export_to_file(struct history *h, const char *path, const enum query_format *format,
+                          const struct query_filter *f)
+{
+    struct file_part part;
+    struct file_out out;
+    struct err e;
+    int code;
+
+    if (!file_part_open(&part, path, &e))
+        return cli_complain(CLI_USAGE, "--output: %s", e.text);
+    if (format) {
+        file_out_init(&out, part.fd);
+        code = export_stream(h, &out, false, *format, f);
+        if (!file_out_finish(&out, path, &e) && code == CLI_OK)
+            code = cli_fail(&e);
+    } else {
+        code = export_tables(h, part.part, f);
+    }
+    if (code != CLI_OK)
+        file_part_drop(&part);
+    else if (!file_part_keep(&part, &e))
+        code = cli_fail(&e);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static int export_check_args(const struct cli_args *args, bool sqlite)
+{
+    const char *output = args->value[OUTPUT];
+
+    if (sqlite && !output)
+        return cli_complain(CLI_USAGE,
+                            "--format sqlite needs --output FILE: a database cannot be written to"
+                            " standard output");
+    if (args->value[FORCE] && !output)
+        return cli_complain(CLI_USAGE, "--force is about --output FILE, which is missing");
+    if (output && (output[0] == '\0' || strcmp(output, "-") == 0))
+        return cli_complain(CLI_USAGE,
+                            "--output must be a file; without it, json, csv and otlp are written to"
+                            " standard output");
+    return CLI_OK;
+}
+
 static int run(struct cli *cli, const struct cli_args *args)
 {
+    bool sqlite = args->value[FORMAT] && strcmp(args->value[FORMAT], "sqlite") == 0;
     struct query_filter f = query_filter_none;
     enum query_format format = QUERY_JSON;
+    const char *output = args->value[OUTPUT];
     struct history h;
-    int code = history_open(&h, args->value[CONFIG]);
+    int code = export_check_args(args, sqlite);
 
+    if (!code)
+        code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
     f.session_id = str_c(args->value[SESSION]);
@@ -60,26 +171,41 @@ static int run(struct cli *cli, const struct cli_args *args)
     f.status_count = args->value[STATUS] != NULL;
     f.model = str_c(args->value[MODEL]);
     f.key = str_c(args->value[KEY]);
-    code = CLI_USAGE;
-    if ((!args->value[FORMAT] || query_format_parse(str_c(args->value[FORMAT]), &format)) &&
-        history_since(&h, "since", args->value[SINCE], &f.start_us) &&
-        history_since(&h, "until", args->value[UNTIL], &f.end_us))
-        code = export(&h, cli, format, &f);
+    if (output)
+        code = export_check_file(&h, output, args->value[FORCE] != NULL);
+    if (code == CLI_OK && args->value[FORMAT] && !sqlite &&
+        !query_format_parse(str_c(args->value[FORMAT]), &format))
+        code = CLI_USAGE;
+    if (code == CLI_OK && (!history_since(&h, "since", args->value[SINCE], &f.start_us) ||
+                           !history_since(&h, "until", args->value[UNTIL], &f.end_us)))
+        code = CLI_USAGE;
+    if (code == CLI_OK)
+        code = output ? export_to_file(&h, output, sqlite ? NULL : &format, &f)
+                      : export_stream(&h, &cli->out, cli->terminal, format, &f);
     history_close(&h);
     return code;
 }
 
 const struct cli_command cli_export = {
     .name = "export",
-    .summary = "write what is on record as JSON, CSV or OTLP",
+    .summary = "write the record as JSON, CSV, OTLP or SQLite tables",
     .words = "",
     .about =
-        "Writes sessions to standard output, oldest first. json is one document; csv has a line "
-        "an event, and what a spreadsheet would take for a formula has an apostrophe before it; "
-        "otlp has a line a session, each an ExportTraceServiceRequest in OTLP/JSON, as a collector "
-        "takes it, without any content.",
+        "Writes sessions to standard output, oldest first, or to a file. json is one document; csv "
+        "has a line an event, and what a spreadsheet would take for a formula has an apostrophe "
+        "before it; otlp has a line a session, each an ExportTraceServiceRequest in OTLP/JSON, as "
+        "a "
+        "collector takes it, without any content.\n"
+        "\n"
+        "sqlite writes a new SQLite file with plain tables for queries by SQL: llm_interactions "
+        "with the texts of each call, alert_sessions, reasoning_segments, decisions, "
+        "decision_tools, mcp_communications and usage_hours. It needs --output and is a form of "
+        "the command line only; the HTTP API does not have it.\n"
+        "\n"
+        "A file is called FILE.part until it is complete, and only its owner can read it.",
     .examples = "  rationale export --format csv --since 7d > week.csv\n"
-                "  rationale export --format otlp --session my-session\n",
+                "  rationale export --format otlp --session my-session\n"
+                "  rationale export --format sqlite --since 7d --output week.db\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .run = run,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)512 << 20)
-#define SETTLE_MS 3000 /* for calls that were acknowledged before the command began */
+#define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
 #define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
 
@@ -42,8 +42,13 @@ int history_open(struct history *h, const char *config)
         config_release(h->config);
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     }
-    if (!daemon_settle(h->config, SETTLE_MS))
-        (void)cli_complain(CLI_OK, "the daemon's newest calls are not in the tables yet");
+    if (!daemon_settle(h->config, SETTLE_MS)) {
+        config_release(h->config);
+        return cli_complain(CLI_TIMEOUT,
+                            "the daemon's newest calls are not in the tables after %d seconds, so "
+                            "the answer would lack them: try again later",
+                            SETTLE_MS / 1000);
+    }
     if (!reader_open(h->config->store_url, &h->reader, &e)) {
         config_release(h->config);
         return cli_complain(CLI_STORE, "the store: %s", e.text);
@@ -277,6 +282,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
     const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
     size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0;
     str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
+    int64_t back_to_us;
 
     assert(n <= COLUMNS_MAX);
     for (size_t i = 0; i < n; i++)
@@ -305,6 +311,12 @@ int history_table(struct history *h, struct cli *cli, const char *member,
                  widths[at % n],
                  columns[at % n].form >= HISTORY_NUMBER,
                  at % n + 1 == n);
+    back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
+    if (back_to_us >= 0)
+        history_note(cli,
+                     arena_printf(&h->arena,
+                                  "nothing before " STR_FMT " was searched",
+                                  STR_ARG(history_time(&h->arena, back_to_us))));
     return CLI_OK;
 }
 

@@ -151,7 +151,8 @@ struct config {
     enum store_durability durability;
     enum config_unrecorded unrecorded;
     uint64_t retention_age_ms, retention_min_ms; /* 0: for good; at least so long whatever comes */
-    size_t retention_size;                       /* bytes of the tables; 0: any */
+    size_t retention_size, journal_max;          /* bytes of the tables, 0: any; not in them yet */
+    uint64_t journal_wait_ms;                    /* of a call at that ceiling */
     struct config_key *keys;
     size_t key_count;
     struct config_provider *providers;
@@ -171,7 +172,7 @@ struct config {
     size_t mask_pattern_count;
     str otlp_url; /* empty: no export */
     str otlp_headers;
-    uint64_t header_ms, body_ms, idle_ms, drain_ms, keepalive_ms; /* 10 s 30 s 60 s 30 s 15 s */
+    uint64_t header_ms, body_ms, idle_ms, write_ms, drain_ms, keepalive_ms;
     size_t body_max;
     unsigned breaker_failures; /* in a row; 5 */
     uint64_t breaker_ms;       /* open so long; 30 s */

@@ -14,6 +14,8 @@
 static const struct config_row top[] = {
     {"store", CONFIG_IS_STORE, TOP(store_url), "sqlite:rationale.db", 0, 0, NULL, false},
     {"spool", CONFIG_IS_PATH, TOP(spool), "", 0, 0, NULL, false},
+    {"journal.max", CONFIG_IS_SIZE, TOP(journal_max), "1GiB", 1 << 20, 1e15, NULL, false},
+    {"journal.wait", CONFIG_IS_MS, TOP(journal_wait_ms), "5s", 0, MS_MAX, NULL, false},
     {"retention.age", CONFIG_IS_MS, TOP(retention_age_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.minimum", CONFIG_IS_MS, TOP(retention_min_ms), "0s", 0, YEARS_MAX, NULL, false},
     {"retention.size", CONFIG_IS_SIZE, TOP(retention_size), "0B", 0, 1e15, NULL, false},
@@ -58,6 +60,7 @@ static const struct config_row top[] = {
     {"timeouts.header", CONFIG_IS_MS, TOP(header_ms), "10s", 1, MS_MAX, NULL, false},
     {"timeouts.body", CONFIG_IS_MS, TOP(body_ms), "30s", 1, MS_MAX, NULL, false},
     {"timeouts.idle", CONFIG_IS_MS, TOP(idle_ms), "60s", 1, MS_MAX, NULL, false},
+    {"timeouts.write", CONFIG_IS_MS, TOP(write_ms), "60s", 1, MS_MAX, NULL, false},
     {"timeouts.drain", CONFIG_IS_MS, TOP(drain_ms), "30s", 0, MS_MAX, NULL, false},
     {"timeouts.keepalive", CONFIG_IS_MS, TOP(keepalive_ms), "15s", 0, MS_MAX, NULL, false},
     {"body_max", CONFIG_IS_SIZE, TOP(body_max), "32MiB", 1024, (double)JSON_SIZE_MAX, NULL, false},

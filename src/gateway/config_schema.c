@@ -66,8 +66,8 @@
     "'enabled':" FLAG ",'pattern_groups':" NAMES "," \
     "'custom_patterns':{'type':'array','items':" PATTERN "}")
 #define TIMEOUTS OBJECT( \
-    "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'drain':" MEASURE "," \
-    "'keepalive':" MEASURE)
+    "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'write':" MEASURE "," \
+    "'drain':" MEASURE ",'keepalive':" MEASURE)
 
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
@@ -86,6 +86,7 @@ static const char first[] =
     "'listen':" TEXT ","
     "'store':" TEXT ","
     "'spool':" TEXT ","
+    "'journal':" OBJECT("'max':" MEASURE ",'wait':" MEASURE) ","
     "'retention':" OBJECT("'age':" MEASURE ",'minimum':" MEASURE ",'size':" MEASURE) ","
     "'durability':" ONE_OF("'durable','fast'") ","
     "'unrecorded':" ONE_OF("'refuse','pass'") ","

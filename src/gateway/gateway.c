@@ -9,9 +9,6 @@
 
 #define VAULT_MAX ((size_t)64 << 20)
 #define PAST_MAX ((size_t)64 << 20)
-#define TALKS_MAX 65536 /* places in conversations: two a call, mostly */
-#define RECALL_MAX (TALKS_MAX / 2)
-#define RECALL_MS 3000               /* for what an earlier process left on its way to the tables */
 #define QUEUE_MAX ((size_t)64 << 20) /* records that wait for the disk: many large ones at once */
 
 static bool masker_new(const struct config *c, struct mask **out, struct err *e)
@@ -192,65 +189,6 @@ void setup_release(struct setup *s)
     free(s);
 }
 
-struct recalled {
-    struct arena arena;
-    struct {
-        str session, talk;
-    } items[RECALL_MAX];
-    size_t n;
-};
-
-static bool add_recalled(void *ctx, str session, str talk)
-{
-    struct recalled *r = ctx;
-
-    r->items[r->n].session = arena_dup(&r->arena, session);
-    r->items[r->n++].talk = arena_dup(&r->arena, talk);
-    return r->n < RECALL_MAX;
-}
-
-/* Conversations are known again by what is on record of them. */
-static void recall_talks(struct gateway *g)
-{
-    uint8_t secret[32];
-    uint64_t seed[2];
-    struct recalled *r;
-    struct err e;
-
-    store_secret(g->store, STR("talk"), secret);
-    memcpy(seed, secret, sizeof seed);
-    g->talks = talks_new(TALKS_MAX, seed);
-    if (!g->records)
-        return;
-    r = base_alloc(sizeof *r);
-    r->n = 0;
-    arena_init(&r->arena, (size_t)64 << 20);
-    if (!store_settle(g->store, RECALL_MS, &e) ||
-        !store_talks(g->store, RECALL_MAX, add_recalled, r, &e))
-        log_warn("conversations of before are not recognised", LOG_ERR(&e));
-    while (r->n-- > 0)
-        talks_recall(g->talks, r->items[r->n].session, r->items[r->n].talk);
-    arena_release(&r->arena);
-    free(r);
-}
-
-static bool add_spent(void *ctx, str key, double usd)
-{
-    limits_spent_add(ctx, key, usd);
-    return true;
-}
-
-/* What a key may spend in all does not begin anew with the process. Behind recall_talks, which has
- * waited for what was on its way. */
-static void recall_spent(struct gateway *g)
-{
-    struct err e;
-
-    if (g->records &&
-        (!store_settle(g->store, 1, &e) || !store_spent(g->store, add_spent, g->limits, &e)))
-        log_warn("what keys have spent before is not known", LOG_ERR(&e));
-}
-
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
@@ -261,6 +199,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
                                .retention_min_ms = c->retention_min_ms,
                                .retention_bytes = c->retention_size,
                                .queue_size_max = QUEUE_MAX,
+                               .journal_size_max = c->journal_max,
                                .clock = o->clock};
 
     *g = (struct gateway){.clock = o->clock, .setup = o->setup};
@@ -282,12 +221,12 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
     g->past = past_new(o->clock, PAST_MAX);
-    recall_talks(g);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
-    recall_spent(g);
+    g->recall = recall_start(g);
     g->metrics = metrics_new(o->loops);
     g->scribe = scribe_new();
+    g->mask_work = mask_work_new();
     g->hub = hub_new(o->clock);
     return true;
 }
@@ -297,7 +236,9 @@ void gateway_release(struct gateway *g)
     if (g->otlp)
         otlp_free(g->otlp);
     scribe_free(g->scribe);
+    mask_work_free(g->mask_work);
     hub_free(g->hub);
+    recall_stop(g->recall);
     store_close(g->store);
     metrics_free(g->metrics);
     limits_free(g->limits);

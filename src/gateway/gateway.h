@@ -13,9 +13,11 @@
 #include "gateway/config.h"
 #include "gateway/learnt.h"
 #include "gateway/limits.h"
+#include "gateway/mask_work.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/past.h"
+#include "gateway/recall.h"
 #include "gateway/scribe.h"
 #include "gateway/talk.h"
 #include "gateway/vault.h"
@@ -71,6 +73,7 @@ struct gateway {
     struct vault *vault;
     struct past *past;
     struct talks *talks;
+    struct recall *recall;
     struct breaker *breaker;
     struct limits *limits;
     struct store *store;
@@ -78,6 +81,7 @@ struct gateway {
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
     struct scribe *scribe;
+    struct mask_work *mask_work;
     struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
     pthread_mutex_t lock; /* of the hold on it */

@@ -59,8 +59,10 @@ static void release(struct local *l)
 {
     if (l->gl.client)
         client_free(l->gl.client);
-    if (l->gl.loop)
+    if (l->gl.loop) {
+        mask_work_leave(l->gateway.mask_work, l->gl.loop);
         loop_free(l->gl.loop);
+    }
     if (l->resolver)
         resolver_free(l->resolver);
     if (l->tls)

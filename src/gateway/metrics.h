@@ -43,6 +43,7 @@ struct metrics_gauges {
     const struct metrics_budget *keys; /* with money to spend; lent */
     size_t key_count;
     uint64_t queue_depth, queue_capacity;
+    uint64_t history_seconds; /* age of the oldest record that is not in the tables */
     uint64_t history_pending, history_bytes, history_free, history_errors, history_dropped,
         history_records, history_window_ms;
     uint64_t history_commit_ns, history_commits[STORE_COMMIT_STEPS + 1];

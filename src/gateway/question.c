@@ -226,15 +226,13 @@ bool question_next(struct question *q, str *words)
 static bool question_about_title(str text)
 {
     str some = str_slice(text, 0, text.n < ABOUT_MAX ? text.n : ABOUT_MAX);
+    char low[ABOUT_MAX];
 
-    for (size_t i = 0; i < COUNT_OF(naming); i++) {
-        size_t n = strlen(naming[i]);
-
-        for (size_t at = 0; at + n <= some.n; at++)
-            if (question_low(some.p[at]) == naming[i][0] &&
-                question_same(str_slice(some, at, at + n), naming[i]))
-                return true;
-    }
+    for (size_t at = 0; at < some.n; at++)
+        low[at] = question_low(some.p[at]);
+    for (size_t i = 0; i < COUNT_OF(naming); i++)
+        if (memmem(low, some.n, naming[i], strlen(naming[i])))
+            return true;
     return false;
 }
 

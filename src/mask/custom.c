@@ -1,9 +1,10 @@
 /* custom.c - patterns of the user's own.
  *
  * PCRE2's match limit starts again at every place where a match could begin, so on a long text it
- * bounds little. A text is therefore searched in steps of STEP places (an offset limit), and the
- * time that a pattern has taken is looked at between them. Whatever limit is reached, the rest of
- * the text is masked under the pattern's name.
+ * bounds little. A text is therefore searched in steps of some places (an offset limit), and the
+ * time that has gone is looked at between them: that of the request, if a budget is set, else that
+ * of the pattern on this text. Whatever limit is reached, the rest of the text is masked under the
+ * pattern's name.
  *
  * In a stream a match that could still grow is a partial one for PCRE2; the text is held back from
  * there on.
@@ -17,8 +18,22 @@
 #define MATCH_LIMIT 20000u
 #define DEPTH_LIMIT 5000u
 #define HEAP_LIMIT_KIB 8192u
-#define STEP ((size_t)1024)
-#define TIME_NS_MAX ((uint64_t)250000000) /* of one pattern on one text */
+#define STEP_MIN ((size_t)32)             /* places of a pattern that is slow, */
+#define STEP_MAX ((size_t)1024)           /* and of one that is not */
+#define TIME_NS_MAX ((uint64_t)250000000) /* of one pattern on one text, without a budget */
+#define LOOK_NS ((uint64_t)500000)        /* the CPU's clock is dear: it is read so often */
+
+static _Thread_local struct mask_budget *budget;
+
+void mask_budget_set(struct mask_budget *b)
+{
+    budget = b;
+}
+
+bool mask_has_patterns(const struct mask *m)
+{
+    return m->custom_count > 0;
+}
 
 static pcre2_code *compile(str pattern, struct err *e)
 {
@@ -127,11 +142,11 @@ void mask_customs_free(struct mask *m)
     pcre2_match_context_free(m->context);
 }
 
-static uint64_t cpu_ns(void)
+static uint64_t custom_clock_ns(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -141,7 +156,32 @@ struct search {
     pcre2_match_data *data;
     pcre2_match_context *context;
     struct mask_spans *out;
+    uint64_t wall_ns, cpu_ns; /* at the last look; 0: there was none */
+    uint64_t spent_ns;        /* by this pattern */
+    size_t step;
 };
+
+/* Charges the time since the last look; whether it is too much by now. */
+static bool custom_is_over(struct search *s)
+{
+    uint64_t wall = custom_clock_ns(CLOCK_MONOTONIC), cpu, took;
+
+    if (wall - s->wall_ns < LOOK_NS) {
+        s->step = 2 * s->step < STEP_MAX ? 2 * s->step : STEP_MAX;
+        return false;
+    }
+    s->step = STEP_MIN;
+    s->wall_ns = wall;
+    cpu = custom_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    took = s->cpu_ns ? cpu - s->cpu_ns : LOOK_NS;
+    s->cpu_ns = cpu;
+    s->spent_ns += took;
+    if (!budget)
+        return s->spent_ns > TIME_NS_MAX;
+    budget->left_ns -= took < budget->left_ns ? took : budget->left_ns;
+    budget->over |= budget->left_ns == 0;
+    return budget->left_ns == 0;
+}
 
 static void give_up(struct search *s, size_t at)
 {
@@ -153,12 +193,18 @@ static void search(struct search *s, const pcre2_code *code)
 {
     str text = s->t->s;
     uint32_t options = PCRE2_NOTEMPTY | (s->t->final ? 0 : PCRE2_PARTIAL_HARD);
-    size_t at = s->t->floor, done = at;
-    uint64_t start = 0;
+    size_t at = s->t->floor;
 
+    s->spent_ns = 0;
+    s->step = STEP_MIN;
+    if (budget && budget->left_ns == 0 && at < text.n) {
+        budget->over = true;
+        give_up(s, at);
+        return;
+    }
     while (at < text.n) {
         const PCRE2_SIZE *place = pcre2_get_ovector_pointer(s->data);
-        size_t step = at + STEP < text.n ? at + STEP : text.n;
+        size_t step = at + s->step < text.n ? at + s->step : text.n;
         int found;
 
         pcre2_set_offset_limit(s->context, step);
@@ -179,21 +225,16 @@ static void search(struct search *s, const pcre2_code *code)
             mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0]});
             at = place[1] > at ? place[1] : at + 1;
         }
-        if (at - done >= STEP || found >= 0) {
-            if (!start)
-                start = cpu_ns();
-            else if (cpu_ns() - start > TIME_NS_MAX) {
-                give_up(s, at);
-                return;
-            }
-            done = at;
+        if (at < text.n && custom_is_over(s)) {
+            give_up(s, at);
+            return;
         }
     }
 }
 
 void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
-    struct search s = {.t = t, .out = out};
+    struct search s = {.t = t, .out = out, .wall_ns = custom_clock_ns(CLOCK_MONOTONIC)};
 
     s.data = pcre2_match_data_create(1, NULL);
     s.context = pcre2_match_context_copy(m->context);

@@ -106,6 +106,16 @@ bool mask_json_doc_clean(const struct mask *m, const struct json *doc);
 #define MASK_COUNT_DIGITS 12
 bool mask_minds_counts(const struct mask *m);
 
+/* How long patterns of the user's own may take in all, on the thread that sets it, until it is set
+ * again: what is left, and whether there was too little, so that more is masked than they match.
+ * NULL: each pattern has a time of its own on each text. */
+struct mask_budget {
+    uint64_t left_ns; /* of the thread's CPU time */
+    bool over;
+};
+void mask_budget_set(struct mask_budget *b);
+bool mask_has_patterns(const struct mask *m);
+
 /* What a text becomes that could not be masked for want of room. */
 #define MASK_LEFT_OUT "[MASKED:too_large]"
 

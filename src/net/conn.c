@@ -373,6 +373,9 @@ struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct c
 {
     struct conn *c = conn_new(l, fd, h, ctx);
 
+    /* The system would buffer megabytes for a client that does not read. Bytes under way to one
+     * that does are not limited by this. */
+    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CONN_UNSENT);
     c->shaking = tls != NULL;
     return start(c, tls, STR(""), e);
 }

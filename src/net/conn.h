@@ -47,8 +47,9 @@ struct conn_handler {
     void (*on_error)(void *ctx, const struct err *e);
 };
 
-#define CONN_HIGH (256 * 1024) /* conn_full from here on */
-#define CONN_LOW (64 * 1024)
+#define CONN_HIGH (64 * 1024) /* conn_full from here on */
+#define CONN_LOW (16 * 1024)
+#define CONN_UNSENT (64 * 1024) /* in the system's buffer of an accepted socket, about */
 #define CONN_QUEUE_MAX ((size_t)64 * 1024 * 1024) /* more is an error */
 
 /* Takes the descriptor, which must be non-blocking, also if it fails. tls may be NULL. */

@@ -116,8 +116,10 @@ static void flush(struct exchange *ex)
     server_write(ex->x, buf_str(&ex->out));
     buf_reset(&ex->out);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
-    if (server_full(ex->x) && ex->call)
+    if (server_full(ex->x) && ex->call) {
         call_pause(ex->call);
+        buf_release(&ex->out); /* a stalled client needs only its send buffer */
+    }
 }
 
 static void tell_counts(struct exchange *ex)

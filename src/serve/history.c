@@ -341,6 +341,10 @@ void history_health_handle(struct exchange *ex)
     json_out_u64(&o, h.queue_bytes);
     json_out_key(&o, STR("journal_bytes"));
     json_out_u64(&o, h.journal_bytes);
+    json_out_key(&o, STR("pending_records"));
+    json_out_u64(&o, h.pending);
+    json_out_key(&o, STR("pending_seconds"));
+    json_out_u64(&o, h.pending_s);
     json_out_key(&o, STR("free_bytes"));
     json_out_u64(&o, h.free_bytes);
     json_out_end(&o);

@@ -94,7 +94,10 @@ static void begin(struct exchange *ex, str session_id)
     name = params_text(&p, "format");
     if (name.n && !query_format_parse(name, &format)) {
         p.value = name;
-        params_wrong(&p, "format", "string", "must be json, csv or otlp");
+        params_wrong(&p,
+                     "format",
+                     "string",
+                     "must be json, csv or otlp; sqlite is for the command line: rationale export");
     }
     if (session_id.n)
         j->filter.session_id = arena_dup(&j->arena, session_id);

@@ -169,6 +169,8 @@ void history_job_fail(struct history_job *j)
             error.code = STR("timeout"), error.message = STR("the question took too long");
         else if (j->err.code == ERR_LIMIT)
             error.code = STR("busy");
+        else if (j->err.code == ERR_TIMEOUT)
+            error.code = STR("catching_up"), error.retry_after_ms = 5000;
         exchange_error(ex, &error);
     }
     history_job_free(j);

@@ -30,9 +30,12 @@ void live_health_words(struct daemon *d, struct buf *out)
                word(&h));
     (void)json_quote(out, str_c(h.ok && h.tables_ok ? "" : h.why));
     buf_printf(out,
-               ",\"queue_bytes\":%llu,\"journal_bytes\":%llu,\"free_bytes\":%llu}}",
+               ",\"queue_bytes\":%llu,\"journal_bytes\":%llu,\"pending_records\":%llu,"
+               "\"pending_seconds\":%llu,\"free_bytes\":%llu}}",
                (unsigned long long)h.queue_bytes,
                (unsigned long long)h.journal_bytes,
+               (unsigned long long)h.pending,
+               (unsigned long long)h.pending_s,
                (unsigned long long)h.free_bytes);
 }
 

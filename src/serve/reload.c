@@ -15,6 +15,7 @@
 static const char *const at_start[] = {"listen",
                                        "store",
                                        "spool",
+                                       "journal.max",
                                        "retention.age",
                                        "retention.minimum",
                                        "retention.size",
@@ -75,6 +76,7 @@ struct server_options reload_options(const struct config *c, struct tls *tls)
                                    .header_ms = c->header_ms,
                                    .body_ms = c->body_ms,
                                    .idle_ms = c->idle_ms,
+                                   .write_ms = c->write_ms,
                                    .tls = tls};
 }
 

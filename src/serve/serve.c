@@ -75,6 +75,8 @@ static void worker_release(struct worker *w)
     buf_release(&w->words);
     if (w->gl.client)
         client_free(w->gl.client);
+    if (w->gl.loop && w->gl.gateway)
+        mask_work_leave(w->gl.gateway->mask_work, w->gl.loop);
     if (w->gl.loop)
         loop_free(w->gl.loop);
     hub_port_free(w->gl.port);

@@ -38,10 +38,15 @@ void health_handle(struct exchange *ex)
     buf_add(&body, STR("}}"));
     if (g->records)
         buf_printf(&body,
-                   ",\"store_id\":\"" STR_FMT "\",\"stored_records\":%llu,\"pending_records\":%llu",
+                   ",\"store_id\":\"" STR_FMT "\",\"stored_records\":%llu,\"pending_records\":%llu"
+                   ",\"pending_bytes\":%llu,\"pending_seconds\":%llu,\"message\":",
                    STR_ARG(store_id(g->store)),
                    (unsigned long long)h.stored,
-                   (unsigned long long)h.pending);
+                   (unsigned long long)h.pending,
+                   (unsigned long long)h.journal_bytes,
+                   (unsigned long long)h.pending_s);
+    if (g->records)
+        (void)json_quote(&body, str_c(h.why));
     buf_add_c(&body, '}');
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
@@ -104,6 +109,7 @@ static void gauges(struct daemon *d, struct metrics_gauges *g)
     g->queue_capacity = h.queue_capacity;
     g->history_bytes = h.history_bytes;
     g->history_records = h.pending;
+    g->history_seconds = h.pending_s;
     g->history_commit_ns = h.commit_ns;
     memcpy(g->history_commits, h.commit_steps, sizeof g->history_commits);
     if (d->gateway.otlp)

@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 #define THREADS_MAX 16
-#define SETTLE_MS 500
 #define LOOK_MS 250
 
 struct work {
@@ -19,7 +18,7 @@ struct work {
     struct work_job *first, **last;
     struct work_job *running[THREADS_MAX];
     size_t waiting;
-    bool stop;
+    _Atomic bool stop;
     unsigned threads;
     pthread_t thread[THREADS_MAX], watcher;
     _Atomic unsigned index; /* of the thread that begins */
@@ -39,7 +38,6 @@ static struct work_job *take(struct work *w, unsigned at)
             w->last = &w->first;
         w->waiting--;
         w->running[at] = j;
-        j->until_ns = clock_deadline_ns(&clock_real, WORK_MS);
     }
     pthread_mutex_unlock(&w->lock);
     return j;
@@ -49,22 +47,52 @@ static void reader_set(struct work *w, struct work_job *j, struct reader *r)
 {
     pthread_mutex_lock(&w->lock);
     j->reader = r;
+    j->until_ns = clock_deadline_ns(&clock_real, WORK_MS);
     pthread_mutex_unlock(&w->lock);
+}
+
+struct work_waiting {
+    struct work *w;
+    struct work_job *j;
+};
+
+static bool work_is_wanted(void *ctx)
+{
+    const struct work_waiting *x = ctx;
+
+    return !x->j->cancelled && !x->w->stop;
+}
+
+/* Waits until the tables have all that was acknowledged before. */
+static bool work_settle(struct work *w, struct work_job *j, struct err *e)
+{
+    struct work_waiting x = {w, j};
+    struct err why;
+
+    if (!j->settled && !j->cancelled)
+        j->settled = store_settle_while(w->store, WORK_SETTLE_MS, work_is_wanted, &x, &why);
+    if (j->settled || j->cancelled)
+        return true;
+    return err_set(e,
+                   ERR_TIMEOUT,
+                   "the newest calls are not in the tables yet, so the answer would lack them: ask "
+                   "again later (%s)",
+                   why.text);
 }
 
 /* The reader is opened when it is first needed, and again after a failure. */
 static void run(struct work *w, unsigned at, struct work_job *j, struct reader **r)
 {
-    struct err e, ignored;
+    struct err e;
 
     if (w->url.n == 0) {
         j->run(j, NULL, NULL);
+    } else if (!work_settle(w, j, &e)) {
+        j->run(j, NULL, &e);
     } else if (!*r && !reader_open(w->url, r, &e)) {
         *r = NULL;
         j->run(j, NULL, &e);
     } else {
-        if (!j->cancelled)
-            (void)!store_settle(w->store, SETTLE_MS, &ignored);
         reader_set(w, j, *r);
         j->run(j, *r, NULL);
         reader_set(w, j, NULL);

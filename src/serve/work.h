@@ -6,9 +6,10 @@
  *     work_cancel(w, job);                       nobody is interested any more
  *
  * A job is run once by some thread with a reader of its own, then done is called on the loop it was
- * posted from; both exactly once, in that order, also when it was cancelled. What was acknowledged
- * before a job was posted is in the tables when it runs, or half a second was not enough. A job
- * that takes longer than WORK_MS is stopped: its question fails with ERR_CANCELLED.
+ * posted from; both exactly once, in that order, also when it was cancelled. Every call that was
+ * acknowledged before a job was posted is in the tables when the job gets a reader. If they do not
+ * get there within WORK_SETTLE_MS, the job gets no reader, and the error is ERR_TIMEOUT. A job that
+ * then takes longer than WORK_MS is stopped: its question fails with ERR_CANCELLED.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,6 +22,7 @@
 
 #define WORK_QUEUE_MAX 256
 #define WORK_MS 20000
+#define WORK_SETTLE_MS 30000
 
 struct work;
 
@@ -33,6 +35,7 @@ struct work_job {
     struct loop *loop;
     struct loop_task task;
     struct work_job *next;
+    bool settled; /* the tables have been waited for: not again if it is posted again */
     _Atomic bool cancelled;
     struct reader *reader; /* while it runs; under the pool's lock */
     uint64_t until_ns;

@@ -4,10 +4,11 @@
  *     if (!audit_verify(db, head_path, &report, e)) ...         it could not be looked at
  *     if (!report.ok) ...                                       report.why, from report.bad_seq on
  *
- * The writer adds one entry for each record in the transaction that stores it, and for each
- * erasure, each run of retention and whatever else is told to store_audit_put. An entry's hash is
- * over the entry and the hash before it; its digest is an HMAC over the row, with a key of the
- * store, so that it tells nothing of a row that was erased. An erased row leaves an entry "erased".
+ * The writer adds one entry for all calls of a batch, and one for each other record, in the
+ * transaction that stores them, and for each erasure, each run of retention and whatever else
+ * store_audit_put is given. An entry's hash is over the entry and the hash before it; its digest is
+ * an HMAC over the row, or over the digests of the batch's calls, with a key of the store, so that
+ * it tells nothing of a row that was erased. An erased row leaves an entry "erased".
  *
  * Whoever can write to the tables could write the chain anew. So its head is also kept outside, in
  * a file, brought to disk about once a second: what was cut, changed or written anew before that

@@ -1,9 +1,9 @@
 /* audit_verify.c - the chain from its beginning, each row it tells of, and the head outside.
  *
- * Entries are read by pages; the rows a page tells of are read with one question and their digests
- * kept by id. A row that is gone must have an entry "erased"; one that is there must agree, and
- * there must be no others. What is not a row of its own in the log is judged by audit_verify_more.c
- * and audit_verify_rest.c.
+ * Entries are read by pages; the rows that a page tells of are read with one query and their
+ * digests kept by id. A row that is gone must have an entry "erased"; one that is there must agree,
+ * and there must be no others. An entry of many calls is verified by audit_verify_calls.c; what has
+ * no entry of its own by the other files audit_verify_*.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,13 +54,12 @@ static bool add_entry(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static void keep_digest(struct verify *v, str id)
+void verify_keep_digest(struct verify *v, str id, const uint8_t digest[SHA256_SIZE])
 {
-    char *digest = arena_alloc(&v->arena, SHA256_SIZE);
+    str kept = arena_dup(&v->arena, (str){(const char *)digest, SHA256_SIZE});
     struct err full;
 
-    audit_digest(v->key, buf_str(&v->bytes), (uint8_t *)digest);
-    if (!map_set(&v->digests, arena_dup(&v->arena, id), MAP_PTR(digest), &full))
+    if (!map_set(&v->digests, arena_dup(&v->arena, id), MAP_PTR((void *)(uintptr_t)kept.p), &full))
         base_die("a page has more rows than entries");
 }
 
@@ -86,86 +85,18 @@ void verify_sql_in(struct verify *v, const char *before, const char *after)
     buf_add_c(&v->sql, '\0');
 }
 
-/* ---- calls, with their stretches behind them ---- */
-
-struct call_bytes {
-    struct buf bytes;
-    str id;
-};
-
-static bool add_call(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ctx;
-    struct store_call row;
-    struct call_bytes *b;
-    struct err full;
-
-    if (!engine_row_read(c, n, &v->arena, &row, &v->bad)) {
-        v->bad.code = ERR_INPUT;
-        return true; /* it will be missed */
-    }
-    b = arena_alloc(&v->arena, sizeof *b);
-    b->id = arena_dup(&v->arena, row.id);
-    buf_init(&b->bytes, PAGE_ARENA_MAX);
-    audit_add_row(&b->bytes, &row_calls, &row);
-    if (!map_set(&v->digests, b->id, MAP_PTR(b), &full))
-        base_die("a page has more rows than entries");
-    return true;
-}
-
-static bool add_segment(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ctx;
-    struct map_entry *found = map_find(&v->digests, c[0].s);
-
-    if (found)
-        audit_add_values(&((struct call_bytes *)found->value.ptr)->bytes, c + 1, n - 1);
-    return true;
-}
-
-static bool read_calls(struct verify *v, struct err *e)
-{
-    struct db_value args[PAGE];
-    struct buf columns;
-    bool ok;
-
-    if (verify_ids(v, STR("record"), args) == 0)
-        return true;
-    buf_init(&columns, 8192);
-    buf_add(&columns, STR("SELECT "));
-    engine_columns(&columns, false);
-    buf_add(&columns, STR(" FROM llm_interactions WHERE interaction_id IN ("));
-    buf_add_c(&columns, '\0');
-    verify_sql_in(v, columns.p, ")");
-    buf_release(&columns);
-    ok = db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_call, v}, e);
-    verify_sql_in(
-        v,
-        "SELECT interaction_id, n, kind, text, tokens, exact, started_us, ended_us, budget, cut,"
-        " state FROM reasoning_segments WHERE interaction_id IN (",
-        ") ORDER BY interaction_id, n");
-    ok = ok && db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_segment, v}, e);
-    for (struct map_entry *i = map_next(&v->digests, NULL); i; i = map_next(&v->digests, i)) {
-        struct call_bytes *b = i->value.ptr;
-        uint8_t *digest = arena_alloc(&v->arena, SHA256_SIZE);
-
-        audit_digest(v->key, buf_str(&b->bytes), digest);
-        buf_release(&b->bytes);
-        i->value = MAP_PTR(digest);
-    }
-    return ok;
-}
-
 static bool add_tool(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
+    uint8_t digest[SHA256_SIZE];
     struct store_tool row;
 
     assert(n == row_tools.count);
     engine_tool_read(c, &row);
     buf_reset(&v->bytes);
     audit_add_row(&v->bytes, &row_tools, &row);
-    keep_digest(v, row.id);
+    audit_digest(v->key, buf_str(&v->bytes), digest);
+    verify_keep_digest(v, row.id, digest);
     return true;
 }
 
@@ -201,7 +132,7 @@ static bool read_erased(struct verify *v, struct err *e)
     for (size_t i = 0; i < PAGE; i++)
         args[i] = db_null();
     for (size_t i = 0; i < v->count; i++)
-        if (v->page[i].e.subject.n > 0 && !map_find(&v->digests, v->page[i].e.subject))
+        if (v->page[i].e.subject.n > 0)
             args[n++] = db_text(v->page[i].e.subject);
     if (n == 0)
         return true;
@@ -220,16 +151,18 @@ static void judge_row(struct verify *v, const struct verify_entry *en)
     if (!call && !str_eq(en->e.action, STR("tool")))
         return;
     found = map_find(&v->digests, en->e.subject);
+    if (map_find(&v->erased, en->e.subject)) {
+        if (found)
+            verify_wrong(v, en->e.seq, "a row that was erased is there", en->e.subject);
+        v->r->erased++;
+        return;
+    }
     if (!found) {
-        if (map_find(&v->erased, en->e.subject))
-            v->r->erased++;
-        else
-            verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
+        verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
         return;
     }
     if (en->e.digest.n != SHA256_SIZE ||
         !mem_equal_ct(found->value.ptr, en->e.digest.p, SHA256_SIZE)) {
-        /* One that was erased may have come back by the same id, with an entry of its own. */
         verify_wrong(v, en->e.seq, "a row is not as it was stored", en->e.subject);
         return;
     }
@@ -237,7 +170,7 @@ static void judge_row(struct verify *v, const struct verify_entry *en)
     *(call ? &v->calls : &v->tools) += 1;
 }
 
-static void judge(struct verify *v, const struct verify_entry *en)
+static bool judge(struct verify *v, const struct verify_entry *en, struct err *e)
 {
     struct audit_head *head = &v->r->head;
     uint8_t hash[SHA256_SIZE];
@@ -253,7 +186,7 @@ static void judge(struct verify *v, const struct verify_entry *en)
     if (str_eq(en->e.action, STR("break")))
         verify_wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
     if (!v->r->ok)
-        return;
+        return true;
     head->seq = en->e.seq;
     head->time_us = en->e.time_us;
     memcpy(head->hash, en->hash, SHA256_SIZE);
@@ -261,6 +194,7 @@ static void judge(struct verify *v, const struct verify_entry *en)
         verify_wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
     judge_row(v, en);
     verify_session_entry(v, en);
+    return !v->r->ok || !str_eq(en->e.action, STR(AUDIT_RECORDS)) || verify_records(v, en, e);
 }
 
 static bool next_page(struct verify *v, struct err *e)
@@ -280,7 +214,7 @@ static bool next_page(struct verify *v, struct err *e)
                     1,
                     (struct db_rows){add_entry, v},
                     e) &&
-           read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
+           verify_read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
 }
 
 static bool verify_all(struct verify *v, struct err *e)
@@ -289,13 +223,15 @@ static bool verify_all(struct verify *v, struct err *e)
         if (!next_page(v, e))
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
-            judge(v, &v->page[i]);
-        if (v->r->ok && !verify_page_more(v, e))
+            if (!judge(v, &v->page[i], e))
+                return false;
+        if (v->r->ok && !(verify_page_more(v, e) && verify_doubts(v, e)))
             return false;
     } while (v->count == PAGE && v->r->ok);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
         verify_wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
-    return !v->r->ok || (verify_sessions(v, e) && (!v->r->ok || verify_rest(v, e)));
+    return (!v->r->ok || verify_sessions(v, e)) && (!v->r->ok || verify_blocks(v, e)) &&
+           (!v->r->ok || verify_rest(v, e)) && (!v->r->ok || verify_usage(v, e));
 }
 
 static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
@@ -320,6 +256,29 @@ static bool start(struct verify *v, struct err *e)
     return verify_all(v, e);
 }
 
+/* One view of the database. The tables of before blocks are dropped once all calls are moved, on
+ * PostgreSQL also for a view that began earlier: a query of each, in the order in which
+ * engine_move.c drops them, keeps them until the end. If they were dropped just now, the next view
+ * is without them. */
+static bool begin_view(struct verify *v, struct err *e)
+{
+    for (int tries = 0;; tries++) {
+        if (!db_begin(v->db, false, e))
+            return false;
+        if (engine_move_needed(v->db, &v->moving, e) &&
+            (!v->moving || db_run(v->db,
+                                  "SELECT 1 FROM old_segments, old_decisions, old_interactions"
+                                  " LIMIT 1",
+                                  NULL,
+                                  0,
+                                  e)))
+            return true;
+        db_rollback(v->db);
+        if (tries == 1)
+            return false;
+    }
+}
+
 bool audit_verify(struct db *db, const char *head_path, struct audit_report *out, struct err *e)
 {
     struct verify *v = base_alloc(sizeof *v);
@@ -329,6 +288,17 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     *v = (struct verify){.db = db, .r = out};
     arena_init(&v->arena, PAGE_ARENA_MAX);
     arena_init(&v->kept, PAGE_ARENA_MAX);
+    arena_init(&v->call_arena, PAGE_ARENA_MAX);
+    arena_init(&v->text_arena, PAGE_ARENA_MAX);
+    v->en = base_alloc(sizeof *v->en);
+    *v->en = (struct engine){.kind = db_kind(db)};
+    arena_init(&v->en->arena, PAGE_ARENA_MAX);
+    texts_init(&v->texts, db);
+    texts_keep_many(&v->texts);
+    call_segments_init(&v->segments);
+    map_init(&v->sessions, NULL, 2 * PAGE);
+    map_init(&v->tombstones, NULL, 2 * PAGE);
+    map_init(&v->doubts, NULL, MAP_COUNT_MAX);
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);
@@ -336,13 +306,22 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     map_init(&v->digests, NULL, 2 * PAGE);
     map_init(&v->erased, NULL, 2 * PAGE);
     /* The head before the tables: it must not be newer than what is looked at. */
-    ok = (!head_path || read_anchor(head_path, out, e)) && db_begin(db, false, e);
+    ok = (!head_path || read_anchor(head_path, out, e)) && begin_view(v, e);
     if (ok) {
         ok = !out->ok || start(v, e);
         db_rollback(db);
     }
     map_release(&v->digests);
     map_release(&v->erased);
+    map_release(&v->sessions);
+    map_release(&v->tombstones);
+    map_release(&v->doubts);
+    texts_release(&v->texts);
+    call_segments_release(&v->segments);
+    arena_release(&v->call_arena);
+    arena_release(&v->text_arena);
+    arena_release(&v->en->arena);
+    free(v->en);
     buf_release(&v->bytes);
     buf_release(&v->sql);
     arena_release(&v->arena);

@@ -1,90 +1,10 @@
-/* audit_verify_more.c - what hangs on entries beside their rows: names of tools, receipts, and the
- * sessions of applications.
+/* audit_verify_more.c - receipts of erasures, and the sessions of applications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/audit_verify_in.h"
 
 #define PAGE VERIFY_PAGE
-#define TOOLS_MAX 1000u /* of a call, as engine_call.c puts them */
-#define ONE_PAGE_TOOLS (PAGE * TOOLS_MAX)
-
-/* ---- names of tools ---- */
-
-static str joined(struct verify *v, str id, str tool)
-{
-    return arena_join(&v->arena, id, STR("\n"), tool);
-}
-
-static bool add_named(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ((void **)ctx)[0];
-    struct map *names = ((void **)ctx)[1];
-    struct err full;
-
-    assert(n == 2);
-    if (!map_set(names, joined(v, c[0].s, c[1].s), MAP_U64(0), &full))
-        verify_wrong(v, 0, "there are more tools than a decision has", c[0].s);
-    return true;
-}
-
-/* A call's names, as the tables must have them: each once. */
-static bool judge_named(void *ctx, const struct db_value *c, size_t n)
-{
-    struct verify *v = ((void **)ctx)[0];
-    struct map *names = ((void **)ctx)[1];
-    const struct json_node *root, *t;
-    struct engine as = {.kind = db_kind(v->db)};
-    unsigned count = 0;
-    struct err bad;
-
-    assert(n == 2);
-    if (c[1].type == DB_NULL || !json_parse(&v->doc, c[1].s, &bad))
-        return true;
-    root = json_root(&v->doc);
-    arena_init(&as.arena, (size_t)16 << 20);
-    for (t = json_first(&v->doc, root); t && count < TOOLS_MAX; t = json_next(&v->doc, root, t)) {
-        struct map_entry *found;
-        str name;
-
-        count++;
-        if (!json_text(&v->doc, t, &v->arena, &name))
-            continue;
-        found = map_find(names, joined(v, c[0].s, engine_clean_name(&as, name)));
-        if (!found) {
-            verify_wrong(v, 0, "a tool of a decision is gone", c[0].s);
-            continue;
-        }
-        v->named_tools += found->value.u64 == 0;
-        found->value.u64 = 1;
-    }
-    arena_release(&as.arena);
-    return true;
-}
-
-static bool read_named(struct verify *v, struct err *e)
-{
-    struct db_value args[PAGE];
-    struct map names;
-    void *both[] = {v, &names};
-    bool ok;
-
-    if (verify_ids(v, STR("record"), args) == 0)
-        return true;
-    map_init(&names, NULL, ONE_PAGE_TOOLS);
-    verify_sql_in(v,
-                  "SELECT d.interaction_id, t.tool FROM decisions d JOIN decision_tools t ON"
-                  " t.decision_id = d.decision_id WHERE d.interaction_id IN (",
-                  ")");
-    ok = db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_named, both}, e);
-    verify_sql_in(v,
-                  "SELECT interaction_id, tools FROM llm_interactions WHERE decision IS NOT NULL"
-                  " AND interaction_id IN (",
-                  ")");
-    ok = ok && db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){judge_named, both}, e);
-    map_release(&names);
-    return ok;
-}
 
 /* ---- receipts ---- */
 
@@ -142,7 +62,7 @@ static bool read_receipts(struct verify *v, struct err *e)
 
 bool verify_page_more(struct verify *v, struct err *e)
 {
-    return read_named(v, e) && read_receipts(v, e);
+    return read_receipts(v, e);
 }
 
 /* ---- sessions of applications ---- */

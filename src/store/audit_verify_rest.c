@@ -1,8 +1,8 @@
-/* audit_verify_rest.c - rows that nobody told the log of, and what follows from rows that it has.
+/* audit_verify_rest.c - rows that the log does not know, and what follows from rows that it knows.
  *
- * A decision is kept twice, in its call and in the decision log. What a session says of itself is
- * counted, or taken, from its calls: so it is counted again. While a call of it runs, which its
- * pieces show, what that call may have set is left out. Each rule is a question for what breaks it.
+ * What a session says of itself is counted, or taken, from its calls: so it is counted again. While
+ * a call of it runs, which its pieces show, what that call may have set is left out. Each rule is a
+ * query for what breaks it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,31 +31,14 @@
     "(s." column " IS NOT NULL AND NOT " A_CALL of_call " = s." column ")) OR (s." column          \
     " IS NULL AND " A_CALL of_call " IS NOT NULL))"
 
-static const struct rule {
-    const char *sql, *postgres; /* the first column tells what it is about; NULL: the same */
+struct rule {
+    const char *sql; /* the only column tells what it is about */
     const char *why;
-} rules[] = {
-    {"SELECT d.interaction_id FROM decisions d LEFT JOIN llm_interactions i ON"
-     " i.interaction_id = d.interaction_id WHERE i.decision IS NULL OR i.decision <> d.entry"
-     " OR d.kind <> CASE WHEN substr(d.entry, 1, 11) = '[TOOL_CALL]' THEN 'TOOL_CALL' ELSE"
-     " 'DIRECT' END OR coalesce(d.session_id, '') <> coalesce(i.session_id, '')"
-     " OR coalesce(d.tools, '') <> coalesce(i.tools, '')"
-     " OR coalesce(d.model, '') <> coalesce(i.model, '')"
-     " OR d.timestamp_us <> CASE WHEN " ENDED " BETWEEN 0 AND " US_MAX " THEN 1000 * (" ENDED
-     ") ELSE 0 END",
-     NULL,
-     "a decision is not the one of its call"},
-    {"SELECT i.interaction_id FROM llm_interactions i WHERE decision IS NOT NULL AND NOT EXISTS"
-     " (SELECT 1 FROM decisions d WHERE d.interaction_id = i.interaction_id)",
-     NULL,
-     "the decision of a call is gone"},
-    {"SELECT s.interaction_id FROM reasoning_segments s WHERE NOT EXISTS"
-     " (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = s.interaction_id)",
-     NULL,
-     "there is reasoning of a call that is not there"},
+};
+
+static const struct rule rules[] = {
     {"SELECT i.session_id FROM llm_interactions i WHERE NOT EXISTS"
      " (SELECT 1 FROM alert_sessions s WHERE s.session_id = i.session_id)",
-     NULL,
      "the session of a call is gone"},
     {"SELECT s.session_id FROM alert_sessions s LEFT JOIN " CALLS
      " ON c.session_id = s.session_id WHERE s.call_count <> coalesce(c.n, 0)"
@@ -67,63 +50,63 @@ static const struct rule {
      " 0.000000001 * (1 + abs(coalesce(c.cost, 0)))"
      " OR coalesce(s.last_seen_ms, 0) <> coalesce(c.last, 0)"
      " OR (coalesce(s.first_seen_ms, -1) <> coalesce(c.first, -1) AND NOT " RUNS ")",
-     NULL,
      "a session does not add up"},
     {"SELECT s.session_id FROM alert_sessions s WHERE s.tool_count <> (SELECT count(*) FROM"
      " mcp_communications t WHERE t.session_id = s.session_id)",
-     NULL,
      "a session does not add up"},
     {"SELECT s.session_id FROM alert_sessions s WHERE s.call_count > 0 AND NOT " A_CALL
      "coalesce(" ENDED ", 0) = coalesce(s.last_seen_ms, 0) AND coalesce(i.model, '') ="
      " coalesce(s.model, '') AND s.outcome = CASE WHEN " FAILED " THEN 'failed' ELSE 'completed'"
-     " END AND (NOT (" OURS ") OR (coalesce(s.final_analysis, '') = coalesce(i.answer, '') AND"
-     " coalesce(s.error_message, '') = CASE WHEN " FAILED
-     " THEN coalesce(i.error_message, '') ELSE '' END)))",
-     NULL,
+     " END AND (NOT (" OURS ") OR " FAILED " OR s.error_message IS NULL))",
      "a session does not end as its last call did"},
     {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND (s.status <> CASE WHEN " RUNS
      " THEN 'in_progress' ELSE coalesce(s.outcome,"
      " 'in_progress') END OR coalesce(s.completed_at_us, -1) <> CASE WHEN " RUNS
      " OR s.outcome IS NULL OR s.last_seen_ms IS NULL OR s.last_seen_ms > " US_MAX
      " THEN -1 ELSE s.last_seen_ms * 1000 END)",
-     NULL,
      "a session is not in the state of its calls"},
     {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND NOT " RUNS
      " AND coalesce(s.started_at_us, -1) <> CASE WHEN s.first_seen_ms IS NULL OR"
      " s.first_seen_ms > " US_MAX " THEN -1 ELSE s.first_seen_ms * 1000 END AND NOT EXISTS"
      " (SELECT 1 FROM mcp_communications t WHERE t.session_id = s.session_id AND"
      " t.timestamp_us = s.started_at_us)",
-     NULL,
      "a session did not begin when it says"},
     {"SELECT s.session_id FROM alert_sessions s WHERE " OURS
      " AND ((s.call_count = 0 AND s.tool_count = 0 AND NOT " RUNS ") OR s.alert_id IS NOT NULL OR"
-     " s.alert_data IS NOT NULL OR s.session_metadata IS NOT NULL)",
-     NULL,
+     " s.alert_data IS NOT NULL OR s.session_metadata IS NOT NULL OR s.final_analysis IS NOT"
+     " NULL)",
      "there is a session that the log does not know"},
     {"SELECT s.session_id FROM alert_sessions s WHERE " OURS " AND NOT " RUNS
      " AND (" SAID("key_name", "i.key_name") " OR " SAID("alert_type", "i.dialect") ")",
-     NULL,
      "a session is not the one of its calls"},
     {"SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
      " AND (" SAID("subject", "i.subject") ")",
-     NULL,
      "a session is not the one of its calls"},
-    /* A title is the first line of what was asked, or the first 120 characters of that. */
-    {"SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
-     " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
-     " " A_CALL "(i.asked = s.title OR ((length(CAST(s.title AS BLOB)) >= 120 OR"
-     " substr(CAST(i.asked AS BLOB), length(CAST(s.title AS BLOB)) + 1, 1) = X'0A') AND"
-     " substr(CAST(i.asked AS BLOB), 1, length(CAST(s.title AS BLOB))) ="
-     " CAST(s.title AS BLOB))))))",
-     "SELECT s.session_id FROM alert_sessions s WHERE NOT " RUNS
-     " AND ((s.title IS NULL AND " A_CALL "i.asked IS NOT NULL)) OR (s.title IS NOT NULL AND NOT"
-     " " A_CALL "(i.asked = s.title OR ((octet_length(s.title) >= 120 OR"
-     " substr(i.asked, length(s.title) + 1, 1) = chr(10)) AND"
-     " left(i.asked, length(s.title)) = s.title)))))",
+    {"SELECT s.session_id FROM alert_sessions s WHERE s.call_count = 0 AND s.title IS NOT NULL AND"
+     " NOT " RUNS,
      "a session is not the one of its calls"},
     {"SELECT receipt_id FROM erasures WHERE scrubbed NOT IN (0, 1)",
-     NULL,
      "a receipt is not as it was given"},
+    {"SELECT 'block ' || t.block || ' place ' || t.block_n FROM call_texts t LEFT JOIN"
+     " llm_interactions i ON i.call_n = t.call_n WHERE i.block IS NULL OR i.block <> t.block OR"
+     " i.block_n <> t.block_n",
+     "an open block has texts that no call has"},
+    {"SELECT 'block ' || t.block || ' place ' || t.block_n FROM call_texts t JOIN call_blocks b ON"
+     " b.block = t.block",
+     "a packed block has texts beside it"},
+};
+
+/* While calls of before blocks are being moved into them. */
+static const struct rule moving_rules[] = {
+    {"SELECT o.interaction_id FROM old_interactions o LEFT JOIN llm_interactions i ON"
+     " i.interaction_id = o.interaction_id WHERE i.interaction_id IS NULL OR i.block IS NOT NULL",
+     "old_interactions has texts that no call has"},
+    {"SELECT o.interaction_id FROM old_segments o LEFT JOIN llm_interactions i ON"
+     " i.interaction_id = o.interaction_id WHERE i.interaction_id IS NULL",
+     "old_segments has texts that no call has"},
+    {"SELECT o.interaction_id FROM old_decisions o LEFT JOIN llm_interactions i ON"
+     " i.interaction_id = o.interaction_id WHERE i.interaction_id IS NULL",
+     "old_decisions has texts that no call has"},
 };
 
 static bool tell_about(void *ctx, const struct db_value *c, size_t n)
@@ -136,24 +119,15 @@ static bool tell_about(void *ctx, const struct db_value *c, size_t n)
     return false;
 }
 
-static bool follow(struct verify *v, const struct rule *rule, struct err *e)
+static bool follow(struct verify *v, const struct rule *all, size_t n, struct err *e)
 {
-    void *both[] = {v, (void *)(uintptr_t)rule};
-    bool postgres = db_kind(v->db) == DB_POSTGRES && rule->postgres;
+    for (size_t i = 0; i < n && v->r->ok; i++) {
+        void *both[] = {v, (void *)(uintptr_t)&all[i]};
 
-    return db_query(v->db,
-                    postgres ? rule->postgres : rule->sql,
-                    NULL,
-                    0,
-                    (struct db_rows){tell_about, both},
-                    e);
-}
-
-static bool keep_number(void *ctx, const struct db_value *c, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = c[0].i;
-    return false;
+        if (!db_query(v->db, all[i].sql, NULL, 0, (struct db_rows){tell_about, both}, e))
+            return false;
+    }
+    return true;
 }
 
 /* As many rows as there are entries that agree. */
@@ -170,18 +144,29 @@ static bool count_rows(struct verify *v, struct err *e)
         {"SELECT count(*) FROM mcp_communications",
          v->tools,
          "there are tool calls that the log does not know"},
-        {"SELECT count(*) FROM decision_tools",
-         v->named_tools,
-         "there are tools of decisions that the log does not know"},
+        {"SELECT count(*) FROM call_tools",
+         v->named_total,
+         "there are tools in call_tools that no call called"},
         {"SELECT count(*) FROM erasures",
          v->receipts,
          "there are receipts that the log does not know"},
+        {"SELECT count(*) FROM store_counters WHERE call_n >= $1 AND call_n >= (SELECT"
+         " coalesce(max(call_n), 0) FROM llm_interactions) AND block >= (SELECT"
+         " coalesce(max(block), 0) FROM call_blocks) AND moved_to <= block",
+         1,
+         "store_counters is behind the calls or the blocks"},
     };
+    struct db_value last_n = db_int(v->last_n);
 
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         int64_t n = 0;
 
-        if (!db_query(v->db, tables[i].sql, NULL, 0, (struct db_rows){keep_number, &n}, e))
+        if (!db_query(v->db,
+                      tables[i].sql,
+                      &last_n,
+                      strstr(tables[i].sql, "$1") ? 1 : 0,
+                      (struct db_rows){engine_keep_number, &n},
+                      e))
             return false;
         if (n != tables[i].expected)
             verify_wrong(v, 0, tables[i].why, STR(""));
@@ -215,9 +200,9 @@ bool verify_rest(struct verify *v, struct err *e)
 {
     if (!count_rows(v, e))
         return false;
-    for (size_t i = 0; i < COUNT_OF(rules) && v->r->ok; i++)
-        if (!follow(v, &rules[i], e))
-            return false;
+    if (!follow(v, rules, COUNT_OF(rules), e) ||
+        (v->moving && !follow(v, moving_rules, COUNT_OF(moving_rules), e)))
+        return false;
     return !v->r->ok || db_query(v->db,
                                  "SELECT session_id, named, key_name FROM alert_sessions"
                                  " WHERE named IS NOT NULL OR session_id LIKE '%~%'",

@@ -26,6 +26,7 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
 
     if (!driver)
         return err_set(e, ERR_INPUT, "a database is \"sqlite:PATH\" or \"postgres://...\"");
+    assert(mode != DB_NEW || driver->kind == DB_SQLITE);
     if (driver->kind == DB_SQLITE) {
         where = str_slice(url, colon + 1, url.n);
         if (str_starts(where, STR("//")))
@@ -33,7 +34,7 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
     }
     if (!driver->open(where, mode, &db, e))
         return false;
-    if (!db_migrate(db, mode, e)) {
+    if (mode != DB_NEW && !db_migrate(db, mode, e)) {
         db_close(db);
         return driver->kind == DB_SQLITE ? err_prefix(e, STR_FMT ": ", STR_ARG(where))
                                          : err_prefix(e, "PostgreSQL: ");
@@ -105,4 +106,9 @@ bool db_size(struct db *db, int64_t *out, struct err *e)
 void db_interrupt(struct db *db)
 {
     db->driver->interrupt(db);
+}
+
+bool db_rewrite(struct db *db, struct err *e)
+{
+    return !db->driver->rewrite_sql || db->driver->script(db, db->driver->rewrite_sql, e);
 }

@@ -60,7 +60,8 @@ static inline struct db_value db_blob(str s)
 enum db_mode {
     DB_WRITE, /* its owner: makes it if it is not there, and brings its tables to today's version */
     DB_READ,  /* for who only looks; a writer may be at work in another process */
-    DB_BESIDE /* as DB_WRITE, but for tables that the owner shares: there may be many of these */
+    DB_BESIDE, /* as DB_WRITE, but for tables that the owner shares: there may be many of these */
+    DB_NEW     /* an empty SQLite file for an export, with no tables; of no use if a call fails */
 };
 
 /* url: "sqlite:PATH" or "postgres://...". */
@@ -91,6 +92,8 @@ void db_rollback(struct db *db);
 /* What was deleted goes from the files as well, as far as the database can be made to: outside of a
  * transaction. done is false if readers are in the way: try again. */
 bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
+/* Writes the files anew, where a database does not give back what large tables took by itself. */
+bool db_rewrite(struct db *db, struct err *e) MUST_USE;
 /* How many bytes the rows take, roughly. */
 bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 

@@ -4,9 +4,8 @@
  * error is kept and told by whatever comes next, at the latest by the commit. The connection does
  * not block while it sends, so that both sides can always get rid of what they have to say.
  *
- * A connection that was lost is made anew by the next begin (or query, outside of one). The owner
- * holds an advisory lock as long as the connection lives: one at a time. Who writes beside it does
- * not.
+ * The next begin (or query, outside of a transaction) opens a lost connection again. Only the owner
+ * proves that it owns the tables (db_postgres_owner.c); DB_BESIDE does not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -435,6 +434,12 @@ static bool script(struct db *db, const char *sql, struct err *e)
 
 /* ---- transactions ---- */
 
+static bool begin_once(struct pg_db *d, const char *sql, struct err *e)
+{
+    return pg_connected(d, e) &&
+           (d->mode == DB_WRITE ? pg_owner_begin(d, sql, e) : pg_exec(d, sql, e));
+}
+
 static bool begin(struct db *db, bool durable, struct err *e)
 {
     struct pg_db *d = pg_of(db);
@@ -443,10 +448,8 @@ static bool begin(struct db *db, bool durable, struct err *e)
                                          : "BEGIN; SET LOCAL synchronous_commit = off";
 
     assert(!d->open);
-    /* A server that went and came back in the meantime is asked again. */
-    if (!pg_connected(d, e) ||
-        (!pg_exec(d, sql, e) &&
-         (PQstatus(d->conn) == CONNECTION_OK || !pg_connected(d, e) || !pg_exec(d, sql, e))))
+    /* A server that restarted since the last use costs a second try. */
+    if (!begin_once(d, sql, e) && (PQstatus(d->conn) == CONNECTION_OK || !begin_once(d, sql, e)))
         return false;
     d->open = true;
     d->failed = false;
@@ -490,10 +493,8 @@ static void rollback(struct db *db)
     }
     d->failed = false;
     if (d->piped) { /* it is lost, or out of step */
-        pg_set_cancel(d, NULL);
-        PQreset(d->conn);
-        if (!pg_set_up(d, &e))
-            d->piped = false;
+        d->piped = false;
+        pg_reset(d);
     }
 }
 
@@ -504,8 +505,10 @@ static bool scrub(struct db *db, bool *done, struct err *e)
         "alert_sessions",
         "llm_interactions",
         "mcp_communications",
-        "reasoning_segments",
-        "decisions",
+        "call_blocks",
+        "call_texts",
+        "call_tools",
+        "word_pages",
         "call_pieces",
         "agent_runs",
         "agent_effects",
@@ -562,13 +565,11 @@ const struct db_driver db_driver_postgres = {
     .rollback = rollback,
     .interrupt = interrupt,
     .scrub = scrub,
-    .size_sql = "SELECT coalesce(sum(500 + coalesce(pg_column_size(request), 0) +"
-                " coalesce(pg_column_size(reply), 0) + coalesce(pg_column_size(answer), 0) +"
-                " coalesce(pg_column_size(reasoning_content), 0) +"
-                " coalesce(pg_column_size(words), 0)), 0)::bigint"
+    .size_sql = "SELECT coalesce(sum(600 * calls + pg_column_size(texts)), 0)::bigint"
+                " + (SELECT coalesce(sum(600 + pg_column_size(texts)), 0)::bigint FROM call_texts)"
                 " + (SELECT coalesce(sum(200 + pg_column_size(value)), 0)::bigint"
                 " FROM thread_values)"
                 " + (SELECT coalesce(sum(200 + coalesce(pg_column_size(request), 0) +"
                 " coalesce(pg_column_size(result), 0)), 0)::bigint FROM agent_effects)"
-                " FROM llm_interactions",
+                " FROM call_blocks",
 };

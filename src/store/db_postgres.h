@@ -27,6 +27,9 @@ struct pg_db {
     struct arena arena; /* values of one row */
     int64_t changed;
     uint64_t given;   /* rows of the query */
+    bool ready;       /* this connection is set up; the owner's has the lock */
+    bool claimed;     /* the owner's: epoch is of this connection */
+    int64_t epoch;    /* the owner's; 0 before its first transaction */
     bool open, piped; /* in a transaction; in pipeline mode */
     unsigned pending; /* answers that were not read yet */
     bool failed;      /* in this transaction, and why */
@@ -47,12 +50,21 @@ bool pg_fail_result(struct pg_db *d, const PGresult *r, struct err *e);
 
 bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e) MUST_USE;
 void pg_close(struct db *db);
-/* Connected, or connected again. */
+/* Connected and set up, now or again. */
 bool pg_connected(struct pg_db *d, struct err *e) MUST_USE;
-/* As after a new connection: nothing is prepared, and the writer has its lock. */
-bool pg_set_up(struct pg_db *d, struct err *e) MUST_USE;
+/* Drops the connection and opens another one, which pg_connected sets up. */
+void pg_reset(struct pg_db *d);
 void pg_forget_statements(struct pg_db *d);
 void pg_set_cancel(struct pg_db *d, PGcancel *cancel);
 
 /* Statements that give no rows, outside of pipeline mode. */
 bool pg_exec(struct pg_db *d, const char *sql, struct err *e);
+/* The first column of the first row of the last statement, "" if it has no row. */
+bool pg_exec_text(struct pg_db *d, const char *sql, char *out, size_t size, struct err *e);
+
+/* One process owns the tables (db_postgres_owner.c). The lock keeps others off as long as the
+ * connection lives. */
+bool pg_owner_take_lock(struct pg_db *d, struct err *e) MUST_USE;
+/* Begins a transaction of the owner with sql; fails if another process has owned the tables since
+ * the transaction before, so that the caller reads its state again. */
+bool pg_owner_begin(struct pg_db *d, const char *sql, struct err *e) MUST_USE;

@@ -1,15 +1,10 @@
-/* db_postgres_conn.c - connections to PostgreSQL: made, lost, made again; and the writer's lock.
+/* db_postgres_conn.c - connections to PostgreSQL: opened, lost, opened again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/db_postgres.h"
 
-#include <unistd.h>
-
 #define ROW_SIZE_MAX ((size_t)1 << 30)
-#define LOCK_KEY "8029459031472632421" /* any number that is ours */
-#define LOCK_WAIT_MS 5000u
-#define LOCK_POLL_MS 50u
 
 /* ---- errors ---- */
 
@@ -93,8 +88,7 @@ bool pg_exec(struct pg_db *d, const char *sql, struct err *e)
     return ok;
 }
 
-/* One text of one row, "" if there is none. */
-static bool exec_text(struct pg_db *d, const char *sql, char *out, size_t size, struct err *e)
+bool pg_exec_text(struct pg_db *d, const char *sql, char *out, size_t size, struct err *e)
 {
     PGresult *r = PQexec(d->conn, sql);
     bool ok = PQresultStatus(r) == PGRES_TUPLES_OK || pg_fail_result(d, r, e);
@@ -105,72 +99,12 @@ static bool exec_text(struct pg_db *d, const char *sql, char *out, size_t size, 
     return ok;
 }
 
-/* A number that all connections of this process share, and of no other: where it was loaded, which
- * is chance, and its pid. */
-static long long process_mark(void)
-{
-    static const char here;
-    uint64_t mark = ((uint64_t)getpid() << 32) ^ ((uint64_t)(uintptr_t)&here >> 4);
-
-    return (long long)(mark & INT64_MAX);
-}
-
-/* The writer's lock is one process's: its first writer has it, and the others say by a lock they
- * share that they are of the same. */
-static bool try_lock(struct pg_db *d, bool *ours, struct err *e)
-{
-    char sql[700], text[120];
-
-    (void)snprintf(sql,
-                   sizeof sql,
-                   "SELECT pg_advisory_lock_shared(%lld);"
-                   "SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_locks a JOIN pg_locks b ON"
-                   " a.pid = b.pid AND a.database = b.database WHERE a.pid <> pg_backend_pid()"
-                   " AND a.locktype = 'advisory' AND b.locktype = 'advisory' AND a.granted AND"
-                   " b.granted AND (a.classid::bigint << 32 | a.objid::bigint) = " LOCK_KEY
-                   " AND (b.classid::bigint << 32 | b.objid::bigint) = %lld AND a.database ="
-                   " (SELECT oid FROM pg_database WHERE datname = current_database()))"
-                   " THEN true ELSE pg_try_advisory_lock(" LOCK_KEY ") END",
-                   process_mark(),
-                   process_mark());
-    if (!exec_text(d, sql, text, sizeof text, e))
-        return false;
-    *ours = text[0] == 't';
-    return true;
-}
-
-/* The lock of one that was killed is free once the server has seen it go. */
-static bool take_lock(struct pg_db *d, struct err *e)
-{
-    char text[120];
-    bool ours;
-
-    for (unsigned ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_POLL_MS) {
-        if (!try_lock(d, &ours, e))
-            return false;
-        if (ours)
-            return true;
-        (void)usleep(LOCK_POLL_MS * 1000);
-    }
-    if (!exec_text(d,
-                   "SELECT coalesce(host(client_addr), 'this machine') || ', connected since ' ||"
-                   " to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS') FROM pg_locks l"
-                   " JOIN pg_stat_activity a ON a.pid = l.pid WHERE locktype = 'advisory' AND"
-                   " (classid::bigint << 32 | objid::bigint) = " LOCK_KEY " AND granted LIMIT 1",
-                   text,
-                   sizeof text,
-                   e))
-        return false;
-    return err_set(e,
-                   ERR_SYSTEM,
-                   "the database is in use by another rationale (%s): a store has one owner",
-                   text[0] ? text : "unknown");
-}
-
-bool pg_set_up(struct pg_db *d, struct err *e)
+/* Prepares a new connection. An owner that does not get the lock is not ready, however good its
+ * connection is. */
+static bool pg_set_up(struct pg_db *d, struct err *e)
 {
     pg_forget_statements(d);
-    d->open = d->piped = d->failed = false;
+    d->ready = d->open = d->piped = d->failed = d->claimed = false;
     d->pending = 0;
     if (PQstatus(d->conn) != CONNECTION_OK)
         return pg_fail_conn(d, e);
@@ -179,21 +113,29 @@ bool pg_set_up(struct pg_db *d, struct err *e)
     pg_set_cancel(d, PQgetCancel(d->conn));
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
-    return pg_exec(d,
-                   d->mode == DB_READ ? "SET client_min_messages = error;"
-                                        "SET default_transaction_read_only = on"
-                                      : "SET client_min_messages = error",
-                   e) &&
-           (d->mode != DB_WRITE || take_lock(d, e));
+    d->ready = pg_exec(d,
+                       d->mode == DB_READ ? "SET client_min_messages = error;"
+                                            "SET default_transaction_read_only = on"
+                                          : "SET client_min_messages = error",
+                       e) &&
+               (d->mode != DB_WRITE || pg_owner_take_lock(d, e));
+    return d->ready;
 }
 
 bool pg_connected(struct pg_db *d, struct err *e)
 {
-    if (PQstatus(d->conn) == CONNECTION_OK)
+    if (d->ready && PQstatus(d->conn) == CONNECTION_OK)
         return true;
+    if (PQstatus(d->conn) != CONNECTION_OK)
+        pg_reset(d);
+    return pg_set_up(d, e);
+}
+
+void pg_reset(struct pg_db *d)
+{
+    d->ready = false;
     pg_set_cancel(d, NULL);
     PQreset(d->conn);
-    return pg_set_up(d, e);
 }
 
 void pg_close(struct db *db)

@@ -99,9 +99,10 @@ static bool check_there(const char *path, struct err *e)
 }
 
 #define WRITER                                                                                     \
-    "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"             \
-    "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;"                      \
-    "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
+    "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"        \
+    "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;"                               \
+    "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;"                            \
+    "PRAGMA cache_size = -16384; PRAGMA secure_delete = ON"
 
 static const struct {
     int flags;
@@ -110,6 +111,10 @@ static const struct {
 } modes[] = {
     [DB_WRITE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
     [DB_BESIDE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
+    [DB_NEW] = {SQLITE_OPEN_READWRITE,
+                make_private,
+                "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768"},
     [DB_READ] = {SQLITE_OPEN_READONLY,
                  check_there,
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},
@@ -411,21 +416,17 @@ static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
     return false;
 }
 
-/* Words of rows that are gone stay in the index until it is written anew; and all of it in the WAL
- * until that is taken in and cut off. */
+/* Pages that are free go from the end of the file; and what was in them from the WAL, once that is
+ * taken in and cut off. */
 static bool scrub(struct db *db, bool *done, struct err *e)
 {
     *done = false;
-    return script(db,
-                  "INSERT INTO decisions_text (decisions_text) VALUES ('optimize');"
-                  "INSERT INTO interactions_text (interactions_text) VALUES ('optimize')",
-                  e) &&
-           query(db,
-                 "PRAGMA wal_checkpoint(TRUNCATE)",
-                 NULL,
-                 0,
-                 (struct db_rows){keep_busy, done},
-                 e);
+    return script(db, "PRAGMA incremental_vacuum", e) && query(db,
+                                                               "PRAGMA wal_checkpoint(TRUNCATE)",
+                                                               NULL,
+                                                               0,
+                                                               (struct db_rows){keep_busy, done},
+                                                               e);
 }
 
 static void interrupt(struct db *db)
@@ -453,4 +454,5 @@ const struct db_driver db_driver_sqlite = {
     .scrub = scrub,
     .size_sql = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                 " pragma_freelist_count, pragma_page_size",
+    .rewrite_sql = "PRAGMA auto_vacuum = INCREMENTAL; VACUUM",
 };

@@ -6,16 +6,13 @@
 
 #define LIST_MAX 10000u
 #define SQL_MAX 8192u
-#define PACK_SMALL_BITS 13  /* of the window: 8 KiB */
-#define PACK_SMALL_MEMORY 6 /* what is cleared for each body */
-#define PACK_LEVEL 1        /* half of the time for nine tenths of what the default saves */
 
 /* ---- opening ---- */
 
 /* Texts with the columns in place of the first %, and their marks in place of the second; # is
  * ENGINE_MARKS marks. */
 static const char *const texts[ENGINE_TEXTS] = {
-    [ENGINE_PUT_CALL] = "INSERT INTO llm_interactions (%) VALUES (%) ON CONFLICT DO NOTHING",
+    [ENGINE_PUT_CALL] = "INSERT INTO llm_interactions (%) VALUES (%)",
     [ENGINE_LOOK_UP] = "SELECT interaction_id FROM llm_interactions WHERE interaction_id IN (#)",
     [ENGINE_LOOK_UP_TOOLS] =
         "SELECT communication_id FROM mcp_communications WHERE communication_id IN (#)",
@@ -24,12 +21,15 @@ static const char *const texts[ENGINE_TEXTS] = {
     [ENGINE_LOOK_UP_OWNERS] =
         "SELECT session_id, key_name FROM alert_sessions WHERE session_id IN (#)",
     [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
+    [ENGINE_GET_SESSION] = "SELECT % FROM llm_interactions WHERE session_id = $1 ORDER BY call_n",
+    [ENGINE_GET_UNMOVED] = "SELECT % FROM llm_interactions WHERE block IS NULL AND call_n > $1"
+                           " ORDER BY call_n LIMIT $2",
     [ENGINE_LIST] = "SELECT % FROM llm_interactions"
-                    " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
+                    " ORDER BY started_ms DESC, call_n DESC LIMIT $1",
     [ENGINE_LIST_BEFORE] =
-        "SELECT % FROM llm_interactions WHERE (started_ms, interaction_id) <"
-        " (SELECT started_ms, interaction_id FROM llm_interactions WHERE interaction_id = $2)"
-        " ORDER BY started_ms DESC, interaction_id DESC LIMIT $1",
+        "SELECT % FROM llm_interactions WHERE (started_ms, call_n) <"
+        " (SELECT started_ms, call_n FROM llm_interactions WHERE interaction_id = $2)"
+        " ORDER BY started_ms DESC, call_n DESC LIMIT $1",
 };
 
 static void make_texts(struct engine *en)
@@ -77,6 +77,7 @@ void engine_close(struct engine *en)
             db_rollback(en->db);
     }
     db_close(en->reader);
+    db_close(en->reader_texts);
     db_close(en->db); /* the last one: a WAL is taken in and goes */
     for (size_t i = 0; i < ENGINE_TEXTS; i++)
         buf_release(&en->text[i]);
@@ -85,12 +86,13 @@ void engine_close(struct engine *en)
     map_release(&en->owners);
     map_release(&en->usage);
     json_release(&en->doc);
-    json_release(&en->calls);
     buf_release(&en->canon);
+    buf_release(&en->unlogged);
+    engine_blocks_release(en);
+    engine_requests_forget(en);
+    texts_release(&en->texts);
     free(en->head_path);
     arena_release(&en->arena);
-    (void)deflateEnd(&en->z);
-    (void)deflateEnd(&en->z_small);
     pthread_mutex_destroy(&en->read_lock);
     free(en->url);
     free(en->spool);
@@ -109,18 +111,18 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
     map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
     json_init(&en->doc);
-    json_init(&en->calls);
     buf_init(&en->canon, ENGINE_CANON_MAX);
+    buf_init(&en->unlogged, ENGINE_CANON_MAX);
+    engine_blocks_init(en);
+    texts_init(&en->texts, NULL);
     if (o->head_path)
         en->head_path = copy(str_c(o->head_path));
     make_texts(en);
-    if (deflateInit(&en->z, PACK_LEVEL) != Z_OK ||
-        deflateInit2(&en->z_small, PACK_LEVEL, Z_DEFLATED, PACK_SMALL_BITS, PACK_SMALL_MEMORY, 0) !=
-            Z_OK) {
-        err_set(e, ERR_SYSTEM, "zlib does not start");
-    } else if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e)) {
+    if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e) &&
+        db_open(o->url, DB_READ, &en->reader_texts, e)) {
         en->kind = db_kind(en->db);
-        if (engine_audit_open(en, e)) {
+        en->texts.db = en->db;
+        if (engine_audit_open(en, e) && engine_move_begin(en, e)) {
             engine_anchor(en);
             *out = en;
             return true;
@@ -147,6 +149,13 @@ static const struct {
                      " place = excluded.place",
                      1},
 };
+
+bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)ctx = columns[0].i;
+    return false;
+}
 
 static bool keep_place(void *ctx, const struct db_value *columns, size_t n)
 {
@@ -183,6 +192,7 @@ bool engine_begin(struct engine *en, bool durable, struct err *e)
 {
     assert(en->count == 0);
     return db_begin(en->db, durable, e) && engine_audit_begin(en, e) &&
+           engine_blocks_begin(en, e) &&
            (!en->caught_up || !en->pieced_unknown || engine_pieces_recall(en, e));
 }
 
@@ -349,7 +359,8 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
     for (size_t i = 0; i < en->count; i++)
         if (!write_record(en, &en->records[i], e))
             return false;
-    if (!engine_usage_flush(en, e) ||
+    if (!engine_audit_records(en, e) || !engine_blocks_commit(en, e) ||
+        !engine_usage_flush(en, e) ||
         !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
     clear(en);
@@ -382,6 +393,10 @@ void engine_rollback(struct engine *en)
 {
     db_rollback(en->db);
     clear(en);
+    buf_reset(&en->unlogged);
+    engine_requests_forget(en);
+    texts_forget(&en->texts);
+    en->blocks_known = false;
     en->head_known = false;
     en->pieced_unknown = true; /* what was dropped from the set may be in the table again */
 }
@@ -390,6 +405,7 @@ void engine_rollback(struct engine *en)
 
 struct reading {
     struct arena arena;
+    struct texts texts;
     struct store_row_sink sink;
     size_t count;
     bool ok;
@@ -399,10 +415,12 @@ struct reading {
 static bool give_row(void *ctx, const struct db_value *columns, size_t n)
 {
     struct reading *r = ctx;
+    struct texts_place place;
     struct store_call row;
 
     arena_reset(&r->arena);
-    r->ok = engine_row_read(columns, n, &r->arena, &row, r->e);
+    engine_row_read(columns, n, &place, &row);
+    r->ok = texts_read(&r->texts, &place, &r->arena, &row, r->e);
     r->count += r->ok;
     return r->ok && r->sink.on_call(r->sink.ctx, &row);
 }
@@ -413,15 +431,19 @@ static bool read_rows(struct engine *en, const char *sql, const struct db_value 
 {
     bool ok;
 
-    arena_init(&r->arena, ENGINE_ARENA_MAX);
     r->count = 0;
     r->ok = true;
-    ok = en->reader || db_open(str_c(en->url), DB_READ, &en->reader, r->e);
+    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, r->e)) &&
+         (en->reader_texts || db_open(str_c(en->url), DB_READ, &en->reader_texts, r->e));
+    arena_init(&r->arena, ENGINE_ARENA_MAX);
+    texts_init(&r->texts, en->reader_texts);
     ok = ok && db_query(en->reader, sql, args, n, (struct db_rows){give_row, r}, r->e) && r->ok;
-    if (!ok && r->ok && en->kind == DB_POSTGRES) {
+    if (!ok && en->kind == DB_POSTGRES) {
         db_close(en->reader);
-        en->reader = NULL;
+        db_close(en->reader_texts);
+        en->reader = en->reader_texts = NULL;
     }
+    texts_release(&r->texts);
     arena_release(&r->arena);
     return ok;
 }
@@ -488,7 +510,7 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
     ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
          db_query(en->reader,
                   "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
-                  " ORDER BY started_ms DESC LIMIT $1",
+                  " ORDER BY call_n DESC LIMIT $1",
                   &limit,
                   1,
                   (struct db_rows){give_talk, &t},

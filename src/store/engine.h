@@ -75,6 +75,10 @@ struct engine_retention {
 bool engine_retain(struct engine *en, const struct engine_retention *r, bool *more,
                    struct err *e) MUST_USE;
 
+/* Whether there are texts in the layout of an earlier version; moves some of them into blocks. */
+bool engine_moving(const struct engine *en);
+bool engine_move(struct engine *en, struct err *e) MUST_USE;
+
 /* As store_secret, store_talks and store_spent. */
 void engine_secret(const struct engine *en, str purpose, uint8_t out[32]);
 bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),

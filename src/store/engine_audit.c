@@ -7,7 +7,6 @@
 #include "base/rand.h"
 #include "store/engine_in.h"
 
-#define ADOPT_PAGE 200
 #define BROKEN_SUFFIX_SIZE 40
 
 bool engine_audit_begin(struct engine *en, struct err *e)
@@ -65,6 +64,39 @@ bool engine_audit_row(struct engine *en, str action, str subject, str detail, st
     return engine_audit_add(en, &entry, e);
 }
 
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
+                              uint8_t out[SHA256_SIZE])
+{
+    audit_digest_call((str){(const char *)en->key, SHA256_SIZE}, row, entry, &en->canon, out);
+}
+
+void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n)
+{
+    uint8_t digest[SHA256_SIZE];
+
+    if (en->unlogged.n == 0)
+        en->unlogged_first = call_n;
+    engine_audit_digest_call(en, row, buf_str(&en->entry), digest);
+    audit_add_record(&en->unlogged, call_n, digest);
+}
+
+bool engine_audit_records(struct engine *en, struct err *e)
+{
+    uint8_t digest[SHA256_SIZE];
+    struct audit_entry entry = {.actor = STR(""),
+                                .action = STR(AUDIT_RECORDS),
+                                .subject = STR(""),
+                                .digest = {(const char *)digest, SHA256_SIZE}};
+
+    if (en->unlogged.n == 0)
+        return true;
+    entry.detail =
+        arena_printf(&en->arena, "%lld %lld", (long long)en->unlogged_first, (long long)en->last_n);
+    audit_digest((str){(const char *)en->key, SHA256_SIZE}, buf_str(&en->unlogged), digest);
+    buf_reset(&en->unlogged);
+    return engine_audit_add(en, &entry, e);
+}
+
 str engine_audit_name(struct engine *en, str name)
 {
     return audit_name((str){(const char *)en->key, SHA256_SIZE}, name, &en->arena);
@@ -94,92 +126,6 @@ static bool load_key(struct engine *en, struct err *e)
         return true;
     }
     return e->code == ERR_NOT_FOUND && make_key(en, e);
-}
-
-struct adoption {
-    struct engine *en;
-    struct arena arena;
-    str last;
-    size_t count;
-    bool ok;
-    struct err *e;
-    struct {
-        str id;
-        uint8_t digest[SHA256_SIZE];
-    } rows[ADOPT_PAGE];
-};
-
-static bool adopt_row(void *ctx, const struct db_value *columns, size_t n)
-{
-    struct adoption *a = ctx;
-    struct arena bodies;
-    struct store_call row;
-
-    arena_init(&bodies, ENGINE_ARENA_MAX);
-    a->ok = engine_row_read(columns, n, &bodies, &row, a->e);
-    if (a->ok) {
-        buf_reset(&a->en->canon);
-        audit_add_row(&a->en->canon, &row_calls, &row);
-        a->rows[a->count].id = arena_dup(&a->arena, row.id);
-        audit_digest((str){(const char *)a->en->key, SHA256_SIZE},
-                     buf_str(&a->en->canon),
-                     a->rows[a->count++].digest);
-    }
-    arena_release(&bodies);
-    return a->ok;
-}
-
-static bool adopt_page(struct engine *en, struct adoption *a, const char *sql, struct err *e)
-{
-    struct db_value after = db_text(a->last);
-
-    a->count = 0;
-    if (!db_query(en->db, sql, &after, 1, (struct db_rows){adopt_row, a}, e) || !a->ok)
-        return false;
-    for (size_t i = 0; i < a->count; i++) {
-        struct audit_entry entry = {.actor = STR(""),
-                                    .action = STR("record"),
-                                    .subject = a->rows[i].id,
-                                    .detail = STR("adopted"),
-                                    .digest = {(const char *)a->rows[i].digest, SHA256_SIZE}};
-
-        if (!engine_audit_add(en, &entry, e))
-            return false;
-        a->last = a->rows[i].id;
-    }
-    return true;
-}
-
-/* Rows of a time before there was a log are in it from its beginning. */
-static bool adopt(struct engine *en, struct err *e)
-{
-    struct adoption *a = base_alloc(sizeof *a);
-    struct buf sql;
-    bool ok;
-
-    *a = (struct adoption){.en = en, .last = STR(""), .ok = true, .e = e};
-    arena_init(&a->arena, ENGINE_ARENA_MAX);
-    buf_init(&sql, 8192);
-    buf_add(&sql, STR("SELECT "));
-    engine_columns(&sql, false);
-    buf_printf(&sql,
-               " FROM llm_interactions WHERE interaction_id > $1 ORDER BY interaction_id LIMIT %d",
-               ADOPT_PAGE);
-    buf_add_c(&sql, '\0');
-    do
-        ok = adopt_page(en, a, sql.p, e);
-    while (ok && a->count == ADOPT_PAGE);
-    buf_release(&sql);
-    arena_release(&a->arena);
-    free(a);
-    return ok;
-}
-
-static bool keep_number(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = columns[0].i;
-    return false;
 }
 
 static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)
@@ -237,19 +183,18 @@ bool engine_audit_open(struct engine *en, struct err *e)
 
     if (!db_begin(en->db, true, e))
         return false;
-    if (load_key(en, e) && engine_audit_begin(en, e) && (en->head.seq > 0 || adopt(en, e)) &&
-        (!en->head_path || compare_head(en, e)) &&
+    if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&
         db_query(en->db,
                  "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
                  NULL,
                  0,
-                 (struct db_rows){keep_number, &erased},
+                 (struct db_rows){engine_keep_number, &erased},
                  e) &&
         db_query(en->db,
                  "SELECT count(*) FROM erasures WHERE scrubbed = 0",
                  NULL,
                  0,
-                 (struct db_rows){keep_number, &unscrubbed},
+                 (struct db_rows){engine_keep_number, &unscrubbed},
                  e) &&
         db_commit(en->db, e)) {
         en->erased_any = erased > 0;

@@ -124,13 +124,86 @@ static const char *const tuned_rows[] = {
     "SELECT t.thread_id FROM threads t JOIN alert_sessions s ON s.session_id = t.thread_id"        \
     " WHERE t.thread_id = $1 AND t.key_name = coalesce(s.key_name, '')"
 
+/* ---- calls ---- */
+
+/* Places whose texts go once all sessions are through. */
+struct erased_places {
+    struct texts_place *items;
+    size_t count, cap;
+};
+
+static void add_place(struct erased_places *p, const struct texts_place *place)
+{
+    if (p->count == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 64;
+        p->items = base_realloc(p->items, p->cap * sizeof p->items[0]);
+    }
+    p->items[p->count++] = *place;
+}
+
+/* The log keeps the digest of the row, so that the digest over all of its batch can still be
+ * verified. */
+static bool entomb_call(struct engine *en, struct engine_call *call, struct arena *texts,
+                        struct err *e)
+{
+    uint8_t digest[SHA256_SIZE];
+    struct audit_entry entry = {.actor = STR(""),
+                                .action = STR("erased"),
+                                .subject = call->row.id,
+                                .digest = {(const char *)digest, SHA256_SIZE}};
+    str raw;
+
+    arena_reset(texts);
+    if (texts_read_reply(&en->texts, &call->at, texts, &call->row, e) &&
+        texts_entry(&en->texts, &call->at, texts, &raw, e))
+        engine_audit_digest_call(en, &call->row, raw, digest);
+    else if (en->texts.damaged)
+        entry.digest = STR(""); /* verification will say so */
+    else
+        return false;
+    entry.detail = arena_printf(&en->arena, "%lld", (long long)call->at.call_n);
+    return engine_audit_add(en, &entry, e);
+}
+
+static bool erase_calls(struct engine *en, const struct db_value *session, struct audit_counts *c,
+                        struct erased_places *places, struct err *e)
+{
+    struct engine_calls calls = {.arena = &en->arena};
+    struct arena texts;
+    bool ok = engine_calls_read(en, ENGINE_GET_SESSION, session, 1, &calls, e);
+
+    arena_init(&texts, ENGINE_ARENA_MAX);
+    for (size_t i = 0; ok && i < calls.count; i++) {
+        struct engine_call *call = &calls.items[i];
+
+        ok = entomb_call(en, call, &texts, e) &&
+             engine_call_tools(en,
+                               &call->row,
+                               call->at.call_n,
+                               "DELETE FROM call_tools WHERE tool = $1 AND call_n = $2",
+                               e);
+        c->decisions += call->row.decision.n > 0;
+        add_place(places, &call->at);
+    }
+    c->interactions += (int64_t)calls.count;
+    arena_release(&texts);
+    free(calls.items);
+    return ok;
+}
+
 /* ---- sessions ---- */
 
 #define OF_SESSION "(SELECT interaction_id FROM llm_interactions WHERE session_id = $1)"
 
+/* Those of before blocks, while there are any. */
+static const char *const old_rows[] = {
+    "DELETE FROM old_segments WHERE interaction_id IN " OF_SESSION,
+    "DELETE FROM old_decisions WHERE interaction_id IN " OF_SESSION,
+    "DELETE FROM old_interactions WHERE interaction_id IN " OF_SESSION,
+};
+
 /* What is not counted, in this order: what is found by other rows goes before them. */
 static const char *const rest[] = {
-    "DELETE FROM reasoning_segments WHERE interaction_id IN " OF_SESSION,
     "DELETE FROM llm_interactions WHERE session_id = $1",
     "DELETE FROM mcp_communications WHERE session_id = $1",
     "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting')",
@@ -147,6 +220,9 @@ static const char *const rest[] = {
 
 static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
 {
+    for (size_t i = 0; en->moving && i < COUNT_OF(old_rows); i++)
+        if (!drop(en, old_rows[i], session, NULL, e))
+            return false;
     for (size_t i = 0; i < COUNT_OF(rest); i++)
         if (!drop(en, rest[i], session, NULL, e))
             return false;
@@ -169,46 +245,38 @@ static bool drop_head(struct engine *en, const struct db_value *session, int64_t
     return n == 0 || engine_audit_add(en, &entry, e);
 }
 
-static bool erase_session(struct engine *en, str name, struct audit_counts *c, struct err *e)
+static bool erase_session(struct engine *en, str name, struct audit_counts *c,
+                          struct erased_places *places, struct err *e)
 {
     struct db_value session = db_text(name);
 
     return engine_usage_take(en, &session, e) &&
            forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
            drop(en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
-           entomb(en,
-                  "SELECT interaction_id FROM llm_interactions WHERE session_id = $1",
-                  &session,
-                  &c->interactions,
-                  e) &&
+           erase_calls(en, &session, c, places, e) &&
            entomb(en,
                   "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
                   &session,
                   &c->communications,
                   e) &&
-           drop(en,
-                "DELETE FROM decision_tools WHERE decision_id IN"
-                " (SELECT decision_id FROM decisions WHERE interaction_id IN " OF_SESSION ")",
-                &session,
-                NULL,
-                e) &&
-           drop(en,
-                "DELETE FROM decisions WHERE interaction_id IN " OF_SESSION,
-                &session,
-                &c->decisions,
-                e) &&
            drop_rest(en, &session, e) && drop_head(en, &session, &c->sessions, e);
 }
 
 static bool erase_all(struct engine *en, const struct names *names, struct audit_counts *c,
                       struct err *e)
 {
-    for (size_t i = 0; i < names->count; i++)
-        if (!erase_session(en, names->items[i], c, e))
-            return false;
+    struct erased_places places = {0};
+    bool ok =
+        engine_blocks_begin(en, e) && engine_audit_records(en, e) && engine_blocks_commit(en, e);
+
+    for (size_t i = 0; ok && i < names->count; i++)
+        ok = erase_session(en, names->items[i], c, &places, e);
+    ok = ok && engine_blocks_blank(en, places.items, places.count, e);
+    free(places.items);
+    engine_requests_forget(en);
     if (c->interactions + c->communications > 0)
         en->erased_any = true;
-    return true;
+    return ok;
 }
 
 /* ---- what somebody asked for ---- */
@@ -432,6 +500,11 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
             return false;
     }
     *more = count >= RETAIN_BATCH;
+    en->freed |= count > 0;
+    if (en->freed && !*more) { /* the disk gets back what they took */
+        en->scrub = true;
+        en->freed = false;
+    }
     return true;
 }
 

@@ -11,9 +11,10 @@
 #include "store/audit_in.h"
 #include "store/db.h"
 #include "store/engine.h"
+#include "store/engine_block.h"
+#include "store/texts.h"
 
 #include <pthread.h>
-#include <zlib.h>
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
 #define ENGINE_COLUMNS_MAX 64u
@@ -31,6 +32,8 @@ enum {
     ENGINE_LOOK_UP_ERASED,
     ENGINE_LOOK_UP_OWNERS,
     ENGINE_GET_CALL,
+    ENGINE_GET_SESSION,
+    ENGINE_GET_UNMOVED,
     ENGINE_LIST,
     ENGINE_LIST_BEFORE,
     ENGINE_TEXTS
@@ -79,32 +82,60 @@ struct engine {
     bool head_known;        /* else it is read again */
     bool erased_any;        /* some row was, ever */
     bool scrub;             /* what was erased is still in the files */
+    bool freed;             /* retention has freed room in them */
     int64_t anchored_seq;   /* in the head's file */
     int64_t now_us;         /* of the batch */
     struct buf canon;       /* the bytes of a row, to be digested */
 
-    z_stream z, z_small; /* the second for bodies that a small window is enough for */
-    struct json doc, calls;
+    struct json doc;
+
+    /* Blocks. */
+    struct engine_filling filling[ENGINE_FILLED];
+    int64_t last_n, last_block; /* the numbers given last: to a call, to a packed block */
+    int64_t moved_to;           /* blocks up to it are of calls of before */
+    bool blocks_known;          /* else they are read from the tables */
+    bool moving;                /* there may be calls of before that have no block yet */
+    struct buf entry, packed;
+    struct texts texts; /* reads with db */
+    struct engine_request requests[ENGINE_REQUESTS];
+    size_t requests_size, requests_next;
+    struct buf unlogged; /* number and digest of each call that the audit log will tell of next */
+    int64_t unlogged_first;
 
     /* Under the lock: */
     pthread_mutex_t read_lock;
-    struct db *reader; /* NULL: to be opened */
+    struct db *reader, *reader_texts; /* NULL: to be opened */
 };
 
-/* engine_row.c: a call as a row of llm_interactions and back. Columns in order: "a, b, request,
- * request_size, ..."; with `marks` "$1, $2, ...". */
+/* engine_row.c: a call as a row of llm_interactions and back. Columns in order: those of the enum,
+ * then those fields of row.h that are columns; with `marks` "$1, $2, ...". */
+enum {
+    ENGINE_CALL_N,
+    ENGINE_BLOCK,
+    ENGINE_BLOCK_N,
+    ENGINE_TEXT_BITS,
+    ENGINE_DECISION_KIND,
+    ENGINE_FIRST_FIELD
+};
 void engine_columns(struct buf *out, bool marks);
-/* Bodies are packed into the arena; all else is lent. Returns how many there are. */
-size_t engine_row_values(struct engine *en, const struct store_call *row,
+/* Lent from the row. Returns how many there are. */
+size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX]);
-/* Texts are lent from the columns, bodies unpacked into the arena. */
-bool engine_row_read(const struct db_value *columns, size_t n, struct arena *a,
-                     struct store_call *out, struct err *e) MUST_USE;
+struct row_field;
+/* Any field as a value, its text lent; NULL for an empty text and an unknown number. */
+struct db_value engine_field_value(const struct row_field *f, const struct store_call *row);
+/* The columns of a row, lent; its texts are empty. */
+void engine_row_read(const struct db_value *columns, size_t n, struct texts_place *at,
+                     struct store_call *out);
+/* What it lends, in the arena. */
+void engine_row_keep(struct store_call *row, struct arena *a);
 /* As the database can hold it: a session, texts that are text, names that fit an index. */
 void engine_row_clean(struct engine *en, struct store_call *row);
 str engine_clean(struct engine *en, str text);
 str engine_clean_name(struct engine *en, str name);
 
+/* db_rows.on_row: the only number of the only row; NULL is 0. */
+bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n);
 /* NULL for "". */
 struct db_value engine_text(str s);
 /* NULL for -1. */
@@ -115,6 +146,25 @@ int64_t engine_us(int64_t ms);
 /* engine_call.c: a call that is not there yet, with all that follows from it; and its beginning. */
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
+
+/* Runs a statement for each tool that a call called: $1 is the tool, $2 the number. */
+bool engine_call_tools(struct engine *en, const struct store_call *row, int64_t call_n,
+                       const char *sql, struct err *e) MUST_USE;
+/* The title that a session gets from a call: the first line of what it asked. */
+str engine_title(struct engine *en, const struct store_call *row);
+
+/* Calls that a statement gives, in the arena, without their texts. */
+struct engine_call {
+    struct store_call row;
+    struct texts_place at;
+};
+struct engine_calls {
+    struct arena *arena;
+    struct engine_call *items;
+    size_t count, cap;
+};
+bool engine_calls_read(struct engine *en, int text, const struct db_value *args, size_t n,
+                       struct engine_calls *out, struct err *e) MUST_USE;
 
 /* engine_own.c: whose each session is, for those of a batch at once. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
@@ -142,10 +192,22 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e) M
 void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 
 /* engine_audit.c */
+/* engine_move.c: calls of before into blocks, some at a time, in transactions of their own. */
+bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
+/* Whether the tables of before are there. */
+bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
+
 bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* seq and time are set here. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
+/* The digest of a call as it is stored. */
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
+                              uint8_t out[SHA256_SIZE]);
+/* A call was stored, its entry in a block is in `entry`: the next entry of the log tells of it. */
+void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n);
+/* That entry, if there are such calls. */
+bool engine_audit_records(struct engine *en, struct err *e) MUST_USE;
 /* One for the row whose bytes are in canon. */
 bool engine_audit_row(struct engine *en, str action, str subject, str detail,
                       struct err *e) MUST_USE;

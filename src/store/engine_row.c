@@ -1,42 +1,40 @@
 /* engine_row.c - a call as a row of llm_interactions and back.
  *
- * Empty texts and unknown numbers are NULL, so that SQL's own sums and counts are right. Bodies
- * longer than PACK_MIN are packed if that makes them shorter.
+ * Empty texts and unknown numbers are NULL, so that SQL's own sums and counts are right. The long
+ * texts of a call are in its block (store/block.h), not in the row.
  *
- * PostgreSQL takes no NUL and nothing that is not UTF-8 as text, and no long name in an index: what
- * is neither is replaced by U+FFFD, and a long name by its beginning and its digest.
+ * PostgreSQL takes no NUL and nothing that is not UTF-8 as text, and no long name in an index:
+ * bytes that are not text are replaced by U+FFFD, and a long name by its beginning and its digest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "store/engine_in.h"
-#include "store/frame.h"
 #include "store/row.h"
 
-#define PACK_MIN 512u
-#define PACK_SMALL 8192u /* a window of 13 bits */
 #define NAME_SIZE_MAX 512u
 #define NAME_SIZE_KEPT 400u
 
 void engine_columns(struct buf *out, bool marks)
 {
-    unsigned at = 1;
+    unsigned n = ENGINE_FIRST_FIELD;
 
+    if (marks)
+        for (unsigned i = 1; i <= n; i++)
+            buf_printf(out, "%s$%u", i > 1 ? ", " : "", i);
+    else
+        buf_add(out, STR("call_n, block, block_n, texts, decision_kind"));
     for (size_t i = 0; i < row_field_count; i++) {
-        const struct row_field *f = &row_fields[i];
-
-        if (marks) {
-            buf_printf(out, "%s$%u", i > 0 ? ", " : "", at++);
-            if (f->kind == ROW_BODY)
-                buf_printf(out, ", $%u", at++);
-        } else {
-            buf_printf(out, "%s%s", i > 0 ? ", " : "", f->column);
-            if (f->kind == ROW_BODY)
-                buf_printf(out, ", %s_size", f->column);
-        }
+        if (row_fields[i].text)
+            continue;
+        n++;
+        if (marks)
+            buf_printf(out, ", $%u", n);
+        else
+            buf_printf(out, ", %s", row_fields[i].column);
     }
-    assert(at <= ENGINE_COLUMNS_MAX);
+    assert(n <= ENGINE_COLUMNS_MAX);
 }
 
 struct db_value engine_text(str s)
@@ -56,59 +54,49 @@ int64_t engine_us(int64_t ms)
 
 /* ---- in ---- */
 
-static str packed(struct engine *en, str body)
+static struct db_value engine_decision_kind(const struct store_call *row)
 {
-    z_stream *z = body.n <= PACK_SMALL ? &en->z_small : &en->z;
-    char *out;
-
-    if (body.n <= PACK_MIN || deflateReset(z) != Z_OK)
-        return body;
-    out = arena_alloc(&en->arena, body.n);
-    z->next_in = (Bytef *)(uintptr_t)body.p;
-    z->avail_in = (uInt)body.n;
-    z->next_out = (Bytef *)out;
-    z->avail_out = (uInt)(body.n - 1); /* longer is not worth it */
-    if (deflate(z, Z_FINISH) != Z_STREAM_END)
-        return body;
-    return (str){out, body.n - 1 - z->avail_out};
+    if (row->decision.n == 0)
+        return db_null();
+    return db_text(str_starts(row->decision, STR("[TOOL_CALL]")) ? STR("TOOL_CALL")
+                                                                 : STR("DIRECT"));
 }
 
-size_t engine_row_values(struct engine *en, const struct store_call *row,
+struct db_value engine_field_value(const struct row_field *f, const struct store_call *row)
+{
+    const void *from = (const char *)row + f->at;
+
+    switch (f->kind) {
+    case ROW_TEXT:
+    case ROW_BODY:
+        break;
+    case ROW_INT:
+        return db_int(*(const int *)from);
+    case ROW_BOOL:
+        return db_int(*(const bool *)from);
+    case ROW_I64:
+        return db_int(*(const int64_t *)from);
+    case ROW_KNOWN:
+        return engine_known(*(const int64_t *)from);
+    case ROW_COST:
+        return *(const double *)from >= 0 ? db_real(*(const double *)from) : db_null();
+    }
+    return engine_text(*(const str *)from);
+}
+
+size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX])
 {
-    size_t n = 0;
+    size_t n = ENGINE_FIRST_FIELD;
 
-    for (size_t i = 0; i < row_field_count; i++) {
-        const void *from = (const char *)row + row_fields[i].at;
-
-        switch (row_fields[i].kind) {
-        case ROW_TEXT:
-            out[n++] = engine_text(*(const str *)from);
-            break;
-        case ROW_BODY:
-            out[n] = db_blob(packed(en, *(const str *)from));
-            if (out[n].s.n == 0)
-                out[n] = db_null();
-            out[++n] = db_int((int64_t)((const str *)from)->n);
-            n++;
-            break;
-        case ROW_INT:
-            out[n++] = db_int(*(const int *)from);
-            break;
-        case ROW_BOOL:
-            out[n++] = db_int(*(const bool *)from);
-            break;
-        case ROW_I64:
-            out[n++] = db_int(*(const int64_t *)from);
-            break;
-        case ROW_KNOWN:
-            out[n++] = engine_known(*(const int64_t *)from);
-            break;
-        case ROW_COST:
-            out[n++] = *(const double *)from >= 0 ? db_real(*(const double *)from) : db_null();
-            break;
-        }
-    }
+    out[ENGINE_CALL_N] = db_int(at->call_n);
+    out[ENGINE_BLOCK] = engine_known(at->block);
+    out[ENGINE_BLOCK_N] = db_int(at->block_n);
+    out[ENGINE_TEXT_BITS] = db_int(row_text_bits(row));
+    out[ENGINE_DECISION_KIND] = engine_decision_kind(row);
+    for (size_t i = 0; i < row_field_count; i++)
+        if (!row_fields[i].text)
+            out[n++] = engine_field_value(&row_fields[i], row);
     assert(n <= ENGINE_COLUMNS_MAX);
     return n;
 }
@@ -171,48 +159,31 @@ void engine_row_clean(struct engine *en, struct store_call *row)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         *names[i] = engine_clean_name(en, *names[i]);
     for (size_t i = 0; i < row_field_count; i++)
-        if (row_fields[i].kind == ROW_TEXT)
+        if (row_fields[i].kind == ROW_TEXT && !row_fields[i].text)
             *row_text(row, &row_fields[i]) = engine_clean(en, *row_text(row, &row_fields[i]));
 }
 
 /* ---- out ---- */
 
-static bool unpacked(struct arena *a, str body, int64_t size, str *out, struct err *e)
+void engine_row_read(const struct db_value *v, size_t n, struct texts_place *at,
+                     struct store_call *out)
 {
-    uLongf n = (uLongf)size;
-    char *p;
-
-    if ((int64_t)body.n == size) {
-        *out = body;
-        return true;
-    }
-    if (size < 0 || (size_t)size > FRAME_BODY_MAX || (size_t)size > arena_left(a) / 2)
-        return err_set(e, ERR_SYSTEM, "a body claims to be %lld bytes", (long long)size);
-    p = arena_alloc(a, (size_t)size);
-    if (uncompress((Bytef *)p, &n, (const Bytef *)body.p, (uLong)body.n) != Z_OK ||
-        n != (uLongf)size)
-        return err_set(e, ERR_SYSTEM, "a packed body is damaged");
-    *out = (str){p, (size_t)size};
-    return true;
-}
-
-bool engine_row_read(const struct db_value *v, size_t n, struct arena *a, struct store_call *out,
-                     struct err *e)
-{
+    (void)n;
     *out = store_call_none;
-    for (size_t i = 0; i < row_field_count; i++, v++) {
+    at->call_n = v[ENGINE_CALL_N].i;
+    at->block = v[ENGINE_BLOCK].type == DB_NULL ? -1 : v[ENGINE_BLOCK].i;
+    at->block_n = v[ENGINE_BLOCK_N].i;
+    v += ENGINE_FIRST_FIELD;
+    for (size_t i = 0; i < row_field_count; i++) {
         void *to = (char *)out + row_fields[i].at;
         bool none = v->type == DB_NULL;
 
-        assert(n-- > 0);
+        if (row_fields[i].text)
+            continue;
         switch (row_fields[i].kind) {
         case ROW_TEXT:
-            *(str *)to = none || v->s.n == 0 ? STR("") : v->s;
-            break;
         case ROW_BODY:
-            if (!unpacked(a, none ? STR("") : v->s, v[1].i, to, e))
-                return false;
-            v++;
+            *(str *)to = none || v->s.n == 0 ? STR("") : v->s;
             break;
         case ROW_INT:
             *(int *)to = (int)v->i;
@@ -230,6 +201,32 @@ bool engine_row_read(const struct db_value *v, size_t n, struct arena *a, struct
             *(double *)to = none ? -1 : v->type == DB_INT ? (double)v->i : v->d;
             break;
         }
+        v++;
     }
+}
+
+void engine_row_keep(struct store_call *row, struct arena *a)
+{
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].kind == ROW_TEXT && !row_fields[i].text)
+            *row_text(row, &row_fields[i]) = arena_dup(a, *row_text(row, &row_fields[i]));
+}
+
+static bool engine_on_call(void *ctx, const struct db_value *v, size_t n)
+{
+    struct engine_calls *c = ctx;
+
+    if (c->count == c->cap) {
+        c->cap = c->cap ? 2 * c->cap : 64;
+        c->items = base_realloc(c->items, c->cap * sizeof c->items[0]);
+    }
+    engine_row_read(v, n, &c->items[c->count].at, &c->items[c->count].row);
+    engine_row_keep(&c->items[c->count++].row, c->arena);
     return true;
+}
+
+bool engine_calls_read(struct engine *en, int text, const struct db_value *args, size_t n,
+                       struct engine_calls *out, struct err *e)
+{
+    return db_query(en->db, en->text[text].p, args, n, (struct db_rows){engine_on_call, out}, e);
 }

@@ -18,21 +18,7 @@ struct engine_usage {
 static const char put_sql[] =
     "INSERT INTO usage_hours (" USAGE_WHICH ", " USAGE_SUMS ") VALUES ($1, $2, $3, $4, $5, $6, $7,"
     " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,"
-    " $27) ON CONFLICT (" USAGE_WHICH ") DO UPDATE SET calls = usage_hours.calls + excluded.calls,"
-    " failed = usage_hours.failed + excluded.failed,"
-    " input_tokens = usage_hours.input_tokens + excluded.input_tokens,"
-    " output_tokens = usage_hours.output_tokens + excluded.output_tokens,"
-    " reasoning_tokens = usage_hours.reasoning_tokens + excluded.reasoning_tokens,"
-    " cache_read_tokens = usage_hours.cache_read_tokens + excluded.cache_read_tokens,"
-    " starved = usage_hours.starved + excluded.starved, cut = usage_hours.cut + excluded.cut,"
-    " with_reasoning = usage_hours.with_reasoning + excluded.with_reasoning,"
-    " b0 = usage_hours.b0 + excluded.b0, b1 = usage_hours.b1 + excluded.b1,"
-    " b2 = usage_hours.b2 + excluded.b2, b3 = usage_hours.b3 + excluded.b3,"
-    " b4 = usage_hours.b4 + excluded.b4, b5 = usage_hours.b5 + excluded.b5,"
-    " b6 = usage_hours.b6 + excluded.b6, b7 = usage_hours.b7 + excluded.b7,"
-    " b8 = usage_hours.b8 + excluded.b8, b9 = usage_hours.b9 + excluded.b9,"
-    " priced = usage_hours.priced + excluded.priced,"
-    " cost_usd = usage_hours.cost_usd + excluded.cost_usd";
+    " $27)" USAGE_ADD;
 
 static bool is_of(const struct engine_usage *u, const struct db_value *which)
 {
@@ -77,7 +63,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     return u;
 }
 
-/* Nobody counts so many; sums of those there are must not run over. */
+/* Nobody counts so many; sums of those there are must not run over. usage.c has the same. */
 static int64_t counted(int64_t n)
 {
     return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
@@ -127,7 +113,7 @@ static bool take_call(void *ctx, const struct db_value *c, size_t n)
     assert(n == USAGE_WHICH_COUNT + USAGE_SUM_COUNT);
     c += USAGE_WHICH_COUNT;
     for (size_t i = 0; i < USAGE_COST; i++)
-        u->sums[i] -= counted(c[i].i);
+        u->sums[i] -= c[i].i;
     u->cost_usd -= c[USAGE_COST].type == DB_INT ? (double)c[USAGE_COST].i : c[USAGE_COST].d;
     en->usage_less = true;
     return true;

@@ -7,7 +7,8 @@
  * All numbers are little-endian. Both sums of a frame begin with the segment's salt, which is
  * random, and the frame's place: a body that happens to hold (or was made to hold) the bytes of a
  * frame is never taken for one when the reader has to look for the next good frame, and neither are
- * bytes of another segment or another place.
+ * bytes of another segment or another place. So the file of a segment can be used again: with a new
+ * head, which has a new salt, no frame of its older use is good.
  *
  * The head's own sum lets a reader step over a frame whose body is damaged, and reject what is no
  * frame without reading what it claims to be its body: looking for the next frame is linear.
@@ -20,7 +21,10 @@
 
 #include "base/str.h"
 
-#define FRAME_VERSION 1u
+#define FRAME_VERSION                                                                              \
+    2u /* the newest: the file was used before, and bytes of an older use may
+                                * follow the last frame */
+#define FRAME_VERSION_FRESH 1u /* the file was new */
 #define FRAME_SEGMENT_HEAD_SIZE 64u
 #define FRAME_HEAD_SIZE 20u
 #define FRAME_BODY_MAX ((size_t)256 << 20)

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- opening ---- */
@@ -58,6 +60,7 @@ static bool look_around(struct journal *j, struct err *e)
     if (!file_mkdirs(j->dir, 0700, e) || !take_lock(j, e) || !segment_list_read(j->dir, l, e) ||
         !check_versions(j, e))
         return false;
+    segment_drop_spare(j->dir); /* of a process that was killed */
     if (l->count > 0 && !segment_repair(j->dir, &l->items[l->count - 1], e))
         return false;
     /* One number is left out: what is taken is at the end of the old segments before it is at the
@@ -68,7 +71,8 @@ static bool look_around(struct journal *j, struct err *e)
 
 void journal_group_init(struct journal_group *g, size_t size)
 {
-    *g = (struct journal_group){.p = base_alloc(size)};
+    *g = (struct journal_group){.p = base_alloc(size), .filling = base_alloc(sizeof *g->filling)};
+    *g->filling = 0;
     g->last = &g->first;
 }
 
@@ -99,6 +103,24 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     return true;
 }
 
+/* What earlier processes left is about as old as the first file of it that waits. */
+static void journal_mark_old(struct journal *j)
+{
+    uint64_t now = clock_mono_ns(&clock_real), age;
+    char path[FILE_PATH_MAX];
+    struct stat st;
+
+    for (size_t i = 0; i < j->segments.count; i++)
+        if (j->segments.items[i].number >= j->taken.segment) {
+            if (stat(segment_path(j->dir, j->segments.items[i].number, path), &st) < 0)
+                return;
+            age = (uint64_t)(clock_wall_ms(&clock_real) - (int64_t)st.st_mtime * 1000) *
+                  CLOCK_NS_PER_MS;
+            journal_mark_put(j, j->taken, age < now ? now - age : 0);
+            return;
+        }
+}
+
 bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
 {
     sigset_t all, before;
@@ -116,6 +138,9 @@ bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
         if (s->number >= taken.segment && s->size > from)
             j->waiting += s->size - from;
     }
+    j->old_size = j->old_waiting = j->waiting;
+    journal_mark_old(j);
+    journal_backlog_changed(j);
     journal_group_init(&j->front, j->o.queue_size_max);
     journal_group_init(&j->back, j->o.queue_size_max);
     sigfillset(&all);
@@ -139,6 +164,7 @@ void journal_stop(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     pthread_join(j->thread, NULL);
     j->started = false;
+    segment_drop_spare(j->dir);
 }
 
 void journal_free(struct journal *j)
@@ -148,7 +174,9 @@ void journal_free(struct journal *j)
         close(j->lock_fd);
     segment_list_release(&j->segments);
     free(j->front.p);
+    free(j->front.filling);
     free(j->back.p);
+    free(j->back.filling);
     pthread_cond_destroy(&j->work);
     pthread_cond_destroy(&j->news);
     pthread_mutex_destroy(&j->lock);
@@ -236,6 +264,8 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 {
     size_t size = item->size > FRAME_BODY_MAX ? SIZE_MAX / 2 : FRAME_HEAD_SIZE + item->size;
     struct journal_group *g = &j->front;
+    _Atomic unsigned *filling = NULL;
+    char *p = NULL;
     bool sync = j->o.durable && item->type != FRAME_BEGIN && item->type != FRAME_PIECE, wake,
          ok = true;
     struct err e;
@@ -246,11 +276,14 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
         ok = refuse(j, size, &e);
         wake = false;
     } else {
-        frame_put(g->p + g->n, item->type, item->size);
-        item->put(item->row, g->p + g->n + FRAME_HEAD_SIZE);
+        p = g->p + g->n;
+        filling = g->filling;
+        (*filling)++; /* the writer waits for this record */
         g->n += size;
         g->count++;
         g->sync |= sync;
+        if (g->n >= j->o.queue_size_max / 2)
+            journal_backlog_changed(j);
         if (t && j->o.durable) {
             t->next = NULL;
             *g->last = t;
@@ -261,6 +294,11 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
             j->sleep = JOURNAL_AWAKE;
     }
     pthread_mutex_unlock(&j->lock);
+    if (ok) {
+        frame_put(p, item->type, item->size);
+        item->put(item->row, p + FRAME_HEAD_SIZE);
+        atomic_fetch_sub_explicit(filling, 1, memory_order_release);
+    }
     if (wake)
         pthread_cond_signal(&j->work);
     if (t && (!ok || !j->o.durable))
@@ -327,11 +365,42 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
     return s != NULL;
 }
 
-static void remove_segment(const struct journal *j, uint64_t number, bool damaged)
+/* Whether the file may be used again. If few records come it may not: their bytes would stay. */
+static bool journal_may_recycle(const struct journal *j, const struct segment *s, uint64_t now)
+{
+    return !j->stop && !j->spare_ns && s->number >= j->recycle_from && s->begun_ns &&
+           now - s->begun_ns < JOURNAL_STALE_NS;
+}
+
+/* Makes a spare file of the segment. Only the taker does, so there is one at most. */
+static bool journal_recycle(struct journal *j, const struct segment *s)
+{
+    uint64_t now = clock_mono_ns(&clock_real);
+    bool may;
+
+    pthread_mutex_lock(&j->lock);
+    may = journal_may_recycle(j, s, now);
+    pthread_mutex_unlock(&j->lock);
+    if (!may)
+        return false;
+    segment_keep_spare(j->dir, s->number);
+    pthread_mutex_lock(&j->lock);
+    may = journal_may_recycle(j, s, now);
+    if (may)
+        j->spare_ns = now;
+    pthread_mutex_unlock(&j->lock);
+    if (!may)
+        segment_drop_spare(j->dir);
+    return true;
+}
+
+static void remove_segment(struct journal *j, const struct segment *s, bool damaged)
 {
     char path[FILE_PATH_MAX], aside[FILE_PATH_MAX + 16];
 
-    segment_path(j->dir, number, path);
+    if (!damaged && journal_recycle(j, s))
+        return;
+    segment_path(j->dir, s->number, path);
     (void)snprintf(aside, sizeof aside, "%s.damaged", path);
     if ((damaged ? rename(path, aside) : unlink(path)) < 0)
         log_warn("journal: cannot remove a segment",
@@ -356,7 +425,7 @@ static uint64_t between(const struct journal *j, struct journal_place a, struct 
 }
 
 /* The oldest segment, if it is wholly before place, off the list. */
-static bool pop_segment(struct journal *j, struct journal_place place, uint64_t *number)
+static bool pop_segment(struct journal *j, struct journal_place place, struct segment *out)
 {
     struct segment_list *l = &j->segments;
     bool over;
@@ -364,7 +433,7 @@ static bool pop_segment(struct journal *j, struct journal_place place, uint64_t 
     pthread_mutex_lock(&j->lock);
     over = l->count > 0 && l->items[0].sealed && l->items[0].number < place.segment;
     if (over) {
-        *number = l->items[0].number;
+        *out = l->items[0];
         memmove(l->items, l->items + 1, --l->count * sizeof l->items[0]);
     }
     pthread_mutex_unlock(&j->lock);
@@ -373,15 +442,20 @@ static bool pop_segment(struct journal *j, struct journal_place place, uint64_t 
 
 void journal_taken(struct journal *j, struct journal_place place, bool damaged)
 {
+    struct segment s;
     uint64_t n;
 
     pthread_mutex_lock(&j->lock);
     n = between(j, j->taken, place);
     j->waiting -= n < j->waiting ? n : j->waiting;
+    if (j->taken.segment < j->first_new)
+        j->old_waiting -= n < j->old_waiting ? n : j->old_waiting;
     j->taken = place;
+    journal_marks_taken(j);
+    journal_backlog_changed(j);
     pthread_mutex_unlock(&j->lock);
-    while (pop_segment(j, place, &n))
-        remove_segment(j, n, damaged); /* which takes a while, and nobody waits for it */
+    while (pop_segment(j, place, &s))
+        remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
@@ -398,11 +472,29 @@ static bool reached(const struct journal *j, struct journal_place end)
            (j->taken.segment == end.segment && j->taken.offset >= end.offset);
 }
 
-bool journal_settle(struct journal *j, uint64_t timeout_ms)
+/* Until there is news, or the time is over, or nobody wants to wait any more. */
+static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted)(void *ctx),
+                                void *ctx)
+{
+    uint64_t look = deadline_ns(JOURNAL_WANTED_MS);
+    bool go_on;
+
+    if (journal_wait_until(j, &j->news, wanted && look < until ? look : until))
+        return true;
+    if (!wanted || clock_mono_ns(&clock_real) >= until)
+        return false;
+    pthread_mutex_unlock(&j->lock);
+    go_on = wanted(ctx);
+    pthread_mutex_lock(&j->lock);
+    return go_on;
+}
+
+bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
+                          void *ctx)
 {
     uint64_t until = deadline_ns(timeout_ms), group;
     struct journal_place end;
-    bool in_time = true;
+    bool go_on = true;
 
     pthread_mutex_lock(&j->lock);
     j->settling++;
@@ -410,15 +502,20 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms)
     if (j->sleep != JOURNAL_AWAKE)
         pthread_cond_signal(&j->work);
     pthread_cond_broadcast(&j->news);
-    while (j->groups_done < group && !j->stopped && in_time)
-        in_time = journal_wait_until(j, &j->news, until);
+    while (j->groups_done < group && !j->stopped && go_on)
+        go_on = journal_wait_wanted(j, until, wanted, ctx);
     end = j->end;
-    while (!reached(j, end) && in_time)
-        in_time = journal_wait_until(j, &j->news, until);
+    while (!reached(j, end) && go_on)
+        go_on = journal_wait_wanted(j, until, wanted, ctx);
     j->settling--;
-    in_time = reached(j, end);
+    go_on = reached(j, end);
     pthread_mutex_unlock(&j->lock);
-    return in_time;
+    return go_on;
+}
+
+bool journal_settle(struct journal *j, uint64_t timeout_ms)
+{
+    return journal_settle_while(j, timeout_ms, NULL, NULL);
 }
 
 void journal_roll(struct journal *j)
@@ -455,6 +552,8 @@ void journal_health(struct journal *j, struct store_health *out)
         .commits = j->commits,
         .commit_ns = j->commit_ns,
         .queue_capacity = j->o.queue_size_max,
+        .pending_s = journal_backlog_s(j),
+        .behind = j->waiting > journal_soft_size(j),
     };
     memcpy(out->commit_steps, j->commit_steps, sizeof out->commit_steps);
     if (!out->ok)

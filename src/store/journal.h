@@ -75,6 +75,12 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 /* Whether there is room for calls that only begin: those that run have a part of the ceiling of
  * their own. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
+/* As store_pressure. Takes no lock. */
+unsigned journal_pressure(const struct journal *j);
+/* About how many records of earlier processes wait, if so many of them are taken. */
+uint64_t journal_old_records(struct journal *j, uint64_t taken);
+/* Whether so much waits that the taker should not give way to others. */
+bool journal_hurries(struct journal *j, bool now);
 /* Wakes the writer for what was put with `later`. */
 void journal_push(struct journal *j);
 
@@ -96,7 +102,10 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged);
 /* Where the first segment begins that was not there when the journal was opened. */
 uint64_t journal_first_new(const struct journal *j);
 
-/* Waits until all that was put before is taken, or the time is over. */
+/* Waits until all that was put before is taken, or the time is over. wanted is asked every quarter
+ * of a second whether to wait on, without the journal's lock; NULL: yes. */
+bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
+                          void *ctx) MUST_USE;
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
 /* Ends the segment that is being written, so that it can go once it is taken; waits for that. */

@@ -12,7 +12,9 @@
  * reader_interrupt.
  *
  * Lists are bounded; one that goes on has a cursor, an opaque text that stays right while rows are
- * added. Whatever text is searched for, it is words and never syntax.
+ * added. Whatever text is searched for, it is words and never syntax. A question that would have to
+ * read the whole record looks at the newest part of it; `searched_back_to_us` says how far back
+ * that goes (null: it looked at everything).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -70,7 +72,7 @@ struct query_page {
     str sort;     /* "" is "-started_at_us" */
 };
 
-/* {sessions, pagination, filters_applied} */
+/* {sessions, pagination, filters_applied, searched_back_to_us} */
 bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                     const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
 /* One with its timeline. */
@@ -87,10 +89,10 @@ bool query_call_segments(struct reader *r, const struct query_asker *a, str id, 
 /* One call, its request and its reply whole. */
 bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                 struct err *e) MUST_USE;
-/* {decisions, next_cursor}; f->search are words of the entry. */
+/* {decisions, searched_back_to_us, next_cursor}; f->search are words of the entry. */
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
-/* {results}: sessions, decisions and calls by their words, newest first. */
+/* {results, searched_back_to_us}: sessions, decisions and calls by their words, newest first. */
 bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
                   struct buf *out, struct err *e) MUST_USE;
 /* An array of sessions in progress, with duration_seconds. */

@@ -61,12 +61,12 @@ bool absent_write_search(struct reader *r, const struct query_asker *a, bool fou
     if (!found && !a->hide_reasoning) {
         sql_init(&q);
         sql_add(&q,
-                "SELECT " REASONING_ABSENT " FROM llm_interactions i WHERE i.interaction_id IN "
-                "(SELECT interaction_id FROM llm_interactions ORDER BY started_ms DESC");
+                "SELECT " REASONING_ABSENT " FROM llm_interactions i WHERE i.call_n IN "
+                "(SELECT call_n FROM llm_interactions ORDER BY call_n DESC");
         sql_limit(&q, RECENT_MAX, 0);
         sql_add(&q, ")");
         q.where = true;
-        sql_key_scope(&q, a, "i.session_id");
+        sql_key_scope(&q, a);
         ok = sql_query(r, &q, (struct db_rows){absent_on_call, &t}, e);
         sql_release(&q);
     }

@@ -71,7 +71,8 @@ bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e
     struct sql q;
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("entries"));
@@ -86,7 +87,7 @@ bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e
     json_out_end(&o);
     head_write(&o, "head", &l.head);
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out, struct err *e)
@@ -113,7 +114,7 @@ bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out
     json_member_i64(&o, "rows", report.rows);
     json_member_i64(&o, "erased", report.erased);
     json_out_end(&o);
-    return query_end(out, e);
+    return buf_ok(out, "the answer", e);
 }
 
 void receipt_write(const struct store_receipt *receipt, struct buf *out)

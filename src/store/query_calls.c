@@ -4,17 +4,12 @@
  */
 #include "store/query_calls.h"
 
-/* Requests up to this size are opened for what is only in them. */
-#define TEMPERATURE_OF "CASE WHEN i.request_size <= 65536 THEN i.request ELSE NULL END"
-
 enum {
     ID,
     STARTED_US,
     DURATION_MS,
     STEP,
     STATE,
-    REQUEST,
-    REQUEST_SIZE,
     PROMPT,
     RESPONSE,
     MODEL,
@@ -24,7 +19,7 @@ enum {
     CONTENT,
     STATUS,
     ERROR_CODE = STATUS + 2,
-    ABSENT = 48, /* the last */
+    ABSENT = 46, /* the last */
 };
 
 const struct column call_columns[] = {
@@ -33,8 +28,6 @@ const struct column call_columns[] = {
     [DURATION_MS] = {"duration_ms", "i.ended_ms - i.started_ms", COLUMN_NUMBER},
     [STEP] = {"step_description", "i.step_description", COLUMN_SKIP},
     [STATE] = {"reasoning_state", "i.reasoning_state", COLUMN_SKIP},
-    [REQUEST] = {"request", TEMPERATURE_OF, COLUMN_SKIP},
-    [REQUEST_SIZE] = {"request_size", "i.request_size", COLUMN_SKIP},
     [PROMPT] = {"prompt", "i.asked", COLUMN_TEXT},
     [RESPONSE] = {"response", "i.answer", COLUMN_TEXT},
     [MODEL] = {"model_name", "i.model", COLUMN_TEXT},
@@ -84,20 +77,19 @@ const struct column call_columns[] = {
 };
 const size_t call_column_count = COUNT_OF(call_columns);
 
-const struct column segment_columns[] = {
-    {"interaction_id", "g.interaction_id", COLUMN_TEXT},
-    {"n", "g.n", COLUMN_NUMBER},
-    {"kind", "g.kind", COLUMN_TEXT},
-    {"text", "g.text", COLUMN_SKIP},
-    {"tokens", "g.tokens", COLUMN_NUMBER},
-    {"exact", "g.exact", COLUMN_FLAG},
-    {"started_us", "g.started_us", COLUMN_NUMBER},
-    {"ended_us", "g.ended_us", COLUMN_NUMBER},
-    {"budget", "g.budget", COLUMN_NUMBER},
-    {"cut", "g.cut", COLUMN_FLAG},
-    {"state", "g.state", COLUMN_SKIP},
+static const struct column segment_columns[SEGMENT_COLUMNS] = {
+    [SEGMENT_CALL] = {"interaction_id", NULL, COLUMN_TEXT},
+    [SEGMENT_N] = {"n", NULL, COLUMN_NUMBER},
+    [SEGMENT_KIND] = {"kind", NULL, COLUMN_TEXT},
+    [SEGMENT_TEXT] = {"text", NULL, COLUMN_SKIP},
+    [SEGMENT_TOKENS] = {"tokens", NULL, COLUMN_NUMBER},
+    [SEGMENT_EXACT] = {"exact", NULL, COLUMN_FLAG},
+    [SEGMENT_STARTED_US] = {"started_us", NULL, COLUMN_NUMBER},
+    [SEGMENT_ENDED_US] = {"ended_us", NULL, COLUMN_NUMBER},
+    [SEGMENT_BUDGET] = {"budget", NULL, COLUMN_NUMBER},
+    [SEGMENT_CUT] = {"cut", NULL, COLUMN_FLAG},
+    [SEGMENT_STATE] = {"state", NULL, COLUMN_SKIP},
 };
-const size_t segment_column_count = COUNT_OF(segment_columns);
 
 static str text_of(const struct db_value *v)
 {
@@ -116,17 +108,15 @@ static void state_write(const struct db_value *state, bool reasoned, bool text, 
         value_write(COLUMN_TEXT, state, false, o);
 }
 
-static void temperature_write(struct arena *arena, const struct db_value *body, int64_t size,
-                              struct json_out *o)
+static void temperature_write(str request, struct json_out *o)
 {
     struct json doc;
     struct err e;
     double x;
-    str text;
 
     json_out_key(o, STR("temperature"));
     json_init(&doc);
-    if (body_unpack(arena, body, size, &text) && text.n && json_parse(&doc, text, &e) &&
+    if (request.n && request.n <= CALL_REQUEST_MAX && json_parse(&doc, request, &e) &&
         (json_double(&doc, json_find(&doc, json_root(&doc), STR("temperature")), &x) ||
          json_double(&doc, json_pointer(&doc, STR("/generationConfig/temperature")), &x) ||
          json_double(&doc, json_pointer(&doc, STR("/options/temperature")), &x)))
@@ -136,14 +126,14 @@ static void temperature_write(struct arena *arena, const struct db_value *body, 
     json_release(&doc);
 }
 
-void call_write(const struct query_asker *a, struct arena *arena, const struct db_value *v,
+void call_write(const struct query_asker *a, const struct db_value *v, const struct store_call *row,
                 struct json_out *o)
 {
     columns_write(call_columns, COUNT_OF(call_columns), v, a->hide_reasoning, o);
     state_write(
         &v[STATE], v[HAS_REASONING].i != 0, v[CONTENT].type != DB_NULL && !a->hide_reasoning, o);
     absent_write(a, &v[ABSENT], o);
-    temperature_write(arena, &v[REQUEST], v[REQUEST_SIZE].i, o);
+    temperature_write(row->request, o);
     json_out_key(o, STR("decision"));
     if (v[DECISION].type != DB_NULL && v[HAS_REASONING].i && a->hide_reasoning)
         json_out_str(o, decision_bare(v[DECISION].s));
@@ -164,18 +154,48 @@ void call_read(const struct db_value *v, struct call_facts_read *out)
     };
 }
 
-void segment_json(const struct query_asker *a, const struct db_value *v, struct json_out *o)
+/* ---- segments ---- */
+
+static void segment_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
 {
-    enum { KIND = 2, TEXT, SEGMENT_STATE = 10 };
-    bool reasoning = str_eq(text_of(&v[KIND]), STR("reasoning"));
+    bool reasoning = str_eq(text_of(&v[SEGMENT_KIND]), STR("reasoning"));
     bool hide = reasoning && a->hide_reasoning;
 
+    json_out_object(o);
     columns_write(segment_columns, COUNT_OF(segment_columns), v, false, o);
     json_out_key(o, STR("text"));
-    value_write(COLUMN_HIDDEN, &v[TEXT], hide, o);
+    value_write(COLUMN_HIDDEN, &v[SEGMENT_TEXT], hide, o);
     json_out_key(o, STR("state"));
     if (hide)
         json_out_str(o, STR("hidden"));
     else
         value_write(COLUMN_TEXT, &v[SEGMENT_STATE], false, o);
+    json_out_end(o);
+}
+
+struct segments_out {
+    const struct query_asker *a;
+    struct json_out *o;
+    size_t room;
+};
+
+static bool segments_on_row(void *ctx, const struct db_value *v, size_t n)
+{
+    struct segments_out *x = ctx;
+
+    assert(n == SEGMENT_COLUMNS);
+    if (x->room == 0)
+        return false;
+    x->room--;
+    segment_write(x->a, v, x->o);
+    return true;
+}
+
+size_t segments_write(struct reader *r, const struct query_asker *a, const struct store_call *row,
+                      size_t max, struct json_out *o)
+{
+    struct segments_out x = {a, o, max};
+
+    call_segments_read(&r->segments, row, &r->row, (struct db_rows){segments_on_row, &x});
+    return max - x.room;
 }

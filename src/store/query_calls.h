@@ -16,11 +16,14 @@ struct call_facts_read {
     bool failed;
 };
 
+/* Requests up to this size are opened for what is only in them. */
+#define CALL_REQUEST_MAX 65536
+
 /* From the columns above: the members of `details`, but for its segments. */
-void call_write(const struct query_asker *a, struct arena *arena, const struct db_value *v,
+void call_write(const struct query_asker *a, const struct db_value *v, const struct store_call *row,
                 struct json_out *o);
 void call_read(const struct db_value *v, struct call_facts_read *out);
 
-extern const struct column segment_columns[];
-extern const size_t segment_column_count;
-void segment_json(const struct query_asker *a, const struct db_value *v, struct json_out *o);
+/* The segments of a call, at most max, as elements of the open array. Returns how many. */
+size_t segments_write(struct reader *r, const struct query_asker *a, const struct store_call *row,
+                      size_t max, struct json_out *o);

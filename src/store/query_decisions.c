@@ -1,44 +1,40 @@
 /* query_decisions.c - the decision log: by time, by tool, by its words.
  *
- * Each way has an index of its own: by_time, by_session, the pairs of tool and decision, the full
- * text. Of a search only the newest SEARCH_MAX hits are looked at, so that common words cost no
- * more than rare ones; and how good they are is found here, because the databases' own ranks first
- * count the words in all there is.
+ * A decision is a call with a decision_kind; its number is the call's. Each way to list them has an
+ * index: by_end, by_kind, by_model, by_session, the pairs of tool and call, the words. Of a search
+ * only the newest SEARCH_MAX hits are looked at, so that common words cost no more than rare ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_in.h"
 
 #define SEARCH_MAX 500
+#define RARE_MAX 1000 /* sessions of a key that is rare */
 
 static const struct column columns[] = {
-    {"decision_id", "d.decision_id", COLUMN_NUMBER},
-    {"interaction_id", "d.interaction_id", COLUMN_TEXT},
-    {"session_id", "d.session_id", COLUMN_TEXT},
-    {"timestamp_us", "d.timestamp_us", COLUMN_NUMBER},
-    {"kind", "d.kind", COLUMN_TEXT},
-    {"tools", "coalesce(d.tools, '[]')", COLUMN_JSON},
-    {"model", "d.model", COLUMN_TEXT},
-    {"state",
-     "CASE WHEN EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id"
-     " AND i.complete = 0) THEN 'cut' ELSE 'complete' END",
-     COLUMN_TEXT},
-    {"entry", "d.entry", COLUMN_SKIP},
-    {"thought", "CASE WHEN " DECISION_PLAIN " THEN 0 ELSE 1 END", COLUMN_SKIP},
-    {"reasoning_absent",
-     "(SELECT " REASONING_ABSENT
-     " FROM llm_interactions i WHERE i.interaction_id = d.interaction_id)",
-     COLUMN_SKIP},
+    {"decision_id", "i.call_n", COLUMN_NUMBER},
+    {"interaction_id", "i.interaction_id", COLUMN_TEXT},
+    {"session_id", "i.session_id", COLUMN_TEXT},
+    {"timestamp_us", "coalesce(i.ended_ms, i.started_ms) * 1000", COLUMN_NUMBER},
+    {"kind", "i.decision_kind", COLUMN_TEXT},
+    {"tools", "i.tools", COLUMN_SKIP},
+    {"model", "i.model", COLUMN_TEXT},
+    {"state", "CASE WHEN i.complete = 0 THEN 'cut' ELSE 'complete' END", COLUMN_TEXT},
+    {"entry", "i.decision", COLUMN_SKIP},
+    {"thought", "i.has_reasoning", COLUMN_SKIP},
+    {"reasoning_absent", REASONING_ABSENT, COLUMN_SKIP},
+    {"ended_ms", "i.ended_ms", COLUMN_SKIP},
 };
 
-enum { DECISION_ID = 0, TIMESTAMP = 3, ENTRY = 8, THOUGHT, ABSENT };
+enum { DECISION_ID = 0, TOOLS = 5, ENTRY = 8, THOUGHT, ABSENT, ENDED };
 
-struct log {
+struct decision_log {
     const struct query_asker *a;
     struct json_out *o;
     int64_t room;
     bool more;
-    int64_t last_us, last_id;
+    int64_t last_ms, last_id;
+    int64_t back_to_us; /* of a search */
 };
 
 str decision_bare(str entry)
@@ -52,11 +48,11 @@ str decision_bare(str entry)
     return str_slice(entry, 0, end);
 }
 
-static bool on_decision(void *ctx, const struct db_value *v, size_t n)
+static bool decision_write(struct decision_log *l, const struct db_value *v)
 {
-    struct log *l = ctx;
+    str entry = v[ENTRY].type == DB_NULL ? STR("") : v[ENTRY].s;
+    struct db_value tools = v[TOOLS].type == DB_NULL ? db_text(STR("[]")) : v[TOOLS];
 
-    (void)n;
     if (l->room == 0) {
         l->more = true;
         return false;
@@ -64,26 +60,39 @@ static bool on_decision(void *ctx, const struct db_value *v, size_t n)
     l->room--;
     json_out_object(l->o);
     columns_write(columns, COUNT_OF(columns), v, false, l->o);
-    json_member_str(l->o,
-                    "entry",
-                    l->a->hide_reasoning && v[THOUGHT].i ? decision_bare(v[ENTRY].s) : v[ENTRY].s);
+    json_out_key(l->o, STR("tools"));
+    value_write(COLUMN_JSON, &tools, false, l->o);
+    json_member_str(
+        l->o, "entry", l->a->hide_reasoning && v[THOUGHT].i ? decision_bare(entry) : entry);
     absent_write(l->a, &v[ABSENT], l->o);
     json_out_end(l->o);
-    l->last_us = v[TIMESTAMP].i;
+    l->last_ms = v[ENDED].i;
     l->last_id = v[DECISION_ID].i;
     return true;
 }
 
+static bool on_decision(void *ctx, struct db_value *v, const struct store_call *row)
+{
+    (void)row;
+    return decision_write(ctx, v);
+}
+
+/* coalesce keeps a condition from choosing the index: another one has the order that is wanted. */
 static void where(struct sql *q, const struct query_asker *a, const struct query_filter *f)
 {
-    sql_where_text(q, "d.session_id =", f->session_id);
-    sql_where_text(q, "d.kind =", f->kind);
-    sql_where_text(q, "d.model =", f->model);
+    sql_where_text(q, "i.session_id =", f->session_id);
+    sql_where_text(q, "i.model =", f->model);
+    sql_where_text(
+        q, f->model.n ? "coalesce(i.decision_kind, '') =" : "i.decision_kind =", f->kind);
+    if (!f->kind.n) {
+        sql_and(q);
+        sql_add(q, "coalesce(i.decision_kind, '') <> ''");
+    }
     if (f->start_us >= 0)
-        sql_where(q, "d.timestamp_us >=", db_int(f->start_us));
+        sql_where(q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
-        sql_where(q, "d.timestamp_us <=", db_int(f->end_us));
-    sql_key_scope(q, a, "d.session_id");
+        sql_where(q, "i.ended_ms <=", db_int(f->end_us / 1000));
+    sql_key_scope(q, a);
 }
 
 /* ---- by time, by tool ---- */
@@ -92,44 +101,83 @@ static bool where_cursor(struct reader *r, struct sql *q, const struct query_fil
                          struct err *e)
 {
     str value, id;
-    int64_t us, n;
+    int64_t ms, n;
 
     if (!cursor_read(&r->arena, cursor, f->tool.n ? STR("tool") : STR("time"), &value, &id, e))
         return err_prefix(e, "cursor: ");
-    if (!cursor_i64(value, &us) || !cursor_i64(id, &n))
+    if (!cursor_i64(value, &ms) || !cursor_i64(id, &n))
         return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
     if (f->tool.n) {
-        sql_where(q, "t.decision_id <", db_int(n));
+        sql_where(q, "t.call_n <", db_int(n));
         return true;
     }
     sql_and(q);
-    sql_add(q, "(d.timestamp_us, d.decision_id) < (");
-    sql_value(q, db_int(us));
+    sql_add(q, "(i.ended_ms, i.call_n) < (");
+    sql_value(q, db_int(ms));
     sql_add(q, ", ");
     sql_value(q, db_int(n));
     sql_add(q, ")");
     return true;
 }
 
-static bool list(struct reader *r, struct sql *q, const struct query_asker *a,
-                 const struct query_filter *f, const struct query_page *p, struct err *e)
+/* The calls of a key that has few sessions are found by these; those of another one are among the
+ * newest of all. */
+static bool key_is_rare(struct reader *r, const struct query_asker *a, bool *rare, struct err *e)
 {
-    sql_add(q, "SELECT ");
-    sql_columns(q, columns, COUNT_OF(columns));
-    if (f->tool.n) {
-        sql_add(q, " FROM decision_tools t JOIN decisions d ON d.decision_id = t.decision_id");
-        sql_where(q, "t.tool =", db_text(f->tool));
-    } else {
-        sql_add(q, " FROM decisions d");
-    }
-    where(q, a, f);
-    if (p->cursor.n && !where_cursor(r, q, f, p->cursor, e))
+    struct sql q;
+    int64_t n;
+    bool ok;
+
+    *rare = false;
+    if (!a->key_name.n)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
+    sql_where(&q, "s.key_name =", db_text(a->key_name));
+    sql_limit(&q, RARE_MAX, 0);
+    sql_add(&q, ") AS counted");
+    ok = sql_number(r, &q, &n, e);
+    sql_release(&q);
+    *rare = n < RARE_MAX;
+    return ok;
+}
+
+static bool list(struct reader *r, struct decision_log *l, const struct query_filter *f,
+                 const struct query_page *p, struct err *e)
+{
+    const struct call_rows rows = {on_decision, l, columns, COUNT_OF(columns), 0};
+    bool ok, rare;
+    struct sql q;
+
+    if (!key_is_rare(r, l->a, &rare, e))
         return false;
-    sql_add(q,
-            f->tool.n ? " ORDER BY t.decision_id DESC"
-                      : " ORDER BY d.timestamp_us DESC, d.decision_id DESC");
-    sql_limit(q, p->limit + 1, 0);
-    return true;
+    sql_init(&q);
+    if (f->tool.n) {
+        call_rows_select(
+            &q, &rows, "call_tools t CROSS JOIN " QUERY_CALLS " WHERE i.call_n = t.call_n");
+        q.where = true;
+        sql_where(&q, "t.tool =", db_text(f->tool));
+    } else if (rare) {
+        call_rows_select(&q,
+                         &rows,
+                         "alert_sessions s CROSS JOIN " QUERY_CALLS
+                         " WHERE i.session_id = s.session_id");
+        q.where = true;
+        sql_where(&q, "s.key_name =", db_text(l->a->key_name));
+    } else {
+        call_rows_select(&q, &rows, QUERY_CALLS);
+    }
+    if (!f->tool.n) {
+        sql_and(&q);
+        sql_add(&q, "i.ended_ms IS NOT NULL");
+    }
+    where(&q, l->a, f);
+    ok = p->cursor.n == 0 || where_cursor(r, &q, f, p->cursor, e);
+    sql_add(&q, f->tool.n ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    sql_limit(&q, p->limit + 1, 0);
+    ok = ok && call_rows_query(r, &q, &rows, e);
+    sql_release(&q);
+    return ok;
 }
 
 /* ---- by words ---- */
@@ -141,6 +189,8 @@ struct hit {
 
 struct hits {
     struct arena *a;
+    const struct query_asker *asker;
+    const struct query_filter *f;
     str words;
     struct hit *at;
     size_t n;
@@ -174,17 +224,18 @@ static unsigned count_words(str text, str words)
     return n;
 }
 
-static bool on_found(void *ctx, const struct db_value *v, size_t n)
+static bool on_found(void *ctx, struct db_value *v, str snippet)
 {
     struct hits *h = ctx;
     struct hit *to = &h->at[h->n++];
 
-    for (size_t i = 0; i < n; i++) {
+    (void)snippet;
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
         to->v[i] = v[i];
         if (v[i].type == DB_TEXT)
             to->v[i].s = arena_dup(h->a, v[i].s);
     }
-    to->words = count_words(v[ENTRY].s, h->words);
+    to->words = count_words(to->v[ENTRY].s, h->words);
     return h->n < SEARCH_MAX;
 }
 
@@ -199,54 +250,32 @@ static int by_worth(const void *a, const void *b)
            (x->v[DECISION_ID].i > y->v[DECISION_ID].i);
 }
 
-static bool find_hits(struct reader *r, const struct query_asker *a, const struct query_filter *f,
-                      struct hits *h, struct err *e)
+static void where_found(struct sql *q, const void *ctx)
 {
-    str typed = arena_join(&r->arena, f->tool, STR(" "), h->words), words;
-    struct sql q;
-    bool ok;
+    const struct hits *h = ctx;
 
-    if (!words_query(r, a, typed, WORDS_OF_DECISIONS, &words, e))
-        return false;
-    if (words.n == 0)
-        return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, columns, COUNT_OF(columns));
-    sql_add(
-        &q,
-        sql_text(r,
-                 (struct sql_text){" FROM decisions_text w CROSS JOIN decisions d ON "
-                                   "d.decision_id = w.rowid WHERE w.decisions_text MATCH ",
-                                   " FROM decisions d WHERE d.words @@ to_tsquery('simple', "}));
-    sql_value(&q, db_text(words));
-    sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
-    q.where = true;
-    where(&q, a, f);
-    if (a->hide_reasoning) {
-        sql_and(&q);
-        sql_add(&q, DECISION_PLAIN);
+    where(q, h->asker, h->f);
+    if (h->f->tool.n) {
+        sql_where(q,
+                  "EXISTS (SELECT 1 FROM call_tools t WHERE t.call_n = i.call_n AND t.tool =",
+                  db_text(h->f->tool));
+        sql_add(q, ")");
     }
-    if (f->tool.n) {
-        sql_where(&q,
-                  "EXISTS (SELECT 1 FROM decision_tools t WHERE t.decision_id = d.decision_id AND "
-                  "t.tool =",
-                  db_text(f->tool));
-        sql_add(&q, ")");
-    }
-    sql_add(
-        &q,
-        sql_text(r, (struct sql_text){" ORDER BY w.rowid DESC", " ORDER BY d.decision_id DESC"}));
-    sql_limit(&q, SEARCH_MAX, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_found, h}, e);
-    sql_release(&q);
-    return ok;
 }
 
-static bool search(struct reader *r, const struct query_asker *a, const struct query_filter *f,
-                   const struct query_page *p, int64_t *offset, struct log *l, struct err *e)
+static bool search(struct reader *r, struct decision_log *l, const struct query_filter *f,
+                   const struct query_page *p, int64_t *offset, struct err *e)
 {
-    struct hits h = {.a = &r->arena};
+    struct hits h = {.a = &r->arena, .asker = l->a, .f = f};
+    struct find find = {.a = l->a,
+                        .in = FIND_DECISIONS,
+                        .blocks_max = QUERY_BLOCKS_MAX,
+                        .end_us = f->end_us > 0 ? f->end_us : 0,
+                        .columns = columns,
+                        .count = COUNT_OF(columns),
+                        .where = where_found,
+                        .on_hit = on_found,
+                        .ctx = &h};
     str value, id;
 
     *offset = 0;
@@ -256,21 +285,23 @@ static bool search(struct reader *r, const struct query_asker *a, const struct q
         if (!cursor_i64(value, offset) || *offset < 0 || *offset > SEARCH_MAX)
             return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
     }
-    h.words = words_clean(f->search, &r->arena);
+    h.words = find_clean(f->search, &r->arena);
     h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
-    if (!find_hits(r, a, f, &h, e))
+    find.typed = arena_join(&r->arena, f->tool, STR(" "), h.words);
+    if (!find_calls(r, &find, e))
         return false;
+    l->back_to_us = find.back_to_us;
     qsort(h.at, h.n, sizeof *h.at, by_worth);
-    for (size_t i = (size_t)*offset; i < h.n && on_decision(l, h.at[i].v, COUNT_OF(columns)); i++)
+    for (size_t i = (size_t)*offset; i < h.n && decision_write(l, h.at[i].v); i++)
         ;
     return true;
 }
 
-static void cursor_write(struct reader *r, const struct log *l, const struct query_filter *f,
-                         int64_t offset, struct json_out *o)
+static void cursor_write(struct reader *r, const struct decision_log *l,
+                         const struct query_filter *f, int64_t offset, struct json_out *o)
 {
     struct arena *a = &r->arena;
-    str us = arena_printf(a, "%lld", (long long)l->last_us);
+    str ms = arena_printf(a, "%lld", (long long)l->last_ms);
     str id = arena_printf(a, "%lld", (long long)l->last_id);
 
     if (!l->more)
@@ -282,7 +313,7 @@ static void cursor_write(struct reader *r, const struct log *l, const struct que
             cursor_make(a, STR("best"), arena_printf(a, "%lld", (long long)offset), STR("")));
     else
         json_member_str(
-            o, "next_cursor", cursor_make(a, f->tool.n ? STR("tool") : STR("time"), us, id));
+            o, "next_cursor", cursor_make(a, f->tool.n ? STR("tool") : STR("time"), ms, id));
 }
 
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
@@ -290,54 +321,52 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
 {
     struct query_filter found = *f;
     struct json_out o;
-    struct log l = {.a = a, .o = &o, .room = p->limit};
+    struct decision_log l = {.a = a, .o = &o, .room = p->limit, .back_to_us = -1};
     int64_t offset = 0;
-    struct sql q;
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
-    sql_init(&q);
     ok = (!f->session_id.n || session_find(r, a, f->session_id, &found.session_id, e)) &&
-         (f->search.n ? search(r, a, &found, p, &offset, &l, e)
-                      : list(r, &q, a, &found, p, e) &&
-                            sql_query(r, &q, (struct db_rows){on_decision, &l}, e));
-    sql_release(&q);
+         (f->search.n ? search(r, &l, &found, p, &offset, e) : list(r, &l, &found, p, e));
     json_out_end(&o);
     ok = ok && absent_write_search(r, a, l.room < p->limit || !f->search.n, &o, e);
+    find_write_bound(l.back_to_us, &o);
     cursor_write(r, &l, f, offset + p->limit, &o);
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 bool query_session_decisions(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                              struct err *e)
 {
     struct json_out o;
-    struct log l = {.a = a, .o = &o, .room = INT64_MAX};
+    struct decision_log l = {.a = a, .o = &o, .room = INT64_MAX};
+    const struct call_rows rows = {on_decision, &l, columns, COUNT_OF(columns), 0};
     struct sql q;
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "session_id", id);
-    if (!session_find(r, a, id, &id, e) || !session_check(r, a, id, e))
-        return false;
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
     sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, columns, COUNT_OF(columns));
-    sql_add(&q, " FROM decisions d");
-    sql_where(&q, "d.session_id =", db_text(id));
-    sql_add(&q, " ORDER BY d.timestamp_us, d.decision_id");
-    ok = sql_query(r, &q, (struct db_rows){on_decision, &l}, e);
+    call_rows_select(&q, &rows, QUERY_CALLS);
+    ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e);
+    sql_where(&q, "i.session_id =", db_text(id));
+    sql_add(&q,
+            " AND coalesce(i.decision_kind, '') <> ''"
+            " ORDER BY coalesce(i.ended_ms, i.started_ms), i.call_n");
+    ok = ok && call_rows_query(r, &q, &rows, e);
     sql_release(&q);
     json_out_end(&o);
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }

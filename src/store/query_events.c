@@ -2,12 +2,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/map.h"
 #include "store/query_calls.h"
 
 #define EVENTS_MAX 5000
 #define EVENTS_SIZE_MAX ((size_t)48 << 20)
-#define SEGMENTS_SIZE_MAX ((size_t)24 << 20)
+#define EVENT_SEGMENTS_MAX 20000
 
 struct timeline {
     struct reader *r;
@@ -15,71 +14,8 @@ struct timeline {
     struct event_sums *sums;
     struct event *first, **last, *at; /* at: where the next tool exchange is to be put after */
     size_t size;
-    struct map segments; /* from a call's id to a JSON array */
-    struct buf text;
-    /* Of the segments being read. */
-    str id;
-    size_t segments_size;
+    struct buf text; /* of the event at hand */
 };
-
-/* ---- segments ---- */
-
-static void segments_close(struct timeline *t)
-{
-    struct err e;
-
-    if (t->text.n && t->id.n) {
-        buf_add_c(&t->text, ']');
-        t->segments_size += t->text.n;
-        if (!map_set(&t->segments,
-                     t->id,
-                     MAP_PTR((void *)(uintptr_t)arena_dup(&t->r->arena, buf_str(&t->text)).p),
-                     &e))
-            t->sums->cut = true;
-    }
-    buf_reset(&t->text);
-}
-
-static bool on_segment(void *ctx, const struct db_value *v, size_t n)
-{
-    struct timeline *t = ctx;
-    struct json_out o;
-
-    (void)n;
-    if (!str_eq(t->id, v[0].s)) {
-        segments_close(t);
-        t->id = arena_dup(&t->r->arena, v[0].s);
-    }
-    if (t->segments_size > SEGMENTS_SIZE_MAX) {
-        t->sums->cut = true;
-        return false;
-    }
-    buf_add_c(&t->text, t->text.n ? ',' : '[');
-    json_out_init(&o, &t->text);
-    json_out_object(&o);
-    segment_json(t->a, v, &o);
-    json_out_end(&o);
-    return true;
-}
-
-static bool segments_read(struct timeline *t, str session_id, struct err *e)
-{
-    struct sql q;
-    bool ok;
-
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, segment_columns, segment_column_count);
-    sql_add(&q,
-            " FROM llm_interactions i JOIN reasoning_segments g ON g.interaction_id = "
-            "i.interaction_id");
-    sql_where(&q, "i.session_id =", db_text(session_id));
-    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id, g.n");
-    ok = sql_query(t->r, &q, (struct db_rows){on_segment, t}, e);
-    sql_release(&q);
-    segments_close(t);
-    return ok;
-}
 
 /* ---- events ---- */
 
@@ -108,15 +44,13 @@ static struct event *event_make(struct timeline *t, int64_t at_us)
     return ev;
 }
 
-static bool on_call(void *ctx, const struct db_value *v, size_t n)
+static bool on_call(void *ctx, struct db_value *v, const struct store_call *row)
 {
     struct timeline *t = ctx;
-    struct map_entry *segments;
     struct call_facts_read c;
     struct json_out o;
     struct event *ev;
 
-    (void)n;
     call_read(v, &c);
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
@@ -128,10 +62,11 @@ static bool on_call(void *ctx, const struct db_value *v, size_t n)
         json_out_i64(&o, c.duration_ms);
     json_out_key(&o, STR("details"));
     json_out_object(&o);
-    call_write(t->a, &t->r->arena, v, &o);
-    segments = map_find(&t->segments, c.id);
+    call_write(t->a, v, row, &o);
     json_out_key(&o, STR("segments"));
-    json_out_raw(&o, segments ? str_c(segments->value.ptr) : STR("[]"));
+    json_out_array(&o);
+    (void)segments_write(t->r, t->a, row, EVENT_SEGMENTS_MAX, &o);
+    json_out_end(&o);
     json_out_end(&o);
     json_out_end(&o);
     t->sums->calls++;
@@ -202,17 +137,17 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
 
 static bool calls_read(struct timeline *t, str session_id, struct err *e)
 {
+    const struct call_rows rows = {
+        on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
     struct sql q;
     bool ok;
 
     sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, call_columns, call_column_count);
-    sql_add(&q, " FROM llm_interactions i");
+    call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, "i.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    ok = sql_query(t->r, &q, (struct db_rows){on_call, t}, e);
+    ok = call_rows_query(t->r, &q, &rows, e);
     sql_release(&q);
     return ok;
 }
@@ -237,17 +172,14 @@ static bool tools_read(struct timeline *t, str session_id, struct err *e)
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
                  struct event_sums *sums, struct err *e)
 {
-    struct timeline t = {.r = r, .a = a, .sums = sums, .id = STR("")};
+    struct timeline t = {.r = r, .a = a, .sums = sums};
     bool ok;
 
     *sums = (struct event_sums){.last_answer = STR("")};
     t.last = &t.first;
-    map_init(&t.segments, NULL, EVENTS_MAX * 4);
     buf_init(&t.text, EVENTS_SIZE_MAX);
-    ok = segments_read(&t, session_id, e) && calls_read(&t, session_id, e) &&
-         tools_read(&t, session_id, e);
+    ok = calls_read(&t, session_id, e) && tools_read(&t, session_id, e);
     *out = t.first;
     buf_release(&t.text);
-    map_release(&t.segments);
     return ok;
 }

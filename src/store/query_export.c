@@ -59,15 +59,15 @@ static bool on_id(void *ctx, const struct db_value *v, size_t n)
 static bool next_ids(struct reader *r, const struct query_asker *a, const struct query_export *x,
                      struct ids *ids, struct err *e)
 {
+    struct session_found found;
     struct sql q;
-    str words;
     bool ok;
 
-    if (!session_words(r, a, &x->filter, &words, e))
+    if (!session_look(r, a, &x->filter, true, &found, e))
         return false;
     sql_init(&q);
     sql_add(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
-    session_where(r, &q, a, &x->filter, words);
+    session_where(r, &q, a, &x->filter, &found);
     if (x->begun) {
         sql_and(&q);
         sql_add(&q, "(s.started_at_us, s.session_id) > (");
@@ -90,16 +90,17 @@ static bool events_write(struct reader *r, const struct query_asker *a, struct q
 {
     struct event_sums sums;
     struct event *events;
-    bool ok = true;
+    bool ok;
 
-    arena_reset(&r->arena);
-    if (!events_read(r, a, id, &events, &sums, e))
+    if (!query_begin(r, e))
         return false;
-    if (x->format == QUERY_OTLP)
-        return otlp_write(&r->arena, id, events, out, e);
-    for (const struct event *ev = events; ev && ok; ev = ev->next)
-        ok = csv_write(&r->arena, id, ev->json, out, e);
-    return ok;
+    ok = events_read(r, a, id, &events, &sums, e);
+    if (ok && x->format == QUERY_OTLP)
+        ok = otlp_write(&r->arena, id, events, out, e);
+    else
+        for (const struct event *ev = ok ? events : NULL; ev && ok; ev = ev->next)
+            ok = csv_write(&r->arena, id, ev->json, out, e);
+    return query_end(r, ok, out, e);
 }
 
 static bool one_write(struct reader *r, const struct query_asker *a, struct query_export *x, str id,
@@ -130,9 +131,8 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
     size_t i = 0;
     bool ok;
 
-    arena_reset(&r->arena);
     arena_init(&ids.arena, (size_t)4 << 20);
-    ok = next_ids(r, a, x, &ids, e);
+    ok = query_begin(r, e) && query_end(r, next_ids(r, a, x, &ids, e), out, e);
     if (ok && !x->begun && x->format == QUERY_CSV)
         csv_head(out);
     for (; ok && i < ids.n && out->n < STEP_SIZE; i++) {
@@ -151,5 +151,5 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
     if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
         finish(x, out);
     arena_release(&ids.arena);
-    return ok && query_end(out, e);
+    return ok;
 }

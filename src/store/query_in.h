@@ -1,7 +1,14 @@
 /* query_in.h - what the files of query share: statements in the making, rows as JSON.
  *
  * A statement is built from literals and values; a value is only ever a $N. What a row has is a
- * table of columns, which gives the SELECT and the JSON alike.
+ * table of columns, which gives the SELECT and the JSON alike. A column "i.answer" is not in the
+ * table of calls but in the call's block, as all texts of row.h are: query_rows.c adds them.
+ *
+ * Every question is asked in one view of the database:
+ *
+ *     if (!query_begin(r, e)) return false;
+ *     ok = ...;
+ *     return query_end(r, ok, out, e);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,18 +17,32 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "store/call_segments.h"
 #include "store/db.h"
 #include "store/query.h"
+#include "store/row.h"
+#include "store/texts.h"
+#include "store/words.h"
 
 #define QUERY_SQL_MAX 65536
 #define QUERY_ARGS_MAX 128
+#define QUERY_COLUMNS_MAX 64
+#define QUERY_CALLS "llm_interactions i"
+#define QUERY_BLOCKS_MAX 64 /* that a question unpacks: about half a millisecond each */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
-#define QUERY_WORDS_MAX 32 /* of a search */
 
 struct reader {
     struct db *db;
     struct arena arena; /* of the question at hand */
+    struct arena row;   /* of the call at hand: its texts */
+    struct texts texts;
+    struct call_segments segments;
 };
+
+/* Resets the reader, and takes one view of the database until query_end. */
+bool query_begin(struct reader *r, struct err *e) MUST_USE;
+/* Gives the view back. False if the question failed, or if `out` had no room for its answer. */
+bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e) MUST_USE;
 
 struct sql {
     struct buf text;
@@ -35,8 +56,8 @@ void sql_release(struct sql *q);
 void sql_add(struct sql *q, const char *literal);
 void sql_value(struct sql *q, struct db_value v);
 void sql_and(struct sql *q); /* WHERE, or AND */
-/* Only rows whose session, in this column, is of the asker's key. */
-void sql_key_scope(struct sql *q, const struct query_asker *a, const char *session);
+/* Only calls i whose session is of the asker's key. */
+void sql_key_scope(struct sql *q, const struct query_asker *a);
 /* The condition `literal $N`. */
 void sql_where(struct sql *q, const char *literal, struct db_value v);
 void sql_where_text(struct sql *q, const char *literal, str text); /* unless it is empty */
@@ -67,38 +88,96 @@ struct column {
     enum column_type type;
 };
 
+/* Whether there is such a text of a call i. */
+#define CALL_HAS(bit) "(i.texts & " bit ") <> 0"
+#define REASONING_BIT "4" /* 1 << BLOCK_REASONING */
+#define SUMMARY_BIT "8"   /* 1 << BLOCK_SUMMARY */
+
 void sql_columns(struct sql *q, const struct column *c, size_t n);
 /* As members of the object that is open. */
 void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
                    struct json_out *o);
 void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o);
 
-/* The reader's arena is empty and out has room: before each question; and what is to be said at its
- * end. */
-bool query_end(const struct buf *out, struct err *e) MUST_USE;
+/* query_rows.c: rows of llm_interactions i with the texts of their blocks. The texts are in row,
+ * and in those columns of v that say so; all is lent for the call. */
+struct call_rows {
+    bool (*on_call)(void *ctx, struct db_value *v, const struct store_call *row);
+    void *ctx;
+    const struct column *columns;
+    size_t count;
+    size_t request_max; /* a longer request is left out; 0: requests are not read */
+};
+/* "SELECT ... FROM from", which has llm_interactions as i. */
+void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from);
+bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *rows,
+                     struct err *e) MUST_USE;
+/* As sql_columns, with NULL for texts. */
+void call_columns_add(struct sql *q, const struct column *c, size_t n);
+/* Which columns are texts of a call's block: the field of each, or NULL. */
+void columns_find_texts(const struct column *c, size_t n, const struct row_field *out[]);
+void columns_set_texts(const struct row_field *const texts[], size_t n,
+                       const struct store_call *row, struct db_value *v);
 
-/* query_words.c: what someone typed, as a query for full text; empty if there is no word in it.
- * In calls words may be scoped (asked:, answer:, reasoning:), and reasoning is left out for who may
- * not see it. */
-enum words_of { WORDS_OF_DECISIONS, WORDS_OF_CALLS };
-bool words_query(struct reader *r, const struct query_asker *a, str words, enum words_of of,
-                 str *out, struct err *e) MUST_USE;
+/* query_find.c: calls by the words of their texts, newest first. */
+enum find_in { FIND_CALLS, FIND_DECISIONS };
+/* The last word may be the front of one: if nothing has it as a whole word, or only so. */
+enum find_as { FIND_EITHER, FIND_WHOLE, FIND_FRONT };
+
+struct find {
+    const struct query_asker *a;
+    enum find_in in;
+    enum find_as as;
+    bool snippets; /* on_hit gets the words around the first match; else "" */
+    str typed;
+    int64_t
+        end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
+    size_t blocks_max; /* that it may unpack; after it, how many are left of these */
+    /* What is wanted of each call. on_hit: false is enough. */
+    const struct column *columns;
+    size_t count;
+    void (*where)(struct sql *q, const void *ctx); /* more conditions; NULL: none */
+    bool (*on_hit)(void *ctx, struct db_value *v, str snippet);
+    void *ctx;
+    /* What it says of itself: calls that ended before this were not looked at. -1: all were. */
+    int64_t back_to_us;
+};
+/* With FIND_CALLS a word may be scoped ("asked:", "answer:", "reasoning:", "error:"), and reasoning
+ * is not looked at for an asker who may not see it. Whether a word is a front depends only on calls
+ * that the asker may see. */
+bool find_calls(struct reader *r, struct find *f, struct err *e) MUST_USE;
+/* "searched_back_to_us". */
+void find_write_bound(int64_t back_to_us, struct json_out *o);
 /* What a database takes as a text: UTF-8 without a NUL. */
-str words_clean(str words, struct arena *a);
-/* Whether a word of it is to stand somewhere in particular; in reasoning. */
-bool words_scoped(str words);
-bool words_want_reasoning(str words);
+str find_clean(str words, struct arena *a);
+/* Whether a word of it is scoped; whether one is scoped to reasoning. */
+bool find_scoped(str words, struct arena *a);
+bool find_wants_reasoning(str words, struct arena *a);
 /* %text% for LIKE, ESCAPE '\'. */
-str words_like(str words, struct arena *a);
+str find_like(str words, struct arena *a);
+
+#define SESSION_NAMES_MAX 10000 /* sessions whose names are searched, the newest */
 
 /* query_sessions.c */
 extern const struct column session_columns[];
 extern const size_t session_column_count;
-/* The search of a filter as a query for full text: asked first, given to the next. */
-bool session_words(struct reader *r, const struct query_asker *a, const struct query_filter *f,
-                   str *out, struct err *e) MUST_USE;
+/* What is found out before the statement is written: session_look, then session_where. */
+struct session_found {
+    str ids;              /* sessions that the search found, a JSON array */
+    int64_t back_to_us;   /* nothing before this was looked at; -1: everything was */
+    int64_t tool_after_n; /* only calls after this one are looked at for a tool; -1: all are */
+};
+/* query_session_filter.c */
+bool session_wants_status(const struct query_filter *f, str status);
+/* When the oldest of the asker's newest max sessions began, of those up to end_us (-1: of all).
+ * -1: there are not so many. */
+bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us, int64_t max,
+                   int64_t *out, struct err *e) MUST_USE;
+/* all: however long it takes, for exports; only searches are bounded then. */
+bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                  bool all, struct session_found *out, struct err *e) MUST_USE;
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
-                   const struct query_filter *f, str words);
+                   const struct query_filter *f, const struct session_found *found);
 /* Whether a call of it runs: v is a row of session_columns. */
 bool session_is_running(const struct query_asker *a, const struct db_value *v);
 /* The members of a row, its status as it is now. */
@@ -113,27 +192,21 @@ bool session_check(struct reader *r, const struct query_asker *a, str id, struct
 
 /* query_decisions.c: an entry without what it says of the reasoning: "[TOOL_CALL] a". */
 str decision_bare(str entry);
-/* Of decisions d, those that say nothing of reasoning. */
-#define DECISION_PLAIN                                                                             \
-    "NOT EXISTS (SELECT 1 FROM llm_interactions i WHERE i.interaction_id = d.interaction_id AND "  \
-    "i.has_reasoning = 1)"
 
 /* query_absent.c: why no text of the reasoning of a call i is on record; NULL: there is one. */
 #define REASONING_ABSENT                                                                           \
     "CASE WHEN i.has_reasoning = 0 AND i.status >= 400 AND i.first_ms IS NULL THEN 'no_reply' "    \
     "WHEN i.has_reasoning = 0 THEN 'none_given' "                                                  \
-    "WHEN i.reasoning_content IS NOT NULL THEN NULL "                                              \
-    "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "                     \
-    "WHEN i.reasoning_summary IS NOT NULL THEN 'summary_only' ELSE 'not_kept' END"
+    "WHEN " CALL_HAS(                                                                              \
+        REASONING_BIT) " THEN NULL "                                                               \
+                       "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "  \
+                       "WHEN " CALL_HAS(SUMMARY_BIT) " THEN 'summary_only' ELSE 'not_kept' END"
 /* "reasoning_absent": such a value as the asker may know it. */
 void absent_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
 /* The same of a search for reasoning that found nothing: why none of the last calls has any; null
  * if one has, or if something was found. */
 bool absent_write_search(struct reader *r, const struct query_asker *a, bool found,
                          struct json_out *o, struct err *e) MUST_USE;
-
-/* query_body.c: a body as the tables have it, packed or not. */
-bool body_unpack(struct arena *a, const struct db_value *bytes, int64_t size, str *out);
 
 /* query_events.c: the calls and tool exchanges of a session, in order of time. */
 struct event {

@@ -1,7 +1,7 @@
 /* query_reasoning.c - how much models think: by model and level.
  *
- * Counts and sums are those of the hours (usage.h); the medians are of the newest SAMPLES_MAX calls
- * that thought.
+ * Counts and sums are those of the hours (usage.h); the medians are of those that
+ * thought among the newest SAMPLES_MAX calls of the range.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #include "store/usage.h"
 
 #define ROWS_MAX 500
-#define SAMPLES_MAX 20000
+#define SAMPLES_MAX 5000
 
 struct row {
     str model, level;
@@ -36,11 +36,6 @@ static const char columns[] =
     ", " SUM("b0") ", " SUM("b1") ", " SUM("b2") ", " SUM("b3") ", " SUM("b4")
     ", " SUM("b5") ", " SUM("b6") ", " SUM("b7") ", " SUM("b8") ", " SUM("b9");
 /* clang-format on */
-
-/* What thoughts took: model, level, ms. */
-static const char thoughts[] =
-    "SELECT coalesce(i.model, ''), coalesce(i.reasoning_level, ''),"
-    " coalesce(i.answer_ms, i.ended_ms) - i.reasoning_ms FROM llm_interactions i";
 
 static struct row *row_of(struct table *t, str model, str level)
 {
@@ -127,16 +122,20 @@ static bool read_thoughts(struct table *t, const struct query_asker *a,
     bool ok;
 
     sql_init(&q);
-    sql_add(&q, thoughts);
-    sql_and(&q);
-    sql_add(&q, "i.reasoning_ms IS NOT NULL");
+    sql_add(&q,
+            "SELECT coalesce(x.model, ''), coalesce(x.reasoning_level, ''),"
+            " coalesce(x.answer_ms, x.ended_ms) - x.reasoning_ms FROM (SELECT i.model,"
+            " i.reasoning_level, i.reasoning_ms, i.answer_ms, i.ended_ms, i.key_name"
+            " FROM llm_interactions i");
     if (f->start_us >= 0)
         sql_where(&q, "i.started_ms >=", db_int(f->start_us / 1000));
     if (f->end_us >= 0)
         sql_where(&q, "i.started_ms <=", db_int(f->end_us / 1000));
-    sql_where_text(&q, "i.key_name =", a->key_name);
     sql_add(&q, " ORDER BY i.started_ms DESC");
     sql_limit(&q, SAMPLES_MAX, 0);
+    sql_add(&q, ") AS x WHERE x.reasoning_ms IS NOT NULL");
+    q.where = true;
+    sql_where_text(&q, "x.key_name =", a->key_name);
     ok = sql_query(t->r, &q, (struct db_rows){on_thought, t}, e);
     sql_release(&q);
     return ok;
@@ -199,7 +198,8 @@ bool query_reasoning(struct reader *r, const struct query_asker *a, const struct
     struct json_out o;
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     map_init(&t.rows, NULL, ROWS_MAX);
     buf_init(&t.key, 65536);
     ok = read_sums(&t, a, f, e) && read_thoughts(&t, a, f, e);
@@ -215,5 +215,5 @@ bool query_reasoning(struct reader *r, const struct query_asker *a, const struct
     json_out_end(&o);
     map_release(&t.rows);
     buf_release(&t.key);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }

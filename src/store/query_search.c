@@ -18,16 +18,11 @@ struct hits {
     struct json_out *o;
     const struct kind *kind;
     int64_t room;
+    int64_t back_to_us; /* the latest of the bounds; -1: everything was looked at */
 };
 
-static bool on_hit(void *ctx, const struct db_value *v, size_t n)
+static void hit_write(struct hits *h, const struct db_value *v)
 {
-    struct hits *h = ctx;
-
-    (void)n;
-    if (h->room == 0)
-        return false;
-    h->room--;
     json_out_object(h->o);
     json_member_str(h->o, "type", str_c(h->kind->type));
     json_out_key(h->o, STR("session_id"));
@@ -41,168 +36,164 @@ static bool on_hit(void *ctx, const struct db_value *v, size_t n)
     json_out_key(h->o, str_c(h->kind->extra));
     value_write(COLUMN_TEXT, &v[EXTRA], false, h->o);
     json_out_end(h->o);
-    return true;
 }
 
-static bool sessions(struct reader *r, const struct query_asker *a, str words, struct hits *h,
-                     struct err *e)
+static bool search_on_session(void *ctx, const struct db_value *v, size_t n)
 {
-    str like = words_like(words, &r->arena);
-    const char *op = sql_text(r, (struct sql_text){" LIKE ", " ILIKE "});
+    struct hits *h = ctx;
+
+    assert(n == EXTRA + 1);
+    hit_write(h, v);
+    return --h->room > 0;
+}
+
+/* One that has this id, wherever it is; and of the newest those with such a name. */
+static bool search_sessions(struct reader *r, const struct query_asker *a, str words,
+                            struct hits *h, struct err *e)
+{
+    static const char *const names[] = {"s.title", "s.alert_id"};
+    const char *like_op = sql_text(r, (struct sql_text){" LIKE ", " ILIKE "});
+    str like = find_like(words, &r->arena);
+    int64_t from_us;
     struct sql q;
     bool ok;
 
+    if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
+        return false;
+    h->back_to_us = from_us > h->back_to_us ? from_us : h->back_to_us;
     sql_init(&q);
     sql_add(&q,
-            "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id, "
-            "s.session_id), s.status FROM alert_sessions s");
+            "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
+            " s.session_id), s.status FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_and(&q);
-    sql_add(&q, "(s.session_id = ");
+    sql_add(&q, "s.session_id IN (SELECT session_id FROM alert_sessions WHERE session_id = ");
     sql_value(&q, db_text(words));
-    for (size_t i = 0; i < 2; i++) {
-        sql_add(&q, i ? " OR s.alert_id" : " OR s.title");
-        sql_add(&q, op);
+    sql_add(&q, " UNION SELECT s.session_id FROM alert_sessions s");
+    q.where = false;
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    if (from_us >= 0)
+        sql_where(&q, "s.started_at_us >=", db_int(from_us));
+    sql_and(&q);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        sql_add(&q, i ? " OR " : "(");
+        sql_add(&q, names[i]);
+        sql_add(&q, like_op);
         sql_value(&q, db_text(like));
         sql_add(&q, " ESCAPE '\\'");
     }
-    sql_add(&q, ") ORDER BY s.started_at_us DESC");
+    sql_add(&q, ")) ORDER BY s.started_at_us DESC");
     sql_limit(&q, h->room, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
+    ok = sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
     sql_release(&q);
     return ok;
 }
 
-static bool decisions(struct reader *r, const struct query_asker *a, str words, struct hits *h,
-                      struct err *e)
+static const struct column call_hit_columns[] = {
+    [SESSION_ID] = {"session_id", "i.session_id", COLUMN_TEXT},
+    [INTERACTION_ID] = {"interaction_id", "i.interaction_id", COLUMN_TEXT},
+    [TIMESTAMP] = {"timestamp_us", "i.started_ms * 1000", COLUMN_NUMBER},
+    [SNIPPET] = {"snippet", "NULL", COLUMN_TEXT},
+    [EXTRA] = {"model", "i.model", COLUMN_TEXT},
+};
+
+static const struct column decision_hit_columns[] = {
+    [SESSION_ID] = {"session_id", "i.session_id", COLUMN_TEXT},
+    [INTERACTION_ID] = {"interaction_id", "i.interaction_id", COLUMN_TEXT},
+    [TIMESTAMP] = {"timestamp_us", "coalesce(i.ended_ms, i.started_ms) * 1000", COLUMN_NUMBER},
+    [SNIPPET] = {"snippet", "i.decision", COLUMN_TEXT},
+    [EXTRA] = {"kind", "i.decision_kind", COLUMN_TEXT},
+};
+
+static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 {
-    static const struct sql_text from = {
-        " FROM decisions_text CROSS JOIN decisions d ON d.decision_id = decisions_text.rowid "
-        "WHERE decisions_text MATCH ",
-        " FROM decisions d WHERE d.words @@ to_tsquery('simple', "};
-    static const struct sql_text order = {" ORDER BY decisions_text.rowid DESC",
-                                          " ORDER BY d.decision_id DESC"};
-    struct sql q;
-    str query;
-    bool ok;
+    struct hits *h = ctx;
 
-    if (!words_query(r, a, words, WORDS_OF_DECISIONS, &query, e))
-        return false;
-    if (query.n == 0)
-        return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT d.session_id, d.interaction_id, d.timestamp_us, d.entry, d.kind");
-    sql_add(&q, sql_text(r, from));
-    sql_value(&q, db_text(query));
-    sql_add(&q, sql_text(r, (struct sql_text){"", ")"}));
-    q.where = true;
-    sql_key_scope(&q, a, "d.session_id");
-    if (a->hide_reasoning) {
-        sql_and(&q);
-        sql_add(&q, DECISION_PLAIN);
-    }
-    sql_add(&q, sql_text(r, order));
-    sql_limit(&q, h->room, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
-    sql_release(&q);
-    return ok;
+    if (v[SNIPPET].type == DB_NULL)
+        v[SNIPPET] = db_text(snippet);
+    hit_write(h, v);
+    return --h->room > 0;
 }
 
-/* Where the words stand; reasoning is left out of it for who may not see that. */
-static bool calls_sqlite(struct reader *r, const struct query_asker *a, str query, struct hits *h,
+/* Decisions, then calls. What the first leaves of the room is the second one's. */
+static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64_t *left,
                          struct err *e)
 {
-    struct sql q;
-    bool ok;
+    static const struct column *const columns[] = {decision_hit_columns, call_hit_columns};
+    static const enum find_in in[] = {FIND_DECISIONS, FIND_CALLS};
 
-    sql_init(&q);
-    sql_add(&q, "SELECT i.session_id, i.interaction_id, i.started_ms * 1000, ");
-    sql_add(&q,
-            a->hide_reasoning ? "substr(coalesce(i.asked, i.answer, i.error_message), 1, 200)"
-                              : "snippet(interactions_text, -1, '', '', '...', 24)");
-    sql_add(&q,
-            ", i.model FROM interactions_text CROSS JOIN llm_interactions i ON i.rowid = "
-            "interactions_text.rowid WHERE interactions_text MATCH ");
-    sql_value(&q, db_text(query));
-    q.where = true;
-    sql_key_scope(&q, a, "i.session_id");
-    sql_add(&q, " ORDER BY interactions_text.rowid DESC");
-    sql_limit(&q, h->room, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
-    sql_release(&q);
-    return ok;
+    for (size_t i = find_scoped(f->typed, &r->arena) ? 1 : 0; i < COUNT_OF(in); i++) {
+        int64_t share = i == 0 && *left > 1 ? *left / 2 : *left;
+        size_t blocks = i == 0 ? f->blocks_max / 2 : 0;
+
+        if (share == 0)
+            return true;
+        f->blocks_max -= blocks;
+        h->room = share;
+        h->kind = &kinds[1 + i];
+        f->in = in[i];
+        f->columns = columns[i];
+        f->count = EXTRA + 1;
+        f->on_hit = search_on_call;
+        f->ctx = h;
+        if (!find_calls(r, f, e))
+            return false;
+        f->blocks_max += blocks;
+        *left -= share - h->room;
+        h->back_to_us = f->back_to_us > h->back_to_us ? f->back_to_us : h->back_to_us;
+    }
+    return true;
 }
 
-static bool calls_postgres(struct reader *r, const struct query_asker *a, str query, struct hits *h,
-                           struct err *e)
+/* A part of the room for sessions; then the words as whole words, and if there is no such decision
+ * and no such call, the last of them as a front. */
+static bool search_all(struct reader *r, const struct query_asker *a, str words, struct hits *h,
+                       int64_t *left, struct err *e)
 {
-    struct sql q;
-    bool ok;
+    struct find f = {
+        .a = a, .typed = words, .as = FIND_WHOLE, .snippets = true, .blocks_max = QUERY_BLOCKS_MAX};
+    int64_t before, back_to_us;
 
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT i.session_id, i.interaction_id, i.started_ms * 1000, ts_headline('simple', "
-            "concat_ws(' ', i.asked, i.answer, i.error_message");
-    sql_add(&q, a->hide_reasoning ? "" : ", i.reasoning_content");
-    sql_add(&q, "), to_tsquery('simple', ");
-    sql_value(&q, db_text(query));
-    sql_add(&q,
-            "), 'StartSel=\"\", StopSel=\"\", MaxWords=24, MinWords=8'), i.model "
-            "FROM llm_interactions i WHERE i.words @@ to_tsquery('simple', ");
-    sql_value(&q, db_text(query));
-    sql_add(&q, ")");
-    q.where = true;
-    sql_key_scope(&q, a, "i.session_id");
-    sql_add(&q, " ORDER BY i.started_ms DESC");
-    sql_limit(&q, h->room, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_hit, h}, e);
-    sql_release(&q);
-    return ok;
-}
+    if (!find_scoped(words, &r->arena)) {
+        int64_t share = *left > 2 ? *left / 3 : *left;
 
-static bool calls(struct reader *r, const struct query_asker *a, str words, struct hits *h,
-                  struct err *e)
-{
-    str query;
-
-    if (!words_query(r, a, words, WORDS_OF_CALLS, &query, e))
+        h->room = share;
+        h->kind = &kinds[0];
+        if (!search_sessions(r, a, words, h, e))
+            return false;
+        *left -= share - h->room;
+    }
+    before = *left;
+    back_to_us = h->back_to_us;
+    if (!search_texts(r, &f, h, left, e))
         return false;
-    if (query.n == 0)
-        return true;
-    return db_kind(r->db) == DB_POSTGRES ? calls_postgres(r, a, query, h, e)
-                                         : calls_sqlite(r, a, query, h, e);
+    if (*left < before || h->back_to_us > back_to_us)
+        return true; /* there are some, or it was enough work already */
+    f.as = FIND_FRONT;
+    h->back_to_us = back_to_us;
+    return search_texts(r, &f, h, left, e);
 }
 
 bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
                   struct buf *out, struct err *e)
 {
-    static bool (*const looks[])(
-        struct reader *, const struct query_asker *, str, struct hits *, struct err *) = {
-        sessions, decisions, calls};
     struct json_out o;
-    struct hits h = {.o = &o};
+    struct hits h = {.o = &o, .back_to_us = -1};
     int64_t left = limit;
+    bool ok;
 
-    arena_reset(&r->arena);
-    words = words_clean(words, &r->arena);
+    if (!query_begin(r, e))
+        return false;
+    words = find_clean(words, &r->arena);
     json_out_init(&o, out);
     json_out_object(&o);
     json_out_key(&o, STR("results"));
     json_out_array(&o);
-    for (size_t i = words_scoped(words) ? 2 : 0; i < COUNT_OF(looks); i++) {
-        /* A part for each of those to come; what one leaves is the next one's. */
-        int64_t share = left / (int64_t)(COUNT_OF(looks) - i);
-
-        h.kind = &kinds[i];
-        h.room = share ? share : left;
-        share = h.room;
-        if (h.room && !looks[i](r, a, words, &h, e))
-            return false;
-        left -= share - h.room;
-    }
+    ok = search_all(r, a, words, &h, &left, e);
     json_out_end(&o);
-    if (!absent_write_search(r, a, left < limit || !words_want_reasoning(words), &o, e))
-        return false;
+    ok = ok &&
+         absent_write_search(r, a, left < limit || !find_wants_reasoning(words, &r->arena), &o, e);
+    find_write_bound(h.back_to_us, &o);
     json_out_end(&o);
-    return query_end(out, e);
+    return query_end(r, ok, out, e);
 }

@@ -183,15 +183,14 @@ static bool head_read(struct reader *r, struct one *x, str id, struct err *e)
     return ok && (x->there || one_running(x, id) || not_found("session", id, e));
 }
 
-bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
-                   struct err *e)
+static bool session_answer(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                           struct err *e)
 {
     struct json_out o;
     struct one x = {.a = a, .o = &o, .cost = db_null()};
     struct event_sums sums;
     struct event *events;
 
-    arena_reset(&r->arena);
     json_out_init(&o, out);
     if (!session_find(r, a, id, &id, e) || !head_read(r, &x, id, e) ||
         !events_read(r, a, id, &events, &sums, e))
@@ -210,7 +209,13 @@ bool query_session(struct reader *r, const struct query_asker *a, str id, struct
     json_out_end(&o);
     summary_write(&x, &sums);
     json_out_end(&o);
-    return query_end(out, e);
+    return true;
+}
+
+bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                   struct err *e)
+{
+    return query_begin(r, e) && query_end(r, session_answer(r, a, id, out, e), out, e);
 }
 
 /* ---- one call ---- */
@@ -219,19 +224,15 @@ struct call_out {
     struct reader *r;
     const struct query_asker *a;
     struct json_out *o;
-    bool there, damaged;
+    size_t count, segments; /* how many were written */
+    bool whole;             /* all of a call; else its segments */
 };
 
-static void body_write(struct call_out *x, const char *name, const struct db_value *v,
+static void body_write(struct call_out *x, const char *name, str text,
                        str (*redact)(str body, struct arena *a))
 {
-    bool hide = x->a->hide_reasoning;
-    str text;
-
     json_out_key(x->o, str_c(name));
-    if (!body_unpack(&x->r->arena, &v[0], v[1].i, &text))
-        x->damaged = true;
-    if (hide)
+    if (x->a->hide_reasoning)
         text = redact ? redact(text, &x->r->arena) : STR("");
     if (text.n == 0)
         json_out_null(x->o);
@@ -239,126 +240,101 @@ static void body_write(struct call_out *x, const char *name, const struct db_val
         value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, 0, 0, text}, false, x->o);
 }
 
-static bool on_whole_call(void *ctx, const struct db_value *v, size_t n)
+static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *row)
 {
     struct call_out *x = ctx;
-    const struct db_value *bodies = v + call_column_count;
 
-    (void)n;
-    x->there = true;
-    call_write(x->a, &x->r->arena, v, x->o);
-    body_write(x, "request", bodies, x->a->redact);
-    body_write(x, "reply", bodies + 2, NULL);
-    return false;
+    if (x->whole) {
+        call_write(x->a, v, row, x->o);
+        body_write(x, "request", row->request, x->a->redact);
+        body_write(x, "reply", row->reply, NULL);
+    }
+    if (x->count++ == 0) {
+        json_out_key(x->o, STR("segments"));
+        json_out_array(x->o);
+    }
+    x->segments += segments_write(x->r, x->a, row, SEGMENTS_MAX - x->segments, x->o);
+    return x->segments < SEGMENTS_MAX;
 }
 
-static bool segments_write(struct reader *r, const struct query_asker *a, const char *where, str id,
-                           struct json_out *o, struct err *e);
+/* The calls with this id, or of this session. */
+static bool call_answer(struct call_out *x, const char *where, str id, struct err *e)
+{
+    const struct call_rows rows = {.on_call = call_on_row,
+                                   .ctx = x,
+                                   .columns = call_columns,
+                                   .count = call_column_count,
+                                   .request_max = x->whole ? SIZE_MAX : 0};
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    call_rows_select(&q, &rows, QUERY_CALLS);
+    sql_where(&q, where, db_text(id));
+    sql_key_scope(&q, x->a);
+    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
+    sql_limit(&q, SEGMENTS_MAX, 0);
+    ok = call_rows_query(x->r, &q, &rows, e);
+    sql_release(&q);
+    if (x->count)
+        json_out_end(x->o);
+    return ok;
+}
 
 bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                 struct err *e)
 {
     struct json_out o;
-    struct call_out x = {.r = r, .a = a, .o = &o};
-    struct sql q;
+    struct call_out x = {.r = r, .a = a, .o = &o, .whole = true};
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, call_columns, call_column_count);
-    sql_add(&q, ", i.request, i.request_size, i.reply, i.reply_size FROM llm_interactions i");
-    sql_where(&q, "i.interaction_id =", db_text(id));
-    sql_key_scope(&q, a, "i.session_id");
-    ok = sql_query(r, &q, (struct db_rows){on_whole_call, &x}, e) &&
-         (x.there || not_found("call", id, e));
-    sql_release(&q);
-    ok = ok && segments_write(r, a, "i.interaction_id =", id, &o, e);
+    ok = call_answer(&x, "i.interaction_id =", id, e) && (x.count || not_found("call", id, e));
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 /* ---- segments ---- */
-
-struct segments_out {
-    const struct query_asker *a;
-    struct json_out *o;
-};
-
-static bool on_segment(void *ctx, const struct db_value *v, size_t n)
-{
-    struct segments_out *x = ctx;
-
-    (void)n;
-    json_out_object(x->o);
-    segment_json(x->a, v, x->o);
-    json_out_end(x->o);
-    return true;
-}
-
-static bool segments_write(struct reader *r, const struct query_asker *a, const char *where, str id,
-                           struct json_out *o, struct err *e)
-{
-    struct segments_out x = {a, o};
-    struct sql q;
-    bool ok;
-
-    json_out_key(o, STR("segments"));
-    json_out_array(o);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, segment_columns, segment_column_count);
-    sql_add(&q,
-            " FROM llm_interactions i JOIN reasoning_segments g ON g.interaction_id = "
-            "i.interaction_id");
-    sql_where(&q, where, db_text(id));
-    sql_add(&q, " ORDER BY i.started_ms, i.interaction_id, g.n");
-    sql_limit(&q, SEGMENTS_MAX, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_segment, &x}, e);
-    sql_release(&q);
-    json_out_end(o);
-    return ok;
-}
 
 bool query_session_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                             struct err *e)
 {
     struct json_out o;
+    struct call_out x = {.r = r, .a = a, .o = &o};
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "session_id", id);
     ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e) &&
-         segments_write(r, a, "i.session_id =", id, &o, e);
+         call_answer(&x, "i.session_id =", id, e);
+    if (ok && !x.count) {
+        json_out_key(&o, STR("segments"));
+        json_out_array(&o);
+        json_out_end(&o);
+    }
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 bool query_call_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                          struct err *e)
 {
     struct json_out o;
-    struct sql q;
-    int64_t there;
+    struct call_out x = {.r = r, .a = a, .o = &o};
     bool ok;
 
-    arena_reset(&r->arena);
-    sql_init(&q);
-    sql_add(&q, "SELECT 1 FROM llm_interactions i");
-    sql_where(&q, "i.interaction_id =", db_text(id));
-    sql_key_scope(&q, a, "i.session_id");
-    ok = sql_number(r, &q, &there, e) && (there || not_found("call", id, e));
-    sql_release(&q);
-    if (!ok)
+    if (!query_begin(r, e))
         return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "interaction_id", id);
-    ok = segments_write(r, a, "i.interaction_id =", id, &o, e);
+    ok = call_answer(&x, "i.interaction_id =", id, e) && (x.count || not_found("call", id, e));
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }

@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-#define COUNT_MAX 1000000 /* beyond it a total is not worth the time */
-#define SEARCH_MAX 10000  /* calls looked at, the newest */
+#define COUNT_MAX 10000 /* sessions after a page that are counted */
+#define SORT_MAX 10000  /* sessions that are sorted in another order than that of time */
+#define SCAN_MAX 20000  /* sessions that are looked at for a condition without an index */
 
 enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 13, NAMED = 20 };
 
@@ -61,133 +62,6 @@ bool session_is_running(const struct query_asker *a, const struct db_value *v)
     return false;
 }
 
-static void running_in(struct sql *q, const struct query_asker *a)
-{
-    str ids[QUERY_RUNNING_MAX];
-    size_t n = a->running_count < QUERY_RUNNING_MAX ? a->running_count : QUERY_RUNNING_MAX;
-
-    for (size_t i = 0; i < n; i++)
-        ids[i] = a->running[i].session_id;
-    sql_in(q, "s.session_id", ids, n);
-}
-
-static bool wants_status(const struct query_filter *f, str status)
-{
-    for (size_t i = 0; i < f->status_count; i++)
-        if (str_eq(f->status[i], status))
-            return true;
-    return f->status_count == 0;
-}
-
-/* Those that run are in progress, whatever the tables say. */
-static void where_status(struct sql *q, const struct query_asker *a, const struct query_filter *f)
-{
-    if (f->status_count == 0)
-        return;
-    sql_and(q);
-    sql_add(q, "(");
-    sql_in(q, "s.status", f->status, f->status_count);
-    if (a->running_count) {
-        sql_add(q, wants_status(f, STR("in_progress")) ? " OR " : " AND NOT ");
-        running_in(q, a);
-    }
-    sql_add(q, ")");
-}
-
-/* Where the words may stand, each found by an index or in a bounded number of rows: what was said
- * in calls, by full text; the id and the subject, any part; and what applications say of theirs. */
-static void add_said(const struct reader *r, struct sql *q, str words)
-{
-    static const struct sql_text match = {
-        "SELECT i.session_id FROM llm_interactions i WHERE i.rowid IN "
-        "(SELECT rowid FROM interactions_text WHERE interactions_text MATCH ",
-        "(SELECT i.session_id FROM llm_interactions i WHERE i.words @@ to_tsquery('simple', "};
-    static const struct sql_text limit = {" ORDER BY rowid DESC LIMIT ",
-                                          ") ORDER BY i.started_ms DESC LIMIT "};
-
-    sql_add(q, sql_text(r, match));
-    sql_value(q, db_text(words));
-    sql_add(q, sql_text(r, limit));
-    sql_value(q, db_int(SEARCH_MAX));
-    sql_add(q, ") UNION ");
-}
-
-static void add_like(const struct reader *r, struct sql *q, const char *column, str like)
-{
-    sql_add(q, column);
-    sql_add(q, sql_text(r, (struct sql_text){" LIKE ", " ILIKE "}));
-    sql_value(q, db_text(like));
-    sql_add(q, " ESCAPE '\\'");
-}
-
-static void where_search(const struct reader *r, struct sql *q, str search, str words,
-                         struct arena *arena)
-{
-    static const char *const columns[] = {
-        "title", "alert_id", "alert_type", "error_message", "alert_data", "final_analysis"};
-    str like = words_like(search, arena);
-
-    sql_and(q);
-    sql_add(q, "s.session_id IN (");
-    if (words.n)
-        add_said(r, q, words);
-    sql_add(q, "SELECT session_id FROM alert_sessions WHERE ");
-    add_like(r, q, "session_id", like);
-    sql_add(q, " UNION SELECT session_id FROM alert_sessions WHERE ");
-    add_like(r, q, "subject", like);
-    sql_add(q,
-            " UNION SELECT session_id FROM (SELECT * FROM alert_sessions WHERE agent_type <> "
-            "'gateway' ORDER BY started_at_us DESC LIMIT ");
-    sql_value(q, db_int(SEARCH_MAX));
-    sql_add(q, ") AS theirs WHERE ");
-    for (size_t i = 0; i < COUNT_OF(columns); i++) {
-        sql_add(q, i ? " OR " : "");
-        add_like(r, q, columns[i], like);
-    }
-    sql_add(q, ")");
-}
-
-bool session_words(struct reader *r, const struct query_asker *a, const struct query_filter *f,
-                   str *out, struct err *e)
-{
-    str search = words_clean(f->search, &r->arena);
-
-    return words_query(r, a, search, WORDS_OF_CALLS, out, e);
-}
-
-void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
-                   const struct query_filter *f, str words)
-{
-    struct arena *arena = &r->arena;
-
-    sql_where_text(
-        q, a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =", f->session_id);
-    sql_where_text(q, "s.key_name =", a->key_name);
-    sql_where_text(q, "s.key_name =", f->key);
-    where_status(q, a, f);
-    sql_where_text(q, "coalesce(s.agent_type, 'gateway') =", f->agent_type);
-    sql_where_text(q, "s.alert_type =", f->alert_type);
-    sql_where_text(q, "s.model =", f->model);
-    sql_where_text(q, "s.subject =", f->subject);
-    if (f->start_us >= 0)
-        sql_where(q, "s.started_at_us >=", db_int(f->start_us));
-    if (f->end_us >= 0)
-        sql_where(q, "s.started_at_us <=", db_int(f->end_us));
-    if (f->has_reasoning >= 0) {
-        sql_and(q);
-        sql_add(q, f->has_reasoning ? "s.has_reasoning = 1" : "s.has_reasoning = 0");
-    }
-    if (f->tool.n) {
-        sql_where(q,
-                  "EXISTS (SELECT 1 FROM decisions d JOIN decision_tools t ON t.decision_id = "
-                  "d.decision_id WHERE d.session_id = s.session_id AND t.tool =",
-                  db_text(f->tool));
-        sql_add(q, ")");
-    }
-    if (f->search.n)
-        where_search(r, q, words_clean(f->search, arena), words, arena);
-}
-
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
 {
     struct db_value now[COUNT_OF(session_columns)];
@@ -216,7 +90,8 @@ struct list {
     int64_t room, count; /* rows still wanted; rows given */
     bool more;
     str last_value, last_id;
-    str words; /* of f->search, as a query */
+    struct session_found found;
+    int64_t from_us; /* only sessions that began then or later; -1: all */
 };
 
 static bool find_sort(struct list *l, struct err *e)
@@ -291,6 +166,13 @@ static bool on_session(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
+static void where_rows(struct list *l, struct sql *q)
+{
+    session_where(l->r, q, l->a, l->f, &l->found);
+    if (l->from_us >= 0)
+        sql_where(q, "s.started_at_us >=", db_int(l->from_us));
+}
+
 static bool rows_write(struct list *l, int64_t offset, struct err *e)
 {
     struct sql q;
@@ -302,7 +184,7 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, ", ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
-    session_where(l->r, &q, l->a, l->f, l->words);
+    where_rows(l, &q);
     ok = l->p->cursor.n == 0 || where_cursor(l, &q, e);
     sql_add(&q, " ORDER BY ");
     sql_add(&q, l->sort->sql);
@@ -313,15 +195,16 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     return ok;
 }
 
-static bool count_rows(struct list *l, int64_t *out, struct err *e)
+/* Up to COUNT_MAX beyond the page; what follows is not counted. */
+static bool count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
 {
     struct sql q;
     bool ok;
 
     sql_init(&q);
     sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
-    session_where(l->r, &q, l->a, l->f, l->words);
-    sql_limit(&q, COUNT_MAX, 0);
+    where_rows(l, &q);
+    sql_limit(&q, max, 0);
     sql_add(&q, ") AS counted");
     ok = sql_number(l->r, &q, out, e);
     sql_release(&q);
@@ -351,7 +234,7 @@ static bool fits(const struct list *l, const struct query_running *c)
 {
     const struct query_filter *f = l->f;
 
-    return wants_status(f, STR("in_progress")) && c->session_id.n &&
+    return session_wants_status(f, STR("in_progress")) && c->session_id.n &&
            (!l->a->key_name.n || str_eq(c->key_name, l->a->key_name)) &&
            (!f->key.n || str_eq(c->key_name, f->key)) &&
            (!f->model.n || str_eq(c->model, f->model)) &&
@@ -431,7 +314,7 @@ static void running_write(const struct query_asker *a, const struct query_runnin
 
 /* ---- the answer ---- */
 
-static void pagination_write(const struct list *l, int64_t total)
+static void pagination_write(const struct list *l, int64_t total, bool exact)
 {
     struct json_out *o = l->o;
 
@@ -441,6 +324,8 @@ static void pagination_write(const struct list *l, int64_t total)
     json_member_i64(o, "page_size", l->p->limit);
     json_member_i64(o, "total_pages", (total + l->p->limit - 1) / l->p->limit);
     json_member_i64(o, "total_items", total);
+    json_out_key(o, STR("total_is_exact"));
+    json_out_bool(o, exact);
     if (l->more && l->last_id.n)
         json_member_str(
             o, "next_cursor", cursor_make(&l->r->arena, l->sort_name, l->last_value, l->last_id));
@@ -486,41 +371,65 @@ static void filters_write(const struct query_filter *f, const struct query_page 
     json_out_end(o);
 }
 
+/* The sessions that a list looks at, where no index gives those that are wanted in their order. */
+static bool look_bound(struct list *l, struct err *e)
+{
+    const struct query_filter *f = l->f;
+    bool scans = f->model.n || f->alert_type.n || f->has_reasoning >= 0 ||
+                 str_eq(f->agent_type, STR("gateway")) || f->status_count > 1 ||
+                 (f->status_count && l->a->running_count);
+    int64_t max = l->sort != sorts ? SORT_MAX : SCAN_MAX;
+
+    return (l->sort == sorts && !scans) ||
+           session_bound(l->r, l->a, f->end_us, max, &l->from_us, e);
+}
+
+static bool sessions_answer(struct list *l, struct err *e)
+{
+    const struct query_page *p = l->p;
+    struct json_out *o = l->o;
+    int64_t total, offset, max = p->page * p->limit + COUNT_MAX;
+    struct unseen u;
+
+    if (!find_sort(l, e) || !find_unseen(l, &u, e) ||
+        !session_look(l->r, l->a, l->f, false, &l->found, e) || !look_bound(l, e))
+        return false;
+    if (l->from_us > l->found.back_to_us)
+        l->found.back_to_us = l->from_us;
+    if ((int64_t)u.n > p->limit)
+        u.n = (size_t)p->limit;
+    json_out_object(o);
+    json_out_key(o, STR("sessions"));
+    json_out_array(o);
+    for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l->room--) {
+        json_out_object(o);
+        running_write(l->a, u.at[i], o);
+        json_out_end(o);
+    }
+    offset = (p->page - 1) * p->limit - (int64_t)u.n;
+    if (!rows_write(l, p->page > 1 ? offset : 0, e))
+        return false;
+    json_out_end(o);
+    total = l->count; /* all of them, unless there are others */
+    if ((l->more || p->page > 1 || p->cursor.n) && !count_rows(l, max, &total, e))
+        return false;
+    pagination_write(l, total + (int64_t)u.n, total < max);
+    filters_write(l->f, p, o);
+    find_write_bound(l->found.back_to_us, o);
+    json_out_end(o);
+    return true;
+}
+
 bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                     const struct query_page *p, struct buf *out, struct err *e)
 {
     struct json_out o;
-    struct list l = {.r = r, .a = a, .f = f, .p = p, .o = &o, .room = p->limit};
-    struct unseen u;
-    int64_t total, offset;
+    struct list l = {.r = r, .a = a, .f = f, .p = p, .o = &o, .room = p->limit, .from_us = -1};
 
     assert(p->limit > 0 && p->page > 0);
-    arena_reset(&r->arena);
     l.last_id = l.last_value = STR("");
     json_out_init(&o, out);
-    if (!find_sort(&l, e) || !find_unseen(&l, &u, e) || !session_words(r, a, f, &l.words, e))
-        return false;
-    if ((int64_t)u.n > p->limit)
-        u.n = (size_t)p->limit;
-    json_out_object(&o);
-    json_out_key(&o, STR("sessions"));
-    json_out_array(&o);
-    for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l.room--) {
-        json_out_object(&o);
-        running_write(a, u.at[i], &o);
-        json_out_end(&o);
-    }
-    offset = (p->page - 1) * p->limit - (int64_t)u.n;
-    if (!rows_write(&l, p->page > 1 ? offset : 0, e))
-        return false;
-    json_out_end(&o);
-    total = l.count; /* all of them, unless there are others */
-    if ((l.more || p->page > 1 || p->cursor.n) && !count_rows(&l, &total, e))
-        return false;
-    pagination_write(&l, total + (int64_t)u.n);
-    filters_write(f, p, &o);
-    json_out_end(&o);
-    return query_end(out, e);
+    return query_begin(r, e) && query_end(r, sessions_answer(&l, e), out, e);
 }
 
 /* ---- what is going on ---- */
@@ -550,39 +459,44 @@ static bool on_active(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
+static bool active_answer(struct active *x, struct list *l, struct err *e)
+{
+    struct unseen u;
+    struct sql q;
+    bool ok;
+
+    if (!find_unseen(l, &u, e))
+        return false;
+    json_out_array(x->o);
+    for (size_t i = 0; i < u.n; i++) {
+        json_out_object(x->o);
+        running_write(x->a, u.at[i], x->o);
+        age_write(x, u.at[i]->started_us);
+        json_out_end(x->o);
+    }
+    sql_init(&q);
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, session_columns, session_column_count);
+    sql_add(&q, " FROM alert_sessions s");
+    session_where(l->r, &q, x->a, l->f, &l->found);
+    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
+    sql_limit(&q, QUERY_LIMIT_MAX, 0);
+    ok = sql_query(l->r, &q, (struct db_rows){on_active, x}, e);
+    sql_release(&q);
+    json_out_end(x->o);
+    return ok;
+}
+
 bool query_active(struct reader *r, const struct query_asker *a, struct buf *out, struct err *e)
 {
     struct query_filter f = query_filter_none;
     struct json_out o;
     struct active x = {a, &o};
     struct list l = {.r = r, .a = a, .f = &f};
-    struct unseen u;
-    struct sql q;
-    bool ok;
 
-    arena_reset(&r->arena);
     f.status[0] = STR("in_progress");
     f.status[1] = STR("pending");
     f.status_count = 2;
     json_out_init(&o, out);
-    json_out_array(&o);
-    if (!find_unseen(&l, &u, e))
-        return false;
-    for (size_t i = 0; i < u.n; i++) {
-        json_out_object(&o);
-        running_write(a, u.at[i], &o);
-        age_write(&x, u.at[i]->started_us);
-        json_out_end(&o);
-    }
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, session_columns, session_column_count);
-    sql_add(&q, " FROM alert_sessions s");
-    session_where(r, &q, a, &f, STR(""));
-    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
-    sql_limit(&q, QUERY_LIMIT_MAX, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_active, &x}, e);
-    sql_release(&q);
-    json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_begin(r, e) && query_end(r, active_answer(&x, &l, e), out, e);
 }

@@ -29,6 +29,9 @@ bool reader_open(str url, struct reader **out, struct err *e)
     r = base_alloc(sizeof *r);
     r->db = db;
     arena_init(&r->arena, QUERY_ARENA_MAX);
+    arena_init(&r->row, QUERY_ARENA_MAX);
+    texts_init(&r->texts, db);
+    call_segments_init(&r->segments);
     *out = r;
     return true;
 }
@@ -39,12 +42,32 @@ void reader_close(struct reader *r)
         return;
     db_close(r->db);
     arena_release(&r->arena);
+    arena_release(&r->row);
+    texts_release(&r->texts);
+    call_segments_release(&r->segments);
     free(r);
 }
 
 void reader_interrupt(struct reader *r)
 {
     db_interrupt(r->db);
+}
+
+/* Blocks that were unpacked for the question before may have texts that were erased since. */
+bool query_begin(struct reader *r, struct err *e)
+{
+    arena_reset(&r->arena);
+    texts_forget(&r->texts);
+    return db_begin(r->db, false, e);
+}
+
+bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e)
+{
+    if (ok)
+        ok = db_commit(r->db, e);
+    if (!ok)
+        db_rollback(r->db);
+    return ok && buf_ok(out, "the answer", e);
 }
 
 /* ---- statements ---- */
@@ -132,14 +155,14 @@ static bool on_number(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-void sql_key_scope(struct sql *q, const struct query_asker *a, const char *session)
+void sql_key_scope(struct sql *q, const struct query_asker *a)
 {
     if (!a->key_name.n)
         return;
-    sql_and(q);
-    sql_add(q, session);
-    sql_add(q, " IN (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = ");
-    sql_value(q, db_text(a->key_name));
+    sql_where(q,
+              "EXISTS (SELECT 1 FROM alert_sessions k WHERE k.session_id = i.session_id AND"
+              " k.key_name =",
+              db_text(a->key_name));
     sql_add(q, ")");
 }
 
@@ -160,7 +183,7 @@ void sql_columns(struct sql *q, const struct column *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         sql_add(q, i ? ", " : "");
-        sql_add(q, c[i].sql ? c[i].sql : c[i].name);
+        sql_add(q, c[i].sql);
     }
 }
 
@@ -203,9 +226,4 @@ void columns_write(const struct column *c, size_t n, const struct db_value *v, b
         json_out_key(o, str_c(c[i].name));
         value_write(c[i].type, &v[i], hide, o);
     }
-}
-
-bool query_end(const struct buf *out, struct err *e)
-{
-    return buf_ok(out, "the answer", e);
 }

@@ -3,11 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "store/query_in.h"
 
 #define GROUPS_MAX 1000
 #define OPTIONS_MAX 200
-#define NEWEST_MAX 20000
+#define NEWEST_MAX 5000
 #define DAY_MS 86400000
 #define DAY_US ((int64_t)DAY_MS * 1000)
 
@@ -63,12 +64,13 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
     struct sql q;
     bool ok;
 
-    arena_reset(&r->arena);
     for (size_t i = 0; i < COUNT_OF(groups); i++)
         if (str_eq(group_by, str_c(groups[i].name)))
             group = groups[i].sql;
     if (!group)
         return err_set(e, ERR_INPUT, "group_by: must be model, provider, key, level or day");
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_str(&o, "group_by", group_by);
@@ -88,80 +90,123 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
     sql_release(&q);
     json_out_end(&o);
     json_out_end(&o);
-    return ok && query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 /* ---- what can be filtered by ---- */
 
-struct list {
-    struct arena *a;
-    str last;
-    bool found;
-    struct json_out *o;
+static const struct column options[] = {
+    {"agent_types", "coalesce(s.agent_type, 'gateway')", COLUMN_TEXT},
+    {"alert_types", "s.alert_type", COLUMN_TEXT},
+    {"models", "s.model", COLUMN_TEXT},
+    {"keys", "s.key_name", COLUMN_TEXT},
 };
 
-static bool on_option(void *ctx, const struct db_value *v, size_t n)
-{
-    struct list *l = ctx;
+struct options_found {
+    struct arena *a;
+    struct map values[COUNT_OF(options)];
+};
 
-    (void)n;
-    json_out_str(l->o, v->s);
+static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
+{
+    struct options_found *found = ctx;
+    struct err full;
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].type == DB_TEXT && !map_find(&found->values[i], v[i].s))
+            (void)!map_set(&found->values[i], arena_dup(found->a, v[i].s), MAP_U64(1), &full);
     return true;
 }
 
-/* Of the sessions, what the newest of them have. */
-static bool newest(struct reader *r, const struct query_asker *a, const char *column,
-                   struct json_out *o, struct err *e)
+static int options_by_name(const void *a, const void *b)
 {
-    struct list l = {.o = o};
+    const str *x = a, *y = b;
+    int order = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
+
+    return order ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+static void options_write(struct map *values, struct arena *a, struct json_out *o)
+{
+    str *names = arena_alloc(a, (OPTIONS_MAX + 1) * sizeof *names);
+    size_t n = 0;
+
+    for (struct map_entry *i = map_next(values, NULL); i; i = map_next(values, i))
+        names[n++] = i->key;
+    qsort(names, n, sizeof *names, options_by_name);
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, names[i]);
+    json_out_end(o);
+}
+
+/* Of the sessions, what the newest of them have. */
+static bool options_of_sessions(struct reader *r, const struct query_asker *a, struct json_out *o,
+                                struct err *e)
+{
+    struct options_found found = {.a = &r->arena};
     struct sql q;
     bool ok;
 
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        map_init(&found.values[i], NULL, OPTIONS_MAX);
     sql_init(&q);
-    sql_add(&q, "SELECT DISTINCT x FROM (SELECT ");
-    sql_add(&q, column);
-    sql_add(&q, " AS x FROM alert_sessions s");
+    sql_add(&q, "SELECT ");
+    sql_columns(&q, options, COUNT_OF(options));
+    sql_add(&q, " FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, NEWEST_MAX, 0);
-    sql_add(&q, ") AS newest WHERE x IS NOT NULL ORDER BY x");
-    sql_limit(&q, OPTIONS_MAX, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_option, &l}, e);
+    ok = sql_query(r, &q, (struct db_rows){options_on_session, &found}, e);
     sql_release(&q);
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        json_out_key(o, str_c(options[i].name));
+        options_write(&found.values[i], &r->arena, o);
+        map_release(&found.values[i]);
+    }
     return ok;
 }
 
-static bool on_least(void *ctx, const struct db_value *v, size_t n)
-{
-    struct list *l = ctx;
+struct options_tool {
+    struct arena *a;
+    str last;
+    bool found;
+};
 
-    (void)n;
-    l->found = v->type == DB_TEXT;
-    if (l->found)
-        l->last = arena_dup(l->a, v->s);
+static bool options_on_tool(void *ctx, const struct db_value *v, size_t n)
+{
+    struct options_tool *t = ctx;
+
+    assert(n == 1);
+    t->found = v->type == DB_TEXT;
+    if (t->found)
+        t->last = arena_dup(t->a, v->s);
     return false;
 }
 
 /* Each tool once: the least that is greater than the one before, so that the index gives them
  * without its entries being read. */
-static bool tools(struct reader *r, struct json_out *o, struct err *e)
+static bool options_of_tools(struct reader *r, struct json_out *o, struct err *e)
 {
-    struct list l = {&r->arena, STR(""), true, o};
+    struct options_tool t = {&r->arena, STR(""), true};
     bool ok = true;
 
-    for (size_t i = 0; ok && l.found && i < OPTIONS_MAX; i++) {
-        struct db_value after = db_text(l.last);
+    json_out_key(o, STR("tools"));
+    json_out_array(o);
+    for (size_t i = 0; ok && t.found && i < OPTIONS_MAX; i++) {
+        struct db_value after = db_text(t.last);
 
-        l.found = false;
+        t.found = false;
         ok = db_query(r->db,
-                      "SELECT min(tool) FROM decision_tools WHERE tool > $1",
+                      "SELECT min(tool) FROM call_tools WHERE tool > $1",
                       &after,
                       1,
-                      (struct db_rows){on_least, &l},
+                      (struct db_rows){options_on_tool, &t},
                       e);
-        if (l.found)
-            json_out_str(o, l.last);
+        if (t.found)
+            json_out_str(o, t.last);
     }
+    json_out_end(o);
     return ok;
 }
 
@@ -190,32 +235,15 @@ static void ranges_write(struct json_out *o)
 bool query_filter_options(struct reader *r, const struct query_asker *a, struct buf *out,
                           struct err *e)
 {
-    static const struct {
-        const char *name, *column;
-    } lists[] = {
-        {"agent_types", "coalesce(s.agent_type, 'gateway')"},
-        {"alert_types", "s.alert_type"},
-        {"models", "s.model"},
-        {"keys", "s.key_name"},
-    };
     static const char *const statuses[] = {"pending", "in_progress", "completed", "failed"};
     struct json_out o;
+    bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
     json_out_init(&o, out);
     json_out_object(&o);
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        json_out_key(&o, str_c(lists[i].name));
-        json_out_array(&o);
-        if (!newest(r, a, lists[i].column, &o, e))
-            return false;
-        json_out_end(&o);
-    }
-    json_out_key(&o, STR("tools"));
-    json_out_array(&o);
-    if (!tools(r, &o, e))
-        return false;
-    json_out_end(&o);
+    ok = options_of_sessions(r, a, &o, e) && options_of_tools(r, &o, e);
     json_out_key(&o, STR("status_options"));
     json_out_array(&o);
     for (size_t i = 0; i < COUNT_OF(statuses); i++)
@@ -223,46 +251,129 @@ bool query_filter_options(struct reader *r, const struct query_asker *a, struct 
     json_out_end(&o);
     ranges_write(&o);
     json_out_end(&o);
-    return query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 /* ---- how many ---- */
 
-static const struct column metric_columns[] = {
-    {"total_sessions", "count(*)", COLUMN_NUMBER},
-    {"completed_sessions",
-     SUM("CASE WHEN s.status = 'completed' THEN 1 ELSE 0 END"),
-     COLUMN_NUMBER},
-    {"failed_sessions", SUM("CASE WHEN s.status = 'failed' THEN 1 ELSE 0 END"), COLUMN_NUMBER},
-    {"pending_sessions", SUM("CASE WHEN s.status = 'pending' THEN 1 ELSE 0 END"), COLUMN_NUMBER},
-    {"total_llm_interactions", SUM("s.call_count"), COLUMN_NUMBER},
-    {"total_mcp_communications", SUM("s.tool_count"), COLUMN_NUMBER},
-    {"total_interactions", SUM("s.call_count + s.tool_count"), COLUMN_NUMBER},
-    {"total_tokens", SUM("s.input_tokens + s.output_tokens"), COLUMN_NUMBER},
-    {"reasoning_tokens", SUM("s.reasoning_tokens"), COLUMN_NUMBER},
-    {"cost_usd", "CAST(sum(s.cost_usd) AS DOUBLE PRECISION)", COLUMN_NUMBER},
-    {"average_duration_ms",
-     "CAST(avg((s.completed_at_us - s.started_at_us) / 1000.0) AS DOUBLE PRECISION)",
-     COLUMN_NUMBER},
-    {"error_rate",
-     "CAST(coalesce(avg(CASE WHEN s.status = 'failed' THEN 1.0 WHEN s.status = 'completed' THEN "
-     "0.0 END), 0) AS DOUBLE PRECISION)",
-     COLUMN_NUMBER},
-    {"active", SUM("CASE WHEN s.status = 'in_progress' THEN 1 ELSE 0 END"), COLUMN_SKIP},
-};
-
 struct totals {
-    struct json_out *o;
-    int64_t active;
+    int64_t sessions, completed, failed, pending, active;
 };
 
-static bool on_totals(void *ctx, const struct db_value *v, size_t n)
+static bool totals_on_status(void *ctx, const struct db_value *v, size_t n)
 {
     struct totals *t = ctx;
+    const struct {
+        const char *status;
+        int64_t *to;
+    } parts[] = {{"completed", &t->completed},
+                 {"failed", &t->failed},
+                 {"pending", &t->pending},
+                 {"in_progress", &t->active}};
 
-    columns_write(metric_columns, COUNT_OF(metric_columns), v, false, t->o);
-    t->active = v[n - 1].i;
+    assert(n == 2);
+    t->sessions += v[1].i;
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (v[0].type == DB_TEXT && str_eq(v[0].s, str_c(parts[i].status)))
+            *parts[i].to = v[1].i;
+    return true;
+}
+
+/* Read from an index alone. */
+static bool totals_of_sessions(struct reader *r, const struct query_asker *a, struct totals *out,
+                               struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT s.status, count(*) FROM alert_sessions s");
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_add(&q, " GROUP BY s.status");
+    ok = sql_query(r, &q, (struct db_rows){totals_on_status, out}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool totals_on_number(void *ctx, const struct db_value *v, size_t n)
+{
+    (void)n;
+    *(struct db_value *)ctx = *v;
     return false;
+}
+
+/* Of the newest sessions. */
+static bool totals_duration(struct reader *r, const struct query_asker *a, struct db_value *out,
+                            struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    *out = db_null();
+    sql_init(&q);
+    sql_add(&q,
+            "SELECT CAST(avg(x.us / 1000.0) AS DOUBLE PRECISION) FROM (SELECT s.completed_at_us -"
+            " s.started_at_us AS us FROM alert_sessions s");
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
+    sql_limit(&q, NEWEST_MAX, 0);
+    sql_add(&q, ") AS x");
+    ok = sql_query(r, &q, (struct db_rows){totals_on_number, out}, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool totals_tools(struct reader *r, const struct query_asker *a, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT count(*) FROM mcp_communications i");
+    sql_key_scope(&q, a);
+    ok = sql_number(r, &q, out, e);
+    sql_release(&q);
+    return ok;
+}
+
+static bool totals_day(struct reader *r, const struct query_asker *a, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
+    sql_where(&q, "s.started_at_us >=", db_int(a->now_us - DAY_US));
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    ok = sql_number(r, &q, out, e);
+    sql_release(&q);
+    return ok;
+}
+
+enum { USED_CALLS, USED_TOKENS, USED_REASONING, USED_COST, USED_COUNT };
+
+static bool totals_on_used(void *ctx, const struct db_value *v, size_t n)
+{
+    assert(n == USED_COUNT);
+    memcpy(ctx, v, USED_COUNT * sizeof *v);
+    return false;
+}
+
+static bool totals_used(struct reader *r, const struct query_asker *a, struct db_value *out,
+                        struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q,
+            "SELECT " SUM("calls") ", " SUM("input_tokens + output_tokens") ", " SUM(
+                "reasoning_tokens") ", CASE WHEN sum(priced) > 0 THEN CAST(sum(cost_usd) AS DOUBLE"
+                                    " PRECISION) END FROM usage_hours");
+    sql_where_text(&q, "key_name =", a->key_name);
+    ok = sql_query(r, &q, (struct db_rows){totals_on_used, out}, e);
+    sql_release(&q);
+    return ok;
 }
 
 static int64_t running_sessions(const struct query_asker *a)
@@ -281,35 +392,39 @@ static int64_t running_sessions(const struct query_asker *a)
 
 bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out, struct err *e)
 {
+    struct db_value duration = db_null(), used[USED_COUNT] = {{0}};
+    int64_t day = 0, tools = 0, ended;
+    struct totals t = {0};
     struct json_out o;
-    struct totals t = {&o, 0};
-    struct sql q;
-    int64_t day;
     bool ok;
 
-    arena_reset(&r->arena);
+    if (!query_begin(r, e))
+        return false;
+    ok = totals_of_sessions(r, a, &t, e) && totals_duration(r, a, &duration, e) &&
+         totals_tools(r, a, &tools, e) && totals_day(r, a, &day, e) && totals_used(r, a, used, e);
+    ended = t.failed + t.completed;
     json_out_init(&o, out);
     json_out_object(&o);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, metric_columns, COUNT_OF(metric_columns));
-    sql_add(&q, " FROM alert_sessions s");
-    sql_where_text(&q, "s.key_name =", a->key_name);
-    ok = sql_query(r, &q, (struct db_rows){on_totals, &t}, e);
-    sql_release(&q);
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
-    sql_where(&q, "s.started_at_us >=", db_int(a->now_us - DAY_US));
-    sql_where_text(&q, "s.key_name =", a->key_name);
-    ok = ok && sql_number(r, &q, &day, e);
-    sql_release(&q);
-    if (!ok)
-        return false;
+    json_member_i64(&o, "total_sessions", t.sessions);
+    json_member_i64(&o, "completed_sessions", t.completed);
+    json_member_i64(&o, "failed_sessions", t.failed);
+    json_member_i64(&o, "pending_sessions", t.pending);
+    json_member_i64(&o, "total_llm_interactions", used[USED_CALLS].i);
+    json_member_i64(&o, "total_mcp_communications", tools);
+    json_member_i64(&o, "total_interactions", used[USED_CALLS].i + tools);
+    json_member_i64(&o, "total_tokens", used[USED_TOKENS].i);
+    json_member_i64(&o, "reasoning_tokens", used[USED_REASONING].i);
+    json_out_key(&o, STR("cost_usd"));
+    value_write(COLUMN_NUMBER, &used[USED_COST], false, &o);
+    json_out_key(&o, STR("average_duration_ms"));
+    value_write(COLUMN_NUMBER, &duration, false, &o);
+    json_out_key(&o, STR("error_rate"));
+    json_out_double(&o, ended ? (double)t.failed / (double)ended : 0);
     json_member_i64(&o, "active_sessions", t.active + running_sessions(a));
     json_member_i64(&o, "sessions_last_24h", day);
     json_member_i64(&o, "timestamp_us", a->now_us);
     json_out_end(&o);
-    return query_end(out, e);
+    return query_end(r, ok, out, e);
 }
 
 bool query_size(struct reader *r, int64_t *out, struct err *e)

@@ -5,7 +5,11 @@
 
 #define FIELD_OF(type, column, kind, member)                                                       \
     {                                                                                              \
-        column, kind, offsetof(struct type, member)                                                \
+        column, kind, offsetof(struct type, member), 0                                             \
+    }
+#define IN_BLOCK(column, kind, member, text)                                                       \
+    {                                                                                              \
+        column, kind, offsetof(struct store_call, member), 1 + (text)                              \
     }
 #define FIELD(column, kind, member) FIELD_OF(store_call, column, kind, member)
 #define SESSION(column, kind, member) FIELD_OF(store_session, column, kind, member)
@@ -32,7 +36,7 @@ const struct row_field row_fields[] = {
     FIELD("status", ROW_INT, status),
     FIELD("stop", ROW_TEXT, stop),
     FIELD("error_code", ROW_TEXT, error_code),
-    FIELD("error_message", ROW_TEXT, error_message),
+    IN_BLOCK("error_message", ROW_TEXT, error_message, BLOCK_ERROR),
     FIELD("stream", ROW_BOOL, stream),
     FIELD("complete", ROW_BOOL, complete),
     FIELD("has_reasoning", ROW_BOOL, has_reasoning),
@@ -48,19 +52,19 @@ const struct row_field row_fields[] = {
     FIELD("reasoning_exact", ROW_BOOL, reasoning_exact),
     FIELD("cost_usd", ROW_COST, cost_usd),
     FIELD("reasoning_source", ROW_TEXT, source),
-    FIELD("request", ROW_BODY, request),
-    FIELD("reply", ROW_BODY, reply),
-    FIELD("reasoning_content", ROW_TEXT, reasoning),
-    FIELD("reasoning_summary", ROW_TEXT, reasoning_summary),
-    FIELD("answer", ROW_TEXT, answer),
-    FIELD("tool_calls", ROW_TEXT, tool_calls),
-    FIELD("attempts", ROW_TEXT, attempts),
+    IN_BLOCK("request", ROW_BODY, request, BLOCK_REQUEST),
+    IN_BLOCK("reply", ROW_BODY, reply, BLOCK_REPLY),
+    IN_BLOCK("reasoning_content", ROW_TEXT, reasoning, BLOCK_REASONING),
+    IN_BLOCK("reasoning_summary", ROW_TEXT, reasoning_summary, BLOCK_SUMMARY),
+    IN_BLOCK("answer", ROW_TEXT, answer, BLOCK_ANSWER),
+    IN_BLOCK("tool_calls", ROW_TEXT, tool_calls, BLOCK_TOOL_CALLS),
+    IN_BLOCK("attempts", ROW_TEXT, attempts, BLOCK_ATTEMPTS),
     FIELD("subject", ROW_TEXT, subject),
-    FIELD("asked", ROW_TEXT, asked),
-    FIELD("decision", ROW_TEXT, decision),
-    FIELD("tools", ROW_TEXT, tools),
-    FIELD("segments", ROW_TEXT, segments),
-    FIELD("step_description", ROW_TEXT, step),
+    IN_BLOCK("asked", ROW_TEXT, asked, BLOCK_ASKED),
+    IN_BLOCK("decision", ROW_TEXT, decision, BLOCK_DECISION),
+    IN_BLOCK("tools", ROW_TEXT, tools, BLOCK_TOOLS),
+    IN_BLOCK("segments", ROW_TEXT, segments, BLOCK_SEGMENTS),
+    IN_BLOCK("step_description", ROW_TEXT, step, BLOCK_STEP),
     FIELD("talk", ROW_TEXT, talk),
 };
 const size_t row_field_count = COUNT_OF(row_fields);
@@ -304,6 +308,16 @@ bool row_get(const struct row_table *t, str bytes, void *out)
         take_field(&c, &t->fields[i], out);
     return !c.short_ && ((const str *)member(out, &t->fields[0]))->n > 0 &&
            (count > t->count || c.p == c.end);
+}
+
+int64_t row_text_bits(const struct store_call *row)
+{
+    int64_t bits = 0;
+
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].text && ((const str *)member(row, &row_fields[i]))->n > 0)
+            bits |= (int64_t)1 << (row_fields[i].text - 1);
+    return bits;
 }
 
 size_t row_call_size(const struct store_call *c)

@@ -12,11 +12,12 @@
  */
 #pragma once
 
+#include "store/block.h"
 #include "store/store.h"
 
 enum row_kind {
     ROW_TEXT,
-    ROW_BODY, /* text that the tables may hold compressed, beside its size */
+    ROW_BODY, /* text that old_interactions may hold compressed, beside its size */
     ROW_INT,
     ROW_BOOL,
     ROW_I64,
@@ -27,7 +28,8 @@ enum row_kind {
 struct row_field {
     const char *column;
     enum row_kind kind;
-    size_t at; /* in its struct */
+    size_t at;          /* in its struct */
+    unsigned char text; /* 1 + enum block_text: it is in the call's block; 0: it is a column */
 };
 
 /* The first field is the id, and never empty. */
@@ -51,6 +53,9 @@ static inline str *row_text(struct store_call *c, const struct row_field *f)
 {
     return (str *)(void *)((char *)c + f->at);
 }
+
+/* Which of the texts that belong into a block are not empty: bit N is text N of enum block_text. */
+int64_t row_text_bits(const struct store_call *row);
 
 /* Of any of the tables, into and out of its struct. What is not in the bytes stays as it was in
  * out, which is touched in any case. */

@@ -116,9 +116,64 @@ bool segment_write(int fd, str bytes)
     return true;
 }
 
+static const char *segment_spare_path(const char *dir, char out[FILE_PATH_MAX])
+{
+    (void)snprintf(out, FILE_PATH_MAX, "%s/spare", dir);
+    return out;
+}
+
+void segment_keep_spare(const char *dir, uint64_t number)
+{
+    char path[FILE_PATH_MAX], spare[FILE_PATH_MAX];
+
+    if (rename(segment_path(dir, number, path), segment_spare_path(dir, spare)) < 0)
+        log_warn("journal: cannot rename a segment",
+                 LOG_TEXT("file", path),
+                 LOG_TEXT("why", strerror(errno)));
+}
+
+void segment_drop_spare(const char *dir)
+{
+    char spare[FILE_PATH_MAX];
+
+    (void)unlink(segment_spare_path(dir, spare));
+}
+
+static void segment_make_head(uint32_t version, uint64_t number, char bytes[], uint32_t *salt)
+{
+    struct frame_segment head = {.version = version, .number = number};
+
+    rand_os(&head.salt, sizeof head.salt);
+    frame_segment_put(bytes, &head);
+    *salt = head.salt;
+}
+
+bool segment_recycle(const char *dir, uint64_t number, int *out, uint32_t *salt, uint64_t *size,
+                     struct err *e)
+{
+    char bytes[FRAME_SEGMENT_HEAD_SIZE], path[FILE_PATH_MAX], spare[FILE_PATH_MAX];
+    int fd = open(segment_spare_path(dir, spare), O_WRONLY | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return err_sys(e, "open %s", spare);
+    segment_make_head(FRAME_VERSION, number, bytes, salt);
+    if (fstat(fd, &st) == 0 && segment_write(fd, (str){bytes, sizeof bytes}) &&
+        fdatasync(fd) == 0 && rename(spare, segment_path(dir, number, path)) == 0 &&
+        segment_sync_dir(dir, e)) {
+        *size = (uint64_t)st.st_size;
+        *out = fd;
+        return true;
+    }
+    err_sys(e, "use %s again", spare);
+    close(fd);
+    (void)unlink(spare);
+    (void)unlink(segment_path(dir, number, path));
+    return false;
+}
+
 bool segment_create(const char *dir, uint64_t number, int *out, uint32_t *salt, struct err *e)
 {
-    struct frame_segment head = {.version = FRAME_VERSION, .number = number};
     char bytes[FRAME_SEGMENT_HEAD_SIZE], path[FILE_PATH_MAX];
     int fd, why;
 
@@ -130,12 +185,10 @@ bool segment_create(const char *dir, uint64_t number, int *out, uint32_t *salt, 
         errno = why;
         return false;
     }
-    rand_os(&head.salt, sizeof head.salt);
-    frame_segment_put(bytes, &head);
+    segment_make_head(FRAME_VERSION_FRESH, number, bytes, salt);
     errno = 0;
     if (segment_write(fd, (str){bytes, sizeof bytes}) && segment_sync_dir(dir, e)) {
         *out = fd;
-        *salt = head.salt;
         return true;
     }
     why = errno;
@@ -220,7 +273,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
     if (!fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
         return false;
     r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
-    if (r->readable && r->head.version != FRAME_VERSION)
+    if (r->readable && r->head.version > FRAME_VERSION)
         return err_set(e,
                        ERR_INPUT,
                        "%s was written by a newer version (%u, this is %u)",
@@ -302,7 +355,8 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
 
 /* Where what verifies ends. A hole with good frames behind it is damage, and the reader's to tell;
  * one at the very end is what was being written when the process or the machine stopped. */
-static bool good_size(const char *dir, const struct segment *s, uint64_t *out, struct err *e)
+static bool good_size(const char *dir, const struct segment *s, uint64_t *out, bool *recycled,
+                      struct err *e)
 {
     struct segment_hole hole;
     struct segment_reader r;
@@ -316,6 +370,7 @@ static bool good_size(const char *dir, const struct segment *s, uint64_t *out, s
             if (got == SEGMENT_HOLE && hole.to == s->size &&
                 (r.readable || s->size <= FRAME_SEGMENT_HEAD_SIZE))
                 *out = hole.from;
+    *recycled = r.readable && r.head.version != FRAME_VERSION_FRESH;
     segment_reader_release(&r);
     return got == SEGMENT_END;
 }
@@ -346,13 +401,15 @@ bool segment_repair(const char *dir, struct segment *s, struct err *e)
 {
     char path[FILE_PATH_MAX];
     uint64_t size, written = 0;
+    bool recycled;
 
     segment_path(dir, s->number, path);
-    if (!good_size(dir, s, &size, e))
+    if (!good_size(dir, s, &size, &recycled, e))
         return false;
     if (size == s->size)
         return true;
-    if (!written_size(path, size, &written, e))
+    /* Bytes of an older use cannot be told from what was half written. */
+    if (!recycled && !written_size(path, size, &written, e))
         return false;
     if (written > size)
         log_warn("journal: dropped what was half written at the end",

@@ -21,8 +21,9 @@
 
 struct segment {
     uint64_t number;
-    uint64_t size; /* of what is committed */
-    bool sealed;   /* nothing more comes */
+    uint64_t size;     /* of what is committed */
+    bool sealed;       /* nothing more comes */
+    uint64_t begun_ns; /* 0: by an earlier process */
 };
 
 struct segment_list {
@@ -42,6 +43,14 @@ const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MA
  * file is left behind. */
 bool segment_create(const char *dir, uint64_t number, int *fd, uint32_t *salt,
                     struct err *e) MUST_USE;
+
+/* The file of a segment that is not needed any more is kept for the next one. */
+void segment_keep_spare(const char *dir, uint64_t number);
+void segment_drop_spare(const char *dir);
+/* As segment_create, from the spare file, whose size is given: its head is brought to disk before
+ * its name, so that no frame of its older use is good by the time it is a segment. */
+bool segment_recycle(const char *dir, uint64_t number, int *fd, uint32_t *salt, uint64_t *size,
+                     struct err *e) MUST_USE;
 
 /* All of it; on failure errno says why and any part of it may be in the file. */
 bool segment_write(int fd, str bytes) MUST_USE;

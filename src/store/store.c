@@ -17,6 +17,8 @@
 #define QUEUE_SIZE ((size_t)16 << 20)
 #define QUEUE_SIZE_MIN 4096u
 #define JOURNAL_SIZE ((uint64_t)1 << 30)
+#define SEGMENTS_MIN 8u /* of a full journal */
+#define SEGMENT_SIZE_MIN ((uint64_t)1 << 20)
 #define CLOSE_MS 5000u
 #define RETENTION_MS 60000u
 #define SPOOL "rationale.spool"
@@ -151,13 +153,18 @@ static void store_make_id(char out[STORE_ID_SIZE])
 static bool start(struct store *s, const struct store_options *o, struct err *e)
 {
     size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
+    uint64_t size_max = o->journal_size_max ? o->journal_size_max : JOURNAL_SIZE;
+    uint64_t segment = size_max / SEGMENTS_MIN; /* a segment stays until all of it is taken */
     struct journal_options jo = {
         .dir = s->dir,
         .durable = o->durability == STORE_DURABLE,
         .queue_size_max = queue < QUEUE_SIZE_MIN   ? QUEUE_SIZE_MIN
                           : queue > FRAME_BODY_MAX ? FRAME_BODY_MAX
                                                    : queue,
-        .size_max = o->journal_size_max ? o->journal_size_max : JOURNAL_SIZE,
+        .size_max = size_max,
+        .segment_size = segment < SEGMENT_SIZE_MIN       ? SEGMENT_SIZE_MIN
+                        : segment > JOURNAL_SEGMENT_SIZE ? JOURNAL_SEGMENT_SIZE
+                                                         : segment,
         .clock = o->clock,
         .log = o->log,
     };
@@ -346,6 +353,11 @@ bool store_takes(struct store *s, struct err *e)
     return !s->journal || journal_takes(s->journal, e);
 }
 
+unsigned store_pressure(struct store *s)
+{
+    return s->journal ? journal_pressure(s->journal) : 0;
+}
+
 void store_push(struct store *s)
 {
     if (s->journal)
@@ -485,37 +497,57 @@ static uint64_t file_bytes(const char *path, const char *more)
     return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
+static void store_say_behind(struct store_health *h)
+{
+    size_t n = strlen(h->why);
+
+    (void)snprintf(h->why + n,
+                   sizeof h->why - n,
+                   "%sthe tables are behind: %llu MB in about %llu records wait in the journal, the"
+                   " oldest for %llu s; new calls wait for them",
+                   n ? "; " : "",
+                   (unsigned long long)(h->journal_bytes / 1000000),
+                   (unsigned long long)h->pending,
+                   (unsigned long long)h->pending_s);
+}
+
 void store_health(struct store *s, struct store_health *out)
 {
     struct statvfs st;
     struct err why;
-    uint64_t errors, taken;
+    struct take_counts c;
 
     *out = (struct store_health){.ok = true, .tables_ok = true};
     if (!s->journal)
         return;
     journal_health(s->journal, out);
-    out->tables_ok = take_health(s->take, &why, &errors);
-    out->errors += errors;
-    taken = take_count(s->take);
-    out->pending = out->stored > taken ? out->stored - taken : 0;
+    out->tables_ok = take_health(s->take, &why, &c);
+    out->errors += c.errors;
+    out->pending = (out->stored > c.taken ? out->stored - c.taken : 0) +
+                   journal_old_records(s->journal, c.taken_old);
     out->history_bytes = file_bytes(s->path, "") + file_bytes(s->path, "-wal");
     if (!out->tables_ok)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),
-                       "%s%.100s",
+                       "%s%s",
                        out->why[0] ? "; " : "",
                        why.text);
+    else if (out->behind)
+        store_say_behind(out);
+    out->tables_ok = out->tables_ok && !out->behind;
     if (statvfs(s->dir, &st) == 0)
         out->free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
 }
 
-bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
+bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
+                        struct err *e)
 {
     struct store_health health;
 
-    if (!s->journal || journal_settle(s->journal, timeout_ms))
+    if (!s->journal || journal_settle_while(s->journal, timeout_ms, wanted, ctx))
         return true;
+    if (wanted && !wanted(ctx))
+        return err_set(e, ERR_CANCELLED, "nobody waits for the tables any more");
     store_health(s, &health);
     return err_set(e,
                    ERR_TIMEOUT,
@@ -524,6 +556,11 @@ bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
                    (unsigned long long)timeout_ms,
                    health.why[0] ? ": " : "",
                    health.why);
+}
+
+bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e)
+{
+    return store_settle_while(s, timeout_ms, NULL, NULL, e);
 }
 
 /* ---- rows out ---- */

@@ -7,13 +7,10 @@
  *
  * Two steps. A journal first (journal.h): records are appended to files of checksummed frames by
  * one writer thread, in groups, and in durable mode brought to disk (fdatasync) before any of their
- * tickets is called; that is what "stored" means. Then an engine (engine.h) takes
- * them from the journal into tables, idempotently by id, at lower priority, and journal segments
- * that are wholly in the tables are deleted. At start what an earlier process left in the journal
- * is taken in first; a torn last frame is dropped and said once.
- *
- * So an engine that is slow, full or away costs no memory and no acknowledged record: the journal
- * is the queue, bounded in bytes on disk.
+ * tickets is called; that is what "stored" means. Then an engine (engine.h) takes them from the
+ * journal into tables, idempotently by id. At start what an earlier process left in the journal is
+ * taken in first; a torn last frame is dropped and said once. So an engine that is slow or away
+ * costs no memory and no acknowledged record: the journal is the queue, bounded on disk.
  *
  * Failure: an append or sync that fails marks the store as failed for good (never retried on the
  * same data): every ticket from then on says so, store_health says why. A full disk is the same,
@@ -21,8 +18,8 @@
  * the journal at its ceiling tickets fail with ERR_LIMIT.
  *
  * The database is PATH, the journal the folder PATH.spool; one process at a time may have them.
- * With PostgreSQL the journal is a folder on this machine all the same, so that a database that is
- * away costs nobody anything. Rows are plain fields: the caller converts.
+ * With PostgreSQL the journal is a folder on this machine too. Rows are plain fields: the caller
+ * converts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -166,8 +163,11 @@ void store_call_put(struct store *s, const struct store_call *row, struct store_
  * that run when this says no, so that only new ones are turned away. */
 bool store_takes(struct store *s, struct err *e) MUST_USE;
 
-/* What was put with `later` goes to disk now, together. */
-void store_push(struct store *s);
+/* What part of the longest wait a new call should wait: 0 below the journal's soft mark. */
+#define STORE_PRESSURE_MAX 1000u /* at its ceiling */
+unsigned store_pressure(struct store *s);
+
+void store_push(struct store *s); /* what was put with `later` goes to disk now, together */
 
 /* What is known of a call when it begins, and what comes of it while it runs. Both are for the case
  * that this process ends first: the next one then makes a row of them, complete false, error_code
@@ -205,7 +205,7 @@ extern const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS];
 
 struct store_health {
     bool ok;                                       /* what is put is stored */
-    bool tables_ok;                                /* and the tables follow */
+    bool tables_ok;                                /* and the tables follow closely */
     char why[240];                                 /* if either is not so */
     uint64_t stored, dropped, errors;              /* records since start, pieces among them */
     uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
@@ -213,14 +213,19 @@ struct store_health {
     uint64_t commits, commit_ns;                   /* groups, and how long they took in all */
     uint64_t commit_steps[STORE_COMMIT_STEPS + 1]; /* how many took at most so long, or more */
     uint64_t queue_capacity;                       /* bytes */
-    uint64_t pending;                              /* records that are not in the tables */
-    uint64_t history_bytes;                        /* of the tables, where they are a file */
+    uint64_t pending,
+        pending_s;          /* records that are not in the tables, and the oldest's age; about */
+    bool behind;            /* the journal is over its soft mark */
+    uint64_t history_bytes; /* of the tables, where they are a file */
 };
 void store_health(struct store *s, struct store_health *out);
 
 /* Waits until all that was put before is in the tables and its tickets are called; for readers that
  * must see it. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
+/* The same while somebody wants it, which is asked now and then; else ERR_CANCELLED. */
+bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
+                        struct err *e) MUST_USE;
 
 /* A secret of this store for one purpose, the same each time it is opened; chance with "none". */
 void store_secret(struct store *s, str purpose, uint8_t out[32]);

@@ -13,7 +13,7 @@
 #define TIDY_MS 200u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u
-#define NICE 19 /* answers come first; what is in the journal is safe */
+#define NICE 19 /* without a backlog answers come first */
 
 struct take {
     struct take_options o;
@@ -23,7 +23,7 @@ struct take {
     /* Under the lock: */
     bool stop, failing;
     struct err why;
-    uint64_t errors, taken; /* of those put by this process, how many records */
+    struct take_counts counts;
     /* The thread's own: */
     struct segment_reader reader;
     struct journal_place place, told; /* taken; damage up to there was told */
@@ -33,6 +33,7 @@ struct take {
     unsigned batch;                   /* records in it */
     unsigned careful;                 /* so many batches are of one record */
     uint64_t anchor_ns, retain_ns;    /* when each is due */
+    uint64_t retry_ms;                /* after the next failure */
 };
 
 static bool stopping(struct take *t)
@@ -48,7 +49,7 @@ static bool stopping(struct take *t)
 static void count_error(struct take *t)
 {
     pthread_mutex_lock(&t->lock);
-    t->errors++;
+    t->counts.errors++;
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -108,10 +109,10 @@ static bool put_frames(struct take *t, uint64_t size, struct err *e)
     return true;
 }
 
-static void count_taken(struct take *t)
+static void count_taken(struct take *t, bool old)
 {
     pthread_mutex_lock(&t->lock);
-    t->taken += t->batch;
+    *(old ? &t->counts.taken_old : &t->counts.taken) += t->batch;
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -120,9 +121,8 @@ static bool commit(struct take *t, struct journal_place place, struct err *e)
     if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;
+    count_taken(t, place.segment < journal_first_new(t->o.journal));
     journal_taken(t->o.journal, place, t->damaged);
-    if (place.segment >= journal_first_new(t->o.journal))
-        count_taken(t);
     t->batch = 0;
     return true;
 }
@@ -173,6 +173,8 @@ static bool do_chores(struct take *t, struct err *e)
             return false;
         t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
     }
+    if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
+        return false;
     if (engine_stale(t->o.engine) && now_ns() >= t->anchor_ns) {
         if (!engine_begin(t->o.engine, true, e) || !commit(t, t->place, e))
             return false;
@@ -186,7 +188,7 @@ static uint64_t patience_ms(struct take *t)
 {
     uint64_t now = now_ns(), until = t->retain_ns;
 
-    if (!t->caught_up)
+    if (!t->caught_up || engine_moving(t->o.engine))
         return 0;
     if (engine_stale(t->o.engine) && t->anchor_ns < until)
         until = t->anchor_ns;
@@ -294,7 +296,7 @@ static void note(struct take *t, bool ok, const struct err *e)
     t->failing = !ok;
     if (!ok) {
         t->why = *e;
-        t->errors++;
+        t->counts.errors++;
     }
     pthread_mutex_unlock(&t->lock);
     if (news && ok)
@@ -314,27 +316,54 @@ static void wait_ms(struct take *t, uint64_t ms)
     pthread_mutex_unlock(&t->lock);
 }
 
-static void *run(void *take)
+/* Works until the stop, or until the priority should be the other one. */
+static void take_run(struct take *t, bool hurry)
 {
-    struct take *t = take;
-    uint64_t retry_ms = RETRY_MS_MIN;
-    struct log_scope scope;
     struct err e;
 
-    log_scope_enter(&scope, t->o.log, STR(""));
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-    while (!stopping(t)) {
+    while (!stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
         bool ok = make_sure(t, &e) && step(t, &e);
 
         note(t, ok, &e);
         if (ok) {
-            retry_ms = RETRY_MS_MIN;
+            t->retry_ms = RETRY_MS_MIN;
             continue;
         }
         engine_rollback(t->o.engine);
         t->unsure = true;
-        wait_ms(t, retry_ms);
-        retry_ms = 2 * retry_ms < RETRY_MS_MAX ? 2 * retry_ms : RETRY_MS_MAX;
+        wait_ms(t, t->retry_ms);
+        t->retry_ms = 2 * t->retry_ms < RETRY_MS_MAX ? 2 * t->retry_ms : RETRY_MS_MAX;
+    }
+}
+
+static void *take_calm_thread(void *take)
+{
+    struct take *t = take;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, t->o.log, STR(""));
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    take_run(t, false);
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+/* A thread that has lowered its priority may not raise it again. So this one keeps the normal
+ * priority for the time of a backlog, and otherwise waits for a thread of the lowest one. */
+static void *take_thread(void *take)
+{
+    struct take *t = take;
+    struct log_scope scope;
+    pthread_t calm;
+
+    log_scope_enter(&scope, t->o.log, STR(""));
+    while (!stopping(t)) {
+        if (journal_hurries(t->o.journal, false))
+            take_run(t, true);
+        else if (pthread_create(&calm, NULL, take_calm_thread, t) == 0)
+            pthread_join(calm, NULL);
+        else
+            wait_ms(t, RETRY_MS_MAX);
     }
     log_scope_leave(&scope);
     return NULL;
@@ -347,7 +376,8 @@ bool take_start(const struct take_options *o, struct take **out, struct err *e)
     sigset_t all, was;
     int why;
 
-    *t = (struct take){.o = *o, .place = o->place, .anchor_ns = in_ms(ANCHOR_MS)};
+    *t = (struct take){
+        .o = *o, .place = o->place, .anchor_ns = in_ms(ANCHOR_MS), .retry_ms = RETRY_MS_MIN};
     segment_reader_init(&t->reader, o->dir);
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&attr);
@@ -356,7 +386,7 @@ bool take_start(const struct take_options *o, struct take **out, struct err *e)
     pthread_condattr_destroy(&attr);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
-    why = pthread_create(&t->thread, NULL, run, t);
+    why = pthread_create(&t->thread, NULL, take_thread, t);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     if (why) {
         free(t);
@@ -381,24 +411,14 @@ void take_stop(struct take *t)
     free(t);
 }
 
-uint64_t take_count(struct take *t)
-{
-    uint64_t n;
-
-    pthread_mutex_lock(&t->lock);
-    n = t->taken;
-    pthread_mutex_unlock(&t->lock);
-    return n;
-}
-
-bool take_health(struct take *t, struct err *why, uint64_t *errors)
+bool take_health(struct take *t, struct err *why, struct take_counts *out)
 {
     bool ok;
 
     pthread_mutex_lock(&t->lock);
     ok = !t->failing;
     *why = t->why;
-    *errors = t->errors;
+    *out = t->counts;
     pthread_mutex_unlock(&t->lock);
     return ok;
 }

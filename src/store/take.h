@@ -30,6 +30,10 @@ struct take_options {
 bool take_start(const struct take_options *o, struct take **out, struct err *e) MUST_USE;
 void take_stop(struct take *t);
 
-uint64_t take_count(struct take *t); /* records of this process that are in the tables */
-/* Whether the last batch went in; why not if not. errors grows. */
-bool take_health(struct take *t, struct err *why, uint64_t *errors);
+struct take_counts {
+    uint64_t taken, taken_old; /* records in the tables: of this process, of earlier ones */
+    uint64_t errors;
+};
+
+/* Whether the last batch went in; why not if not. The counts only grow. */
+bool take_health(struct take *t, struct err *why, struct take_counts *out);

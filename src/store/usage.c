@@ -9,6 +9,10 @@ const char usage_of_call_which[] =
     " coalesce(i.key_name, ''), coalesce(i.reasoning_level, ''),"
     " CASE WHEN i.cap_tokens > 0 THEN i.cap_tokens ELSE 0 END";
 
+/* As engine_usage.c counts them, so that sums do not run over. */
+#define COUNTED(column)                                                                            \
+    " CASE WHEN i." column " > 1099511627776 THEN 1099511627776 WHEN i." column                    \
+    " > 0 THEN i." column " ELSE 0 END,"
 #define TOKENS "coalesce(i.reasoning_tokens, 0) * 10.0" /* no whole number: it may be too large */
 #define FROM(n) " CASE WHEN i.cap_tokens > 0 AND " TOKENS " >= " n ".0 * i.cap_tokens"
 #define TO(n) " AND " TOKENS " < " n ".0 * i.cap_tokens THEN 1 ELSE 0 END,"
@@ -16,10 +20,10 @@ const char usage_of_call_which[] =
 /* clang-format off */
 const char usage_of_call_sums[] =
     "1, CASE WHEN i.status >= 400 OR i.error_code IS NOT NULL THEN 1 ELSE 0 END,"
-    " coalesce(i.input_tokens, 0), coalesce(i.output_tokens, 0),"
-    " coalesce(i.reasoning_tokens, 0), coalesce(i.cache_read_tokens, 0),"
-    " CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND i.answer IS NULL"
-    " AND i.tool_calls IS NULL THEN 1 ELSE 0 END,"
+    COUNTED("input_tokens") COUNTED("output_tokens")
+    COUNTED("reasoning_tokens") COUNTED("cache_read_tokens")
+    " CASE WHEN i.has_reasoning = 1 AND i.status < 400 AND i.complete = 1 AND (i.texts & 48) = 0"
+    " THEN 1 ELSE 0 END,"
     " CASE WHEN i.reasoning_cut IS NOT NULL THEN 1 ELSE 0 END, i.has_reasoning,"
     " CASE WHEN i.cap_tokens > 0" TO("1")
     FROM("1") TO("2")

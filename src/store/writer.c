@@ -5,6 +5,8 @@
 #include "store/journal_state.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -58,12 +60,35 @@ static void prepare(struct journal *j, size_t n)
     j->prepared = need;
 }
 
-/* The zeros that were not needed go; where they cannot, whoever opens the journal next does it. */
+/* Bytes behind the last frame go; where they cannot, whoever opens the journal next does it. */
 static void unprepare(struct journal *j)
 {
     if (j->prepared > j->size)
         (void)!ftruncate(j->fd, (off_t)j->size);
-    j->prepared = 0;
+    j->prepared = j->stale_ns = 0;
+}
+
+static void writer_drop_spare(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    if (j->spare_ns)
+        segment_drop_spare(j->dir);
+    j->spare_ns = 0;
+    pthread_mutex_unlock(&j->lock);
+}
+
+/* Bytes of records that are in the tables are not kept for long: those may be erased. */
+static void writer_drop_stale(struct journal *j)
+{
+    uint64_t now = now_ns(), spare_ns;
+
+    if (j->stale_ns && now >= j->stale_ns + JOURNAL_STALE_NS)
+        unprepare(j);
+    pthread_mutex_lock(&j->lock);
+    spare_ns = j->spare_ns;
+    pthread_mutex_unlock(&j->lock);
+    if (spare_ns && now >= spare_ns + JOURNAL_STALE_NS)
+        writer_drop_spare(j);
 }
 
 /* Nothing more goes to the segment; the taker may step over its end. */
@@ -89,16 +114,23 @@ static void end_segment(struct journal *j)
 
 static enum outcome begin_segment(struct journal *j, struct err *e)
 {
-    uint64_t number = j->next_number;
+    uint64_t number = j->next_number, now = now_ns();
+    bool spare;
 
-    if (!segment_create(j->dir, number, &j->fd, &j->salt, e))
+    pthread_mutex_lock(&j->lock);
+    spare = j->spare_ns > 0;
+    j->spare_ns = 0;
+    pthread_mutex_unlock(&j->lock);
+    j->prepared = j->stale_ns = 0;
+    if (spare && segment_recycle(j->dir, number, &j->fd, &j->salt, &j->prepared, e))
+        j->stale_ns = now;
+    else if (!segment_create(j->dir, number, &j->fd, &j->salt, e))
         return by_errno();
     j->size = FRAME_SEGMENT_HEAD_SIZE;
-    j->prepared = 0;
     pthread_mutex_lock(&j->lock);
     j->next_number = number + 1;
     j->waiting += j->size;
-    segment_list_add(&j->segments, (struct segment){number, j->size, false});
+    segment_list_add(&j->segments, (struct segment){number, j->size, false, now});
     pthread_mutex_unlock(&j->lock);
     return DONE;
 }
@@ -111,7 +143,7 @@ static enum outcome cut_back(struct journal *j, struct err *e)
         err_sys(e, "cut the journal in %s back", j->dir);
         return BROKEN;
     }
-    j->prepared = 0;
+    j->prepared = j->stale_ns = 0;
     if (j->unsynced_ns && sync_now(j, e) != DONE)
         return BROKEN;
     end_segment(j);
@@ -168,6 +200,7 @@ static void advance(struct journal *j, uint64_t took_ns)
     struct segment *s = &j->segments.items[j->segments.count - 1];
     size_t step = 0;
 
+    journal_mark_put(j, j->end, now_ns());
     j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
@@ -203,10 +236,13 @@ static void do_group(struct journal *j)
 {
     uint64_t began_ns = clock_mono_ns(j->o.clock);
     struct err e = j->why; /* only this thread changes it, or the mode */
-    enum outcome got = j->mode == JOURNAL_RUNNING ? write_group(j, &e)
-                       : j->mode == JOURNAL_FULL  ? NO_ROOM
-                                                  : BROKEN;
+    enum outcome got;
 
+    while (atomic_load_explicit(j->back.filling, memory_order_acquire) > 0)
+        (void)sched_yield(); /* other threads fill it, in microseconds */
+    got = j->mode == JOURNAL_RUNNING ? write_group(j, &e)
+          : j->mode == JOURNAL_FULL  ? NO_ROOM
+                                     : BROKEN;
     if (got != DONE)
         go_down(j, got, &e);
     pthread_mutex_lock(&j->lock);
@@ -215,6 +251,7 @@ static void do_group(struct journal *j)
     else
         j->dropped += j->back.count;
     j->writing = 0;
+    journal_backlog_changed(j);
     if (j->taker_waits)
         pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
@@ -293,6 +330,10 @@ static bool next_group(struct journal *j)
         until = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
+    if (j->stale_ns && j->stale_ns + JOURNAL_STALE_NS < until)
+        until = j->stale_ns + JOURNAL_STALE_NS;
+    if (j->spare_ns && j->spare_ns + JOURNAL_STALE_NS < until)
+        until = j->spare_ns + JOURNAL_STALE_NS;
     j->sleep = JOURNAL_SLEEPS;
     while (g->n == 0 && !j->stop && !j->roll) {
         if (until == CLOCK_NEVER)
@@ -329,6 +370,10 @@ static void roll(struct journal *j)
         end_segment(j);
     }
     pthread_mutex_lock(&j->lock);
+    j->recycle_from = j->next_number;
+    pthread_mutex_unlock(&j->lock);
+    writer_drop_spare(j);
+    pthread_mutex_lock(&j->lock);
     j->roll = false;
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
@@ -346,6 +391,7 @@ void *journal_writer(void *journal)
         else if (j->mode == JOURNAL_FULL)
             try_again(j);
         look_at_room(j);
+        writer_drop_stale(j);
         if (j->unsynced_ns &&
             now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
             sync_late(j);

@@ -203,8 +203,8 @@ static void block_begin(struct wire_encoder *en, struct json_out *o)
     json_out_key(o, STR("content_block"));
 }
 
-static void block_open(struct wire_encoder *en, enum anthropic_open kind,
-                       const struct chat_event *ev)
+static void anthropic_open_block(struct wire_encoder *en, enum anthropic_open kind,
+                                 const struct chat_event *ev)
 {
     struct anthropic_encoder *s = state(en);
 
@@ -233,7 +233,7 @@ static void need(struct wire_encoder *en, enum anthropic_open kind, const struct
         json_member_str(&o, "signature", STR(""));
     json_out_end(&o);
     event_end(en, &o);
-    block_open(en, kind, ev);
+    anthropic_open_block(en, kind, ev);
 }
 
 /* ---- what events do to a stream ---- */
@@ -252,7 +252,7 @@ static void on_call(struct wire_encoder *en, const struct chat_event *ev)
     json_out_raw(&o, STR("{}"));
     json_out_end(&o);
     event_end(en, &o);
-    block_open(en, OPEN_CALL, ev);
+    anthropic_open_block(en, OPEN_CALL, ev);
     s->calls[s->call_count % ANTHROPIC_CALLS_MAX].block = ev->block;
     s->calls[s->call_count++ % ANTHROPIC_CALLS_MAX].index = s->open_index;
 }

@@ -15,6 +15,7 @@ from asking import (AUTH, KEY, MARK, SHOW, TOOL, GatewayCase, answer_to, chat, e
                     request, said_in, start, world)
 from command import BINARY
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
+from planted import recorded
 from watcher import Text, Watcher
 
 CAP = 128
@@ -105,7 +106,10 @@ class Case(GatewayCase):
             db.row_factory = sqlite3.Row
             find = lambda: db.execute("SELECT * FROM llm_interactions WHERE interaction_id = ?",  # noqa: E731
                                       (r.headers["x-rationale-id"],)).fetchone()
-            return dict(until(find))
+            row = dict(until(find))
+        details = recorded(world.gateway.path, env=world.gateway.env)[row["interaction_id"]]
+        return {**row, "answer": details["response"], "attempts": json.dumps(details["attempts"]),
+                "reasoning_content": details["reasoning_content"]}
 
 
 class Told(Case):

@@ -7,12 +7,12 @@ to the last byte, and says that it was cut.
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
-import sqlite3
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from asking import BINARY, start
 from gateway import Gateway, Provider, upstream
+from planted import recorded
 
 WHAT = "think+loud+no-usage"
 SAID = "hi"
@@ -49,13 +49,9 @@ class Cut(unittest.TestCase):
     def rows(self, gateway):
         gateway.child.terminate()
         self.assertEqual(gateway.child.wait(120), 0)
-        db = sqlite3.connect(gateway.folder / "history.db")
-        rows = db.execute("SELECT interaction_id, complete, coalesce(error_code, ''), "
-                          "coalesce(answer, ''), coalesce(reasoning_content, '') "
-                          "FROM llm_interactions").fetchall()
-        db.close()
-        self.assertEqual(len(rows), len({r[0] for r in rows}))
-        return {r[0]: r[1:] for r in rows}
+        return {call: (c["complete"], c["error_code"] or "", c["response"] or "",
+                       c["reasoning_content"] or "")
+                for call, c in recorded(gateway.path, env=gateway.env).items()}
 
     def check(self, kind, path, body):
         with Provider() as provider:

@@ -191,7 +191,7 @@ class Erase(unittest.TestCase):
         r = call("plain", "an honest record", "tampered")
         settled()
         self.assertIn("holds", cli("audit", "verify"))
-        sql(("UPDATE llm_interactions SET answer = 'another' WHERE interaction_id = ?",
+        sql(("UPDATE llm_interactions SET model = 'another' WHERE interaction_id = ?",
              r.headers["x-rationale-id"]))
         cli("audit", "verify", code=1)
         self.assertFalse(json.loads(cli("audit", "verify", "--json", code=1))["ok"])

@@ -15,12 +15,14 @@ import signal
 import socket
 import sqlite3
 import sys
+import threading
 import time
 import unittest
 import urllib.parse
 
 from command import BINARY
 from gateway import Gateway, Provider, digest, upstream
+from planted import plant
 
 OPERATOR, ALICE, BOB = "sk-operator", "sk-alice", "sk-bob"
 CAROL, AUDITOR = "sk-carol", "sk-auditor"
@@ -95,26 +97,11 @@ def call(model, said, session, key=ALICE, stream=False, **more):
     return r
 
 
-# As the engine does it, the words of a row go in with it.
-WORDS = """
-CREATE TEMP TRIGGER decisions_put AFTER INSERT ON main.decisions BEGIN
-    INSERT INTO decisions_text (rowid, entry) VALUES (new.decision_id, new.entry);
-END;
-CREATE TEMP TRIGGER calls_put AFTER INSERT ON main.llm_interactions BEGIN
-    INSERT INTO interactions_text (rowid, asked, answer, reasoning_content, error_message)
-    VALUES (new.rowid, new.asked, new.answer, new.reasoning_content, new.error_message);
-END;
-"""
-
-
 def sql(*statements):
     db = sqlite3.connect(world.gateway.folder / "history.db", timeout=30)
-    db.executescript(WORDS)
     with db:
         for text, *args in statements:
             db.execute(text, args)
-        for words in ("interactions_text", "decisions_text"):  # as the engine would have put them
-            db.execute(f"INSERT INTO {words} ({words}) VALUES ('rebuild')")
     db.close()
 
 
@@ -373,20 +360,18 @@ class Sessions(Case):
              "tool_count) VALUES ('app', 'alert-7', 'KubernetesAgent', 'NamespaceTerminating', "
              "'completed', ?, ?, '{\"severity\": \"high\"}', '# Report', '{\"n\": 1}', 2)",
              t, t + 5000000),
-            ("INSERT INTO llm_interactions (interaction_id, session_id, started_ms, ended_ms, "
-             "status, complete, answer, model) VALUES ('app-call', 'app', ?, ?, 200, 1, 'x', 'm')",
-             t // 1000 + 10, t // 1000 + 30),
+            *plant(interaction_id="app-call", session_id="app", started_ms=t // 1000 + 10,
+                   ended_ms=t // 1000 + 30, status=200, complete=1, model="m", answer="x",
+                   segments=json.dumps([{"kind": "reasoning", "text": "hm", "tokens": 1,
+                                         "exact": True, "state": "complete"},
+                                        {"kind": "answer", "text": "x"}])),
             ("INSERT INTO mcp_communications (communication_id, session_id, parent_id, "
              "timestamp_us, server_name, communication_type, tool_name, tool_arguments, "
              "tool_result, duration_ms, success) VALUES ('app-tool', 'app', 'app-call', ?, "
              "'k8s', 'tool_call', 'get_pods', '{\"ns\": \"a\"}', 'pods', 12, 1)", t + 40000),
             ("INSERT INTO mcp_communications (communication_id, session_id, timestamp_us, "
              "communication_type, success, error_message) VALUES ('app-list', 'app', ?, "
-             "'tool_list', 0, 'refused')", t + 1000),
-            ("INSERT INTO reasoning_segments (interaction_id, n, kind, text, tokens, exact, state) "
-             "VALUES ('app-call', 0, 'reasoning', 'hm', 1, 1, 'complete')",),
-            ("INSERT INTO reasoning_segments (interaction_id, n, kind, text) "
-             "VALUES ('app-call', 1, 'answer', 'x')",))
+             "'tool_list', 0, 'refused')", t + 1000))
         got = self.ok(ask("/api/v1/history/sessions/app"))
         self.assertEqual([e["event_id"] for e in got["chronological_timeline"]],
                          ["app-list", "app-call", "app-tool"])
@@ -410,19 +395,15 @@ class Decisions(Case):
     @classmethod
     def setUpClass(cls):
         t = now_us()
-        rows = [("[TOOL_CALL] lookup, add: the user wants two coffees", "TOOL_CALL",
-                 '["lookup","add"]'),
-                ("[DIRECT] a greeting needs no tool", "DIRECT", None),
-                ("[TOOL_CALL] add: confirmed the muffin", "TOOL_CALL", '["add"]')]
+        rows = [("[TOOL_CALL] lookup, add: the user wants two coffees", '["lookup","add"]'),
+                ("[DIRECT] a greeting needs no tool", None),
+                ("[TOOL_CALL] add: confirmed the muffin", '["add"]')]
         statements = [("INSERT INTO alert_sessions (session_id, status, started_at_us, key_name) "
                        "VALUES ('log', 'completed', ?, 'alice')", t)]
-        for i, (entry, kind, tools) in enumerate(rows):
-            statements.append(("INSERT INTO decisions (interaction_id, session_id, timestamp_us, "
-                               "kind, tools, model, entry) VALUES (?, 'log', ?, ?, ?, 'm', ?)",
-                               f"log-{i}", t + i, kind, tools, entry))
-            for tool in json.loads(tools or "[]"):
-                statements.append(("INSERT INTO decision_tools SELECT ?, decision_id FROM decisions"
-                                   " WHERE interaction_id = ?", tool, f"log-{i}"))
+        for i, (entry, tools) in enumerate(rows):
+            statements += plant(interaction_id=f"log-{i}", session_id="log", model="m",
+                                started_ms=t // 1000, ended_ms=t // 1000 + i, decision=entry,
+                                tools=tools)
         sql(*statements)
 
     def entries(self, **f):
@@ -467,8 +448,7 @@ class Search(Case):
     def setUpClass(cls):
         call("think", "where is the aardvark-burrow", "search-1")
         call("plain", f"strange {NASTY} text", "search-2")
-        sql(("INSERT INTO llm_interactions (interaction_id, session_id, started_ms, asked) VALUES "
-             "('search-3', 'search-1', 1, 'an okapi')",))
+        sql(*plant(interaction_id="search-3", session_id="search-1", asked="an okapi"))
 
     def found(self, q, **more):
         return self.ok(ask("/api/v1/history/search", q=q, **more))["results"]
@@ -745,13 +725,44 @@ class Running(Case):
         c.close()
         self.assertEqual(self.ok(ask("/api/v1/history/sessions/running"))["status"], "completed")
 
+    def test_an_acknowledged_call_is_seen_however_far_the_tables_are_behind(self):
+        ours = world.gateway
+        world.gateway = Gateway(BINARY, {k: ours.config[k] for k in ("keys", "providers")})
+        try:
+            world.gateway.start()
+            self.locked()
+        finally:
+            world.gateway.stop()
+            world.gateway = ours
+
+    def locked(self):
+        db = sqlite3.connect(world.gateway.folder / "history.db", timeout=60, isolation_level=None,
+                             check_same_thread=False)
+        for wait in (2, None):  # released after two seconds; released after the answer
+            db.execute("BEGIN IMMEDIATE")
+            one = call("plain", "while the tables are locked", f"locked-{wait}")
+            self.assertEqual(one.status, 200)
+            path = "/api/v1/history/interactions/" + one.headers["x-rationale-id"]
+            timer = threading.Timer(wait or 0, db.execute, ["COMMIT"])
+            if wait:
+                timer.start()
+            got = ask(path)
+            if not wait:
+                self.assertEqual(got.status, 503)
+                self.assertEqual(got.json["detail"]["error"], "catching_up")
+                self.assertGreaterEqual(int(got.headers["retry-after"]), 1)
+                timer.start()
+                got = ask(path)
+            timer.join()
+            self.assertEqual(self.ok(got)["prompt"], "while the tables are locked")
+        db.close()
+
     def test_clients_that_leave_or_do_not_read_stop_nobody(self):
         sql(*[("INSERT INTO alert_sessions (session_id, status, started_at_us, title) "
                "VALUES (?, 'completed', ?, ?)", f"bulk-{i}", 5 + i, "x" * 120)
               for i in range(3000)])
-        sql(*[("INSERT INTO llm_interactions (interaction_id, session_id, started_ms, answer) "
-               "VALUES (?, ?, 1, ?)", f"bulk-call-{i}", f"bulk-{i}", "word " * 400)
-              for i in range(3000)])
+        sql(*[statement for i in range(3000) for statement in plant(
+            interaction_id=f"bulk-call-{i}", session_id=f"bulk-{i}", answer="word " * 400)])
         idle = []
         for i in range(24):  # more than there are readers
             s = socket.create_connection(("127.0.0.1", world.gateway.port))

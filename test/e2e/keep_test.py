@@ -87,10 +87,10 @@ class Kept(unittest.TestCase):
             call = self.get(g, "interactions/" + ids["think"])
             self.assertEqual((call["reasoning_absent"], call["reasoning_content"]), (code, None))
             self.assertEqual(self.get(g, "search?q=reasoning:ponder"),
-                             {"results": [], "reasoning_absent": code})
+                             {"results": [], "searched_back_to_us": None, "reasoning_absent": code})
             self.assertIn(f"note: {why}\n", self.cli(g, "search", "reasoning:ponder"))
             self.assertEqual(json.loads(self.cli(g, "search", "reasoning:ponder", "--json")),
-                             {"results": [], "reasoning_absent": code})
+                             {"results": [], "searched_back_to_us": None, "reasoning_absent": code})
             self.assertNotIn("note:", self.cli(g, "search", "question"))
             out = self.cli(g, "decisions")
             self.assertIn(f"note: {why} (1 of 2)\n", out)
@@ -167,7 +167,8 @@ class Kept(unittest.TestCase):
             self.assertEqual(call["reasoning_absent"], "hidden_from_key")
             for word in ("ponder", "xylophone"):
                 self.assertEqual(self.get(g, "search?q=reasoning:" + word, **auth),
-                                 {"results": [], "reasoning_absent": "hidden_from_key"})
+                                 {"results": [], "searched_back_to_us": None,
+                                  "reasoning_absent": "hidden_from_key"})
 
     def test_doctor_and_the_api_say_what_is_kept_and_where(self):
         g = self.serve(retention={"age": "90d", "size": "20GiB"})

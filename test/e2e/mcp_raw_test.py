@@ -15,6 +15,7 @@ import unittest
 
 from command import BINARY, PATIENCE, SOURCE, environment, run
 from gateway import Gateway
+from planted import plant
 
 MODERN = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN,
@@ -280,16 +281,15 @@ class Record(unittest.TestCase):
                    "('log', 'completed', ?, 'alice')", (now,))
         for i, (entry, tool) in enumerate((("[TOOL_CALL] lookup: the user wants two coffees", "lookup"),
                                            ("[TOOL_CALL] add: confirmed the muffin", "add"))):
-            db.execute("INSERT INTO decisions (interaction_id, session_id, timestamp_us, kind, tools, "
-                       "model, entry) VALUES (?, 'log', ?, 'TOOL_CALL', ?, 'm', ?)",
-                       (f"log-{i}", now + i, json.dumps([tool]), entry))
-            db.execute("INSERT INTO decision_tools SELECT ?, decision_id FROM decisions WHERE "
-                       "interaction_id = ?", (tool, f"log-{i}"))
-        db.execute("INSERT INTO llm_interactions (interaction_id, session_id, key_name, started_ms, ended_ms, "
-                   "status, complete, has_reasoning, reasoning_state, reasoning_content, answer) VALUES "
-                   "('log-thought', 'log', 'alice', ?, ?, 200, 1, 1, 'complete', 'a zither, surely', 'yes')",
-                   (now // 1000, now // 1000 + 5))
-        db.execute("INSERT INTO decisions_text (decisions_text) VALUES ('rebuild')")
+            for text, *args in plant(interaction_id=f"log-{i}", session_id="log", model="m",
+                                     started_ms=now // 1000, ended_ms=now // 1000 + i,
+                                     tools=json.dumps([tool]), decision=entry):
+                db.execute(text, args)
+        for text, *args in plant(interaction_id="log-thought", session_id="log", key_name="alice",
+                                 started_ms=now // 1000, ended_ms=now // 1000 + 5, status=200,
+                                 complete=1, has_reasoning=1, reasoning_state="complete",
+                                 reasoning_content="a zither, surely", answer="yes"):
+            db.execute(text, args)
         db.commit()
         db.close()
 

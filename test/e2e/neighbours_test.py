@@ -5,7 +5,9 @@ providers that fail in every way; healthy calls beside them are all answered, an
     test/e2e/neighbours_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import csv
 import http.client
+import io
 import json
 import os
 import resource
@@ -13,16 +15,20 @@ import socket
 import threading
 import time
 import unittest
+import urllib.request
 
 from asking import BINARY, start
 from gateway import Gateway, Provider, cpu_seconds, until, upstream
 
+csv.field_size_limit(1 << 28)
 BAD = ("error:500", "error:429:retry-after=1", "error-mid", "cut:700", "rst:700", "silent:4000",
        "long:50+stall:4000", "badjson", "html", "empty-body", "wrong-type", "no-done", "double-done",
        "after-done", "huge-line:2000000", "drip", "random-cuts", "split-utf8", "crlf", "cr", "bom",
        "comments", "no-space", "until-close", "gzip", "same-id", "bad-usage", "starve", "empty")
 SLOW_READERS = 100
-HOLD_KB = 2048  # of 16 MB: what is queued for one that does not read, and its part of the rest
+STALLED = 50
+HOLD_KB = 1024  # of 16 MB: the send buffer of a client that does not read, and its part of the rest
+AHEAD = 768 << 10  # bytes of a reply that are recorded before its client has taken them
 
 
 def resident_kb(pid):
@@ -82,20 +88,26 @@ class Neighbours(unittest.TestCase):
         cls.addClassCleanup(cls.gateway.stop)
         cls.gateway.start()
 
-    def send(self, model, body=None):
-        s = socket.create_connection(("127.0.0.1", self.gateway.port), 60)
+    def own(self, **more):
+        return Gateway(BINARY, {"providers": {
+            "good": upstream(self.provider, "openai", ["plain"]),
+            "flood": {"kind": "openai", "models": ["flood"], "base_url":
+                      f"http://127.0.0.1:{self.flood.server.getsockname()[1]}/v1"}}, **more})
+
+    def send(self, model, body=None, gateway=None):
+        s = socket.create_connection(("127.0.0.1", (gateway or self.gateway).port), 60)
         body = body or json.dumps({"model": model, "stream": True, "messages": [
             {"role": "user", "content": "hi"}]})
         s.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}"
                   f"\r\n\r\n{body}".encode())
         return s
 
-    def healthy(self, count=20):
+    def healthy(self, count=20, gateway=None):
         """How long each of so many good calls took."""
         took = []
         for _ in range(count):
             begun = time.monotonic()
-            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c = http.client.HTTPConnection("127.0.0.1", (gateway or self.gateway).port, timeout=60)
             c.request("POST", "/v1/chat/completions", json.dumps({
                 "model": "plain", "messages": [{"role": "user", "content": "hi"}]}))
             r = c.getresponse()
@@ -121,6 +133,71 @@ class Neighbours(unittest.TestCase):
             for s in readers:
                 s.close()
         until(lambda: self.flood.open == 0)
+
+    def export(self, gateway):
+        with urllib.request.urlopen(f"{gateway.root}/api/v1/history/export?format=csv") as r:
+            return list(csv.DictReader(io.TextIOWrapper(r, newline="")))
+
+    def recorded(self, gateway, model):
+        """Status and length of the answer of each call of a model that has ended."""
+        return [(int(row["status"]), len(row["response"])) for row in self.export(gateway)
+                if row["model_name"] == model and row["status"]]
+
+    def test_a_stalled_stream_is_not_recorded_far_ahead_of_its_client(self):
+        with self.own() as gateway:
+            readers = [self.send("flood", gateway=gateway) for _ in range(STALLED)]
+            try:
+                for s in readers:
+                    self.assertTrue(s.recv(1).startswith(b"H"))
+                # Whoever comes later is served meanwhile: the others have filled their buffers.
+                for _ in range(20):
+                    self.healthy(1, gateway)
+            finally:
+                for s in readers:
+                    s.close()
+            until(lambda: len(self.recorded(gateway, "flood")) == STALLED)
+            ahead = [n for _, n in self.recorded(gateway, "flood")]
+            self.assertLess(max(ahead), AHEAD)
+
+    def test_a_client_that_stays_stalled_is_dropped_and_its_call_recorded(self):
+        with self.own(timeouts={"write": "500ms"}) as gateway:
+            readers = [self.send("flood", gateway=gateway) for _ in range(STALLED)]
+            try:
+                until(lambda: len(self.recorded(gateway, "flood")) == STALLED)
+                until(lambda: self.flood.open == 0)
+                self.assertEqual({status for status, _ in self.recorded(gateway, "flood")}, {499})
+                self.healthy(1, gateway)
+            finally:
+                for s in readers:
+                    s.close()
+
+    def test_a_slow_pattern_costs_its_own_request(self):
+        slow = "abcdefghijklmnopqrstuvwxyz" * 1000 + "9"
+        body = json.dumps({"model": "plain", "messages": [
+            {"role": "user", "content": f"{i} {slow}"} for i in range(12)]})
+        with self.own(threads=1, data_masking={"custom_patterns": [
+                {"name": "slow", "pattern": "[a-z]{1,3000}[XY]"}]}) as gateway:
+            ended = []
+
+            def ask():
+                c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
+                c.request("POST", "/v1/chat/completions", body)
+                ended.append(c.getresponse().status)
+                c.close()
+            threads = [threading.Thread(target=ask) for _ in range(16)]
+            for t in threads:
+                t.start()
+            self.healthy(20, gateway)
+            before = len(ended)
+            for t in threads:
+                t.join()
+            self.assertEqual(ended, [200] * len(threads))
+            self.assertLess(before, len(threads), "others waited for all of the slow ones")
+            # What the pattern had no time for is masked, and nothing else is.
+            rows = until(lambda: (r := self.export(gateway)) and len(r) >= 36 and r)
+            slow_rows = [r for r in rows if "[MASKED:slow]" in r["prompt"]]
+            self.assertEqual(len(slow_rows), len(threads))
+            self.assertTrue(all(slow[:600] not in r["prompt"] for r in slow_rows))
 
     def test_where_no_descriptor_is_left_who_rests_makes_room(self):
         with Gateway(BINARY, {"store": "none", "threads": 1, "providers": {

@@ -19,7 +19,7 @@ from pathlib import Path
 import demo_test
 import history_test
 from command import SOURCE, read_until
-from history_test import ALICE, ask, call, now_us, setUpModule, sql, tearDownModule  # noqa: F401
+from history_test import ALICE, ask, call, now_us, plant, setUpModule, sql, tearDownModule  # noqa: F401
 
 # A stream that does not end: live_test.py has what is in it.
 ENDLESS = "/api/v1/live"
@@ -103,9 +103,8 @@ class Document(unittest.TestCase):
         sql(("INSERT INTO mcp_communications (communication_id, session_id, timestamp_us, "
              "tool_name, tool_arguments, duration_ms) VALUES ('doc-tool', 'document', ?, 'look', "
              "'{}', 3)", t),
-            ("INSERT INTO decisions (interaction_id, session_id, timestamp_us, kind, tools, entry) "
-             "VALUES ('doc-decision', 'document', ?, 'TOOL_CALL', '[\"look\"]', "
-             "'[TOOL_CALL] look: to document')", t),
+            *plant(interaction_id="doc-decision", session_id="document", started_ms=t // 1000,
+                   ended_ms=t // 1000, tools='["look"]', decision="[TOOL_CALL] look: to document"),
             ("INSERT INTO alert_sessions (session_id, status, agent_type, started_at_us) VALUES "
              "('doc-active', 'in_progress', 'app', ?)", t))
         for ns in ("", "document"):

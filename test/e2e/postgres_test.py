@@ -117,6 +117,62 @@ class OnPostgres(unittest.TestCase):
             self.call(g, "after")
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/after")[0] == 200)
 
+    def sessions(self):
+        return sorted(psql("SELECT session_id FROM llm_interactions", self.database))
+
+    def cut_connections(self):
+        psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+             f" WHERE datname = '{self.database}'")
+
+    def history(self, g):
+        return self.ok(self.ask(g, "GET", "/api/v1/history/health", key=OPERATOR))["details"]
+
+    def check_whole(self, *gateways):
+        for g in gateways:
+            self.assertNotIn("left out", g.log.read_text())
+        self.assertEqual(psql("SELECT count(*) - max(seq) FROM audit_log", self.database), ["0"])
+
+    def test_a_stopped_owner_that_goes_on_writes_nothing_beside_its_successor(self):
+        with self.gateway() as a:
+            self.call(a, "one")
+            until(lambda: self.sessions() == ["one"])
+            a.signal(signal.SIGSTOP)
+            self.cut_connections()
+            with self.gateway() as b:
+                self.call(b, "two")
+                until(lambda: self.sessions() == ["one", "two"])
+                a.signal(signal.SIGCONT)
+                self.call(a, "three")
+                until(lambda: "in use by another rationale" in a.log.read_text())
+                self.call(a, "four")
+                # Every try fails, not only the first.
+                errors = self.history(a)["errors"]
+                until(lambda: self.history(a)["errors"] >= errors + 2)
+                self.assertEqual(self.sessions(), ["one", "two"])
+                self.assertIn("stop one of the two", self.history(a)["message"])
+                self.call(b, "five")
+                until(lambda: self.sessions() == ["five", "one", "two"])
+                b.signal(signal.SIGTERM)
+                b.child.wait(PATIENCE)
+                until(lambda: self.sessions() == ["five", "four", "one", "three", "two"])
+                self.check_whole(a, b)
+
+    def test_a_stopped_owner_notices_a_successor_that_came_and_went(self):
+        with self.gateway() as a:
+            self.call(a, "one")
+            until(lambda: self.sessions() == ["one"])
+            a.signal(signal.SIGSTOP)
+            self.cut_connections()
+            with self.gateway() as b:
+                self.call(b, "two")
+                b.signal(signal.SIGTERM)
+                b.child.wait(PATIENCE)
+                self.assertEqual(self.sessions(), ["one", "two"])
+                a.signal(signal.SIGCONT)
+                self.call(a, "three")
+                until(lambda: self.sessions() == ["one", "three", "two"])
+                self.check_whole(a, b)
+
     def test_many_write_at_once(self):
         with self.gateway() as g:
             bad = []

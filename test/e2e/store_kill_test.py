@@ -23,6 +23,7 @@ import threading
 import time
 
 from gateway import Gateway, Provider, can_serve, upstream
+from planted import recorded
 
 BINARY = os.path.abspath(sys.argv[1])
 CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
@@ -100,8 +101,6 @@ class Client(threading.Thread):
 
 
 class Sqlite:
-    hex = "hex({})"
-
     def __init__(self, path):
         self.path = path
 
@@ -113,8 +112,6 @@ class Sqlite:
 
 
 class Postgres:
-    hex = "encode(convert_to({}, 'UTF8'), 'hex')"
-
     def __init__(self, url):
         self.url = url
 
@@ -200,13 +197,11 @@ class Kills:
 
     def check_sums(self, count):
         one = lambda sql: int(self.tables.rows(sql)[0][0])  # noqa: E731
-        for table in ("decisions", "audit_log"):
-            column = "interaction_id" if table == "decisions" else "subject"
-            twice = self.tables.rows(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL "
-                                     f"GROUP BY {column} HAVING count(*) > 1")
-            assert not twice, f"{table} has {twice[:3]} more than once"
-        logged = one("SELECT count(*) FROM audit_log WHERE action = 'record'")
-        assert logged == count, f"{count} rows, {logged} entries in the audit log"
+        ranges = [range(int(first), int(last) + 1) for detail, in self.tables.rows(
+            "SELECT detail FROM audit_log WHERE action = 'records'") for first, last in [detail.split()]]
+        logged = sorted(n for numbers in ranges for n in numbers)
+        there = sorted(int(n) for n, in self.tables.rows("SELECT call_n FROM llm_interactions"))
+        assert logged == there, f"{len(there)} calls, {len(logged)} in the audit log, or others"
         sums = one("SELECT sum(call_count) FROM alert_sessions")
         assert sums == count, f"{count} rows, sessions count {sums}"
         left = one("SELECT count(*) FROM call_pieces")
@@ -215,12 +210,9 @@ class Kills:
         assert running == 0, f"{running} sessions are said to run"
 
     def check(self):
-        there = {}
-        for call, complete, error, text in self.tables.rows(
-                f"SELECT interaction_id, complete, coalesce(error_code, ''), "
-                f"{self.tables.hex.format('answer')} FROM llm_interactions"):
-            self.doubled += call in there
-            there[call] = (complete in (1, "1", "t"), error, bytes.fromhex(text or "").decode())
+        there = {call: (c["complete"], c["error_code"] or "", c["response"] or "") for call, c in
+                 recorded(self.gateway.path, env=self.gateway.env, cwd=self.gateway.folder).items()}
+        self.doubled += len(self.tables.rows("SELECT call_n FROM llm_interactions")) - len(there)
         acked = [c for c in self.calls.values() if c.acked]
         lost = [c.id for c in acked if c.id not in there and self.promised(c.id)]
         halves = [c.id for c in acked if c.id in there and

@@ -65,13 +65,13 @@ function Filters({ q }: { q: URLSearchParams }) {
 }
 
 function Pager({ list }: { list: SessionList }) {
-  const { page, total_pages, total_items, page_size } = list.pagination;
+  const { page, total_pages, total_items, total_is_exact, page_size } = list.pagination;
   const first = (page - 1) * page_size + 1;
   const to = (n: number) => go(withQuery({ page: n > 1 ? String(n) : null }));
   return (
     <nav class="pager" aria-label="Pages">
       <button type="button" class="small" disabled={page <= 1} data-prev onClick={() => to(page - 1)}>Newer</button>
-      <span class="numbers">{total_items ? `${count(first)} to ${count(Math.min(total_items, first + list.sessions.length - 1))} of ${plural(total_items, "session")}` : ""}</span>
+      <span class="numbers">{total_items ? `${count(first)} to ${count(Math.min(total_items, first + list.sessions.length - 1))} of ${total_is_exact === false ? "more than " : ""}${plural(total_items, "session")}` : ""}</span>
       <button type="button" class="small" disabled={page >= total_pages} data-next onClick={() => to(page + 1)}>Older</button>
     </nav>
   );

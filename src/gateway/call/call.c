@@ -13,8 +13,8 @@
 #define ANSWER_TOKENS 4096 /* few answers are longer, whatever room they are given */
 #define WHY_MAX 400        /* of an error, noted of an attempt */
 
-static bool refuse(struct chat_error *error, struct arena *a, int status, const char *code,
-                   const struct err *e)
+bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
+                 const struct err *e)
 {
     *error = (struct chat_error){.status = status,
                                  .type = STR(""),
@@ -49,11 +49,11 @@ static bool allowed(const struct call_request *r, const struct level *level, str
                 "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
                 STR_ARG(r->key->name),
                 STR_ARG(level->model));
-        return refuse(error, a, 403, "model_not_allowed", &e);
+        return call_refuse(error, a, 403, "model_not_allowed", &e);
     }
     if (level->weight != CHAT_LEVEL_NOT_GIVEN && !quiet && !level_allowed(r->key, level->weight)) {
         level_set_refusal(level, r->request->budget_tokens, r->key, &e);
-        return refuse(error, a, 403, "level_not_allowed", &e);
+        return call_refuse(error, a, 403, "level_not_allowed", &e);
     }
     return true;
 }
@@ -124,7 +124,12 @@ static bool omits_reasoning(const struct call *c)
 
 static void begin_task(void *ctx)
 {
-    call_attempt(ctx);
+    struct call *c = ctx;
+
+    if (c->sum.attempts > 0)
+        call_attempt(c);
+    else
+        call_admit(c);
 }
 
 /* How much of its memory it does not need itself. */
@@ -209,11 +214,12 @@ static double may_cost(const struct call *c)
 static void refuse_spent(const struct call *c, struct arena *a, struct chat_error *error,
                          const struct err *e)
 {
-    refuse(error, a, c->in.wire->dialect == CHAT_ANTHROPIC ? 402 : 429, "insufficient_quota", e);
+    call_refuse(
+        error, a, c->in.wire->dialect == CHAT_ANTHROPIC ? 402 : 429, "insufficient_quota", e);
     error->type = error->code;
 }
 
-static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
+bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 {
     struct err e;
     int64_t retry_ms = -1;
@@ -228,26 +234,10 @@ static bool limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     if (retry_ms == LIMITS_SPENT)
         refuse_spent(c, a, error, &e);
     else
-        refuse(error, a, 429, "rate_limit_exceeded", &e);
+        call_refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms < 0 ? -1 : retry_ms;
     error->no_retry = retry_ms < 0;
     metrics_reject(c->gl->metrics, retry_ms < 0 ? METRICS_BUDGET : METRICS_RATE);
-    return false;
-}
-
-/* What cannot be put on record is not begun: nobody pays for an answer that is not given. */
-static bool recordable(struct gateway_loop *gl, const struct config *c, struct arena *a,
-                       struct chat_error *error)
-{
-    struct err e;
-
-    if (c->unrecorded == CONFIG_PASS || store_takes(gl->gateway->store, &e))
-        return true;
-    metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
-    refuse(error, a, 503, "not_recorded", &e);
-    error->message =
-        arena_printf(a, "nothing can be put on record, so nothing is asked: %s", e.text);
-    error->retry_after_ms = CALL_UNRECORDED_MS;
     return false;
 }
 
@@ -281,12 +271,12 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     struct call *c;
 
     if (!level_choose(r->setup->config, r->request, r->level, r->key, &level, &e))
-        return refuse(error,
-                      a,
-                      e.code == ERR_NOT_FOUND ? 404 : 400,
-                      e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
-                      &e);
-    if (!allowed(r, &level, a, error) || !recordable(gl, r->setup->config, a, error))
+        return call_refuse(error,
+                           a,
+                           e.code == ERR_NOT_FOUND ? 404 : 400,
+                           e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
+                           &e);
+    if (!allowed(r, &level, a, error) || !call_admit_begin(gl, r->setup->config, a, error))
         return false;
 
     c = call_alloc();
@@ -306,7 +296,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     chain_up(c);
     c->hide = c->hide || omits_reasoning(c);
     pipe_up(c);
-    if (!limits_ok(c, a, error)) {
+    if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
         call_free(c);
         return false;
     }
@@ -382,8 +372,7 @@ static void fail_task(void *ctx)
     end_with(c, &c->error);
 }
 
-/* Fails, but not before whoever started this has returned. */
-static void fail_soon(struct call *c)
+void call_fail_soon(struct call *c)
 {
     loop_task_init(&c->task, fail_task, c);
     loop_defer(c->gl->loop, &c->task);
@@ -398,14 +387,14 @@ void call_attempt(struct call *c)
 
     if (!call_choose(c, &left_ms, &e)) {
         if (!c->error.message.n) /* what a provider said itself says more */
-            refuse(&c->error,
-                   &c->arena,
-                   left_ms ? 503 : 401, /* as a provider would say without its key */
-                   left_ms ? "circuit_open" : "provider_key_missing",
-                   &e);
+            call_refuse(&c->error,
+                        &c->arena,
+                        left_ms ? 503 : 401, /* as a provider would say without its key */
+                        left_ms ? "circuit_open" : "provider_key_missing",
+                        &e);
         if (left_ms)
             c->error.retry_after_ms = (int64_t)left_ms;
-        fail_soon(c);
+        call_fail_soon(c);
         return;
     }
     p = c->chain[c->at].provider;
@@ -415,14 +404,14 @@ void call_attempt(struct call *c)
     c->sum.attempts++;
     if (!call_plan(c, &e)) {
         call_trouble(c);
-        refuse(&c->error,
-               &c->arena,
-               e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
-               c->refusal_code ? c->refusal_code : "invalid_request",
-               &e);
+        call_refuse(&c->error,
+                    &c->arena,
+                    e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
+                    c->refusal_code ? c->refusal_code : "invalid_request",
+                    &e);
         c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
         call_breaker_leave(c);
-        fail_soon(c);
+        call_fail_soon(c);
         return;
     }
     r = (struct upstream_request){.provider = p,
@@ -547,6 +536,7 @@ void call_cancel(struct call *c)
     c->status = 499;
     c->sum.error_type = STR("cancelled");
     loop_drop(c->gl->loop, &c->task);
+    call_mask_request_cancel(c);
     call_finish(c);
     call_show_own(c);
 }

@@ -38,6 +38,32 @@ void call_note(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c) MUST_USE;
 
+/* Fails with c->error, but not before whoever started this has returned. */
+void call_fail_soon(struct call *c);
+/* Fills the error from e, whose text is copied. Returns false. */
+bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
+                 const struct err *e);
+
+#define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
+#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* of patterns of the user's own */
+
+/* record.c: the client's body, as it is to be kept but for its secrets. */
+str call_record_body(struct call *c);
+/* mask_request.c: masks the request for the record before the first attempt. False: it takes long,
+ * so another thread does it, and the first attempt follows. */
+bool call_mask_request(struct call *c) MUST_USE;
+void call_mask_request_cancel(struct call *c);
+
+/* admit.c: whether a call can be put on record, now or after waiting for the store. */
+bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                      struct chat_error *error) MUST_USE;
+/* Whether what its key has spent is known, or does not matter: else call_admit waits for it. */
+bool call_admit_knows_spent(const struct call *c);
+/* The first attempt, or a wait, or a refusal. */
+void call_admit(struct call *c);
+/* call.c: takes the call from the limits of its key. */
+bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error) MUST_USE;
+
 /* estimate.c: about how many tokens it asks with, for a key's limits. */
 int64_t call_estimate(const struct call_request *r);
 

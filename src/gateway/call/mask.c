@@ -10,6 +10,25 @@
 #include "gateway/provider.h"
 
 #define SPARE ((size_t)64 << 10)
+#define SLICE_NS (5 * CLOCK_NS_PER_MS) /* of patterns of the user's own at once in the loop, and */
+#define BYTE_NS 200u                   /* for each byte of the text */
+
+/* The loop serves others, too: a text has a part of the call's time that goes with its size. */
+static struct mask_budget call_mask_slice(const struct call *c, size_t size)
+{
+    uint64_t left = c->recorded ? c->mask_ns : CALL_MASK_NS, slice = SLICE_NS + BYTE_NS * size;
+
+    return (struct mask_budget){slice < left ? slice : left, false};
+}
+
+static void call_mask_charge(struct call *c, size_t size, const struct mask_budget *b)
+{
+    uint64_t took = call_mask_slice(c, size).left_ns - b->left_ns;
+
+    mask_budget_set(NULL);
+    if (c->recorded)
+        c->mask_ns -= took;
+}
 
 /* What the loop has masked, to the metrics. */
 static NOINLINE void count(struct call *c)
@@ -41,13 +60,16 @@ void call_clean_error(struct call *c, struct chat_error *error)
 
 str call_mask_text(struct call *c, str text)
 {
+    struct mask_budget b = call_mask_slice(c, text.n);
     struct buf out;
     bool found;
 
     if (!c->in.setup->mask || text.n == 0)
         return text;
     buf_init(&out, 4 * text.n + SPARE);
+    mask_budget_set(&b);
     found = mask_text(c->in.setup->mask, text, &out, &c->gl->redacted);
+    call_mask_charge(c, text.n, &b);
     return result(c, found, text, &out, STR(MASK_LEFT_OUT));
 }
 
@@ -64,6 +86,7 @@ static str mask_some_json(struct call *c, str json, bool sound)
 {
     const struct mask *m = c->in.setup->mask;
     struct mask_counts *counts = &c->gl->redacted;
+    struct mask_budget b = call_mask_slice(c, json.n);
     bool body = is_body(c, json), found;
     struct buf out;
 
@@ -72,9 +95,11 @@ static str mask_some_json(struct call *c, str json, bool sound)
     if (body && (c->clean = mask_json_doc_clean(m, c->in.request->doc)))
         return json;
     buf_init(&out, 4 * json.n + SPARE);
+    mask_budget_set(&b);
     found = body    ? mask_json_doc(m, c->in.request->doc, &out, counts)
             : sound ? mask_json_sound(m, json, &out, counts)
                     : mask_json(m, json, &out, counts);
+    call_mask_charge(c, json.n, &b);
     return result(c, found, json, &out, STR("\"" MASK_LEFT_OUT "\""));
 }
 
@@ -134,15 +159,18 @@ void call_mask_release(struct call *c)
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out)
 {
     struct mask_counts *counts = &c->gl->redacted;
+    struct mask_budget b = call_mask_slice(c, text.n);
 
     if (!s->m) {
         buf_add(out, text);
         return;
     }
+    mask_budget_set(&b);
     if (last)
         mask_stream_last(s, text, out, counts);
     else
         mask_stream_feed(s, text, out, counts);
+    call_mask_charge(c, text.n, &b);
     if (counts->all)
         count(c);
 }

@@ -10,7 +10,6 @@
 #include "split/extract.h"
 #include "wire/veil.h"
 
-#define REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
 #define ASKED_MAX 8192
 #define ASKED_MARGIN 512
 #define SUBJECT_MAX 256
@@ -30,6 +29,8 @@ void call_record_init(struct call *c)
     buf_init(&c->reasoning, keep_max);
     buf_init(&c->calls, keep_max);
     c->request = STR("");
+    c->mask_ns = CALL_MASK_NS;
+    c->mask_job = NULL;
     call_mask_init(c);
     buf_take(loop_bufs(c->gl->loop), &c->answer);
 }
@@ -270,7 +271,7 @@ static int64_t wall_of(const struct call *c, uint64_t ns)
 }
 
 /* The client's body; reasoning that it sends back is kept as the reply's own would be. */
-static str body_of(struct call *c)
+str call_record_body(struct call *c)
 {
     const struct json *doc = c->in.request->doc;
     str body = c->in.body;
@@ -293,10 +294,10 @@ static str body_of(struct call *c)
 /* A record has its limits, and a call that was answered is not to fail by them. */
 static str request_of(struct call *c)
 {
-    if (c->in.body.n > REQUEST_KEEP_MAX)
+    if (c->in.body.n > CALL_REQUEST_KEEP_MAX)
         return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
     if (!c->request.n)
-        c->request = call_mask_json(c, body_of(c));
+        c->request = call_mask_json(c, call_record_body(c));
     return c->request;
 }
 

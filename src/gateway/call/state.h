@@ -232,6 +232,8 @@ struct call {
     struct buf answer, reasoning; /* masked, as far as policy allows, not put yet */
     struct buf calls;             /* JSON of tool calls */
     str request;                  /* masked; empty: not made yet */
+    uint64_t mask_ns;             /* that patterns of the user's own have left for this call */
+    struct mask_job *mask_job;    /* under way in another thread, or NULL */
     struct call_pieces pieces;
     struct store_ticket ticket;
     struct err store_err;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/recall.h"
+
+#include "base/log.h"
+#include "gateway/gateway.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define TALKS_MAX 65536 /* places in conversations: two a call, mostly */
+#define RECALL_MAX (TALKS_MAX / 2)
+#define RECALL_MS 3000
+#define RECALL_STEP_MS 200 /* how soon a stop is seen */
+
+struct recall {
+    struct gateway *g;
+    atomic_bool known, stop;
+    bool threaded;
+    pthread_t thread;
+};
+
+struct recalled_talk {
+    str session, talk;
+};
+
+struct recalled_talks {
+    struct arena arena;
+    struct recalled_talk *items;
+    size_t n;
+};
+
+static bool recall_on_talk(void *ctx, str session, str talk)
+{
+    struct recalled_talks *r = ctx;
+
+    r->items[r->n++] =
+        (struct recalled_talk){arena_dup(&r->arena, session), arena_dup(&r->arena, talk)};
+    return r->n < RECALL_MAX;
+}
+
+static bool recall_on_spent(void *ctx, str key, double usd)
+{
+    limits_spent_add(ctx, key, usd);
+    return true;
+}
+
+/* Conversations are told again the oldest first. */
+static void recall_all(struct gateway *g)
+{
+    struct recalled_talks r = {.items = base_alloc(RECALL_MAX * sizeof *r.items)};
+    struct err e;
+
+    arena_init(&r.arena, (size_t)64 << 20);
+    if (!store_talks(g->store, RECALL_MAX, recall_on_talk, &r, &e))
+        log_warn("conversations of before are not recognised", LOG_ERR(&e));
+    while (r.n-- > 0)
+        talks_recall(g->talks, r.items[r.n].session, r.items[r.n].talk);
+    arena_release(&r.arena);
+    free(r.items);
+    if (!store_spent(g->store, recall_on_spent, g->limits, &e))
+        log_warn("what keys have spent before is not known", LOG_ERR(&e));
+}
+
+static void *recall_run(void *recall)
+{
+    struct recall *r = recall;
+    struct err e;
+
+    while (!store_settle(r->g->store, RECALL_STEP_MS, &e))
+        if (atomic_load(&r->stop))
+            return NULL;
+    recall_all(r->g);
+    atomic_store(&r->known, true);
+    log_info("what was on its way to the tables is known");
+    return NULL;
+}
+
+struct recall *recall_start(struct gateway *g)
+{
+    struct recall *r = base_alloc(sizeof *r);
+    uint8_t secret[32];
+    uint64_t seed[2];
+    struct err e;
+
+    *r = (struct recall){.g = g};
+    store_secret(g->store, STR("talk"), secret);
+    memcpy(seed, secret, sizeof seed);
+    g->talks = talks_new(TALKS_MAX, seed);
+    if (g->records && !store_settle(g->store, RECALL_MS, &e)) {
+        log_warn("much is on its way to the tables: keys with a limit of what they spend wait for"
+                 " it");
+        r->threaded = pthread_create(&r->thread, NULL, recall_run, r) == 0;
+        if (r->threaded)
+            return r;
+    }
+    if (g->records)
+        recall_all(g);
+    atomic_store(&r->known, true);
+    return r;
+}
+
+bool recall_known(const struct recall *r)
+{
+    return atomic_load_explicit(&r->known, memory_order_acquire);
+}
+
+void recall_stop(struct recall *r)
+{
+    atomic_store(&r->stop, true);
+    if (r->threaded)
+        pthread_join(r->thread, NULL);
+    free(r);
+}

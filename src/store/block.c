@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/block.h"
+
+#include <zstd.h>
+
+#define BLOCK_VERSION 1
+#define BLOCK_LEVEL 1
+#define BLOCK_TAG_FROM 0     /* tags of texts are 1 + enum block_text */
+#define BLOCK_TAIL_SIZE 4u   /* the size of the directory */
+#define BLOCK_VARINT_MAX 10u /* bytes of a varint of 64 bits */
+/* zstd needs at least 4 bytes for each 128 kB, so that a frame claims no more than this a byte. */
+#define BLOCK_RATIO_MAX 32768u
+
+/* Varints */
+
+static char *block_varint_put(char *p, uint64_t n)
+{
+    for (; n > 127; n >>= 7)
+        *p++ = (char)(n | 128);
+    *p++ = (char)n;
+    return p;
+}
+
+/* Takes a varint off the front of *from. False if it is cut off or larger than 64 bits. */
+static bool block_varint_get(str *from, uint64_t *out)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < from->n && i < BLOCK_VARINT_MAX; i++) {
+        unsigned char c = (unsigned char)from->p[i];
+
+        if (i == BLOCK_VARINT_MAX - 1 && c > 1)
+            return false;
+        n |= (uint64_t)(c & 127) << 7 * i;
+        if (c < 128) {
+            *from = str_slice(*from, i + 1, from->n);
+            *out = n;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool block_set_damaged(struct err *e, const char *how)
+{
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "a stored block of calls is damaged (%s): restore the database from a backup",
+                   how);
+}
+
+/* Whether one piece of so many bytes can be had of the arena, which ends the process otherwise. */
+static bool block_arena_check(const struct arena *a, uint64_t size, struct err *e)
+{
+    uint64_t unit = _Alignof(max_align_t), need = (size + unit - 1) / unit * unit;
+
+    if (need <= (uint64_t)(a->end - a->at) || need <= a->size_max - a->size)
+        return true;
+    return err_set(e,
+                   ERR_LIMIT,
+                   "stored texts of %llu bytes do not fit into the memory of this request",
+                   (unsigned long long)size);
+}
+
+/* Entries */
+
+void block_entry_put(const struct block_texts *t, struct buf *out)
+{
+    char head[1 + 3 * BLOCK_VARINT_MAX], *p = head;
+
+    if (t->request_from.call_n) {
+        assert(t->request_from.call_n > 0);
+        *p++ = BLOCK_TAG_FROM;
+        p = block_varint_put(p, (uint64_t)t->request_from.call_n);
+        p = block_varint_put(p, t->request_from.front);
+        p = block_varint_put(p, t->request_from.back);
+        buf_add(out, (str){head, (size_t)(p - head)});
+    }
+    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++) {
+        if (t->text[i].n == 0)
+            continue;
+        head[0] = (char)(1 + i);
+        p = block_varint_put(head + 1, t->text[i].n);
+        buf_add(out, (str){head, (size_t)(p - head)});
+        buf_add(out, t->text[i]);
+    }
+}
+
+static bool block_from_get(str *entry, struct block_delta *out)
+{
+    uint64_t call_n;
+
+    if (!block_varint_get(entry, &call_n) || !block_varint_get(entry, &out->front) ||
+        !block_varint_get(entry, &out->back) || call_n == 0 || call_n > INT64_MAX)
+        return false;
+    out->call_n = (int64_t)call_n;
+    return true;
+}
+
+bool block_entry_get(str entry, struct block_texts *out, struct err *e)
+{
+    int last = -1;
+
+    *out = (struct block_texts){0};
+    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
+        out->text[i] = STR("");
+    while (entry.n > 0) {
+        int tag = (unsigned char)entry.p[0];
+        uint64_t size;
+
+        if (tag > BLOCK_TEXT_COUNT)
+            return block_set_damaged(e, "a text of a kind that this version does not know");
+        if (tag <= last)
+            return block_set_damaged(e, "the texts of a call are out of order");
+        last = tag;
+        entry = str_slice(entry, 1, entry.n);
+        if (tag == BLOCK_TAG_FROM) {
+            if (!block_from_get(&entry, &out->request_from))
+                return block_set_damaged(e, "a request refers to no earlier call");
+            continue;
+        }
+        if (!block_varint_get(&entry, &size) || size > entry.n)
+            return block_set_damaged(e, "a text is longer than its entry");
+        if (size > 0)
+            out->text[tag - 1] = str_slice(entry, 0, size);
+        entry = str_slice(entry, size, entry.n);
+    }
+    return true;
+}
+
+/* Deltas */
+
+static size_t block_common_front(const char *a, const char *b, size_t n)
+{
+    size_t i = 0;
+
+    for (; n - i >= 256 && memcmp(a + i, b + i, 256) == 0;)
+        i += 256;
+    for (; n - i >= 8 && str_same(a + i, b + i, 8);)
+        i += 8;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i;
+}
+
+/* The same from the ends backwards. */
+static size_t block_common_back(const char *a_end, const char *b_end, size_t n)
+{
+    size_t i = 0;
+
+    for (; n - i >= 256 && memcmp(a_end - i - 256, b_end - i - 256, 256) == 0;)
+        i += 256;
+    for (; n - i >= 8 && str_same(a_end - i - 8, b_end - i - 8, 8);)
+        i += 8;
+    while (i < n && a_end[-(ptrdiff_t)i - 1] == b_end[-(ptrdiff_t)i - 1])
+        i++;
+    return i;
+}
+
+bool block_delta_make(str base, str request, struct block_delta *out, str *between)
+{
+    size_t n = base.n < request.n ? base.n : request.n;
+    size_t front, back;
+
+    if (n < BLOCK_DELTA_MIN)
+        return false;
+    front = block_common_front(base.p, request.p, n);
+    back = block_common_back(base.p + base.n, request.p + request.n, n - front);
+    if (front + back < BLOCK_DELTA_MIN || front + back < request.n / 4)
+        return false;
+    out->front = front;
+    out->back = back;
+    *between = str_slice(request, front, request.n - back);
+    return true;
+}
+
+bool block_delta_apply(str base, const struct block_delta *d, str between, struct arena *a,
+                       str *out, struct err *e)
+{
+    if (d->front > base.n || d->back > base.n - d->front)
+        return block_set_damaged(e, "a request repeats more than the earlier request has");
+    if (!block_arena_check(a, d->front + between.n + d->back + 1, e))
+        return false;
+    *out = arena_join(
+        a, str_slice(base, 0, d->front), between, str_slice(base, base.n - d->back, base.n));
+    return true;
+}
+
+/* A block that is being filled */
+
+void block_init(struct block *b)
+{
+    *b = (struct block){0};
+    buf_init(&b->raw, BLOCK_RAW_MAX);
+}
+
+void block_release(struct block *b)
+{
+    buf_release(&b->raw);
+    free(b->ends);
+    ZSTD_freeCCtx(b->compressor);
+    block_init(b);
+}
+
+void block_reset(struct block *b)
+{
+    if (b->raw.cap > 8 * BLOCK_SIZE)
+        buf_release(&b->raw);
+    buf_reset(&b->raw);
+    b->count = 0;
+}
+
+void block_add(struct block *b, str entry)
+{
+    if (b->count == BLOCK_CALLS_MAX)
+        b->raw.full = true;
+    buf_add(&b->raw, entry);
+    if (buf_full(&b->raw))
+        return;
+    if (b->count == b->cap) {
+        b->cap = b->cap ? 2 * b->cap : 64;
+        b->ends = base_realloc(b->ends, b->cap * sizeof *b->ends);
+    }
+    b->ends[b->count++] = (uint32_t)b->raw.n;
+}
+
+size_t block_size(const struct block *b)
+{
+    return b->raw.n;
+}
+
+bool block_due(const struct block *b)
+{
+    return b->raw.n >= BLOCK_SIZE || b->count >= BLOCK_CALLS_MAX;
+}
+
+/* Appends the directory and its size to raw. False if they do not fit. */
+static bool block_directory_put(struct block *b)
+{
+    size_t from = b->raw.n;
+    char *start = buf_room(&b->raw, (b->count + 1) * 5 + BLOCK_TAIL_SIZE), *p = start;
+    uint32_t last = 0, size;
+
+    if (!p)
+        return false;
+    p = block_varint_put(p, b->count);
+    for (size_t i = 0; i < b->count; i++) {
+        p = block_varint_put(p, b->ends[i] - last);
+        last = b->ends[i];
+    }
+    size = htole32((uint32_t)(p - start));
+    memcpy(p, &size, BLOCK_TAIL_SIZE);
+    buf_wrote(&b->raw, (size_t)(p - start) + BLOCK_TAIL_SIZE);
+    assert(from == last);
+    return true;
+}
+
+static void block_compressor_open(struct block *b)
+{
+    b->compressor = ZSTD_createCCtx();
+    if (!b->compressor)
+        base_die("zstd: no memory for a compressor");
+    ZSTD_CCtx_setParameter(b->compressor, ZSTD_c_compressionLevel, BLOCK_LEVEL);
+    ZSTD_CCtx_setParameter(b->compressor, ZSTD_c_checksumFlag, 1);
+}
+
+bool block_pack(struct block *b, struct buf *out, struct err *e)
+{
+    size_t entries = b->raw.n, bound, size;
+    char *p;
+
+    if (!b->compressor)
+        block_compressor_open(b);
+    if (buf_full(&b->raw) || !block_directory_put(b))
+        return err_set(e,
+                       ERR_LIMIT,
+                       "a block holds at most %zu bytes and %zu calls",
+                       BLOCK_RAW_MAX,
+                       BLOCK_CALLS_MAX);
+    bound = ZSTD_compressBound(b->raw.n);
+    p = buf_room(out, 1 + bound);
+    size = p ? ZSTD_compress2(b->compressor, p + 1, bound, b->raw.p, b->raw.n) : 0;
+    b->raw.n = entries;
+    if (!p)
+        return buf_ok(out, "a packed block", e);
+    if (ZSTD_isError(size))
+        return err_set(e, ERR_SYSTEM, "cannot compress a block: %s", ZSTD_getErrorName(size));
+    p[0] = BLOCK_VERSION;
+    buf_wrote(out, 1 + size);
+    return true;
+}
+
+/* A block as it is stored */
+
+/* Decompresses one whole frame into the arena. */
+static bool block_unpack(str frame, struct arena *a, str *out, struct err *e)
+{
+    size_t whole = ZSTD_findFrameCompressedSize(frame.p, frame.n), got;
+    unsigned long long size = ZSTD_getFrameContentSize(frame.p, frame.n);
+    char *p;
+
+    if (ZSTD_isError(whole) || whole != frame.n)
+        return block_set_damaged(e, "it is no whole zstd frame");
+    if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
+        size > BLOCK_RAW_MAX || size / BLOCK_RATIO_MAX > frame.n)
+        return block_set_damaged(e, "its size cannot be right");
+    if (!block_arena_check(a, size + 1, e))
+        return false;
+    p = arena_alloc(a, (size_t)size + 1);
+    got = ZSTD_decompress(p, (size_t)size, frame.p, frame.n);
+    if (ZSTD_isError(got))
+        return block_set_damaged(e, ZSTD_getErrorName(got));
+    if (got != size)
+        return block_set_damaged(e, "its size is wrong");
+    *out = (str){p, (size_t)size};
+    return true;
+}
+
+/* Cuts the directory off the end of raw; *count is the number of sizes in it. */
+static bool block_directory_cut(str *raw, str *directory, size_t *count)
+{
+    uint32_t size;
+    uint64_t n;
+
+    if (raw->n < BLOCK_TAIL_SIZE)
+        return false;
+    memcpy(&size, raw->p + raw->n - BLOCK_TAIL_SIZE, BLOCK_TAIL_SIZE);
+    size = le32toh(size);
+    if (size > raw->n - BLOCK_TAIL_SIZE)
+        return false;
+    raw->n -= BLOCK_TAIL_SIZE + size;
+    *directory = (str){raw->p + raw->n, size};
+    if (!block_varint_get(directory, &n) || n > directory->n || n > BLOCK_CALLS_MAX)
+        return false;
+    *count = (size_t)n;
+    return true;
+}
+
+bool block_open(str packed, struct arena *a, struct block_view *out, struct err *e)
+{
+    uint64_t at = 0, size;
+    uint32_t *ends;
+    str directory;
+
+    if (packed.n == 0)
+        return block_set_damaged(e, "it is empty");
+    if (packed.p[0] != BLOCK_VERSION)
+        return block_set_damaged(e, "a format that this version does not know");
+    if (!block_unpack(str_slice(packed, 1, packed.n), a, &out->raw, e))
+        return false;
+    if (!block_directory_cut(&out->raw, &directory, &out->count))
+        return block_set_damaged(e, "its directory is wrong");
+    if (!block_arena_check(a, (out->count + 1) * sizeof *ends, e))
+        return false;
+    ends = arena_alloc(a, (out->count + 1) * sizeof *ends);
+    for (size_t i = 0; i < out->count; i++) {
+        if (!block_varint_get(&directory, &size) || size > out->raw.n - at)
+            return block_set_damaged(e, "its directory is wrong");
+        at += size;
+        ends[i] = (uint32_t)at;
+    }
+    if (at != out->raw.n || directory.n != 0)
+        return block_set_damaged(e, "its directory is wrong");
+    out->ends = ends;
+    return true;
+}
+
+size_t block_count(const struct block_view *v)
+{
+    return v->count;
+}
+
+str block_entry(const struct block_view *v, size_t n)
+{
+    size_t from;
+
+    if (n >= v->count)
+        return STR("");
+    from = n ? v->ends[n - 1] : 0;
+    return v->ends[n] > from ? str_slice(v->raw, from, v->ends[n]) : STR("");
+}

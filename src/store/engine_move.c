@@ -1,0 +1,163 @@
+/* engine_move.c - calls that an earlier version stored, moved into blocks.
+ *
+ * Their columns are in llm_interactions since the tables were brought to this version; their texts
+ * are in old_interactions, where texts.h finds them until they are in a block. They are moved a few
+ * at a time, oldest first, each lot in a transaction of its own: what is interrupted goes on where
+ * it was. Once all are moved, the old tables go, and with SQLite the file is written anew, so that
+ * the disk gets its bytes back.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/log.h"
+#include "store/engine_in.h"
+
+#define MOVE_CALLS 200
+
+static const char *const old_tables[] = {
+    "old_segments", "old_decisions", "old_interactions", "interactions_text", "decisions_text"};
+
+/* ---- calls that the audit log does not know ---- */
+
+/* Stores of a time before there was an audit log: it begins with the calls that they have. */
+static bool move_adopt(struct engine *en, struct err *e)
+{
+    struct db_value args[] = {db_int(0), db_int(MOVE_CALLS)};
+    struct engine_calls calls = {.arena = &en->arena};
+    struct arena texts;
+    bool ok = true;
+
+    arena_init(&texts, ENGINE_ARENA_MAX);
+    do {
+        calls.count = 0;
+        ok = engine_calls_read(en, ENGINE_GET_UNMOVED, args, 2, &calls, e);
+        for (size_t i = 0; ok && i < calls.count; i++) {
+            struct engine_call *call = &calls.items[i];
+
+            arena_reset(&texts);
+            args[0] = db_int(call->at.call_n);
+            ok = texts_read(&en->texts, &call->at, &texts, &call->row, e);
+            buf_reset(&en->canon);
+            audit_add_row(&en->canon, &row_calls, &call->row);
+            ok = ok && engine_audit_row(en, STR("record"), call->row.id, STR("adopted"), e);
+        }
+    } while (ok && calls.count == MOVE_CALLS);
+    arena_release(&texts);
+    free(calls.items);
+    return ok;
+}
+
+bool engine_move_needed(struct db *db, bool *out, struct err *e)
+{
+    const char *sql = db_kind(db) == DB_POSTGRES
+                          ? "SELECT count(*) FROM pg_class WHERE relname = 'old_interactions' AND"
+                            " relnamespace = current_schema()::regnamespace"
+                          : "SELECT count(*) FROM sqlite_master WHERE name = 'old_interactions'";
+    int64_t there = 0;
+    bool ok = db_query(db, sql, NULL, 0, (struct db_rows){engine_keep_number, &there}, e);
+
+    *out = there > 0;
+    return ok;
+}
+
+bool engine_move_begin(struct engine *en, struct err *e)
+{
+    if (!engine_move_needed(en->db, &en->moving, e))
+        return false;
+    if (!en->moving || en->head.seq > 0)
+        return true;
+    if (!db_begin(en->db, true, e))
+        return false;
+    if (engine_audit_begin(en, e) && engine_blocks_begin(en, e) && move_adopt(en, e) &&
+        db_commit(en->db, e)) {
+        en->blocks_known = false;
+        arena_reset(&en->arena);
+        return true;
+    }
+    engine_rollback(en);
+    return false;
+}
+
+/* ---- moving ---- */
+
+static bool move_call(struct engine *en, struct engine_call *call, struct arena *texts,
+                      struct err *e)
+{
+    struct db_value args[] = {db_int(call->at.call_n), db_null(), db_null(), db_text(call->row.id)};
+
+    arena_reset(texts);
+    if (!texts_read(&en->texts, &call->at, texts, &call->row, e) ||
+        !engine_block_put(en, ENGINE_MOVED, &call->row, &call->at, e))
+        return false;
+    args[1] = db_int(call->at.block);
+    args[2] = db_int(call->at.block_n);
+    return db_run(en->db,
+                  "UPDATE llm_interactions SET block = $2, block_n = $3 WHERE call_n = $1",
+                  args,
+                  3,
+                  e) &&
+           db_run(en->db, "DELETE FROM old_interactions WHERE interaction_id = $1", &args[3], 1, e);
+}
+
+static bool move_calls(struct engine *en, size_t *count, struct err *e)
+{
+    struct db_value args[] = {db_int(0), db_int(MOVE_CALLS)};
+    struct engine_calls calls = {.arena = &en->arena};
+    struct arena texts;
+    bool ok = engine_calls_read(en, ENGINE_GET_UNMOVED, args, 2, &calls, e);
+
+    arena_init(&texts, ENGINE_ARENA_MAX);
+    for (size_t i = 0; ok && i < calls.count; i++)
+        ok = move_call(en, &calls.items[i], &texts, e);
+    arena_release(&texts);
+    *count = calls.count;
+    free(calls.items);
+    return ok;
+}
+
+/* Nothing is left in them that is not elsewhere, so nothing of it has to be overwritten: the file
+ * is written anew. */
+static bool move_end(struct engine *en, struct err *e)
+{
+    char sql[64];
+    bool ok = db_begin(en->db, false, e); /* at once, for who reads them */
+
+    if (!ok)
+        return false;
+    for (size_t i = 0; ok && i < COUNT_OF(old_tables); i++) {
+        (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", old_tables[i]);
+        ok = db_run(en->db, sql, NULL, 0, e);
+    }
+    if (!ok || !db_commit(en->db, e)) {
+        engine_rollback(en);
+        return false;
+    }
+    if (!db_rewrite(en->db, e))
+        return false;
+    en->moving = false;
+    en->scrub = true; /* the WAL is as long as the file by now */
+    return true;
+}
+
+bool engine_moving(const struct engine *en)
+{
+    return en->moving;
+}
+
+bool engine_move(struct engine *en, struct err *e)
+{
+    size_t count = 0;
+    bool ok;
+
+    if (!en->moving)
+        return true;
+    if (!db_begin(en->db, false, e))
+        return false;
+    ok = engine_blocks_begin(en, e) && move_calls(en, &count, e) && engine_blocks_commit(en, e) &&
+         db_commit(en->db, e);
+    arena_reset(&en->arena);
+    if (!ok) {
+        engine_rollback(en);
+        return false;
+    }
+    return count > 0 || move_end(en, e);
+}

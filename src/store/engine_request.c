@@ -1,0 +1,147 @@
+/* engine_request.c - requests that repeat their conversation, stored as what is new.
+ *
+ * A client sends the whole conversation with each turn. The last request of each session is kept
+ * in memory, bounded; the next one of that session is stored as the bytes that differ (block.h), so
+ * that n turns cost n and not n squared. Where the last request is not in memory any more it is
+ * read from its block, if the new one is long enough to be worth it; else the request is stored
+ * whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/engine_in.h"
+
+#define REQUEST_MIN 512u                     /* shorter ones are stored whole */
+#define REQUEST_ASKED ((size_t)16 << 10)     /* the tables are asked for the one before */
+#define REQUEST_KEPT_MAX ((size_t)8 << 20)   /* of one session */
+#define REQUESTS_KEPT_MAX ((size_t)32 << 20) /* of all */
+#define REQUEST_DEPTH_MAX 100u               /* then one is stored whole again */
+
+static struct engine_request *request_slot(struct engine *en, str session)
+{
+    uint64_t h = 1469598103934665603u;
+
+    for (size_t i = 0; i < session.n; i++)
+        h = (h ^ (unsigned char)session.p[i]) * 1099511628211u;
+    return &en->requests[(h ^ h >> 32) % ENGINE_REQUESTS];
+}
+
+static void request_drop(struct engine *en, struct engine_request *r)
+{
+    en->requests_size -= r->size;
+    free(r->bytes);
+    *r = (struct engine_request){0};
+}
+
+void engine_requests_forget(struct engine *en)
+{
+    for (size_t i = 0; i < ENGINE_REQUESTS; i++)
+        request_drop(en, &en->requests[i]);
+}
+
+/* The bytes of a slot: the session's name, then the request. */
+static str request_session(const struct engine_request *r)
+{
+    return (str){r->bytes, r->name_size};
+}
+
+static str request_text(const struct engine_request *r)
+{
+    return (str){r->bytes + r->name_size, r->size - r->name_size};
+}
+
+static void request_keep(struct engine *en, const struct store_call *row, int64_t call_n,
+                         unsigned depth)
+{
+    struct engine_request *r = request_slot(en, row->session_id);
+    size_t size = row->session_id.n + row->request.n;
+
+    if (size > REQUEST_KEPT_MAX) {
+        request_drop(en, r);
+        return;
+    }
+    for (size_t i = 0; i < ENGINE_REQUESTS && en->requests_size + size > REQUESTS_KEPT_MAX; i++)
+        request_drop(en, &en->requests[en->requests_next++ % ENGINE_REQUESTS]);
+    if (r->cap < size) {
+        en->requests_size -= r->size;
+        r->size = 0;
+        free(r->bytes);
+        r->cap = size + size / 4;
+        r->bytes = base_alloc(r->cap);
+    }
+    en->requests_size += size - r->size;
+    r->size = size;
+    r->name_size = row->session_id.n;
+    memcpy(r->bytes, row->session_id.p, row->session_id.n);
+    memcpy(r->bytes + r->name_size, row->request.p, row->request.n);
+    r->call_n = call_n;
+    r->depth = depth;
+}
+
+/* ---- one that is not in memory ---- */
+
+struct request_found {
+    struct texts_place place;
+    bool there;
+};
+
+static bool request_on_last(void *ctx, const struct db_value *v, size_t n)
+{
+    struct request_found *f = ctx;
+
+    assert(n == 3);
+    f->there = true;
+    f->place = (struct texts_place){v[0].i, v[1].type == DB_NULL ? -1 : v[1].i, v[2].i};
+    return false;
+}
+
+static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n, str *out)
+{
+    struct db_value arg = db_text(row->session_id);
+    struct request_found f = {.there = false};
+    struct store_call before = store_call_none;
+    struct err e;
+
+    if (row->request.n < REQUEST_ASKED || str_eq(row->session_id, row->id) ||
+        !db_query(en->db,
+                  "SELECT call_n, block, block_n FROM llm_interactions WHERE session_id = $1 AND"
+                  " block IS NOT NULL ORDER BY started_ms DESC LIMIT 1",
+                  &arg,
+                  1,
+                  (struct db_rows){request_on_last, &f},
+                  &e) ||
+        !f.there)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(en->filling); i++)
+        if (en->filling[i].number == f.place.block)
+            return false; /* what is in memory of it is not all in the tables */
+    *call_n = f.place.call_n;
+    if (!texts_read(&en->texts, &f.place, &en->arena, &before, &e))
+        return false;
+    *out = before.request;
+    return out->n > 0;
+}
+
+void engine_request_put(struct engine *en, const struct store_call *row, int64_t call_n,
+                        struct block_texts *t)
+{
+    struct engine_request *r = request_slot(en, row->session_id);
+    unsigned depth = 0;
+    int64_t base_n = 0;
+    str base;
+
+    if (row->request.n < REQUEST_MIN)
+        return;
+    if (r->call_n && str_eq(request_session(r), row->session_id)) {
+        base_n = r->call_n;
+        base = request_text(r);
+        depth = r->depth + 1;
+    } else if (request_read(en, row, &base_n, &base)) {
+        depth = REQUEST_DEPTH_MAX / 2; /* how many come before it is not known */
+    }
+    if (base_n && depth < REQUEST_DEPTH_MAX &&
+        block_delta_make(base, row->request, &t->request_from, &t->text[BLOCK_REQUEST]))
+        t->request_from.call_n = base_n;
+    else
+        depth = 0;
+    request_keep(en, row, call_n, depth);
+}

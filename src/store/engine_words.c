@@ -1,0 +1,217 @@
+/* engine_words.c - which words are in which block: word_pages, see word_pages.h.
+ *
+ * A segment of level 0 is one block. Sixteen of them, from a multiple of sixteen on, become one of
+ * level 1 once the last of their blocks is packed, and sixteen of level 1 become one of level 2.
+ * Which segments there are follows from the number of the last packed block alone: see
+ * store/word_search.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "store/engine_in.h"
+#include "store/word_search.h"
+
+#define WORDS_FAN 16
+
+void engine_words_add(struct words_set *words, const struct block_texts *t)
+{
+    static const enum block_text indexed[] = {
+        BLOCK_ASKED, BLOCK_ANSWER, BLOCK_REASONING, BLOCK_ERROR, BLOCK_DECISION};
+
+    for (size_t i = 0; i < COUNT_OF(indexed); i++)
+        words_set_add_text(words, t->text[indexed[i]]);
+}
+
+/* ---- pages in and out ---- */
+
+struct words_segment {
+    struct engine *en;
+    int64_t level, first;
+};
+
+static bool words_put_page(void *to, uint64_t first_key, str page, struct err *e)
+{
+    const struct words_segment *s = to;
+    struct db_value args[] = {
+        db_int(s->level), db_int(s->first), db_int((int64_t)first_key), db_blob(page)};
+
+    return db_run(s->en->db,
+                  "INSERT INTO word_pages (level, first_block, first_key, page)"
+                  " VALUES ($1, $2, $3, $4)",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+static bool words_drop(const struct words_segment *s, struct err *e)
+{
+    struct db_value args[] = {db_int(s->level), db_int(s->first)};
+
+    return db_run(s->en->db,
+                  "DELETE FROM word_pages WHERE level = $1 AND first_block = $2",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+struct words_pages {
+    struct arena *arena;
+    str *items;
+    size_t count, cap;
+};
+
+static bool words_on_page(void *ctx, const struct db_value *v, size_t n)
+{
+    struct words_pages *p = ctx;
+
+    assert(n == 1);
+    if (p->count == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 64;
+        p->items = base_realloc(p->items, p->cap * sizeof p->items[0]);
+    }
+    p->items[p->count++] = arena_dup(p->arena, v[0].s);
+    return true;
+}
+
+static bool words_read_pages(const struct words_segment *s, struct words_pages *out, struct err *e)
+{
+    struct db_value args[] = {db_int(s->level), db_int(s->first)};
+
+    return db_query(s->en->db,
+                    "SELECT page FROM word_pages WHERE level = $1 AND first_block = $2"
+                    " ORDER BY first_key",
+                    args,
+                    COUNT_OF(args),
+                    (struct db_rows){words_on_page, out},
+                    e);
+}
+
+/* ---- a packed block ---- */
+
+/* Segments [first, first + 16 * span) of one level as one of the next; span is how many blocks each
+ * has. */
+static bool words_merge(struct engine *en, int64_t level, int64_t first, int64_t span,
+                        struct err *e)
+{
+    struct words_segment whole = {en, level + 1, first};
+    struct words_pages pages[WORDS_FAN] = {0};
+    struct word_pages_source sources[WORDS_FAN];
+    struct word_pages_writer w;
+    struct arena arena;
+    bool ok = true;
+
+    arena_init(&arena, ENGINE_ARENA_MAX);
+    for (size_t i = 0; i < WORDS_FAN; i++) {
+        struct words_segment part = {en, level, first + (int64_t)i * span};
+
+        pages[i].arena = &arena;
+        ok = ok && words_read_pages(&part, &pages[i], e) && words_drop(&part, e);
+        sources[i] = (struct word_pages_source){
+            pages[i].items, pages[i].count, (unsigned)((int64_t)i * span), NULL};
+    }
+    word_pages_begin(&w, (unsigned)(WORDS_FAN * span), words_put_page, &whole);
+    ok = ok && word_pages_merge(sources, WORDS_FAN, &w, e);
+    for (size_t i = 0; i < WORDS_FAN; i++)
+        free(pages[i].items);
+    arena_release(&arena);
+    return ok;
+}
+
+bool engine_words_write(struct engine *en, int64_t block, struct words_set *words, struct err *e)
+{
+    struct words_segment s = {en, 0, block};
+    const uint64_t *keys;
+    int64_t span = 1;
+    size_t n;
+
+    keys = words_set_sorted(words, &n);
+    if (!word_pages_write_block(keys, n, words_put_page, &s, e))
+        return false;
+    for (int64_t level = 0; level < WORD_LEVELS - 1; level++, span *= WORDS_FAN) {
+        if ((block + 1) % (span * WORDS_FAN) != 0)
+            break;
+        if (!words_merge(en, level, block + 1 - span * WORDS_FAN, span, e))
+            return false;
+    }
+    return true;
+}
+
+/* ---- words that go ---- */
+
+static bool words_on_level(void *ctx, const struct db_value *v, size_t n)
+{
+    assert(n == 1);
+    *(bool *)ctx = true;
+    (void)v;
+    return false;
+}
+
+/* The segment that has the block, whichever level it is of; level -1: no words of it are kept. */
+static bool words_find_segment(struct engine *en, int64_t block, struct words_segment *out,
+                               struct err *e)
+{
+    int64_t span = 1;
+
+    for (int64_t level = 0; level < WORD_LEVELS; level++, span *= WORDS_FAN) {
+        struct db_value args[] = {db_int(level), db_int(block - block % span)};
+        bool there = false;
+
+        if (!db_query(en->db,
+                      "SELECT 1 FROM word_pages WHERE level = $1 AND first_block = $2 LIMIT 1",
+                      args,
+                      COUNT_OF(args),
+                      (struct db_rows){words_on_level, &there},
+                      e))
+            return false;
+        *out = (struct words_segment){en, level, args[1].i};
+        if (there)
+            return true;
+    }
+    out->level = -1;
+    return true;
+}
+
+static bool words_keep_page(void *to, uint64_t first_key, str page, struct err *e)
+{
+    struct words_pages *p = to;
+    struct db_value v = db_blob(page);
+
+    (void)first_key;
+    (void)e;
+    return words_on_page(p, &v, 1);
+}
+
+bool engine_words_replace(struct engine *en, int64_t block, struct words_set *words, struct err *e)
+{
+    struct words_pages old = {.arena = NULL}, fresh = {.arena = NULL};
+    struct word_blocks without = {{0}};
+    struct word_pages_source sources[2];
+    struct word_pages_writer w;
+    struct words_segment s;
+    struct arena arena;
+    const uint64_t *keys;
+    unsigned span = 1;
+    bool ok;
+    size_t n;
+
+    if (!words_find_segment(en, block, &s, e))
+        return false;
+    if (s.level < 0)
+        return true;
+    for (int64_t i = 0; i < s.level; i++)
+        span *= WORDS_FAN;
+    keys = words_set_sorted(words, &n);
+    word_blocks_set(&without, (unsigned)(block - s.first));
+    arena_init(&arena, ENGINE_ARENA_MAX);
+    old.arena = fresh.arena = &arena;
+    ok = words_read_pages(&s, &old, e) && words_drop(&s, e) &&
+         word_pages_write_block(keys, n, words_keep_page, &fresh, e);
+    sources[0] = (struct word_pages_source){old.items, old.count, 0, &without};
+    sources[1] =
+        (struct word_pages_source){fresh.items, fresh.count, (unsigned)(block - s.first), NULL};
+    word_pages_begin(&w, span, words_put_page, &s);
+    ok = ok && word_pages_merge(sources, 2, &w, e);
+    free(old.items);
+    free(fresh.items);
+    arena_release(&arena);
+    return ok;
+}

@@ -1,0 +1,479 @@
+/* query_find.c - calls by the words of their texts, newest first.
+ *
+ * The index says which packed blocks may have the words (word_search.h). Each of them is unpacked
+ * and its texts are looked at; so are those of the open blocks, which have no index yet, and of
+ * calls that are not in a block. Then the rows of the calls that match are read, with the asker's
+ * scope and the caller's conditions.
+ *
+ * It unpacks at most blocks_max blocks and looks at FIND_OLD_MAX calls that are not in a block;
+ * where that ends it, back_to_us says how far it came.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/utf8.h"
+#include "store/query_in.h"
+#include "store/word_search.h"
+
+#define FIND_OLD_MAX 500
+#define FIND_OPEN_MAX 4 /* blocks that are filled at a time */
+#define FIND_SNIPPET_WORDS 24
+#define FIND_NEIGHBOURS 16 /* blocks */
+
+static const struct words_scope find_scopes[] = {
+    {STR_INIT("asked:"), BLOCK_ASKED},
+    {STR_INIT("answer:"), BLOCK_ANSWER},
+    {STR_INIT("reasoning:"), BLOCK_REASONING},
+    {STR_INIT("error:"), BLOCK_ERROR},
+};
+
+/* The fields whose words are looked for. */
+static const unsigned find_fields[] = {
+    [FIND_CALLS] =
+        1u << BLOCK_ASKED | 1u << BLOCK_ANSWER | 1u << BLOCK_REASONING | 1u << BLOCK_ERROR,
+    [FIND_DECISIONS] = 1u << BLOCK_DECISION,
+};
+
+/* One look through the record: for whole words, or with the last one as a front. */
+struct finding {
+    struct reader *r;
+    struct find *f;
+    struct words_query query;
+    unsigned allowed;
+    bool front;
+    bool found, enough;
+    const struct row_field *texts[QUERY_COLUMNS_MAX]; /* of the columns that are wanted */
+};
+
+/* ---- the calls of a block ---- */
+
+/* The entries of a block that match, by their places. */
+struct find_hits {
+    const struct block_view *view;
+    struct find_hit {
+        bool is;
+        struct words_hit at;
+    } * hits;
+    size_t count;
+    int64_t block, first_n, last_n;
+};
+
+static bool find_entry(const struct finding *g, str entry, struct block_texts *t,
+                       struct words_hit *hit)
+{
+    struct err bad;
+
+    return entry.n > 0 && block_entry_get(entry, t, &bad) &&
+           words_match(&g->query, t->text, g->allowed, g->front, hit);
+}
+
+static void find_match(struct finding *g, struct find_hits *h)
+{
+    struct block_texts t;
+
+    h->hits = arena_zero(&g->r->row, h->view->count + 1, sizeof *h->hits);
+    for (size_t i = 0; i < h->view->count; i++)
+        if (find_entry(g, block_entry(h->view, i), &t, &h->hits[i].at)) {
+            h->hits[i].is = true;
+            h->count++;
+        }
+}
+
+static void find_select(struct finding *g, struct sql *q, const char *first)
+{
+    sql_add(q, "SELECT ");
+    sql_add(q, first);
+    call_columns_add(q, g->f->columns, g->f->count);
+    sql_add(q, " FROM llm_interactions i");
+}
+
+static void find_where(struct finding *g, struct sql *q)
+{
+    sql_key_scope(q, g->f->a);
+    if (g->f->in == FIND_DECISIONS) {
+        sql_and(q);
+        sql_add(q, "i.decision_kind IS NOT NULL");
+        if (g->f->a->hide_reasoning)
+            sql_add(q, " AND i.has_reasoning = 0");
+    }
+    if (g->f->where)
+        g->f->where(q, g->f->ctx);
+}
+
+/* Gives a call that matches to the caller. Its texts are lent. */
+static bool find_give(struct finding *g, struct db_value *v, const struct store_call *row,
+                      str matched, const struct words_hit *at)
+{
+    columns_set_texts(g->texts, g->f->count, row, v);
+    g->found = true;
+    g->enough = !g->f->on_hit(g->f->ctx,
+                              v,
+                              g->f->snippets
+                                  ? words_snippet(matched, at->at, FIND_SNIPPET_WORDS, &g->r->arena)
+                                  : STR(""));
+    return !g->enough;
+}
+
+struct find_rows {
+    struct finding *g;
+    const struct find_hits *h;
+};
+
+static bool find_on_row(void *ctx, const struct db_value *v, size_t n)
+{
+    struct find_rows *x = ctx;
+    struct db_value columns[QUERY_COLUMNS_MAX];
+    struct store_call row = store_call_none;
+    struct block_texts t;
+    struct err bad;
+    size_t at = (size_t)v[0].i;
+
+    if (at >= x->h->view->count || !x->h->hits[at].is ||
+        !block_entry_get(block_entry(x->h->view, at), &t, &bad))
+        return true;
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].text)
+            *row_text(&row, &row_fields[i]) = t.text[row_fields[i].text - 1];
+    memcpy(columns, v + 1, (n - 1) * sizeof *v);
+    return find_give(x->g, columns, &row, t.text[x->h->hits[at].at.field], &x->h->hits[at].at);
+}
+
+/* The rows of the calls that match; block_n comes first. */
+static bool find_rows(struct finding *g, const struct find_hits *h, struct err *e)
+{
+    struct find_rows x = {g, h};
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    find_select(g, &q, "i.block_n, ");
+    sql_where(&q, "i.call_n >=", db_int(h->first_n));
+    sql_where(&q, "i.call_n <=", db_int(h->last_n));
+    sql_where(&q, "i.block =", db_int(h->block));
+    find_where(g, &q);
+    sql_add(&q, " ORDER BY i.call_n DESC");
+    ok = sql_query(g->r, &q, (struct db_rows){find_on_row, &x}, e);
+    sql_release(&q);
+    return ok;
+}
+
+/* ---- packed blocks ---- */
+
+static bool find_on_range(void *ctx, const struct db_value *v, size_t n)
+{
+    struct find_hits *h = ctx;
+
+    assert(n == 2);
+    h->first_n = v[0].i;
+    h->last_n = v[1].i;
+    return false;
+}
+
+/* When the oldest call that was looked at ended. */
+static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
+{
+    struct sql q;
+    int64_t ms;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT coalesce(i.ended_ms, i.started_ms) FROM llm_interactions i");
+    sql_where(&q, "i.call_n >=", db_int(call_n));
+    sql_add(&q, " ORDER BY i.call_n LIMIT 1");
+    ok = sql_number(g->r, &q, &ms, e);
+    sql_release(&q);
+    g->f->back_to_us = ms * 1000;
+    return ok;
+}
+
+/* Looks into a block, unless enough of them were unpacked already. */
+static bool find_packed(struct finding *g, int64_t block, struct err *e)
+{
+    struct find_hits h = {.block = block};
+    struct db_value arg = db_int(block);
+
+    if (!db_query(g->r->db,
+                  "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
+                  &arg,
+                  1,
+                  (struct db_rows){find_on_range, &h},
+                  e))
+        return false;
+    if (h.last_n == 0)
+        return true; /* all of its calls were erased */
+    if (g->f->blocks_max == 0) {
+        g->enough = true;
+        return find_bound(g, h.last_n + 1, e);
+    }
+    g->f->blocks_max--;
+    arena_reset(&g->r->row);
+    if (!texts_block(&g->r->texts, block, &h.view, e))
+        return false;
+    find_match(g, &h);
+    return h.count == 0 || find_rows(g, &h, e);
+}
+
+/* ---- calls that are not in a block ---- */
+
+struct find_old {
+    struct finding *g;
+    size_t count;
+    int64_t last_n;
+};
+
+static bool find_on_old(void *ctx, struct db_value *v, const struct store_call *row)
+{
+    struct find_old *o = ctx;
+    struct block_texts t = {0};
+    struct words_hit hit;
+
+    o->count++;
+    o->last_n = v[o->g->f->count].i;
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].text)
+            t.text[row_fields[i].text - 1] =
+                *(const str *)(const void *)((const char *)row + row_fields[i].at);
+    if (!words_match(&o->g->query, t.text, o->g->allowed, o->g->front, &hit))
+        return true;
+    return find_give(o->g, v, row, t.text[hit.field], &hit);
+}
+
+static bool find_old(struct finding *g, struct err *e)
+{
+    struct find_old o = {.g = g};
+    struct column *columns = arena_alloc(&g->r->arena, (g->f->count + 1) * sizeof *columns);
+    const struct call_rows rows = {
+        .on_call = find_on_old, .ctx = &o, .columns = columns, .count = g->f->count + 1};
+    struct sql q;
+    bool ok;
+
+    memcpy(columns, g->f->columns, g->f->count * sizeof *columns);
+    columns[g->f->count] = (struct column){"call_n", "i.call_n", COLUMN_SKIP};
+    sql_init(&q);
+    call_rows_select(&q, &rows, QUERY_CALLS);
+    sql_and(&q);
+    sql_add(&q, "i.block IS NULL");
+    find_where(g, &q);
+    sql_add(&q, " ORDER BY i.call_n DESC");
+    sql_limit(&q, FIND_OLD_MAX, 0);
+    ok = call_rows_query(g->r, &q, &rows, e);
+    sql_release(&q);
+    if (!ok || g->enough || o.count < FIND_OLD_MAX)
+        return ok;
+    g->enough = true;
+    return find_bound(g, o.last_n, e);
+}
+
+/* ---- open blocks ---- */
+
+struct find_open {
+    struct arena *a;
+    struct find_hits h[FIND_OPEN_MAX];
+    struct block_view views[FIND_OPEN_MAX];
+    struct buf raw[FIND_OPEN_MAX], ends[FIND_OPEN_MAX];
+    size_t n;
+};
+
+static void find_open_add(struct find_open *o, size_t at, str entry)
+{
+    uint32_t end;
+
+    buf_add(&o->raw[at], entry);
+    end = (uint32_t)o->raw[at].n;
+    buf_add(&o->ends[at], (str){(const char *)&end, sizeof end});
+}
+
+static bool find_on_open(void *ctx, const struct db_value *v, size_t n)
+{
+    struct find_open *o = ctx;
+    struct find_hits *h;
+    size_t at = o->n ? o->n - 1 : 0;
+
+    assert(n == 4);
+    if (o->n == 0 || o->h[at].block != v[0].i) {
+        if (o->n == FIND_OPEN_MAX)
+            return false;
+        at = o->n++;
+        buf_init(&o->raw[at], BLOCK_RAW_MAX);
+        buf_init(&o->ends[at], BLOCK_CALLS_MAX * sizeof(uint32_t));
+        o->h[at] = (struct find_hits){.block = v[0].i, .first_n = v[2].i, .last_n = v[2].i};
+    }
+    h = &o->h[at];
+    while (o->ends[at].n / sizeof(uint32_t) < (size_t)v[1].i)
+        find_open_add(o, at, STR("")); /* erased since */
+    find_open_add(o, at, v[3].s);
+    h->first_n = v[2].i < h->first_n ? v[2].i : h->first_n;
+    h->last_n = v[2].i > h->last_n ? v[2].i : h->last_n;
+    return true;
+}
+
+static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
+{
+    bool ok = db_query(g->r->db,
+                       "SELECT block, block_n, call_n, texts FROM call_texts"
+                       " ORDER BY block, block_n",
+                       NULL,
+                       0,
+                       (struct db_rows){find_on_open, o},
+                       e);
+
+    for (size_t i = o->n; ok && i-- > 0;) {
+        o->views[i] = (struct block_view){buf_str(&o->raw[i]),
+                                          (const uint32_t *)(const void *)o->ends[i].p,
+                                          o->ends[i].n / sizeof(uint32_t)};
+        o->h[i].view = &o->views[i];
+        arena_reset(&g->r->row);
+        find_match(g, &o->h[i]);
+        ok = g->enough || o->h[i].count == 0 || find_rows(g, &o->h[i], e);
+    }
+    return ok;
+}
+
+/* ---- all of it ---- */
+
+/* The last block that may have calls up to end_us. Calls are numbered in the order in which they
+ * were recorded, which is that of their ends but for neighbours. */
+static bool find_last_block(struct finding *g, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    *out = INT64_MAX;
+    if (g->f->end_us == 0)
+        return true;
+    sql_init(&q);
+    sql_add(&q, "SELECT i.block FROM llm_interactions i");
+    sql_where(&q, "i.ended_ms <=", db_int(g->f->end_us / 1000));
+    sql_add(&q, " ORDER BY i.ended_ms DESC LIMIT 1");
+    ok = sql_number(g->r, &q, out, e);
+    sql_release(&q);
+    *out = *out > 0 ? *out + FIND_NEIGHBOURS : INT64_MAX;
+    return ok;
+}
+
+static bool find_look(struct finding *g, struct err *e)
+{
+    struct find_open *o = base_alloc(sizeof *o);
+    bool ok, old = false;
+    struct word_search s;
+    int64_t block = 1, last;
+
+    o->n = 0;
+    ok = find_last_block(g, &last, e) && find_in_open(g, o, e) &&
+         (g->enough || word_search_begin(&s, g->r->db, &g->query, g->front, e));
+    for (size_t i = 0; i < o->n; i++) {
+        buf_release(&o->raw[i]);
+        buf_release(&o->ends[i]);
+    }
+    free(o);
+    while (ok && block && !g->enough) {
+        ok = word_search_next(&s, &block, e);
+        if (ok && !old && block <= s.moved_to) {
+            old = true;
+            ok = find_old(g, e);
+        }
+        if (!ok || !block || g->enough)
+            break;
+        if (block > last)
+            continue;
+        ok = find_packed(g, block, e);
+    }
+    return ok;
+}
+
+static bool find_is_hidden(const struct finding *g)
+{
+    for (size_t i = 0; i < g->query.typed_count; i++)
+        if (g->query.typed[i].field != WORDS_ANY_FIELD &&
+            !(g->allowed >> g->query.typed[i].field & 1))
+            return true;
+    return false;
+}
+
+bool find_calls(struct reader *r, struct find *f, struct err *e)
+{
+    struct finding g = {.r = r, .f = f, .allowed = find_fields[f->in]};
+    size_t scopes = f->in == FIND_CALLS ? COUNT_OF(find_scopes) : 0;
+
+    f->back_to_us = -1;
+    columns_find_texts(f->columns, f->count, g.texts);
+    if (f->a->hide_reasoning)
+        g.allowed &= ~(1u << BLOCK_REASONING);
+    if (!words_query_parse(f->typed, find_scopes, scopes, &r->arena, &g.query) ||
+        find_is_hidden(&g))
+        return true;
+    if (f->as != FIND_FRONT && !find_look(&g, e))
+        return false;
+    if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
+        return true;
+    g.front = true;
+    g.enough = false;
+    f->back_to_us = -1;
+    return find_look(&g, e);
+}
+
+void find_write_bound(int64_t back_to_us, struct json_out *o)
+{
+    json_out_key(o, STR("searched_back_to_us"));
+    if (back_to_us < 0)
+        json_out_null(o);
+    else
+        json_out_i64(o, back_to_us);
+}
+
+/* ---- what somebody typed ---- */
+
+str find_clean(str words, struct arena *a)
+{
+    char *p = arena_alloc(a, words.n + 1);
+    struct buf b;
+    str out;
+
+    for (size_t i = 0; i < words.n; i++)
+        p[i] = words.p[i] ? words.p[i] : ' ';
+    buf_init(&b, words.n * 3 + 16);
+    (void)utf8_copy(&b, (str){p, words.n});
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+bool find_scoped(str words, struct arena *a)
+{
+    struct words_query q;
+
+    (void)!words_query_parse(words, find_scopes, COUNT_OF(find_scopes), a, &q);
+    for (size_t i = 0; i < q.typed_count; i++)
+        if (q.typed[i].field != WORDS_ANY_FIELD)
+            return true;
+    return false;
+}
+
+bool find_wants_reasoning(str words, struct arena *a)
+{
+    struct words_query q;
+
+    (void)!words_query_parse(words, find_scopes, COUNT_OF(find_scopes), a, &q);
+    for (size_t i = 0; i < q.typed_count; i++)
+        if (q.typed[i].field == BLOCK_REASONING)
+            return true;
+    return false;
+}
+
+str find_like(str words, struct arena *a)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, words.n * 2 + 16);
+    buf_add_c(&b, '%');
+    for (size_t i = 0; i < words.n; i++) {
+        if (words.p[i] == '%' || words.p[i] == '_' || words.p[i] == '\\')
+            buf_add_c(&b, '\\');
+        if (words.p[i])
+            buf_add_c(&b, words.p[i]);
+    }
+    buf_add_c(&b, '%');
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}

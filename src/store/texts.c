@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/texts.h"
+
+#include "store/row.h"
+
+#include <zlib.h>
+
+#define TEXTS_ARENA_MAX ((size_t)1 << 30)
+#define TEXTS_SLOT_KEPT ((size_t)4 << 20) /* a larger block is not kept */
+#define TEXTS_REQUEST_MAX ((size_t)256 << 20)
+#define TEXTS_REQUESTS 1024u
+#define TEXTS_REQUESTS_SIZE ((size_t)64 << 20) /* of all that are kept, but for one */
+#define TEXTS_BODY_MAX ((int64_t)256 << 20)
+#define TEXTS_CHAIN_MAX 1000u
+
+static void texts_keep_count(struct texts *t, size_t n)
+{
+    t->requests = base_realloc(t->requests, n * sizeof t->requests[0]);
+    for (; t->request_count < n; t->request_count++) {
+        t->requests[t->request_count].call_n = 0;
+        buf_init(&t->requests[t->request_count].bytes, TEXTS_REQUEST_MAX);
+    }
+}
+
+void texts_init(struct texts *t, struct db *db)
+{
+    *t = (struct texts){.db = db};
+    for (size_t i = 0; i < TEXTS_CACHE; i++)
+        arena_init(&t->slots[i].arena, TEXTS_ARENA_MAX);
+    texts_keep_count(t, 1);
+}
+
+void texts_keep_many(struct texts *t)
+{
+    texts_keep_count(t, TEXTS_REQUESTS);
+}
+
+void texts_release(struct texts *t)
+{
+    for (size_t i = 0; i < TEXTS_CACHE; i++)
+        arena_release(&t->slots[i].arena);
+    for (size_t i = 0; i < t->request_count; i++)
+        buf_release(&t->requests[i].bytes);
+    free(t->requests);
+}
+
+void texts_forget(struct texts *t)
+{
+    for (size_t i = 0; i < TEXTS_CACHE; i++)
+        t->slots[i].block = 0;
+    for (size_t i = 0; i < t->request_count; i++)
+        t->requests[i].call_n = 0;
+}
+
+/* What a query gives may be damaged; that it gives something is the database's part. */
+static bool texts_query(struct texts *t, const char *sql, const struct db_value *args, size_t n,
+                        struct db_rows rows, struct err *e)
+{
+    t->damaged = db_query(t->db, sql, args, n, rows, e);
+    return t->damaged;
+}
+
+/* ---- blocks ---- */
+
+struct texts_loading {
+    struct texts_slot *slot;
+    bool found, ok;
+    struct err *e;
+};
+
+static bool texts_on_block(void *ctx, const struct db_value *v, size_t n)
+{
+    struct texts_loading *l = ctx;
+
+    assert(n == 1);
+    l->found = true;
+    l->ok = block_open(v[0].s, &l->slot->arena, &l->slot->view, l->e);
+    return false;
+}
+
+static struct texts_slot *texts_slot_for(struct texts *t, int64_t block)
+{
+    struct texts_slot *oldest = &t->slots[0];
+
+    for (size_t i = 0; i < TEXTS_CACHE; i++) {
+        if (t->slots[i].block == block)
+            return &t->slots[i];
+        if (t->slots[i].used < oldest->used)
+            oldest = &t->slots[i];
+    }
+    return oldest;
+}
+
+bool texts_block(struct texts *t, int64_t block, const struct block_view **out, struct err *e)
+{
+    struct texts_slot *slot = texts_slot_for(t, block);
+    struct texts_loading l = {.slot = slot, .e = e};
+    struct db_value arg = db_int(block);
+
+    slot->used = ++t->uses;
+    *out = &slot->view;
+    if (slot->block == block)
+        return true;
+    slot->block = 0;
+    if (slot->view.raw.n > TEXTS_SLOT_KEPT) {
+        arena_release(&slot->arena);
+        arena_init(&slot->arena, TEXTS_ARENA_MAX);
+    }
+    arena_reset(&slot->arena);
+    slot->view = (struct block_view){0};
+    if (!texts_query(t,
+                     "SELECT texts FROM call_blocks WHERE block = $1",
+                     &arg,
+                     1,
+                     (struct db_rows){texts_on_block, &l},
+                     e))
+        return false;
+    if (!l.found)
+        return err_set(e, ERR_NOT_FOUND, "block %lld is not packed", (long long)block);
+    if (!l.ok)
+        return err_prefix(e, "block %lld: ", (long long)block);
+    slot->block = block;
+    return true;
+}
+
+struct texts_copy {
+    struct arena *a;
+    str entry;
+};
+
+static bool texts_on_entry(void *ctx, const struct db_value *v, size_t n)
+{
+    struct texts_copy *c = ctx;
+
+    assert(n == 1);
+    c->entry = arena_dup(c->a, v[0].s);
+    return false;
+}
+
+/* The bytes of an entry, in the arena; "" if it was erased. A block may be packed between the two
+ * looks, so a packed one is looked for twice. */
+bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
+                 struct err *e)
+{
+    struct db_value args[] = {db_int(at->block), db_int(at->block_n)};
+    struct texts_copy c = {a, STR("")};
+    const struct block_view *view;
+
+    *out = STR("");
+    for (int tries = 0; tries < 2 && at->block >= 0; tries++) {
+        if (texts_block(t, at->block, &view, e)) {
+            *out = arena_dup(a, block_entry(view, (size_t)at->block_n));
+            return true;
+        }
+        if (e->code != ERR_NOT_FOUND)
+            return false;
+        if (!texts_query(t,
+                         "SELECT texts FROM call_texts WHERE block = $1 AND block_n = $2",
+                         args,
+                         2,
+                         (struct db_rows){texts_on_entry, &c},
+                         e))
+            return false;
+        if (c.entry.n) {
+            *out = c.entry;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* ---- requests ---- */
+
+struct texts_found {
+    struct texts_place place;
+    str id;
+    struct arena *a;
+    bool there;
+};
+
+static bool texts_on_place(void *ctx, const struct db_value *v, size_t n)
+{
+    struct texts_found *f = ctx;
+
+    assert(n == 3);
+    f->there = true;
+    f->place.block = v[0].type == DB_NULL ? -1 : v[0].i;
+    f->place.block_n = v[1].i;
+    f->id = arena_dup(f->a, v[2].s);
+    return false;
+}
+
+static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, struct err *e);
+
+struct texts_link {
+    struct block_delta from;
+    str between;
+    int64_t call_n;
+};
+
+/* What a call has of its request: its own bytes, and which earlier request they are put into. */
+static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
+                            struct texts_link *out, struct err *e)
+{
+    struct texts_found f = {.place = {.call_n = call_n}, .a = a};
+    struct db_value arg = db_int(call_n);
+    struct block_texts texts;
+    str entry;
+
+    *out = (struct texts_link){.call_n = call_n, .between = STR("")};
+    if (!texts_query(
+            t,
+            "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
+            &arg,
+            1,
+            (struct db_rows){texts_on_place, &f},
+            e))
+        return false;
+    if (!f.there)
+        return true; /* erased since */
+    if (f.place.block < 0) {
+        struct store_call row = {.id = f.id};
+
+        if (!texts_old(t, a, &row, e))
+            return false;
+        out->between = row.request;
+        return true;
+    }
+    if (!texts_entry(t, &f.place, a, &entry, e))
+        return false;
+    if (entry.n == 0)
+        return true;
+    if (!block_entry_get(entry, &texts, e))
+        return false;
+    out->from = texts.request_from;
+    out->between = texts.text[BLOCK_REQUEST];
+    return true;
+}
+
+static struct texts_request *texts_kept_request(struct texts *t, int64_t call_n)
+{
+    for (size_t i = 0; call_n && i < t->request_count; i++)
+        if (t->requests[i].call_n == call_n)
+            return &t->requests[i];
+    return NULL;
+}
+
+/* Keeps a request, in the place of the one that it begins with, if that is kept. */
+static void texts_keep_request(struct texts *t, struct texts_request *base, int64_t call_n,
+                               str whole)
+{
+    struct texts_request *r = base ? base : &t->requests[t->request_next++ % t->request_count];
+
+    t->requests_size -= r->bytes.n;
+    buf_reset(&r->bytes);
+    r->call_n = 0;
+    for (size_t i = 0; i < t->request_count && t->requests_size + whole.n > TEXTS_REQUESTS_SIZE;
+         i++) {
+        struct texts_request *old = &t->requests[t->request_next++ % t->request_count];
+
+        t->requests_size -= old->bytes.n;
+        buf_release(&old->bytes);
+        buf_init(&old->bytes, TEXTS_REQUEST_MAX);
+        old->call_n = 0;
+    }
+    buf_add(&r->bytes, whole);
+    t->requests_size += r->bytes.n;
+    r->call_n = buf_full(&r->bytes) ? 0 : call_n;
+}
+
+/* From the first request of the chain, which is whole, to the one that is wanted. */
+static bool texts_request(struct texts *t, const struct texts_link *last, struct arena *a, str *out,
+                          struct err *e)
+{
+    struct texts_link *chain = arena_alloc(a, TEXTS_CHAIN_MAX * sizeof *chain);
+    struct texts_request *base = NULL;
+    size_t n = 0;
+    str whole;
+
+    chain[n++] = *last;
+    while (chain[n - 1].from.call_n && !(base = texts_kept_request(t, chain[n - 1].from.call_n))) {
+        if (n == TEXTS_CHAIN_MAX)
+            return err_set(e, ERR_SYSTEM, "a request has too many others before it");
+        if (!texts_link_read(t, chain[n - 1].from.call_n, a, &chain[n], e))
+            return false;
+        n++;
+    }
+    whole = base ? buf_str(&base->bytes) : chain[--n].between;
+    while (n-- > 0)
+        if (!block_delta_apply(whole, &chain[n].from, chain[n].between, a, &whole, e))
+            return err_prefix(e, "the request of call %lld: ", (long long)chain[n].call_n);
+    texts_keep_request(t, base, last->call_n, whole);
+    *out = whole;
+    return true;
+}
+
+/* ---- before there were blocks ---- */
+
+struct texts_old_row {
+    struct arena *a;
+    struct store_call *row;
+    bool ok;
+    struct err *e;
+};
+
+static bool texts_unpack(struct arena *a, const struct db_value *body, int64_t size, str *out,
+                         struct err *e)
+{
+    uLongf n = (uLongf)size;
+    char *p;
+
+    if (body->type == DB_NULL || (int64_t)body->s.n == size) {
+        *out = body->type == DB_NULL ? STR("") : arena_dup(a, body->s);
+        return true;
+    }
+    if (size < 0 || size > TEXTS_BODY_MAX || (size_t)size > arena_left(a) / 2)
+        return err_set(e, ERR_SYSTEM, "a body claims to be %lld bytes", (long long)size);
+    p = arena_alloc(a, (size_t)size);
+    if (uncompress((Bytef *)p, &n, (const Bytef *)body->s.p, (uLong)body->s.n) != Z_OK ||
+        n != (uLongf)size)
+        return err_set(e, ERR_SYSTEM, "a packed body is damaged");
+    *out = (str){p, (size_t)size};
+    return true;
+}
+
+static bool texts_on_old(void *ctx, const struct db_value *v, size_t n)
+{
+    struct texts_old_row *o = ctx;
+    size_t at = 2;
+
+    (void)n;
+    o->ok = texts_unpack(o->a, &v[0], v[1].i, &o->row->request, o->e);
+    for (size_t i = 0; o->ok && i < row_field_count; i++) {
+        const struct row_field *f = &row_fields[i];
+
+        if (!f->text || f->text == 1 + BLOCK_REQUEST)
+            continue;
+        if (f->kind == ROW_BODY) {
+            o->ok = texts_unpack(o->a, &v[at], v[at + 1].i, row_text(o->row, f), o->e);
+            at += 2;
+        } else {
+            *row_text(o->row, f) = v[at].type == DB_NULL ? STR("") : arena_dup(o->a, v[at].s);
+            at++;
+        }
+    }
+    return false;
+}
+
+static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, struct err *e)
+{
+    struct texts_old_row o = {.a = a, .row = row, .ok = true, .e = e};
+    struct db_value arg = db_text(row->id);
+    struct buf sql;
+    bool ok;
+
+    buf_init(&sql, 4096);
+    buf_add(&sql, STR("SELECT request, request_size"));
+    for (size_t i = 0; i < row_field_count; i++) {
+        const struct row_field *f = &row_fields[i];
+
+        if (f->text && f->text != 1 + BLOCK_REQUEST)
+            buf_printf(&sql, ", %s", f->column);
+        if (f->kind == ROW_BODY && f->text != 1 + BLOCK_REQUEST)
+            buf_printf(&sql, ", %s_size", f->column);
+    }
+    buf_add(&sql, STR(" FROM old_interactions WHERE interaction_id = $1"));
+    buf_add_c(&sql, '\0');
+    ok = texts_query(t, sql.p, &arg, 1, (struct db_rows){texts_on_old, &o}, e) && o.ok;
+    buf_release(&sql);
+    return ok;
+}
+
+/* ---- a row ---- */
+
+bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t request_max,
+                      struct arena *a, struct store_call *row, struct err *e)
+{
+    struct block_texts texts;
+    struct texts_link link;
+    size_t size;
+    str entry;
+
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].text)
+            *row_text(row, &row_fields[i]) = STR("");
+    if (at->block < 0) {
+        if (!texts_old(t, a, row, e))
+            return false;
+        if (row->request.n > request_max)
+            row->request = STR("");
+        return true;
+    }
+    if (!texts_entry(t, at, a, &entry, e))
+        return false;
+    if (entry.n == 0)
+        return true;
+    if (!block_entry_get(entry, &texts, e))
+        return err_prefix(e, "call " STR_FMT ": ", STR_ARG(row->id));
+    for (size_t i = 0; i < row_field_count; i++)
+        if (row_fields[i].text)
+            *row_text(row, &row_fields[i]) = texts.text[row_fields[i].text - 1];
+    size = row->request.n + texts.request_from.front + texts.request_from.back;
+    if (size > request_max)
+        row->request = STR("");
+    if (size > request_max || !texts.request_from.call_n)
+        return true;
+    link = (struct texts_link){texts.request_from, texts.text[BLOCK_REQUEST], at->call_n};
+    return texts_request(t, &link, a, &row->request, e);
+}
+
+bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
+                struct store_call *row, struct err *e)
+{
+    return texts_read_up_to(t, at, SIZE_MAX, a, row, e);
+}
+
+bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
+                      struct store_call *row, struct err *e)
+{
+    return texts_read_up_to(t, at, 0, a, row, e);
+}

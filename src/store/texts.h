@@ -1,0 +1,76 @@
+/* texts.h - the texts of calls, wherever they are: in a packed block, in one that is still open, or
+ * in the table of before blocks.
+ *
+ *     struct texts t;
+ *     texts_init(&t, db);                         db is lent, and used only inside these calls
+ *     if (!texts_read(&t, &place, &arena, &row, e)) ...
+ *     texts_release(&t);
+ *
+ * texts_read sets the texts of a row whose columns are known (row.h says which field is which). The
+ * blocks that were read last are kept unpacked, so that neighbours cost little. A call that was
+ * erased meanwhile has no texts.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "store/block.h"
+#include "store/db.h"
+#include "store/store.h"
+
+#define TEXTS_CACHE 4u
+
+/* Where the texts of a call are. */
+struct texts_place {
+    int64_t call_n;
+    int64_t block; /* -1: in old_interactions */
+    int64_t block_n;
+};
+
+struct texts_slot {
+    int64_t block; /* 0: empty */
+    uint64_t used;
+    struct arena arena;
+    struct block_view view;
+};
+
+struct texts_request {
+    int64_t call_n; /* 0: empty */
+    struct buf bytes;
+};
+
+struct texts {
+    struct db *db;
+    uint64_t uses;
+    bool damaged; /* if a call fails: the database answered, but what is stored is damaged */
+    struct texts_slot slots[TEXTS_CACHE];
+    /* Requests that were put together last: the next one of a conversation begins with one. */
+    struct texts_request *requests;
+    size_t request_count, request_next, requests_size;
+};
+
+void texts_init(struct texts *t, struct db *db);
+void texts_release(struct texts *t);
+/* Keeps many requests instead of one, for who reads many conversations at once. */
+void texts_keep_many(struct texts *t);
+
+/* The row's texts, in the arena. Its id and columns are there already. */
+bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
+                struct store_call *row, struct err *e) MUST_USE;
+/* The same without the request, which takes more work where it is a part of an earlier one. */
+bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
+                      struct store_call *row, struct err *e) MUST_USE;
+
+/* The same with the request if it has at most request_max bytes. */
+bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t request_max,
+                      struct arena *a, struct store_call *row, struct err *e) MUST_USE;
+
+/* The entry of a call as its block has it, in the arena; "" if it has none, or is in no block. */
+bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
+                 struct err *e) MUST_USE;
+/* A block unpacked, lent until the next call. false with ERR_NOT_FOUND: it is not packed. */
+bool texts_block(struct texts *t, int64_t block, const struct block_view **out,
+                 struct err *e) MUST_USE;
+/* A text that was erased from a block may not come from here. */
+void texts_forget(struct texts *t);

@@ -1,0 +1,244 @@
+/* Searches on a store of some hundred blocks: every call is found by its words, however its block
+ * is stored, and a question that cannot look at everything says how far it came.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "query_help.h"
+
+#include <unistd.h>
+
+#define FIND_CALLS_PUT 1804u /* six are a block: segments of all levels, and an open block */
+#define FILLER_SIZE 26000u
+
+struct many {
+    struct place place;
+    struct store *store;
+    struct reader *reader;
+    struct buf out;
+    struct json doc;
+    struct arena arena;
+};
+
+static void many_put(struct many *m, unsigned n, const char *filler)
+{
+    struct store_call row = store_call_none;
+    char id[32], session[32], asked[64], reasoning[64], decision[64];
+
+    (void)snprintf(id, sizeof id, "call-%u", n);
+    (void)snprintf(session, sizeof session, "s-%u", n / 2);
+    (void)snprintf(asked, sizeof asked, "about uniq%ux and kind%u", n, n % 7);
+    (void)snprintf(reasoning, sizeof reasoning, "secretly deep%ux", n);
+    (void)snprintf(decision, sizeof decision, "[DIRECT] chosen%ux", n);
+    row.id = str_c(id);
+    row.session_id = str_c(session);
+    row.key_name = n / 2 % 100 ? STR("many") : STR("few");
+    row.started_ms = 1000 + n;
+    row.ended_ms = 1001 + n;
+    row.status = 200;
+    row.complete = true;
+    row.has_reasoning = true;
+    row.asked = str_c(asked);
+    row.reasoning = str_c(reasoning);
+    row.decision = str_c(decision);
+    row.answer = (str){filler, FILLER_SIZE};
+    store_call_put(m->store, &row, NULL);
+}
+
+static void many_init(struct many *m, unsigned calls)
+{
+    static const char words[] = "the filler of an answer, as long as it must be. ";
+    char *filler = base_alloc(FILLER_SIZE);
+    struct err e;
+
+    for (size_t i = 0; i < FILLER_SIZE; i++)
+        filler[i] = words[i % (sizeof words - 1)];
+    place_init(&m->place);
+    m->store = open_store(&m->place);
+    for (unsigned i = 0; i < calls; i++) {
+        many_put(m, i, filler);
+        if (i % 100 == 99)
+            settle(m->store);
+    }
+    settle(m->store);
+    free(filler);
+    CHECK_F(reader_open(str_c(m->place.url), &m->reader, &e), "%s", e.text);
+    buf_init(&m->out, QUERY_OUT_MAX);
+    json_init(&m->doc);
+    arena_init(&m->arena, 1 << 24);
+}
+
+static void many_release(struct many *m)
+{
+    arena_release(&m->arena);
+    json_release(&m->doc);
+    buf_release(&m->out);
+    reader_close(m->reader);
+    if (m->store)
+        store_close(m->store);
+    place_release(&m->place);
+}
+
+static size_t many_find(struct many *m, const struct query_asker *a, const char *words)
+{
+    struct err e;
+
+    buf_reset(&m->out);
+    CHECK_F(query_search(m->reader, a, str_c(words), 1000, &m->out, &e), "%s: %s", words, e.text);
+    CHECK(json_parse(&m->doc, buf_str(&m->out), &e));
+    return json_count(&m->doc, json_pointer(&m->doc, STR("/results")));
+}
+
+static str many_text(struct many *m, const char *pointer)
+{
+    const struct json_node *v = json_pointer(&m->doc, str_c(pointer));
+    str s;
+
+    return v && json_text(&m->doc, v, &m->arena, &s) ? s : STR("");
+}
+
+static bool many_bounded(struct many *m)
+{
+    int64_t us;
+
+    return json_i64(&m->doc, json_pointer(&m->doc, STR("/searched_back_to_us")), &us);
+}
+
+TEST(every_call_is_found_by_its_own_word)
+{
+    static const char *const words[] = {"asked:uniq", "reasoning:DEEP", "chosen"};
+    struct store_receipt receipt;
+    struct many m;
+    struct err e;
+
+    many_init(&m, FIND_CALLS_PUT);
+    CHECK(ask(&m.place, "SELECT count(*) FROM call_blocks") > 256 + 16);
+    CHECK(ask(&m.place, "SELECT count(*) FROM call_texts") > 0);
+    for (unsigned n = 0; n < FIND_CALLS_PUT; n += n < FIND_CALLS_PUT - 20 ? 89 : 1)
+        for (size_t i = 0; i < COUNT_OF(words); i++) {
+            char typed[64], id[32];
+
+            (void)snprintf(typed, sizeof typed, "%s%ux", words[i], n);
+            (void)snprintf(id, sizeof id, "call-%u", n);
+            CHECK_INT(many_find(&m, &everyone, typed), 1);
+            CHECK_STR(many_text(&m, "/results/0/interaction_id"), id);
+            CHECK_STR(many_text(&m, "/results/0/type"), i == 2 ? "decision" : "interaction");
+            CHECK(!many_bounded(&m));
+        }
+    CHECK_F(store_erase(m.store, STORE_ERASE_SESSION, STR("s-350"), STR("op"), &receipt, &e),
+            "%s",
+            e.text);
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq700x"), 0);
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq699x"), 1);
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq702x"), 1);
+    many_release(&m);
+}
+
+TEST(a_search_that_ends_early_says_how_far_it_came)
+{
+    struct query_filter f = query_filter_none;
+    struct many m;
+    struct err e;
+
+    many_init(&m, FIND_CALLS_PUT);
+    /* No whole word: as a front it may be in every block, and only the newest are looked at. */
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq17"), 100); /* and not 17, 170 to 179 */
+    CHECK_STR(many_text(&m, "/results/0/interaction_id"), "call-1799");
+    CHECK(many_bounded(&m));
+    /* Both words are in every block, and in no call. */
+    CHECK_INT(many_find(&m, &everyone, "asked:filler answer:kind3"), 0);
+    CHECK(many_bounded(&m));
+    f.search = STR("asked:uniq17");
+    buf_reset(&m.out);
+    CHECK_F(query_sessions(m.reader, &everyone, &f, &page_one, &m.out, &e), "%s", e.text);
+    CHECK(json_parse(&m.doc, buf_str(&m.out), &e));
+    CHECK_INT(json_count(&m.doc, json_pointer(&m.doc, STR("/sessions"))), 20);
+    CHECK(many_bounded(&m));
+    f.search = STR("uniq17x");
+    buf_reset(&m.out);
+    CHECK_F(query_sessions(m.reader, &everyone, &f, &page_one, &m.out, &e), "%s", e.text);
+    CHECK(json_parse(&m.doc, buf_str(&m.out), &e));
+    CHECK_STR(many_text(&m, "/sessions/0/session_id"), "s-8");
+    CHECK(!many_bounded(&m));
+    many_release(&m);
+}
+
+TEST(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see)
+{
+    struct query_asker few = {.key_name = STR("few")}, blind = few;
+    struct many m;
+
+    blind.hide_reasoning = true;
+    many_init(&m, 300);
+    CHECK_INT(many_find(&m, &few, "asked:uniq201x"), 1);
+    CHECK_INT(many_find(&m, &few, "asked:uniq199x"), 0);
+    CHECK_INT(many_find(&m, &few, "deep201x"), 1);
+    CHECK_INT(many_find(&m, &blind, "deep201x"), 0);
+    CHECK_INT(many_find(&m, &blind, "reasoning:deep201x"), 0);
+    CHECK_INT(many_find(&m, &blind, "chosen201x"), 0); /* its decision says why */
+    CHECK_INT(many_find(&m, &few, "chosen201x"), 1);
+    /* Another's whole word does not keep a front from being looked for. */
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq20"), 11);
+    CHECK_INT(many_find(&m, &few, "asked:uniq20"), 2);
+    many_release(&m);
+}
+
+static void many_plant_old(struct many *m, const char *id, int n)
+{
+    char sql[512];
+
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "INSERT INTO llm_interactions (call_n, interaction_id, session_id, started_ms,"
+                   " ended_ms) VALUES (%d, '%s', 's-old', 1, 2)",
+                   -n,
+                   id);
+    do_sql(&m->place, sql);
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "INSERT INTO old_interactions (interaction_id, asked, answer) VALUES ('%s',"
+                   " 'an okapi%d', 'in the old tables')",
+                   id,
+                   n);
+    do_sql(&m->place, sql);
+}
+
+TEST(calls_that_are_in_no_block_yet_are_found_and_read)
+{
+    struct many m;
+    struct err e;
+
+    many_init(&m, 50);
+    while (ask(&m.place,
+               m.place.postgres ? "SELECT count(*) FROM pg_class WHERE relname = 'old_interactions'"
+                                : "SELECT count(*) FROM sqlite_master WHERE name ="
+                                  " 'old_interactions'"))
+        usleep(10000); /* an empty one, which goes by itself */
+    store_close(m.store);
+    m.store = NULL; /* it would move what is planted here */
+    do_sql(&m.place,
+           m.place.postgres
+               ? "CREATE TABLE old_interactions (interaction_id TEXT, request BYTEA, request_size"
+                 " BIGINT, reply BYTEA, reply_size BIGINT, reasoning_content TEXT,"
+                 " reasoning_summary TEXT, answer TEXT, tool_calls TEXT, attempts TEXT, asked TEXT,"
+                 " decision TEXT, tools TEXT, segments TEXT, step_description TEXT, error_message"
+                 " TEXT)"
+               : "CREATE TABLE old_interactions (interaction_id TEXT, request BLOB, request_size"
+                 " BIGINT, reply BLOB, reply_size BIGINT, reasoning_content TEXT,"
+                 " reasoning_summary TEXT, answer TEXT, tool_calls TEXT, attempts TEXT, asked TEXT,"
+                 " decision TEXT, tools TEXT, segments TEXT, step_description TEXT, error_message"
+                 " TEXT)");
+    many_plant_old(&m, "old-1", 1);
+    many_plant_old(&m, "old-2", 2);
+    CHECK_INT(many_find(&m, &everyone, "okapi1"), 1);
+    CHECK_STR(many_text(&m, "/results/0/interaction_id"), "old-1");
+    CHECK_INT(many_find(&m, &everyone, "okapi"), 2);
+    CHECK_STR(many_text(&m, "/results/0/interaction_id"), "old-1");
+    buf_reset(&m.out);
+    CHECK_F(query_call(m.reader, &everyone, STR("old-2"), &m.out, &e), "%s", e.text);
+    CHECK(str_find(buf_str(&m.out), STR("in the old tables")) != STR_NONE);
+    many_release(&m);
+}
+
+TEST_MAIN(T(every_call_is_found_by_its_own_word), T(a_search_that_ends_early_says_how_far_it_came),
+          T(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see),
+          T(calls_that_are_in_no_block_yet_are_found_and_read))
