@@ -8,7 +8,6 @@
  */
 #include "store/export_sqlite.h"
 
-#include "store/call_segments.h"
 #include "store/engine_in.h"
 #include "store/query_in.h"
 #include "store/row.h"
@@ -90,10 +89,9 @@ struct export_sqlite {
     struct export_sqlite_to *to;
     struct db *db; /* the new file */
 
-    struct texts texts;
-    struct call_segments segments;
+    struct session_found found;
     struct json tools;
-    struct arena page, row;
+    struct arena page, row; /* a call may have more texts than the reader's answers have room for */
     struct engine_call calls[EXPORT_PAGE];
     bool wanted[EXPORT_PAGE];
     size_t count;
@@ -225,26 +223,11 @@ static bool export_ok(const struct export_sqlite *x, bool ok, struct err *e)
 /* ", wanted": whether the session of row p is one that was asked for. */
 static void export_add_wanted(struct export_sqlite *x, struct sql *q)
 {
-    const struct query_filter *f = x->f;
-
     sql_add(q,
             ", CASE WHEN EXISTS (SELECT 1 FROM alert_sessions s WHERE s.session_id ="
             " p.session_id");
     q->where = true;
-    sql_where_text(q,
-                   x->a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =",
-                   f->session_id);
-    sql_where_text(q, "s.key_name =", x->a->key_name);
-    sql_where_text(q, "s.key_name =", f->key);
-    sql_where_text(q, "s.model =", f->model);
-    if (f->status_count) {
-        sql_and(q);
-        sql_in(q, "s.status", f->status, f->status_count);
-    }
-    if (f->start_us >= 0)
-        sql_where(q, "s.started_at_us >=", db_int(f->start_us));
-    if (f->end_us >= 0)
-        sql_where(q, "s.started_at_us <=", db_int(f->end_us));
+    session_where(x->r, q, x->a, x->f, &x->found);
     sql_add(q, ") THEN 1 ELSE 0 END");
 }
 
@@ -407,9 +390,9 @@ static bool export_put_call(struct export_sqlite *x, const struct engine_call *c
     size_t n;
 
     arena_reset(&x->row);
-    if (!texts_read(&x->texts, &c->at, &x->row, &row, e))
+    if (!texts_read(&x->r->texts, &c->at, &x->row, &row, e))
         return false;
-    call_segments_read(&x->segments, &row, &x->row, (struct db_rows){export_on_segment, x});
+    call_segments_read(&x->r->segments, &row, &x->row, (struct db_rows){export_on_segment, x});
     export_hide(x, &row);
     n = export_call_values(&row, c->at.call_n, values);
     (void)(export_run(x, x->put_call.p, values, n) && export_put_decision(x, &row, c->at.call_n));
@@ -496,11 +479,11 @@ static bool export_in_one_view(struct export_sqlite *x, struct err *e)
 {
     bool ok;
 
-    if (!db_begin(x->r->db, false, e))
+    if (!query_begin(x->r, e))
         return false;
-    ok = db_begin(x->db, false, e) && export_all(x, e) && db_commit(x->db, e);
-    db_rollback(x->r->db);
-    return ok;
+    ok = session_look(x->r, x->a, x->f, true, &x->found, e) && db_begin(x->db, false, e) &&
+         export_all(x, e) && db_commit(x->db, e);
+    return query_end(x->r, ok, &x->after, e);
 }
 
 bool export_sqlite_write(struct reader *r, const struct query_asker *a,
@@ -510,8 +493,6 @@ bool export_sqlite_write(struct reader *r, const struct query_asker *a,
     bool ok;
 
     *x = (struct export_sqlite){.r = r, .a = a, .f = f, .to = to};
-    texts_init(&x->texts, r->db);
-    call_segments_init(&x->segments);
     json_init(&x->tools);
     arena_init(&x->page, ENGINE_ARENA_MAX);
     arena_init(&x->row, ENGINE_ARENA_MAX);
@@ -529,8 +510,6 @@ bool export_sqlite_write(struct reader *r, const struct query_asker *a,
     arena_release(&x->row);
     arena_release(&x->page);
     json_release(&x->tools);
-    call_segments_release(&x->segments);
-    texts_release(&x->texts);
     free(x);
     return ok;
 }

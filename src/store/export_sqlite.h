@@ -22,8 +22,7 @@ struct export_sqlite_to {
     uint64_t sessions, calls; /* how many were written so far */
 };
 
-/* Of the filter, status, model, key, session_id, start_us and end_us count. ERR_NOT_FOUND: there is
- * no session of filter->session_id. */
+/* ERR_NOT_FOUND: there is no session of filter->session_id. */
 bool export_sqlite_write(struct reader *r, const struct query_asker *a,
                          const struct query_filter *f, struct export_sqlite_to *to,
                          struct err *e) MUST_USE;
