@@ -6,12 +6,12 @@
  *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", args + 1, 1, rows, e)) ...
  *
  * A struct db is one connection, used by one thread at a time. Statements are prepared once and
- * kept by their text, up to a ceiling. Where the two differ (full text, packing), callers ask
- * db_kind and keep one table of texts for each.
+ * kept by their text, up to a ceiling. Where the SQL of the two databases differs, callers have a
+ * table with one text for each and choose by db_kind.
  *
- * In a transaction on PostgreSQL, db_run may be sent without waiting (pipeline mode): its error
- * then comes with a later call, at the latest with db_commit. ERR_INPUT is about one row alone,
- * everything else about the database.
+ * In a transaction on PostgreSQL, db_run may send without waiting (pipeline mode): a later call
+ * then returns its error, db_commit at the latest. ERR_INPUT is about one row, every other code
+ * about the database.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

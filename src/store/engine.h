@@ -1,20 +1,21 @@
-/* engine.h - what takes the records out of the journal into the tables, whichever database.
+/* engine.h - records into the tables of either database.
  *
  *     struct engine *en;
  *     if (!engine_open(&options, &en, e)) ...          tables made or migrated
- *     if (!engine_place(en, &place, e)) ...            where to go on
+ *     if (!engine_place(en, &place, e)) ...            the journal is read from there
  *     if (!engine_begin(en, false, e) || !engine_put(en, type, body, e) || ...
  *         !engine_commit(en, place, e))
  *         engine_rollback(en);
  *     engine_close(en);
  *
- * Records are gathered and written by the commit, together with the place they reach: one question
- * tells which of them are there already, and after that nothing waits for an answer.
+ * engine_put collects records; engine_commit writes them with the place they reach. One query finds
+ * those that are there already; after it the commit waits for no answer. The texts of calls go into
+ * blocks (block.h), everything else into narrow rows.
  *
  * One thread writes (begin to commit); get and list may be called by any, at any time.
  *
- * An error with the code ERR_INPUT is about a record: that one will never be taken. Put alone in a
- * batch it can be told which. Any other is about the database, and the batch is tried again.
+ * ERR_INPUT is about a record, which will never be taken: the caller puts each record alone in a
+ * batch to find it. Every other error is about the database, and the caller retries the batch.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -12,17 +12,18 @@
  *     journal_stop(j);                                 what is queued is written
  *     journal_free(j);
  *
- * Producers encode into the front buffer under a short lock; the writer swaps it for the back one
- * and brings that to disk with one write and, if anybody waits for it, one fdatasync. The more are
- * waiting, the larger the group.
+ * Producers reserve a place in the front buffer under a short lock and encode into it without. The
+ * writer swaps the buffers, waits for records that are still being encoded, and brings the back one
+ * to disk with one write and, if anybody waits for it, one fdatasync. The more producers wait, the
+ * larger the group. A file whose records are in the tables becomes a new segment under load.
  *
  *     RUNNING --no room--> FULL --room again, looked at once a second--> RUNNING
  *        |
  *        +--any other failure of a write, any failure of a sync--> FAILED, for good
  *
- * After a failed sync nobody can know what of the file is on disk, and asking again would be told
- * that all is well; so nothing is acknowledged after it. What did not fit is cut off the file
- * again before the tickets hear of it, and a new segment is begun.
+ * After a failed sync nobody knows which bytes of the file are on disk, and a second sync would
+ * report success; so nothing is acknowledged after it. If the disk is full, the writer truncates
+ * the partial records before it fails their tickets, and starts a new segment.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,12 +1,15 @@
-/* take.h - the thread that takes rows from the journal into the tables.
+/* take.h - the threads that take records from the journal into the tables.
  *
  *     if (!take_start(&options, &t, e)) ...
  *     take_stop(t);                             after journal_stop, and not before
  *
- * Rows go in by batches, each with the place it reaches in one transaction: whatever is
- * interrupted, each record is in the tables once. What fails is tried again from the last such
- * place, more and more slowly; meanwhile the journal grows. If it is a record's fault, the batch is
- * taken one by one, and that record is left out.
+ * One transaction stores a batch of records and the place in the journal that it reaches. So each
+ * record is in the tables once, wherever the process is interrupted. A batch that fails is retried
+ * from the last stored place, with growing pauses, while the journal grows. If one record is at
+ * fault, the records of the batch are taken one by one and that record is left out.
+ *
+ * Two threads take turns: one at the lowest priority, and one at normal priority while the tables
+ * are far behind. Between batches they run retention, and move the texts of earlier versions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,14 +1,14 @@
 /* texts.h - the texts of calls, wherever they are: in a packed block, in one that is still open, or
- * in the table of before blocks.
+ * in the table of an earlier version.
  *
  *     struct texts t;
  *     texts_init(&t, db);                         db is lent, and used only inside these calls
  *     if (!texts_read(&t, &place, &arena, &row, e)) ...
  *     texts_release(&t);
  *
- * texts_read sets the texts of a row whose columns are known (row.h says which field is which). The
- * blocks that were read last are kept unpacked, so that neighbours cost little. A call that was
- * erased meanwhile has no texts.
+ * texts_read sets the texts of a row whose columns are set (row.h says which fields are texts). The
+ * blocks that were read last stay unpacked, so that neighbours cost little. A call that was erased
+ * meanwhile has no texts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
