@@ -108,6 +108,21 @@ void db_interrupt(struct db *db)
     db->driver->interrupt(db);
 }
 
+static bool db_on_flag(void *ctx, const struct db_value *columns, size_t n)
+{
+    assert(n == 1);
+    *(bool *)ctx = columns[0].i != 0;
+    return false;
+}
+
+bool db_rewrite_due(struct db *db, bool *out, struct err *e)
+{
+    const char *sql = db->driver->rewrite_due_sql;
+
+    *out = false;
+    return !sql || db_query(db, sql, NULL, 0, (struct db_rows){db_on_flag, out}, e);
+}
+
 bool db_rewrite(struct db *db, struct err *e)
 {
     return !db->driver->rewrite_sql || db->driver->script(db, db->driver->rewrite_sql, e);

@@ -94,6 +94,8 @@ void db_rollback(struct db *db);
 bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
 /* Writes the files anew, where a database does not give back what large tables took by itself. */
 bool db_rewrite(struct db *db, struct err *e) MUST_USE;
+/* Whether that was begun by an earlier process, and not ended. */
+bool db_rewrite_due(struct db *db, bool *out, struct err *e) MUST_USE;
 /* How many bytes the rows take, roughly. */
 bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 

@@ -40,6 +40,7 @@ struct db_driver {
     void (*interrupt)(struct db *db);
     bool (*scrub)(struct db *db, bool *done, struct err *e);
     const char *size_sql;
+    const char *rewrite_due_sql; /* one number: not 0 if it is; or NULL: never */
     const char *rewrite_sql; /* writes the file anew, without what was deleted from it; or NULL */
 };
 

@@ -454,5 +454,8 @@ const struct db_driver db_driver_sqlite = {
     .scrub = scrub,
     .size_sql = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                 " pragma_freelist_count, pragma_page_size",
-    .rewrite_sql = "PRAGMA auto_vacuum = INCREMENTAL; VACUUM",
+    /* A store of before blocks has none, and gets it with its new file. */
+    .rewrite_due_sql = "SELECT auto_vacuum = 0 FROM pragma_auto_vacuum",
+    .rewrite_sql = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA temp_store = FILE; VACUUM;"
+                   "PRAGMA temp_store = MEMORY", /* the new file is made in a temporary one */
 };

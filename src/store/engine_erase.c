@@ -220,7 +220,7 @@ static const char *const rest[] = {
 
 static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
 {
-    for (size_t i = 0; en->moving && i < COUNT_OF(old_rows); i++)
+    for (size_t i = 0; en->move == ENGINE_MOVE && i < COUNT_OF(old_rows); i++)
         if (!drop(en, old_rows[i], session, NULL, e))
             return false;
     for (size_t i = 0; i < COUNT_OF(rest); i++)

@@ -94,7 +94,8 @@ struct engine {
     int64_t last_n, last_block; /* the numbers given last: to a call, to a packed block */
     int64_t moved_to;           /* blocks up to it are of calls of before */
     bool blocks_known;          /* else they are read from the tables */
-    bool moving;                /* there may be calls of before that have no block yet */
+    /* Stores of before: calls are moved into blocks, then the file is written anew. */
+    enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
     struct buf entry, packed;
     struct texts texts; /* reads with db */
     struct engine_request requests[ENGINE_REQUESTS];

@@ -61,9 +61,13 @@ bool engine_move_needed(struct db *db, bool *out, struct err *e)
 
 bool engine_move_begin(struct engine *en, struct err *e)
 {
-    if (!engine_move_needed(en->db, &en->moving, e))
+    bool needed, rewrite = false;
+
+    if (!engine_move_needed(en->db, &needed, e) ||
+        (!needed && !db_rewrite_due(en->db, &rewrite, e)))
         return false;
-    if (!en->moving || en->head.seq > 0)
+    en->move = needed ? ENGINE_MOVE : rewrite ? ENGINE_REWRITE : ENGINE_IN_BLOCKS;
+    if (!needed || en->head.seq > 0)
         return true;
     if (!db_begin(en->db, true, e))
         return false;
@@ -115,11 +119,11 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
 }
 
 /* Nothing is left in them that is not elsewhere, so nothing of it has to be overwritten: the file
- * is written anew. */
-static bool move_end(struct engine *en, struct err *e)
+ * is written anew after it. */
+static bool move_drop(struct engine *en, struct err *e)
 {
-    char sql[64];
     bool ok = db_begin(en->db, false, e); /* at once, for who reads them */
+    char sql[64];
 
     if (!ok)
         return false;
@@ -131,16 +135,26 @@ static bool move_end(struct engine *en, struct err *e)
         engine_rollback(en);
         return false;
     }
-    if (!db_rewrite(en->db, e))
-        return false;
-    en->moving = false;
-    en->scrub = true; /* the WAL is as long as the file by now */
+    en->move = ENGINE_REWRITE;
     return true;
+}
+
+/* A file that cannot be written anew is larger than it need be, and nothing else is wrong. */
+static void move_rewrite(struct engine *en)
+{
+    struct err e;
+
+    en->move = ENGINE_IN_BLOCKS;
+    en->scrub = true; /* the WAL is as long as the file by now */
+    if (!db_rewrite(en->db, &e))
+        log_warn("store: the file keeps the room that the tables of before took; the next start"
+                 " tries again",
+                 LOG_ERR(&e));
 }
 
 bool engine_moving(const struct engine *en)
 {
-    return en->moving;
+    return en->move != ENGINE_IN_BLOCKS;
 }
 
 bool engine_move(struct engine *en, struct err *e)
@@ -148,7 +162,9 @@ bool engine_move(struct engine *en, struct err *e)
     size_t count = 0;
     bool ok;
 
-    if (!en->moving)
+    if (en->move == ENGINE_REWRITE)
+        move_rewrite(en);
+    if (en->move == ENGINE_IN_BLOCKS)
         return true;
     if (!db_begin(en->db, false, e))
         return false;
@@ -159,5 +175,5 @@ bool engine_move(struct engine *en, struct err *e)
         engine_rollback(en);
         return false;
     }
-    return count > 0 || move_end(en, e);
+    return count > 0 || move_drop(en, e);
 }
