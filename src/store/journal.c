@@ -139,7 +139,8 @@ bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
             j->waiting += s->size - from;
     }
     j->old_size = j->old_waiting = j->waiting;
-    journal_mark_old(j);
+    if (j->waiting > 0)
+        journal_mark_old(j);
     journal_backlog_changed(j);
     journal_group_init(&j->front, j->o.queue_size_max);
     journal_group_init(&j->back, j->o.queue_size_max);
