@@ -550,6 +550,7 @@ void journal_health(struct journal *j, struct store_health *out)
         .errors = j->errors,
         .queue_bytes = j->front.n + j->writing,
         .journal_bytes = j->waiting,
+        .journal_max_bytes = j->o.size_max,
         .commits = j->commits,
         .commit_ns = j->commit_ns,
         .queue_capacity = j->o.queue_size_max,
