@@ -65,6 +65,7 @@ for (const dark of [false, true])
         const kept = page.getByTestId("kept"); // does not wait for the tables
         await kept.getByText(/history\.db$/).waitFor();
         await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
+        assert.equal(await page.getByText("Nothing is on record yet.").count(), 0); // the audit log waits for the tables
         const first = await record.innerText();
         await until("newer figures", async () => (await record.innerText()) !== first);
         assert.ok(await record.evaluate((e) => e.scrollWidth <= e.clientWidth), "the card is too wide");

@@ -135,7 +135,7 @@ function AuditLog() {
   return (
     <section class="card" aria-label="Audit log">
       <h2>Audit log</h2>
-      {head?.hash ? <p class="wrap"><span class="quiet">entry {count(head.seq)}</span><code class="id">{head.hash}</code><Copy text={head.hash} label="Copy the head" /></p> : <p class="quiet">Nothing is on record yet.</p>}
+      {head?.hash ? <p class="wrap"><span class="quiet">entry {count(head.seq)}</span><code class="id">{head.hash}</code><Copy text={head.hash} label="Copy the head" /></p> : <p class="quiet">{audit.data ? "Nothing is on record yet." : "Loading…"}</p>}
       <p class="wrap"><button type="button" class="small" onClick={verify}>Verify the chain</button><span role="status">{told}</span></p>
       {audit.data?.entries?.length ? (
         <Disclosure title="Newest entries" note={count(audit.data.entries.length)}>
