@@ -136,6 +136,29 @@ TEST(a_backlog_is_counted_in_seconds_and_said_in_a_sentence)
     side_release(&s);
 }
 
+TEST(the_time_without_calls_is_no_part_of_a_backlog)
+{
+    uint64_t from, seconds;
+    struct side s;
+
+    side_init(&s, STORE_DURABLE);
+    database_away(&s.place, true);
+    fill(&s, 1);
+    database_away(&s.place, false);
+    settle(s.store);
+    usleep(3000000); /* the journal knows times to the second */
+    from = clock_mono_ns(&clock_real);
+    database_away(&s.place, true);
+    fill(&s, CEILING / 8);
+    seconds = health(&s).pending_s;
+    CHECK_F(seconds <= (clock_mono_ns(&clock_real) - from) / 1000000000u,
+            "%llu",
+            (unsigned long long)seconds);
+    database_away(&s.place, false);
+    settle(s.store);
+    side_release(&s);
+}
+
 /* Threads of this process that run at the lowest priority. */
 static unsigned low_threads(void)
 {
@@ -176,4 +199,5 @@ TEST(tables_that_are_behind_are_filled_at_normal_priority)
 
 TEST_MAIN(T(a_backlog_is_reported_before_the_ceiling), T(fast_stores_have_the_same_back_pressure),
           T(a_backlog_is_counted_in_seconds_and_said_in_a_sentence),
+          T(the_time_without_calls_is_no_part_of_a_backlog),
           T(tables_that_are_behind_are_filled_at_normal_priority))

@@ -179,7 +179,7 @@ export const rest = {
   "/api/v1/history/metrics": { active_sessions: 2, completed_sessions: 231, failed_sessions: 9, total_llm_interactions: 1284, total_mcp_communications: 411, sessions_last_24h: 240, average_duration_ms: 14200, error_rate: 0.0375 },
   "/api/v1/history/filter-options": { agent_types: ["gateway", "incident"], alert_types: ["openai", "anthropic", "latency"], status_options: ["pending", "in_progress", "completed", "failed"], time_ranges: [], models: MODELS, keys: ["checkout-app", "ops"], tools: ["change_address", "pg_stat_activity"] },
   "/api/v1/history/kept": { reasoning: "text", answers: true, requests: true, masked: true, where: "/var/lib/rationale/history.db", size_bytes: 48234496, journal: "/var/lib/rationale/history.db.spool", journal_bytes: 18432, retention: "" },
-  "/api/v1/history/health": { service: "history", status: "healthy", timestamp_us: NOW, details: { engine: "sqlite", rows: 1284 } },
+  "/api/v1/history/health": { service: "history", status: "healthy", timestamp_us: NOW, details: { message: "", stored: 1284, dropped: 0, errors: 0, queue_bytes: 0, journal_bytes: 18432, pending_records: 3, pending_seconds: 0, free_bytes: 81234567890 } },
   "/api/v1/reasoning": { rows: [
     { model: "demo-thinker", level: "low", calls: 320, with_reasoning: 318, reasoning_tokens: 33100, output_tokens: 81200, share: 0.41, cap_tokens: 128, saturation: [2, 4, 9, 14, 22, 31, 40, 52, 61, 83], cut: 71, starved: 0, thinking_ms_p50: 2100, thinking_ms_p95: 4400 },
     { model: "demo-thinker", level: "medium", calls: 611, with_reasoning: 600, reasoning_tokens: 104500, output_tokens: 213000, share: 0.49, cap_tokens: 256, saturation: [12, 30, 55, 81, 120, 133, 90, 51, 20, 8], cut: 5, starved: 1, thinking_ms_p50: 5900, thinking_ms_p95: 9800 },
@@ -204,7 +204,7 @@ export const rest = {
     { name: "checkout-app", hint: "rk-…9f3a", models: ["demo-thinker"], levels: ["low", "medium"], rpm: 600, tpm: 200000, spend_usd: 50, spent: 46.2, reasoning: "hide", role: null },
     { name: "ops", hint: "rk-…11c0", models: [], levels: [], rpm: null, tpm: null, spend_usd: null, spent: 1.2, reasoning: "show", role: "operator" },
   ] },
-  "/api/v1/system": { version: "0.1.0", uptime_seconds: 91234, connections: 12, loops: 2, store: { engine: "sqlite", path: "history.db", ok: true, durability: "durable", window_ms: 0, queue_bytes: 0, journal_bytes: 18432, free_bytes: 81234567890, errors: 0 },
+  "/api/v1/system": { version: "0.1.0", uptime_seconds: 91234, connections: 12, loops: 2, store: { enabled: true, ok: true, tables_ok: true, why: "", stored: 1284, dropped: 0, errors: 0, queue_bytes: 0, journal_bytes: 18432, journal_max_bytes: 1073741824, pending_records: 3, pending_seconds: 0, free_bytes: 81234567890, commits: 402, commit_ms: 1.4, durability: "durable", window_ms: 0 },
     config: [
       { path: "listen", value: "127.0.0.1:8484", origin: "flag" }, { path: "store", value: "sqlite:history.db", origin: "file" }, { path: "durability", value: "durable", origin: "default" },
       { path: "providers.openai.api_key", value: "****", origin: "env" }, { path: "reasoning.keep", value: "counts", origin: "default" }, { path: "log.level", value: "info", origin: "default" },

@@ -33,7 +33,7 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
   const past = history(total);
   const all = decisions();
   const sockets = new Set();
-  const state = { total, empty: false, slow: 0, sessions: {} }; // sessions: in the place of those of the history
+  const state = { total, empty: false, slow: 0, sessions: {}, health: { status: "healthy", message: "" }, searchedBack: null }; // sessions: in the place of those of the history
 
   function list(q) {
     const size = Math.min(100, Number(q.get("page_size") ?? 20)), page = Number(q.get("page") ?? 1);
@@ -49,13 +49,14 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
       for (let i = 0; i < past.total; i++) if (fits(past.at(i)) && ++found > (page - 1) * size && rows.length < size) rows.push(past.at(i));
     }
     const sessions = rows.map(({ chronological_timeline, summary, ...s }) => s);
-    return { sessions, pagination: { page, page_size: size, total_pages: Math.ceil(found / size), total_items: found, next_cursor: null }, filters_applied: {} };
+    return { sessions, pagination: { page, page_size: size, total_pages: Math.ceil(found / size), total_items: found, next_cursor: null }, filters_applied: {}, searched_back_to_us: state.searchedBack };
   }
 
   function decided(q) {
     const from = Number(q.get("cursor") ?? 0), limit = Number(q.get("limit") ?? 50);
     const fit = all.filter((d) => (!q.get("kind") || d.kind === q.get("kind")) && (!q.get("tool") || d.tools.includes(q.get("tool"))) && (!q.get("q") || d.entry.includes(q.get("q"))));
-    return state.empty ? { decisions: [], next_cursor: null } : { decisions: fit.slice(from, from + limit), next_cursor: from + limit < fit.length ? String(from + limit) : null };
+    const searched_back_to_us = state.searchedBack;
+    return state.empty ? { decisions: [], searched_back_to_us, next_cursor: null } : { decisions: fit.slice(from, from + limit), searched_back_to_us, next_cursor: from + limit < fit.length ? String(from + limit) : null };
   }
 
   const emptied = { "/api/v1/reasoning": { rows: [] }, "/api/v1/usage": { groups: [] }, "/api/v1/keys": { keys: [] }, "/api/v1/providers": { providers: [] } };
@@ -66,7 +67,8 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     if (one && method === "DELETE") return { receipt_id: "r-1", erased_at_us: 1, sessions: 1 };
     if (one) return state.sessions[one] ?? past.find(decodeURIComponent(one)) ?? null;
     if (path === "/api/v1/history/decisions") return decided(q);
-    if (path === "/api/v1/history/search") return { results: past.fixed.slice(0, 3).map((s) => ({ type: "interaction", session_id: s.session_id, interaction_id: s.chronological_timeline[0].event_id, timestamp_us: s.started_at_us, snippet: `… ${q.get("q")} …` })) };
+    if (path === "/api/v1/history/search") return { results: past.fixed.slice(0, 3).map((s) => ({ type: "interaction", session_id: s.session_id, interaction_id: s.chronological_timeline[0].event_id, timestamp_us: s.started_at_us, snippet: `… ${q.get("q")} …` })), searched_back_to_us: state.searchedBack };
+    if (path === "/api/v1/history/health") return { ...rest[path], status: state.health.status };
     if (path === "/api/v1/history/active-sessions") return state.empty ? [] : [{ session_id: "s-000001", duration_seconds: 4 }];
     if (path === "/api/v1/audit/verify") return { ok: true, entries: 3 };
     if (state.empty && emptied[path]) return emptied[path];
@@ -79,6 +81,11 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
   function push(channel, data) {
     const m = channel === "dashboard_updates" ? { type: "dashboard_update", channel, data } : { type: "session_update", session_id: data.session_id, channel, data };
     for (const s of sockets) if (s.channels.has(channel)) s.link.send(m);
+  }
+  const healthMessage = () => ({ type: "system_health", channel: "system_health", status: state.health.status, services: { store: state.health } });
+  function sendHealth(status, message) {
+    state.health = { status, message };
+    for (const s of sockets) if (s.channels.has("system_health")) s.link.send(healthMessage());
   }
   function tell(data) {
     push("dashboard_updates", data);
@@ -166,13 +173,14 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
       if (m.type === "unsubscribe") one.channels.delete(m.channel);
       if (m.type === "ping") one.link.send({ type: "pong" });
       else one.link.send({ type: "subscription_response", action: m.type, channel: m.channel, success: true, message: "" });
+      if (m.type === "subscribe" && m.channel === "system_health") one.link.send(healthMessage());
     }, () => sockets.delete(one));
     sockets.add(one);
     one.link.send({ type: "connection_established", user_id: request.url.split("/").pop() });
   });
   await new Promise((r) => server.listen(port, "127.0.0.1", r));
   return {
-    root: `http://127.0.0.1:${server.address().port}`, stream, push, tell, state, seen,
+    root: `http://127.0.0.1:${server.address().port}`, stream, push, tell, sendHealth, state, seen,
     drop: () => [...sockets].forEach((s) => s.link.end()),
     stop: () => {
       [...sockets].forEach((s) => s.link.end());

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { login, logout, needLogin, visits } from "./api";
 import { useCell } from "./cell";
+import { followHealth } from "./health";
 import { helpOpen, KEYS } from "./keyboard";
 import { live } from "./live";
 import { DecisionsPage } from "./pages/decisions";
@@ -17,6 +18,7 @@ import { SessionPage } from "./pages/session";
 import { SessionsPage } from "./pages/sessions";
 import { SystemPage } from "./pages/system";
 import { Boundary, Empty, Text } from "./parts/basics";
+import { HealthBanner } from "./parts/health";
 import { LinkDialog } from "./parts/link";
 import { usePlace } from "./route";
 import { nextTheme, theme } from "./theme";
@@ -166,12 +168,13 @@ export function App() {
   const { path } = usePlace();
   const locked = useCell(needLogin);
   const visit = useCell(visits);
-  useEffect(() => live.subscribe("system_health", () => undefined), []); // so that the link is there on every page
+  useEffect(followHealth, []); // on every page, so that each has the connection too
   return (
     <>
       <a class="skip" href="#main">Skip to the page</a>
       <Side path={path} />
       <main id="main" tabIndex={-1}>
+        {locked ? null : <HealthBanner path={path} />}
         <Boundary key={`${path} ${visit}`} words="This page could not be shown. Reload it, or choose another.">
           {locked ? <Login /> : <Page path={path} />}
         </Boundary>

@@ -40,6 +40,7 @@ static void store_write(struct admin *a)
     admin_number(a, "errors", (int64_t)h.errors);
     admin_number(a, "queue_bytes", (int64_t)h.queue_bytes);
     admin_number(a, "journal_bytes", (int64_t)h.journal_bytes);
+    admin_number(a, "journal_max_bytes", (int64_t)h.journal_max_bytes);
     admin_number(a, "pending_records", (int64_t)h.pending);
     admin_number(a, "pending_seconds", (int64_t)h.pending_s);
     admin_number(a, "free_bytes", (int64_t)h.free_bytes);

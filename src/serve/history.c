@@ -302,8 +302,10 @@ void history_kept_handle(struct exchange *ex)
     struct params p;
     struct history_job *j = begin(ex, &p, ask_kept);
 
-    if (j)
-        go(j, &p);
+    if (!j)
+        return;
+    j->job.settled = true; /* the reply has no calls in it: it need not wait for the tables */
+    go(j, &p);
 }
 
 void history_health_handle(struct exchange *ex)

@@ -1,4 +1,4 @@
-/* live_health.c - how the gateway is: told when it changes, and now and then.
+/* live_health.c - how the gateway is: sent when it changes, and now and then.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,6 +6,7 @@
 
 #define LOOK_MS 1000
 #define TELL_MS 30000
+#define TELL_ILL_MS 5000 /* while it is not healthy */
 #define WORDS_MAX 8192
 
 static const char *word(const struct store_health *h)
@@ -46,12 +47,14 @@ static void look(void *ctx)
     uint64_t now = loop_now_ns(w->gl.loop);
     struct store_health h;
     struct buf out;
+    uint64_t every_ms;
 
     loop_timer_set(w->gl.loop, &w->health, LOOK_MS);
     if (!hub_health_watched(d->gateway.hub))
         return;
     store_health(d->gateway.store, &h);
-    if (word(&h) == w->health_word && now - w->health_ns < (uint64_t)TELL_MS * CLOCK_NS_PER_MS)
+    every_ms = h.ok && h.tables_ok ? TELL_MS : TELL_ILL_MS;
+    if (word(&h) == w->health_word && now - w->health_ns < every_ms * CLOCK_NS_PER_MS)
         return;
     w->health_word = word(&h);
     w->health_ns = now;

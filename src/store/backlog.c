@@ -45,7 +45,8 @@ unsigned journal_pressure(const struct journal *j)
 
 /* ---- seconds ---- */
 
-/* A full table keeps every second mark: old times are known less exactly. */
+/* A full table keeps every second mark: old times are known less exactly. If the tables have all
+ * that is before the new mark, older marks go: the backlog begins here. */
 void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns)
 {
     size_t n = j->mark_count;
@@ -58,6 +59,7 @@ void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns)
     }
     j->marks[n++] = (struct journal_mark){from, ns};
     j->mark_count = n;
+    journal_marks_taken(j);
 }
 
 static bool mark_is_taken(const struct journal *j, size_t i)

@@ -139,7 +139,8 @@ bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
             j->waiting += s->size - from;
     }
     j->old_size = j->old_waiting = j->waiting;
-    journal_mark_old(j);
+    if (j->waiting > 0)
+        journal_mark_old(j);
     journal_backlog_changed(j);
     journal_group_init(&j->front, j->o.queue_size_max);
     journal_group_init(&j->back, j->o.queue_size_max);
@@ -549,6 +550,7 @@ void journal_health(struct journal *j, struct store_health *out)
         .errors = j->errors,
         .queue_bytes = j->front.n + j->writing,
         .journal_bytes = j->waiting,
+        .journal_max_bytes = j->o.size_max,
         .commits = j->commits,
         .commit_ns = j->commit_ns,
         .queue_capacity = j->o.queue_size_max,

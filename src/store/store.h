@@ -209,7 +209,7 @@ struct store_health {
     char why[240];                                 /* if either is not so */
     uint64_t stored, dropped, errors;              /* records since start, pieces among them */
     uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
-    uint64_t free_bytes;                           /* of the file system */
+    uint64_t free_bytes, journal_max_bytes;        /* of the file system; for journal_bytes */
     uint64_t commits, commit_ns;                   /* groups, and how long they took in all */
     uint64_t commit_steps[STORE_COMMIT_STEPS + 1]; /* how many took at most so long, or more */
     uint64_t queue_capacity;                       /* bytes */

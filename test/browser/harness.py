@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The dashboard in a real browser: against a gateway in front of the test provider, against one that
-asks for keys, against one that investigates and asks before it acts, against the demo; and on a made-up history (dashboard/dev) for what is hard to provoke.
+asks for keys, against one whose tables are behind its journal, against one that investigates and asks before it acts, against the demo; and on a made-up history (dashboard/dev) for what is hard to provoke.
 
     test/browser/harness.py BINARY BUILD_ROOT [SUITE...] [-- WORD...]
     test/browser/harness.py BINARY BUILD_ROOT --serve       starts it all, says where, and waits
@@ -76,6 +76,11 @@ def keyed(provider):
     return config(provider, keys=keys)
 
 
+def backlog(provider):
+    """A journal so small that a few calls put it over its soft mark. Calls at its ceiling wait."""
+    return config(provider, journal={"max": "1MiB", "wait": "1h"}, threads=1)
+
+
 def fill(gateway, count):
     """That many sessions more on record, put there beside the gateway."""
     now = time.time_ns() // 1000
@@ -149,10 +154,13 @@ def main():
     with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
             Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
             Gateway(binary, config(provider, reasoning={"keep": "none"})) as forgetful, \
+            Gateway(binary, backlog(provider)) as behind, \
             Operator() as operator, Asking(operator) as asking, Demo(binary) as demo:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root, "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
+               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root,
+               "DASH_BEHIND": behind.root, "DASH_BEHIND_STORE": str(behind.folder / "history.db"), "PYTHON": sys.executable,
+               "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
                "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:

@@ -405,6 +405,83 @@ for (const dark of [false, true])
       }
     }, { width, height: width === 360 ? 740 : 860, dark });
 
+// ---- the health of the record ----
+
+const ILL = [["degraded", "the tables are behind: 637 MB in about 31022 records wait in the journal, the oldest for 42 s; new calls wait for them"], ["unhealthy", "the journal cannot be written: no space left on device <b>sda</b>"]];
+
+for (const [status, why] of ILL)
+  for (const dark of [false, true])
+    for (const width of [1280, 360])
+      test(`a record that is ${status} has a banner on every page, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
+        dev.sendHealth(status, why);
+        try {
+          for (const [name, path] of Object.entries(PAGES)) {
+            await page.goto(dev.root + path);
+            const banner = page.getByTestId("health-banner");
+            await banner.waitFor();
+            assert.ok((await banner.innerText()).includes(`The record is ${status}: ${why}.`), await banner.innerText());
+            assert.equal(await banner.getByRole("link", { name: "System" }).count(), path === "/system" ? 0 : 1, path);
+            await until("data", async () => (await page.locator(".loading").count()) === 0);
+            await shot(page, `${status}-${name}-${dark ? "dark" : "light"}-${width}`);
+            assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${name} is too wide`);
+            assert.deepEqual(await page.evaluate(contrast), [], name);
+          }
+        } finally {
+          dev.sendHealth("healthy", "");
+        }
+        await until("the banner goes", async () => (await page.getByTestId("health-banner").count()) === 0);
+      }, { width, height: width === 360 ? 740 : 860, dark });
+
+test("the banner is announced once, is reached with the keyboard, and follows the gateway", async ({ page }) => {
+  await page.goto(`${dev.root}/sessions`);
+  await page.locator(".pager").waitFor();
+  await until("the channel", () => page.locator(".side .status.good").isVisible());
+  const banner = page.getByTestId("health-banner");
+  assert.equal(await banner.count(), 0);
+  const said = page.locator('main > [role="status"]');
+  assert.equal(await said.innerText(), "");
+  dev.sendHealth("degraded", "12 records wait");
+  await banner.getByText("12 records wait").waitFor();
+  assert.equal(await said.innerText(), "The record is degraded.");
+  const before = await said.evaluateHandle((e) => e.firstChild);
+  dev.sendHealth("degraded", "13 records wait");
+  await banner.getByText("13 records wait").waitFor();
+  assert.ok(await said.evaluate((e, was) => e.firstChild === was && e.innerText === "The record is degraded.", before), "a new figure is not announced");
+  await page.locator("main").focus();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await until("System", () => page.url().endsWith("/system"));
+  await page.getByTestId("record").getByText("degraded").waitFor();
+  dev.sendHealth("healthy", "");
+  await page.getByTestId("record").getByText("healthy").waitFor();
+  await until("the banner goes", async () => (await banner.count()) === 0);
+  assert.equal(await said.innerText(), "");
+});
+
+test("a list that was not searched to its end says how far, and can look further back", async ({ page }) => {
+  const us = Date.parse("2026-03-04T05:06:07Z") * 1000;
+  dev.state.searchedBack = us;
+  try {
+    for (const [path, list, lines] of [["/sessions?search=checkout", "sessions", 2], ["/sessions?search=nothinglikeit", "sessions", 2], ["/decisions?q=deploy", "decisions", 1]]) {
+      await page.goto(dev.root + path);
+      const line = page.getByTestId("searched-back");
+      await until("the lines", async () => (await line.count()) === lines);
+      assert.match(await line.first().innerText(), /searched back to 4 Mar, \d\d:06:07; narrow the dates to look further, or look before that time\./);
+      await shot(page, `searched-back-${list}`, { fullPage: true });
+      const asked = page.waitForRequest((r) => r.url().includes(`/history/${list}?`) && r.url().includes(`end_date_us=${us}`));
+      await line.first().getByRole("link").click();
+      await asked;
+      await page.getByRole("button", { name: /^until 4 Mar/ }).click();
+      await until("all of the time again", () => !page.url().includes("until="));
+    }
+  } finally {
+    dev.state.searchedBack = null;
+  }
+  await page.goto(`${dev.root}/sessions?search=checkout`);
+  await page.locator(".hit").first().waitFor();
+  assert.equal(await page.getByTestId("searched-back").count(), 0);
+});
+
 // Text whose contrast with what is behind it is below 4.5.
 function contrast() {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

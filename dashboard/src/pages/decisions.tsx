@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, ask, useApi, type Decision } from "../api";
 import { plural } from "../format";
-import { Choice, Empty, Loaded, Search, Text, Title, When } from "../parts/basics";
+import { Choice, Empty, Loaded, Search, SearchedBack, Text, Title, UntilChip, When } from "../parts/basics";
 import { AbsentNote } from "../parts/reasoning";
 import { sessionAddress } from "../parts/sessions";
 import { RANGES, since } from "../range";
@@ -13,6 +13,7 @@ const LIMIT = 50;
 interface Page {
   decisions: Decision[];
   reasoning_absent?: string | null;
+  searched_back_to_us?: number | null;
   next_cursor?: string | null;
 }
 
@@ -47,7 +48,7 @@ function Entry({ d, onTool }: { d: Decision; onTool: (t: string) => void }) {
 export function DecisionsPage() {
   const { query: q } = usePlace();
   const url = address("/api/v1/history/decisions", {
-    q: q.get("q"), kind: q.get("kind"), tool: q.get("tool"), model: q.get("model"), session_id: q.get("session_id"), start_date_us: since(q.get("range")), limit: LIMIT,
+    q: q.get("q"), kind: q.get("kind"), tool: q.get("tool"), model: q.get("model"), session_id: q.get("session_id"), start_date_us: since(q.get("range")), end_date_us: q.get("until"), limit: LIMIT,
   });
   const first = useApi<Page>(url);
   const [more, setMore] = useState<Page[]>([]);
@@ -73,6 +74,7 @@ export function DecisionsPage() {
         <div class="row">
           <label class="field"><span>Tool</span><input value={q.get("tool") ?? ""} spellcheck={false} placeholder="any" onChange={(e) => set({ tool: e.currentTarget.value.trim() })} /></label>
           <Choice label="Time" value={q.get("range") ?? ""} options={RANGES} onChange={(v) => set({ range: v })} />
+          <UntilChip until={q.get("until")} onClear={() => set({ until: null })} />
           {q.get("session_id") ? <button type="button" class="chip" aria-pressed="true" onClick={() => set({ session_id: null })}>one session ×</button> : null}
         </div>
       </div>
@@ -82,9 +84,10 @@ export function DecisionsPage() {
             <Absent of={data} />
             <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
             {last?.next_cursor ? <p class="pager"><button type="button" class="small" disabled={busy} data-next onClick={next}>{busy ? "Loading…" : "Older entries"}</button></p> : null}
+            <SearchedBack us={last?.searched_back_to_us} what="Decisions" further />
           </>
         ) : [...q.keys()].length ? (
-          <Empty title="No decision is like that"><Absent of={data} /><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
+          <Empty title="No decision is like that"><Absent of={data} /><SearchedBack us={data.searched_back_to_us} what="Decisions" further /><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
         ) : (
           <Empty title="No decisions yet"><p>Each call that goes through leaves one. <a href="/">Ask something on the Live page</a>, with tools or without.</p></Empty>
         )}

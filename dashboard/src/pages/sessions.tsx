@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { address, useApi, type SessionList } from "../api";
 import { count, plural } from "../format";
 import { live } from "../live";
-import { Choice, Copy, Empty, Loaded, Search, Text, Title, When } from "../parts/basics";
+import { Choice, Copy, Empty, Loaded, Search, SearchedBack, Text, Title, UntilChip, When } from "../parts/basics";
 import { AbsentNote } from "../parts/reasoning";
 import { SessionTable, sessionAddress } from "../parts/sessions";
 import { go, usePlace, withQuery } from "../route";
@@ -57,6 +57,7 @@ function Filters({ q }: { q: URLSearchParams }) {
         {pick("agent_type", "Kind", options.agent_types)}
         {pick("alert_type", "Type", options.alert_types)}
         <Choice label="Time" value={q.get("range") ?? ""} options={RANGES} onChange={(v) => set({ range: v })} />
+        <UntilChip until={q.get("until")} onClear={() => set({ until: null })} />
         <Choice label="Order" value={q.get("sort") ?? ""} options={SORTS} onChange={(v) => set({ sort: v })} />
         <label class="check"><input type="checkbox" checked={q.get("has_reasoning") === "true"} onChange={(e) => set({ has_reasoning: e.currentTarget.checked ? "true" : null })} /> with reasoning</label>
       </div>
@@ -87,10 +88,10 @@ interface Hit {
 
 // Where the words stand: calls and decisions, not only sessions.
 function Hits({ q }: { q: string }) {
-  const data = useApi<{ results: Hit[]; reasoning_absent?: string | null }>(q.length >= SEARCH_MIN ? address("/api/v1/history/search", { q, limit: 8 }) : null).data;
+  const data = useApi<{ results: Hit[]; reasoning_absent?: string | null; searched_back_to_us?: number | null }>(q.length >= SEARCH_MIN ? address("/api/v1/history/search", { q, limit: 8 }) : null).data;
   const found = data?.results ?? [];
   if (q.length < SEARCH_MIN) return null;
-  if (!found.length) return <AbsentNote code={data?.reasoning_absent} />;
+  if (!found.length) return <><AbsentNote code={data?.reasoning_absent} /><SearchedBack us={data?.searched_back_to_us} what="Passages" /></>;
   return (
     <section class="hits" aria-label="Passages">
       <h2>Passages</h2>
@@ -100,6 +101,7 @@ function Hits({ q }: { q: string }) {
           <span class="snippet"><Text>{h.snippet}</Text></span>
         </a>
       ))}
+      <SearchedBack us={data?.searched_back_to_us} what="Passages" />
     </section>
   );
 }
@@ -120,6 +122,7 @@ export function SessionsPage() {
     has_reasoning: q.get("has_reasoning"),
     sort: q.get("sort"),
     start_date_us: since(q.get("range")),
+    end_date_us: q.get("until"),
   });
   const list = useApi<SessionList>(url);
   const [fresh, setFresh] = useState(0);
@@ -143,9 +146,10 @@ export function SessionsPage() {
           <>
             <SessionTable sessions={data.sessions} />
             <Pager list={data} />
+            <SearchedBack us={data.searched_back_to_us} what="Sessions" further />
           </>
         ) : filtered ? (
-          <Empty title="No session is like that"><p>Take a filter away, or <a href="/sessions">see all</a>.</p></Empty>
+          <Empty title="No session is like that"><SearchedBack us={data.searched_back_to_us} what="Sessions" further /><p>Take a filter away, or <a href="/sessions">see all</a>.</p></Empty>
         ) : (
           <Empty title="No sessions yet">
             <p>Every call through the gateway becomes one. Make a first:</p>

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { send, useApi } from "../api";
 import { bytes, count, duration, fullTime } from "../format";
 import { live } from "../live";
+import { RecordCard, type Backlog } from "../parts/health";
 import { Badge, Copy, Disclosure, Figure, Json, Loaded, Search, Text, Title, When } from "../parts/basics";
 
 interface ConfigRow {
@@ -17,7 +18,7 @@ interface System {
   uptime_ms?: number;
   uptime_seconds?: number;
   config?: ConfigRow[];
-  store?: Record<string, unknown>;
+  store?: Backlog & { enabled?: boolean } & Record<string, unknown>;
   [more: string]: unknown;
 }
 
@@ -37,6 +38,9 @@ function value(name: string, v: unknown): string {
   }
   return typeof v === "string" ? v : JSON.stringify(v);
 }
+
+// Of the store: the figures that the record's card shows.
+const IN_RECORD = /^(ok|tables_ok|why|journal_|pending_)/;
 
 function Facts({ title, of }: { title: string; of: Record<string, unknown> }) {
   return (
@@ -131,7 +135,7 @@ function AuditLog() {
   return (
     <section class="card" aria-label="Audit log">
       <h2>Audit log</h2>
-      {head?.hash ? <p class="wrap"><span class="quiet">entry {count(head.seq)}</span><code class="id">{head.hash}</code><Copy text={head.hash} label="Copy the head" /></p> : <p class="quiet">Nothing is on record yet.</p>}
+      {head?.hash ? <p class="wrap"><span class="quiet">entry {count(head.seq)}</span><code class="id">{head.hash}</code><Copy text={head.hash} label="Copy the head" /></p> : <p class="quiet">{audit.data ? "Nothing is on record yet." : "Loading…"}</p>}
       <p class="wrap"><button type="button" class="small" onClick={verify}>Verify the chain</button><span role="status">{told}</span></p>
       {audit.data?.entries?.length ? (
         <Disclosure title="Newest entries" note={count(audit.data.entries.length)}>
@@ -151,15 +155,16 @@ export function SystemPage() {
   const system = useApi<System>("/api/v1/system");
   const kept = useApi<Kept>("/api/v1/history/kept");
   const health = useApi<{ status?: string; details?: unknown }>("/api/v1/history/health");
-  useEffect(() => live.subscribe("system_health", () => {
+  const refresh = () => {
     system.reload();
     health.reload();
     kept.reload();
-  }), []);
+  };
+  useEffect(() => live.subscribe("system_health", refresh), []);
   return (
     <>
       <Title title="System" about="The gateway itself: its health, its store, and every setting with where it comes from.">
-        <button type="button" class="small" onClick={system.reload}>Refresh</button>
+        <button type="button" class="small" onClick={refresh}>Refresh</button>
       </Title>
       <Loaded of={system}>
         {(s) => {
@@ -174,8 +179,12 @@ export function SystemPage() {
                 {plain.slice(0, 4).map(([k, v]) => <Figure label={k.replace(/_/g, " ")} value={value(k, v)} />)}
               </dl>
               <div class="columns">
-                <div class="stack">{kept.data?.reasoning ? <KeptCard of={kept.data} /> : null}<AuditLog /></div>
-                {parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={v as Record<string, unknown>} />)}
+                <div class="stack">
+                  {s.store?.enabled ? <RecordCard of={s.store} status={health.data?.status ?? ""} /> : null}
+                  {kept.data?.reasoning ? <KeptCard of={kept.data} /> : null}
+                  <AuditLog />
+                </div>
+                {parts.map(([k, v]) => <Facts title={k.replace(/_/g, " ")} of={Object.fromEntries(Object.entries(v as object).filter(([n]) => k !== "store" || !IN_RECORD.test(n)))} />)}
               </div>
               {Array.isArray(s.config) ? <Config rows={s.config} /> : null}
               {health.data?.details ? <Disclosure title="Health in detail">{() => <Json value={health.data?.details} />}</Disclosure> : null}

@@ -2,7 +2,8 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError, Fetched } from "../api";
-import { ago, count, fullTime } from "../format";
+import { ago, count, fullTime, time } from "../format";
+import { withQuery } from "../route";
 import { pieces } from "../visible";
 
 // Text of others, with its controls written out.
@@ -212,4 +213,21 @@ export function Json({ value }: { value: unknown }) {
     }
   } else text = JSON.stringify(value, null, 2) ?? "";
   return <pre class="code"><Text>{text}</Text></pre>;
+}
+
+// How far back a question looked, if not at the whole record. `further`: the page can look before that.
+export function SearchedBack({ us, what, further }: { us: number | null | undefined; what: string; further?: boolean }) {
+  if (us == null) return null;
+  return (
+    <p class="quiet" data-testid="searched-back">
+      {what} searched back to <time dateTime={new Date(us / 1000).toISOString()} title={fullTime(us)}>{time(us)}</time>
+      {further ? <>; narrow the dates to look further, or <a href={withQuery({ until: String(us), page: null })}>look before that time</a></> : null}.
+    </p>
+  );
+}
+
+// The end of the span that is searched, as SearchedBack put it into the address.
+export function UntilChip({ until, onClear }: { until: string | null; onClear: () => void }) {
+  if (!Number(until)) return null;
+  return <button type="button" class="chip" aria-pressed="true" title="Search up to now again" onClick={onClear}>until {time(Number(until))} ×</button>;
 }
