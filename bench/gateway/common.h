@@ -1,4 +1,4 @@
-/* common.h - what the two ends of the gateway's bench agree on: texts, marks, clocks, sockets.
+/* common.h - what the two ends of the gateway's bench agree on: marks, clocks, sockets.
  *
  * The upstream (stub.c) and the clients (load.c) are processes of one machine, so a time of the
  * monotonic clock that one writes into an event can be read by the other. An event's text carries
@@ -29,14 +29,6 @@
 #define FLOOD_EVENTS 1000
 #define PACE_NS 10000000u
 #define ROUND_EVENTS 64 /* epoll's, a round */
-
-/* An answer is this sentence again and again: no byte of it changes when it is written as JSON. */
-#define SENTENCE "The harbour wall was built twice because the first one faced the wrong wind. "
-#define ANSWER_SMALL 12 /* sentences */
-#define ANSWER_LARGE 196
-#define THOUGHT                                                                                    \
-    "We are asked about a wall. Two walls, one wind: the second stood behind the first. "
-#define THOUGHTS 4
 
 #define SAMPLES_MAX (1u << 22)
 

@@ -1,7 +1,9 @@
 /* The clients of the gateway's bench: one thread, connections that are kept, every reply checked.
  *
  *     load PORT closed MODEL N SECONDS         N connections, each asks again when answered
- *     load PORT outage MODEL N SECONDS FILE    the same; 503 is an answer, ids of all 200 to FILE
+ *     load PORT outage MODEL N SECONDS FILE [WAIT]
+ *                                              the same; 503 is an answer, ids of all 200 to FILE;
+ *                                              a 503 in less than WAIT seconds is counted as early
  *     load PORT rate MODEL N SECONDS RATE      RATE requests a second, whether answered or not
  *     load PORT paced MODEL N SECONDS EVENTS   N streams of EVENTS each, once
  *     load PORT hold MODEL N                   N streams, held until standard input ends
@@ -15,6 +17,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "common.h"
+#include "prose.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -56,15 +59,14 @@ struct load {
     size_t conn_count, conns_max, first_seen, ended;
     uint64_t events_want;
     char *request;
-    size_t request_n, nonce_at;
+    size_t request_n, asked_at, nonce_at;
     uint32_t nonce;
-    uint64_t requests, events, errors, refused, unfinished;
+    uint64_t requests, events, errors, refused, refused_early, unfinished;
     FILE *acknowledged;
-    uint64_t end_ns;
+    uint64_t end_ns, wait_ns;
     bool small;
     struct samples latency, lag, first;
-    char sentence[ANSWER_LARGE * sizeof SENTENCE];
-    size_t sentence_n;
+    size_t answer_size;
 };
 
 /* ---- requests ---- */
@@ -77,12 +79,12 @@ static void request_init(struct load *l)
                      "{\"model\": \"%s\", \"messages\": [{\"role\": \"system\", \"content\": "
                      "\"You are a careful assistant for people who look after old harbours. "
                      "Answer in a few plain sentences, name your sources, and say so when you "
-                     "do not know.\"}, {\"role\": \"user\", \"content\": \"Why was the harbour "
-                     "wall at the north end built twice, who paid for the second one, and what "
-                     "became of the stone of the first? Please keep it short. " NONCE_MARK
+                     "do not know.\"}, {\"role\": \"user\", \"content\": \"%*s " NONCE_MARK
                      "00000000\"}], \"temperature\": 0.7, \"max_tokens\": 2048, "
                      "\"stream\": %s}",
                      l->model,
+                     PROSE_ASKED,
+                     "",
                      l->stream ? "true, \"stream_options\": {\"include_usage\": true}" : "false");
     int m = snprintf(out,
                      sizeof out,
@@ -101,19 +103,14 @@ static void request_init(struct load *l)
     l->request = strdup(out);
     l->request_n = (size_t)m;
     l->nonce_at = (size_t)(strstr(l->request, NONCE_MARK) - l->request) + strlen(NONCE_MARK);
-    while (l->sentence_n + sizeof SENTENCE < sizeof l->sentence &&
-           l->sentence_n <
-               (sizeof SENTENCE - 1) *
-                   (size_t)(strcmp(l->model, "large") == 0 ? ANSWER_LARGE : ANSWER_SMALL)) {
-        memcpy(l->sentence + l->sentence_n, SENTENCE, sizeof SENTENCE - 1);
-        l->sentence_n += sizeof SENTENCE - 1;
-    }
+    l->asked_at = l->nonce_at - strlen(NONCE_MARK) - 1 - PROSE_ASKED;
 }
 
 static void ask(struct load *l, struct conn *c)
 {
     c->nonce = ++l->nonce % 100000000u;
     put_digits(l->request + l->nonce_at, c->nonce, NONCE_DIGITS);
+    memcpy(l->request + l->asked_at, prose_slice(c->nonce, PROSE_QUESTION), PROSE_ASKED);
     c->busy = true;
     c->part = HEAD;
     c->head_n = c->body_n = 0;
@@ -215,8 +212,8 @@ static bool right(struct load *l, struct conn *c)
         return c->events == l->events_want && memmem(c->tail, TAIL, "[DONE]", 6) != NULL;
     put_digits(nonce + strlen(NONCE_MARK), c->nonce, NONCE_DIGITS);
     at = memmem(c->body, c->body_n, nonce, strlen(nonce));
-    return at && (size_t)(c->body + c->body_n - at) > strlen(nonce) + l->sentence_n &&
-           memcmp(at + strlen(nonce), l->sentence, l->sentence_n) == 0 &&
+    return at && (size_t)(c->body + c->body_n - at) > strlen(nonce) + l->answer_size &&
+           memcmp(at + strlen(nonce), prose_slice(c->nonce, PROSE_ANSWER), l->answer_size) == 0 &&
            c->body[c->body_n - 1] == '}';
 }
 
@@ -226,14 +223,17 @@ static void outage_over(struct load *l, struct conn *c)
     bool good = right(l, c);
     const char *id = strcasestr(c->head, "\r\nx-rationale-id:");
 
-    if (good && id)
+    if (good && id) {
         (void)fprintf(l->acknowledged, "%.*s\n", (int)strcspn(id + 18, "\r"), id + 18);
-    else if (strncmp(c->head, "HTTP/1.1 503", 12) == 0 && strcasestr(c->head, "\r\nretry-after:"))
+    } else if (strncmp(c->head, "HTTP/1.1 503", 12) == 0 &&
+               strcasestr(c->head, "\r\nretry-after:")) {
         l->refused++;
-    else if (l->stream && !memmem(c->tail, TAIL, "[DONE]", 6))
+        l->refused_early += now_ns() - c->sent_ns < l->wait_ns;
+    } else if (l->stream && !memmem(c->tail, TAIL, "[DONE]", 6)) {
         l->unfinished++;
-    else
+    } else {
         l->errors++;
+    }
     c->bad = false;
 }
 
@@ -388,7 +388,7 @@ static bool any_busy(const struct load *l)
 
 static void run_closed(struct load *l)
 {
-    uint64_t grace_ns = l->end_ns + 5000000000u;
+    uint64_t grace_ns = l->end_ns + 5000000000u + 2 * l->wait_ns;
 
     for (size_t i = 0; i < l->conns_max; i++)
         (void)conn_new(l);
@@ -510,14 +510,46 @@ static void run_slow(struct load *l)
 
 /* ---- the figures ---- */
 
+static void load_run(struct load *l, const char *more)
+{
+    switch (l->mode) {
+    case OUTAGE:
+        l->acknowledged = fopen(more ? more : "/dev/null", "w");
+        if (!l->acknowledged)
+            die(more);
+        run_closed(l);
+        if (fclose(l->acknowledged) != 0)
+            die(more);
+        break;
+    case CLOSED:
+        run_closed(l);
+        break;
+    case RATE:
+        run_rate(l, more ? strtod(more, NULL) : 1);
+        break;
+    case PACED:
+        run_paced(l);
+        break;
+    case HOLD:
+        run_hold(l);
+        break;
+    case LEAVE:
+        run_leave(l);
+        break;
+    case SLOW:
+        run_slow(l);
+        break;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const char *const modes[] = {
         "closed", "outage", "rate", "paced", "hold", "leave", "slow"};
     static struct load l;
-    uint64_t begun = now_ns();
-    double seconds = argc > 5 ? strtod(argv[5], NULL) : 1,
-           more = argc > 6 ? strtod(argv[6], NULL) : 0;
+    const char *more = argc > 6 ? argv[6] : NULL;
+    uint64_t begun;
+    enum size size;
 
     if (argc < 5)
         return 2;
@@ -525,54 +557,34 @@ int main(int argc, char **argv)
         if (++l.mode > SLOW)
             return 2;
     (void)prctl(PR_SET_TIMERSLACK, 1);
+    prose_init();
     l.port = (unsigned)strtoul(argv[1], NULL, 10);
     l.model = argv[3];
-    l.stream = strcmp(l.model, "small") != 0 && strcmp(l.model, "large") != 0;
+    size = prose_size_find(l.model);
+    l.stream = size == SIZES;
+    l.answer_size = l.stream ? 0 : prose_sizes[size].answer;
     l.small = l.mode == SLOW;
     l.conns_max = strtoul(argv[4], NULL, 10);
     l.conns = calloc(l.conns_max, sizeof(void *));
-    l.events_want = l.mode == PACED ? (uint64_t)more : EVENTS;
+    l.events_want = l.mode == PACED && more ? strtoul(more, NULL, 10) : EVENTS;
     l.epoll = epoll_create1(EPOLL_CLOEXEC);
-    l.end_ns = begun + (uint64_t)(seconds * 1e9);
     if (l.epoll < 0 || !l.conns)
         die("epoll");
     request_init(&l);
-    switch (l.mode) {
-    case OUTAGE:
-        l.acknowledged = fopen(argc > 6 ? argv[6] : "/dev/null", "w");
-        if (!l.acknowledged)
-            die(argv[6]);
-        run_closed(&l);
-        if (fclose(l.acknowledged) != 0)
-            die(argv[6]);
-        break;
-    case CLOSED:
-        run_closed(&l);
-        break;
-    case RATE:
-        run_rate(&l, more);
-        break;
-    case PACED:
-        run_paced(&l);
-        break;
-    case HOLD:
-        run_hold(&l);
-        break;
-    case LEAVE:
-        run_leave(&l);
-        break;
-    case SLOW:
-        run_slow(&l);
-        break;
-    }
+    begun = now_ns();
+    l.nonce = (uint32_t)(begun / 1000000u); /* another load asks other questions */
+    l.end_ns = begun + (uint64_t)((argc > 5 ? strtod(argv[5], NULL) : 1) * 1e9);
+    l.wait_ns = (uint64_t)((argc > 7 ? strtod(argv[7], NULL) : 0) * 1e9);
+    load_run(&l, more);
     printf("{\"requests\":%llu,\"events\":%llu,\"errors\":%llu,\"seconds\":%.6f",
            (unsigned long long)l.requests,
            (unsigned long long)l.events,
            (unsigned long long)l.errors,
            (double)(now_ns() - begun) / 1e9);
     if (l.mode == OUTAGE)
-        printf(",\"refused\":%llu,\"unfinished\":%llu",
+        printf(",\"refused\":%llu,\"refused_early\":%llu,\"unfinished\":%llu",
                (unsigned long long)l.refused,
+               (unsigned long long)l.refused_early,
                (unsigned long long)l.unfinished);
     samples_print("latency", &l.latency);
     samples_print("lag", &l.lag);

@@ -6,7 +6,6 @@
 
 #include "common.h"
 
-#define BODY_MAX 65536
 #define ZEROS "0000000000000000"
 #define STAMP " @" ZEROS " "
 
@@ -30,10 +29,13 @@ static void add_bytes(struct bytes *b, const struct bytes *more)
     add(b, more->p, more->n);
 }
 
-static void add_times(struct bytes *b, const char *text, int times)
+static size_t add_space(struct bytes *b, size_t size)
 {
-    for (int i = 0; i < times; i++)
-        add_c(b, text);
+    size_t at = b->n;
+
+    while (b->n < at + size)
+        add_c(b, " ");
+    return at;
 }
 
 /* Each event is a chunk of its own, as servers send them. */
@@ -57,7 +59,8 @@ static size_t place(const struct bytes *b, const char *mark)
 
 /* ---- whole ---- */
 
-static void whole_body(struct bytes *b, bool anthropic, int sentences)
+static void whole_body(struct whole *w, struct bytes *b, bool anthropic,
+                       const struct prose_size *size)
 {
     add_c(b,
           anthropic ? "{\"id\":\"msg_01XFDUDYJgAACzvnptvVoYEL\",\"type\":\"message\",\"role\":"
@@ -66,12 +69,12 @@ static void whole_body(struct bytes *b, bool anthropic, int sentences)
                     : "{\"id\":\"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT\",\"object\":"
                       "\"chat.completion\",\"created\":1741569952,\"model\":\"bench\",\"choices\":"
                       "[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"<think>");
-    add_times(b, THOUGHT, THOUGHTS);
+    w->thought_at = add_space(b, size->thought);
     add_c(b,
           anthropic ? "\",\"signature\":\"c2lnbmF0dXJl\"},{\"type\":\"text\",\"text\":\""
                     : "</think>");
     add_c(b, NONCE_MARK "00000000 ");
-    add_times(b, SENTENCE, sentences);
+    w->answer_at = add_space(b, size->answer);
     add_c(b,
           anthropic ? "End.\"}],\"stop_reason\":\"end_turn\",\"stop_sequence\":null,\"usage\":{"
                       "\"input_tokens\":219,\"cache_creation_input_tokens\":0,"
@@ -87,19 +90,22 @@ static void whole_body(struct bytes *b, bool anthropic, int sentences)
 
 static void whole_init(struct replies *r, enum size size, bool anthropic)
 {
+    struct whole *w = &r->whole[size];
     struct bytes body = {0};
     char head[512];
 
-    whole_body(&body, anthropic, size == SMALL ? ANSWER_SMALL : ANSWER_LARGE);
+    whole_body(w, &body, anthropic, &prose_sizes[size]);
     (void)snprintf(head,
                    sizeof head,
                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
                    "x-request-id: req_9f3c1a52d0b84e6c\r\nopenai-processing-ms: 412\r\n"
                    "Date: Mon, 10 Mar 2025 01:25:52 GMT\r\nServer: stub\r\n\r\n",
                    body.n);
-    add_c(&r->whole[size], head);
-    add_bytes(&r->whole[size], &body);
-    r->nonce_at[size] = place(&r->whole[size], NONCE_MARK);
+    add_c(&w->bytes, head);
+    w->thought_at += w->bytes.n;
+    w->answer_at += w->bytes.n;
+    add_bytes(&w->bytes, &body);
+    w->nonce_at = place(&w->bytes, NONCE_MARK);
     free(body.p);
 }
 
@@ -180,8 +186,8 @@ static void joined(const struct replies *r, struct bytes *out, int events)
 void replies_init(struct replies *r, bool anthropic)
 {
     *r = (struct replies){0};
-    whole_init(r, SMALL, anthropic);
-    whole_init(r, LARGE, anthropic);
+    for (int size = 0; size < SIZES; size++)
+        whole_init(r, (enum size)size, anthropic);
     /* X-Accel-Buffering: what makes nginx hand events on as they come. */
     add_c(&r->head,
           "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"

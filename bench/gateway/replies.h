@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "prose.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,11 +19,14 @@ struct bytes {
     size_t n;
 };
 
-enum size { SMALL, LARGE, SIZES };
+/* Head and body of a whole reply; its texts and its number are put in for each call. */
+struct whole {
+    struct bytes bytes;
+    size_t thought_at, nonce_at, answer_at;
+};
 
 struct replies {
-    struct bytes whole[SIZES]; /* head and body; the number at nonce_at */
-    size_t nonce_at[SIZES];
+    struct whole whole[SIZES];
     struct bytes head;        /* of a stream */
     struct bytes first, last; /* before and after a stream's texts; last ends the HTTP reply */
     struct bytes turn;        /* between reasoning and answer, if there is something to say */

@@ -2,8 +2,9 @@
  *
  *     stub PACED_EVENTS     prints its port, and "left NUMBER NS" when a held stream is let go
  *
- * The model that is asked for says how: "small" and "large" are whole replies, "burst" a stream in
- * one write, "flood" a longer one, "paced" an event every 10 ms, "hold" an event and then silence.
+ * The model that is asked for says how: "small", "prose", "large" and "turn" are whole replies
+ * (prose.h), "burst" a stream in one write, "flood" a longer one, "paced" an event every 10 ms,
+ * "hold" an event and then silence.
  * POST /v1/messages is answered in Anthropic's dialect, all else in OpenAI's.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -11,7 +12,7 @@
 #include "common.h"
 #include "replies.h"
 
-#define IN_MAX 16384
+#define IN_MAX (1 << 20) /* a request with a long conversation */
 
 struct conn {
     int fd;
@@ -140,10 +141,22 @@ static void begin_stream(struct stub *s, struct conn *c)
     say(s, c, s->scratch, r->head.n + r->first.n);
 }
 
+static void say_whole(struct stub *s, struct conn *c, enum size size)
+{
+    const struct whole *w = &c->replies->whole[size];
+    const struct prose_size *p = &prose_sizes[size];
+
+    memcpy(s->scratch, w->bytes.p, w->bytes.n);
+    memcpy(s->scratch + w->thought_at, prose_slice(c->nonce, PROSE_THOUGHT), p->thought);
+    put_digits(s->scratch + w->nonce_at, c->nonce, NONCE_DIGITS);
+    memcpy(s->scratch + w->answer_at, prose_slice(c->nonce, PROSE_ANSWER), p->answer);
+    say(s, c, s->scratch, w->bytes.n);
+}
+
 static void answer(struct stub *s, struct conn *c, const char *model)
 {
     const struct replies *r = c->replies;
-    enum size size = strncmp(model, "large", 5) == 0 ? LARGE : SMALL;
+    enum size size = prose_size_find(model);
 
     if (strncmp(model, "burst", 5) == 0) {
         say(s, c, r->burst.p, r->burst.n);
@@ -158,9 +171,7 @@ static void answer(struct stub *s, struct conn *c, const char *model)
         say_event(s, c, &r->think, r->think_at);
         c->held = true;
     } else {
-        memcpy(s->scratch, r->whole[size].p, r->whole[size].n);
-        put_digits(s->scratch + r->nonce_at[size], c->nonce, NONCE_DIGITS);
-        say(s, c, s->scratch, r->whole[size].n);
+        say_whole(s, c, size < SIZES ? size : SMALL);
     }
 }
 
@@ -169,6 +180,18 @@ static const char *after(const char *p, const char *end, const char *mark)
     const char *at = memmem(p, (size_t)(end - p), mark, strlen(mark));
 
     return at ? at + strlen(mark) : NULL;
+}
+
+/* The call's number: the last one in the request, because a conversation repeats earlier ones. */
+static uint32_t nonce_find(const char *body, const char *end)
+{
+    const char *p = end;
+
+    while ((p = memrchr(body, NONCE_MARK[0], (size_t)(p - body))) != NULL)
+        if (end - p > (ptrdiff_t)strlen(NONCE_MARK) + NONCE_DIGITS &&
+            memcmp(p, NONCE_MARK, strlen(NONCE_MARK)) == 0)
+            return (uint32_t)read_digits(p + strlen(NONCE_MARK), NONCE_DIGITS);
+    return 0;
 }
 
 /* Takes one whole request off the front. False: more must come. */
@@ -187,8 +210,7 @@ static bool take(struct stub *s, struct conn *c)
         return false;
     end = body + size;
     c->replies = after(c->in, body, " /v1/messages") ? &s->anthropic : &s->openai;
-    p = after(body, end, NONCE_MARK);
-    c->nonce = p ? (uint32_t)read_digits(p, NONCE_DIGITS) : 0;
+    c->nonce = nonce_find(body, end);
     p = after(body, end, "\"model\":");
     while (p && (*p == ' ' || *p == '"'))
         p++;
@@ -265,6 +287,7 @@ int main(int argc, char **argv)
 
     s.paced_events = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 300;
     s.last = &s.first;
+    prose_init();
     replies_init(&s.openai, false);
     replies_init(&s.anthropic, true);
     s.listener = listen_on(&port);
