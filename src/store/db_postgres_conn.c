@@ -99,6 +99,16 @@ bool pg_exec_text(struct pg_db *d, const char *sql, char *out, size_t size, stru
     return ok;
 }
 
+/* Statements are prepared once, perhaps while the tables are empty: the server would keep a plan
+ * that reads them whole. Those of a writer all have an index. Compiling them takes longer than they
+ * do. */
+#define PG_SHORT "SET client_min_messages = error; SET jit = off;"
+static const char *const pg_settings[] = {
+    [DB_WRITE] = PG_SHORT "SET enable_seqscan = off",
+    [DB_BESIDE] = PG_SHORT "SET enable_seqscan = off",
+    [DB_READ] = PG_SHORT "SET default_transaction_read_only = on",
+};
+
 /* Prepares a new connection. An owner that does not get the lock is not ready, however good its
  * connection is. */
 static bool pg_set_up(struct pg_db *d, struct err *e)
@@ -113,12 +123,8 @@ static bool pg_set_up(struct pg_db *d, struct err *e)
     pg_set_cancel(d, PQgetCancel(d->conn));
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
-    d->ready = pg_exec(d,
-                       d->mode == DB_READ ? "SET client_min_messages = error;"
-                                            "SET default_transaction_read_only = on"
-                                          : "SET client_min_messages = error",
-                       e) &&
-               (d->mode != DB_WRITE || pg_owner_take_lock(d, e));
+    d->ready =
+        pg_exec(d, pg_settings[d->mode], e) && (d->mode != DB_WRITE || pg_owner_take_lock(d, e));
     return d->ready;
 }
 
