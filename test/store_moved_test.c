@@ -266,5 +266,4 @@ TEST(a_conversation_of_many_restarts_can_be_read)
 TEST_MAIN(T(words_are_found_after_the_last_moved_block_is_erased),
           T(a_damaged_call_of_before_does_not_stop_the_others),
           T(what_is_erased_while_calls_are_moved_is_in_no_file),
-          T(a_call_without_texts_keeps_its_place),
-          T(a_conversation_of_many_restarts_can_be_read))
+          T(a_call_without_texts_keeps_its_place), T(a_conversation_of_many_restarts_can_be_read))

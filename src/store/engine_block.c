@@ -202,8 +202,7 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
 
 bool engine_blocks_commit(struct engine *en, struct err *e)
 {
-    struct db_value args[] = {
-        db_int(en->last_n), db_int(en->last_block), db_int(en->last_moved)};
+    struct db_value args[] = {db_int(en->last_n), db_int(en->last_block), db_int(en->last_moved)};
 
     return engine_block_store(en, &en->filling[ENGINE_NEW], e) &&
            engine_block_store(en, &en->filling[ENGINE_MOVED], e) &&
