@@ -152,7 +152,8 @@ static bool count_rows(struct verify *v, struct err *e)
          "there are receipts that the log does not know"},
         {"SELECT count(*) FROM store_counters WHERE call_n >= $1 AND call_n >= (SELECT"
          " coalesce(max(call_n), 0) FROM llm_interactions) AND block >= (SELECT"
-         " coalesce(max(block), 0) FROM call_blocks) AND moved_to <= block",
+         " coalesce(max(block), 0) FROM call_blocks) AND moved_to <= block AND moved >= (SELECT"
+         " coalesce(max(block), 0) FROM call_blocks WHERE block <= moved_to)",
          1,
          "store_counters is behind the calls or the blocks"},
     };

@@ -88,37 +88,28 @@ static bool engine_on_counters(void *ctx, const struct db_value *v, size_t n)
 {
     struct engine *en = ctx;
 
-    assert(n == 3);
+    assert(n == 4);
     en->last_n = v[0].i;
     en->last_block = v[1].i;
     en->moved_to = v[2].i;
+    en->last_moved = v[3].i;
     return false;
 }
 
 bool engine_blocks_begin(struct engine *en, struct err *e)
 {
-    int64_t moved = 0;
-    struct db_value to;
-
     if (en->blocks_known)
         return true;
     if (!db_query(en->db,
-                  "SELECT call_n, block, moved_to FROM store_counters",
+                  "SELECT call_n, block, moved_to, moved FROM store_counters",
                   NULL,
                   0,
                   (struct db_rows){engine_on_counters, en},
                   e))
         return false;
-    to = db_int(en->moved_to);
-    if (!db_query(en->db,
-                  "SELECT coalesce(max(block), 0) FROM call_blocks WHERE block <= $1",
-                  &to,
-                  1,
-                  (struct db_rows){engine_keep_number, &moved},
-                  e))
-        return false;
     engine_block_begin(&en->filling[ENGINE_NEW], en->last_block + 1);
-    engine_block_begin(&en->filling[ENGINE_MOVED], moved < en->moved_to ? moved + 1 : 0);
+    engine_block_begin(&en->filling[ENGINE_MOVED],
+                       en->last_moved < en->moved_to ? en->last_moved + 1 : 0);
     if (!db_query(en->db,
                   "SELECT block, block_n, call_n, texts FROM call_texts ORDER BY block, block_n",
                   NULL,
@@ -179,8 +170,7 @@ bool engine_block_put(struct engine *en, enum engine_filled which, struct store_
         return true;
     if (!engine_block_write(en, f, e))
         return false;
-    if (which == ENGINE_NEW)
-        en->last_block = f->number;
+    *(which == ENGINE_NEW ? &en->last_block : &en->last_moved) = f->number;
     engine_block_begin(f, f->number + 1);
     return true;
 }
@@ -198,8 +188,8 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
                                   db_int(engine_block_call(f, f->stored)),
                                   db_blob(entry)};
 
-        if (entry.n > 0 &&
-            !db_run(en->db,
+        /* One without texts as well: its place is not given to another. */
+        if (!db_run(en->db,
                     "INSERT INTO call_texts (block, block_n, call_n, texts) VALUES ($1, $2, $3,"
                     " $4)",
                     args,
@@ -212,13 +202,13 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
 
 bool engine_blocks_commit(struct engine *en, struct err *e)
 {
-    struct db_value args[] = {db_int(en->last_n), db_int(en->last_block)};
+    struct db_value args[] = {db_int(en->last_n), db_int(en->last_block), db_int(en->last_moved)};
 
     return engine_block_store(en, &en->filling[ENGINE_NEW], e) &&
            engine_block_store(en, &en->filling[ENGINE_MOVED], e) &&
            db_run(en->db,
-                  "UPDATE store_counters SET call_n = $1, block = $2 WHERE call_n <> $1 OR block <>"
-                  " $2",
+                  "UPDATE store_counters SET call_n = $1, block = $2, moved = $3 WHERE call_n <> $1"
+                  " OR block <> $2 OR moved <> $3",
                   args,
                   COUNT_OF(args),
                   e);

@@ -92,7 +92,8 @@ struct engine {
     /* Blocks. */
     struct engine_filling filling[ENGINE_FILLED];
     int64_t last_n, last_block; /* the numbers given last: to a call, to a packed block */
-    int64_t moved_to;           /* blocks up to it are of calls of before */
+    int64_t moved_to;           /* blocks up to it are of calls of before, */
+    int64_t last_moved;         /* and this one was packed last of them */
     bool blocks_known;          /* else they are read from the tables */
     /* Stores of before: calls are moved into blocks, then the file is written anew. */
     enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
@@ -195,6 +196,8 @@ void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 /* engine_audit.c */
 /* engine_move.c: calls of before into blocks, some at a time, in transactions of their own. */
 bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
+/* The words of before have those of what is erased, and nobody asks for them any more. */
+bool engine_move_drop_words(struct engine *en, struct err *e) MUST_USE;
 /* Whether the tables of before are there. */
 bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
 

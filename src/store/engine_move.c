@@ -13,8 +13,41 @@
 
 #define MOVE_CALLS 200
 
-static const char *const old_tables[] = {
-    "old_segments", "old_decisions", "old_interactions", "interactions_text", "decisions_text"};
+static const char *const old_tables[] = {"old_segments", "old_decisions", "old_interactions"};
+static const char *const old_words[] = {"interactions_text", "decisions_text"};
+
+static bool move_drop_tables(struct engine *en, const char *const *tables, size_t n, struct err *e)
+{
+    char sql[64];
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", tables[i]);
+        if (!db_run(en->db, sql, NULL, 0, e))
+            return false;
+    }
+    return true;
+}
+
+bool engine_move_drop_words(struct engine *en, struct err *e)
+{
+    return en->move != ENGINE_MOVE || move_drop_tables(en, old_words, COUNT_OF(old_words), e);
+}
+
+/* The texts of a call of before. If some are damaged it goes on with the others; whoever verifies
+ * the audit log is told of it. */
+static bool move_read(struct engine *en, struct engine_call *call, struct arena *texts,
+                      struct err *e)
+{
+    arena_reset(texts);
+    if (texts_read(&en->texts, &call->at, texts, &call->row, e))
+        return true;
+    if (!en->texts.damaged)
+        return false;
+    log_error("store: a call of before is damaged, the rest of it is moved",
+              LOG_STR("call", call->row.id),
+              LOG_ERR(e));
+    return true;
+}
 
 /* ---- calls that the audit log does not know ---- */
 
@@ -33,9 +66,8 @@ static bool move_adopt(struct engine *en, struct err *e)
         for (size_t i = 0; ok && i < calls.count; i++) {
             struct engine_call *call = &calls.items[i];
 
-            arena_reset(&texts);
             args[0] = db_int(call->at.call_n);
-            ok = texts_read(&en->texts, &call->at, &texts, &call->row, e);
+            ok = move_read(en, call, &texts, e);
             buf_reset(&en->canon);
             audit_add_row(&en->canon, &row_calls, &call->row);
             ok = ok && engine_audit_row(en, STR("record"), call->row.id, STR("adopted"), e);
@@ -88,8 +120,7 @@ static bool move_call(struct engine *en, struct engine_call *call, struct arena 
 {
     struct db_value args[] = {db_int(call->at.call_n), db_null(), db_null(), db_text(call->row.id)};
 
-    arena_reset(texts);
-    if (!texts_read(&en->texts, &call->at, texts, &call->row, e) ||
+    if (!move_read(en, call, texts, e) ||
         !engine_block_put(en, ENGINE_MOVED, &call->row, &call->at, e))
         return false;
     args[1] = db_int(call->at.block);
@@ -122,16 +153,10 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
  * is written anew after it. */
 static bool move_drop(struct engine *en, struct err *e)
 {
-    bool ok = db_begin(en->db, false, e); /* at once, for who reads them */
-    char sql[64];
-
-    if (!ok)
+    if (!db_begin(en->db, false, e)) /* at once, for who reads them */
         return false;
-    for (size_t i = 0; ok && i < COUNT_OF(old_tables); i++) {
-        (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", old_tables[i]);
-        ok = db_run(en->db, sql, NULL, 0, e);
-    }
-    if (!ok || !db_commit(en->db, e)) {
+    if (!move_drop_tables(en, old_tables, COUNT_OF(old_tables), e) ||
+        !engine_move_drop_words(en, e) || !db_commit(en->db, e)) {
         engine_rollback(en);
         return false;
     }

@@ -136,7 +136,7 @@ void engine_request_put(struct engine *en, const struct store_call *row, int64_t
         base = request_text(r);
         depth = r->depth + 1;
     } else if (request_read(en, row, &base_n, &base)) {
-        depth = REQUEST_DEPTH_MAX / 2; /* how many come before it is not known */
+        depth = en->texts.depth + 1;
     }
     if (base_n && depth < REQUEST_DEPTH_MAX &&
         block_delta_make(base, row->request, &t->request_from, &t->text[BLOCK_REQUEST]))

@@ -266,6 +266,7 @@ static void texts_keep_request(struct texts *t, struct texts_request *base, int6
     buf_add(&r->bytes, whole);
     t->requests_size += r->bytes.n;
     r->call_n = buf_full(&r->bytes) ? 0 : call_n;
+    r->depth = t->depth;
 }
 
 /* From the first request of the chain, which is whole, to the one that is wanted. */
@@ -274,6 +275,7 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
 {
     struct texts_link *chain = arena_alloc(a, TEXTS_CHAIN_MAX * sizeof *chain);
     struct texts_request *base = NULL;
+    unsigned depth;
     size_t n = 0;
     str whole;
 
@@ -285,10 +287,12 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
             return false;
         n++;
     }
+    depth = base ? base->depth + (unsigned)n : (unsigned)n - 1;
     whole = base ? buf_str(&base->bytes) : chain[--n].between;
     while (n-- > 0)
         if (!block_delta_apply(whole, &chain[n].from, chain[n].between, a, &whole, e))
             return err_prefix(e, "the request of call %lld: ", (long long)chain[n].call_n);
+    t->depth = depth;
     texts_keep_request(t, base, last->call_n, whole);
     *out = whole;
     return true;
@@ -309,6 +313,7 @@ static bool texts_unpack(struct arena *a, const struct db_value *body, int64_t s
     uLongf n = (uLongf)size;
     char *p;
 
+    *out = STR("");
     if (body->type == DB_NULL || (int64_t)body->s.n == size) {
         *out = body->type == DB_NULL ? STR("") : arena_dup(a, body->s);
         return true;
@@ -330,13 +335,13 @@ static bool texts_on_old(void *ctx, const struct db_value *v, size_t n)
 
     (void)n;
     o->ok = texts_unpack(o->a, &v[0], v[1].i, &o->row->request, o->e);
-    for (size_t i = 0; o->ok && i < row_field_count; i++) {
+    for (size_t i = 0; i < row_field_count; i++) {
         const struct row_field *f = &row_fields[i];
 
         if (!f->text || f->text == 1 + BLOCK_REQUEST)
             continue;
         if (f->kind == ROW_BODY) {
-            o->ok = texts_unpack(o->a, &v[at], v[at + 1].i, row_text(o->row, f), o->e);
+            o->ok &= texts_unpack(o->a, &v[at], v[at + 1].i, row_text(o->row, f), o->e);
             at += 2;
         } else {
             *row_text(o->row, f) = v[at].type == DB_NULL ? STR("") : arena_dup(o->a, v[at].s);
@@ -402,6 +407,7 @@ bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t requ
     size = row->request.n + texts.request_from.front + texts.request_from.back;
     if (size > request_max)
         row->request = STR("");
+    t->depth = 0;
     if (size > request_max || !texts.request_from.call_n)
         return true;
     link = (struct texts_link){texts.request_from, texts.text[BLOCK_REQUEST], at->call_n};

@@ -37,13 +37,15 @@ struct texts_slot {
 
 struct texts_request {
     int64_t call_n; /* 0: empty */
+    unsigned depth; /* so many deltas lead to it */
     struct buf bytes;
 };
 
 struct texts {
     struct db *db;
     uint64_t uses;
-    bool damaged; /* if a call fails: the database answered, but what is stored is damaged */
+    unsigned depth; /* so many deltas lead to the request that was read last */
+    bool damaged;   /* if a call fails: the database answered, but what is stored is damaged */
     struct texts_slot slots[TEXTS_CACHE];
     /* Requests that were put together last: the next one of a conversation begins with one. */
     struct texts_request *requests;
@@ -55,7 +57,8 @@ void texts_release(struct texts *t);
 /* Keeps many requests instead of one, for who reads many conversations at once. */
 void texts_keep_many(struct texts *t);
 
-/* The row's texts, in the arena. Its id and columns are there already. */
+/* The row's texts, in the arena. Its id and columns are there already. If some texts of a call in
+ * old_interactions are damaged, it fails, and the row has the others. */
 bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
                 struct store_call *row, struct err *e) MUST_USE;
 /* The same without the request, which takes more work where it is a part of an earlier one. */

@@ -19,8 +19,7 @@ bool word_search_begin(struct word_search *s, struct db *db, const struct words_
 {
     *s = (struct word_search){.db = db, .query = query, .last_is_front = last_is_front};
     if (!db_query(db,
-                  "SELECT block, moved_to, (SELECT coalesce(max(b.block), 0) FROM call_blocks b"
-                  " WHERE b.block <= c.moved_to) FROM store_counters c",
+                  "SELECT block, moved_to, moved FROM store_counters",
                   NULL,
                   0,
                   (struct db_rows){search_on_counters, s},

@@ -108,15 +108,17 @@ CREATE TABLE call_texts (
 );
 
 -- The numbers given last: to a call, to a packed block. Blocks up to moved_to are those of calls
--- of before, whose numbers are not larger: so the order of blocks is the order of calls.
+-- of before, whose numbers are not larger: so the order of blocks is the order of calls. Of these,
+-- moved was packed last.
 CREATE TABLE store_counters (
     one      BIGINT PRIMARY KEY CHECK (one = 1),
     call_n   BIGINT NOT NULL,
     block    BIGINT NOT NULL,
-    moved_to BIGINT NOT NULL
+    moved_to BIGINT NOT NULL,
+    moved    BIGINT NOT NULL
 );
 INSERT INTO store_counters
-    SELECT 1, m, m, m FROM (SELECT coalesce(max(call_n) / 256 + 1, 0) * 256 AS m FROM llm_interactions) AS x;
+    SELECT 1, m, m, m, 0 FROM (SELECT coalesce(max(call_n) / 256 + 1, 0) * 256 AS m FROM llm_interactions) AS x;
 
 -- Which blocks have which words: sorted keys, some thousand bytes a page. See store/word_pages.h.
 CREATE TABLE word_pages (
