@@ -260,7 +260,7 @@ static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
         int high = raw.p[i] == '%' && i + 2 < raw.n ? headers_hex(raw.p[i + 1]) : -1;
         int low = high >= 0 ? headers_hex(raw.p[i + 2]) : -1;
 
-        out[n++] = low >= 0 ? (char)(high << 4 | low) : raw.p[i];
+        out[n++] = low >= 0 ? (char)((unsigned)high << 4 | (unsigned)low) : raw.p[i];
         i += low >= 0 ? 2 : 0;
     }
     return (str){out, n};
