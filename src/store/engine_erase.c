@@ -266,8 +266,9 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
                       struct err *e)
 {
     struct erased_places places = {0};
-    bool ok = engine_blocks_begin(en, e) && engine_audit_records(en, e) &&
-              engine_blocks_commit(en, e) && (names->count == 0 || engine_move_drop_words(en, e));
+    bool ok =
+        engine_blocks_begin(en, e) && engine_audit_records(en, e) && engine_blocks_commit(en, e) &&
+        (names->count == 0 || engine_move_drop_words(en, e));
 
     for (size_t i = 0; ok && i < names->count; i++)
         ok = erase_session(en, names->items[i], c, &places, e);

@@ -18,9 +18,15 @@
     " cut, with_reasoning, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, priced, cost_usd"
 /* After an INSERT: adds to the row that is there already. */
 #define USAGE_PLUS(sum) sum " = usage_hours." sum " + excluded." sum
-#define USAGE_ADD                                                                                                                                                                                                                                                                                                                                \
-    " ON CONFLICT (" USAGE_WHICH ") DO UPDATE SET " USAGE_PLUS("calls") ", " USAGE_PLUS("failed") ", " USAGE_PLUS("input_tokens") ", " USAGE_PLUS("output_tokens") ", " USAGE_PLUS("reasoning_tokens") ", " USAGE_PLUS("cache_read_tokens") ", " USAGE_PLUS("starved") ", " USAGE_PLUS("cut") ", " USAGE_PLUS("with_reasoning") ", " USAGE_PLUS( \
-        "b0") ", " USAGE_PLUS("b1") ", " USAGE_PLUS("b2") ", " USAGE_PLUS("b3") ", " USAGE_PLUS("b4") ", " USAGE_PLUS("b5") ", " USAGE_PLUS("b6") ", " USAGE_PLUS("b7") ", " USAGE_PLUS("b8") ", " USAGE_PLUS("b9") ", " USAGE_PLUS("priced") ", " USAGE_PLUS("cost_usd")
+#define USAGE_ADD                                                                                  \
+    " ON CONFLICT (" USAGE_WHICH ") DO UPDATE SET "                                                \
+    USAGE_PLUS("calls") ", " USAGE_PLUS("failed") ", " USAGE_PLUS("input_tokens") ", "             \
+    USAGE_PLUS("output_tokens") ", " USAGE_PLUS("reasoning_tokens") ", "                           \
+    USAGE_PLUS("cache_read_tokens") ", " USAGE_PLUS("starved") ", " USAGE_PLUS("cut") ", "         \
+    USAGE_PLUS("with_reasoning") ", " USAGE_PLUS("b0") ", " USAGE_PLUS("b1") ", "                  \
+    USAGE_PLUS("b2") ", " USAGE_PLUS("b3") ", " USAGE_PLUS("b4") ", " USAGE_PLUS("b5") ", "        \
+    USAGE_PLUS("b6") ", " USAGE_PLUS("b7") ", " USAGE_PLUS("b8") ", " USAGE_PLUS("b9") ", "        \
+    USAGE_PLUS("priced") ", " USAGE_PLUS("cost_usd")
 enum {
     USAGE_WHICH_COUNT = 6,
     USAGE_CALLS = 0,
