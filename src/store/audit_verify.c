@@ -256,6 +256,14 @@ static bool start(struct verify *v, struct err *e)
     return verify_all(v, e);
 }
 
+static bool verify_on_nothing(void *ctx, const struct db_value *columns, size_t n)
+{
+    (void)ctx;
+    (void)columns;
+    (void)n;
+    return false;
+}
+
 /* One view of the database. The tables of before blocks are dropped once all calls are moved, on
  * PostgreSQL also for a view that began earlier: a query of each, in the order in which
  * engine_move.c drops them, keeps them until the end. If they were dropped just now, the next view
@@ -266,12 +274,13 @@ static bool begin_view(struct verify *v, struct err *e)
         if (!db_begin(v->db, false, e))
             return false;
         if (engine_move_needed(v->db, &v->moving, e) &&
-            (!v->moving || db_run(v->db,
-                                  "SELECT 1 FROM old_segments, old_decisions, old_interactions"
-                                  " LIMIT 1",
-                                  NULL,
-                                  0,
-                                  e)))
+            (!v->moving || db_query(v->db,
+                                    "SELECT 1 FROM old_segments, old_decisions, old_interactions"
+                                    " LIMIT 1",
+                                    NULL,
+                                    0,
+                                    (struct db_rows){verify_on_nothing, NULL},
+                                    e)))
             return true;
         db_rollback(v->db);
         if (tries == 1)
