@@ -212,6 +212,15 @@ static bool one_by_one(struct take *t, const struct journal_part *part, struct e
     return engine_begin(t->o.engine, false, e) && commit(t, behind, e);
 }
 
+/* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
+ * batch right after the other would leave them none. */
+static void let_others_write(void)
+{
+    struct timespec pause = {0, 1000000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
 static bool take_part(struct take *t, const struct journal_part *part, struct err *e)
 {
     struct journal_place next = {part->number + 1, 0};
@@ -229,6 +238,8 @@ static bool take_part(struct take *t, const struct journal_part *part, struct er
         t->careful -= t->careful > 0;
         if (anchor)
             anchor_head(t);
+        if (t->place.offset < part->size)
+            let_others_write();
     }
     if (!part->sealed || t->place.offset < part->size)
         return true;

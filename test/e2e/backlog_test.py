@@ -12,7 +12,7 @@ import unittest
 from contextlib import contextmanager
 
 from command import BINARY, main
-from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
+from gateway import PATIENCE, Gateway, Provider, until, upstream
 
 TEXT = "the quick brown fox " * 1500  # of one request
 
@@ -112,54 +112,6 @@ class Backlog(unittest.TestCase):
             for t in threads:
                 t.join(PATIENCE)
             self.assertEqual(self.call(g, "after")[0], 200)
-
-    # What the journal has takes long to go into the tables, in many short transactions.
-    SLOW = """CREATE TRIGGER slow BEFORE INSERT ON llm_interactions BEGIN SELECT count(*) FROM (
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000)
-        SELECT i FROM n); END"""
-    LARGE = "x" * 2_900_000  # two or three are a transaction
-
-    def spender(self, g, key, text="Hello"):
-        return self.ask(g, "POST", "/v1/chat/completions", {
-            "model": "plain", "max_tokens": 5, "messages": [{"role": "user", "content": text}]},
-            {"authorization": f"Bearer sk-{key}"})
-
-    def killed(self, wait):
-        """A gateway that was killed while calls of a limited key were on their way to the tables."""
-        keys = [{"name": "limited", "sha256": digest("sk-limited"), "spend_usd": 1},
-                {"name": "free", "sha256": digest("sk-free")}]
-        g = Gateway(BINARY, {
-            "journal": {"wait": wait}, "threads": 1, "keys": keys,
-            "providers": {"test": upstream(self.provider, "openai", {"plain": "plain"},
-                                           prices={"plain": {"input": 100000, "output": 100000}})}})
-        g.__enter__()
-        self.addCleanup(g.stop)
-        with self.locked(g):
-            self.assertEqual(self.spender(g, "limited")[0], 200)
-            for n in range(40):
-                self.assertEqual(self.spender(g, "free", f"{n} {self.LARGE}")[0], 200)
-            g.child.kill()
-            g.child.wait()
-        db = sqlite3.connect(g.folder / "history.db", isolation_level=None, timeout=PATIENCE)
-        db.execute(self.SLOW)
-        db.close()
-        g.start()
-        return g
-
-    def test_a_key_with_a_limit_waits_until_it_is_known_what_it_spent(self):
-        g = self.killed("1h")
-        self.assertEqual(self.spender(g, "free")[0], 200)
-        status, _, text = self.spender(g, "limited")
-        self.assertEqual(status, 429, text)  # the call before the kill has spent it all
-        self.assertIn("insufficient_quota", text)
-        self.assertIn("what was on its way to the tables is known", g.log.read_text())
-
-    def test_a_key_with_a_limit_does_not_wait_for_ever(self):
-        g = self.killed("100ms")
-        status, headers, text = self.spender(g, "limited")
-        self.assertEqual(status, 503, text)
-        self.assertIn("spend_not_known", text)
-        self.assertGreaterEqual(int(headers["retry-after"]), 1)
 
 
 if __name__ == "__main__":
