@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-#define COUNT_MAX 10000 /* sessions after a page that are counted */
-#define SORT_MAX 10000  /* sessions that are sorted in another order than that of time */
-#define SCAN_MAX 20000  /* sessions that are looked at for a condition without an index */
+#define COUNT_MAX 200000 /* sessions after a page that are counted */
+#define SORT_MAX 10000   /* sessions that are sorted in another order than that of time */
+#define SCAN_MAX 20000   /* sessions that are looked at for a condition without an index */
 
 enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 13, NAMED = 20 };
 
