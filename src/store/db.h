@@ -92,7 +92,7 @@ void db_rollback(struct db *db);
 /* What was deleted goes from the files as well, as far as the database can be made to: outside of a
  * transaction. done is false if readers are in the way: try again. */
 bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
-/* Writes the files anew, where a database does not give back what large tables took by itself. */
+/* Rewrites the file, where the database does not free the disk of dropped tables by itself. */
 bool db_rewrite(struct db *db, struct err *e) MUST_USE;
 /* Whether that was begun by an earlier process, and not ended. */
 bool db_rewrite_due(struct db *db, bool *out, struct err *e) MUST_USE;

@@ -41,7 +41,7 @@ struct db_driver {
     bool (*scrub)(struct db *db, bool *done, struct err *e);
     const char *size_sql;
     const char *rewrite_due_sql; /* one number: not 0 if it is; or NULL: never */
-    const char *rewrite_sql; /* writes the file anew, without what was deleted from it; or NULL */
+    const char *rewrite_sql;     /* rewrites the file without deleted rows; or NULL */
 };
 
 extern const struct db_driver db_driver_sqlite;

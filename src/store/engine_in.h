@@ -95,7 +95,7 @@ struct engine {
     int64_t moved_to;           /* blocks up to it are of calls of before, */
     int64_t last_moved;         /* and this one was packed last of them */
     bool blocks_known;          /* else they are read from the tables */
-    /* Stores of before: calls are moved into blocks, then the file is written anew. */
+    /* A store of an earlier version: calls are moved into blocks, then the file is rewritten. */
     enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
     struct buf entry, packed;
     struct texts texts; /* reads with db */

@@ -3,7 +3,7 @@
  * Their columns are in llm_interactions since the tables were brought to this version; their texts
  * are in old_interactions, where texts.h finds them until they are in a block. They are moved a few
  * at a time, oldest first, each lot in a transaction of its own: what is interrupted goes on where
- * it was. Once all are moved, the old tables go, and with SQLite the file is written anew, so that
+ * it was. Once all are moved, the old tables go, and with SQLite the file is rewritten, so that
  * the disk gets its bytes back.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -33,8 +33,8 @@ bool engine_move_drop_words(struct engine *en, struct err *e)
     return en->move != ENGINE_MOVE || move_drop_tables(en, old_words, COUNT_OF(old_words), e);
 }
 
-/* The texts of a call of before. If some are damaged it goes on with the others; whoever verifies
- * the audit log is told of it. */
+/* The texts of a call that an earlier version stored. Damaged texts are left out; `audit verify`
+ * reports them. */
 static bool move_read(struct engine *en, struct engine_call *call, struct arena *texts,
                       struct err *e)
 {
@@ -150,7 +150,7 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
 }
 
 /* Nothing is left in them that is not elsewhere, so nothing of it has to be overwritten: the file
- * is written anew after it. */
+ * is rewritten afterwards. */
 static bool move_drop(struct engine *en, struct err *e)
 {
     if (!db_begin(en->db, false, e)) /* at once, for who reads them */
@@ -164,7 +164,7 @@ static bool move_drop(struct engine *en, struct err *e)
     return true;
 }
 
-/* A file that cannot be written anew is larger than it need be, and nothing else is wrong. */
+/* If the file cannot be rewritten, it stays larger than needed, and nothing else is wrong. */
 static void move_rewrite(struct engine *en)
 {
     struct err e;
@@ -172,8 +172,8 @@ static void move_rewrite(struct engine *en)
     en->move = ENGINE_IN_BLOCKS;
     en->scrub = true; /* the WAL is as long as the file by now */
     if (!db_rewrite(en->db, &e))
-        log_warn("store: the file keeps the room that the tables of before took; the next start"
-                 " tries again",
+        log_warn("store: the file was not rewritten and keeps its old size; the next start tries"
+                 " again",
                  LOG_ERR(&e));
 }
 
