@@ -367,9 +367,7 @@ void mcp_answer_init(struct mcp_answer *r, struct mcp_server *s, struct mcp_sess
                              .id = m->id,
                              .progress = STR(""),
                              .structured = STR(""),
-                             .state = STR(""),
-                             .error = STR(""),
-                             .data = STR("")};
+                             .state = STR("")};
     if (session) {
         r->caps = session->caps;
         r->level = session->level;

@@ -137,8 +137,6 @@ void mcp_answer_structured(struct mcp_answer *r, str json);
 /* The tool failed, and the model is to know why. */
 void mcp_answer_fail(struct mcp_answer *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void mcp_answer_fail_text(struct mcp_answer *r, str text); /* the same, of any length */
-/* The request failed: an error of JSON-RPC. */
-void mcp_answer_error(struct mcp_answer *r, int code, str text, str data);
 /* Asks the client; key is the tool's own, params JSON. */
 void mcp_answer_input(struct mcp_answer *r, str key, str method, str params);
 /* What the tool gets back when it is called again. */

@@ -121,13 +121,6 @@ void mcp_answer_fail_text(struct mcp_answer *r, str text)
     mcp_answer_text(r, text);
 }
 
-void mcp_answer_error(struct mcp_answer *r, int code, str text, str data)
-{
-    r->code = code;
-    r->error = arena_dup(r->arena, text);
-    r->data = arena_dup(r->arena, data);
-}
-
 static unsigned cap_for(str method)
 {
     return str_eq(method, STR("elicitation/create"))       ? MCP_ELICITATION

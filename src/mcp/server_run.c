@@ -123,10 +123,6 @@ void mcp_finish(struct mcp_answer *r, const char *items)
 {
     struct buf b;
 
-    if (r->code) {
-        mcp_reply_error(r, 200, r->code, r->error, r->data);
-        return;
-    }
     if (r->lacking) {
         refuse_lacking(r, r->lacking);
         return;

@@ -109,8 +109,6 @@ struct mcp_answer {
     str structured, state;
     bool is_error;
     unsigned lacking; /* capabilities that were asked for and are not there */
-    int code;         /* of an error, or 0 */
-    str error, data;
     struct mcp_turn *turn; /* that is being run again, or NULL */
 };
 

@@ -395,11 +395,6 @@ uint64_t optimize_calls(const struct optimize *o)
     return o->calls;
 }
 
-double optimize_cost(const struct optimize *o)
-{
-    return o->cost;
-}
-
 size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2])
 {
     assert(candidate < o->count);

@@ -413,11 +413,6 @@ static const struct {
                              {"calls", put_calls}}},
 };
 
-const char *optimize_event_name(enum optimize_event_kind kind)
-{
-    return rows[kind].name;
-}
-
 void optimize_event_json(const struct optimize_event *ev, struct buf *out)
 {
     buf_add(out, STR("{\"event\":\""));

@@ -52,9 +52,6 @@ struct optimize_event {
     const char *reason;
 };
 
-/* The event's name, as in the logs. */
-const char *optimize_event_name(enum optimize_event_kind kind);
-
 /* One line with its newline, added to out. */
 void optimize_event_json(const struct optimize_event *ev, struct buf *out);
 

@@ -211,7 +211,6 @@ size_t optimize_best(const struct optimize *o);
 str optimize_text(const struct optimize *o, size_t candidate, size_t component);
 double optimize_mean(const struct optimize *o, size_t candidate);
 uint64_t optimize_calls(const struct optimize *o);
-double optimize_cost(const struct optimize *o);
 
 /* The candidate's parents, at most two; how many. */
 size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2]);

@@ -489,11 +489,6 @@ bool optimize_run_go(struct optimize_run *r, struct err *e)
     return ok;
 }
 
-bool optimize_run_replays(const struct optimize_run *r)
-{
-    return r->kept.n > 0;
-}
-
 const struct optimize *optimize_run_engine(const struct optimize_run *r)
 {
     return r->engine;

@@ -49,8 +49,6 @@ bool optimize_run_new(const struct optimize_task *task, str kept, struct optimiz
 void optimize_run_free(struct optimize_run *r);
 bool optimize_run_go(struct optimize_run *r, struct err *e) MUST_USE;
 
-/* Whether what is told just now was told before. */
-bool optimize_run_replays(const struct optimize_run *r);
 const struct optimize *optimize_run_engine(const struct optimize_run *r);
 
 /* How much of it is whole lines. */

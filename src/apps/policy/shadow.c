@@ -210,13 +210,3 @@ bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job 
         job_free(j);
     return room;
 }
-
-size_t policy_shadow_waiting(struct policy_shadow *s)
-{
-    size_t n;
-
-    pthread_mutex_lock(&s->lock);
-    n = s->waiting;
-    pthread_mutex_unlock(&s->lock);
-    return n;
-}

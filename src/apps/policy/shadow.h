@@ -30,4 +30,3 @@ struct policy_shadow_job {
 struct policy_shadow *policy_shadow_new(struct policy_service *s);
 void policy_shadow_free(struct policy_shadow *s); /* NULL: nothing; what waits is dropped */
 bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *job);
-size_t policy_shadow_waiting(struct policy_shadow *s);

@@ -431,14 +431,6 @@ size_t word_find(const struct word *all, size_t n, const struct word *w)
     return n;
 }
 
-bool words_hold(const struct word *all, size_t n, const struct word *some, size_t some_n)
-{
-    for (size_t i = 0; i < some_n; i++)
-        if (word_find(all, n, &some[i]) == n)
-            return false;
-    return some_n > 0;
-}
-
 bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
                   size_t *at)
 {

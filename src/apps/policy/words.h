@@ -2,7 +2,7 @@
  *
  *     struct word *w;
  *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
- *     if (words_hold(w, n, name, name_n)) ...
+ *     if (words_phrase(w, n, name, name_n, &at)) ...
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
@@ -43,8 +43,6 @@ bool word_among(const struct word *w, const char *names);
 bool word_same(const struct word *a, const struct word *b);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
-/* Whether every one of some is among n. */
-bool words_hold(const struct word *all, size_t n, const struct word *some, size_t some_n);
 /* Whether some stand in n one behind the other; gives where. */
 bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
                   size_t *at);
