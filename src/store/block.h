@@ -68,8 +68,8 @@ struct block_texts {
  * the same as an erased call. */
 void block_entry_put(const struct block_texts *t, struct buf *out);
 
-/* The texts are lent from the entry, or in the arena; a text that the entry does not have is "". Unknown tags, wrong
- * sizes and texts out of order are ERR_SYSTEM. */
+/* The texts are lent from the entry, or in the arena; a text that the entry does not have is "".
+ * Unknown tags, wrong sizes and texts out of order are ERR_SYSTEM. */
 bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e) MUST_USE;
 
 /* Finds the longest common front and then the longest common back of two requests; they overlap in
