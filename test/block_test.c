@@ -22,18 +22,21 @@ static void check_texts(const struct block_texts *got, const struct block_texts 
 static size_t check_entry(const struct block_texts *t)
 {
     struct block_texts got;
+    struct arena a;
     struct buf b;
     struct err e;
     size_t n;
 
+    arena_init(&a, (size_t)1 << 28);
     buf_init(&b, 1 << 24);
     block_entry_put(t, &b);
-    CHECK(block_entry_get(buf_str(&b), &got, &e));
+    CHECK(block_entry_get(buf_str(&b), &a, &got, &e));
     check_texts(&got, t);
     for (n = 0; n < b.n && b.n < 1000; n++) {
         str cut = str_slice(buf_str(&b), 0, n);
 
-        if (block_entry_get(cut, &got, &e)) { /* cut between two texts: the later ones are empty */
+        if (block_entry_get(
+                cut, &a, &got, &e)) { /* cut between two texts: the later ones are empty */
             for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
                 CHECK(got.text[i].n == 0 || str_eq(got.text[i], t->text[i]));
         } else {
@@ -42,6 +45,7 @@ static size_t check_entry(const struct block_texts *t)
     }
     n = b.n;
     buf_release(&b);
+    arena_release(&a);
     return n;
 }
 
@@ -103,14 +107,62 @@ TEST(a_damaged_entry_is_an_error)
         {STR_INIT("\x00\x00\x01\x01"), "from call 0"},
         {STR_INIT("\x00\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\x01\x01"), "from a negative call"},
         {STR_INIT("\x00\x01\x01"), "from without back"},
+        {STR_INIT("\x03\x01x\x44"), "a copy of nothing"},
+        {STR_INIT("\x03\x01x\x44\x03\x00\x00\x01\x00"), "a copy of itself"},
+        {STR_INIT("\x03\x01x\x44\x02\x00\x00\x02\x00"), "a copy of too much"},
+        {STR_INIT("\x03\x01x\x44\x02\x00\x02\x00\x00"), "a copy from behind the end"},
+        {STR_INIT("\x03\x01x\x44\x02\x01\x00\x01\x00"), "a copy without its lead"},
+        {STR_INIT("\x03\x01x\x44\x02\x01\x00\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01x"),
+         "a copy with too much of a tail"},
+        {STR_INIT("\x40"), "a copy of a delta"},
     };
     struct block_texts t;
+    struct arena a;
     struct err e;
 
+    arena_init(&a, 1 << 20);
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        CHECK_F(!block_entry_get(bad[i].bytes, &t, &e), "%s", bad[i].why);
+        CHECK_F(!block_entry_get(bad[i].bytes, &a, &t, &e), "%s", bad[i].why);
         CHECK_INT(e.code, ERR_SYSTEM);
     }
+    arena_release(&a);
+}
+
+TEST(a_text_that_is_a_part_of_another_is_stored_as_such)
+{
+    static const struct {
+        enum block_text text, of;
+    } pairs[] = {{BLOCK_SUMMARY, BLOCK_REASONING},
+                 {BLOCK_ASKED, BLOCK_REQUEST},
+                 {BLOCK_DECISION, BLOCK_REASONING},
+                 {BLOCK_DECISION, BLOCK_ANSWER}};
+    char whole[500], derived[500];
+
+    for (uint32_t i = 0, n = 1; i < sizeof whole; i++, n = n * 1103515245u + 12345u)
+        whole[i] = (char)('a' + (n >> 16) % 26);
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        for (size_t lead = 0; lead < 30; lead += 7)
+            for (size_t at = 0; at < 200; at += 67)
+                for (size_t tail = 0; tail < 8; tail += 3) {
+                    struct block_texts t = {0};
+                    size_t literal;
+
+                    for (size_t k = 0; k < BLOCK_TEXT_COUNT; k++)
+                        t.text[k] = STR("");
+                    memset(derived, '#', sizeof derived);
+                    memcpy(derived + lead, whole + at, 200);
+                    t.text[pairs[i].of] = (str){whole, sizeof whole};
+                    literal = check_entry(&t);
+                    t.text[pairs[i].text] = (str){derived, lead + 200 + tail};
+                    CHECK_F(check_entry(&t) <= literal + lead + tail + 8,
+                            "%zu %zu %zu %zu",
+                            i,
+                            lead,
+                            at,
+                            tail);
+                    t.request_from = (struct block_delta){7, 3, 4};
+                    (void)check_entry(&t);
+                }
 }
 
 /* Deltas */
@@ -484,7 +536,8 @@ TEST(a_size_that_cannot_be_right_takes_no_memory)
     buf_release(&packed);
 }
 
-TEST_MAIN(T(an_entry_gives_back_each_text_alone), T(an_entry_gives_back_all_texts_together),
+TEST_MAIN(T(a_text_that_is_a_part_of_another_is_stored_as_such),
+          T(an_entry_gives_back_each_text_alone), T(an_entry_gives_back_all_texts_together),
           T(a_damaged_entry_is_an_error), T(a_delta_finds_a_change_at_every_place),
           T(a_delta_never_overlaps), T(a_delta_that_saves_little_is_not_made),
           T(a_delta_that_does_not_fit_its_base_is_an_error),

@@ -195,12 +195,15 @@ static void count_entry(struct words_count *c, str entry)
 {
     struct block_texts t;
     struct words_hit hit;
+    struct arena a;
     struct err e;
 
     if (entry.n == 0)
         return;
-    CHECK_F(block_entry_get(entry, &t, &e), "%s", e.text);
+    arena_init(&a, (size_t)1 << 30);
+    CHECK_F(block_entry_get(entry, &a, &t, &e), "%s", e.text);
     c->n += words_match(&c->query, t.text, c->fields, false, &hit);
+    arena_release(&a);
 }
 
 static bool count_block(void *ctx, const struct db_value *v, size_t n)

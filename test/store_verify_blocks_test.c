@@ -124,16 +124,19 @@ static str changed_entry(str entry, enum block_text which, str text)
 {
     static char bytes[100000];
     struct block_texts t;
+    struct arena a;
     struct buf out;
     struct err e;
 
-    CHECK(block_entry_get(entry, &t, &e));
+    arena_init(&a, 1 << 20);
+    CHECK(block_entry_get(entry, &a, &t, &e));
     t.text[which] = text;
     buf_init(&out, sizeof bytes);
     block_entry_put(&t, &out);
     memcpy(bytes, out.p, out.n);
     entry = (str){bytes, out.n};
     buf_release(&out);
+    arena_release(&a);
     return entry;
 }
 

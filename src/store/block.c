@@ -62,74 +62,6 @@ static bool block_arena_check(const struct arena *a, uint64_t size, struct err *
                    (unsigned long long)size);
 }
 
-/* Entries */
-
-void block_entry_put(const struct block_texts *t, struct buf *out)
-{
-    char head[1 + 3 * BLOCK_VARINT_MAX], *p = head;
-
-    if (t->request_from.call_n) {
-        assert(t->request_from.call_n > 0);
-        *p++ = BLOCK_TAG_FROM;
-        p = block_varint_put(p, (uint64_t)t->request_from.call_n);
-        p = block_varint_put(p, t->request_from.front);
-        p = block_varint_put(p, t->request_from.back);
-        buf_add(out, (str){head, (size_t)(p - head)});
-    }
-    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++) {
-        if (t->text[i].n == 0)
-            continue;
-        head[0] = (char)(1 + i);
-        p = block_varint_put(head + 1, t->text[i].n);
-        buf_add(out, (str){head, (size_t)(p - head)});
-        buf_add(out, t->text[i]);
-    }
-}
-
-static bool block_from_get(str *entry, struct block_delta *out)
-{
-    uint64_t call_n;
-
-    if (!block_varint_get(entry, &call_n) || !block_varint_get(entry, &out->front) ||
-        !block_varint_get(entry, &out->back) || call_n == 0 || call_n > INT64_MAX)
-        return false;
-    out->call_n = (int64_t)call_n;
-    return true;
-}
-
-bool block_entry_get(str entry, struct block_texts *out, struct err *e)
-{
-    int last = -1;
-
-    *out = (struct block_texts){0};
-    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
-        out->text[i] = STR("");
-    while (entry.n > 0) {
-        int tag = (unsigned char)entry.p[0];
-        uint64_t size;
-
-        if (tag > BLOCK_TEXT_COUNT)
-            return block_set_damaged(e, "a text of a kind that this version does not know");
-        if (tag <= last)
-            return block_set_damaged(e, "the texts of a call are out of order");
-        last = tag;
-        entry = str_slice(entry, 1, entry.n);
-        if (tag == BLOCK_TAG_FROM) {
-            if (!block_from_get(&entry, &out->request_from))
-                return block_set_damaged(e, "a request refers to no earlier call");
-            continue;
-        }
-        if (!block_varint_get(&entry, &size) || size > entry.n)
-            return block_set_damaged(e, "a text is longer than its entry");
-        if (size > 0)
-            out->text[tag - 1] = str_slice(entry, 0, size);
-        entry = str_slice(entry, size, entry.n);
-    }
-    return true;
-}
-
-/* Deltas */
-
 static size_t block_common_front(const char *a, const char *b, size_t n)
 {
     size_t i = 0;
@@ -156,6 +88,190 @@ static size_t block_common_back(const char *a_end, const char *b_end, size_t n)
         i++;
     return i;
 }
+
+/* Copies */
+
+#define BLOCK_TAG_COPY 64  /* added to the tag of a text that is mostly a part of another */
+#define BLOCK_COPY_MIN 64u /* bytes; fewer are not worth it */
+#define BLOCK_COPY_PROBE 24u
+
+/* What each derived text is a part of. */
+static const struct {
+    enum block_text text, of;
+} block_copies[] = {
+    {BLOCK_SUMMARY, BLOCK_REASONING},
+    {BLOCK_ASKED, BLOCK_REQUEST},
+    {BLOCK_DECISION, BLOCK_REASONING},
+    {BLOCK_DECISION, BLOCK_ANSWER},
+};
+
+/* A text: bytes of its own, then n bytes of another from `at` on, then bytes of its own. */
+struct block_copy {
+    enum block_text of;
+    str lead, tail;
+    size_t at, n;
+};
+
+/* Some bytes of the text are looked for in the other, and what is the same around them is the
+ * copy. */
+static bool block_copy_find(str text, str other, struct block_copy *out)
+{
+    size_t from = text.n / 4, before, after, at;
+    const char *found;
+
+    if (text.n < BLOCK_COPY_MIN || other.n < BLOCK_COPY_MIN)
+        return false;
+    found = memmem(other.p, other.n, text.p + from, BLOCK_COPY_PROBE);
+    if (!found)
+        return false;
+    at = (size_t)(found - other.p);
+    before = block_common_back(text.p + from, found, from < at ? from : at);
+    after = text.n - from < other.n - at ? text.n - from : other.n - at;
+    after = block_common_front(text.p + from, found, after);
+    if (before + after < BLOCK_COPY_MIN)
+        return false;
+    out->at = at - before;
+    out->n = before + after;
+    out->lead = str_slice(text, 0, from - before);
+    out->tail = str_slice(text, from + after, text.n);
+    return true;
+}
+
+static bool block_copy_make(const struct block_texts *t, size_t text, struct block_copy *out)
+{
+    for (size_t i = 0; i < COUNT_OF(block_copies); i++) {
+        out->of = block_copies[i].of;
+        if (block_copies[i].text == text && block_copy_find(t->text[text], t->text[out->of], out))
+            return true;
+    }
+    return false;
+}
+
+static void block_copy_put(const struct block_copy *c, size_t text, struct buf *out)
+{
+    char head[2 + 4 * BLOCK_VARINT_MAX], *p = head;
+
+    *p++ = (char)(BLOCK_TAG_COPY + 1 + text);
+    *p++ = (char)c->of;
+    p = block_varint_put(p, c->lead.n);
+    p = block_varint_put(p, c->at);
+    p = block_varint_put(p, c->n);
+    p = block_varint_put(p, c->tail.n);
+    buf_add(out, (str){head, (size_t)(p - head)});
+    buf_add(out, c->lead);
+    buf_add(out, c->tail);
+}
+
+static bool block_copy_get(str *entry, const struct block_texts *t, size_t text, struct arena *a,
+                           str *out, struct err *e)
+{
+    uint64_t lead, at, n, tail;
+    size_t of = entry->n > 0 ? (unsigned char)entry->p[0] : BLOCK_TEXT_COUNT;
+    str other;
+    char *p;
+
+    if (of >= text)
+        return block_set_damaged(e, "a text is a copy of none before it");
+    *entry = str_slice(*entry, 1, entry->n);
+    other = t->text[of];
+    if (!block_varint_get(entry, &lead) || !block_varint_get(entry, &at) ||
+        !block_varint_get(entry, &n) || !block_varint_get(entry, &tail) || lead > entry->n ||
+        tail > entry->n - lead || at > other.n || n > other.n - at)
+        return block_set_damaged(e, "a text is a copy of more than there is");
+    if (lead + tail == 0) {
+        *out = str_slice(other, at, at + n);
+        return true;
+    }
+    if (!block_arena_check(a, lead + n + tail, e))
+        return false;
+    p = arena_alloc(a, lead + n + tail);
+    memcpy(p, entry->p, lead);
+    memcpy(p + lead, other.p + at, n);
+    memcpy(p + lead + n, entry->p + lead, tail);
+    *out = (str){p, lead + n + tail};
+    *entry = str_slice(*entry, lead + tail, entry->n);
+    return true;
+}
+
+/* Entries */
+
+void block_entry_put(const struct block_texts *t, struct buf *out)
+{
+    char head[1 + 3 * BLOCK_VARINT_MAX], *p = head;
+    struct block_copy copy;
+
+    if (t->request_from.call_n) {
+        assert(t->request_from.call_n > 0);
+        *p++ = BLOCK_TAG_FROM;
+        p = block_varint_put(p, (uint64_t)t->request_from.call_n);
+        p = block_varint_put(p, t->request_from.front);
+        p = block_varint_put(p, t->request_from.back);
+        buf_add(out, (str){head, (size_t)(p - head)});
+    }
+    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++) {
+        if (t->text[i].n == 0)
+            continue;
+        if (block_copy_make(t, i, &copy)) {
+            block_copy_put(&copy, i, out);
+            continue;
+        }
+        head[0] = (char)(1 + i);
+        p = block_varint_put(head + 1, t->text[i].n);
+        buf_add(out, (str){head, (size_t)(p - head)});
+        buf_add(out, t->text[i]);
+    }
+}
+
+static bool block_from_get(str *entry, struct block_delta *out)
+{
+    uint64_t call_n;
+
+    if (!block_varint_get(entry, &call_n) || !block_varint_get(entry, &out->front) ||
+        !block_varint_get(entry, &out->back) || call_n == 0 || call_n > INT64_MAX)
+        return false;
+    out->call_n = (int64_t)call_n;
+    return true;
+}
+
+bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e)
+{
+    int last = -1;
+
+    *out = (struct block_texts){0};
+    for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
+        out->text[i] = STR("");
+    while (entry.n > 0) {
+        int tag = (unsigned char)entry.p[0];
+        bool copy = tag > BLOCK_TAG_COPY;
+        uint64_t size;
+
+        tag -= copy ? BLOCK_TAG_COPY : 0;
+        if (tag > BLOCK_TEXT_COUNT)
+            return block_set_damaged(e, "a text of a kind that this version does not know");
+        if (tag <= last)
+            return block_set_damaged(e, "the texts of a call are out of order");
+        last = tag;
+        entry = str_slice(entry, 1, entry.n);
+        if (tag == BLOCK_TAG_FROM) {
+            if (!block_from_get(&entry, &out->request_from))
+                return block_set_damaged(e, "a request refers to no earlier call");
+            continue;
+        }
+        if (copy) {
+            if (!block_copy_get(&entry, out, (size_t)tag - 1, a, &out->text[tag - 1], e))
+                return false;
+            continue;
+        }
+        if (!block_varint_get(&entry, &size) || size > entry.n)
+            return block_set_damaged(e, "a text is longer than its entry");
+        if (size > 0)
+            out->text[tag - 1] = str_slice(entry, 0, size);
+        entry = str_slice(entry, size, entry.n);
+    }
+    return true;
+}
+
+/* Deltas */
 
 bool block_delta_make(str base, str request, struct block_delta *out, str *between)
 {

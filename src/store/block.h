@@ -11,6 +11,8 @@
  *     entry  = from? text*                      in the order of their tags, each at most once
  *     from   = 0 call_n front back              the request repeats part of an earlier request
  *     text   = tag size bytes                   tag: 1 and up, see enum block_text
+ *            | tag of lead at n tail bytes      64 + tag: n bytes of the text `of`, from `at` on,
+ *                                               between `lead` and `tail` bytes that follow
  *     raw    = entry* directory directory_size  the size in 4 bytes, little-endian
  *     directory = count size*                   the size of each entry; 0: the call was erased
  *     packed = version, then raw as one zstd frame with its content size and a checksum
@@ -66,9 +68,9 @@ struct block_texts {
  * the same as an erased call. */
 void block_entry_put(const struct block_texts *t, struct buf *out);
 
-/* The texts are lent from the entry; a text that the entry does not have is "". Unknown tags, wrong
- * sizes and texts out of order are ERR_SYSTEM. */
-bool block_entry_get(str entry, struct block_texts *out, struct err *e) MUST_USE;
+/* The texts are lent from the entry, or in the arena; a text that the entry does not have is "".
+ * Unknown tags, wrong sizes and texts out of order are ERR_SYSTEM. */
+bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e) MUST_USE;
 
 /* Finds the longest common front and then the longest common back of two requests; they overlap in
  * neither. Sets front and back, leaves call_n to the caller, and lends `between` from the request.

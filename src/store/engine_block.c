@@ -49,14 +49,14 @@ static void engine_block_begin(struct engine_filling *f, int64_t number)
     words_set_reset(&f->words);
 }
 
-static void engine_block_add(struct engine_filling *f, int64_t call_n, str entry)
+static void engine_block_add(struct engine_filling *f, int64_t call_n, str entry, struct arena *a)
 {
     struct block_texts t;
     struct err bad;
 
     buf_add(&f->calls, (str){(const char *)&call_n, sizeof call_n});
     block_add(&f->block, entry);
-    if (entry.n > 0 && block_entry_get(entry, &t, &bad))
+    if (entry.n > 0 && block_entry_get(entry, a, &t, &bad))
         engine_words_add(&f->words, &t);
 }
 
@@ -78,8 +78,8 @@ static bool engine_on_open_text(void *ctx, const struct db_value *v, size_t n)
     if (f->number != v[0].i)
         engine_block_begin(f, v[0].i);
     while (f->block.count < (size_t)v[1].i)
-        engine_block_add(f, v[2].i, STR("")); /* erased since */
-    engine_block_add(f, v[2].i, v[3].s);
+        engine_block_add(f, v[2].i, STR(""), &en->arena); /* erased since */
+    engine_block_add(f, v[2].i, v[3].s, &en->arena);
     f->stored = f->block.count;
     return true;
 }
@@ -217,7 +217,7 @@ bool engine_blocks_commit(struct engine *en, struct err *e)
 /* ---- texts that go ---- */
 
 /* The block without the entries of some calls, whose places stay. */
-static void engine_block_blank(const struct block_view *view, const bool *gone,
+static void engine_block_blank(const struct block_view *view, const bool *gone, struct arena *a,
                                struct engine_filling *out)
 {
     struct block_texts t;
@@ -227,7 +227,7 @@ static void engine_block_blank(const struct block_view *view, const bool *gone,
         str entry = gone[i] ? STR("") : block_entry(view, i);
 
         block_add(&out->block, entry);
-        if (entry.n > 0 && block_entry_get(entry, &t, &bad))
+        if (entry.n > 0 && block_entry_get(entry, a, &t, &bad))
             engine_words_add(&out->words, &t);
     }
 }
@@ -244,7 +244,7 @@ static bool engine_block_blank_open(struct engine *en, struct engine_filling *f,
     view = (struct block_view){raw, ends, f->block.count};
     block_reset(&f->block);
     words_set_reset(&f->words);
-    engine_block_blank(&view, gone, f);
+    engine_block_blank(&view, gone, &en->arena, f);
     f->stored = stored;
     for (size_t i = 0; i < stored; i++) {
         struct db_value args[] = {db_int(f->number), db_int((int64_t)i)};
@@ -266,7 +266,7 @@ static bool engine_block_blank_packed(struct engine *en, int64_t number,
 
     block_init(&f.block);
     words_set_init(&f.words);
-    engine_block_blank(view, gone, &f);
+    engine_block_blank(view, gone, &en->arena, &f);
     if (block_size(&f.block) == 0) {
         ok = db_run(en->db, "DELETE FROM call_blocks WHERE block = $1", args, 1, e);
     } else {

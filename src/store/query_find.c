@@ -62,7 +62,7 @@ static bool find_entry(const struct finding *g, str entry, struct block_texts *t
 {
     struct err bad;
 
-    return entry.n > 0 && block_entry_get(entry, t, &bad) &&
+    return entry.n > 0 && block_entry_get(entry, &g->r->row, t, &bad) &&
            words_match(&g->query, t->text, g->allowed, g->front, hit);
 }
 
@@ -128,7 +128,7 @@ static bool find_on_row(void *ctx, const struct db_value *v, size_t n)
     size_t at = (size_t)v[0].i;
 
     if (at >= x->h->view->count || !x->h->hits[at].is ||
-        !block_entry_get(block_entry(x->h->view, at), &t, &bad))
+        !block_entry_get(block_entry(x->h->view, at), &x->g->r->row, &t, &bad))
         return true;
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)

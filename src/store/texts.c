@@ -230,7 +230,7 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
         return false;
     if (entry.n == 0)
         return true;
-    if (!block_entry_get(entry, &texts, e))
+    if (!block_entry_get(entry, a, &texts, e))
         return false;
     out->from = texts.request_from;
     out->between = texts.text[BLOCK_REQUEST];
@@ -399,7 +399,7 @@ bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t requ
         return false;
     if (entry.n == 0)
         return true;
-    if (!block_entry_get(entry, &texts, e))
+    if (!block_entry_get(entry, a, &texts, e))
         return err_prefix(e, "call " STR_FMT ": ", STR_ARG(row->id));
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
