@@ -108,7 +108,7 @@ struct mcp_answer {
     str *keys; /* of the inputs, in the arena */
     str structured, state;
     bool is_error;
-    unsigned lacking; /* capabilities that were asked for and are not there */
+    unsigned lacking;      /* capabilities that were asked for and are not there */
     struct mcp_turn *turn; /* that is being run again, or NULL */
 };
 
