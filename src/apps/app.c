@@ -4,6 +4,7 @@
  */
 #include "apps/app.h"
 
+#include "base/ctype.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -214,14 +215,6 @@ bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r
     return true;
 }
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* What is not written right is left as it is. */
 static str decoded(struct arena *a, str text)
 {
@@ -229,8 +222,8 @@ static str decoded(struct arena *a, str text)
     size_t n = 0;
 
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? digit(text.p[i + 1]) : -1;
-        int low = high >= 0 ? digit(text.p[i + 2]) : -1;
+        int high = text.p[i] == '%' && i + 2 < text.n ? char_hex_value(text.p[i + 1]) : -1;
+        int low = high >= 0 ? char_hex_value(text.p[i + 2]) : -1;
         int plain = text.p[i] == '+' ? ' ' : text.p[i];
 
         if (low >= 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
+#include "base/ctype.h"
 
 const uint64_t str_powers[20] = {
     0,
@@ -70,16 +71,11 @@ size_t str_find_rare(str s, str needle, size_t rare)
     return STR_NONE;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 str str_trim(str s)
 {
-    while (s.n > 0 && is_space(s.p[s.n - 1]))
+    while (s.n > 0 && char_is_space(s.p[s.n - 1]))
         s.n--;
-    while (s.n > 0 && is_space(s.p[0]))
+    while (s.n > 0 && char_is_space(s.p[0]))
         s.p++, s.n--;
     return s;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/provider.h"
+#include "base/ctype.h"
 
 #define BEARER "authorization", "Bearer ", ""
 #define NO_KEY_NEEDED BEARER
@@ -99,17 +100,12 @@ const struct provider_row *provider_row_at(size_t index)
     return index < COUNT_OF(rows) ? &rows[index] : NULL;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
-}
-
 static bool starts_alike(str s, str prefix)
 {
     if (s.n < prefix.n)
         return false;
     for (size_t i = 0; i < prefix.n; i++)
-        if (lower(s.p[i]) != lower(prefix.p[i]))
+        if (char_to_lower(s.p[i]) != char_to_lower(prefix.p[i]))
             return false;
     return true;
 }
@@ -121,7 +117,7 @@ static bool is_named(str name, str row)
 
     if (!starts_alike(name, row))
         return false;
-    next = name.n > row.n ? lower(name.p[row.n]) : '-';
+    next = name.n > row.n ? char_to_lower(name.p[row.n]) : '-';
     return next < 'a' || next > 'z';
 }
 

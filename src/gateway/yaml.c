@@ -7,6 +7,7 @@
  */
 #include "gateway/yaml.h"
 
+#include "base/ctype.h"
 #include "base/json.h"
 #include "base/map.h"
 
@@ -42,21 +43,16 @@ static void mark(struct reader *r, str raw)
 
 /* ---- scalars ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_name(char c)
 {
-    return is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
+    return char_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
 static size_t digits(str s, size_t at)
 {
     size_t n = 0;
 
-    while (at + n < s.n && is_digit(s.p[at + n]))
+    while (at + n < s.n && char_is_digit(s.p[at + n]))
         n++;
     return n;
 }
@@ -71,7 +67,7 @@ static bool based_number(str s, struct buf *out)
         return false;
     for (size_t i = 2; i < s.n; i++) {
         char c = s.p[i];
-        unsigned digit = is_digit(c)                          ? (unsigned)(c - '0')
+        unsigned digit = char_is_digit(c)                     ? (unsigned)(c - '0')
                          : (c | 32) >= 'a' && (c | 32) <= 'f' ? (unsigned)((c | 32) - 'a' + 10)
                                                               : 99;
 
@@ -169,7 +165,8 @@ static size_t fill_in(struct reader *r, str s, size_t at)
 
     while (at + n < s.n && is_name(s.p[at + n]))
         n++;
-    if (n == 0 || n >= sizeof name || is_digit(s.p[at]) || at + n == s.n || s.p[at + n] != '}') {
+    if (n == 0 || n >= sizeof name || char_is_digit(s.p[at]) || at + n == s.n ||
+        s.p[at + n] != '}') {
         err_set(r->e,
                 ERR_INPUT,
                 "${ must be followed by the name of an environment variable and }; "

@@ -4,6 +4,7 @@
  */
 #include "live/ask.h"
 
+#include "base/ctype.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -94,13 +95,6 @@ str ask_channel(const struct ask *a)
     return (str){a->channel, a->channel_size};
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
-
 bool ask_unescape(str in, struct ask_value *out)
 {
     size_t n = 0;
@@ -111,9 +105,9 @@ bool ask_unescape(str in, struct ask_value *out)
         if (n == sizeof out->text)
             return false;
         if (c == '%') {
-            if (i + 2 >= in.n || hex(in.p[i + 1]) < 0 || hex(in.p[i + 2]) < 0)
+            if (i + 2 >= in.n || char_hex_value(in.p[i + 1]) < 0 || char_hex_value(in.p[i + 2]) < 0)
                 return false;
-            c = (char)(hex(in.p[i + 1]) << 4 | hex(in.p[i + 2]));
+            c = (char)(char_hex_value(in.p[i + 1]) << 4 | char_hex_value(in.p[i + 2]));
             i += 2;
         } else if (c == '+') {
             c = ' ';

@@ -4,6 +4,7 @@
  */
 #include "mcp/auth_parts.h"
 
+#include "base/ctype.h"
 #include "mcp/rpc.h"
 #include "net/http1.h"
 
@@ -82,14 +83,6 @@ void mcp_form_add(struct buf *b, str name, str value)
     mcp_form_encode(b, value);
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static str decode(str text, struct arena *a)
 {
     char *out = arena_alloc(a, text.n + 1);
@@ -98,8 +91,9 @@ static str decode(str text, struct arena *a)
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
 
-        if (c == '%' && i + 2 < text.n && hex(text.p[i + 1]) >= 0 && hex(text.p[i + 2]) >= 0) {
-            c = (char)(hex(text.p[i + 1]) * 16 + hex(text.p[i + 2]));
+        if (c == '%' && i + 2 < text.n && char_hex_value(text.p[i + 1]) >= 0 &&
+            char_hex_value(text.p[i + 2]) >= 0) {
+            c = (char)(char_hex_value(text.p[i + 1]) * 16 + char_hex_value(text.p[i + 2]));
             i += 2;
         } else if (c == '+') {
             c = ' ';

@@ -4,6 +4,7 @@
  */
 #include "mcp/replay.h"
 
+#include "base/ctype.h"
 #include "base/utf8.h"
 #include "mcp/replay_in.h"
 
@@ -16,17 +17,12 @@ static bool nothing(const struct json *doc, const struct json_node *v)
     return !v || v->kind == JSON_NULL || json_is(doc, v, STR(""));
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 static bool same_text(str a, str b)
 {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (char_to_lower(a.p[i]) != char_to_lower(b.p[i]))
             return false;
     return true;
 }

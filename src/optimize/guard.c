@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "optimize/guard.h"
 
+#include "base/ctype.h"
 #include "base/json.h"
 #include "base/map.h"
 
@@ -10,11 +11,6 @@ static bool is_word(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            (unsigned char)c >= 0x80;
-}
-
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
 
 /* ---- copies ---- */
@@ -38,7 +34,7 @@ static void flatten(struct arena *a, str s, struct flat *f)
         size_t from = i;
 
         for (; i < s.n && is_word(s.p[i]); i++)
-            f->text[f->size + i - from] = lower(s.p[i]);
+            f->text[f->size + i - from] = char_to_lower(s.p[i]);
         if (i == from) {
             i++;
             continue;

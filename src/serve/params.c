@@ -4,16 +4,10 @@
  */
 #include "serve/params.h"
 
+#include "base/ctype.h"
 #include "base/utf8.h"
 
 #define TEXT_MAX 1000
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
 
 bool params_decode(struct arena *a, str text, bool query, str *out)
 {
@@ -24,8 +18,8 @@ bool params_decode(struct arena *a, str text, bool query, str *out)
         char c = text.p[i];
 
         if (c == '%') {
-            int high = i + 2 < text.n ? digit(text.p[i + 1]) : -1;
-            int low = i + 2 < text.n ? digit(text.p[i + 2]) : -1;
+            int high = i + 2 < text.n ? char_hex_value(text.p[i + 1]) : -1;
+            int low = i + 2 < text.n ? char_hex_value(text.p[i + 2]) : -1;
 
             if (high < 0 || low < 0)
                 return false;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/customer_tag.h"
+#include "base/ctype.h"
 
 #define SPACES_MAX 4   /* in a tag, before its name */
 #define BRACKET_MAX 12 /* letters between [ and ] */
@@ -118,26 +119,17 @@ bool customer_tag_thinks(str name)
     return has_stem(name, THINKING);
 }
 
-static bool is_letter(char c)
-{
-    return low(c) >= 'a' && low(c) <= 'z';
-}
-
 static bool is_name(char c)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' || c == '.';
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    return char_is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' ||
+           c == '.';
 }
 
 static size_t skip_spaces(str s, size_t at)
 {
     size_t end = at;
 
-    while (end < s.n && end - at < SPACES_MAX && is_space(s.p[end]))
+    while (end < s.n && end - at < SPACES_MAX && char_is_json_space(s.p[end]))
         end++;
     return end;
 }
@@ -262,7 +254,7 @@ static enum customer_tag_kind look_letters(str s, bool plain, struct customer_ta
     at = out->closing ? skip_spaces(s, at + 1) : at;
     if (at == s.n)
         return CUSTOMER_TAG_MORE;
-    if (!is_letter(s.p[at]))
+    if (!char_is_letter(s.p[at]))
         return CUSTOMER_TAG_NONE;
     for (end = at; end < s.n && is_name(s.p[end]); end++)
         if (end - at >= CUSTOMER_TAG_NAME_MAX)
@@ -308,7 +300,7 @@ static bool may_hide(str s)
         at = skip_spaces(s, at + 1);
     if (at == s.n || s.p[at] == '|' || s.p[at] == '!' || customer_tag_hides(str_slice(s, at, s.n)))
         return true;
-    while (from > at && is_letter(s.p[from - 1]))
+    while (from > at && char_is_letter(s.p[from - 1]))
         from--;
     for (size_t i = 0; i < COUNT_OF(stems); i++)
         if (begins(stems[i], str_slice(s, from, s.n)))

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/speak.h"
+#include "base/ctype.h"
 
 #define OUT_MAX (8 * SPEAK_TEXT_MAX)
 
@@ -44,19 +45,14 @@ static void mask(struct speak *s, str text)
         buf_add(&s->out, text);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
-
 /* White space is said when something comes behind it. */
 static void trim(struct speak *s, str text)
 {
     size_t from = 0, end = text.n;
 
-    while (!s->begun && from < end && is_space(text.p[from]))
+    while (!s->begun && from < end && char_is_space(text.p[from]))
         from++;
-    while (end > from && is_space(text.p[end - 1]))
+    while (end > from && char_is_space(text.p[end - 1]))
         end--;
     if (end > from) {
         s->begun = true;

@@ -5,25 +5,16 @@
  */
 #include "apps/policy/lookup.h"
 #include "apps/policy/scope.h"
+#include "base/ctype.h"
 
 #define CODES_MAX 50
 #define CODE_SIZE_MAX 16
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
 /* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters behind a point. */
 static bool is_icd10(str s)
 {
-    if (s.n < 3 || !is_upper(s.p[0]) || !is_digit(s.p[1]) ||
-        !(is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B'))
+    if (s.n < 3 || !char_is_upper(s.p[0]) || !char_is_digit(s.p[1]) ||
+        !(char_is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B'))
         return false;
     if (s.n == 3)
         return true;
@@ -32,7 +23,7 @@ static bool is_icd10(str s)
     if (s.n < 4 || s.n > 7)
         return false;
     for (size_t i = 3; i < s.n; i++)
-        if (!is_digit(s.p[i]) && !is_upper(s.p[i]))
+        if (!char_is_digit(s.p[i]) && !char_is_upper(s.p[i]))
             return false;
     return true;
 }
@@ -43,9 +34,9 @@ static bool is_cpt(str s)
     if (s.n != 5)
         return false;
     for (size_t i = 0; i < 4; i++)
-        if (!is_digit(s.p[i]))
+        if (!char_is_digit(s.p[i]))
             return false;
-    return is_digit(s.p[4]) || (s.p[4] && strchr("FTUM", s.p[4]));
+    return char_is_digit(s.p[4]) || (s.p[4] && strchr("FTUM", s.p[4]));
 }
 
 /* The first sentence that lists it, in so many words, by a wildcard or within a range. */

@@ -3,14 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/case.h"
+#include "base/ctype.h"
 
 #include <math.h>
 #include <strings.h>
-
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-}
 
 static bool in_key(char c)
 {
@@ -23,7 +19,7 @@ str policy_key(struct arena *a, str name)
     size_t n = 0;
 
     for (size_t i = 0; i < name.n; i++) {
-        char c = lower(name.p[i]);
+        char c = char_to_lower(name.p[i]);
 
         if (in_key(c))
             p[n++] = c;
@@ -40,7 +36,7 @@ static char key_next(str s, size_t *i, bool begun)
 {
     size_t at = *i;
 
-    while (at < s.n && !in_key(lower(s.p[at])))
+    while (at < s.n && !in_key(char_to_lower(s.p[at])))
         at++;
     if (at == s.n) {
         *i = at;
@@ -51,7 +47,7 @@ static char key_next(str s, size_t *i, bool begun)
         return '_';
     }
     *i = at + 1;
-    return lower(s.p[at]);
+    return char_to_lower(s.p[at]);
 }
 
 static bool is_key(str key, str name)

@@ -3,22 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/line.h"
+#include "base/ctype.h"
 
 #include <strings.h>
 
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static str trim_blank(str s)
@@ -132,7 +123,7 @@ bool line_item(str s, unsigned at, unsigned *columns, bool *interrupts)
     if (s.n > 0 && (s.p[0] == '-' || s.p[0] == '+' || s.p[0] == '*')) {
         mark = 1;
     } else {
-        while (mark < s.n && mark < 9 && is_digit(s.p[mark]))
+        while (mark < s.n && mark < 9 && char_is_digit(s.p[mark]))
             mark++;
         if (mark == 0 || mark == s.n || (s.p[mark] != '.' && s.p[mark] != ')'))
             return false;
@@ -189,9 +180,9 @@ static const char *attributes_end(const char *p, const char *end)
             p++;
         if (p == end || *p == '>' || *p == '/' || p == space)
             return p;
-        if (!is_letter(*p) && *p != '_' && *p != ':')
+        if (!char_is_letter(*p) && *p != '_' && *p != ':')
             return NULL;
-        while (p < end && (is_letter(*p) || is_digit(*p) || (*p && strchr("_.:-", *p))))
+        while (p < end && (char_is_letter(*p) || char_is_digit(*p) || (*p && strchr("_.:-", *p))))
             p++;
         for (space = p; space < end && is_space(*space);)
             space++;
@@ -244,9 +235,10 @@ unsigned line_html(str s)
         return 3;
     if (str_starts(s, STR("<![CDATA[")))
         return 5;
-    if (s.p[1] == '!' && s.n > 2 && is_letter(s.p[2]))
+    if (s.p[1] == '!' && s.n > 2 && char_is_letter(s.p[2]))
         return 4;
-    while (to < s.n && (is_letter(s.p[to]) || (to > from && (is_digit(s.p[to]) || s.p[to] == '-'))))
+    while (to < s.n &&
+           (char_is_letter(s.p[to]) || (to > from && (char_is_digit(s.p[to]) || s.p[to] == '-'))))
         to++;
     name = str_slice(s, from, to);
     ends = to == s.n || is_space(s.p[to]) || s.p[to] == '>';
@@ -315,7 +307,7 @@ bool line_page(str comment, uint64_t *page)
         return false;
     s = str_trim(str_slice(s, 4, s.n));
     for (size_t i = 0; i < s.n; i++)
-        if (!is_digit(s.p[i]))
+        if (!char_is_digit(s.p[i]))
             return false;
     if (s.n == 0)
         return false;

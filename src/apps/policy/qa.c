@@ -6,6 +6,7 @@
 
 #include "apps/policy/heuristic.h"
 #include "base/clock.h"
+#include "base/ctype.h"
 
 struct qa {
     const struct policy_case *c;
@@ -73,20 +74,11 @@ static bool has_any(str key, const char *const *words, size_t n)
 
 /* ---- codes ---- */
 
-static bool letter(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* ICD-10-CM: a letter, a digit, a letter or digit, and after a point one to four more. */
 static bool is_icd10(str s)
 {
-    if (s.n < 3 || !letter(s.p[0]) || !digit(s.p[1]) || !(digit(s.p[2]) || letter(s.p[2])))
+    if (s.n < 3 || !char_is_letter(s.p[0]) || !char_is_digit(s.p[1]) ||
+        !(char_is_digit(s.p[2]) || char_is_letter(s.p[2])))
         return false;
     if (s.n == 3)
         return true;
@@ -95,7 +87,7 @@ static bool is_icd10(str s)
     if (s.n < 4 || s.n > 7)
         return false;
     for (size_t i = 3; i < s.n; i++)
-        if (!letter(s.p[i]) && !digit(s.p[i]))
+        if (!char_is_letter(s.p[i]) && !char_is_digit(s.p[i]))
             return false;
     return true;
 }
@@ -108,8 +100,8 @@ static bool is_cpt(str s)
     if (s.n != 5)
         return false;
     for (size_t i = 0; i < s.n; i++)
-        digits += digit(s.p[i]);
-    return digits == 5 || (digits == 4 && (letter(s.p[0]) || letter(s.p[4])));
+        digits += char_is_digit(s.p[i]);
+    return digits == 5 || (digits == 4 && (char_is_letter(s.p[0]) || char_is_letter(s.p[4])));
 }
 
 static void check_code(struct qa *q, const struct policy_field *f, const struct policy_value *v)

@@ -5,6 +5,7 @@
 #include "apps/policy/sentence.h"
 
 #include "apps/policy/line.h"
+#include "base/ctype.h"
 
 #include <strings.h>
 
@@ -19,19 +20,9 @@ static const char *const abbreviations[] = {
     "fig", "cf",  "approx", "al", "inc", "ltd", "co",  "dept", "u.s", "p",   "pp", "resp",
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
 static bool is_word(char c)
 {
-    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
+    return char_is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
 }
 
 /* Whether the stop at s[at] belongs to the word before it. */
@@ -42,7 +33,7 @@ static bool abbreviated(str s, size_t from, size_t at)
     while (begin > from && (is_word(s.p[begin - 1]) || s.p[begin - 1] == '.'))
         begin--;
     n = at - begin;
-    if (n == 1 && is_upper(s.p[begin]) && at + 1 < s.n && s.p[at + 1] == ' ' && begin > from)
+    if (n == 1 && char_is_upper(s.p[begin]) && at + 1 < s.n && s.p[at + 1] == ' ' && begin > from)
         return true; /* an initial */
     for (size_t i = 0; i < COUNT_OF(abbreviations); i++)
         if (strlen(abbreviations[i]) == n && strncasecmp(abbreviations[i], s.p + begin, n) == 0)
@@ -59,9 +50,9 @@ static size_t sentence_end(str s, size_t from, size_t at)
         end++;
     while (end + 2 < s.n && memcmp(s.p + end, "\xE2\x80\x9D", 3) == 0)
         end += 3;
-    if (end < s.n && !is_space(s.p[end]))
+    if (end < s.n && !char_is_json_space(s.p[end]))
         return 0;
-    for (next = end; next < s.n && is_space(s.p[next]);)
+    for (next = end; next < s.n && char_is_json_space(s.p[next]);)
         next++;
     if (next < s.n && s.p[next] >= 'a' && s.p[next] <= 'z')
         return 0;
@@ -72,9 +63,9 @@ static size_t sentence_end(str s, size_t from, size_t at)
 
 static void add(struct splitter *sp, size_t from, size_t to, struct policy_sentence like)
 {
-    while (to > from && is_space(sp->text.p[to - 1]))
+    while (to > from && char_is_json_space(sp->text.p[to - 1]))
         to--;
-    while (from < to && is_space(sp->text.p[from]))
+    while (from < to && char_is_json_space(sp->text.p[from]))
         from++;
     if (from == to)
         return;
@@ -184,7 +175,7 @@ static size_t marks(str line, struct policy_sentence *like, bool *begins)
 
         like->item = true;
         like->indent = (uint16_t)(indent < UINT16_MAX ? indent : UINT16_MAX);
-        while (mark < s.n && !is_space(s.p[mark]))
+        while (mark < s.n && !char_is_json_space(s.p[mark]))
             mark++;
         return (size_t)(s.p - line.p) + mark;
     }

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/words.h"
+#include "base/ctype.h"
 
 static const char *const month_names[12] = {
     "january jan",
@@ -22,11 +23,6 @@ static const char *const month_names[12] = {
     "november nov",
     "december dec",
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 bool words_day(int year, int month, int day, double *out)
 {
@@ -49,7 +45,7 @@ static bool digits_of(const struct word *w, size_t least, size_t most, int *out)
     size_t n = 0;
 
     *out = 0;
-    while (is_digit(w->lower[n]) && n < most)
+    while (char_is_digit(w->lower[n]) && n < most)
         *out = *out * 10 + (w->lower[n++] - '0');
     return w->kind == WORD_NUMBER && n >= least && w->lower[n] == 0;
 }
@@ -61,7 +57,7 @@ static bool day_of(const struct word *w, int *out)
 
     if (digits_of(w, 1, 2, out))
         return true;
-    if (w->kind != WORD_TEXT || !is_digit(w->lower[0]))
+    if (w->kind != WORD_TEXT || !char_is_digit(w->lower[0]))
         return false;
     *out = (int)strtol(w->lower, &end, 10);
     return strcmp(end, "st") == 0 || strcmp(end, "nd") == 0 || strcmp(end, "rd") == 0 ||
@@ -138,7 +134,7 @@ static size_t dotted_date(const struct word *w, size_t n, int ymd[3])
     char *end;
 
     if (n < 3 || w[0].kind != WORD_NUMBER || !word_is(&w[1], ".") || !touch(w, 3) ||
-        !digits_of(&w[2], 4, 4, &ymd[0]) || !is_digit(w[0].lower[0]) || w[0].size > 5)
+        !digits_of(&w[2], 4, 4, &ymd[0]) || !char_is_digit(w[0].lower[0]) || w[0].size > 5)
         return 0;
     ymd[2] = (int)strtol(w[0].lower, &end, 10);
     if (*end != '.')
@@ -235,7 +231,7 @@ static size_t scaled_at(const struct word *w, size_t n, struct word *out)
     if (word_is(&w[0], "minus")) {
         *out = w[1];
         out->number = -w[1].number;
-    } else if (w[0].kind == WORD_NUMBER && is_digit(w[0].lower[0]) && scales(&w[1])) {
+    } else if (w[0].kind == WORD_NUMBER && char_is_digit(w[0].lower[0]) && scales(&w[1])) {
         *out = w[0];
         out->number = w[0].number * w[1].number;
     } else {

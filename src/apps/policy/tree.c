@@ -4,15 +4,11 @@
  */
 #include "apps/policy/sentence.h"
 #include "apps/policy/tree_in.h"
+#include "base/ctype.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
 #include <strings.h>
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 str policy_one_line(str s, struct arena *a)
 {
@@ -20,7 +16,7 @@ str policy_one_line(str s, struct arena *a)
     size_t n = 0;
 
     for (size_t i = 0; i < s.n; i++)
-        if (!is_space(s.p[i]))
+        if (!char_is_json_space(s.p[i]))
             p[n++] = s.p[i];
         else if (n > 0 && p[n - 1] != ' ')
             p[n++] = ' ';
@@ -39,7 +35,7 @@ static size_t word_count(str s)
     size_t n = 0;
 
     for (size_t i = 0; i < s.n; i++)
-        n += !is_space(s.p[i]) && (i == 0 || is_space(s.p[i - 1]));
+        n += !char_is_json_space(s.p[i]) && (i == 0 || char_is_json_space(s.p[i - 1]));
     return n;
 }
 
@@ -49,7 +45,8 @@ static str words_cut(str s, size_t count)
     size_t n = 0;
 
     for (size_t i = 0; i < s.n; i++)
-        if (!is_space(s.p[i]) && (i == 0 || is_space(s.p[i - 1])) && n++ == count)
+        if (!char_is_json_space(s.p[i]) && (i == 0 || char_is_json_space(s.p[i - 1])) &&
+            n++ == count)
             return str_trim(str_slice(s, 0, i));
     return s;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/words.h"
+#include "base/ctype.h"
 
 #include <math.h>
 
@@ -45,11 +46,6 @@ static const struct {
      "f",
      0},
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_letter(char c)
 {
@@ -179,14 +175,14 @@ static size_t number_at(str s, double *out)
     size_t i = 0;
 
     for (; i < s.n; i++)
-        if (is_digit(s.p[i]))
+        if (char_is_digit(s.p[i]))
             v = v * 10 + (s.p[i] - '0');
-        else if (!(s.p[i] == ',' && i > 0 && i + 3 < s.n && is_digit(s.p[i + 1]) &&
-                   is_digit(s.p[i + 2]) && is_digit(s.p[i + 3]) &&
-                   (i + 4 == s.n || !is_digit(s.p[i + 4]))))
+        else if (!(s.p[i] == ',' && i > 0 && i + 3 < s.n && char_is_digit(s.p[i + 1]) &&
+                   char_is_digit(s.p[i + 2]) && char_is_digit(s.p[i + 3]) &&
+                   (i + 4 == s.n || !char_is_digit(s.p[i + 4]))))
             break;
-    if (i + 1 < s.n && s.p[i] == '.' && is_digit(s.p[i + 1]))
-        for (i++; i < s.n && is_digit(s.p[i]); i++)
+    if (i + 1 < s.n && s.p[i] == '.' && char_is_digit(s.p[i + 1]))
+        for (i++; i < s.n && char_is_digit(s.p[i]); i++)
             v += (s.p[i] - '0') * (scale /= 10);
     *out = v;
     return i;
@@ -197,12 +193,12 @@ static bool date_at(str s, double *days)
 {
     int v[3] = {0};
 
-    if (s.n < 10 || s.p[4] != '-' || s.p[7] != '-' || (s.n > 10 && is_digit(s.p[10])))
+    if (s.n < 10 || s.p[4] != '-' || s.p[7] != '-' || (s.n > 10 && char_is_digit(s.p[10])))
         return false;
     for (size_t i = 0, part = 0; i < 10; i++)
         if (i == 4 || i == 7)
             part++;
-        else if (is_digit(s.p[i]))
+        else if (char_is_digit(s.p[i]))
             v[part] = v[part] * 10 + (s.p[i] - '0');
         else
             return false;
@@ -215,7 +211,7 @@ static size_t digits_at(str s, struct word *w)
     size_t n = number_at(s, &w->number), to = n;
 
     w->kind = WORD_NUMBER;
-    while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to])) &&
+    while (to < s.n && (is_letter(s.p[to]) || char_is_digit(s.p[to])) &&
            !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)) &&
            degree_at(str_slice(s, to, s.n)) == 0)
         to++;
@@ -240,9 +236,9 @@ static size_t letters_at(str s, struct word *w)
 {
     size_t to = 0, real, quote;
 
-    while (to < s.n && (is_letter(s.p[to]) || is_digit(s.p[to]) ||
-                        (s.p[to] == '.' && to + 1 < s.n && is_digit(s.p[to + 1]) && to > 0 &&
-                         is_digit(s.p[to - 1])))) {
+    while (to < s.n && (is_letter(s.p[to]) || char_is_digit(s.p[to]) ||
+                        (s.p[to] == '.' && to + 1 < s.n && char_is_digit(s.p[to + 1]) && to > 0 &&
+                         char_is_digit(s.p[to - 1])))) {
         if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)))
             break;
         to++;
@@ -301,7 +297,7 @@ static size_t word_at(str s, struct word *w)
         memcpy(w->stem, w->lower, 3);
         return n;
     }
-    if (is_digit(s.p[0]))
+    if (char_is_digit(s.p[0]))
         return digits_at(s, w);
     if (degree_at(s) > 0) {
         w->kind = WORD_TEXT;
@@ -320,7 +316,7 @@ static size_t minus_at(str text, size_t i, const struct word *before)
 
     if (str_starts(str_slice(text, i, text.n), STR("\xE2\x88\x92")))
         n = 3;
-    if (n == 0 || i + n >= text.n || !is_digit(text.p[i + n]) ||
+    if (n == 0 || i + n >= text.n || !char_is_digit(text.p[i + n]) ||
         (i > 0 && !memchr(" \t\r\n([$", text.p[i - 1], 7)))
         return 0;
     return before && before->kind == WORD_NUMBER ? 0 : n;

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/json/internal.h"
 #include "base/json_edit.h"
 
@@ -341,16 +342,11 @@ static int by_place(const void *pa, const void *pb)
     return a->order < b->order ? -1 : 1;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static void comma(struct buf *out)
 {
     size_t n = out->n;
 
-    while (n > 0 && is_space(out->p[n - 1]))
+    while (n > 0 && char_is_json_space(out->p[n - 1]))
         n--;
     if (n > 0 && out->p[n - 1] != '{' && out->p[n - 1] != '[')
         buf_add_c(out, ',');
@@ -396,15 +392,15 @@ static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e
     str src = ed->doc->src;
     uint32_t at = e->end;
 
-    while (at < src.n && is_space(src.p[at]))
+    while (at < src.n && char_is_json_space(src.p[at]))
         at++;
     if (at < src.n && src.p[at] == ',') {
         at++;
-        while (at < src.n && is_space(src.p[at]))
+        while (at < src.n && char_is_json_space(src.p[at]))
             at++;
         return at;
     }
-    while (out->n > 0 && is_space(out->p[out->n - 1]))
+    while (out->n > 0 && char_is_json_space(out->p[out->n - 1]))
         out->n--;
     if (out->n > 0 && out->p[out->n - 1] == ',')
         out->n--;

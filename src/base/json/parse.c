@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/json.h"
 #include "base/json/internal.h"
 #include "base/spare.h"
@@ -92,14 +93,9 @@ PART void add(struct parser *ps, const char *from, const char *to, enum json_kin
     ps->next = v + 1;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 static const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && char_is_json_space(*p))
         p++;
     return p;
 }
@@ -464,7 +460,7 @@ static bool any_document(struct json *doc, str src, enum simd_level level, struc
     struct parser ps = begin(doc, src, level);
     const char *last = ps.end;
 
-    while (last > src.p && is_space(last[-1]))
+    while (last > src.p && char_is_json_space(last[-1]))
         last--;
     if (last == src.p || (last[-1] != '}' && last[-1] != ']'))
         return open_document(doc, src, level, wrong);

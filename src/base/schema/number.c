@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/schema/number.h"
+#include "base/ctype.h"
 
 #define EXPONENT_MAX ((int64_t)1000000000000000)
 
 __extension__ typedef unsigned __int128 wide;
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* The exponent's value, cut at EXPONENT_MAX either way. */
 static int64_t read_exponent(const char *p, const char *end)
@@ -18,7 +14,7 @@ static int64_t read_exponent(const char *p, const char *end)
 
     if (p < end && (*p == '+' || *p == '-'))
         negative = *p++ == '-';
-    for (; p < end && is_digit(*p); p++)
+    for (; p < end && char_is_digit(*p); p++)
         if (v < EXPONENT_MAX)
             v = v * 10 + (*p - '0');
     if (v > EXPONENT_MAX)
@@ -37,7 +33,7 @@ void schema_decimal_read(struct schema_decimal *d, str text)
         d->negative = true;
         p++;
     }
-    for (; p < end && (is_digit(*p) || *p == '.'); p++) {
+    for (; p < end && (char_is_digit(*p) || *p == '.'); p++) {
         if (*p == '.') {
             fraction = true;
             continue;

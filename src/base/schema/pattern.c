@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/schema/regex.h"
 
 #define CODE_POINT_MAX 0x10ffffu
@@ -95,24 +96,6 @@ static char peek(const struct pattern *p, size_t ahead)
     return p->at + ahead < p->s.n ? p->s.p[p->at + ahead] : '\0';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static int hex(char c)
-{
-    return is_digit(c)            ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static void put_char(struct pattern *p, uint32_t c)
 {
     buf_printf(p->out, "\\x{%x}", c);
@@ -124,7 +107,7 @@ static bool hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t 
     uint32_t v = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int d = hex(peek(p, from + i));
+        int d = char_hex_value(peek(p, from + i));
 
         if (d < 0)
             return false;
@@ -140,8 +123,8 @@ static bool braced_unicode(struct pattern *p)
     size_t n = 2;
     uint32_t v = 0;
 
-    for (; hex(peek(p, n)) >= 0 && v <= CODE_POINT_MAX; n++)
-        v = v * 16 + (uint32_t)hex(peek(p, n));
+    for (; char_hex_value(peek(p, n)) >= 0 && v <= CODE_POINT_MAX; n++)
+        v = v * 16 + (uint32_t)char_hex_value(peek(p, n));
     if (n == 2 || peek(p, n) != '}' || v > CODE_POINT_MAX)
         return wrong(p, "\\u{...} needs a code point");
     put_char(p, v);
@@ -191,7 +174,8 @@ static bool put_property(struct pattern *p, bool negated, str name)
         name = STR("Cn");
     }
     for (size_t i = 0; i < name.n; i++)
-        if (!is_letter(name.p[i]) && !is_digit(name.p[i]) && name.p[i] != '_' && name.p[i] != '&')
+        if (!char_is_letter(name.p[i]) && !char_is_digit(name.p[i]) && name.p[i] != '_' &&
+            name.p[i] != '&')
             return wrong(p, "unknown name in \\p{...}");
     buf_printf(p->out, "\\%c{%s" STR_FMT "}", negated ? 'P' : 'p', kind, STR_ARG(name));
     return true;
@@ -225,17 +209,17 @@ static bool char_escape(struct pattern *p)
 
     if (known) {
         put_char(p, (unsigned char)to[known - from]);
-    } else if (c == 'c' && is_letter(peek(p, 1))) {
+    } else if (c == 'c' && char_is_letter(peek(p, 1))) {
         put_char(p, (uint32_t)peek(p, 1) & 0x1f);
         p->at++;
-    } else if (c == '0' && !is_digit(peek(p, 1))) {
+    } else if (c == '0' && !char_is_digit(peek(p, 1))) {
         put_char(p, 0);
     } else if (c == 'x' && hex_digits(p, 1, 2, &v)) {
         put_char(p, v);
         p->at += 2;
     } else if (c == 'u') {
         return unicode_escape(p);
-    } else if (is_letter(c) || is_digit(c)) {
+    } else if (char_is_letter(c) || char_is_digit(c)) {
         return wrong(p, "ECMA-262 has no such escape");
     } else if ((unsigned char)c >= 0x80) {
         return true; /* the character itself, copied next */
@@ -300,7 +284,7 @@ static bool escape(struct pattern *p)
     }
     if (peek(p, 0) < '1' || peek(p, 0) > '9')
         return char_escape(p);
-    while (is_digit(peek(p, n)))
+    while (char_is_digit(peek(p, n)))
         n++;
     buf_printf(p->out, "\\g{" STR_FMT "}", STR_ARG(str_slice(p->s, p->at, p->at + n)));
     p->at += n;
@@ -314,7 +298,7 @@ static bool class_atom(struct pattern *p, bool *single)
 
     *single = true;
     if (c != '\\') {
-        if ((unsigned char)c < 0x80 && !is_letter(c) && !is_digit(c))
+        if ((unsigned char)c < 0x80 && !char_is_letter(c) && !char_is_digit(c))
             buf_add_c(p->out, '\\'); /* [: [. [= and others have a meaning there */
         do
             buf_add_c(p->out, p->s.p[p->at++]);
@@ -385,13 +369,13 @@ static size_t braces(const struct pattern *p)
 {
     size_t n = 1;
 
-    if (!is_digit(peek(p, n)))
+    if (!char_is_digit(peek(p, n)))
         return 0;
-    while (is_digit(peek(p, n)))
+    while (char_is_digit(peek(p, n)))
         n++;
     if (peek(p, n) == ',')
         n++;
-    while (is_digit(peek(p, n)))
+    while (char_is_digit(peek(p, n)))
         n++;
     return peek(p, n) == '}' ? n + 1 : 0;
 }

@@ -6,17 +6,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/schema/internal.h"
 
 #define BUILTIN_MAX 32768
 #define INDEX_MIN 128 /* nodes of an object from which on its members are in the table */
-
-static int hex(char c)
-{
-    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 0x20) : NULL;
-
-    return c >= '0' && c <= '9' ? c - '0' : at ? (int)(at - digits) : -1;
-}
 
 /* Undoes %XX from a place in the buffer on. */
 static void percent_decode(struct buf *b, size_t from)
@@ -24,7 +18,8 @@ static void percent_decode(struct buf *b, size_t from)
     size_t to = from;
 
     for (size_t i = from; i < b->n; i++) {
-        int high = i + 2 < b->n ? hex(b->p[i + 1]) : -1, low = high < 0 ? -1 : hex(b->p[i + 2]);
+        int high = i + 2 < b->n ? char_hex_value(b->p[i + 1]) : -1,
+            low = high < 0 ? -1 : char_hex_value(b->p[i + 2]);
 
         if (b->p[i] == '%' && low >= 0) {
             b->p[to++] = (char)(high * 16 + low);

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "net/http1/internal.h"
 
 struct cursor {
@@ -111,16 +112,11 @@ static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
     }
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* "HTTP/1.1" */
 static bool read_version(struct http1_reading *r, str s)
 {
-    if (s.n != 8 || !str_starts(s, STR("HTTP/")) || !is_digit(s.p[5]) || s.p[6] != '.' ||
-        !is_digit(s.p[7]))
+    if (s.n != 8 || !str_starts(s, STR("HTTP/")) || !char_is_digit(s.p[5]) || s.p[6] != '.' ||
+        !char_is_digit(s.p[7]))
         return http1_bad(r, 400, "the first line is not HTTP/1.1");
     if (s.p[5] != '1' || s.p[7] > '1')
         return http1_bad(r, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
@@ -225,8 +221,8 @@ static bool read_status_line(struct http1_reading *r, str line)
 
     if (!read_version(r, str_slice(line, 0, 8)))
         return false;
-    if (line.n < 12 || line.p[8] != ' ' || p[0] < '1' || !is_digit(p[0]) || !is_digit(p[1]) ||
-        !is_digit(p[2]) || (line.n > 12 && p[3] != ' '))
+    if (line.n < 12 || line.p[8] != ' ' || p[0] < '1' || !char_is_digit(p[0]) ||
+        !char_is_digit(p[1]) || !char_is_digit(p[2]) || (line.n > 12 && p[3] != ' '))
         return http1_bad(r, 502, "the status line has no status");
     r->head->status = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
     r->head->reason = str_slice(line, 13, line.n);
