@@ -5,7 +5,7 @@
  */
 #include "wire_help.h"
 
-#include "wire/anthropic.h"
+#include "wire/anthropic/anthropic.h"
 
 #define USER "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
 #define BODY(more) "{\"model\":\"m\",\"max_tokens\":100," USER more "}"

@@ -5,7 +5,7 @@
  */
 #include "wire_help.h"
 
-#include "wire/anthropic.h"
+#include "wire/anthropic/anthropic.h"
 
 #define EVENT(name, json) "event: " name "\ndata: " json "\n\n"
 #define START                                                                                      \

@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/anthropic.h"
-#include "wire/gemini.h"
-#include "wire/ollama.h"
-#include "wire/openai.h"
-#include "wire/responses.h"
+#include "wire/anthropic/anthropic.h"
+#include "wire/gemini/gemini.h"
+#include "wire/ollama/ollama.h"
+#include "wire/openai/openai.h"
+#include "wire/responses/responses.h"
 #include "wire_help.h"
 
 #define DATA(json) "data: " json "\n\n"

@@ -4,7 +4,7 @@
  */
 #include "wire_help.h"
 
-#include "wire/hold.h"
+#include "wire/defer_events.h"
 
 #include <dirent.h>
 
@@ -95,12 +95,12 @@ void notes_release(struct notes *n)
 /* As the gateway does it. */
 static void decode_whole(struct wire_decoder *d, struct wire_frame *w)
 {
-    struct hold h;
+    struct deferred_events h;
 
-    hold_begin(&h, d);
+    defer_events_begin(&h, d);
     wire_decode_whole(d, w);
-    hold_end(&h, d);
-    hold_hand_on(&h);
+    defer_events_end(&h, d);
+    defer_events_flush(&h);
 }
 
 void feed_frame(void *ctx, const struct frames_frame *frame)

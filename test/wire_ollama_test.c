@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/ollama.h"
+#include "wire/ollama/ollama.h"
 #include "wire_help.h"
 #include "wire_run.h"
 

@@ -10,7 +10,7 @@
 #define USER "{\"role\":\"user\",\"content\":\"hi\"}"
 #define BODY(more) "{\"model\":\"m\",\"messages\":[" USER "]" more "}"
 
-struct asked {
+struct request_reader {
     struct arena a;
     struct json doc;
     struct chat_request r;
@@ -18,7 +18,7 @@ struct asked {
     bool ok;
 };
 
-static void ask(struct asked *q, const char *body)
+static void ask(struct request_reader *q, const char *body)
 {
     arena_init(&q->a, SIZE_MAX_);
     json_init(&q->doc);
@@ -26,7 +26,7 @@ static void ask(struct asked *q, const char *body)
     q->ok = wire_openai.read(&q->doc, &q->a, &q->r, &q->e);
 }
 
-static void asked_release(struct asked *q)
+static void asked_release(struct request_reader *q)
 {
     json_release(&q->doc);
     arena_release(&q->a);
@@ -77,7 +77,7 @@ static const struct {
 TEST(what_is_wrong_is_said_with_its_place)
 {
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        struct asked q;
+        struct request_reader q;
 
         ask(&q, bad[i].body);
         CHECK_F(!q.ok, "%s", bad[i].body);
@@ -115,7 +115,7 @@ static const struct {
 TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
 {
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
-        struct asked q;
+        struct request_reader q;
 
         ask(&q, unknown[i].body);
         CHECK_F(
@@ -154,7 +154,7 @@ TEST(thinking_is_asked_for_in_many_ways)
 {
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
         char body[512];
-        struct asked q;
+        struct request_reader q;
 
         snprintf(body, sizeof body, BODY("%s"), levels[i].more);
         ask(&q, body);
@@ -224,7 +224,7 @@ static const struct {
 TEST(a_request_is_written_as_it_was_meant)
 {
     for (size_t i = 0; i < COUNT_OF(written); i++) {
-        struct asked q;
+        struct request_reader q;
         struct buf b;
 
         ask(&q, written[i].in);

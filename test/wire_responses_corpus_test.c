@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/responses.h"
+#include "wire/responses/responses.h"
 #include "wire_run.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/responses.h"
+#include "wire/responses/responses.h"
 
 #include "wire_help.h"
 #include "wire_responses_items.h"

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "wire/responses.h"
+#include "wire/responses/responses.h"
 
 #include "wire/rope.h"
 #include "wire_responses_items.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "mcp/rpc.h"
 #include "mcp/server.h"
-#include "wire/veil.h"
+#include "wire/redact_reasoning.h"
 
 #define ANSWER_MAX ((size_t)8 << 20) /* of JSON; it goes out twice, as text too */
 #define LIMIT_USUAL 20
@@ -24,7 +24,7 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
     return (struct query_asker){.key_name = operator_asks ? STR("") : key->name,
                                 .hide_reasoning =
                                     !config_shows_reasoning(r->config, key, CONFIG_SHOW_UNSET),
-                                .redact = veil_history_text,
+                                .redact = redact_history_text,
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 

@@ -5,7 +5,7 @@
 #include "gateway/defer.h"
 
 #include "gateway/pipe_out.h"
-#include "wire/cite.h"
+#include "wire/citations.h"
 
 #define DEFER_ARENA_MAX ((size_t)512 << 20) /* for the last frame, which is bounded as all are */
 
@@ -191,7 +191,7 @@ static bool defer_ends_text(const struct defer_choice *c, const struct chat_even
 
     if (ev->kind == CHAT_TEXT)
         return ev->block != c->block;
-    return kinds >> ev->kind & 1 && !cite_beside(ev);
+    return kinds >> ev->kind & 1 && !citation_is_beside_text(ev);
 }
 
 void defer_add_event(struct defer *d, const struct chat_event *ev)

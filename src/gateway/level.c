@@ -6,7 +6,7 @@
 
 #include <strings.h>
 
-#include "wire/plan.h"
+#include "wire/patch_plan.h"
 
 #define ROOM_MAX 512
 
@@ -97,7 +97,7 @@ static enum chat_level weigh(const struct config *c, int64_t tokens)
 static enum chat_level told(const struct chat_request *r, enum chat_level by_name)
 {
     if (r->budget_tokens > 0 && (r->level == CHAT_LEVEL_NOT_GIVEN || r->level == CHAT_LEVEL_ON))
-        return plan_tokens_level(r->budget_tokens);
+        return wire_tokens_level(r->budget_tokens);
     if (r->level == CHAT_LEVEL_ON &&
         (by_name != CHAT_LEVEL_NOT_GIVEN || r->dialect == CHAT_GENERATE))
         return CHAT_LEVEL_NOT_GIVEN;

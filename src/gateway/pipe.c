@@ -6,8 +6,8 @@
 #include "gateway/pipe_others.h"
 #include "gateway/pipe_out.h"
 #include "gateway/pipe_text.h"
-#include "wire/cite.h"
-#include "wire/veil.h"
+#include "wire/citations.h"
+#include "wire/redact_reasoning.h"
 
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 
@@ -251,7 +251,7 @@ static void opaque(struct pipe *p, const struct chat_event *ev)
 /* Citations stand beside the text; what was only thought of is hidden as thoughts are. */
 static bool aside(struct pipe *p, const struct chat_event *ev)
 {
-    if (cite_beside(ev)) {
+    if (citation_is_beside_text(ev)) {
         if (!pipe_is_late(p))
             pipe_beside(p, ev);
         return true;
@@ -279,7 +279,7 @@ static bool pipe_lists_hidden_tokens(const struct pipe *p, const struct chat_eve
     const str choice = STR("choice.");
 
     if (!(p->options.hide || p->muted) || !str_starts(ev->name, choice) ||
-        !veil_is_token_list(str_slice(ev->name, choice.n, ev->name.n)))
+        !redact_is_token_list(str_slice(ev->name, choice.n, ev->name.n)))
         return false;
     if (p->touched || !p->options.hide || !p->reasoned)
         return p->touched;
@@ -391,5 +391,5 @@ void pipe_goes_on(struct pipe *p, const struct split_format *format, bool inside
 void pipe_continue_anew(struct pipe *p)
 {
     p->doubtful = p->options.inside;
-    p->doubt = (struct piece){0};
+    p->doubt = (struct arena_text){0};
 }

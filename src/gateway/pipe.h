@@ -37,7 +37,7 @@
 #include "chat/chat.h"
 #include "split/reader.h"
 #include "tokens/tokens.h"
-#include "wire/piece.h"
+#include "wire/arena_text.h"
 
 #define PIPE_EVENTS_FIRST 8
 #define PIPE_MAP_FIRST 8
@@ -118,7 +118,7 @@ struct pipe {
     bool splitting, started;
     bool doubtful;             /* the text may be inside reasoning or not: that of a second call, or
                                the text after a call that came while reasoning was open */
-    struct piece doubt;        /* what came meanwhile */
+    struct arena_text doubt;   /* what came meanwhile */
     struct pipe_doubt *unsure; /* NULL, or what came after a closer that is in doubt */
     const struct split_format *picked; /* of "auto", once it is known */
     bool plain;                        /* of "auto": the text has no reasoning in it */

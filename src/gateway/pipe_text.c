@@ -8,9 +8,9 @@
 
 /* What came after a closer that may yet turn out to be text of the reasoning. */
 struct pipe_doubt {
-    struct piece all;    /* with the closer */
-    struct piece answer; /* the answer in it, if it was a closer */
-    bool framing;        /* the last of it was a marker */
+    struct arena_text all;    /* with the closer */
+    struct arena_text answer; /* the answer in it, if it was a closer */
+    bool framing;             /* the last of it was a marker */
 };
 
 /* A run may point into the splitter's own memory: what was not in the event is copied. */
@@ -153,13 +153,13 @@ static void pipe_take_run(struct pipe *p, enum split_kind kind, str run)
 void pipe_text_drop_held(struct pipe *p)
 {
     p->doubtful = false;
-    p->doubt = (struct piece){0};
+    p->doubt = (struct arena_text){0};
 }
 
 /* The text came to its end and never left the reasoning that it may have been in. */
 static void pipe_held_is_answer(struct pipe *p)
 {
-    str held = p->doubt.full ? STR("") : piece_str(&p->doubt);
+    str held = p->doubt.full ? STR("") : arena_text_str(&p->doubt);
 
     pipe_text_drop_held(p);
     if (held.n)
@@ -168,7 +168,7 @@ static void pipe_held_is_answer(struct pipe *p)
 
 void pipe_text_held_is_thought(struct pipe *p)
 {
-    str held = p->doubt.full || p->continued ? STR("") : piece_str(&p->doubt);
+    str held = p->doubt.full || p->continued ? STR("") : arena_text_str(&p->doubt);
 
     pipe_text_drop_held(p);
     if (held.n)
@@ -179,7 +179,7 @@ void pipe_text_held_is_thought(struct pipe *p)
 static bool pipe_hold_run(struct pipe *p, enum split_kind kind, str run)
 {
     if (kind == SPLIT_REASONING)
-        piece_add_max(&p->doubt, p->arena, run, PIPE_DOUBT_MAX);
+        arena_text_add_max(&p->doubt, p->arena, run, PIPE_DOUBT_MAX);
     else
         pipe_text_held_is_thought(p);
     return p->doubtful;
@@ -207,7 +207,7 @@ static void pipe_doubt_settle(struct pipe *p)
     p->unsure = NULL;
     pipe_take_run(p, SPLIT_FRAMING, STR(""));
     if (d->answer.n)
-        pipe_take_run(p, SPLIT_ANSWER, piece_str(&d->answer));
+        pipe_take_run(p, SPLIT_ANSWER, arena_text_str(&d->answer));
     if (d->framing)
         pipe_take_run(p, SPLIT_FRAMING, STR(""));
 }
@@ -218,21 +218,21 @@ static void pipe_doubt_refute(struct pipe *p)
     struct pipe_doubt *d = p->unsure;
 
     p->unsure = NULL;
-    pipe_take_run(p, SPLIT_REASONING, piece_str(&d->all));
+    pipe_take_run(p, SPLIT_REASONING, arena_text_str(&d->all));
 }
 
 static void pipe_doubt_hold(struct pipe *p, enum split_kind kind, str run)
 {
     struct pipe_doubt *d = p->unsure;
 
-    piece_add_max(&d->all, p->arena, run, PIPE_DOUBT_MAX);
+    arena_text_add_max(&d->all, p->arena, run, PIPE_DOUBT_MAX);
     if (d->all.full) { /* so much without a closer is the answer */
         pipe_doubt_settle(p);
         pipe_take_run(p, kind, run);
         return;
     }
     if (kind == SPLIT_ANSWER)
-        piece_add(&d->answer, p->arena, run);
+        arena_text_add(&d->answer, p->arena, run);
     d->framing = kind != SPLIT_ANSWER;
 }
 
@@ -337,7 +337,7 @@ void pipe_text_leave_block(struct pipe *p, bool for_text)
         pipe_text_stop(p);
     } else if (!for_text && !p->doubtful) {
         p->doubtful = true;
-        p->doubt = (struct piece){0};
+        p->doubt = (struct arena_text){0};
     }
 }
 

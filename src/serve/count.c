@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
+#include "base/json_get.h"
 #include "gateway/input_tokens.h"
 #include "gateway/level.h"
 #include "gateway/provider.h"
 #include "gateway/upstream.h"
 #include "serve/internal.h"
-#include "wire/member.h"
 
 struct count {
     struct exchange *ex;
@@ -300,9 +300,9 @@ void gemini_count(struct exchange *ex, str model)
     ex->called = true; /* it is no call, and is not counted as one that was refused */
     if (!exchange_json(ex))
         return;
-    box = member_find(&ex->doc, json_root(&ex->doc), "generateContentRequest");
+    box = json_get(&ex->doc, json_root(&ex->doc), "generateContentRequest");
     if (!box)
-        box = member_find(&ex->doc, json_root(&ex->doc), "generate_content_request");
+        box = json_get(&ex->doc, json_root(&ex->doc), "generate_content_request");
     if ((box && !json_parse(&ex->doc, json_raw(&ex->doc, box), &e)) ||
         !ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e)) {
         exchange_fail(ex, 400, "invalid_request", "%s", e.text);

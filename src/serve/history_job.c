@@ -5,7 +5,7 @@
 #include "serve/history_job.h"
 
 #include "gateway/question.h"
-#include "wire/veil.h"
+#include "wire/redact_reasoning.h"
 
 #define ARENA_MAX ((size_t)8 << 20)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
@@ -45,7 +45,7 @@ static void who(struct history_job *j)
     j->all = api_operator(j->ex);
     j->asker.hide_reasoning = !config_shows_reasoning(
         j->ex->setup->config, k, exchange_reasoning_asked(server_request(j->ex->x)));
-    j->asker.redact = veil_history_text;
+    j->asker.redact = redact_history_text;
     j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
     running(j);
 }

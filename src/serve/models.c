@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "base/sha256.h"
 #include "serve/params.h"
-#include "wire/member.h"
 
 bool exchange_may_use(const struct exchange *ex, str model)
 {
@@ -297,9 +297,9 @@ void ollama_show_handle(struct exchange *ex)
     if (!exchange_json(ex))
         return;
     root = json_root(&ex->doc);
-    model = member_text(&ex->doc, root, "model", server_arena(ex->x));
+    model = json_get_text(&ex->doc, root, "model", server_arena(ex->x));
     if (!model.n)
-        model = member_text(&ex->doc, root, "name", server_arena(ex->x));
+        model = json_get_text(&ex->doc, root, "name", server_arena(ex->x));
     if (model.n)
         one(ex, model, ollama_show);
     else

@@ -8,8 +8,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "serve/history_job.h"
-#include "wire/member.h"
 
 #define PREFIX STR("resp_")
 #define ID_SIZE 36
@@ -56,24 +56,24 @@ static void say_call(struct json_out *o, const struct json *doc, const struct js
 {
     json_out_object(o);
     json_member_str(o, "type", STR("function_call"));
-    json_member_str(o, "call_id", member_text(doc, call, "id", a));
-    json_member_str(o, "name", member_text(doc, call, "name", a));
-    json_member_str(o, "arguments", member_text(doc, call, "arguments", a));
+    json_member_str(o, "call_id", json_get_text(doc, call, "id", a));
+    json_member_str(o, "name", json_get_text(doc, call, "name", a));
+    json_member_str(o, "arguments", json_get_text(doc, call, "arguments", a));
     json_out_end(o);
 }
 
 static void say_items(struct json_out *o, const struct json *doc, struct arena *a)
 {
     const struct json_node *row = json_root(doc);
-    const struct json_node *request = member_find(doc, row, "request");
-    const struct json_node *calls = member_find(doc, row, "tool_calls");
-    str asked = past_items_of(doc, member_find(doc, request, "input"), a);
+    const struct json_node *request = json_get(doc, row, "request");
+    const struct json_node *calls = json_get(doc, row, "tool_calls");
+    str asked = past_items_of(doc, json_get(doc, request, "input"), a);
 
     json_out_key(o, STR("items"));
     json_out_array(o);
     if (asked.n)
         json_out_raw(o, asked);
-    say_answer(o, member_text(doc, row, "response", a));
+    say_answer(o, json_get_text(doc, row, "response", a));
     for (const struct json_node *v = calls && calls->kind == JSON_ARRAY ? json_first(doc, calls)
                                                                         : NULL;
          v;
@@ -86,15 +86,16 @@ static void say_items(struct json_out *o, const struct json *doc, struct arena *
 static bool usable(const struct history_job *j, const struct json *doc, struct arena *a)
 {
     const struct json_node *row = json_root(doc);
-    const struct json_node *request = member_find(doc, row, "request");
-    const struct json_node *store = member_find(doc, request, "store");
-    const struct json_node *complete = member_find(doc, row, "complete");
+    const struct json_node *request = json_get(doc, row, "request");
+    const struct json_node *store = json_get(doc, request, "store");
+    const struct json_node *complete = json_get(doc, row, "complete");
 
-    return str_eq(member_text(doc, row, "key_name", a), j->key) &&
-           member_is(doc, row, "dialect", "responses") && member_count(doc, row, "status") == 200 &&
-           complete && complete->kind == JSON_TRUE && request && request->kind == JSON_OBJECT &&
-           !(store && store->kind == JSON_FALSE) && !member_find(doc, request, "left_out") &&
-           !member_find(doc, request, "conversation") && !member_find(doc, request, "prompt");
+    return str_eq(json_get_text(doc, row, "key_name", a), j->key) &&
+           json_get_is(doc, row, "dialect", "responses") &&
+           json_get_count(doc, row, "status") == 200 && complete && complete->kind == JSON_TRUE &&
+           request && request->kind == JSON_OBJECT && !(store && store->kind == JSON_FALSE) &&
+           !json_get(doc, request, "left_out") && !json_get(doc, request, "conversation") &&
+           !json_get(doc, request, "prompt");
 }
 
 /* One response as {id, previous, session, items}; *previous is in the job's arena. */
@@ -114,14 +115,14 @@ static bool read_one(struct history_job *j, struct reader *r, str id, struct jso
           err_set(e, ERR_NOT_FOUND, "it is no response that can be gone on from"));
     if (ok) {
         *previous = arena_dup(&j->arena,
-                              member_text(&doc,
-                                          member_find(&doc, json_root(&doc), "request"),
-                                          "previous_response_id",
-                                          &scratch));
+                              json_get_text(&doc,
+                                            json_get(&doc, json_root(&doc), "request"),
+                                            "previous_response_id",
+                                            &scratch));
         json_out_object(o);
         json_member_str(o, "id", id);
         json_member_str(o, "previous", *previous);
-        json_member_str(o, "session", member_text(&doc, json_root(&doc), "session_id", &scratch));
+        json_member_str(o, "session", json_get_text(&doc, json_root(&doc), "session_id", &scratch));
         say_items(o, &doc, &scratch);
         json_out_end(o);
     }
@@ -163,10 +164,10 @@ static void put_all(struct exchange *ex, str list)
             past_put(ex->worker->daemon->gateway.past,
                      &(struct past_response){
                          .who = ex->key ? ex->key->name : STR(""),
-                         .id = member_text(&doc, v, "id", a),
-                         .previous = member_text(&doc, v, "previous", a),
-                         .session = member_text(&doc, v, "session", a),
-                         .items = past_items_of(&doc, member_find(&doc, v, "items"), a)});
+                         .id = json_get_text(&doc, v, "id", a),
+                         .previous = json_get_text(&doc, v, "previous", a),
+                         .session = json_get_text(&doc, v, "session", a),
+                         .items = past_items_of(&doc, json_get(&doc, v, "items"), a)});
     json_release(&doc);
 }
 

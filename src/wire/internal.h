@@ -4,15 +4,15 @@
  */
 #pragma once
 
+#include "base/json_get.h"
+#include "wire/arena_text.h"
 #include "wire/error.h"
-#include "wire/member.h"
-#include "wire/part.h"
-#include "wire/piece.h"
-#include "wire/plan.h"
+#include "wire/json_write.h"
+#include "wire/message_parts.h"
+#include "wire/name_table.h"
+#include "wire/patch_plan.h"
 #include "wire/rope.h"
-#include "wire/say.h"
 #include "wire/wire.h"
-#include "wire/words.h"
 
 extern const struct wire wire_openai, wire_responses, wire_anthropic, wire_gemini, wire_mistral,
     wire_ollama, wire_generate, wire_converse, wire_cohere;

@@ -14,7 +14,7 @@ struct rope_piece {
     char bytes[];
 };
 
-static bool grow(struct rope *r, struct arena *a)
+static bool rope_grow(struct rope *r, struct arena *a)
 {
     size_t cap = !r->last ? PIECE_MIN : r->last->cap < PIECE_MAX ? r->last->cap * 2 : PIECE_MAX;
     struct rope_piece *p;
@@ -41,7 +41,7 @@ void rope_add(struct rope *r, struct arena *a, str s)
         size_t room = r->last ? r->last->cap - r->last->n : 0;
         size_t n = s.n < room ? s.n : room;
 
-        if (room == 0 && !grow(r, a)) {
+        if (room == 0 && !rope_grow(r, a)) {
             r->full = true;
             return;
         }

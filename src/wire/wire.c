@@ -4,9 +4,9 @@
  */
 #include "wire/wire.h"
 
+#include "wire/call_order.h"
 #include "wire/internal.h"
-#include "wire/turns.h"
-#include "wire/veil.h"
+#include "wire/redact_reasoning.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
 
@@ -46,14 +46,14 @@ bool wire_signature_ours(str signature)
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink)
 {
-    memset(d, 0, offsetof(struct wire_decoder, echo.event)); /* which is set before it is read */
+    memset(d, 0, offsetof(struct wire_decoder, repeat.event)); /* which is set before it is read */
     d->wire = w;
     d->arena = a;
     d->sink = sink;
     d->salt = STR("");
     json_init(&d->doc);
-    buf_init(&d->mended, JSON_SIZE_MAX);
-    buf_init(&d->veiled, JSON_SIZE_MAX);
+    buf_init(&d->repaired, JSON_SIZE_MAX);
+    buf_init(&d->redacted, JSON_SIZE_MAX);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
@@ -61,12 +61,12 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_release(struct wire_decoder *d)
 {
     json_release(&d->doc);
-    buf_release(&d->mended);
-    buf_release(&d->veiled);
+    buf_release(&d->repaired);
+    buf_release(&d->redacted);
     arena_release(&d->scratch);
-    free(d->echo.bytes);
-    d->echo.bytes = NULL;
-    echo_forget(d);
+    free(d->repeat.bytes);
+    d->repeat.bytes = NULL;
+    repeat_frame_forget(d);
 }
 
 str wire_call_id(struct wire_decoder *d, uint32_t n)
@@ -76,7 +76,7 @@ str wire_call_id(struct wire_decoder *d, uint32_t n)
 }
 
 /* With all that a dialect may leave out. */
-static struct chat_event completed(const struct wire_decoder *d, const struct chat_event *ev)
+static struct chat_event wire_completed(const struct wire_decoder *d, const struct chat_event *ev)
 {
     struct chat_event whole = *ev;
 
@@ -110,10 +110,10 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
         break;
     }
     if (!ev->text.p || !ev->id.p || !ev->name.p || ev->dialect != d->wire->dialect) {
-        whole = completed(d, ev);
+        whole = wire_completed(d, ev);
         ev = &whole;
     }
-    echo_note(d, ev);
+    repeat_frame_note_event(d, ev);
     d->sink.on_event(d->sink.ctx, ev);
 }
 
@@ -137,21 +137,21 @@ void wire_emit_error(struct wire_decoder *d, int status, const char *type, const
 
 str wire_keep(struct wire_decoder *d, str text)
 {
-    return piece_dup(d->arena, text);
+    return arena_text_dup(d->arena, text);
 }
 
 /* A frame is written anew, in the decoder's own memory. */
-static size_t anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
-                         struct buf *b)
+static size_t wire_anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
+                              struct buf *b)
 {
     buf_reset(b);
     if (!whole && d->wire->stream_framing == WIRE_SSE)
-        say_sse_begin(b, f->name);
+        sse_begin(b, f->name);
     return b->n;
 }
 
-static bool anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, struct buf *b,
-                     size_t at)
+static bool wire_anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, struct buf *b,
+                          size_t at)
 {
     bool sse = !whole && d->wire->stream_framing == WIRE_SSE;
     size_t end = b->n;
@@ -169,16 +169,16 @@ static bool anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, s
 }
 
 /* Whether it is JSON but for characters that were cut in two. */
-static bool mended(struct wire_decoder *d, struct wire_frame *f, bool whole)
+static bool wire_repair(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
-    size_t at = anew_begin(d, f, whole, &d->mended);
+    size_t at = wire_anew_begin(d, f, whole, &d->repaired);
 
-    return mend_json(&d->mend, f->data, !whole, &d->mended) &&
-           anew_end(d, f, whole, &d->mended, at);
+    return utf8_repair_json(&d->repair, f->data, !whole, &d->repaired) &&
+           wire_anew_end(d, f, whole, &d->repaired, at);
 }
 
 /* Parses the frame's data; false after saying what is wrong with it. */
-static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
+static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
     struct json_edits ed;
     struct err e, why;
@@ -186,7 +186,7 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 
     f->doc = NULL;
     arena_reset(&d->scratch);
-    if (!json_parse(&d->doc, f->data, &e) && !mended(d, f, whole)) {
+    if (!json_parse(&d->doc, f->data, &e) && !wire_repair(d, f, whole)) {
         err_set(&why, ERR_UPSTREAM, "the provider sent what is no JSON: %s", e.text);
         wire_emit_error(d, 502, "upstream_error", why.text);
         return false;
@@ -195,16 +195,16 @@ static bool parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     if (!d->hides)
         return true;
     json_edits_init(&ed, &d->doc, &d->scratch);
-    if (!veil_draw(d, whole, &ed))
+    if (!redact_frame(d, whole, &ed))
         return true;
-    at = anew_begin(d, f, whole, &d->veiled);
-    json_edits_apply(&ed, &d->veiled);
-    return anew_end(d, f, whole, &d->veiled, at);
+    at = wire_anew_begin(d, f, whole, &d->redacted);
+    json_edits_apply(&ed, &d->redacted);
+    return wire_anew_end(d, f, whole, &d->redacted, at);
 }
 
 /* llama.cpp and servers built on it say an error in a field of its own, which readers of events
  * skip: it becomes data. */
-static bool error_field(struct wire_decoder *d, struct wire_frame *f)
+static bool wire_error_field(struct wire_decoder *d, struct wire_frame *f)
 {
     const str field = STR("error:");
     struct wire_frame as_it_came = *f;
@@ -219,22 +219,22 @@ static bool error_field(struct wire_decoder *d, struct wire_frame *f)
     line = str_trim(str_slice(f->raw, field.n, end == STR_NONE ? f->raw.n : end));
     if (!json_parse(&d->doc, line, &e) || json_root(&d->doc)->kind != JSON_OBJECT)
         return false;
-    bare = !member_find(&d->doc, json_root(&d->doc), "error");
-    at = anew_begin(d, f, false, &d->mended);
-    buf_add(&d->mended, bare ? STR("{\"error\":") : STR(""));
-    buf_add(&d->mended, line);
-    buf_add(&d->mended, bare ? STR("}") : STR(""));
-    if (!anew_end(d, f, false, &d->mended, at))
+    bare = !json_get(&d->doc, json_root(&d->doc), "error");
+    at = wire_anew_begin(d, f, false, &d->repaired);
+    buf_add(&d->repaired, bare ? STR("{\"error\":") : STR(""));
+    buf_add(&d->repaired, line);
+    buf_add(&d->repaired, bare ? STR("}") : STR(""));
+    if (!wire_anew_end(d, f, false, &d->repaired, at))
         *f = as_it_came;
     return f->anew;
 }
 
 /* null and the like in place of an event: a sign of life. */
-static bool says_nothing(const struct wire_frame *f)
+static bool wire_says_nothing(const struct wire_frame *f)
 {
     const struct json_node *root = json_root(f->doc);
 
-    return root->kind != JSON_OBJECT && f->name.n == 0 && !member_says(f->doc, root);
+    return root->kind != JSON_OBJECT && f->name.n == 0 && !json_has_content(f->doc, root);
 }
 
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
@@ -243,9 +243,9 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     f->again = NULL;
     f->shape = 0;
     f->anew = false;
-    if (d->deaf || (f->data.n == 0 && !error_field(d, f)) || echo_heard(d, f))
+    if (d->deaf || (f->data.n == 0 && !wire_error_field(d, f)) || repeat_frame_decode(d, f))
         return;
-    echo_forget(d);
+    repeat_frame_forget(d);
     if (d->wire->stream_framing == WIRE_SSE && str_eq(str_trim(f->data), STR("[DONE]"))) {
         d->done = true;
         if (d->wire->decode_end)
@@ -253,23 +253,23 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
         wire_emit(d, &(struct chat_event){.kind = CHAT_END});
         return;
     }
-    if (!parse(d, f, false) || says_nothing(f))
+    if (!wire_parse(d, f, false) || wire_says_nothing(f))
         return;
     d->wire->decode(d, f);
     if (!f->anew)
-        f->shape = echo_learn(d, f);
+        f->shape = repeat_frame_learn(d, f);
 }
 
 bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
     f->anew = false;
-    return !d->deaf && parse(d, f, true);
+    return !d->deaf && wire_parse(d, f, true);
 }
 
 void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f)
 {
-    d->echo.events = 1; /* nothing is learnt from it, so its first event is not kept */
+    d->repeat.events = 1; /* nothing is learnt from it, so its first event is not kept */
     d->wire->decode_whole(d, f);
     d->done = true;
     if (!d->deaf && d->wire->decode_end)
@@ -366,7 +366,7 @@ void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
         en->failed = true;
         return;
     }
-    if (en->wire->in_turn && turns_wait(en, ev))
+    if (en->wire->in_turn && call_order_wait(en, ev))
         return;
     en->wire->encode(en, ev);
     if (ev->kind == CHAT_END)

@@ -1,48 +1,39 @@
-/* wire.h - the dialects: bytes into chat, chat into bytes, and a body changed in place.
+/* wire.h - the dialects: bytes into chat events, chat into bytes, and bodies edited in place.
  *
- * A dialect is a row (struct wire) of functions, found by wire_get. None does I/O; those that read
- * what a client sent can fail, of what a provider sent broken input becomes a CHAT_ERROR event.
+ * A dialect is a row (struct wire) of functions; wire_get finds it. No function does I/O. Functions
+ * that read a client's body can fail. Broken input of a provider becomes a CHAT_ERROR event.
  *
- * A request, from the client's body to the upstream's:
+ * A request, from the client's body to the provider's:
  *
- *     in->read(&doc, &arena, &request, e)              checked as the client's dialect demands
- *     out->write(&request, &body)                      only if in and out differ
- *     out->patch(&body_doc, &plan, &edits)             the gateway's wishes, as edits of the body
+ *     in->read(&doc, &arena, &request, e)         checks the body as the client's dialect demands
+ *     out->write(&request, &body)                 only if the two dialects differ
+ *     out->patch(&body_doc, &plan, &edits)        the gateway's changes, as edits of the body
  *
- * So with the same dialect on both sides every byte goes through but those that the plan changes.
+ * So if both sides speak one dialect, only the bytes change that the plan names.
  *
- * A reply, from the upstream's frames to the client's:
+ * A reply, from the provider's frames to the client's:
  *
- *     wire_decoder_init(&d, out, &arena, sink)         frames are SSE events, NDJSON lines or one
- *     wire_decode(&d, name, data) ... wire_decode_end  whole body; see net/frames.h
+ *     wire_decoder_init(&d, out, &arena, sink)    a frame is an SSE event, an NDJSON line or a
+ *     wire_decode(&d, &frame) ... wire_decode_end whole body; see net/frames.h
  *     wire_encoder_init(&en, in, &request, stream, &arena, &bytes)
- *     wire_encode(&en, &event) ... wire_encode_end     appends what the client is to get
+ *     wire_encode(&en, &event)                    appends the client's bytes
  *
- * With the same dialect on both sides, and streamed (or whole) on both, the encoder is given whole
- * frames instead, with the events they are to say now:
+ * If both sides speak one dialect and both stream (or neither does), the encoder gets the frames
+ * and the events that each frame must express:
  *
  *     wire_relay(&en, &frame, events, n, touched)
  *
- * Most frames of a stream are the one before with another text in it. Such a frame is known by its
- * bytes and not parsed: it has no doc and says `again`; see echo.h.
+ * An untouched frame leaves byte for byte as it arrived, except for block numbers after a dropped
+ * block. In a touched frame only the text in question changes. A frame that differs from the one
+ * before in one text is not parsed: it has no doc and sets `again`; see repeat_frame.h.
  *
- * An untouched frame leaves as it came, byte for byte (but for numbers that count blocks, if one
- * was left out before). A touched one keeps every member that is not the text in question.
+ * Each dialect is a folder: X/X.c its row and its errors, read.c a client's body into chat, write.c
+ * chat into a body, patch.c the plan as edits, decode.c replies into events, encode.c events into
+ * replies, relay.c frames passed on, X.h what these share. The files beside wire.h serve all of
+ * them; ARCHITECTURE.md lists them.
  *
- * Where things are. For each dialect X: X.c is its row, its words and its errors; X_read.c a
- * client's body into chat; X_write.c chat into a body; X_patch.c the plan as edits; X_decode.c
- * replies into events; X_encode.c events into replies; X_relay.c frames passed on; X.h the others.
- *
- *     wire.c                   the table of dialects, decoders and encoders
- *     member, members, asked   reading: members of a body, and those a client must be told about
- *     part, say                requests put together; members, values, schemas, SSE frames written
- *     plan, words, error       what patching has in common; stops and error types; what went wrong
- *     piece, rope              text that grows: in one piece, or in parts that stay where they are
- *     echo, hold               frames that repeat the one before; events that wait for a step
- *     gather, patchwork, veil  a reply gathered; a frame with values replaced; with places hidden
- *
- * Promises: decoding never fails, never loops, is linear, holds only what its state needs; the same
- * events come out whatever the framing; what has no event of its own is OPAQUE or EXTRA.
+ * Promises: decoding never fails, is linear, and holds only what its state needs. The framing never
+ * changes the events. Input without an event of its own becomes OPAQUE or EXTRA.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,8 +41,8 @@
 
 #include "base/json_edit.h"
 #include "chat/chat.h"
-#include "wire/echo.h"
-#include "wire/mend.h"
+#include "wire/repeat_frame.h"
+#include "wire/utf8_repair.h"
 
 #define WIRE_BLOCKS_MAX 4096 /* content blocks of one reply; more end it with an error */
 
@@ -121,7 +112,7 @@ struct wire_frame {
     str raw;                /* as it came, with its line ends */
     const struct json *doc; /* data parsed; NULL if it is no JSON ([DONE], a comment) or `again` */
     unsigned shape;         /* frames of one number differ in one text; 0: it is like no other */
-    bool anew;              /* it is not as it came, but mended or veiled */
+    bool anew;              /* the decoder changed it: repaired or redacted */
     struct wire_decoder *again; /* the frame before with another text: who can parse it, or NULL */
 };
 
@@ -129,8 +120,10 @@ struct wire {
     enum chat_dialect dialect;
     const char *name;
     enum wire_framing stream_framing;
-    bool in_turn, one_call; /* a call is written in one go; and ends before another: see turns.h */
-    bool whole_lasts;       /* texts of a whole reply's events last as its frame does: see hold.h */
+    bool in_turn, one_call; /* the arguments of a call are written without a break; and each call
+                               ends before the next begins: see call_order.h */
+    bool whole_lasts; /* texts of a whole reply's events stay valid until its frame is freed: see
+                         defer_events.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
 
     /* ERR_INPUT with the member at fault and what it should be. NULL where no client speaks it. */
@@ -178,13 +171,13 @@ struct wire_decoder {
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END have gone out; nothing more comes out */
     bool done;       /* [DONE] came, or a whole body was read: no choice is cut off */
-    bool hides;      /* reasoning is for nobody to see: see veil.h */
+    bool hides;      /* reasoning is for nobody to see: see redact_reasoning.h */
     bool splits;     /* and it stands in the text, too */
     uint32_t blocks; /* begun so far, in choice 0 */
     str salt;        /* makes ids of calls that came without one this reply's own; may be empty */
-    struct buf mended, veiled; /* the frame at hand, if it is not as it came */
-    struct mend mend;
-    struct wire_echo echo;
+    struct buf repaired, redacted; /* the current frame, if the decoder changed it */
+    struct utf8_repair repair;
+    struct repeat_frame repeat;
 };
 
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
@@ -215,7 +208,7 @@ struct wire_encoder {
     struct buf *out; /* what the client is to get; the caller takes it away and empties it */
     bool stream, both_names; /* else one whole body; relayed reasoning has both Chat names */
     void *state;             /* zeroed, encoder_size bytes */
-    struct turns *turns;
+    struct call_order *turns;
     str id, model; /* ours, where the dialect has one; as the client asked for it: lent */
     int64_t created_s, first_ns, took_ns; /* since the request, for Ollama: its first words, now */
     int64_t (*count_input)(void *ctx);    /* tokens of the request; NULL: not known */

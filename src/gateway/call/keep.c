@@ -13,7 +13,7 @@
  */
 #include "base/sha256.h"
 #include "gateway/call/internal.h"
-#include "wire/piece.h"
+#include "wire/arena_text.h"
 
 #define MADE_MAX 1024 /* calls of one reply; the rest has only its id */
 #define ARGUMENTS_MAX ((size_t)1 << 20)
@@ -22,7 +22,7 @@ struct call_made {
     struct call_made *next; /* an older one */
     str id, name;
     uint32_t choice, block;
-    struct piece arguments;
+    struct arena_text arguments;
 };
 
 struct call_kept {
@@ -102,7 +102,7 @@ void call_keep_event(struct call *c, const struct chat_event *ev)
     while (m && (m->block != ev->block || m->choice != ev->choice))
         m = m->next;
     if (m)
-        piece_add_max(&m->arguments, &c->arena, ev->text, ARGUMENTS_MAX);
+        arena_text_add_max(&m->arguments, &c->arena, ev->text, ARGUMENTS_MAX);
 }
 
 /* ---- places ---- */
@@ -274,7 +274,7 @@ void call_keep_put(struct call *c)
 
         while (m && !str_eq(m->id, k->id))
             m = m->next;
-        call = m ? keep_name_call(c, &at, m->id, m->name, piece_str(&m->arguments))
+        call = m ? keep_name_call(c, &at, m->id, m->name, arena_text_str(&m->arguments))
                  : keep_name_call(c, &at, k->id, STR(""), STR(""));
         call.reply = reply;
         vault_put(v, call_origin(c), &call, k->name, k->text);

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
-#include "wire/veil.h"
+#include "wire/redact_reasoning.h"
 
 #define QUOTE_SIZE 16    /* bytes in a row; less is a coincidence */
 #define QUOTE_SIZE_MIN 4 /* of reasoning that is shorter than that, all of it */
@@ -106,7 +106,7 @@ static bool quotes_request(struct quotes *q, str body)
     bool found;
 
     json_init(&doc);
-    found = json_parse(&doc, body, &e) && veil_history_has(&doc, q->arena, quotes_some, q);
+    found = json_parse(&doc, body, &e) && redact_history_has(&doc, q->arena, quotes_some, q);
     json_release(&doc);
     return found;
 }

@@ -8,7 +8,7 @@
 #include "gateway/call/internal.h"
 #include "gateway/question.h"
 #include "split/extract.h"
-#include "wire/veil.h"
+#include "wire/redact_reasoning.h"
 
 #define ASKED_MAX 8192
 #define ASKED_MARGIN 512
@@ -282,7 +282,7 @@ str call_record_body(struct call *c)
         c->in.request->message_count < 2)
         return body;
     json_edits_init(&ed, doc, &c->arena);
-    if (!veil_history(doc, &ed))
+    if (!redact_history(doc, &ed))
         return body;
     buf_init(&out, body.n + 64);
     json_edits_apply(&ed, &out);

@@ -72,9 +72,9 @@ void call_deliver(struct call *c, const struct wire_frame *f)
         c->sum.first_byte_ns = now(c);
     if (f && c->relay && c->comments.n) {
         struct wire_frame comments = {
-            .name = STR(""), .data = STR(""), .raw = piece_str(&c->comments)};
+            .name = STR(""), .data = STR(""), .raw = arena_text_str(&c->comments)};
 
-        c->comments = (struct piece){0};
+        c->comments = (struct arena_text){0};
         c->sink->on_frame(c->ctx, &comments, NULL, 0, false, false);
     }
     c->phase_begun |= p->count > 0 || !p->touched;
@@ -248,7 +248,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     if (!f.data.n && !c->begun && !c->deferred) {
         /* A comment or an empty line is no answer: another attempt may follow. It waits for the
          * first event. */
-        piece_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
+        arena_text_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
     pipe_begin(&c->pipe);
@@ -340,7 +340,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     if (c->phase == CALL_FIRST)
         call_keep_reset(c);
     c->stop_seen = c->end_seen = c->failed_frame = false;
-    c->comments = (struct piece){0};
+    c->comments = (struct arena_text){0};
     if (head->status < 200 || head->status > 299) {
         call_trouble(c);
         buf_reset(&c->error_body);
@@ -462,7 +462,7 @@ static void whole_feed(void *ctx)
 {
     struct call *c = ctx;
 
-    hold_hand_on(&c->held);
+    defer_events_flush(&c->held);
     pipe_flush(&c->pipe);
     next_step(c, whole_settle);
 }
@@ -474,9 +474,9 @@ static void whole_decode(void *ctx)
     c->lasts = c->wire->whole_lasts;
     if (c->lasts)
         call_show_whole(c);
-    hold_begin(&c->held, &c->decoder);
+    defer_events_begin(&c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
-    hold_end(&c->held, &c->decoder);
+    defer_events_end(&c->held, &c->decoder);
     next_step(c, whole_feed);
 }
 

@@ -12,7 +12,7 @@
 #include "gateway/upstream.h"
 #include "live/hub.h"
 #include "net/frames.h"
-#include "wire/hold.h"
+#include "wire/defer_events.h"
 
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* what one event of the largest size may need */
@@ -193,9 +193,9 @@ struct call {
     struct call_history *history; /* the tool calls of the request; NULL: not made yet */
     struct call_control *control; /* its reasoning can be ended so; or NULL */
 
-    struct defer *deferred; /* frames that wait for the front of a text; or NULL */
-    struct piece comments;  /* of an event stream before its first event, as they came */
-    struct buf lines;       /* the target of the upstream request, then its headers */
+    struct defer *deferred;     /* frames that wait for the front of a text; or NULL */
+    struct arena_text comments; /* of an event stream before its first event, as they came */
+    struct buf lines;           /* the target of the upstream request, then its headers */
     struct buf body;
     struct buf thought; /* reasoning so far, for a second call: see call_thought */
     str breaker_name;   /* provider and model; empty until it is asked for, as the next */
@@ -212,9 +212,9 @@ struct call {
     _Alignas(CALL_LINE) struct pipe pipe;
     struct frames frames;
     struct wire_decoder decoder;
-    str thoughts[CALL_THOUGHTS_MAX];      /* where the last of the reasoning lies */
-    struct wire_frame whole;              /* a reply in one piece */
-    _Alignas(CALL_LINE) struct hold held; /* what it says */
+    str thoughts[CALL_THOUGHTS_MAX];                 /* where the last of the reasoning lies */
+    struct wire_frame whole;                         /* a reply in one piece */
+    _Alignas(CALL_LINE) struct deferred_events held; /* what it says */
     struct upstream upstream;
     struct call_shown shown;
     struct call_masked masked[CALL_MASKED_MAX];

@@ -1,0 +1,50 @@
+/* json_get.h - reads members of JSON objects without errors.
+ *
+ * A member that is null counts as absent; a member of the wrong kind reads as empty. To report
+ * errors to a client, use wire/request_reader.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/json.h"
+
+/* A member, or NULL: also where it is null. */
+static inline const struct json_node *json_get(const struct json *doc, const struct json_node *v,
+                                               const char *key)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+
+    return m && m->kind != JSON_NULL ? m : NULL;
+}
+
+/* The text of a member, or "". */
+static inline str json_get_text(const struct json *doc, const struct json_node *v, const char *key,
+                                struct arena *a)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+    str text;
+
+    return m && json_text(doc, m, a, &text) ? text : STR("");
+}
+
+/* A count of a reply, however its host writes it: 12, 12.0, 12.7 (its whole part) or "12". -1
+ * where there is none. */
+int64_t json_to_count(const struct json *doc, const struct json_node *v);
+/* A text of a reply, or a number for which its host forgot the quotes. */
+bool json_to_text(const struct json *doc, const struct json_node *v, struct arena *a,
+                  str *out) MUST_USE;
+/* true, "true", or a number that is not 0. */
+bool json_to_bool(const struct json *doc, const struct json_node *v);
+/* Whether a value says anything: null, false, 0, "", and lists of such do not. */
+bool json_has_content(const struct json *doc, const struct json_node *v);
+/* The count of a member, or -1. */
+int64_t json_get_count(const struct json *doc, const struct json_node *v, const char *key);
+/* Whether a member is that text: {"type": "function"}. */
+bool json_get_is(const struct json *doc, const struct json_node *v, const char *key,
+                 const char *text);
+/* Puts a member's text or number over *out; leaves it where there is none, or an empty one. */
+void json_get_into(const struct json *doc, const struct json_node *v, const char *key,
+                   struct arena *a, str *out);
+/* Whether a text is a JSON object, as the arguments of calls should be. */
+bool json_is_object_text(str json);

@@ -1,0 +1,291 @@
+/* decode.c - replies of /v1/messages, streamed and whole, into events: the message around
+ * the blocks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic/anthropic.h"
+
+static struct anthropic_decoder *anthropic_decode_state(struct wire_decoder *d)
+{
+    return d->state;
+}
+
+void anthropic_decode_end(struct wire_decoder *d)
+{
+    if (d->stopped)
+        anthropic_blocks_end(d);
+}
+
+/* The list ends with an empty name. */
+static bool anthropic_decode_one_of(str key, const str *list)
+{
+    for (; list->n; list++)
+        if (str_eq(key, *list))
+            return true;
+    return false;
+}
+
+/* Members that nothing else says. */
+static void anthropic_decode_emit_extras(struct wire_decoder *d, const struct json *doc,
+                                         const struct json_node *v, const str *known)
+{
+    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+        str key;
+
+        if (json_value(k)->kind != JSON_NULL && json_text(doc, k, &d->scratch, &key) &&
+            !anthropic_decode_one_of(key, known))
+            anthropic_emit(d, CHAT_EXTRA, 0, STR(""), key, json_raw(doc, json_value(k)));
+    }
+}
+
+static void anthropic_decode_know(int64_t *to, int64_t n)
+{
+    if (n >= 0)
+        *to = n;
+}
+
+static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct json *doc,
+                                        const struct json_node *v)
+{
+    struct anthropic_decoder *s = anthropic_decode_state(d);
+    struct chat_usage u = chat_usage_none;
+
+    if (!v || v->kind != JSON_OBJECT)
+        return;
+    if (!s->usage_begun)
+        s->input = s->cache_read = s->cache_write = -1;
+    s->usage_begun = true;
+    anthropic_decode_know(&s->input, json_get_count(doc, v, "input_tokens"));
+    anthropic_decode_know(&s->cache_read, json_get_count(doc, v, "cache_read_input_tokens"));
+    anthropic_decode_know(&s->cache_write, json_get_count(doc, v, "cache_creation_input_tokens"));
+    if (s->input >= 0)
+        u.input = s->input + (s->cache_read > 0 ? s->cache_read : 0) +
+                  (s->cache_write > 0 ? s->cache_write : 0);
+    u.cache_read = s->cache_read;
+    u.cache_write = s->cache_write;
+    u.output = json_get_count(doc, v, "output_tokens");
+    u.reasoning =
+        json_get_count(doc, json_find(doc, v, STR("output_tokens_details")), "thinking_tokens");
+    u.raw = json_raw(doc, v);
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
+}
+
+static void anthropic_decode_emit_stop(struct wire_decoder *d, const struct json *doc,
+                                       const struct json_node *v)
+{
+    enum chat_stop stop;
+    str name;
+
+    if (!json_to_text(doc, json_find(doc, v, STR("stop_reason")), &d->scratch, &name) ||
+        name.n == 0)
+        return;
+    stop = anthropic_stop_of(name);
+    if (stop == CHAT_STOP_SEQUENCE)
+        name = json_get_text(doc, v, "stop_sequence", &d->scratch);
+    wire_emit(d,
+              &(struct chat_event){.kind = CHAT_STOP,
+                                   .stop = stop,
+                                   .name = name,
+                                   .text = STR(""),
+                                   .id = STR(""),
+                                   .dialect = CHAT_ANTHROPIC});
+}
+
+/* It has ended, though it did not say why. */
+static void anthropic_decode_ensure_stop(struct wire_decoder *d)
+{
+    if (!d->stopped)
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_STOP,
+                                       .stop = anthropic_decode_state(d)->called ? CHAT_STOP_TOOL
+                                                                                 : CHAT_STOP_END,
+                                       .dialect = CHAT_ANTHROPIC});
+}
+
+static const str message_known[] = {STR_INIT("id"),
+                                    STR_INIT("type"),
+                                    STR_INIT("role"),
+                                    STR_INIT("model"),
+                                    STR_INIT("content"),
+                                    STR_INIT("stop_reason"),
+                                    STR_INIT("stop_sequence"),
+                                    STR_INIT("usage"),
+                                    STR_INIT("")};
+
+static void anthropic_decode_emit_start(struct wire_decoder *d, const struct json *doc,
+                                        const struct json_node *v)
+{
+    if (!d->started)
+        anthropic_emit(d,
+                       CHAT_START,
+                       0,
+                       json_get_text(doc, v, "id", &d->scratch),
+                       json_get_text(doc, v, "model", &d->scratch),
+                       STR(""));
+}
+
+/* A provider that lost its place may begin again: what is open ends, and indexes count anew. */
+static void anthropic_decode_on_message_start(struct wire_decoder *d, const struct json *doc,
+                                              const struct json_node *root)
+{
+    const struct json_node *message = json_find(doc, root, STR("message"));
+
+    anthropic_blocks_end(d);
+    anthropic_decode_emit_start(d, doc, message);
+    anthropic_decode_emit_extras(d, doc, message, message_known);
+    anthropic_decode_emit_usage(d, doc, json_find(doc, message, STR("usage")));
+}
+
+static void anthropic_decode_on_block_start(struct wire_decoder *d, const struct json *doc,
+                                            const struct json_node *root)
+{
+    const struct json_node *block = json_find(doc, root, STR("content_block"));
+    int64_t index = json_get_count(doc, root, "index");
+    struct anthropic_block *open = anthropic_block_find(d, index);
+
+    if (open)
+        anthropic_block_end(d, open);
+    if (block && block->kind == JSON_OBJECT)
+        (void)anthropic_block_begin(d, doc, block, index);
+}
+
+static void anthropic_decode_on_block_stop(struct wire_decoder *d, const struct json *doc,
+                                           const struct json_node *root)
+{
+    struct anthropic_block *b = anthropic_block_find(d, json_get_count(doc, root, "index"));
+
+    if (b)
+        anthropic_block_end(d, b);
+}
+
+static void anthropic_decode_on_message_delta(struct wire_decoder *d, const struct json *doc,
+                                              const struct json_node *root)
+{
+    static const str known[] = {
+        STR_INIT("type"), STR_INIT("delta"), STR_INIT("usage"), STR_INIT("")};
+    static const str known_inside[] = {
+        STR_INIT("stop_reason"), STR_INIT("stop_sequence"), STR_INIT("")};
+    const struct json_node *delta = json_find(doc, root, STR("delta"));
+
+    anthropic_blocks_end(d);
+    if (delta && delta->kind == JSON_OBJECT)
+        anthropic_decode_emit_extras(d, doc, delta, known_inside);
+    anthropic_decode_emit_extras(d, doc, root, known);
+    anthropic_decode_emit_usage(d, doc, json_find(doc, root, STR("usage")));
+    anthropic_decode_emit_stop(d, doc, delta);
+}
+
+static void anthropic_decode_on_message_stop(struct wire_decoder *d, const struct json *doc,
+                                             const struct json_node *root)
+{
+    (void)doc;
+    (void)root;
+    anthropic_blocks_end(d);
+    anthropic_decode_ensure_stop(d);
+    anthropic_emit(d, CHAT_END, 0, STR(""), STR(""), STR(""));
+}
+
+static void anthropic_decode_on_error(struct wire_decoder *d, const struct json *doc,
+                                      const struct json_node *root)
+{
+    struct chat_error error = {.type = STR("api_error"),
+                               .message = STR("the provider reported an error"),
+                               .code = STR(""),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    (void)root;
+    anthropic_read_error(doc, &d->scratch, &error);
+    wire_emit(
+        d,
+        &(struct chat_event){
+            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
+}
+
+static void anthropic_decode_on_ping(struct wire_decoder *d, const struct json *doc,
+                                     const struct json_node *root)
+{
+    (void)d;
+    (void)doc;
+    (void)root;
+}
+
+static const struct {
+    const char *type;
+    void (*on)(struct wire_decoder *d, const struct json *doc, const struct json_node *root);
+} frames[] = {
+    {"content_block_delta", anthropic_block_delta},
+    {"content_block_start", anthropic_decode_on_block_start},
+    {"content_block_stop", anthropic_decode_on_block_stop},
+    {"ping", anthropic_decode_on_ping},
+    {"message_start", anthropic_decode_on_message_start},
+    {"message_delta", anthropic_decode_on_message_delta},
+    {"message_stop", anthropic_decode_on_message_stop},
+    {"error", anthropic_decode_on_error},
+};
+
+void anthropic_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+    const struct json_node *type = json_find(f->doc, root, STR("type"));
+    bool typed = type && type->kind == JSON_STRING;
+
+    for (size_t i = 0; i < COUNT_OF(frames); i++)
+        if (typed ? json_is(f->doc, type, str_c(frames[i].type))
+                  : str_eq(f->name, str_c(frames[i].type))) {
+            frames[i].on(d, f->doc, root);
+            return;
+        }
+    if (json_has_content(f->doc, json_find(f->doc, root, STR("error"))))
+        anthropic_decode_on_error(d, f->doc, root);
+    else if (type)
+        anthropic_emit(d,
+                       CHAT_EXTRA,
+                       0,
+                       STR(""),
+                       json_get_text(f->doc, root, "type", &d->scratch),
+                       json_raw(f->doc, root));
+}
+
+static void anthropic_decode_whole_block(struct wire_decoder *d, const struct json *doc,
+                                         const struct json_node *v, int64_t index)
+{
+    struct anthropic_block *open = anthropic_block_begin(d, doc, v, index);
+
+    if (open && open->used)
+        anthropic_block_end(d, open);
+}
+
+void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
+{
+    const struct json_node *root = json_root(f->doc);
+    const struct json_node *content = json_get(f->doc, root, "content");
+    int64_t index = 0;
+
+    if (json_is(f->doc, json_find(f->doc, root, STR("type")), STR("error")) ||
+        (!content && json_has_content(f->doc, json_find(f->doc, root, STR("error"))))) {
+        anthropic_decode_on_error(d, f->doc, root);
+        return;
+    }
+    /* Who has nothing to say, but a reason for it, may leave the content out. */
+    if (content ? content->kind != JSON_ARRAY && content->kind != JSON_STRING
+                : !json_get(f->doc, root, "stop_reason")) {
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
+        return;
+    }
+    anthropic_decode_state(d)->whole = true;
+    anthropic_decode_emit_start(d, f->doc, root);
+    if (content && content->kind == JSON_STRING)
+        anthropic_decode_whole_block(d, f->doc, content, index);
+    for (const struct json_node *b = json_first(f->doc, content); b && !d->deaf;
+         b = json_next(f->doc, content, b))
+        anthropic_decode_whole_block(d, f->doc, b, index++);
+    anthropic_decode_emit_extras(d, f->doc, root, message_known);
+    anthropic_decode_emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
+    anthropic_decode_emit_stop(d, f->doc, root);
+    anthropic_decode_ensure_stop(d);
+}

@@ -1,0 +1,289 @@
+/* patch.c - the gateway's wishes, as edits of a body of /v1/messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic/anthropic.h"
+
+#define KEPT_MAX 64
+#define THOUGHTS_MAX 64 /* of one message */
+
+static str anthropic_patch_text_block(struct arena *a, str text)
+{
+    str q = json_quoted(a, text);
+
+    return arena_printf(a, "{\"type\":\"text\",\"text\":" STR_FMT "}", STR_ARG(q));
+}
+
+/* A system prompt of text goes on behind a blank line; one of blocks gets one more, so that what is
+ * cached of it stays as it was. */
+static void anthropic_patch_add_system(const struct json *doc, str extra, struct json_edits *ed)
+{
+    const struct json_node *system = json_find(doc, json_root(doc), STR("system"));
+    str text;
+
+    if (system && system->kind == JSON_ARRAY) {
+        json_edit_insert(ed, system, NULL, anthropic_patch_text_block(ed->arena, extra));
+        return;
+    }
+    if (json_text(doc, system, ed->arena, &text) && text.n)
+        extra = arena_join(ed->arena, text, STR("\n\n"), extra);
+    json_edit_set(ed, json_root(doc), STR("system"), json_quoted(ed->arena, extra));
+}
+
+/* With thinking on, Anthropic takes no temperature and no small top_p; and newer models take only
+ * one of the two. */
+static void anthropic_patch_add_sampling(const struct json *doc, const struct wire_plan *plan,
+                                         struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    bool has = json_find(doc, root, STR("temperature")) || json_find(doc, root, STR("top_p"));
+    struct anthropic_model m = anthropic_model_for(doc, plan);
+
+    if (plan->drop_temperature)
+        json_edit_remove(ed, root, STR("temperature"));
+    if (plan->drop_top_p)
+        json_edit_remove(ed, root, STR("top_p"));
+    if (m.no_sampling || anthropic_will_think(doc, plan)) {
+        const struct json_node *t = json_find(doc, root, STR("temperature"));
+        const struct json_node *p = json_find(doc, root, STR("top_p"));
+        double x;
+
+        /* Those of the client go too, if it is the plan that turned thinking on. */
+        if (!plan->set_level)
+            return;
+        if (t && (!json_double(doc, t, &x) || x != 1))
+            json_edit_remove(ed, root, STR("temperature"));
+        if (p && (!json_double(doc, p, &x) || x < 0.95))
+            json_edit_remove(ed, root, STR("top_p"));
+        json_edit_remove(ed, root, STR("top_k"));
+        return;
+    }
+    if (has)
+        return;
+    if (plan->temperature.n)
+        json_edit_set(ed,
+                      root,
+                      STR("temperature"),
+                      part_number(plan->temperature) > 1 ? STR("1") : plan->temperature);
+    else if (plan->top_p.n)
+        json_edit_set(ed, root, STR("top_p"), plan->top_p);
+}
+
+/* No calls in this turn; and models that always think take no forced one. */
+static void anthropic_patch_fix_choice(const struct json *doc, const struct wire_plan *plan,
+                                       struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    const struct json_node *choice = json_find(doc, root, STR("tool_choice"));
+
+    if (plan->drop_tools) {
+        if (json_find(doc, root, STR("tools")))
+            json_edit_set(ed, root, STR("tool_choice"), STR("{\"type\":\"none\"}"));
+        return;
+    }
+    if (plan->set_level && anthropic_forced(doc, plan) &&
+        anthropic_model_for(doc, plan).think == ANTHROPIC_ALWAYS) {
+        json_edit_remove(ed, choice, STR("name"));
+        json_edit_replace(ed, json_find(doc, choice, STR("type")), STR("\"auto\""));
+    }
+}
+
+static const struct json_node *anthropic_patch_last_of(const struct json *doc,
+                                                       const struct json_node *array)
+{
+    const struct json_node *last = NULL;
+
+    for (const struct json_node *x = json_first(doc, array); x; x = json_next(doc, array, x))
+        last = x;
+    return last;
+}
+
+/* What is added behind the messages: to the last one if it is the user's, else as one of its own.
+ * A model cannot be made to go on from a prefill, so those are left out. */
+static void anthropic_patch_add_tails(const struct json *doc, const struct wire_plan *plan,
+                                      struct json_edits *ed)
+{
+    const struct json_node *messages = json_find(doc, json_root(doc), STR("messages"));
+    const struct json_node *last = anthropic_patch_last_of(doc, messages), *content;
+    bool user = json_is(doc, json_find(doc, last, STR("role")), STR("user"));
+    struct buf blocks;
+    size_t n = 0;
+
+    if (!messages || messages->kind != JSON_ARRAY)
+        return;
+    buf_init(&blocks, (size_t)64 << 20);
+    for (size_t i = 0; i < plan->tail_count; i++) {
+        const struct wire_tail *t = &plan->tails[i];
+
+        if (t->prefill || t->role == CHAT_ASSISTANT || t->text.n == 0)
+            continue;
+        if (n++)
+            buf_add_c(&blocks, ',');
+        buf_add(&blocks, anthropic_patch_text_block(ed->arena, t->text));
+    }
+    content = json_find(doc, last, STR("content"));
+    if (n && user && content && content->kind == JSON_ARRAY)
+        json_edit_insert(ed, content, NULL, arena_dup(ed->arena, buf_str(&blocks)));
+    else if (n && user && content && content->kind == JSON_STRING)
+        json_edit_replace(ed,
+                          content,
+                          arena_printf(ed->arena,
+                                       "[{\"type\":\"text\",\"text\":" STR_FMT "}," STR_FMT "]",
+                                       STR_ARG(json_raw(doc, content)),
+                                       STR_ARG(buf_str(&blocks))));
+    else if (n)
+        json_edit_insert(ed,
+                         messages,
+                         NULL,
+                         arena_printf(ed->arena,
+                                      "{\"role\":\"user\",\"content\":[" STR_FMT "]}",
+                                      STR_ARG(buf_str(&blocks))));
+    buf_release(&blocks);
+}
+
+/* ---- what was thought before ---- */
+
+static bool anthropic_patch_is_thinking(const struct json *doc, const struct json_node *block)
+{
+    const struct json_node *type = json_find(doc, block, STR("type"));
+
+    return json_is(doc, type, STR("thinking")) || json_is(doc, type, STR("redacted_thinking"));
+}
+
+/* Whether a thinking block of the client may go to Anthropic. */
+static bool anthropic_patch_may_go(const struct json *doc, const struct json_node *block,
+                                   const struct wire_plan *plan, struct arena *a)
+{
+    str signature;
+
+    if (plan->foreign_kept)
+        return false;
+    if (json_is(doc, json_find(doc, block, STR("type")), STR("redacted_thinking")))
+        return true;
+    signature = json_get_text(doc, block, "signature", a);
+    return signature.n > 0 && !wire_signature_ours(signature);
+}
+
+/* What the vault has for a message, each once, and the call before which it was thought. */
+struct thoughts {
+    struct {
+        str text;
+        const struct json_node *before;
+    } all[THOUGHTS_MAX];
+    size_t n;
+};
+
+static void anthropic_insert_thought(struct thoughts *t, str text, const struct json_node *before)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (str_eq(t->all[i].text, text))
+            return;
+    if (t->n < THOUGHTS_MAX) {
+        t->all[t->n].text = text;
+        t->all[t->n++].before = before;
+    }
+}
+
+/* What was thought before a call stands before it again; what was thought before the first call
+ * stands first of all, as Anthropic demands it. */
+static void anthropic_patch_find_thoughts(const struct json *doc, const struct json_node *content,
+                                          const struct wire_plan *plan, struct arena *a,
+                                          struct thoughts *t)
+{
+    bool first = true;
+
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b)) {
+        struct wire_kept kept[KEPT_MAX];
+        size_t n;
+
+        if (!json_is(doc, json_find(doc, b, STR("type")), STR("tool_use")))
+            continue;
+        n = plan->vault->find(plan->vault->ctx, json_get_text(doc, b, "id", a), kept, KEPT_MAX);
+        for (size_t i = 0; i < n && i < KEPT_MAX; i++)
+            if (str_eq(kept[i].name, STR("thinking")) ||
+                str_eq(kept[i].name, STR("redacted_thinking")))
+                anthropic_insert_thought(t, kept[i].text, first ? json_first(doc, content) : b);
+        first = false;
+    }
+}
+
+/* Whether nothing would be left of a message. */
+static bool anthropic_patch_all_goes(const struct json *doc, const struct json_node *content,
+                                     const struct wire_plan *plan, struct arena *a)
+{
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+        if (!anthropic_patch_is_thinking(doc, b) || anthropic_patch_may_go(doc, b, plan, a))
+            return false;
+    return true;
+}
+
+/* A block that may not go was shown in part, or not as it was: then all of the message are those of
+ * the vault, if it has any. */
+static void anthropic_patch_content(const struct json *doc, const struct json_node *content,
+                                    const struct wire_plan *plan, struct json_edits *ed)
+{
+    struct thoughts thoughts = {.n = 0};
+    bool stays = false, goes = false, swap;
+
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+        if (anthropic_patch_is_thinking(doc, b))
+            *(anthropic_patch_may_go(doc, b, plan, ed->arena) ? &stays : &goes) = true;
+    if (plan->vault && !plan->foreign_kept && !anthropic_told_off(doc, plan))
+        anthropic_patch_find_thoughts(doc, content, plan, ed->arena, &thoughts);
+    swap = thoughts.n && (goes || !stays);
+    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+        if (anthropic_patch_is_thinking(doc, b) &&
+            (swap || !anthropic_patch_may_go(doc, b, plan, ed->arena)))
+            json_edit_drop(ed, content, b);
+    for (size_t i = 0; swap && i < thoughts.n; i++)
+        json_edit_insert(
+            ed, content, thoughts.all[i].before, arena_dup(ed->arena, thoughts.all[i].text));
+}
+
+void anthropic_patch_history(const struct json *doc, const struct wire_plan *plan,
+                             struct json_edits *ed)
+{
+    const struct json_node *messages = json_find(doc, json_root(doc), STR("messages"));
+
+    for (const struct json_node *m = json_first(doc, messages); m;
+         m = json_next(doc, messages, m)) {
+        const struct json_node *content = json_find(doc, m, STR("content"));
+
+        if (!content || content->kind != JSON_ARRAY || !json_first(doc, content) ||
+            !json_is(doc, json_find(doc, m, STR("role")), STR("assistant")))
+            continue;
+        if (anthropic_patch_all_goes(doc, content, plan, ed->arena))
+            json_edit_drop(ed, messages, m);
+        else
+            anthropic_patch_content(doc, content, plan, ed);
+    }
+}
+
+/* A thread that is continued has its system prompt, and may not be given another. */
+static bool anthropic_patch_goes_on(const struct json *doc)
+{
+    const struct json_node *thread = json_find(doc, json_root(doc), STR("thread"));
+
+    return json_is(doc, json_find(doc, thread, STR("type")), STR("continue"));
+}
+
+void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)
+{
+    const struct json_node *root = json_root(doc);
+    struct patch_plan p = {doc, root, plan, ed};
+
+    if (!root || root->kind != JSON_OBJECT)
+        return;
+    patch_head(&p);
+    if (plan->system_extra.n && !anthropic_patch_goes_on(doc))
+        anthropic_patch_add_system(doc, plan->system_extra, ed);
+    if (plan->max_tokens.n)
+        json_edit_set(ed, root, STR("max_tokens"), plan->max_tokens);
+    anthropic_patch_thinking(doc, plan, ed);
+    anthropic_patch_add_sampling(doc, plan, ed);
+    anthropic_patch_fix_choice(doc, plan, ed);
+    anthropic_patch_history(doc, plan, ed);
+    if (plan->tail_count)
+        anthropic_patch_add_tails(doc, plan, ed);
+    patch_merge(&p);
+}

@@ -1,0 +1,595 @@
+/* read.c - a body of /v1/messages, checked as Anthropic checks it.
+ *
+ * What only Anthropic understands (server tools and their results, files by id, whatever a later
+ * version adds) is kept as OPAQUE parts and tools; only what we must understand is demanded.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/anthropic/anthropic.h"
+
+#include "wire/request_reader.h"
+
+/* ---- blocks ---- */
+
+static void anthropic_read_opaque(const struct request_reader *r, const struct json_node *v,
+                                  struct chat_part *out)
+{
+    *out = part_new(CHAT_PART_OPAQUE, CHAT_ANTHROPIC);
+    out->json = json_raw(r->doc, v);
+}
+
+static bool anthropic_read_text(const struct request_reader *r, const struct request_path *at,
+                                const struct json_node *v, struct chat_part *out)
+{
+    out->kind = CHAT_PART_TEXT;
+    return request_require_text(r, at, v, "text", &out->text);
+}
+
+/* Text blocks, or a string, behind what is in `out`, a blank line between each two; false if there
+ * is anything else. */
+static bool anthropic_read_join_texts(const struct request_reader *r,
+                                      const struct json_node *content, struct buf *out)
+{
+    str text;
+
+    if (content && content->kind == JSON_ARRAY) {
+        for (const struct json_node *x = json_first(r->doc, content); x;
+             x = json_next(r->doc, content, x))
+            if (!json_get_is(r->doc, x, "type", "text") ||
+                !anthropic_read_join_texts(r, json_get(r->doc, x, "text"), out))
+                return false;
+        return true;
+    }
+    if (!content || !json_text(r->doc, content, r->a, &text))
+        return false;
+    if (out->n && text.n)
+        buf_add(out, STR("\n\n"));
+    buf_add(out, text);
+    return true;
+}
+
+/* What has a kind of its own here and is words to every other provider, under its title and where
+ * it is from. */
+static bool anthropic_read_add_words(const struct request_reader *r, const struct json_node *v,
+                                     const struct json_node *content, struct chat_part *out)
+{
+    struct buf b;
+    bool ok = true;
+    char *p;
+
+    buf_init(&b, r->doc->src.n);
+    (void)anthropic_read_join_texts(r, json_get(r->doc, v, "title"), &b);
+    (void)anthropic_read_join_texts(r, json_get(r->doc, v, "source"), &b);
+    if (!anthropic_read_join_texts(r, content, &b)) {
+        anthropic_read_opaque(r, v, out);
+    } else if ((ok = request_alloc(r, b.n, 1, &p))) {
+        memcpy(p, b.p, b.n);
+        *out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+        out->text = (str){p, b.n};
+    }
+    buf_release(&b);
+    return ok;
+}
+
+static bool anthropic_read_words(const struct request_reader *r, const struct request_path *at,
+                                 const struct json_node *v, struct chat_part *out)
+{
+    (void)at;
+    return anthropic_read_add_words(r, v, json_get(r->doc, v, "content"), out);
+}
+
+/* An image or a document; a document of plain text is text. */
+static bool anthropic_read_source(const struct request_reader *r, const struct request_path *at,
+                                  const struct json_node *v, enum chat_part_kind kind,
+                                  struct chat_part *out)
+{
+    struct request_path here = {.up = at, .key = "source"};
+    const struct json_node *source = json_get(r->doc, v, "source");
+
+    if (!source)
+        return request_fail(r, at, "source", "Field required");
+    if (source->kind != JSON_OBJECT)
+        return request_fail(r, at, "source", "Input should be an object");
+    out->kind = kind;
+    if (!request_read_text(r, at, v, "title", &out->name))
+        return false;
+    if (json_get_is(r->doc, source, "type", "base64"))
+        return request_require_text(r, &here, source, "media_type", &out->mime) &&
+               request_require_text(r, &here, source, "data", &out->data);
+    if (json_get_is(r->doc, source, "type", "url"))
+        return request_require_text(r, &here, source, "url", &out->url);
+    if (json_get_is(r->doc, source, "type", "text") && kind == CHAT_PART_FILE) {
+        out->kind = CHAT_PART_TEXT;
+        out->name = STR("");
+        return request_require_text(r, &here, source, "data", &out->text);
+    }
+    if (json_get_is(r->doc, source, "type", "content") && kind == CHAT_PART_FILE)
+        return anthropic_read_add_words(r, v, json_get(r->doc, source, "content"), out);
+    anthropic_read_opaque(r, v, out);
+    return true;
+}
+
+static bool anthropic_read_image(const struct request_reader *r, const struct request_path *at,
+                                 const struct json_node *v, struct chat_part *out)
+{
+    return anthropic_read_source(r, at, v, CHAT_PART_IMAGE, out);
+}
+
+static bool anthropic_read_document(const struct request_reader *r, const struct request_path *at,
+                                    const struct json_node *v, struct chat_part *out)
+{
+    return anthropic_read_source(r, at, v, CHAT_PART_FILE, out);
+}
+
+static bool anthropic_read_thinking(const struct request_reader *r, const struct request_path *at,
+                                    const struct json_node *v, struct chat_part *out)
+{
+    out->kind = CHAT_PART_REASONING;
+    out->dialect = CHAT_ANTHROPIC;
+    return request_require_text(r, at, v, "thinking", &out->text) &&
+           request_read_text(r, at, v, "signature", &out->signature);
+}
+
+static bool anthropic_read_redacted(const struct request_reader *r, const struct request_path *at,
+                                    const struct json_node *v, struct chat_part *out)
+{
+    out->kind = CHAT_PART_REASONING;
+    out->dialect = CHAT_ANTHROPIC;
+    out->redacted = true;
+    return request_require_text(r, at, v, "data", &out->text);
+}
+
+static bool anthropic_read_tool_use(const struct request_reader *r, const struct request_path *at,
+                                    const struct json_node *v, struct chat_part *out)
+{
+    const struct json_node *input = json_get(r->doc, v, "input");
+
+    out->kind = CHAT_PART_TOOL_CALL;
+    if (!request_require_text(r, at, v, "id", &out->id) ||
+        !request_require_text(r, at, v, "name", &out->name))
+        return false;
+    if (!input)
+        return request_fail(r, at, "input", "Field required");
+    if (input->kind != JSON_OBJECT)
+        return request_fail(r, at, "input", "Input should be a valid dictionary");
+    out->json = json_raw(r->doc, input);
+    return true;
+}
+
+static bool anthropic_read_content(const struct request_reader *r, const struct request_path *at,
+                                   const struct json_node *content, struct chat_part **out,
+                                   size_t *count);
+
+static bool anthropic_read_tool_result(const struct request_reader *r,
+                                       const struct request_path *at, const struct json_node *v,
+                                       struct chat_part *out)
+{
+    struct request_path here = {.up = at, .key = "content"};
+    const struct json_node *content = json_get(r->doc, v, "content");
+
+    out->kind = CHAT_PART_TOOL_RESULT;
+    return request_require_text(r, at, v, "tool_use_id", &out->id) &&
+           request_read_bool(r, at, v, "is_error", &out->is_error, NULL) &&
+           (!content || anthropic_read_content(r, &here, content, &out->parts, &out->part_count));
+}
+
+static const struct {
+    const char *type;
+    bool (*read)(const struct request_reader *r, const struct request_path *at,
+                 const struct json_node *v, struct chat_part *out);
+    bool nested; /* may stand in a tool result */
+} blocks[] = {
+    {"text", anthropic_read_text, true},
+    {"image", anthropic_read_image, true},
+    {"document", anthropic_read_document, true},
+    {"thinking", anthropic_read_thinking, false},
+    {"redacted_thinking", anthropic_read_redacted, false},
+    {"tool_use", anthropic_read_tool_use, false},
+    {"tool_result", anthropic_read_tool_result, false},
+    {"search_result", anthropic_read_words, true},
+    {"compaction", anthropic_read_words, false},
+};
+
+static bool anthropic_read_block(const struct request_reader *r, const struct request_path *at,
+                                 const struct json_node *v, bool nested, struct chat_part *out)
+{
+    str type;
+
+    *out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+    if (v->kind != JSON_OBJECT)
+        return request_fail(r, at, NULL, "Input should be an object");
+    if (!request_require_text(r, at, v, "type", &type))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        if (str_eq(type, str_c(blocks[i].type))) {
+            if (nested && !blocks[i].nested)
+                return request_fail(r, at, "type", "this block may not stand in a tool result");
+            return blocks[i].read(r, at, v, out);
+        }
+    anthropic_read_opaque(r, v, out);
+    return true;
+}
+
+/* A string, or blocks. */
+static bool anthropic_read_content(const struct request_reader *r, const struct request_path *at,
+                                   const struct json_node *content, struct chat_part **out,
+                                   size_t *count)
+{
+    bool nested = at->up && at->up->key == NULL && at->up->up && at->up->up->key &&
+                  strcmp(at->up->up->key, "content") == 0;
+    size_t n = 0;
+
+    if (content->kind == JSON_STRING) {
+        if (!request_alloc(r, 1, sizeof **out, out))
+            return false;
+        **out = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+        *count = 1;
+        return json_text(r->doc, content, r->a, &(*out)->text);
+    }
+    if (content->kind != JSON_ARRAY)
+        return request_fail(r, at, NULL, "Input should be a valid string or list");
+    if (!request_alloc(r, json_count(r->doc, content), sizeof **out, out))
+        return false;
+    for (const struct json_node *x = json_first(r->doc, content); x;
+         x = json_next(r->doc, content, x), n++) {
+        struct request_path item = {.up = at, .index = n};
+
+        if (!anthropic_read_block(r, &item, x, nested, &(*out)[n]))
+            return false;
+    }
+    *count = n;
+    return true;
+}
+
+/* ---- messages ---- */
+
+static bool anthropic_read_role(const struct request_reader *r, const struct request_path *at,
+                                const struct json_node *v, enum chat_role *out)
+{
+    const struct json_node *role = json_find(r->doc, v, STR("role"));
+
+    if (!role)
+        return request_fail(r, at, "role", "Field required");
+    if (json_is(r->doc, role, STR("user")))
+        *out = CHAT_USER;
+    else if (json_is(r->doc, role, STR("assistant")))
+        *out = CHAT_ASSISTANT;
+    else if (json_is(r->doc, role, STR("system")))
+        *out = CHAT_SYSTEM;
+    else
+        return request_fail(r, at, "role", "Input should be 'user' or 'assistant'");
+    return true;
+}
+
+/* A user's message is cut where tool results begin and end: they are messages of role TOOL. */
+static void anthropic_read_add_runs(struct chat_request *out, enum chat_role role,
+                                    struct chat_part *parts, size_t n)
+{
+    out->message_count += parts_to_messages(parts, n, role, &out->messages[out->message_count]);
+}
+
+static bool anthropic_read_message(const struct request_reader *r, const struct request_path *at,
+                                   const struct json_node *v, struct chat_request *out)
+{
+    struct request_path here = {.up = at, .key = "content"};
+    const struct json_node *content;
+    struct chat_part *parts = NULL;
+    enum chat_role role = CHAT_USER;
+    size_t n = 0;
+
+    if (v->kind != JSON_OBJECT)
+        return request_fail(r, at, NULL, "Input should be an object");
+    if (!anthropic_read_role(r, at, v, &role))
+        return false;
+    content = json_find(r->doc, v, STR("content"));
+    if (!content)
+        return request_fail(r, at, "content", "Field required");
+    if (!anthropic_read_content(r, &here, content, &parts, &n))
+        return false;
+    anthropic_read_add_runs(out, role, parts, n);
+    return true;
+}
+
+/* How many messages there may be at most, once tool results stand apart. */
+static size_t anthropic_read_count_messages(const struct request_reader *r,
+                                            const struct json_node *messages)
+{
+    size_t n = 1;
+
+    for (const struct json_node *m = json_first(r->doc, messages); m;
+         m = json_next(r->doc, messages, m)) {
+        const struct json_node *content = json_find(r->doc, m, STR("content"));
+
+        n += 1 + (content && content->kind == JSON_ARRAY ? json_count(r->doc, content) : 0);
+    }
+    return n;
+}
+
+static bool anthropic_read_system(const struct request_reader *r, const struct json_node *root,
+                                  struct chat_request *out)
+{
+    struct request_path here = {.key = "system"};
+    const struct json_node *system = json_get(r->doc, root, "system");
+    struct chat_part *parts = NULL;
+    size_t n = 0;
+
+    if (!system)
+        return true;
+    if (!anthropic_read_content(r, &here, system, &parts, &n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct request_path item = {.up = &here, .index = i};
+
+        if (parts[i].kind != CHAT_PART_TEXT)
+            return request_fail(r, &item, "type", "Input should be 'text'");
+    }
+    if (n > 0)
+        anthropic_read_add_runs(out, CHAT_SYSTEM, parts, n);
+    return true;
+}
+
+static bool anthropic_read_messages(const struct request_reader *r, const struct json_node *root,
+                                    struct chat_request *out)
+{
+    struct request_path here = {.key = "messages"};
+    const struct json_node *messages = json_get(r->doc, root, "messages");
+    size_t i = 0;
+
+    if (!messages)
+        return request_fail(r, NULL, "messages", "Field required");
+    if (messages->kind != JSON_ARRAY)
+        return request_fail(r, NULL, "messages", "Input should be a valid list");
+    if (!json_first(r->doc, messages))
+        return request_fail(r, NULL, "messages", "at least one message is required");
+    if (!request_alloc(
+            r, anthropic_read_count_messages(r, messages), sizeof *out->messages, &out->messages) ||
+        !anthropic_read_system(r, root, out))
+        return false;
+    for (const struct json_node *m = json_first(r->doc, messages); m;
+         m = json_next(r->doc, messages, m), i++) {
+        struct request_path item = {.up = &here, .index = i};
+
+        if (!anthropic_read_message(r, &item, m, out))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tools ---- */
+
+static bool anthropic_read_tool(const struct request_reader *r, const struct request_path *at,
+                                const struct json_node *v, struct chat_tool *out)
+{
+    const struct json_node *schema;
+    str type = STR("custom");
+
+    *out = part_tool(CHAT_OPENAI);
+    if (v->kind != JSON_OBJECT)
+        return request_fail(r, at, NULL, "Input should be an object");
+    if (!request_read_text(r, at, v, "type", &type))
+        return false;
+    if (!str_eq(type, STR("custom"))) {
+        out->dialect = CHAT_ANTHROPIC;
+        out->opaque = json_raw(r->doc, v);
+        return request_read_text(r, at, v, "name", &out->name);
+    }
+    if (!request_require_text(r, at, v, "name", &out->name) ||
+        !request_read_text(r, at, v, "description", &out->description) ||
+        !request_read_bool(r, at, v, "strict", &out->strict, &out->strict_given))
+        return false;
+    if (out->name.n == 0)
+        return request_fail(r, at, "name", "String should have at least 1 character");
+    schema = json_get(r->doc, v, "input_schema");
+    if (!schema)
+        return request_fail(r, at, "input_schema", "Field required");
+    if (schema->kind != JSON_OBJECT)
+        return request_fail(r, at, "input_schema", "Input should be an object");
+    out->schema = json_raw(r->doc, schema);
+    return true;
+}
+
+static bool anthropic_read_tools(const struct request_reader *r, const struct json_node *root,
+                                 struct chat_request *out)
+{
+    struct request_path here = {.key = "tools"};
+    const struct json_node *tools = json_get(r->doc, root, "tools");
+    size_t n = 0;
+
+    if (!tools)
+        return true;
+    if (tools->kind != JSON_ARRAY)
+        return request_fail(r, NULL, "tools", "Input should be a valid list");
+    if (!request_alloc(r, json_count(r->doc, tools), sizeof *out->tools, &out->tools))
+        return false;
+    for (const struct json_node *t = json_first(r->doc, tools); t;
+         t = json_next(r->doc, tools, t), n++) {
+        struct request_path item = {.up = &here, .index = n};
+
+        if (!anthropic_read_tool(r, &item, t, &out->tools[n]))
+            return false;
+    }
+    out->tool_count = n;
+    return true;
+}
+
+static bool anthropic_read_choice(const struct request_reader *r, const struct json_node *root,
+                                  struct chat_request *out)
+{
+    static const struct {
+        const char *type;
+        enum chat_choice_kind kind;
+    } kinds[] = {{"auto", CHAT_CHOICE_AUTO},
+                 {"any", CHAT_CHOICE_REQUIRED},
+                 {"tool", CHAT_CHOICE_TOOL},
+                 {"none", CHAT_CHOICE_NONE}};
+    struct request_path here = {.key = "tool_choice"};
+    const struct json_node *choice = json_get(r->doc, root, "tool_choice");
+    bool alone = false, given = false;
+
+    if (!choice)
+        return true;
+    if (choice->kind != JSON_OBJECT)
+        return request_fail(r, NULL, "tool_choice", "Input should be an object");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (json_get_is(r->doc, choice, "type", kinds[i].type))
+            out->choice = kinds[i].kind;
+    if (out->choice == CHAT_CHOICE_NONE_GIVEN)
+        return request_defer_error(
+            r, &here, "type", "Input should be 'auto', 'any', 'tool' or 'none'");
+    if (out->choice == CHAT_CHOICE_TOOL &&
+        !request_require_text(r, &here, choice, "name", &out->choice_name))
+        return false;
+    if (!request_read_bool(r, &here, choice, "disable_parallel_tool_use", &alone, &given))
+        return false;
+    out->parallel_given = given;
+    out->parallel = !alone;
+    return true;
+}
+
+/* ---- thinking and format ---- */
+
+static bool anthropic_read_budget(const struct request_reader *r, const struct json_node *thinking,
+                                  struct chat_request *out)
+{
+    struct request_path here = {.key = "thinking"};
+    const struct json_node *budget = json_get(r->doc, thinking, "budget_tokens");
+    int64_t n;
+
+    if (!budget)
+        return true;
+    if (!json_i64(r->doc, budget, &n) || n < 0)
+        return request_defer_level(r, &here, "budget_tokens", "Input should be a valid integer");
+    out->budget_tokens = n;
+    return true;
+}
+
+static bool anthropic_read_effort(const struct request_reader *r, const struct json_node *config,
+                                  struct chat_request *out)
+{
+    struct request_path here = {.key = "output_config"};
+    const struct json_node *effort = json_get(r->doc, config, "effort");
+    str name;
+
+    if (!effort || (json_text(r->doc, effort, r->a, &name) && chat_level_parse(name, &out->level)))
+        return true;
+    return request_defer_level(
+        r, &here, "effort", "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
+}
+
+static bool anthropic_read_thinking_config(const struct request_reader *r,
+                                           const struct json_node *root, struct chat_request *out)
+{
+    struct request_path here = {.key = "thinking"};
+    const struct json_node *thinking = json_get(r->doc, root, "thinking");
+    bool enabled;
+
+    if (!anthropic_read_effort(r, json_get(r->doc, root, "output_config"), out))
+        return false;
+    if (!thinking)
+        return true;
+    if (thinking->kind != JSON_OBJECT)
+        return request_fail(r, NULL, "thinking", "Input should be an object");
+    if (json_get_is(r->doc, thinking, "type", "disabled")) {
+        out->level = CHAT_LEVEL_NONE;
+        return true;
+    }
+    enabled = json_get_is(r->doc, thinking, "type", "enabled");
+    if (!enabled && !json_get_is(r->doc, thinking, "type", "adaptive"))
+        request_defer_level(
+            r, &here, "type", "Input should be 'enabled', 'adaptive' or 'disabled'");
+    if (enabled && !anthropic_read_budget(r, thinking, out))
+        return false;
+    if (out->level == CHAT_LEVEL_NOT_GIVEN)
+        out->level = CHAT_LEVEL_ON;
+    out->no_thoughts = json_get_is(r->doc, thinking, "display", "omitted");
+    out->thoughts = !out->no_thoughts;
+    return true;
+}
+
+static bool anthropic_read_format(const struct request_reader *r, const struct json_node *root,
+                                  struct chat_request *out)
+{
+    struct request_path here = {.key = "output_config"}, inner = {.up = &here, .key = "format"};
+    const struct json_node *config = json_get(r->doc, root, "output_config");
+    const struct json_node *format = json_get(r->doc, config, "format"), *schema;
+
+    if (config && config->kind != JSON_OBJECT)
+        return request_fail(r, NULL, "output_config", "Input should be an object");
+    if (!format) {
+        format = json_get(r->doc, root, "output_format");
+        inner = (struct request_path){.key = "output_format"};
+    }
+    if (!format)
+        return true;
+    if (!json_get_is(r->doc, format, "type", "json_schema"))
+        return request_defer_error(r, &inner, "type", "Input should be 'json_schema'");
+    schema = json_get(r->doc, format, "schema");
+    if (!schema || schema->kind != JSON_OBJECT)
+        return request_fail(
+            r, &inner, "schema", schema ? "Input should be an object" : "Field required");
+    out->format = CHAT_FORMAT_SCHEMA;
+    out->format_schema = json_raw(r->doc, schema);
+    out->format_strict = true;
+    return request_read_text(r, &inner, format, "name", &out->format_name);
+}
+
+/* ---- the whole body ---- */
+
+/* The API takes -1, which some clients write in place of nothing. */
+static bool anthropic_read_is_unset(const struct request_reader *r, const struct json_node *root,
+                                    const char *key)
+{
+    int64_t n;
+
+    return json_i64(r->doc, json_get(r->doc, root, key), &n) && n == -1;
+}
+
+static bool anthropic_read_numbers(const struct request_reader *r, const struct json_node *root,
+                                   bool count, struct chat_request *out)
+{
+    if (!count && !json_get(r->doc, root, "max_tokens"))
+        request_defer_error(r, NULL, "max_tokens", "Field required");
+    return request_read_number(r, NULL, root, "max_tokens", 1, 1e12, true, &out->max_tokens) &&
+           request_read_number(r, NULL, root, "temperature", 0, 1, false, &out->temperature) &&
+           (anthropic_read_is_unset(r, root, "top_p") ||
+            request_read_number(r, NULL, root, "top_p", 0, 1, false, &out->top_p)) &&
+           (anthropic_read_is_unset(r, root, "top_k") ||
+            request_read_number(r, NULL, root, "top_k", 0, 1e12, true, &out->top_k));
+}
+
+static bool anthropic_read_body(const struct json *doc, struct arena *a, bool count,
+                                struct chat_request *out, struct err *e)
+{
+    struct chat_request q;
+    struct request_reader r = {.doc = doc, .a = a, .e = e, .out = &q};
+    const struct json_node *root = json_root(doc);
+    struct request_path meta = {.key = "metadata"};
+
+    part_request_init(&q, CHAT_ANTHROPIC, doc);
+    if (!root || root->kind != JSON_OBJECT)
+        return err_set(e, ERR_INPUT, "the body should be a JSON object");
+    if (!request_require_text(&r, NULL, root, "model", &q.model) ||
+        !anthropic_read_numbers(&r, root, count, &q) || !anthropic_read_messages(&r, root, &q) ||
+        !anthropic_read_tools(&r, root, &q) || !anthropic_read_choice(&r, root, &q) ||
+        !anthropic_read_thinking_config(&r, root, &q) || !anthropic_read_format(&r, root, &q) ||
+        !request_read_texts(&r, NULL, root, "stop_sequences", &q.stops, &q.stop_count) ||
+        !request_read_bool(&r, NULL, root, "stream", &q.stream, NULL) ||
+        !request_read_text(&r, &meta, json_get(r.doc, root, "metadata"), "user_id", &q.user))
+        return false;
+    if (q.model.n == 0)
+        return request_fail(&r, NULL, "model", "String should have at least 1 character");
+    *out = q;
+    return true;
+}
+
+bool anthropic_read(const struct json *doc, struct arena *a, struct chat_request *out,
+                    struct err *e)
+{
+    return anthropic_read_body(doc, a, false, out, e);
+}
+
+bool wire_anthropic_read_count(const struct json *doc, struct arena *a, struct chat_request *out,
+                               struct err *e)
+{
+    return anthropic_read_body(doc, a, true, out, e);
+}

@@ -1,0 +1,179 @@
+/* call_arguments.c - arguments of a call that come as values with paths, built into one object.
+ *
+ * A path is $ and then .name, ['name'] or [number]. A value may come in pieces: those of a string
+ * are joined. The tree is in the arena of the reply; NODES_MAX bounds it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini/gemini.h"
+
+#define NODES_MAX 4096
+#define STEPS_MAX 64
+
+struct gemini_args_node {
+    struct gemini_args_node *next, *first, *last;
+    str key; /* empty for an element of an array */
+    size_t index;
+    bool in_array;
+    enum { LEAF_NONE, LEAF_TEXT, LEAF_RAW } leaf;
+    struct arena_text value;
+};
+
+struct step {
+    str key;
+    size_t index;
+    bool in_array;
+};
+
+static bool gemini_args_quoted_step(str *path, struct step *out)
+{
+    char quote = path->p[1];
+    size_t end = 2;
+
+    while (end < path->n && path->p[end] != quote)
+        end++;
+    if (end + 1 >= path->n || path->p[end + 1] != ']')
+        return false;
+    *out = (struct step){.key = str_slice(*path, 2, end)};
+    *path = str_slice(*path, end + 2, path->n);
+    return true;
+}
+
+static bool gemini_args_next_step(str *path, struct step *out)
+{
+    size_t end = 1;
+    uint64_t index;
+
+    if (path->p[0] == '.') {
+        while (end < path->n && path->p[end] != '.' && path->p[end] != '[')
+            end++;
+        *out = (struct step){.key = str_slice(*path, 1, end)};
+        *path = str_slice(*path, end, path->n);
+        return out->key.n > 0;
+    }
+    if (path->p[0] != '[' || path->n < 3)
+        return false;
+    if (path->p[1] == '\'' || path->p[1] == '"')
+        return gemini_args_quoted_step(path, out);
+    end = str_find(*path, STR("]"));
+    if (end == STR_NONE || !str_u64(str_slice(*path, 1, end), &index) || index >= NODES_MAX)
+        return false;
+    *out = (struct step){.key = STR(""), .index = (size_t)index, .in_array = true};
+    *path = str_slice(*path, end + 1, path->n);
+    return true;
+}
+
+static struct gemini_args_node *gemini_args_add_node(struct gemini_args *args, struct arena *a)
+{
+    if (args->count >= NODES_MAX || !arena_text_room(a, sizeof(struct gemini_args_node)))
+        return NULL;
+    args->count++;
+    return arena_zero(a, 1, sizeof(struct gemini_args_node));
+}
+
+static struct gemini_args_node *gemini_args_child(struct gemini_args *args, struct arena *a,
+                                                  struct gemini_args_node *at,
+                                                  const struct step *step)
+{
+    struct gemini_args_node *n;
+
+    for (n = at->first; n; n = n->next)
+        if (n->in_array == step->in_array &&
+            (step->in_array ? n->index == step->index : str_eq(n->key, step->key)))
+            return n;
+    n = gemini_args_add_node(args, a);
+    if (!n)
+        return NULL;
+    n->key = arena_text_dup(a, step->key);
+    n->index = step->index;
+    n->in_array = step->in_array;
+    if (at->last)
+        at->last->next = n;
+    else
+        at->first = n;
+    at->last = n;
+    return n;
+}
+
+static void gemini_args_set_value(struct gemini_args_node *n, struct arena *a,
+                                  const struct json *doc, const struct json_node *partial,
+                                  struct arena *scratch)
+{
+    static const char *const raws[] = {"numberValue", "boolValue"};
+    str text;
+
+    if (json_text(doc, gemini_find(doc, partial, "stringValue"), scratch, &text)) {
+        n->leaf = LEAF_TEXT;
+        arena_text_add(&n->value, a, text);
+        return;
+    }
+    n->leaf = LEAF_RAW;
+    arena_text_reset(&n->value);
+    for (size_t i = 0; i < COUNT_OF(raws); i++)
+        if (gemini_find(doc, partial, raws[i])) {
+            arena_text_add(&n->value, a, json_raw(doc, gemini_find(doc, partial, raws[i])));
+            return;
+        }
+    arena_text_add(&n->value, a, STR("null"));
+}
+
+void gemini_args_add(struct gemini_args *args, struct arena *a, const struct json *doc,
+                     const struct json_node *partial, struct arena *scratch)
+{
+    str path = STR("");
+    struct gemini_args_node *at;
+    struct step step;
+    size_t steps = 0;
+
+    if (!json_text(doc, gemini_find(doc, partial, "jsonPath"), scratch, &path))
+        return;
+    if (!args->root)
+        args->root = gemini_args_add_node(args, a);
+    at = args->root;
+    if (path.n && path.p[0] == '$')
+        path = str_slice(path, 1, path.n);
+    while (at && path.n) {
+        if (++steps > STEPS_MAX || !gemini_args_next_step(&path, &step))
+            return;
+        at = gemini_args_child(args, a, at, &step);
+    }
+    if (at && at != args->root)
+        gemini_args_set_value(at, a, doc, partial, scratch);
+}
+
+static void gemini_args_write_node(const struct gemini_args_node *n, struct json_out *o)
+{
+    bool array = n->first && n->first->in_array;
+
+    if (n->leaf == LEAF_TEXT) {
+        json_out_str(o, arena_text_str(&n->value));
+        return;
+    }
+    if (n->leaf == LEAF_RAW) {
+        json_out_raw(o, arena_text_str(&n->value));
+        return;
+    }
+    if (array)
+        json_out_array(o);
+    else
+        json_out_object(o);
+    for (const struct gemini_args_node *c = n->first; c; c = c->next) {
+        if (c->in_array != array)
+            continue;
+        if (!array)
+            json_out_key(o, c->key);
+        gemini_args_write_node(c, o);
+    }
+    json_out_end(o);
+}
+
+void gemini_args_write(const struct gemini_args *args, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    if (args->root)
+        gemini_args_write_node(args->root, &o);
+    else
+        json_out_raw(&o, STR("{}"));
+}

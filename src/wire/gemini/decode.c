@@ -1,0 +1,434 @@
+/* decode.c - replies of generateContent and streamGenerateContent, into events.
+ *
+ * A chunk has the shape of a whole reply. Parts of one kind that follow each other are one block,
+ * from chunk to chunk. The reason to stop is said at the end of the stream, because some models
+ * send one with every chunk. Calls without an id get one from the reply's.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/gemini/gemini.h"
+
+#define ARGS_SIZE_MAX ((size_t)32 << 20)
+
+/* What a part, a chunk and its frame have in common. */
+struct at {
+    struct wire_decoder *d;
+    const struct json *doc;
+    struct gemini_candidate *c;
+    uint32_t choice;
+};
+
+static struct gemini_decoder *gemini_decode_state(struct wire_decoder *d)
+{
+    return d->state;
+}
+
+static str gemini_decode_text_of(const struct at *at, const struct json_node *v, const char *camel)
+{
+    str text;
+
+    return json_to_text(at->doc, gemini_find(at->doc, v, camel), &at->d->scratch, &text) ? text
+                                                                                         : STR("");
+}
+
+static int64_t gemini_decode_count_of(const struct json *doc, const struct json_node *v,
+                                      const char *camel)
+{
+    return json_to_count(doc, gemini_find(doc, v, camel));
+}
+
+static void gemini_decode_emit(const struct at *at, struct chat_event ev)
+{
+    ev.choice = at->choice;
+    wire_emit(at->d, &ev);
+}
+
+static bool gemini_decode_begin(const struct at *at, enum gemini_kind kind)
+{
+    struct gemini_candidate *c = at->c;
+
+    if (c->blocks >= WIRE_BLOCKS_MAX) {
+        wire_emit_error(at->d, 502, "upstream_error", "the provider's reply has too many blocks");
+        return false;
+    }
+    c->open = kind;
+    c->block = c->blocks++;
+    if (at->choice == 0)
+        at->d->blocks = c->blocks;
+    return true;
+}
+
+static bool gemini_decode_go_on(const struct at *at, enum gemini_kind kind)
+{
+    return at->c->open == kind || gemini_decode_begin(at, kind);
+}
+
+/* ---- calls ---- */
+
+static void gemini_decode_end_args(const struct at *at)
+{
+    struct buf b;
+
+    if (!at->c->in_args)
+        return;
+    at->c->in_args = false;
+    buf_init(&b, ARGS_SIZE_MAX);
+    gemini_args_write(&at->c->args, &b);
+    gemini_decode_emit(
+        at,
+        (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
+    buf_release(&b);
+    at->c->open = GEMINI_OTHER;
+}
+
+static str gemini_decode_call_id(const struct at *at, const struct json_node *call)
+{
+    struct gemini_decoder *s = gemini_decode_state(at->d);
+    str id = gemini_decode_text_of(at, call, "id");
+
+    if (id.n)
+        return id;
+    if (!s->id.n)
+        return wire_call_id(at->d, s->calls);
+    return arena_printf(&at->d->scratch, "call_" STR_FMT "_%u", STR_ARG(s->id), s->calls);
+}
+
+static void gemini_decode_begin_call(const struct at *at, const struct json_node *call,
+                                     str signature)
+{
+    const struct json_node *args = gemini_find(at->doc, call, "args");
+    str id = gemini_decode_call_id(at, call), text;
+
+    gemini_decode_end_args(at);
+    if (!gemini_decode_begin(at, GEMINI_CALL))
+        return;
+    gemini_decode_state(at->d)->calls++;
+    at->c->called = true;
+    gemini_decode_emit(at,
+                       (struct chat_event){.kind = CHAT_CALL,
+                                           .block = at->c->block,
+                                           .id = id,
+                                           .name = gemini_decode_text_of(at, call, "name")});
+    if (signature.n)
+        gemini_decode_emit(
+            at,
+            (struct chat_event){
+                .kind = CHAT_KEEP, .id = id, .name = STR("thoughtSignature"), .text = signature});
+    if (json_to_bool(at->doc, gemini_find(at->doc, call, "willContinue")) ||
+        gemini_find(at->doc, call, "partialArgs")) {
+        at->c->in_args = true;
+        at->c->args = (struct gemini_args){.root = NULL};
+        return;
+    }
+    if (!json_text(at->doc, args, &at->d->scratch, &text) || text.n == 0)
+        text = args && args->kind != JSON_STRING ? json_raw(at->doc, args) : STR("{}");
+    gemini_decode_emit(
+        at, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = text});
+    at->c->open = GEMINI_OTHER;
+}
+
+static void gemini_decode_on_call(const struct at *at, const struct json_node *call, str signature)
+{
+    const struct json_node *partial = gemini_find(at->doc, call, "partialArgs");
+
+    if (gemini_find(at->doc, call, "name") || !at->c->in_args)
+        gemini_decode_begin_call(at, call, signature);
+    if (!at->c->in_args)
+        return;
+    for (const struct json_node *p = partial ? json_first(at->doc, partial) : NULL; p;
+         p = json_next(at->doc, partial, p))
+        gemini_args_add(&at->c->args, at->d->arena, at->doc, p, &at->d->scratch);
+    if (!json_to_bool(at->doc, gemini_find(at->doc, call, "willContinue")))
+        gemini_decode_end_args(at);
+}
+
+/* ---- parts ---- */
+
+static void gemini_decode_on_text(const struct at *at, const struct json_node *text, bool thought,
+                                  const struct json_node *signature)
+{
+    str s, sig;
+
+    if (!json_to_text(at->doc, text, &at->d->scratch, &s))
+        return;
+    gemini_decode_end_args(at);
+    if (s.n && gemini_decode_go_on(at, thought ? GEMINI_THINK : GEMINI_TEXT))
+        gemini_decode_emit(at,
+                           (struct chat_event){.kind = thought ? CHAT_REASONING : CHAT_TEXT,
+                                               .block = at->c->block,
+                                               .text = s,
+                                               .summary = thought,
+                                               .node = text->kind == JSON_STRING ? text : NULL});
+    if (!json_text(at->doc, signature, &at->d->scratch, &sig) || sig.n == 0)
+        return;
+    if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK &&
+        !gemini_decode_begin(at, GEMINI_TEXT))
+        return;
+    gemini_decode_emit(at,
+                       (struct chat_event){.kind = CHAT_SIGNATURE,
+                                           .block = at->c->block,
+                                           .text = sig,
+                                           .summary = thought,
+                                           .node = signature});
+}
+
+static void gemini_decode_on_part(const struct at *at, const struct json_node *part)
+{
+    const struct json_node *call = gemini_find(at->doc, part, "functionCall");
+    const struct json_node *text = gemini_find(at->doc, part, "text");
+    const struct json_node *signature = gemini_find(at->doc, part, "thoughtSignature");
+    bool thought = json_to_bool(at->doc, gemini_find(at->doc, part, "thought"));
+    str sealed;
+
+    if (part->kind != JSON_OBJECT || json_count(at->doc, part) == 0)
+        return;
+    if (call && call->kind == JSON_OBJECT) {
+        if (!json_text(at->doc, signature, &at->d->scratch, &sealed))
+            sealed = STR("");
+        gemini_decode_on_call(at, call, sealed);
+    } else if (text && (text->kind == JSON_STRING || text->kind == JSON_NUMBER)) {
+        gemini_decode_on_text(at, text, thought, signature);
+    } else {
+        gemini_decode_end_args(at);
+        if (gemini_decode_begin(at, GEMINI_OTHER))
+            gemini_decode_emit(at,
+                               (struct chat_event){.kind = CHAT_OPAQUE,
+                                                   .block = at->c->block,
+                                                   .text = json_raw(at->doc, part),
+                                                   .summary = thought});
+    }
+}
+
+/* ---- around them ---- */
+
+static bool gemini_decode_one_of(str key, const char *const *list)
+{
+    for (; *list; list++)
+        if (str_eq(key, str_c(*list)))
+            return true;
+    return false;
+}
+
+static void gemini_decode_emit_extras(const struct at *at, const struct json_node *v,
+                                      const char *const *known)
+{
+    for (const struct json_node *k = json_first(at->doc, v); k; k = json_next(at->doc, v, k)) {
+        str key;
+
+        if (json_text(at->doc, k, &at->d->scratch, &key) && !gemini_decode_one_of(key, known))
+            gemini_decode_emit(at,
+                               (struct chat_event){.kind = CHAT_EXTRA,
+                                                   .name = key,
+                                                   .text = json_raw(at->doc, json_value(k))});
+    }
+}
+
+/* Proxies that print protobufs say words as their numbers, and those of nothing: 0 or
+ * ..._UNSPECIFIED. Vertex' numbers; the Gemini API has others behind 5, of the same kinds but for 9
+ * and 10. What has no number here stays as it is. */
+static const char *const finish_words[] = {"",
+                                           "STOP",
+                                           "MAX_TOKENS",
+                                           "SAFETY",
+                                           "RECITATION",
+                                           "OTHER",
+                                           "BLOCKLIST",
+                                           "PROHIBITED_CONTENT",
+                                           "SPII",
+                                           "MALFORMED_FUNCTION_CALL",
+                                           "MODEL_ARMOR",
+                                           "IMAGE_SAFETY",
+                                           "IMAGE_PROHIBITED_CONTENT",
+                                           "IMAGE_RECITATION",
+                                           "IMAGE_OTHER",
+                                           "UNEXPECTED_TOOL_CALL",
+                                           "NO_IMAGE"};
+static const char *const block_words[] = {"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT"};
+
+static str gemini_decode_reason_of(const struct at *at, const struct json_node *v,
+                                   const char *camel, const char *const *words, size_t n)
+{
+    int64_t number = gemini_decode_count_of(at->doc, v, camel);
+    str name = gemini_decode_text_of(at, v, camel);
+
+    if (number >= 0 && (uint64_t)number < n)
+        return str_c(words[number]);
+    return str_ends(name, STR("_UNSPECIFIED")) ? STR("") : name;
+}
+
+static void gemini_decode_note_stop(const struct at *at, const struct json_node *candidate)
+{
+    struct gemini_candidate *c = at->c;
+    str name = gemini_decode_reason_of(
+        at, candidate, "finishReason", finish_words, COUNT_OF(finish_words));
+
+    if (name.n == 0)
+        return;
+    c->stop = gemini_stop_of(name);
+    c->stop_name = c->stopped && str_eq(c->stop_name, name) ? c->stop_name
+                                                            : arena_text_dup(at->d->arena, name);
+    c->stopped = true;
+}
+
+static void gemini_decode_on_candidate(struct wire_decoder *d, const struct json *doc,
+                                       const struct json_node *v, int64_t index)
+{
+    static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
+    const struct json_node *parts;
+    struct at at = {.d = d, .doc = doc};
+
+    if (index >= GEMINI_CHOICES_MAX || v->kind != JSON_OBJECT)
+        return;
+    at.choice = (uint32_t)index;
+    at.c = &gemini_decode_state(d)->candidates[index];
+    parts = gemini_find(doc, gemini_find(doc, v, "content"), "parts");
+    if (parts && parts->kind == JSON_ARRAY)
+        for (const struct json_node *p = json_first(doc, parts); p && !d->deaf;
+             p = json_next(doc, parts, p))
+            gemini_decode_on_part(&at, p);
+    gemini_decode_emit_extras(&at, v, known);
+    gemini_decode_note_stop(&at, v);
+}
+
+static void gemini_decode_emit_usage(struct wire_decoder *d, const struct json *doc,
+                                     const struct json_node *v)
+{
+    struct chat_usage u = chat_usage_none;
+    int64_t prompt, tools, answer, thoughts;
+
+    if (!v || v->kind != JSON_OBJECT)
+        return;
+    prompt = gemini_decode_count_of(doc, v, "promptTokenCount");
+    tools = gemini_decode_count_of(doc, v, "toolUsePromptTokenCount");
+    answer = gemini_decode_count_of(doc, v, "candidatesTokenCount");
+    thoughts = gemini_decode_count_of(doc, v, "thoughtsTokenCount");
+    if (prompt < 0 && answer < 0 && thoughts < 0)
+        return;
+    if (prompt >= 0)
+        u.input = prompt + (tools > 0 ? tools : 0);
+    if (answer >= 0 || thoughts >= 0)
+        u.output = (answer > 0 ? answer : 0) + (thoughts > 0 ? thoughts : 0);
+    else if (gemini_decode_count_of(doc, v, "totalTokenCount") == u.input)
+        u.output = 0; /* a blocked answer; zeros are not written */
+    u.reasoning = thoughts;
+    u.cache_read = gemini_decode_count_of(doc, v, "cachedContentTokenCount");
+    u.raw = json_raw(doc, v);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+}
+
+static void gemini_decode_on_feedback(const struct at *at, const struct json_node *feedback)
+{
+    str reason =
+        gemini_decode_reason_of(at, feedback, "blockReason", block_words, COUNT_OF(block_words));
+
+    if (reason.n == 0 || at->c->stopped)
+        return;
+    at->c->stopped = true;
+    at->c->stop = CHAT_STOP_REFUSED;
+    at->c->stop_name = arena_text_dup(at->d->arena, reason);
+}
+
+static void gemini_decode_on_error(struct wire_decoder *d, const struct json *doc)
+{
+    struct chat_error error = wire_error(0, "INTERNAL", "the provider reported an error");
+
+    gemini_read_error(doc, &d->scratch, &error);
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+}
+
+static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *doc,
+                                   const struct json_node *v, bool whole)
+{
+    static const char *const known[] = {"candidates",
+                                        "usageMetadata",
+                                        "usage_metadata",
+                                        "modelVersion",
+                                        "model_version",
+                                        "responseId",
+                                        "response_id",
+                                        NULL};
+    struct gemini_decoder *s = gemini_decode_state(d);
+    struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
+    const struct json_node *list = gemini_find(doc, v, "candidates");
+    int64_t place = 0;
+
+    if (json_has_content(doc, gemini_find(doc, v, "error"))) {
+        gemini_decode_on_error(d, doc);
+        return;
+    }
+    if (!d->started) {
+        str id = gemini_decode_text_of(&at, v, "responseId");
+
+        s->id = id.n <= 128 ? arena_text_dup(d->arena, id) : STR("");
+        gemini_decode_emit(
+            &at,
+            (struct chat_event){.kind = CHAT_START,
+                                .id = id,
+                                .name = gemini_decode_text_of(&at, v, "modelVersion")});
+    }
+    if (list && list->kind == JSON_ARRAY)
+        for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
+             c = json_next(doc, list, c), place++)
+            gemini_decode_on_candidate(
+                d, doc, c, gemini_choice(doc, c, place, whole && json_count(doc, list) == 1));
+    if (v->kind == JSON_OBJECT && !s->extras_said)
+        gemini_decode_emit_extras(&at, v, known);
+    s->extras_said = true;
+    gemini_decode_on_feedback(&at, gemini_find(doc, v, "promptFeedback"));
+    gemini_decode_emit_usage(d, doc, gemini_find(doc, v, "usageMetadata"));
+}
+
+static void gemini_decode_on_reply(struct wire_decoder *d, const struct wire_frame *f, bool whole)
+{
+    const struct json_node *root = json_root(f->doc);
+
+    if (root->kind == JSON_OBJECT)
+        gemini_decode_on_chunk(d, f->doc, root, whole);
+    else if (root->kind == JSON_ARRAY)
+        for (const struct json_node *v = json_first(f->doc, root); v && !d->deaf;
+             v = json_next(f->doc, root, v))
+            gemini_decode_on_chunk(d, f->doc, v, false);
+    else
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply is no object");
+}
+
+void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
+{
+    gemini_decode_on_reply(d, f, false);
+}
+
+/* A whole body may be the array that a stream without alt=sse is. */
+void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
+{
+    struct gemini_candidate *c = gemini_decode_state(d)->candidates;
+
+    gemini_decode_on_reply(d, f, true);
+    if (!d->deaf && c->blocks == 0 && !c->stopped)
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
+    for (; c < gemini_decode_state(d)->candidates + GEMINI_CHOICES_MAX; c++)
+        if (c->blocks && !c->stopped) { /* it came whole, so it did end */
+            c->stopped = true;
+            c->stop = CHAT_STOP_END;
+            c->stop_name = STR("");
+        }
+}
+
+void gemini_decode_end(struct wire_decoder *d)
+{
+    struct gemini_decoder *s = gemini_decode_state(d);
+
+    for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
+        struct gemini_candidate *c = &s->candidates[i];
+        struct at at = {.d = d, .c = c, .choice = i};
+
+        if (!c->stopped)
+            continue;
+        gemini_decode_end_args(&at);
+        gemini_decode_emit(&at,
+                           (struct chat_event){.kind = CHAT_STOP,
+                                               .stop = c->called && c->stop == CHAT_STOP_END
+                                                           ? CHAT_STOP_TOOL
+                                                           : c->stop,
+                                               .name = c->stop_name});
+    }
+}

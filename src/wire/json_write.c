@@ -1,0 +1,275 @@
+/* json_write.c - members of JSON objects, and the frames of SSE around them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/json_write.h"
+
+#define STRICT_MEMBERS_MAX 1000
+
+void json_write_text_or_null(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+void json_write_text(struct json_out *o, const char *key, str text)
+{
+    if (text.n)
+        json_member_str(o, key, text);
+}
+
+void json_write_raw(struct json_out *o, const char *key, str json)
+{
+    if (json.n == 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_raw(o, json);
+}
+
+void json_write_texts(struct json_out *o, const char *key, const str *texts, size_t n)
+{
+    if (n == 0)
+        return;
+    json_out_key(o, str_c(key));
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, texts[i]);
+    json_out_end(o);
+}
+
+void json_write_url(struct json_out *o, const char *key, const struct chat_part *p)
+{
+    struct buf b;
+
+    if (p->data.n == 0) {
+        json_member_str(o, key, p->url);
+        return;
+    }
+    buf_init(&b, p->data.n + p->mime.n + 64);
+    buf_add(&b, STR("data:"));
+    buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
+    buf_add(&b, STR(";base64,"));
+    buf_add(&b, p->data);
+    json_member_str(o, key, buf_str(&b));
+    buf_release(&b);
+}
+
+str request_member_raw(const struct chat_request *r, const char *in, const char *name)
+{
+    const struct json_node *v = r->doc ? json_root(r->doc) : NULL;
+
+    if (v && in)
+        v = json_find(r->doc, v, str_c(in));
+    if (v)
+        v = json_find(r->doc, v, str_c(name));
+    return v && v->kind != JSON_NULL ? json_raw(r->doc, v) : STR("");
+}
+
+void json_write_shared(struct json_out *o, const struct chat_request *r)
+{
+    static const char *const names[] = {"metadata",
+                                        "service_tier",
+                                        "prompt_cache_key",
+                                        "prompt_cache_retention",
+                                        "prompt_cache_options",
+                                        "safety_identifier",
+                                        "moderation"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        json_write_raw(o, names[i], request_member_raw(r, NULL, names[i]));
+}
+
+void json_write_typed(struct json_out *o, const char *type)
+{
+    json_out_object(o);
+    json_member_str(o, "type", str_c(type));
+}
+
+/* ---- values ---- */
+
+void json_write_value(struct json_out *o, str json, bool sse)
+{
+    if (!sse || !memchr(json.p, '\n', json.n)) {
+        json_out_raw(o, json);
+        return;
+    }
+    json_out_raw(o, STR("")); /* the comma, if there must be one */
+    sse_data(o->buf, json);
+}
+
+void json_write_arguments(struct json_out *o, str json, bool sse)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (str_trim(json).n == 0) {
+        json_out_raw(o, STR("{}"));
+    } else if (json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT) {
+        json_write_value(o, json_raw(&doc, json_root(&doc)), sse);
+    } else {
+        json_out_object(o);
+        json_write_text(o, "arguments", json);
+        json_out_end(o);
+    }
+    json_release(&doc);
+}
+
+void json_write_schema(struct json_out *o, str schema)
+{
+    struct json doc;
+    struct err e;
+    struct buf b;
+
+    json_init(&doc);
+    if (schema.n == 0 || !json_parse(&doc, schema, &e) || json_root(&doc)->kind != JSON_OBJECT) {
+        json_out_raw(o, STR("{\"type\":\"object\"}"));
+    } else if (json_find(&doc, json_root(&doc), STR("type"))) {
+        json_out_raw(o, schema);
+    } else {
+        buf_init(&b, schema.n + 64);
+        json_splice_set(&doc, json_root(&doc), STR("type"), STR("\"object\""), &b);
+        json_out_raw(o, buf_str(&b));
+        buf_release(&b);
+    }
+    json_release(&doc);
+}
+
+str tool_parameters(const struct chat_tool *t)
+{
+    return t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
+}
+
+static bool json_write_requires(const struct json *doc, const struct json_node *required,
+                                const struct json_node *key)
+{
+    str name = json_raw(doc, key);
+
+    for (const struct json_node *v = json_first(doc, required); v; v = json_next(doc, required, v))
+        if (str_eq(json_raw(doc, v), name))
+            return true;
+    return false;
+}
+
+/* An object of a schema: nothing may be left out, nothing may be added. */
+static bool json_write_object_is_strict(const struct json *doc, const struct json_node *v,
+                                        const struct json_node *members)
+{
+    const struct json_node *required = json_find(doc, v, STR("required"));
+    const struct json_node *others = json_find(doc, v, STR("additionalProperties"));
+    size_t n = json_count(doc, members);
+
+    if (!others || others->kind != JSON_FALSE || n > STRICT_MEMBERS_MAX)
+        return false;
+    if (n > 0 && (!required || required->kind != JSON_ARRAY ||
+                  json_count(doc, required) > STRICT_MEMBERS_MAX))
+        return false;
+    for (const struct json_node *k = n ? json_first(doc, members) : NULL; k;
+         k = json_next(doc, members, k))
+        if (!json_write_requires(doc, required, k))
+            return false;
+    return true;
+}
+
+bool schema_is_strict(const struct chat_request *r, bool strict, str schema)
+{
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    if (!strict || r->dialect == CHAT_OPENAI || r->dialect == CHAT_RESPONSES)
+        return strict;
+    json_init(&doc);
+    ok = json_parse(&doc, schema, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    for (uint32_t i = 0; ok && i < doc.n; i++) {
+        const struct json_node *v = json_root(&doc) + i;
+        const struct json_node *members =
+            v->kind == JSON_OBJECT ? json_find(&doc, v, STR("properties")) : NULL;
+        bool object =
+            v->kind == JSON_OBJECT && json_is(&doc, json_find(&doc, v, STR("type")), STR("object"));
+
+        if ((members && members->kind == JSON_OBJECT) || (object && !members))
+            ok = json_write_object_is_strict(&doc, v, members);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- texts ---- */
+
+str json_quoted(struct arena *a, str text)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, 6 * text.n + 16);
+    (void)json_quote(&b, text);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str json_escaped(struct buf *out, str text)
+{
+    size_t at = out->n;
+
+    (void)json_quote(out, text);
+    if (out->n < at + 2)
+        return STR("");
+    return (str){out->p + at + 1, out->n - at - 2};
+}
+
+/* ---- SSE ---- */
+
+void sse_begin(struct buf *out, str name)
+{
+    if (name.n) {
+        buf_add(out, STR("event: "));
+        buf_add(out, name);
+        buf_add_c(out, '\n');
+    }
+    buf_add(out, STR("data: "));
+}
+
+void sse_end(struct buf *out)
+{
+    buf_add(out, STR("\n\n"));
+}
+
+void json_join_lines(struct buf *out, size_t from)
+{
+    static const char breaks[] = "\n\r";
+
+    for (size_t k = 0; k < 2 && out->n > from; k++) {
+        char *end = out->p + out->n, *p = out->p + from;
+
+        while ((p = memchr(p, breaks[k], (size_t)(end - p))) != NULL)
+            *p = ' '; /* in JSON, only ever white space between values */
+    }
+}
+
+void sse_end_lines(struct buf *out, size_t from)
+{
+    json_join_lines(out, from);
+    sse_end(out);
+}
+
+void sse_data(struct buf *out, str json)
+{
+    const char *end = json.p + json.n;
+
+    for (const char *p = json.p; p < end;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        if (!nl) {
+            buf_add(out, (str){p, (size_t)(end - p)});
+            return;
+        }
+        buf_add(out, (str){p, (size_t)(nl - p)});
+        buf_add(out, STR("\ndata: "));
+        p = nl + 1;
+    }
+}

@@ -1,0 +1,273 @@
+/* message_parts.c - requests put together.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/message_parts.h"
+
+#include "base/json_get.h"
+#include "wire/arena_text.h"
+
+#define LOOK_BACK_MAX 1024 /* parts, and messages: of a turn there are never so many */
+
+void part_request_init(struct chat_request *out, enum chat_dialect dialect, const struct json *doc)
+{
+    struct chat_request q = {.dialect = dialect, .budget_tokens = -1, .doc = doc};
+
+    q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
+    q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
+    q.format_name = q.format_description = q.format_schema = STR("");
+    q.unknown_param = q.unknown_why = STR("");
+    *out = q;
+}
+
+struct chat_part part_new(enum chat_part_kind kind, enum chat_dialect dialect)
+{
+    struct chat_part p = {.kind = kind, .dialect = dialect};
+
+    p.text = p.signature = p.id = p.name = p.json = p.mime = p.url = p.data = STR("");
+    return p;
+}
+
+struct chat_tool part_tool(enum chat_dialect dialect)
+{
+    struct chat_tool t = {.dialect = dialect};
+
+    t.name = t.description = t.schema = t.opaque = STR("");
+    return t;
+}
+
+struct chat_part *part_text_new(struct arena *a, str text, enum chat_dialect dialect)
+{
+    struct chat_part *p = arena_alloc(a, sizeof *p);
+
+    *p = part_new(CHAT_PART_TEXT, dialect);
+    p->text = text;
+    return p;
+}
+
+struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_kind kind,
+                            enum chat_dialect dialect)
+{
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? 2 * list->cap : 1; /* most have one */
+        struct chat_part *grown = arena_alloc(a, cap * sizeof *grown);
+
+        if (list->n)
+            memcpy(grown, list->p, list->n * sizeof *grown);
+        list->p = grown;
+        list->cap = cap;
+    }
+    list->p[list->n] = part_new(kind, dialect);
+    return &list->p[list->n++];
+}
+
+size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
+                         struct chat_message *out)
+{
+    size_t i = 0, count = 0;
+
+    do {
+        bool tool = i < n && parts[i].kind == CHAT_PART_TOOL_RESULT;
+        size_t from = i;
+
+        while (i < n && (parts[i].kind == CHAT_PART_TOOL_RESULT) == tool)
+            i++;
+        out[count++] = (struct chat_message){.role = tool ? CHAT_TOOL : role,
+                                             .name = STR(""),
+                                             .parts = parts + from,
+                                             .part_count = i - from};
+    } while (i < n);
+    return count;
+}
+
+bool part_choice_word(const struct json *doc, const struct json_node *v, enum chat_choice_kind *out)
+{
+    static const struct {
+        const char *word;
+        enum chat_choice_kind kind;
+    } rows[] = {
+        {"auto", CHAT_CHOICE_AUTO}, {"none", CHAT_CHOICE_NONE}, {"required", CHAT_CHOICE_REQUIRED}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (json_is(doc, v, str_c(rows[i].word))) {
+            *out = rows[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* ---- tools ---- */
+
+void part_tools_bar(struct chat_request *q)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        q->tools[i].barred = true;
+}
+
+void part_tool_allow(struct chat_request *q, str name)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        if (q->tools[i].barred && str_eq(q->tools[i].name, name))
+            q->tools[i].barred = false;
+}
+
+size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->tool_count; i++)
+        n += chat_tool_goes(&r->tools[i], to);
+    return n;
+}
+
+/* {"type": "grammar", "syntax", "definition"}; Chat Completions has the two in a box. */
+static str part_grammar_of(const struct json *doc, const struct json_node *format, struct arena *a)
+{
+    const struct json_node *box = json_get(doc, format, "grammar");
+    str definition;
+
+    if (!box)
+        box = format;
+    definition = json_get_text(doc, box, "definition", a);
+    if (!definition.n)
+        return STR("");
+    return arena_printf(a,
+                        "\n\nThe input must be of this grammar (" STR_FMT "):\n\n" STR_FMT,
+                        STR_ARG(json_get_text(doc, box, "syntax", a)),
+                        STR_ARG(definition));
+}
+
+void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
+                      struct chat_tool *t)
+{
+    str grammar = part_grammar_of(doc, json_get(doc, v, "format"), a);
+
+    t->custom = true;
+    t->name = json_get_text(doc, v, "name", a);
+    t->description = json_get_text(doc, v, "description", a);
+    if (grammar.n)
+        t->description =
+            arena_printf(a, STR_FMT STR_FMT, STR_ARG(t->description), STR_ARG(grammar));
+    t->schema = STR("{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\"}},"
+                    "\"required\":[\"input\"],\"additionalProperties\":false}");
+}
+
+bool part_is_custom(const struct chat_request *r, str name)
+{
+    for (size_t i = 0; i < r->tool_count; i++)
+        if (r->tools[i].custom && str_eq(r->tools[i].name, name))
+            return true;
+    return false;
+}
+
+str part_custom_arguments(const struct json *doc, const struct json_node *input, struct arena *a)
+{
+    str raw = input && input->kind == JSON_STRING ? json_raw(doc, input) : STR("\"\"");
+
+    return arena_printf(a, "{\"input\":" STR_FMT "}", STR_ARG(raw));
+}
+
+str part_custom_input(str arguments, struct arena *a)
+{
+    const struct json_node *v;
+    struct json doc;
+    struct err e;
+    str text = arguments;
+
+    json_init(&doc);
+    if (json_parse(&doc, arguments, &e)) {
+        v = json_find(&doc, json_root(&doc), STR("input"));
+        if (v && v->kind == JSON_STRING && json_text(&doc, v, a, &text))
+            text = arena_text_dup(a, text); /* it may lie in the doc */
+    }
+    json_release(&doc);
+    return text;
+}
+
+/* ---- data ---- */
+
+bool part_data_url(str url, str *mime, str *data)
+{
+    size_t comma = str_find(url, STR(","));
+    str head;
+
+    if (!str_starts(url, STR("data:")) || comma == STR_NONE)
+        return false;
+    head = str_slice(url, 5, comma);
+    if (!str_ends(head, STR(";base64")))
+        return false;
+    head = str_slice(head, 0, str_find(head, STR(";")));
+    *mime = head;
+    *data = str_slice(url, comma + 1, url.n);
+    return true;
+}
+
+void part_set_url(str url, struct chat_part *out)
+{
+    if (!part_data_url(url, &out->mime, &out->data))
+        out->url = url;
+}
+
+static int part_sextet(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    if (c == '+' || c == '-')
+        return 62;
+    return c == '/' || c == '_' ? 63 : -1;
+}
+
+bool part_base64(str data, struct buf *out)
+{
+    uint32_t bits = 0;
+    unsigned have = 0;
+
+    for (size_t i = 0; i < data.n; i++) {
+        int v = part_sextet(data.p[i]);
+
+        if (data.p[i] == '=' || data.p[i] == '\n' || data.p[i] == '\r')
+            continue;
+        if (v < 0)
+            return false;
+        bits = (bits << 6 | (uint32_t)v) & 0xFFFFFFu;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            buf_add_c(out, (char)(uint8_t)(bits >> have));
+        }
+    }
+    return true;
+}
+
+double part_number(str json)
+{
+    struct json doc;
+    struct err e;
+    double x = 0;
+
+    json_init(&doc);
+    if (!json_parse(&doc, json, &e) || !json_double(&doc, json_root(&doc), &x))
+        x = 0;
+    json_release(&doc);
+    return x;
+}
+
+/* ---- calls ---- */
+
+str part_call_name(const struct chat_request *r, size_t end, str id)
+{
+    size_t left = LOOK_BACK_MAX;
+
+    for (size_t i = end; i-- > 0 && left > 0; left--)
+        for (size_t k = r->messages[i].part_count; k-- > 0 && left > 1; left--) {
+            const struct chat_part *p = &r->messages[i].parts[k];
+
+            if (p->kind == CHAT_PART_TOOL_CALL && str_eq(p->id, id))
+                return p->name;
+        }
+    return STR("");
+}

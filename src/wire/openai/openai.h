@@ -1,0 +1,207 @@
+/* openai.h - what the files of Chat Completions share, with each other and with the dialects that
+ * are kin to it (mistral, cohere, generate).
+ *
+ *   openai.c          the row, paths, errors
+ *   openai_names.c    names of members
+ *   openai_read.c     a client's body: messages; openai_options.c: all its other members
+ *   openai_write.c    a request as a body
+ *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
+ *   openai_decode.c   replies into events; openai_calls.c: tool calls, openai_keep.c: what must go
+ *                     back, openai_usage.c: counts and ends
+ *   openai_encode.c   events into streams, openai_whole.c into bodies; openai_relay.c: frames
+ *                     passed on
+ *
+ * What has no event of its own comes as EXTRA, whose name says the place: "citations" is a member
+ * of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or delta),
+ * and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its name is
+ * "content") or a tool call that is no function ("tool_calls"). KEEP has a JSON value: its name is
+ * a member of the message ("reasoning_content", "reasoning_details") or, with "call." before it, of
+ * the call; "thinking" is a list of Mistral's chunks.
+ *
+ * USAGE may come behind STOP: finish_reason goes out with the frame that says it, so that a frame
+ * that is passed on can be changed with what the events say.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/internal.h"
+#include "wire/openai/fields.h"
+#include "wire/request_reader.h"
+
+#define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
+#define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
+#define OPENAI_CHOICES_MAX 128
+#define OPENAI_DETAILS_MAX 256
+#define OPENAI_EXTRAS_MAX 128 /* members nobody knows: of one object, and names of them in all */
+
+/* Null, "", [], {} or an object of such. */
+bool openai_empty(const struct json *doc, const struct json_node *v);
+
+/* ---- requests ---- */
+
+bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
+bool openai_read_messages(const struct request_reader *r, const struct json_node *list) MUST_USE;
+/* m: the openai_asked of the body. */
+bool openai_read_options(const struct request_reader *r, const struct json_fields *m) MUST_USE;
+bool openai_read_thinking(const struct request_reader *r, const struct json_fields *m) MUST_USE;
+
+void openai_write(const struct chat_request *r, struct buf *out);
+void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);
+/* One message; images of tool results that no tool message can hold are written behind the last
+ * result. `ids` are mapped where the provider wants its own shape of them. */
+void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o);
+
+void openai_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
+void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                      struct json_edits *edits);
+void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan, bool mistral,
+                           struct json_edits *edits);
+/* Every spelling of a wish to think that a body may have goes out of it. */
+void openai_drop_thinking(const struct json *doc, struct json_edits *edits);
+
+/* ---- replies ---- */
+
+enum openai_now { OPENAI_NOTHING, OPENAI_TEXT, OPENAI_THOUGHT, OPENAI_REFUSAL, OPENAI_CALL };
+
+struct openai_call {
+    int64_t index; /* as the provider counts; -1 if it does not */
+    uint32_t block;
+    bool said;   /* CALL has gone out */
+    bool argued; /* and some of its ARGUMENTS */
+    str id;
+    struct arena_text name;
+    struct openai_call *next;
+};
+
+struct openai_detail {
+    str first; /* the first piece, as it came */
+    str type, signature;
+    int64_t index;
+    size_t pieces;
+    struct arena_text text;
+    struct openai_detail *next;
+};
+
+/* Details of reasoning that come in pieces, merged as they must go back. */
+struct openai_details {
+    struct openai_detail *first, *last;
+    size_t count;
+    bool full;
+};
+
+/* A member that must go back with a call that has not come yet. */
+struct openai_owed {
+    str name, json;
+    struct openai_owed *next;
+};
+
+struct openai_choice {
+    uint32_t index, blocks, block;
+    enum openai_now now;
+    struct openai_call *calls, *last;
+    bool called; /* a call of any kind was made */
+    bool stopping, stopped;
+    enum chat_stop stop;
+    str stop_name;
+    const char *spelling; /* of its reasoning, or NULL */
+    struct arena_text thought, signature;
+    struct openai_details details[2];
+    struct openai_owed *owed;
+    size_t owed_size;
+    struct openai_choice *next;
+};
+
+struct openai_extra {
+    uint64_t name, value; /* hashes */
+};
+
+#define OPENAI_HEAD_MAX 512
+#define OPENAI_EXTRAS_TOLD 32
+
+struct openai_decoding {
+    char *head; /* what stood before the choices of the last chunk, up to OPENAI_HEAD_MAX */
+    size_t head_size;
+    struct openai_choice *choices, *last;
+    size_t count;
+    struct openai_choice only;   /* the first: most replies have one */
+    struct openai_extra *extras; /* that were told, up to OPENAI_EXTRAS_TOLD */
+    size_t extra_count;
+    struct chat_usage usage;
+    bool usage_known;
+    bool whole; /* no stream: each call is a call of its own */
+    str id;
+};
+
+void openai_decode(struct wire_decoder *d, const struct wire_frame *f);
+void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
+void openai_decode_end(struct wire_decoder *d);
+void openai_again(struct wire_decoder *d, const struct chat_event *ev);
+
+static inline struct chat_event
+openai_event(const struct wire_decoder *d, const struct openai_choice *c, enum chat_event_kind kind)
+{
+    return (struct chat_event){.kind = kind,
+                               .choice = c ? c->index : 0,
+                               .block = c ? c->block : 0,
+                               .text = STR(""),
+                               .id = STR(""),
+                               .name = STR(""),
+                               .dialect = d->wire->dialect};
+}
+/* The block for content of this kind: the one at hand, or a new one. False if there are too many.
+ */
+bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now) MUST_USE;
+void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
+                const struct json_node *text, bool summary);
+void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
+void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
+/* The choice of this index, or the first if there is none; NULL after an error. */
+struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *index);
+void openai_decode_call(struct wire_decoder *d, struct openai_choice *c,
+                        const struct json_node *call);
+void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
+                            const struct json_node *call);
+/* A call's CALL goes out if it has not yet; all that are open, if NULL. */
+void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
+
+void openai_details_add(struct openai_details *list, const struct json *doc,
+                        const struct json_node *detail, struct arena *a, struct arena *scratch);
+void openai_details_write(const struct openai_details *list, struct arena *a, struct buf *out);
+/* All that must go back with the calls of this choice, as KEEP. */
+void openai_keep(struct wire_decoder *d, struct openai_choice *c);
+enum openai_place { OPENAI_REPLY, OPENAI_CHOICE, OPENAI_MESSAGE, OPENAI_TOOL_CALL };
+#define OPENAI_THOUGHTS                                                                            \
+    (JSON_FIELD_BIT(OPENAI_AT_REASONING_CONTENT) | JSON_FIELD_BIT(OPENAI_AT_REASONING) |           \
+     JSON_FIELD_BIT(OPENAI_AT_REASONING_TEXT) | JSON_FIELD_BIT(OPENAI_AT_THINKING))
+/* The members of v; `odd` is the first that may have no event of its own. */
+void openai_members(const struct json *doc, const struct json_node *v, enum openai_place place,
+                    struct json_fields *out);
+/* Members of v without an event of their own, from the key `first` on: EXTRA, and KEEP for those
+ * that hold a signature. Of a tool call, with the call. */
+void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
+                   const struct json_node *first, enum openai_place place,
+                   struct openai_call *call);
+/* Whether it says reasoning in words. */
+bool openai_details_visible(const struct json *doc, const struct json_node *list);
+/* Whether a chunk of a content list is reasoning, by its type. */
+bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk);
+extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */
+extern const char *const openai_thought_members[4];
+
+void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out);
+void openai_emit_usage(struct wire_decoder *d, struct chat_usage *last, bool *known,
+                       const struct chat_usage *now);
+enum chat_stop openai_stop(str name);
+uint64_t openai_hash(uint64_t h, str s);
+#define OPENAI_HASH_SEED 14695981039346656037ull
+
+/* ---- errors ---- */
+
+void openai_write_error(const struct chat_error *error, struct buf *out);
+/* Its own, or the one for its status. */
+str openai_error_type(const struct chat_error *error);
+str openai_error_code(const struct chat_error *error); /* or "" */
+void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
+/* A body or a frame that is an error: says so. */
+void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise);

@@ -1,0 +1,53 @@
+/* relay.h - what relaying a chunk and relaying a whole body of Chat Completions share.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/openai/encode.h"
+
+/* The frame at hand and the events that it became. */
+struct openai_relay_frame {
+    struct wire_encoder *en;
+    const struct wire_frame *f;
+    const struct json *doc;
+    const struct json_node *root, *choices;
+    const struct chat_event *events;
+    size_t n;
+    struct arena a;   /* for the edits of this frame */
+    bool role;        /* has been said with a text of this frame */
+    bool details;     /* have been, with its reasoning */
+    str chunk;        /* the choices that were put in last */
+    size_t chunk_end; /* and where that chunk ended in the output */
+};
+
+/* What the events of one kind say, joined. */
+struct openai_relay_text {
+    str text; /* the only one so far */
+    struct arena_text all;
+    bool any;
+};
+
+/* What is to be said in one choice. */
+struct openai_relay_heard {
+    struct openai_relay_text text, thought;
+    bool calls;
+};
+
+/* The index that a choice has: 0 if v is missing or is no number. */
+uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v);
+bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct json_fields *message);
+struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32_t choice);
+str openai_relay_joined(const struct openai_relay_text *j);
+/* Whether the details of a message say no more than what is to be said of it. */
+bool openai_relay_details_fit(struct openai_relay_frame *r, const struct json_fields *message,
+                              const struct openai_relay_heard *now);
+void openai_relay_drop_thoughts(struct json_edits *ed, const struct json_node *message,
+                                const struct json_fields *of, bool details);
+void openai_relay_edit_finish(struct openai_relay_frame *r, struct json_edits *ed,
+                              const struct json_node *choice, const struct json_node *was,
+                              uint32_t index);
+void openai_relay_edit_usage(struct openai_relay_frame *r, struct json_edits *ed);
+
+/* openai_relay_whole.c: a whole body with its texts edited in place. */
+void openai_relay_body(struct openai_relay_frame *r);

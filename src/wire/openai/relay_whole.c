@@ -1,0 +1,104 @@
+/* relay_whole.c - a whole reply passed on to a client of the same dialect.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai/relay.h"
+
+#include "wire/redact_reasoning.h"
+
+/* Reasoning goes out under the names that it came with; under both if the client asked to be shown
+ * it, or if it was in the text. */
+static void openai_relay_edit_thought(const struct wire_encoder *en, struct json_edits *ed,
+                                      const struct json_node *message, const struct json_fields *of,
+                                      str text)
+{
+    bool named = false;
+
+    for (unsigned i = 0; i < COUNT_OF(openai_thought_members); i++) {
+        if (!json_fields_present(of, OPENAI_AT_REASONING_CONTENT + i))
+            continue;
+        named = true;
+        json_edit_set_text(ed, message, str_c(openai_thought_members[i]), text);
+    }
+    if (named && !en->both_names)
+        return;
+    json_edit_set_text(ed, message, STR("reasoning"), text);
+    json_edit_set_text(ed, message, STR("reasoning_content"), text);
+}
+
+/* Calls that were found in the text. */
+static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_edits *ed,
+                                    const struct json_node *message, uint32_t choice)
+{
+    struct openai_said *c = openai_said(r->en, choice);
+    struct buf b;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->choice == choice && ev->kind == CHAT_CALL)
+            openai_said_call_new(r->en, c, ev);
+        else if (ev->choice == choice && ev->kind == CHAT_ARGUMENTS &&
+                 openai_said_call(c, ev->block))
+            arena_text_add(&openai_said_call(c, ev->block)->arguments, &r->a, ev->text);
+    }
+    if (!c->calls)
+        return;
+    buf_init(&b, OPENAI_WHOLE_MAX);
+    for (const struct openai_said_call *call = c->calls; call; call = call->next) {
+        buf_add(&b, call == c->calls ? STR("[{\"id\":") : STR(",{\"id\":"));
+        (void)json_quote(&b, call->id);
+        buf_add(&b, STR(",\"type\":\"function\",\"function\":{\"name\":"));
+        (void)json_quote(&b, call->name);
+        buf_add(&b, STR(",\"arguments\":"));
+        (void)json_quote(&b, call->arguments.n ? arena_text_str(&call->arguments) : STR("{}"));
+        buf_add(&b, STR("}}"));
+    }
+    buf_add_c(&b, ']');
+    json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
+    buf_release(&b);
+}
+
+static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_edits *ed,
+                                      const struct json_node *choice)
+{
+    const struct json_node *message, *content;
+    struct json_fields of;
+    struct openai_relay_heard now;
+    uint32_t index;
+
+    json_fields_read(&openai_names, r->doc, choice, 0, &of);
+    message = json_fields_present(&of, OPENAI_AT_MESSAGE);
+    if (!message) /* as the decoder reads it */
+        message = json_fields_present(&of, OPENAI_AT_DELTA);
+    index = openai_relay_index_at(r->doc, json_fields_get(&of, OPENAI_AT_INDEX));
+    now = openai_relay_hear(r, index);
+    openai_relay_edit_finish(
+        r, ed, choice, json_fields_present(&of, OPENAI_AT_FINISH_REASON), index);
+    redact_token_lists(r->doc, choice, r->events, r->n, index, ed);
+    if (!message || message->kind != JSON_OBJECT)
+        return;
+    json_fields_read(&openai_names, r->doc, message, 0, &of);
+    content = json_fields_get(&of, OPENAI_AT_CONTENT);
+    openai_relay_drop_thoughts(ed, message, &of, openai_relay_details_fit(r, &of, &now));
+    if (now.thought.any)
+        openai_relay_edit_thought(r->en, ed, message, &of, openai_relay_joined(&now.thought));
+    if (now.calls && !openai_relay_has_calls(r, &of))
+        openai_relay_edit_calls(r, ed, message, index);
+    if (!now.text.any && (!content || content->kind == JSON_NULL))
+        return;
+    if (!json_is(r->doc, content, openai_relay_joined(&now.text)))
+        json_edit_set_text(ed, message, STR("content"), openai_relay_joined(&now.text));
+}
+
+void openai_relay_body(struct openai_relay_frame *r)
+{
+    struct json_edits ed;
+
+    json_edits_init(&ed, r->doc, &r->a);
+    for (const struct json_node *c = json_first(r->doc, r->choices); c;
+         c = json_next(r->doc, r->choices, c))
+        openai_relay_edit_message(r, &ed, c);
+    openai_relay_edit_usage(r, &ed);
+    json_edits_apply(&ed, r->en->out);
+}

@@ -1,0 +1,142 @@
+/* unrequested_usage.c - usage that the gateway asked for, kept from a client that did not ask.
+ *
+ * The gateway asks every stream for its usage: stream_options.include_usage. The provider then adds
+ * a last chunk without choices, which carries the usage, and some add `"usage": null` to all other
+ * chunks. A client without the flag gets neither, so its stream is the one that the provider would
+ * have sent to it. A chunk that says anything else stays as it is: providers that report usage
+ * unasked put it into the last chunk of a choice, or beside members of their own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/openai/encode.h"
+
+static bool openai_unrequested_usage_openai_unasked(const struct wire_encoder *en)
+{
+    return en->stream && !en->request->stream_usage;
+}
+
+/* Null, or an object or array with nothing in it, or an empty text. */
+static bool openai_unasked_is_empty(const struct json_node *v)
+{
+    if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
+        return v->span == 1;
+    return v->kind == JSON_NULL || (v->kind == JSON_STRING && v->size == 2);
+}
+
+static bool openai_unasked_frames_usage(const struct json *doc, const struct json_node *key)
+{
+    static const char *const names[] = {"id",
+                                        "object",
+                                        "created",
+                                        "model",
+                                        "choices",
+                                        "usage",
+                                        "system_fingerprint",
+                                        "service_tier",
+                                        "obfuscation"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (json_is(doc, key, str_c(names[i])))
+            return true;
+    return openai_unasked_is_empty(json_value(key));
+}
+
+bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc)
+{
+    const struct json_node *root = doc ? json_root(doc) : NULL;
+    const struct json_node *choices, *usage;
+
+    if (!openai_unrequested_usage_openai_unasked(en) || !root || root->kind != JSON_OBJECT)
+        return false;
+    choices = json_find(doc, root, STR("choices"));
+    usage = json_find(doc, root, STR("usage"));
+    if ((choices && !openai_unasked_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
+        return false;
+    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
+        if (!openai_unasked_frames_usage(doc, k))
+            return false;
+    return true;
+}
+
+/* The bytes of `"usage": null` in the data of a chunk, with one comma. False: it has none. */
+static bool openai_unasked_find_null(const struct json *doc, size_t *from, size_t *to)
+{
+    const struct json_node *root = json_root(doc), *before = NULL;
+
+    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+        const struct json_node *v = json_value(k), *next;
+
+        if (v->kind != JSON_NULL || !json_is(doc, k, STR("usage"))) {
+            before = v;
+            continue;
+        }
+        next = json_next(doc, root, k);
+        *from = before ? before->at + before->size : k->at;
+        *to = before || !next ? v->at + v->size : next->at;
+        return true;
+    }
+    return false;
+}
+
+void openai_unasked_edit(const struct wire_encoder *en, const struct json *doc,
+                         struct json_edits *ed)
+{
+    const struct json_node *usage = json_find(doc, json_root(doc), STR("usage"));
+
+    if (openai_unrequested_usage_openai_unasked(en) && usage && usage->kind == JSON_NULL)
+        json_edit_remove(ed, json_root(doc), STR("usage"));
+}
+
+/* The frame as it came, but for some bytes of its data. */
+static void openai_unasked_write(struct wire_encoder *en, const struct wire_frame *f, size_t from,
+                                 size_t to)
+{
+    uintptr_t raw = (uintptr_t)f->raw.p, data = (uintptr_t)f->data.p;
+
+    if (data >= raw && data + f->data.n <= raw + f->raw.n) {
+        buf_add(en->out, str_slice(f->raw, 0, data - raw + from));
+        buf_add(en->out, str_slice(f->raw, data - raw + to, f->raw.n));
+    } else { /* the data came in several lines */
+        size_t begin;
+
+        sse_begin(en->out, f->name);
+        begin = en->out->n;
+        buf_add(en->out, str_slice(f->data, 0, from));
+        buf_add(en->out, str_slice(f->data, to, f->data.n));
+        sse_end_lines(en->out, begin);
+    }
+}
+
+void openai_unasked_pass(struct wire_encoder *en, const struct wire_frame *f)
+{
+    struct openai_encoding *s = en->state;
+    size_t from = 0, to = 0;
+    bool object = f->doc && json_root(f->doc)->kind == JSON_OBJECT;
+
+    if (openai_unrequested_usage_openai_unasked(en) && object &&
+        openai_unasked_find_null(f->doc, &from, &to))
+        openai_unasked_write(en, f, from, to);
+    else
+        buf_add(en->out, f->raw);
+    s->null_shape = f->shape;
+    s->null_size = to - from;
+    s->null_from = from;
+    s->null_left = f->data.n - from;
+}
+
+bool openai_unasked_again(struct wire_encoder *en, const struct wire_frame *f)
+{
+    const struct openai_encoding *s = en->state;
+    size_t from = s->null_from;
+
+    if (openai_unrequested_usage_openai_unasked(en) && s->null_shape != f->shape)
+        return false;
+    if (!openai_unrequested_usage_openai_unasked(en) || !s->null_size) {
+        buf_add(en->out, f->raw);
+        return true;
+    }
+    if (from >= f->again->repeat.before) /* after the text, which may have another size now */
+        from = f->data.n - s->null_left;
+    openai_unasked_write(en, f, from, from + s->null_size);
+    return true;
+}

@@ -1,0 +1,34 @@
+/* patch_plan.h - what the patchers of all dialects do alike with the gateway's plan.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/wire.h"
+
+/* A body, the plan for it and the edits that come of it. */
+struct patch_plan {
+    const struct json *doc;
+    const struct json_node *root;
+    const struct wire_plan *wish;
+    struct json_edits *ed;
+};
+
+/* A member of the body that is not null, or NULL. */
+const struct json_node *patch_find(const struct patch_plan *p, const char *key);
+/* Sets a member of the body to a JSON value. */
+void patch_set(const struct patch_plan *p, const char *key, str json);
+/* `model` and `stream`, as the plan wants them. */
+void patch_head(const struct patch_plan *p);
+/* temperature and top_p: set where the body has none, removed where the provider refused them. */
+void patch_sampling(const struct patch_plan *p);
+/* A JSON string made longer by the plan's system_extra, a blank line before it. */
+void patch_append_system(const struct patch_plan *p, const struct json_node *text);
+/* The plan's merge, deep into the body. */
+void patch_merge(const struct patch_plan *p);
+
+/* What a level is in tokens, where none were told; and a level for tokens where none was told. */
+int64_t wire_level_tokens(enum chat_level level);
+enum chat_level wire_tokens_level(int64_t tokens);
+/* A level in OpenAI's words, which have none above xhigh. */
+const char *wire_level_effort(enum chat_level level);

@@ -1,0 +1,526 @@
+/* redact_reasoning.c - see redact_reasoning.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/redact_reasoning.h"
+
+#include "wire/internal.h"
+#include "wire/openai/openai.h"
+
+#define DEPTH_MAX 8
+
+struct veil {
+    const struct wire_decoder *d;
+    const struct json *doc;
+    struct json_edits *ed;
+    bool whole;
+};
+
+/* A word in the name of a member; `alone`: not as a part of a longer word. */
+struct veil_word {
+    const char *text;
+    bool alone;
+};
+
+static char redact_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool redact_is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* Words are written apart (cot_summary) or each with a capital letter (cotSummary). */
+static bool redact_stands_alone(str name, size_t at, size_t end)
+{
+    bool begins =
+        at == 0 || !redact_is_letter(name.p[at - 1]) || (name.p[at] >= 'A' && name.p[at] <= 'Z');
+
+    return begins && (end == name.n || !(name.p[end] >= 'a' && name.p[end] <= 'z'));
+}
+
+static bool redact_word_is_at(str name, size_t at, const struct veil_word *word)
+{
+    size_t n = strlen(word->text), i = 0;
+
+    if (at + n > name.n)
+        return false;
+    while (i < n && redact_lower(name.p[at + i]) == word->text[i])
+        i++;
+    return i == n && (!word->alone || redact_stands_alone(name, at, at + n));
+}
+
+static bool redact_has_word(str name, const struct veil_word *words)
+{
+    for (size_t at = 0; at < name.n; at++)
+        for (size_t i = 0; words[i].text; i++)
+            if (redact_lower(name.p[at]) == words[i].text[0] &&
+                redact_word_is_at(name, at, &words[i]))
+                return true;
+    return false;
+}
+
+/* Whether a member by this name holds reasoning in words. */
+static bool redact_names_reasoning(str name)
+{
+    static const struct veil_word words[] = {{"reasoning", false},
+                                             {"thinking", false},
+                                             {"thought", false},
+                                             {"think", true},
+                                             {"cot", true}, /* GitHub Copilot: cot_summary */
+                                             {"analysis", true},
+                                             {"tool_plan", true}, /* Cohere */
+                                             {"scratchpad", true},
+                                             {"monologue", true},
+                                             {"deliberation", true},
+                                             {"reflection", true},
+                                             {NULL, false}};
+    /* Sealed data, ids, counts and settings by such a name hold no words of it. */
+    static const struct veil_word others[] = {{"signature", false},
+                                              {"opaque", false},
+                                              {"encrypted", false},
+                                              {"token", false},
+                                              {"effort", false},
+                                              {"budget", false},
+                                              {"config", false},
+                                              {"id", true},
+                                              {NULL, false}};
+
+    return redact_has_word(name, words) && !redact_has_word(name, others);
+}
+
+static str redact_key_of(const struct veil *w, const struct json_node *key)
+{
+    return str_slice(json_raw(w->doc, key), 1, key->size - 1);
+}
+
+static bool redact_has_words(const struct json *doc, const struct json_node *v)
+{
+    return v->kind >= JSON_STRING && !openai_empty(doc, v);
+}
+
+/* Takes out of a value nobody knows whatever names reasoning, at any depth. */
+static void redact_walk(const struct veil *w, const struct json_node *v, unsigned depth)
+{
+    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+        return;
+    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+        const struct json_node *value = v->kind == JSON_OBJECT ? json_value(k) : k;
+
+        if (v->kind == JSON_OBJECT && redact_names_reasoning(redact_key_of(w, k)) &&
+            redact_has_words(w->doc, value))
+            json_edit_remove(w->ed, v, redact_key_of(w, k));
+        else
+            redact_walk(w, value, depth + 1);
+    }
+}
+
+static bool redact_is_one_of(const struct json *doc, const struct json_node *key,
+                             const char *const *names)
+{
+    for (; *names; names++)
+        if (json_is(doc, key, str_c(*names)))
+            return true;
+    return false;
+}
+
+/* Members of a reply that repeat all of it before it was split, or the prompt with the reasoning of
+ * earlier turns. */
+static const char *const veil_dumps[] = {"__verbose",        /* llama.cpp */
+                                         "raw_output",       /* Fireworks */
+                                         "prompt_token_ids", /* vLLM */
+                                         "prompt_logprobs",
+                                         "prompt_text",
+                                         NULL};
+
+/* Members of a choice that list the tokens of its text. */
+static const char *const veil_token_lists[] = {"logprobs", "token_ids", NULL};
+
+bool redact_is_token_list(str name)
+{
+    for (size_t i = 0; veil_token_lists[i]; i++)
+        if (str_eq(name, str_c(veil_token_lists[i])))
+            return true;
+    return false;
+}
+
+static bool redact_has_extra(const struct chat_event *events, size_t n, uint32_t choice, str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (events[i].kind == CHAT_EXTRA && events[i].choice == choice &&
+            str_ends(events[i].name, name))
+            return true;
+    return false;
+}
+
+void redact_token_lists(const struct json *doc, const struct json_node *choice,
+                        const struct chat_event *events, size_t n, uint32_t index,
+                        struct json_edits *ed)
+{
+    for (size_t i = 0; veil_token_lists[i]; i++) {
+        str name = str_c(veil_token_lists[i]);
+
+        if (json_get(doc, choice, veil_token_lists[i]) && !redact_has_extra(events, n, index, name))
+            json_edit_remove(ed, choice, name);
+    }
+}
+
+/* A member that nobody knows: it goes, or what it has inside does. */
+static void redact_other(const struct veil *w, const struct json_node *object,
+                         const struct json_node *key)
+{
+    const struct json_node *value = json_value(key);
+
+    if (redact_names_reasoning(redact_key_of(w, key)) && redact_has_words(w->doc, value))
+        json_edit_remove(w->ed, object, redact_key_of(w, key));
+    else
+        redact_walk(w, value, 0);
+}
+
+/* ---- Chat Completions ---- */
+
+/* What the decoder reads itself: its events are hidden like all others. */
+static bool redact_is_read(const struct veil *w, const struct json_node *key)
+{
+    const struct json_node *value = json_value(key);
+
+    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
+        if (json_is(w->doc, key, str_c(openai_thought_members[i])))
+            return value->kind == JSON_STRING;
+    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++)
+        if (json_is(w->doc, key, str_c(openai_detail_members[i])))
+            return value->kind == JSON_ARRAY;
+    return false;
+}
+
+/* Whether the message has reasoning. */
+static bool redact_message(const struct veil *w, const struct json_node *message)
+{
+    static const char *const told[] = {
+        "content", "tool_calls", "function_call", "refusal", "audio", NULL};
+    bool thinks = false;
+
+    for (const struct json_node *k = json_first(w->doc, message); k;
+         k = json_next(w->doc, message, k)) {
+        if (redact_is_read(w, k))
+            thinks = thinks || !openai_empty(w->doc, json_value(k));
+        else if (!redact_is_one_of(w->doc, k, told))
+            redact_other(w, message, k);
+    }
+    return thinks;
+}
+
+/* Whether a member beside the message has its reasoning: `text` repeats the content, and tokens are
+ * those of the reasoning too. */
+static bool redact_repeats(const struct veil *w, const struct json_node *key, bool says,
+                           bool thinks)
+{
+    return redact_has_words(w->doc, json_value(key)) &&
+           ((says && json_is(w->doc, key, STR("text"))) ||
+            (thinks && redact_is_one_of(w->doc, key, veil_token_lists)) ||
+            redact_is_one_of(w->doc, key, veil_dumps));
+}
+
+static void redact_choice(const struct veil *w, const struct json_node *choice)
+{
+    const struct json_node *delta = json_get(w->doc, choice, "delta");
+    const struct json_node *message = json_get(w->doc, choice, "message");
+    /* A stream that says the whole message besides says it all again. */
+    bool again = !w->whole && message && (delta || w->d->blocks > 0);
+    const struct json_node *said = w->whole || (!delta && !again) ? message : delta;
+    bool says = said && said->kind == JSON_OBJECT;
+    bool thinks = says && redact_message(w, said);
+
+    for (const struct json_node *k = json_first(w->doc, choice); k;
+         k = json_next(w->doc, choice, k)) {
+        if (json_value(k) == said)
+            continue;
+        if ((again && w->d->splits && json_value(k) == message) ||
+            redact_repeats(w, k, says, thinks))
+            json_edit_remove(w->ed, choice, redact_key_of(w, k));
+        else
+            redact_other(w, choice, k);
+    }
+}
+
+static void redact_openai(const struct veil *w, const struct json_node *root)
+{
+    static const char *const told[] = {"id", "object", "created", "model", "usage", NULL};
+
+    for (const struct json_node *k = json_first(w->doc, root); k; k = json_next(w->doc, root, k)) {
+        const struct json_node *value = json_value(k);
+
+        if (json_is(w->doc, k, STR("choices")) && value->kind == JSON_ARRAY) {
+            for (const struct json_node *c = json_first(w->doc, value); c;
+                 c = json_next(w->doc, value, c))
+                if (c->kind == JSON_OBJECT)
+                    redact_choice(w, c);
+        } else if (redact_is_one_of(w->doc, k, veil_dumps) && redact_has_words(w->doc, value)) {
+            json_edit_remove(w->ed, root, redact_key_of(w, k));
+        } else if (!redact_is_one_of(w->doc, k, told)) {
+            redact_other(w, root, k);
+        }
+    }
+}
+
+/* ---- Responses ---- */
+
+static void redact_item(const struct veil *w, const struct json_node *item, bool begins)
+{
+    static const char *const told[] = {"type", "id", "status", "summary", "content", NULL};
+    static const char *const lists[] = {"summary", "content"};
+
+    if (!json_is(w->doc, json_find(w->doc, item, STR("type")), STR("reasoning")))
+        return;
+    for (const struct json_node *k = json_first(w->doc, item); k; k = json_next(w->doc, item, k))
+        if (!redact_is_one_of(w->doc, k, told))
+            redact_other(w, item, k);
+    /* An item that begins may be full already; its events say it once more. */
+    for (size_t i = 0; begins && i < COUNT_OF(lists); i++) {
+        const struct json_node *v = json_find(w->doc, item, str_c(lists[i]));
+
+        if (v && redact_has_words(w->doc, v))
+            json_edit_replace(w->ed, v, STR("[]"));
+    }
+}
+
+/* Events by names that nobody knows stay, without their words: their numbers are counted. */
+static void redact_event(const struct veil *w, const struct json_node *root)
+{
+    static const char *const texts[] = {"delta", "text"};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct json_node *v = json_get(w->doc, root, texts[i]);
+
+        if (v && redact_has_words(w->doc, v))
+            json_edit_replace(w->ed, v, STR("\"\""));
+    }
+}
+
+static void redact_responses(const struct veil *w, const struct json_node *root)
+{
+    static const char *const known[] = {"response.reasoning_text.delta",
+                                        "response.reasoning_text.done",
+                                        "response.reasoning_summary_text.delta",
+                                        "response.reasoning_summary_text.done",
+                                        "response.reasoning_summary_part.added",
+                                        "response.reasoning_summary_part.done",
+                                        NULL};
+    const struct json_node *type = json_find(w->doc, root, STR("type"));
+    const struct json_node *item = json_get(w->doc, root, "item");
+    const struct json_node *response = w->whole ? root : json_get(w->doc, root, "response");
+    const struct json_node *list = json_get(w->doc, response, "output");
+
+    if (item)
+        redact_item(w, item, json_is(w->doc, type, STR("response.output_item.added")));
+    for (const struct json_node *v = json_first(w->doc, list); v && list->kind == JSON_ARRAY;
+         v = json_next(w->doc, list, v))
+        redact_item(w, v, false);
+    if (w->whole || !type || type->kind != JSON_STRING || redact_is_one_of(w->doc, type, known) ||
+        !str_starts(redact_key_of(w, type), STR("response.reasoning")))
+        return;
+    redact_event(w, root);
+    redact_event(w, json_get(w->doc, root, "part"));
+}
+
+/* ---- Gemini, Ollama: tokens that are told one by one, those of the reasoning among them ---- */
+
+static void redact_gemini(const struct veil *w, const struct json_node *root)
+{
+    const struct json_node *list = json_get(w->doc, root, "candidates");
+
+    for (const struct json_node *c = json_first(w->doc, list); c && list->kind == JSON_ARRAY;
+         c = json_next(w->doc, list, c)) {
+        if (c->kind != JSON_OBJECT)
+            continue;
+        const struct json_node *parts = json_get(w->doc, json_get(w->doc, c, "content"), "parts");
+        bool thinks = false;
+
+        for (const struct json_node *p = json_first(w->doc, parts); p && parts->kind == JSON_ARRAY;
+             p = json_next(w->doc, parts, p))
+            thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
+        for (const struct json_node *k = json_first(w->doc, c); k; k = json_next(w->doc, c, k))
+            if (thinks && json_is(w->doc, k, STR("logprobsResult")))
+                json_edit_remove(w->ed, c, STR("logprobsResult"));
+            else if (!json_is(w->doc, k, STR("content")))
+                redact_other(w, c, k);
+    }
+}
+
+static void redact_ollama(const struct veil *w, const struct json_node *root)
+{
+    static const char *const told[] = {"role", "content", "thinking", "tool_calls", "images", NULL};
+    const struct json_node *message = json_get(w->doc, root, "message");
+    const struct json_node *thinking = json_get(w->doc, message, "thinking");
+
+    if (thinking && !openai_empty(w->doc, thinking))
+        json_edit_remove(w->ed, root, STR("logprobs"));
+    for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(w->doc, message, k))
+        if (!redact_is_one_of(w->doc, k, told))
+            redact_other(w, message, k);
+}
+
+bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *ed)
+{
+    const struct veil w = {d, &d->doc, ed, whole};
+    const struct json_node *root = json_root(&d->doc);
+
+    if (!root || root->kind != JSON_OBJECT)
+        return false;
+    if (d->wire->dialect == CHAT_OPENAI)
+        redact_openai(&w, root);
+    else if (d->wire->dialect == CHAT_RESPONSES)
+        redact_responses(&w, root);
+    else if (d->wire->dialect == CHAT_GEMINI)
+        redact_gemini(&w, root);
+    else if (d->wire->dialect == CHAT_OLLAMA)
+        redact_ollama(&w, root);
+    return ed->n > 0;
+}
+
+/* ---- requests ---- */
+
+/* Where the messages of a request are, by dialect. */
+static const char *const veil_histories[] = {"messages", "input", "contents"};
+
+/* A block, part or item that is reasoning and nothing else. */
+static bool redact_is_thought(const struct json *doc, const struct json_node *v)
+{
+    return v->kind == JSON_OBJECT && openai_is_thought_chunk(doc, v);
+}
+
+static void redact_forget_parts(const struct veil *w, const struct json_node *list)
+{
+    for (const struct json_node *p = json_first(w->doc, list); p && list->kind == JSON_ARRAY;
+         p = json_next(w->doc, list, p))
+        if (redact_is_thought(w->doc, p))
+            json_edit_drop(w->ed, list, p);
+}
+
+static void redact_forget_message(const struct veil *w, const struct json_node *message)
+{
+    for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(w->doc, message, k)) {
+        if (json_is(w->doc, k, STR("content")) || json_is(w->doc, k, STR("parts")))
+            redact_forget_parts(w, json_value(k));
+        else if (redact_names_reasoning(redact_key_of(w, k)) &&
+                 redact_has_words(w->doc, json_value(k)))
+            json_edit_remove(w->ed, message, redact_key_of(w, k));
+    }
+}
+
+bool redact_history(const struct json *doc, struct json_edits *ed)
+{
+    const struct veil w = {NULL, doc, ed, true};
+
+    for (size_t i = 0; i < COUNT_OF(veil_histories); i++) {
+        const struct json_node *list = json_get(doc, json_root(doc), veil_histories[i]);
+
+        redact_forget_parts(&w, list);
+        for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
+             m = json_next(doc, list, m))
+            if (!redact_is_thought(doc, m))
+                redact_forget_message(&w, m);
+    }
+    return ed->n > 0;
+}
+
+/* ---- texts of reasoning in a request ---- */
+
+struct veil_test {
+    const struct json *doc;
+    struct arena *arena;
+    bool (*is)(void *ctx, str text);
+    void *ctx;
+};
+
+/* All texts of a value but names and sealed data. */
+static bool redact_test_texts(const struct veil_test *t, const struct json_node *v, unsigned depth)
+{
+    static const char *const sealed[] = {
+        "type", "id", "status", "format", "signature", "data", "encrypted_content", NULL};
+    bool found = false;
+    str text;
+
+    arena_reset(t->arena);
+    if (v->kind == JSON_STRING)
+        return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);
+    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+        return false;
+    for (const struct json_node *k = json_first(t->doc, v); k && !found;
+         k = json_next(t->doc, v, k))
+        if (v->kind == JSON_ARRAY)
+            found = redact_test_texts(t, k, depth + 1);
+        else if (!redact_is_one_of(t->doc, k, sealed))
+            found = redact_test_texts(t, json_value(k), depth + 1);
+    return found;
+}
+
+static bool redact_test_parts(const struct veil_test *t, const struct json_node *list)
+{
+    for (const struct json_node *p = json_first(t->doc, list); p && list->kind == JSON_ARRAY;
+         p = json_next(t->doc, list, p))
+        if (redact_is_thought(t->doc, p) && redact_test_texts(t, p, 0))
+            return true;
+    return false;
+}
+
+static bool redact_test_message(const struct veil_test *t, const struct json_node *message)
+{
+    const struct veil w = {.doc = t->doc};
+
+    for (const struct json_node *k = json_first(t->doc, message); k && message->kind == JSON_OBJECT;
+         k = json_next(t->doc, message, k)) {
+        bool parts = json_is(t->doc, k, STR("content")) || json_is(t->doc, k, STR("parts"));
+
+        if (parts ? redact_test_parts(t, json_value(k))
+                  : redact_names_reasoning(redact_key_of(&w, k)) &&
+                        redact_test_texts(t, json_value(k), 0))
+            return true;
+    }
+    return false;
+}
+
+bool redact_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
+                        void *ctx)
+{
+    const struct veil_test t = {doc, a, is, ctx};
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(veil_histories) && !found; i++) {
+        const struct json_node *list = json_get(doc, json_root(doc), veil_histories[i]);
+
+        found = redact_test_parts(&t, list);
+        for (const struct json_node *m = json_first(doc, list);
+             m && list->kind == JSON_ARRAY && !found;
+             m = json_next(doc, list, m))
+            found = !redact_is_thought(doc, m) && redact_test_message(&t, m);
+    }
+    return found;
+}
+
+str redact_history_text(str body, struct arena *a)
+{
+    struct json_edits ed;
+    struct json doc;
+    struct buf out;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    buf_init(&out, body.n + 64);
+    if (json_parse(&doc, body, &e)) {
+        json_edits_init(&ed, &doc, a);
+        text = body;
+        if (redact_history(&doc, &ed)) {
+            json_edits_apply(&ed, &out);
+            text = arena_dup(a, buf_str(&out));
+        }
+    }
+    buf_release(&out);
+    json_release(&doc);
+    return text;
+}

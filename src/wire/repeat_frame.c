@@ -1,0 +1,77 @@
+/* repeat_frame.c - frames known by their bytes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/repeat_frame.h"
+
+#include "wire/wire.h"
+
+/* A text with escapes: what stands between its quotes must be one string, to its end. */
+static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame *f, str *text)
+{
+    str quoted = str_slice(f->data, d->repeat.before - 1, f->data.n - d->repeat.after + 1);
+    struct err e;
+
+    arena_reset(&d->scratch);
+    return json_parse(&d->doc, quoted, &e) &&
+           json_text(&d->doc, json_root(&d->doc), &d->scratch, text);
+}
+
+bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f)
+{
+    const struct repeat_frame *e = &d->repeat;
+    size_t around = e->before + e->after;
+    struct chat_event ev;
+    str text;
+
+    if (!e->before || f->data.n <= around || f->name.n ||
+        memcmp(f->data.p, e->bytes, e->before) != 0 ||
+        memcmp(f->data.p + f->data.n - e->after, e->bytes + e->before, e->after) != 0)
+        return false;
+    text = str_slice(f->data, e->before, f->data.n - e->after);
+    if (!json_plain(text) && !repeat_frame_spelled(d, f, &text))
+        return false;
+    ev = e->event;
+    ev.text = text;
+    f->again = d;
+    f->shape = e->shape;
+    d->wire->again(d, &ev);
+    wire_emit(d, &ev);
+    return true;
+}
+
+void repeat_frame_forget(struct wire_decoder *d)
+{
+    d->repeat.before = d->repeat.after = 0;
+    d->repeat.events = 0;
+}
+
+void repeat_frame_note_event(struct wire_decoder *d, const struct chat_event *ev)
+{
+    if (d->repeat.events++ == 0)
+        d->repeat.event = *ev;
+}
+
+unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
+{
+    struct repeat_frame *e = &d->repeat;
+    const struct json_node *node = e->event.node;
+    size_t before, end;
+
+    if (!d->wire->again || e->events != 1 || d->deaf || f->name.n || !node ||
+        (e->event.kind != CHAT_TEXT && e->event.kind != CHAT_REASONING))
+        return 0;
+    before = (size_t)node->at + 1;
+    end = before + e->event.text.n;
+    /* Only a text that stands there as it is, without an escape, has its bytes around it. */
+    if (e->event.text.p != f->data.p + before || before + (f->data.n - end) > REPEAT_FRAME_MAX)
+        return 0;
+    if (!e->bytes)
+        e->bytes = base_alloc(REPEAT_FRAME_MAX); /* of its own: an arena would grow by far more */
+    e->before = before;
+    e->after = f->data.n - end;
+    memcpy(e->bytes, f->data.p, before);
+    memcpy(e->bytes + before, f->data.p + end, e->after);
+    e->event.node = NULL;
+    return ++e->shape;
+}

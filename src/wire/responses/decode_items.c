@@ -1,0 +1,598 @@
+/* decode_items.c - the items of a Responses reply as chat events.
+ *
+ * The same text is said up to five times: in deltas, in the `done` of the text, of the part, of the
+ * item, and in the final response. Hosts leave out some of these. So every place where text can
+ * stand (item, kind, part) is remembered with whether its text has gone out; the first that has it
+ * wins. Items are known by output_index, because some hosts change the ids from event to event; in
+ * the final response, where some leave items out, by their id first.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses/decode_items.h"
+
+#include "wire/internal.h"
+
+#define ITEMS_MAX WIRE_BLOCKS_MAX
+#define PLACES_MAX (2 * WIRE_BLOCKS_MAX)
+#define ID_SIZE_MAX 256
+#define KEPT_SIZE_MAX ((size_t)4 << 20)
+uint32_t responses_index(const struct json *doc, const struct json_node *v, const char *key,
+                         uint32_t or_else)
+{
+    int64_t n = json_get_count(doc, v, key);
+
+    if (n < 0 || n > RESPONSES_INDEX_MAX)
+        return or_else;
+    return (uint32_t)n;
+}
+
+void responses_emit(struct responses_at *at, struct chat_event ev)
+{
+    wire_emit(at->d, &ev);
+}
+
+void responses_fail(struct responses_at *at, const char *message)
+{
+    wire_emit_error(at->d, 502, "bad_response", message);
+}
+
+/* ---- items, places, blocks ---- */
+
+/* Room for one more in an array that lives in the reply's arena; the old one stays there, so all
+ * of them together take at most twice what the last does. */
+static void *responses_item_more(struct responses_at *at, void *old, uint32_t n, uint32_t *cap,
+                                 size_t size)
+{
+    uint32_t want = *cap ? *cap * 2 : 8;
+    void *p;
+
+    if (n < *cap)
+        return old;
+    p = arena_zero(at->d->arena, want, size);
+    if (n)
+        memcpy(p, old, n * size);
+    *cap = want;
+    return p;
+}
+
+enum item_kind responses_kind(struct responses_at *at, const struct json_node *item)
+{
+    const struct json_node *type = json_get(at->doc, item, "type");
+
+    if (!type && json_get(at->doc, item, "arguments"))
+        return ITEM_CALL;
+    if (json_is(at->doc, type, STR("message")) ||
+        (!type && json_get_is(at->doc, item, "role", "assistant")))
+        return ITEM_MESSAGE;
+    if (json_is(at->doc, type, STR("reasoning")))
+        return ITEM_REASONING;
+    if (json_is(at->doc, type, STR("function_call")))
+        return ITEM_CALL;
+    if (json_is(at->doc, type, STR("custom_tool_call")))
+        return ITEM_CUSTOM;
+    return ITEM_OTHER;
+}
+
+struct responses_item *responses_item_find(struct responses_at *at, uint32_t index)
+{
+    for (uint32_t i = at->s->item_count; i-- > 0;)
+        if (at->s->items[i].index == index)
+            return &at->s->items[i];
+    return NULL;
+}
+
+struct responses_item *responses_item_add(struct responses_at *at, uint32_t index,
+                                          enum item_kind kind)
+{
+    struct responses_decoder *s = at->s;
+
+    if (s->item_count == ITEMS_MAX) {
+        responses_fail(at, "the reply has too many output items");
+        return NULL;
+    }
+    s->items = responses_item_more(at, s->items, s->item_count, &s->item_cap, sizeof *s->items);
+    s->items[s->item_count] = (struct responses_item){.index = index, .kind = kind, .id = STR("")};
+    return &s->items[s->item_count++];
+}
+
+/* The item an event speaks of; made if the host did not announce it. */
+static struct responses_item *responses_item_item_of_event(struct responses_at *at,
+                                                           enum item_kind kind)
+{
+    uint32_t index = responses_index(at->doc, at->root, "output_index", at->s->last);
+    struct responses_item *it = responses_item_find(at, index);
+
+    at->s->last = index;
+    return it ? it : responses_item_add(at, index, kind);
+}
+
+static struct responses_place *responses_item_place_get(struct responses_at *at,
+                                                        const struct responses_item *it,
+                                                        enum place_kind kind, uint32_t part)
+{
+    struct responses_decoder *s = at->s;
+    uint32_t number = (uint32_t)(it - s->items);
+
+    for (uint32_t i = s->place_count; i-- > 0;)
+        if (s->places[i].item == number && s->places[i].kind == kind && s->places[i].part == part)
+            return &s->places[i];
+    if (s->place_count == PLACES_MAX) {
+        responses_fail(at, "the reply has too many content parts");
+        return NULL;
+    }
+    s->places =
+        responses_item_more(at, s->places, s->place_count, &s->place_cap, sizeof *s->places);
+    s->places[s->place_count] =
+        (struct responses_place){.item = number, .kind = kind, .part = part};
+    return &s->places[s->place_count++];
+}
+
+static bool responses_item_block_new(struct responses_at *at, uint32_t *out)
+{
+    if (at->d->blocks >= WIRE_BLOCKS_MAX) {
+        responses_fail(at, "the reply has too many content blocks");
+        return false;
+    }
+    *out = at->d->blocks++;
+    return true;
+}
+
+/* ---- text ---- */
+
+/* Reasoning shares one block an item and kind; a part behind another begins with a blank line. */
+static bool responses_item_reasoning_block(struct responses_at *at, struct responses_item *it,
+                                           struct responses_place *p)
+{
+    size_t i = p->kind == PLACE_THOUGHT;
+
+    if (!it->begun[i]) {
+        it->begun[i] = true;
+        if (!responses_item_block_new(at, &it->block[i]))
+            return false;
+        p->block = it->block[i];
+        return true;
+    }
+    p->block = it->block[i];
+    responses_emit(at,
+                   (struct chat_event){.kind = CHAT_REASONING,
+                                       .block = p->block,
+                                       .text = STR(RESPONSES_JOINT),
+                                       .summary = p->kind == PLACE_SUMMARY});
+    return true;
+}
+
+/* FNV-1a: whether a text begins with what has gone out must be known without holding that. */
+static uint64_t responses_item_hash(uint64_t h, str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        h = (h ^ (unsigned char)text.p[i]) * 0x100000001b3u;
+    return h;
+}
+
+static bool responses_item_place_block(struct responses_at *at, struct responses_item *it,
+                                       struct responses_place *p)
+{
+    if (p->sent)
+        return true;
+    p->sent = true;
+    if (p->kind == PLACE_SUMMARY || p->kind == PLACE_THOUGHT)
+        return responses_item_reasoning_block(at, it, p);
+    if (p->kind != PLACE_ARGUMENTS)
+        return responses_item_block_new(at, &p->block);
+    p->block = it->block[0];
+    return true;
+}
+
+static void responses_item_put(struct responses_at *at, struct responses_item *it,
+                               struct responses_place *p, str text, const struct json_node *node)
+{
+    static const enum chat_event_kind kinds[] = {
+        CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING, CHAT_ARGUMENTS};
+
+    if (text.n == 0 || !responses_item_place_block(at, it, p))
+        return;
+    p->size += text.n;
+    p->hash = responses_item_hash(p->hash, text);
+    responses_emit(at,
+                   (struct chat_event){.kind = kinds[p->kind],
+                                       .block = p->block,
+                                       .text = text,
+                                       .summary = p->kind == PLACE_SUMMARY,
+                                       .node = node});
+}
+
+/* A text, a number without quotes, or arguments that are no text but what it would say. */
+static bool responses_item_words(const struct responses_at *at, enum place_kind kind,
+                                 const struct json_node *node, str *out)
+{
+    if (json_to_text(at->doc, node, &at->d->scratch, out))
+        return true;
+    if (kind != PLACE_ARGUMENTS || !node || node->kind != JSON_OBJECT)
+        return false;
+    *out = json_raw(at->doc, node);
+    return true;
+}
+
+/* What a `done` says is news only as far as no delta said it. */
+static void responses_item_fill(struct responses_at *at, struct responses_item *it,
+                                enum place_kind kind, uint32_t part, const struct json_node *node)
+{
+    struct responses_place *p = responses_item_place_get(at, it, kind, part);
+    str text;
+
+    if (!p || !responses_item_words(at, kind, node, &text) || text.n <= p->size)
+        return;
+    if (p->size == 0)
+        responses_item_put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
+    else if (responses_item_hash(0, str_slice(text, 0, p->size)) == p->hash)
+        responses_item_put(at, it, p, str_slice(text, p->size, text.n), NULL);
+}
+
+static void responses_item_text_event(struct responses_at *at, enum item_kind ik,
+                                      enum place_kind pk, const char *key)
+{
+    bool summary = pk == PLACE_SUMMARY, delta = strcmp(key, "delta") == 0;
+    struct responses_item *it = responses_item_item_of_event(at, ik);
+    const struct json_node *node = json_find(at->doc, at->root, str_c(key));
+    uint32_t part =
+        pk == PLACE_ARGUMENTS
+            ? 0
+            : responses_index(at->doc, at->root, summary ? "summary_index" : "content_index", 0);
+    struct responses_place *p;
+    str text;
+
+    /* A call whose name has not come yet says its arguments when it is done. */
+    if (!it || it->done || (pk == PLACE_ARGUMENTS && !it->begun[0]))
+        return;
+    if (!delta) {
+        responses_item_fill(at, it, pk, part, node);
+        return;
+    }
+    p = responses_item_place_get(at, it, pk, part);
+    if (p && responses_item_words(at, pk, node, &text))
+        responses_item_put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
+}
+
+static void responses_item_on_text_delta(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_MESSAGE, PLACE_TEXT, "delta");
+}
+
+static void responses_item_on_text_done(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_MESSAGE, PLACE_TEXT, "text");
+}
+
+static void responses_item_on_refusal_delta(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_MESSAGE, PLACE_REFUSAL, "delta");
+}
+
+static void responses_item_on_refusal_done(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_MESSAGE, PLACE_REFUSAL, "refusal");
+}
+
+static void responses_item_on_summary_delta(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_REASONING, PLACE_SUMMARY, "delta");
+}
+
+static void responses_item_on_summary_done(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_REASONING, PLACE_SUMMARY, "text");
+}
+
+static void responses_item_on_thought_delta(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_REASONING, PLACE_THOUGHT, "delta");
+}
+
+static void responses_item_on_thought_done(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_REASONING, PLACE_THOUGHT, "text");
+}
+
+static void responses_item_on_arguments_delta(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_CALL, PLACE_ARGUMENTS, "delta");
+}
+
+static void responses_item_on_arguments_done(struct responses_at *at)
+{
+    responses_item_text_event(at, ITEM_CALL, PLACE_ARGUMENTS, "arguments");
+}
+
+/* ---- whole items ---- */
+
+static void responses_item_opaque(struct responses_at *at, str json, const char *name,
+                                  uint32_t block)
+{
+    responses_emit(at,
+                   (struct chat_event){
+                       .kind = CHAT_OPAQUE, .block = block, .text = json, .name = str_c(name)});
+}
+
+static void responses_item_opaque_block(struct responses_at *at, const struct json_node *node)
+{
+    uint32_t block;
+
+    if (responses_item_block_new(at, &block))
+        responses_item_opaque(at, json_raw(at->doc, node), "", block);
+}
+
+/* As Chat has them. */
+static void responses_item_logprobs(struct responses_at *at, str list, uint32_t block)
+{
+    responses_emit(at,
+                   (struct chat_event){.kind = CHAT_EXTRA,
+                                       .block = block,
+                                       .name = STR("choice.logprobs"),
+                                       .text = arena_join(&at->d->scratch,
+                                                          STR("{\"content\":"),
+                                                          list,
+                                                          STR(",\"refusal\":null}"))});
+}
+
+static void responses_item_message_part(struct responses_at *at, struct responses_item *it,
+                                        const struct json_node *part, uint32_t i)
+{
+    const struct json_node *type = json_get(at->doc, part, "type");
+    const struct json_node *notes = json_find(at->doc, part, STR("annotations"));
+    const struct json_node *odds = json_find(at->doc, part, STR("logprobs"));
+    const struct responses_place *p;
+
+    if (json_is(at->doc, type, STR("refusal"))) {
+        responses_item_fill(at, it, PLACE_REFUSAL, i, json_find(at->doc, part, STR("refusal")));
+        return;
+    }
+    if (type ? !json_is(at->doc, type, STR("output_text")) : !json_get(at->doc, part, "text")) {
+        responses_item_opaque_block(at, part);
+        return;
+    }
+    responses_item_fill(at, it, PLACE_TEXT, i, json_find(at->doc, part, STR("text")));
+    p = responses_item_place_get(at, it, PLACE_TEXT, i);
+    if (p && p->sent && notes && notes->kind == JSON_ARRAY && notes->span > 1)
+        responses_item_opaque(at, json_raw(at->doc, notes), "annotations", p->block);
+    if (p && p->sent && odds && odds->kind == JSON_ARRAY && odds->span > 1)
+        responses_item_logprobs(at, json_raw(at->doc, odds), p->block);
+}
+
+static void responses_item_message_done(struct responses_at *at, struct responses_item *it,
+                                        const struct json_node *node)
+{
+    const struct json_node *list = json_find(at->doc, node, STR("content"));
+    uint32_t i = 0;
+
+    if (list && list->kind == JSON_STRING)
+        responses_item_fill(at, it, PLACE_TEXT, 0, list);
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *p = json_first(at->doc, list); p && !at->d->deaf;
+         p = json_next(at->doc, list, p))
+        responses_item_message_part(at, it, p, i++);
+}
+
+static void responses_item_reasoning_list(struct responses_at *at, struct responses_item *it,
+                                          const struct json_node *list, enum place_kind kind)
+{
+    uint32_t i = 0;
+
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    for (const struct json_node *p = json_first(at->doc, list); p && !at->d->deaf;
+         p = json_next(at->doc, list, p))
+        responses_item_fill(at, it, kind, i++, json_find(at->doc, p, STR("text")));
+}
+
+/* An item that its host neither stored nor wrote down cannot go back. */
+static bool responses_item_can_go_back(struct responses_at *at, const struct json_node *node,
+                                       str sealed)
+{
+    const struct json_node *content = json_find(at->doc, node, STR("content"));
+
+    return at->s->stored || sealed.n ||
+           (content && content->kind == JSON_ARRAY && content->span > 1);
+}
+
+static void responses_item_keep(struct responses_at *at, str item)
+{
+    struct responses_decoder *s = at->s;
+
+    s->kept_size = 0;
+    if (item.n > KEPT_SIZE_MAX)
+        return;
+    if (item.n > s->kept_cap) {
+        s->kept_cap = item.n < 2048 ? 4096 : 2 * item.n;
+        if (s->kept_cap > KEPT_SIZE_MAX)
+            s->kept_cap = KEPT_SIZE_MAX;
+        s->kept = arena_alloc(at->d->arena, s->kept_cap);
+    }
+    memcpy(s->kept, item.p, item.n);
+    s->kept_size = item.n;
+}
+
+static void responses_item_reasoning_done(struct responses_at *at, struct responses_item *it,
+                                          const struct json_node *node)
+{
+    str sealed = json_get_text(at->doc, node, "encrypted_content", &at->d->scratch);
+
+    responses_item_reasoning_list(at, it, json_find(at->doc, node, STR("summary")), PLACE_SUMMARY);
+    responses_item_reasoning_list(at, it, json_find(at->doc, node, STR("content")), PLACE_THOUGHT);
+    if (sealed.n && !it->begun[0] && !it->begun[1]) {
+        it->begun[0] = true;
+        if (!responses_item_block_new(at, &it->block[0]))
+            return;
+    }
+    if (sealed.n)
+        responses_emit(at,
+                       (struct chat_event){.kind = CHAT_SIGNATURE,
+                                           .block = it->block[it->begun[0] ? 0 : 1],
+                                           .text = json_raw(at->doc, node)});
+    if (responses_item_can_go_back(at, node, sealed))
+        responses_item_keep(at, json_raw(at->doc, node));
+}
+
+/* The reasoning before a call goes back with it: with the first, if there are several. */
+static void responses_item_keep_say(struct responses_at *at, str call_id)
+{
+    struct responses_decoder *s = at->s;
+
+    if (!s->kept_size)
+        return;
+    responses_emit(at,
+                   (struct chat_event){.kind = CHAT_KEEP,
+                                       .text = {s->kept, s->kept_size},
+                                       .id = call_id,
+                                       .name = STR(RESPONSES_KEEP)});
+    s->kept_size = 0;
+}
+
+/* `last` if nothing more of it will come, so that even a call without a name must be said. */
+static void responses_item_call_begin(struct responses_at *at, struct responses_item *it,
+                                      const struct json_node *node, bool last)
+{
+    str name, id;
+
+    if (!json_to_text(at->doc, json_find(at->doc, node, STR("name")), &at->d->scratch, &name))
+        name = STR("");
+    if (!json_to_text(at->doc, json_find(at->doc, node, STR("call_id")), &at->d->scratch, &id))
+        id = STR("");
+    if (it->begun[0] || (!last && (!name.n || !id.n)))
+        return;
+    if (!id.n)
+        id = json_get_text(at->doc, node, "id", &at->d->scratch);
+    if (!id.n)
+        id = wire_call_id(at->d, it->index);
+    responses_item_keep_say(at, id);
+    if (!responses_item_block_new(at, &it->block[0]))
+        return;
+    it->begun[0] = at->s->calls = true;
+    responses_emit(
+        at,
+        (struct chat_event){
+            .kind = CHAT_CALL, .block = it->block[0], .id = id, .name = name, .node = NULL});
+}
+
+static void responses_item_call_done(struct responses_at *at, struct responses_item *it,
+                                     const struct json_node *node)
+{
+    responses_item_call_begin(at, it, node, true);
+    if (it->begun[0])
+        responses_item_fill(at, it, PLACE_ARGUMENTS, 0, json_find(at->doc, node, STR("arguments")));
+}
+
+void responses_item_done(struct responses_at *at, struct responses_item *it,
+                         const struct json_node *node)
+{
+    if (it->done)
+        return;
+    it->done = true;
+    it->kind = responses_kind(at, node);
+    switch (it->kind) {
+    case ITEM_MESSAGE:
+        responses_item_message_done(at, it, node);
+        break;
+    case ITEM_REASONING:
+        responses_item_reasoning_done(at, it, node);
+        break;
+    case ITEM_CALL:
+        responses_item_call_done(at, it, node);
+        break;
+    case ITEM_CUSTOM:
+        responses_item_keep_say(at, json_get_text(at->doc, node, "call_id", &at->d->scratch));
+        at->s->calls = true;
+        responses_item_opaque_block(at, node);
+        break;
+    case ITEM_OTHER:
+        responses_item_opaque_block(at, node);
+        break;
+    }
+}
+
+static void responses_item_item_name(struct responses_at *at, struct responses_item *it,
+                                     const struct json_node *node)
+{
+    str id = json_get_text(at->doc, node, "id", &at->d->scratch);
+
+    if (!it->id.n && id.n && id.n <= ID_SIZE_MAX)
+        it->id = arena_dup(at->d->arena, id);
+}
+
+static void responses_item_on_item_added(struct responses_at *at)
+{
+    const struct json_node *node = json_find(at->doc, at->root, STR("item"));
+    struct responses_item *it = responses_item_item_of_event(at, responses_kind(at, node));
+
+    if (!it || it->done)
+        return;
+    responses_item_item_name(at, it, node);
+    if (responses_kind(at, node) == ITEM_CALL)
+        responses_item_call_begin(at, it, node, false);
+}
+
+static void responses_item_on_item_done(struct responses_at *at)
+{
+    const struct json_node *node = json_find(at->doc, at->root, STR("item"));
+    struct responses_item *it = responses_item_item_of_event(at, responses_kind(at, node));
+
+    if (!it || !node || node->kind != JSON_OBJECT)
+        return;
+    responses_item_item_name(at, it, node);
+    responses_item_done(at, it, node);
+}
+
+static void responses_item_on_part_done(struct responses_at *at)
+{
+    const struct json_node *part = json_find(at->doc, at->root, STR("part"));
+    const struct json_node *type = json_find(at->doc, part, STR("type"));
+    uint32_t content = responses_index(at->doc, at->root, "content_index", 0);
+    uint32_t summary = responses_index(at->doc, at->root, "summary_index", 0);
+    const struct json_node *text = json_find(at->doc, part, STR("text"));
+    bool message = json_is(at->doc, type, STR("output_text"));
+    bool refusal = json_is(at->doc, type, STR("refusal"));
+    struct responses_item *it =
+        responses_item_item_of_event(at, message || refusal ? ITEM_MESSAGE : ITEM_REASONING);
+
+    if (!it || it->done)
+        return;
+    if (message)
+        responses_item_fill(at, it, PLACE_TEXT, content, text);
+    else if (refusal)
+        responses_item_fill(
+            at, it, PLACE_REFUSAL, content, json_find(at->doc, part, STR("refusal")));
+    else if (json_is(at->doc, type, STR("summary_text")))
+        responses_item_fill(at, it, PLACE_SUMMARY, summary, text);
+    else if (json_is(at->doc, type, STR("reasoning_text")))
+        responses_item_fill(at, it, PLACE_THOUGHT, content, text);
+}
+
+static const struct {
+    str type;
+    void (*on)(struct responses_at *at);
+} events[] = {
+    {STR_INIT("response.output_text.delta"), responses_item_on_text_delta},
+    {STR_INIT("response.reasoning_summary_text.delta"), responses_item_on_summary_delta},
+    {STR_INIT("response.reasoning_text.delta"), responses_item_on_thought_delta},
+    {STR_INIT("response.function_call_arguments.delta"), responses_item_on_arguments_delta},
+    {STR_INIT("response.refusal.delta"), responses_item_on_refusal_delta},
+    {STR_INIT("response.output_item.added"), responses_item_on_item_added},
+    {STR_INIT("response.output_item.done"), responses_item_on_item_done},
+    {STR_INIT("response.content_part.done"), responses_item_on_part_done},
+    {STR_INIT("response.reasoning_summary_part.done"), responses_item_on_part_done},
+    {STR_INIT("response.output_text.done"), responses_item_on_text_done},
+    {STR_INIT("response.reasoning_summary_text.done"), responses_item_on_summary_done},
+    {STR_INIT("response.reasoning_text.done"), responses_item_on_thought_done},
+    {STR_INIT("response.function_call_arguments.done"), responses_item_on_arguments_done},
+    {STR_INIT("response.refusal.done"), responses_item_on_refusal_done},
+};
+
+bool responses_item_event(struct responses_at *at, str type)
+{
+    for (size_t i = 0; i < COUNT_OF(events); i++)
+        if (str_eq(events[i].type, type)) {
+            events[i].on(at);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,238 @@
+/* patch.c - the gateway's wishes as edits of a Responses body.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses/responses.h"
+
+#define KEPT_MAX 8
+#define SEALED "reasoning.encrypted_content"
+
+/* JSON written with a buf, kept in the edits' arena. */
+static str responses_patch_keep(const struct patch_plan *p, struct buf *b)
+{
+    str s = arena_dup(p->ed->arena, buf_str(b));
+
+    buf_release(b);
+    return s;
+}
+
+static void responses_patch_set_reasoning(const struct patch_plan *p, const char *key, str json)
+{
+    str path[] = {STR("reasoning"), str_c(key)};
+
+    json_edit_set_path(p->ed, p->root, path, COUNT_OF(path), json);
+}
+
+static void responses_patch_system(const struct patch_plan *p)
+{
+    const struct json_node *old = patch_find(p, "instructions");
+
+    if (old && old->kind == JSON_STRING && old->size > 2)
+        patch_append_system(p, old);
+    else
+        patch_set(p, "instructions", json_quoted(p->ed->arena, p->wish->system_extra));
+}
+
+/* ---- reasoning ---- */
+
+static void responses_patch_level(const struct patch_plan *p)
+{
+    const struct wire_plan *plan = p->wish;
+    enum chat_level level = plan->level == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : plan->level;
+
+    if (plan->think == WIRE_THINK_NONE)
+        return;
+    if (plan->think == WIRE_THINK_OPENROUTER && plan->budget_tokens > 0) {
+        responses_patch_set_reasoning(
+            p, "max_tokens", arena_printf(p->ed->arena, "%lld", (long long)plan->budget_tokens));
+        if (json_get(p->doc, patch_find(p, "reasoning"), "effort"))
+            json_edit_remove(p->ed, patch_find(p, "reasoning"), STR("effort"));
+        return;
+    }
+    if (level != CHAT_LEVEL_NOT_GIVEN)
+        responses_patch_set_reasoning(
+            p, "effort", json_quoted(p->ed->arena, str_c(wire_level_effort(level))));
+}
+
+/* What asks to be given reasoning, which a reply without it cannot give. */
+static void responses_patch_drop_reasoning_output(const struct patch_plan *p)
+{
+    const struct json_node *reasoning = patch_find(p, "reasoning");
+    const struct json_node *list = patch_find(p, "include");
+
+    if (reasoning && reasoning->kind == JSON_OBJECT) {
+        json_edit_remove(p->ed, reasoning, STR("summary"));
+        json_edit_remove(p->ed, reasoning, STR("generate_summary"));
+    }
+    if (!list || list->kind != JSON_ARRAY)
+        return;
+    if (json_count(p->doc, list) == 1 && json_is(p->doc, json_first(p->doc, list), STR(SEALED))) {
+        json_edit_remove(p->ed, p->root, STR("include"));
+        return;
+    }
+    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v))
+        if (json_is(p->doc, v, STR(SEALED)))
+            json_edit_drop(p->ed, list, v);
+}
+
+/* ---- the vault ---- */
+
+static bool responses_patch_is_ours(const struct patch_plan *p, const struct json_node *item)
+{
+    const struct json_node *id = json_get(p->doc, item, "id"),
+                           *sealed = json_get(p->doc, item, "encrypted_content");
+    str text;
+
+    if (id && id->kind == JSON_STRING &&
+        str_starts(json_raw(p->doc, id), STR("\"rs" RESPONSES_OWN)) &&
+        (!sealed || sealed->size == 2))
+        return true;
+    return json_text(p->doc, sealed, p->ed->arena, &text) && wire_signature_ours(text);
+}
+
+/* Whether the kept item is among those of this turn: one with its id or with its encrypted content.
+ * Clients that have nothing stored at the provider send items without ids. */
+static bool responses_patch_is_there(const struct patch_plan *p,
+                                     const struct json_node *const *turn, size_t n, str kept)
+{
+    static const str names[] = {STR_INIT("id"), STR_INIT("encrypted_content")};
+    bool there = false;
+    struct json doc;
+    struct err e;
+    str text;
+
+    json_init(&doc);
+    if (json_parse(&doc, kept, &e)) {
+        for (size_t k = 0; k < COUNT_OF(names); k++) {
+            const struct json_node *v = json_find(&doc, json_root(&doc), names[k]);
+
+            if (json_text(&doc, v, p->ed->arena, &text) && text.n)
+                for (size_t i = 0; i < n; i++)
+                    there |= json_is(p->doc, json_find(p->doc, turn[i], names[k]), text);
+        }
+    } else {
+        there = true; /* what is no JSON cannot go anywhere */
+    }
+    json_release(&doc);
+    return there;
+}
+
+/* Reasoning right before its call stays as the client has it. */
+static void responses_patch_put_back(const struct patch_plan *p, const struct json_node *list,
+                                     const struct json_node *call,
+                                     const struct json_node *const *turn, size_t n, bool before)
+{
+    struct wire_kept kept[KEPT_MAX];
+    size_t count;
+    str id;
+
+    if (!json_text(p->doc, json_find(p->doc, call, STR("call_id")), p->ed->arena, &id))
+        return;
+    count = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
+    for (size_t i = 0; i < count && i < KEPT_MAX && !before; i++)
+        if (str_eq(kept[i].name, STR(RESPONSES_KEEP)) &&
+            !responses_patch_is_there(p, turn, n, kept[i].text))
+            json_edit_insert(p->ed, list, call, arena_dup(p->ed->arena, kept[i].text));
+}
+
+/* Reasoning items since the last one that was not the model's. */
+#define TURN_MAX 64
+
+static void responses_patch_items(const struct patch_plan *p, const struct json_node *list)
+{
+    const struct json_node *turn[TURN_MAX], *before = NULL;
+    size_t n = 0;
+
+    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
+        bool reasoning = json_get_is(p->doc, v, "type", "reasoning");
+        bool call = json_get_is(p->doc, v, "type", "function_call") ||
+                    json_get_is(p->doc, v, "type", "custom_tool_call");
+
+        if (reasoning && (p->wish->foreign_kept || responses_patch_is_ours(p, v))) {
+            json_edit_drop(p->ed, list, v);
+            continue;
+        }
+        if (json_get_is(p->doc, v, "type", "function_call_output") ||
+            json_is(p->doc, json_find(p->doc, v, STR("role")), STR("user")))
+            n = 0;
+        if (reasoning && n < TURN_MAX)
+            turn[n++] = v;
+        if (call && p->wish->vault && !p->wish->foreign_kept)
+            responses_patch_put_back(
+                p, list, v, turn, n, before && json_get_is(p->doc, before, "type", "reasoning"));
+        before = v;
+    }
+}
+
+/* ---- tails ---- */
+
+static str responses_patch_tail_item(const struct patch_plan *p, const struct wire_tail *t)
+{
+    static const char *const roles[] = {"developer", "user", "assistant", "user"};
+    struct json_out o;
+    struct buf b;
+
+    buf_init(&b, JSON_SIZE_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_member_str(&o, "role", str_c(roles[t->role]));
+    json_member_str(&o, "content", t->text);
+    json_out_end(&o);
+    return responses_patch_keep(p, &b);
+}
+
+static void responses_patch_tails(const struct patch_plan *p, const struct json_node *input)
+{
+    const struct wire_plan *plan = p->wish;
+    struct buf b;
+
+    if (input && input->kind == JSON_ARRAY) {
+        for (size_t i = 0; i < plan->tail_count; i++)
+            json_edit_insert(p->ed, input, NULL, responses_patch_tail_item(p, &plan->tails[i]));
+        return;
+    }
+    buf_init(&b, JSON_SIZE_MAX);
+    buf_add_c(&b, '[');
+    if (input) {
+        buf_add(&b, STR("{\"role\":\"user\",\"content\":"));
+        buf_add(&b, json_raw(p->doc, input));
+        buf_add(&b, STR("},"));
+    }
+    for (size_t i = 0; i < plan->tail_count; i++) {
+        buf_add(&b, i ? STR(",") : STR(""));
+        buf_add(&b, responses_patch_tail_item(p, &plan->tails[i]));
+    }
+    buf_add_c(&b, ']');
+    patch_set(p, "input", responses_patch_keep(p, &b));
+}
+
+void responses_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)
+{
+    struct patch_plan p = {doc, json_root(doc), plan, edits};
+    const struct json_node *input;
+
+    if (!p.root || p.root->kind != JSON_OBJECT)
+        return;
+    input = patch_find(&p, "input");
+    patch_head(&p);
+    if (plan->whole)
+        json_edit_remove(edits, p.root, STR("previous_response_id"));
+    if (plan->system_extra.n)
+        responses_patch_system(&p);
+    patch_sampling(&p);
+    if (plan->max_tokens.n)
+        patch_set(&p, "max_output_tokens", plan->max_tokens);
+    if (plan->drop_reasoning || plan->tail_count)
+        responses_patch_drop_reasoning_output(&p);
+    if (plan->drop_reasoning)
+        json_edit_remove(edits, p.root, STR("reasoning"));
+    else if (plan->set_level)
+        responses_patch_level(&p);
+    if (plan->drop_tools && patch_find(&p, "tools"))
+        patch_set(&p, "tool_choice", STR("\"none\""));
+    if (input && input->kind == JSON_ARRAY && (plan->vault || plan->foreign_kept))
+        responses_patch_items(&p, input);
+    if (plan->tail_count)
+        responses_patch_tails(&p, input);
+    patch_merge(&p);
+}

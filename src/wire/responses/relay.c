@@ -1,0 +1,594 @@
+/* relay.c - frames of a Responses stream on their way to a client of the same dialect.
+ *
+ * A frame that nobody touched leaves as it came. Where text was taken out or changed, every place
+ * that says it again later must say the same: so for each text (item, kind, part) it is known how
+ * many bytes went out as they came and, from the first change on, what went out behind them; the
+ * `done` events and the final response are edited to that. Reasoning of which nothing went out is
+ * not there at all: its events are dropped, its lists are empty, and what is sealed stays.
+ *
+ * What came out of a text as reasoning or as a call has no item upstream: it becomes an item of
+ * ours, numbered behind the last one seen, and the numbers of later items move up. Numbers of
+ * events follow what was dropped and added.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/responses/relay.h"
+
+#include "wire/internal.h"
+
+#define HELD_SIZE_MAX ((size_t)64 << 10)
+#define ID_SIZE_MAX 256
+
+enum frame_kind {
+    FRAME_OTHER,
+    FRAME_DELTA,
+    FRAME_TEXT,
+    FRAME_PART_ADDED,
+    FRAME_PART,
+    FRAME_ITEM,
+    FRAME_FINAL
+};
+
+struct row {
+    str type;
+    enum frame_kind frame;
+    enum responses_place_kind place;
+    const char *key; /* where the text stands */
+};
+
+static const struct row rows[] = {
+    {STR_INIT("response.output_text.delta"), FRAME_DELTA, AT_TEXT, "delta"},
+    {STR_INIT("response.reasoning_summary_text.delta"), FRAME_DELTA, AT_SUMMARY, "delta"},
+    {STR_INIT("response.reasoning_text.delta"), FRAME_DELTA, AT_THOUGHT, "delta"},
+    {STR_INIT("response.refusal.delta"), FRAME_DELTA, AT_REFUSAL, "delta"},
+    {STR_INIT("response.output_text.done"), FRAME_TEXT, AT_TEXT, "text"},
+    {STR_INIT("response.reasoning_summary_text.done"), FRAME_TEXT, AT_SUMMARY, "text"},
+    {STR_INIT("response.reasoning_text.done"), FRAME_TEXT, AT_THOUGHT, "text"},
+    {STR_INIT("response.refusal.done"), FRAME_TEXT, AT_REFUSAL, "refusal"},
+    {STR_INIT("response.reasoning_summary_part.added"), FRAME_PART_ADDED, AT_SUMMARY, "part"},
+    {STR_INIT("response.content_part.added"), FRAME_PART_ADDED, AT_TEXT, "part"},
+    {STR_INIT("response.reasoning_summary_part.done"), FRAME_PART, AT_SUMMARY, "part"},
+    {STR_INIT("response.content_part.done"), FRAME_PART, AT_TEXT, "part"},
+    {STR_INIT("response.output_item.added"), FRAME_ITEM, AT_TEXT, "item"},
+    {STR_INIT("response.output_item.done"), FRAME_ITEM, AT_TEXT, "item"},
+    {STR_INIT("response.completed"), FRAME_FINAL, AT_TEXT, "response"},
+    {STR_INIT("response.incomplete"), FRAME_FINAL, AT_TEXT, "response"},
+    {STR_INIT("response.failed"), FRAME_FINAL, AT_TEXT, "response"},
+    {STR_INIT("response.cancelled"), FRAME_FINAL, AT_TEXT, "response"},
+    {STR_INIT("response.done"), FRAME_FINAL, AT_TEXT, "response"},
+};
+
+/* ---- frames out ---- */
+
+static uint32_t responses_relay_moved(const struct responses_relay *r, uint32_t index)
+{
+    uint32_t by = 0;
+
+    for (size_t i = 0; i < r->s->insert_count; i++)
+        by += r->s->inserts[i].after < (int64_t)index;
+    return index + by;
+}
+
+static void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value)
+{
+    const struct json_node *v = json_find(r->doc, r->root, str_c(key));
+
+    if (v && v->kind == JSON_NUMBER)
+        json_edit_replace(&r->ed, v, arena_printf(r->arena, "%lld", (long long)value));
+}
+
+static void responses_relay_edit_numbers(struct responses_relay *r)
+{
+    const struct json_node *index = json_find(r->doc, r->root, STR("output_index"));
+    uint32_t i = responses_index(r->doc, r->root, "output_index", 0);
+    int64_t n;
+
+    if (r->s->shift && json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n))
+        responses_relay_edit_number(r, "sequence_number", n + r->s->shift);
+    if (index && responses_relay_moved(r, i) != i)
+        responses_relay_edit_number(r, "output_index", responses_relay_moved(r, i));
+}
+
+/* JSON on one line: line ends between values become spaces. */
+static void responses_relay_frame_out(struct responses_relay *r)
+{
+    struct buf *out = r->en->out;
+    size_t at;
+
+    responses_relay_edit_numbers(r);
+    if (r->ed.n == 0) {
+        buf_add(out, r->f->raw);
+        return;
+    }
+    sse_begin(out, r->f->name);
+    at = out->n;
+    json_edits_apply(&r->ed, out);
+    for (size_t i = at; i < out->n; i++)
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+    sse_end(out);
+}
+
+static void responses_relay_frame_drop(struct responses_relay *r)
+{
+    r->s->shift--;
+}
+
+static void responses_relay_edits_reset(struct responses_relay *r)
+{
+    json_edits_init(&r->ed, r->doc, r->arena);
+}
+
+static str responses_relay_quoted(struct responses_relay *r, str text)
+{
+    struct buf b;
+    str s;
+
+    buf_init(&b, JSON_SIZE_MAX);
+    json_quote(&b, text);
+    s = arena_dup(r->arena, buf_str(&b));
+    buf_release(&b);
+    return s;
+}
+
+/* ---- a frame that begins a part of reasoning waits for its text ---- */
+
+static void responses_relay_hold(struct responses_relay *r)
+{
+    struct responses_encoder *s = r->s;
+
+    if (r->f->raw.n > HELD_SIZE_MAX) {
+        responses_relay_frame_out(r);
+        return;
+    }
+    if (!s->held) {
+        s->held = arena_alloc(r->en->arena, HELD_SIZE_MAX);
+        s->held_cap = HELD_SIZE_MAX;
+    }
+    responses_relay_edit_numbers(r);
+    if (r->ed.n == 0) {
+        memcpy(s->held, r->f->raw.p, r->f->raw.n);
+        s->held_size = r->f->raw.n;
+    } else {
+        size_t at = r->en->out->n, size;
+
+        responses_relay_frame_out(r);
+        size = r->en->out->n - at;
+        s->held_size = size <= s->held_cap ? size : 0;
+        memcpy(s->held, r->en->out->p + at, s->held_size);
+        r->en->out->n = s->held_size ? at : r->en->out->n;
+    }
+}
+
+static void responses_relay_held_out(struct responses_relay *r)
+{
+    buf_add(r->en->out, (str){r->s->held, r->s->held_size});
+    r->s->held_size = 0;
+}
+
+/* ---- deltas ---- */
+
+static struct responses_sent *responses_relay_delta_sent(struct responses_relay *r,
+                                                         const struct row *row)
+{
+    const struct json_node *id = json_find(r->doc, r->root, STR("item_id"));
+    bool summary = row->place == AT_SUMMARY;
+    struct responses_sent *t = responses_sent_get(
+        r,
+        responses_index(r->doc, r->root, "output_index", 0),
+        row->place,
+        responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0));
+
+    if (!t->item_id.n)
+        t->item_id = arena_dup(r->en->arena,
+                               id && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id) : STR("\"\""));
+    return t;
+}
+
+static void responses_relay_delta_out(struct responses_relay *r, const struct row *row, str text,
+                                      bool *out)
+{
+    if (!text.n)
+        return;
+    responses_close_all(r->en);
+    if (*out)
+        r->s->shift++;
+    *out = true;
+    responses_sent_add(r, responses_relay_delta_sent(r, row), text);
+    responses_relay_edits_reset(r);
+    json_edit_replace(
+        &r->ed, json_find(r->doc, r->root, str_c(row->key)), responses_relay_quoted(r, text));
+    responses_drop_tokens(r, r->root);
+    responses_relay_frame_out(r);
+    r->s->sequence++;
+}
+
+/* What is not the frame's own kind becomes an item of ours, in its place. */
+static void responses_relay_delta_touched(struct responses_relay *r, const struct row *row)
+{
+    struct responses_sent *t = responses_relay_delta_sent(r, row);
+    struct buf text;
+    bool out = false;
+
+    t->touched = true;
+    r->s->done.full |= t->text.full;
+    buf_init(&text, JSON_SIZE_MAX);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->kind == responses_at_event(row->place)) {
+            if (!responses_at_reasoning(row->place) || !responses_is_joint(ev))
+                buf_add(&text, ev->text);
+            continue;
+        }
+        responses_relay_delta_out(r, row, buf_str(&text), &out);
+        buf_reset(&text);
+        if (ev->kind == CHAT_REASONING || ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS)
+            responses_content(r->en, ev);
+    }
+    responses_relay_delta_out(r, row, buf_str(&text), &out);
+    buf_release(&text);
+    if (!out)
+        responses_relay_frame_drop(r);
+    if (responses_at_reasoning(row->place) && responses_sent_nothing(t))
+        r->s->hidden = true;
+}
+
+static void responses_relay_delta(struct responses_relay *r, const struct row *row)
+{
+    struct responses_sent *t;
+
+    if (r->touched) {
+        responses_relay_delta_touched(r, row);
+        return;
+    }
+    t = responses_relay_delta_sent(r, row);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == responses_at_event(row->place) &&
+            !responses_is_joint(&r->events[i]))
+            responses_sent_add(r, t, r->events[i].text);
+    responses_relay_frame_out(r);
+}
+
+/* ---- what has no place in its frame ---- */
+
+static bool responses_relay_has_call(const struct responses_relay *r, const struct json_node *items,
+                                     str id)
+{
+    if (items && items->kind == JSON_OBJECT)
+        return json_is(r->doc, json_find(r->doc, items, STR("call_id")), id) ||
+               json_is(r->doc, json_find(r->doc, items, STR("id")), id);
+    for (const struct json_node *v = json_first(r->doc, items); v; v = json_next(r->doc, items, v))
+        if (responses_relay_has_call(r, v, id))
+            return true;
+    return false;
+}
+
+/* The answer's text that was held back until now goes behind the last text that went out. */
+static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
+{
+    struct responses_sent *t = r->s->sent;
+    struct buf *out = r->en->out;
+
+    while (t && (t->kind != AT_TEXT || t->whole))
+        t = t->next;
+    if (!t || !ev->text.n)
+        return;
+    responses_close_all(r->en);
+    t->touched = true;
+    responses_sent_add(r, t, ev->text);
+    sse_begin(out, STR("response.output_text.delta"));
+    buf_printf(
+        out,
+        "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
+        ",\"output_index\":%u,\"content_index\":%u,\"delta\":",
+        (unsigned long long)r->s->sequence++,
+        STR_ARG(t->item_id),
+        responses_relay_moved(r, t->index),
+        t->part);
+    r->s->shift++;
+    json_quote(out, ev->text);
+    buf_add(out, STR(",\"logprobs\":[]}"));
+    sse_end(out);
+}
+
+static void responses_relay_place_rest(struct responses_relay *r, const struct json_node *items)
+{
+    bool ours = false;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+
+        if (ev->kind == CHAT_CALL)
+            ours = !responses_relay_has_call(r, items, ev->id);
+        if (ev->kind == CHAT_TEXT && !ev->node)
+            responses_relay_late_text(r, ev);
+        else if ((ev->kind == CHAT_REASONING && !ev->node && !responses_is_joint(ev)) ||
+                 (ours && (ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS)))
+            responses_content(r->en, ev);
+    }
+}
+
+/* ---- streams ---- */
+
+static void responses_relay_again(struct responses_relay *r, const struct row *row)
+{
+    const struct json_node *v = json_find(r->doc, r->root, str_c(row->key));
+    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
+    bool summary = row->place == AT_SUMMARY, stays = true;
+    uint32_t part =
+        responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0);
+
+    if (row->frame == FRAME_TEXT) {
+        stays = responses_fix_place(r, r->root, v, index, row->place, part);
+    } else if (row->frame == FRAME_PART) {
+        enum responses_place_kind kind = responses_part_kind(r, v, row->place);
+
+        stays = responses_fix_place(
+            r,
+            v,
+            json_find(r->doc, v, kind == AT_REFUSAL ? STR("refusal") : STR("text")),
+            index,
+            kind,
+            part);
+    } else if (row->frame == FRAME_ITEM) {
+        if (str_ends(row->type, STR("done")))
+            responses_fix_item(r, v, index);
+    } else {
+        responses_fix_response(r, v);
+        responses_fix_usage(r, v);
+    }
+    if (stays)
+        responses_relay_frame_out(r);
+    else
+        responses_relay_frame_drop(r);
+}
+
+/* The item as it left: out of the frame that was written. */
+static void responses_relay_keep_item(struct responses_relay *r, uint32_t index, str frame)
+{
+    struct responses_encoder *s = r->s;
+    size_t from = str_find(frame, STR("data:"));
+    struct rope_mark at = rope_end(&s->relayed);
+    const struct json_node *item;
+    struct json doc;
+    struct err e;
+
+    if (r->ed.n == 0) {
+        rope_add(
+            &s->relayed, r->en->arena, json_raw(r->doc, json_find(r->doc, r->root, STR("item"))));
+    } else {
+        json_init(&doc);
+        if (from != STR_NONE && json_parse(&doc, str_slice(frame, from + 5, frame.n), &e)) {
+            item = json_find(&doc, json_root(&doc), STR("item"));
+            if (item)
+                rope_add(&s->relayed, r->en->arena, json_raw(&doc, item));
+        }
+        json_release(&doc);
+    }
+    if (!s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
+        responses_entry_add(r->en,
+                            (struct responses_entry){.index = responses_relay_moved(r, index),
+                                                     .rope = &s->relayed,
+                                                     .from = at,
+                                                     .to = rope_end(&s->relayed)});
+}
+
+/* What would have to be said again if no more frames came. */
+static void responses_relay_note_item(struct responses_relay *r, const struct row *row,
+                                      size_t out_at)
+{
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    const struct json_node *id = json_find(r->doc, item, STR("id"));
+    const struct json_node *type = json_find(r->doc, item, STR("type"));
+    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
+    struct responses_encoder *s = r->s;
+
+    s->item.open = !str_ends(row->type, STR("done")) && (json_is(r->doc, type, STR("message")) ||
+                                                         json_is(r->doc, type, STR("reasoning")));
+    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
+    s->item.index = index;
+    s->item.id = STR("\"\"");
+    if (id && id->size <= ID_SIZE_MAX)
+        s->item.id = arena_text_dup(r->en->arena, json_raw(r->doc, id));
+    if (!s->item.id.n)
+        s->item.id = STR("\"\"");
+    if (str_ends(row->type, STR("done")) && item)
+        responses_relay_keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
+}
+
+static const struct row *responses_relay_row_of(const struct responses_relay *r)
+{
+    static const struct row other = {STR_INIT(""), FRAME_OTHER, AT_TEXT, ""};
+    const struct json_node *type = json_find(r->doc, r->root, STR("type"));
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (json_is(r->doc, type, rows[i].type))
+            return &rows[i];
+    return &other;
+}
+
+static bool responses_relay_says_reasoning(const struct responses_relay *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].kind == CHAT_REASONING && !responses_is_joint(&r->events[i]))
+            return true;
+    return false;
+}
+
+static void responses_relay_begin_part(struct responses_relay *r, const struct row *row)
+{
+    enum responses_place_kind kind =
+        responses_part_kind(r, json_find(r->doc, r->root, STR("part")), row->place);
+
+    if (!responses_at_reasoning(kind))
+        responses_relay_frame_out(r);
+    else if (r->s->hidden)
+        responses_relay_frame_drop(r);
+    else
+        responses_relay_hold(r);
+}
+
+static void responses_relay_stream_frame(struct responses_relay *r, const struct row *row)
+{
+    const struct json_node *items = NULL;
+
+    if (r->s->held_size) {
+        if (row->frame == FRAME_DELTA && responses_at_reasoning(row->place) && r->touched &&
+            !responses_relay_says_reasoning(r)) {
+            r->s->held_size = 0;
+            responses_relay_frame_drop(r);
+        } else {
+            responses_relay_held_out(r);
+        }
+    }
+    if (row->frame == FRAME_DELTA) {
+        responses_relay_delta(r, row);
+        return;
+    }
+    if (row->frame == FRAME_ITEM)
+        items = json_find(r->doc, r->root, STR("item"));
+    else if (row->frame == FRAME_FINAL)
+        items = json_find(r->doc, json_find(r->doc, r->root, STR("response")), STR("output"));
+    if (r->touched)
+        responses_relay_place_rest(r, items);
+    if (row->frame == FRAME_FINAL)
+        responses_close_all(r->en);
+    if (row->frame == FRAME_OTHER)
+        responses_relay_frame_out(r);
+    else if (row->frame == FRAME_PART_ADDED)
+        responses_relay_begin_part(r, row);
+    else
+        responses_relay_again(r, row);
+}
+
+static void responses_relay_note_response(struct responses_relay *r)
+{
+    const struct json_node *id =
+        json_find(r->doc, json_find(r->doc, r->root, STR("response")), STR("id"));
+
+    if (!r->s->response_id.n && id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX)
+        r->s->response_id = arena_dup(r->en->arena, json_raw(r->doc, id));
+}
+
+static void responses_relay_stream(struct responses_relay *r)
+{
+    const struct row *row = responses_relay_row_of(r);
+    size_t out_at = r->en->out->n;
+    int64_t n = 0;
+    bool numbered = json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
+                    n < INT64_MAX / 2;
+
+    if (numbered && n + r->s->shift >= 0)
+        r->s->sequence = (uint64_t)(n + r->s->shift);
+    responses_relay_stream_frame(r, row);
+    if (row->frame == FRAME_ITEM)
+        responses_relay_note_item(r, row, out_at);
+    responses_relay_note_response(r);
+    r->s->sequence =
+        numbered && n + 1 + r->s->shift >= 0 ? (uint64_t)(n + 1 + r->s->shift) : r->s->sequence;
+    if (json_find(r->doc, r->root, STR("output_index")) &&
+        responses_index(r->doc, r->root, "output_index", 0) > r->s->seen_max)
+        r->s->seen_max = responses_index(r->doc, r->root, "output_index", 0);
+}
+
+/* ---- whole bodies ---- */
+
+static const struct json_node *responses_relay_item_of(const struct responses_relay *r,
+                                                       const struct json_node *list,
+                                                       const struct json_node *node, int64_t *index)
+{
+    int64_t i = 0;
+
+    for (const struct json_node *v = json_first(r->doc, list); v;
+         v = json_next(r->doc, list, v), i++)
+        if (node && node->at >= v->at && node->at < v->at + v->size) {
+            *index = i;
+            return v;
+        }
+    return NULL;
+}
+
+static void responses_relay_whole_rest(struct responses_relay *r, const struct json_node *list)
+{
+    const struct json_node *item = responses_relay_item_of(r, list, r->first_text, &(int64_t){0});
+    bool ours = false, joint = false;
+    int64_t index = 0;
+    uint32_t block = 0; /* of the last reasoning that is in the list */
+
+    (void)responses_relay_item_of(r, list, r->first_text, &index);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct chat_event *ev = &r->events[i];
+        const struct json_node *of = responses_relay_item_of(r, list, ev->node, &index);
+        bool own;
+
+        item = of ? of : item;
+        own = ev->kind == CHAT_REASONING && of &&
+              json_is(r->doc, json_find(r->doc, of, STR("type")), STR("reasoning"));
+        if (ev->kind == CHAT_CALL)
+            ours = !responses_relay_has_call(r, list, ev->id);
+        own = own || (joint && ev->kind == CHAT_REASONING && !ev->node && ev->block == block);
+        if (own || (joint && responses_is_joint(ev))) {
+            joint = true;
+            block = own ? ev->block : block;
+            continue;
+        }
+        joint = false;
+        if (ev->kind == CHAT_REASONING && index - 1 > r->s->seen_max)
+            r->s->seen_max = index - 1;
+        if (ev->kind == CHAT_CALL && index > r->s->seen_max)
+            r->s->seen_max = index;
+        if (ev->kind == CHAT_REASONING ||
+            (ours && (ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS)))
+            responses_content(r->en, ev);
+    }
+    responses_close_all(r->en);
+}
+
+static void responses_relay_whole(struct responses_relay *r)
+{
+    const struct json_node *list = json_find(r->doc, r->root, STR("output"));
+
+    if (!r->touched || !list || list->kind != JSON_ARRAY) {
+        buf_add(r->en->out, r->f->raw);
+        return;
+    }
+    r->first_text = responses_first_text(r, list);
+    responses_relay_whole_rest(r, list);
+    responses_fix_response(r, r->root);
+    responses_fix_usage(r, r->root);
+    json_edits_apply(&r->ed, r->en->out);
+}
+
+void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
+                     const struct chat_event *events, size_t n, bool touched)
+{
+    struct responses_encoder *s = en->state;
+    struct arena arena;
+    struct responses_relay r = {.en = en,
+                                .s = s,
+                                .f = f,
+                                .doc = f->doc,
+                                .events = events,
+                                .n = n,
+                                .touched = touched,
+                                .arena = &arena};
+
+    if (!s->relaying) {
+        s->relaying = true;
+        s->seen_max = -1;
+    }
+    if (!f->doc) {
+        buf_add(en->out, f->raw);
+        return;
+    }
+    arena_init(&arena, JSON_SIZE_MAX);
+    r.root = json_root(f->doc);
+    responses_relay_edits_reset(&r);
+    if (en->stream)
+        responses_relay_stream(&r);
+    else
+        responses_relay_whole(&r);
+    arena_release(&arena);
+    (void)responses_full(en);
+}

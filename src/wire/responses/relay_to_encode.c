@@ -1,0 +1,174 @@
+/* relay_to_encode.c - from a relay to an encoder in the middle of a Responses stream.
+ *
+ * When a reply is cut and goes on in another call, frames end and events follow. The item that the
+ * upstream had open is closed with what went out of it, and what was relayed so far stands in the
+ * final response beside what the encoder adds.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/internal.h"
+#include "wire/responses/relay.h"
+
+static struct responses_encoder *responses_resume_state_of(struct wire_encoder *en)
+{
+    return en->state;
+}
+
+static uint32_t responses_resume_moved(const struct responses_encoder *s, uint32_t index)
+{
+    uint32_t by = 0;
+
+    for (size_t i = 0; i < s->insert_count; i++)
+        by += s->inserts[i].after < (int64_t)index;
+    return index + by;
+}
+
+static void responses_resume_event_begin(struct wire_encoder *en, const char *type)
+{
+    struct responses_encoder *s = responses_resume_state_of(en);
+
+    sse_begin(en->out, str_c(type));
+    buf_printf(en->out,
+               "{\"type\":\"%s\",\"sequence_number\":%llu,\"output_index\":%u",
+               type,
+               (unsigned long long)s->sequence++,
+               responses_resume_moved(s, s->item.index));
+}
+
+static void responses_resume_event_end(struct wire_encoder *en)
+{
+    buf_add_c(en->out, '}');
+    sse_end(en->out);
+}
+
+/* A part as JSON, its text as it went out. */
+static void responses_resume_part_json(const struct responses_sent *t, struct buf *out)
+{
+    static const struct {
+        const char *type, *key, *rest;
+    } kinds[] = {
+        [AT_TEXT] = {"output_text", "text", ",\"annotations\":[],\"logprobs\":[]"},
+        [AT_REFUSAL] = {"refusal", "refusal", ""},
+        [AT_SUMMARY] = {"summary_text", "text", ""},
+        [AT_THOUGHT] = {"reasoning_text", "text", ""},
+    };
+
+    buf_printf(out, "{\"type\":\"%s\",\"%s\":\"", kinds[t->kind].type, kinds[t->kind].key);
+    rope_copy(&t->text, (struct rope_mark){NULL, 0}, out);
+    buf_printf(out, "\"%s}", kinds[t->kind].rest);
+}
+
+/* The `done` of a text and of its part. Nobody minds if they are said twice, as hosts differ in
+ * whether they say them at all. */
+static void responses_resume_part_done(struct wire_encoder *en, const struct responses_sent *t)
+{
+    static const char *const types[] = {
+        [AT_TEXT] = "response.output_text.done",
+        [AT_REFUSAL] = "response.refusal.done",
+        [AT_SUMMARY] = "response.reasoning_summary_text.done",
+        [AT_THOUGHT] = "response.reasoning_text.done",
+    };
+    const char *index = t->kind == AT_SUMMARY ? "summary_index" : "content_index";
+    str id = responses_resume_state_of(en)->item.id;
+
+    responses_resume_event_begin(en, types[t->kind]);
+    buf_printf(en->out,
+               ",\"item_id\":" STR_FMT ",\"%s\":%u,\"%s\":\"",
+               STR_ARG(id),
+               index,
+               t->part,
+               t->kind == AT_REFUSAL ? "refusal" : "text");
+    rope_copy(&t->text, (struct rope_mark){NULL, 0}, en->out);
+    buf_add_c(en->out, '"');
+    responses_resume_event_end(en);
+    responses_resume_event_begin(en,
+                                 t->kind == AT_SUMMARY ? "response.reasoning_summary_part.done"
+                                                       : "response.content_part.done");
+    buf_printf(
+        en->out, ",\"item_id\":" STR_FMT ",\"%s\":%u,\"part\":", STR_ARG(id), index, t->part);
+    responses_resume_part_json(t, en->out);
+    responses_resume_event_end(en);
+}
+
+static const struct responses_sent *responses_resume_sent_at(const struct responses_encoder *s,
+                                                             int kind, uint32_t part)
+{
+    const struct responses_sent *t = s->sent;
+
+    while (t && (t->index != s->item.index || t->kind != kind || t->part != part))
+        t = t->next;
+    return t;
+}
+
+/* The parts of one kind, in order; how many there are. */
+static uint32_t responses_resume_list(const struct responses_encoder *s, int kind, struct buf *out,
+                                      const struct responses_sent **last)
+{
+    const struct responses_sent *t;
+    uint32_t n = 0;
+
+    for (; (t = responses_resume_sent_at(s, kind, n)) != NULL; n++) {
+        if (!t->text.n)
+            continue;
+        buf_add(out, out->p[out->n - 1] == '[' ? STR("") : STR(","));
+        responses_resume_part_json(t, out);
+        *last = t;
+    }
+    return n;
+}
+
+/* The item as it is now; the part of it that was open last. */
+static const struct responses_sent *responses_resume_item_json(struct wire_encoder *en,
+                                                               struct buf *out)
+{
+    const struct responses_encoder *s = responses_resume_state_of(en);
+    const struct responses_sent *last = NULL;
+
+    buf_printf(out, "{\"id\":" STR_FMT, STR_ARG(s->item.id));
+    if (s->item.reasoning) {
+        buf_add(out, STR(",\"type\":\"reasoning\",\"summary\":["));
+        responses_resume_list(s, AT_SUMMARY, out, &last);
+        buf_add(out, STR("],\"content\":["));
+        responses_resume_list(s, AT_THOUGHT, out, &last);
+        buf_add(out, STR("]}"));
+        return last;
+    }
+    buf_add(out,
+            STR(",\"type\":\"message\",\"status\":\"completed\",\"role\":\"assistant\","
+                "\"content\":["));
+    responses_resume_list(s, AT_TEXT, out, &last);
+    responses_resume_list(s, AT_REFUSAL, out, &last);
+    buf_add(out, STR("]}"));
+    return last;
+}
+
+void responses_take_over(struct wire_encoder *en)
+{
+    struct responses_encoder *s = responses_resume_state_of(en);
+    struct rope_mark from = rope_end(&s->relayed);
+    const struct responses_sent *last;
+    struct buf b;
+
+    s->took_over = true;
+    s->held_size = 0; /* the beginning of a part that nothing came of */
+    if (!s->item.open || !en->stream)
+        return;
+    s->item.open = false;
+    buf_init(&b, ROPE_SIZE_MAX);
+    last = responses_resume_item_json(en, &b);
+    if (last)
+        responses_resume_part_done(en, last);
+    responses_resume_event_begin(en, "response.output_item.done");
+    buf_add(en->out, STR(",\"item\":"));
+    buf_add(en->out, buf_str(&b));
+    responses_resume_event_end(en);
+    rope_add(&s->relayed, en->arena, buf_str(&b));
+    if (!s->relayed.full)
+        responses_entry_add(
+            en,
+            (struct responses_entry){.index = responses_resume_moved(s, s->item.index),
+                                     .rope = &s->relayed,
+                                     .from = from,
+                                     .to = rope_end(&s->relayed)});
+    buf_release(&b);
+}

@@ -1,0 +1,331 @@
+/* response_object.c - the response object around the items, and the events that carry it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/internal.h"
+#include "wire/openai/openai.h"
+#include "wire/responses/encode.h"
+
+static struct responses_encoder *responses_object_state_of(struct wire_encoder *en)
+{
+    return en->state;
+}
+
+static void responses_object_add_id(const struct wire_encoder *en, struct buf *out)
+{
+    const struct responses_encoder *s = en->state;
+    size_t at = out->n;
+
+    if (s->response_id.n) {
+        buf_add(out, s->response_id);
+        return;
+    }
+    json_quote(out, en->id);
+    if (str_starts(en->id, STR("resp_")))
+        return;
+    out->n = at;
+    buf_add(out, STR("\"resp_"));
+    json_escaped(out, en->id);
+    memmove(out->p + at + 6, out->p + at + 7, out->n - at - 7);
+    out->n--;
+}
+
+/* What was asked stands in every response, as it was asked or as it is when nobody asks. */
+static void responses_object_add_asked(const struct wire_encoder *en, struct buf *out)
+{
+    static const struct {
+        str key;
+        const char *if_none;
+    } rows[] = {
+        {STR_INIT("instructions"), "null"},
+        {STR_INIT("max_output_tokens"), "null"},
+        {STR_INIT("max_tool_calls"), "null"},
+        {STR_INIT("metadata"), "{}"},
+        {STR_INIT("parallel_tool_calls"), "true"},
+        {STR_INIT("previous_response_id"), "null"},
+        {STR_INIT("prompt_cache_key"), "null"},
+        {STR_INIT("reasoning"), "{\"effort\":null,\"summary\":null}"},
+        {STR_INIT("safety_identifier"), "null"},
+        {STR_INIT("store"), "true"},
+        {STR_INIT("temperature"), "null"},
+        {STR_INIT("text"), "{\"format\":{\"type\":\"text\"}}"},
+        {STR_INIT("tool_choice"), "\"auto\""},
+        {STR_INIT("tools"), "[]"},
+        {STR_INIT("top_logprobs"), "0"},
+        {STR_INIT("top_p"), "null"},
+        {STR_INIT("truncation"), "\"disabled\""},
+        {STR_INIT("user"), "null"},
+    };
+    const struct json *doc = en->request->dialect == CHAT_RESPONSES ? en->request->doc : NULL;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct json_node *v = doc ? json_find(doc, json_root(doc), rows[i].key) : NULL;
+
+        buf_add(out, STR(",\""));
+        buf_add(out, rows[i].key);
+        buf_add(out, STR("\":"));
+        buf_add(out, v && v->kind != JSON_NULL ? json_raw(doc, v) : str_c(rows[i].if_none));
+    }
+}
+
+static void responses_object_add_usage(struct wire_encoder *en, struct buf *out)
+{
+    const struct chat_usage *u = &responses_object_state_of(en)->usage;
+    int64_t in = u->input > 0 ? u->input : 0, made = u->output > 0 ? u->output : 0;
+
+    if (!responses_object_state_of(en)->has_usage) {
+        buf_add(out, STR(",\"usage\":null"));
+        return;
+    }
+    buf_printf(out,
+               ",\"usage\":{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld"
+               ",\"cache_write_tokens\":%lld}"
+               ",\"output_tokens\":%lld,\"output_tokens_details\":{\"reasoning_tokens\":%lld}"
+               ",\"total_tokens\":%lld}",
+               (long long)in,
+               (long long)(u->cache_read > 0 ? u->cache_read : 0),
+               (long long)(u->cache_write > 0 ? u->cache_write : 0),
+               (long long)made,
+               (long long)(u->reasoning > 0 ? u->reasoning : 0),
+               (long long)in + (long long)made);
+}
+
+/* A failed response has no status, so its code alone says what to do. */
+static str responses_object_event_code(const struct chat_error *error)
+{
+    str code = openai_error_code(error);
+
+    if (code.n)
+        return code;
+    if (error->status == 503 || error->status == 529)
+        return STR("server_is_overloaded");
+    return error->status >= 400 && error->status < 500 ? STR("invalid_prompt")
+                                                       : STR("server_error");
+}
+
+static void responses_object_add_error(const struct chat_error *error, struct buf *out)
+{
+    if (!error) {
+        buf_add(out, STR(",\"error\":null"));
+        return;
+    }
+    buf_add(out, STR(",\"error\":{\"code\":"));
+    json_quote(out, responses_object_event_code(error));
+    buf_add(out, STR(",\"message\":"));
+    json_quote(out, error->message);
+    buf_add_c(out, '}');
+}
+
+static void responses_object_add_incomplete(const struct responses_encoder *s, const char *status,
+                                            struct buf *out)
+{
+    buf_add(out, STR(",\"incomplete_details\":"));
+    if (strcmp(status, "incomplete") != 0)
+        buf_add(out, STR("null"));
+    else
+        buf_printf(out,
+                   "{\"reason\":\"%s\"}",
+                   s->stop == CHAT_STOP_REFUSED ? "content_filter" : "max_output_tokens");
+}
+
+void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
+                      struct buf *out)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+
+    buf_add(out, STR("{\"id\":"));
+    responses_object_add_id(en, out);
+    buf_printf(out,
+               ",\"object\":\"response\",\"created_at\":%lld,\"status\":\"%s\","
+               "\"background\":false",
+               (long long)en->created_s,
+               status);
+    responses_object_add_error(error, out);
+    responses_object_add_incomplete(s, status, out);
+    buf_add(out, STR(",\"model\":"));
+    json_quote(out, en->model);
+    buf_add(out, STR(",\"output\":["));
+    for (uint32_t i = 0; i < s->entry_count; i++) {
+        if (i)
+            buf_add_c(out, ',');
+        rope_copy_between(s->entries[i].rope, s->entries[i].from, s->entries[i].to, out);
+    }
+    buf_add(out, STR("]"));
+    responses_object_add_asked(en, out);
+    responses_object_add_usage(en, out);
+    for (size_t i = 0; i < s->extra_count; i++) {
+        buf_add_c(out, ',');
+        json_quote(out, s->extras[i].name);
+        buf_add_c(out, ':');
+        buf_add(out, s->extras[i].json);
+    }
+    buf_add_c(out, '}');
+}
+
+static void responses_object_event(struct wire_encoder *en, const char *type, const char *status,
+                                   const struct chat_error *error)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+    size_t at;
+
+    sse_begin(en->out, str_c(type));
+    at = en->out->n;
+    buf_printf(en->out,
+               "{\"type\":\"%s\",\"sequence_number\":%llu,\"response\":",
+               type,
+               (unsigned long long)s->sequence++);
+    responses_object(en, status, error, en->out);
+    buf_add_c(en->out, '}');
+    sse_end_lines(en->out, at); /* what was asked, and extras, stand in it as they came */
+}
+
+static void responses_object_begin(struct wire_encoder *en)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+
+    if (s->begun)
+        return;
+    s->begun = true;
+    s->usage = chat_usage_none;
+    if (s->relaying) {
+        responses_take_over(en);
+        return;
+    }
+    if (!en->stream)
+        return;
+    responses_object_event(en, "response.created", "in_progress", NULL);
+    responses_object_event(en, "response.in_progress", "in_progress", NULL);
+}
+
+/* As the API does: an error event for those who watch for one, then the failed response. */
+static void responses_object_say_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+    struct buf *out = en->out;
+
+    if (!en->stream) {
+        responses_write_error(error, out);
+        return;
+    }
+    sse_begin(out, STR("error"));
+    buf_printf(out,
+               "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
+               (unsigned long long)s->sequence++);
+    json_quote(out, responses_object_event_code(error));
+    buf_add(out, STR(",\"message\":"));
+    json_quote(out, error->message);
+    buf_add(out, STR(",\"param\":"));
+    if (error->param.n)
+        json_quote(out, error->param);
+    else
+        buf_add(out, STR("null"));
+    buf_add_c(out, ',');
+    {
+        size_t at = out->n;
+
+        /* The error object of a whole body, without its outer braces. */
+        responses_write_error(error, out);
+        if (out->n > at + 2) {
+            memmove(out->p + at, out->p + at + 1, out->n - at - 1);
+            out->n--;
+        }
+    }
+    sse_end(out);
+    responses_close_all(en);
+    responses_object_event(en, "response.failed", "failed", error);
+}
+
+bool responses_full(struct wire_encoder *en)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+    struct chat_error error = {.status = 502,
+                               .type = STR("server_error"),
+                               .message = STR("the reply is larger than this API lets us repeat"),
+                               .code = STR("response_too_large"),
+                               .param = STR(""),
+                               .retry_after_ms = -1,
+                               .raw = STR("")};
+
+    if (!s->done.full)
+        return false;
+    if (!en->failed) {
+        en->failed = true;
+        s->done = (struct rope){.full = true};
+        s->entry_count = 0;
+        s->open = OPEN_NONE;
+        s->calls = NULL;
+        s->calls_end = NULL;
+        responses_object_say_error(en, &error);
+    }
+    return true;
+}
+
+static void responses_object_finish(struct wire_encoder *en)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+    bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
+
+    responses_close_all(en);
+    if (responses_full(en))
+        return;
+    if (en->stream)
+        responses_object_event(en,
+                               cut ? "response.incomplete" : "response.completed",
+                               cut ? "incomplete" : "completed",
+                               NULL);
+    else
+        responses_object(en, cut ? "incomplete" : "completed", NULL, en->out);
+}
+
+static void responses_object_keep_extra(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+
+    if (str_eq(ev->name, STR("choice.logprobs"))) {
+        if (ev->choice == 0 && (ev->dialect == CHAT_OPENAI || ev->dialect == CHAT_RESPONSES))
+            responses_logprobs_add(en, ev->text);
+        return;
+    }
+    if (ev->dialect == CHAT_OPENAI && ev->choice == 0 &&
+        str_eq(ev->name, STR("message.annotations")))
+        responses_notes_add(en, ev->text, CHAT_OPENAI);
+    if (ev->dialect != CHAT_RESPONSES || s->extra_count == RESPONSES_EXTRAS_MAX ||
+        arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
+        return;
+    s->extras[s->extra_count].name = arena_dup(en->arena, ev->name);
+    s->extras[s->extra_count++].json = arena_dup(en->arena, ev->text);
+}
+
+void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct responses_encoder *s = responses_object_state_of(en);
+    str notes;
+
+    responses_object_begin(en);
+    if (citations_convert(&s->cites, en->arena, ev, true, &notes))
+        responses_notes_add(en, notes, CHAT_OPENAI);
+    switch (ev->kind) {
+    case CHAT_USAGE:
+        chat_usage_merge(&s->usage, ev->usage);
+        s->usage.raw = STR("");
+        s->has_usage = true;
+        break;
+    case CHAT_STOP:
+        s->has_stop = true;
+        s->stop = ev->stop;
+        break;
+    case CHAT_EXTRA:
+        responses_object_keep_extra(en, ev);
+        break;
+    case CHAT_ERROR:
+        responses_object_say_error(en, ev->error);
+        break;
+    case CHAT_END:
+        responses_object_finish(en);
+        break;
+    default:
+        responses_content(en, ev);
+        responses_full(en);
+        break;
+    }
+}
