@@ -57,7 +57,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
             return true;
         call_fail_soon(c);
     } else if (waited_ms < c->config->journal_wait_ms) {
-        loop_timer_set(c->gl->loop, &c->timer, LOOK_MS);
+        call_set_timer(c, LOOK_MS);
     } else {
         err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
         call_trouble(c);
@@ -79,7 +79,7 @@ void call_admit(struct call *c)
         return;
     if (c->config->unrecorded != CONFIG_PASS) {
         if (waited_ms < c->config->journal_wait_ms * store_pressure(s) / STORE_PRESSURE_MAX) {
-            loop_timer_set(gl->loop, &c->timer, LOOK_MS);
+            call_set_timer(c, LOOK_MS);
             return;
         }
         if (!store_takes(s, &e)) {

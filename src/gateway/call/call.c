@@ -122,14 +122,9 @@ static bool omits_reasoning(const struct call *c)
     return c->in.request->no_thoughts && !upstream_does;
 }
 
-static void begin_task(void *ctx)
+static void call_begin(void *ctx)
 {
-    struct call *c = ctx;
-
-    if (c->sum.attempts > 0)
-        call_attempt(c);
-    else
-        call_admit(c);
+    call_admit(ctx);
 }
 
 /* How much of its memory it does not need itself. */
@@ -301,8 +296,8 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
         return false;
     }
     call_record_begin(c);
-    loop_timer_init(&c->timer, begin_task, c);
-    loop_task_init(&c->task, begin_task, c);
+    call_init_state(c);
+    loop_task_init(&c->task, call_begin, c);
     metrics_begin(gl->metrics);
     gl->calls++;
     call_show_begin(c);
@@ -365,7 +360,7 @@ static void end_with(struct call *c, const struct chat_error *error)
     call_finish(c);
 }
 
-static void fail_task(void *ctx)
+static void call_report_error(void *ctx)
 {
     struct call *c = ctx;
 
@@ -374,7 +369,8 @@ static void fail_task(void *ctx)
 
 void call_fail_soon(struct call *c)
 {
-    loop_task_init(&c->task, fail_task, c);
+    call_enter_state(c, CALL_FAILING);
+    loop_task_init(&c->task, call_report_error, c);
     loop_defer(c->gl->loop, &c->task);
 }
 
@@ -385,6 +381,7 @@ void call_attempt(struct call *c)
     uint64_t left_ms;
     struct err e;
 
+    call_enter_state(c, CALL_CONNECTING);
     if (!call_choose(c, &left_ms, &e)) {
         if (!c->error.message.n) /* what a provider said itself says more */
             call_refuse(&c->error,
@@ -428,7 +425,6 @@ void call_attempt(struct call *c)
                                   .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = loop_now_ns(c->gl->loop);
-    c->live = true;
     c->reply_header_count = 0;
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
     if (c->paused)
@@ -458,8 +454,6 @@ void call_failed(struct call *c, const struct chat_error *given)
     size_t at = c->at;
     uint64_t wait_ms;
 
-    loop_timer_clear(c->gl->loop, &c->timer);
-    call_control_over(c);
     if (error.status == 429)
         call_breaker_leave(c); /* it works: it only asks for a pause */
     else
@@ -485,8 +479,8 @@ void call_failed(struct call *c, const struct chat_error *given)
     if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
         call_log_failure(c, at, &error, STR("retry"));
         pipe_anew(c);
-        loop_timer_init(&c->timer, begin_task, c);
-        loop_timer_set(c->gl->loop, &c->timer, wait_ms);
+        call_enter_state(c, CALL_RETRYING);
+        call_set_timer(c, wait_ms);
         return;
     }
     if (transient && call_elsewhere(c)) {
@@ -522,21 +516,16 @@ void call_again(struct call *c, enum call_phase phase)
 void call_cancel(struct call *c)
 {
     c->sink = NULL;
-    loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->done) {
+    if (c->state >= CALL_COMMITTING) {
         call_show_own(c);
         return; /* the record is on its way: it frees the call */
     }
-    c->left_waiting = c->live;
-    if (c->live)
-        upstream_cancel(&c->upstream);
-    c->live = false;
+    c->left_waiting = upstream_is_live(&c->upstream);
+    upstream_cancel(&c->upstream);
     call_breaker_leave(c);
     call_reply_release(c);
     c->status = 499;
     c->sum.error_type = STR("cancelled");
-    loop_drop(c->gl->loop, &c->task);
-    call_mask_request_cancel(c);
     call_finish(c);
     call_show_own(c);
 }
@@ -549,15 +538,13 @@ void call_commit(struct call *c)
 void call_pause(struct call *c)
 {
     c->paused = true;
-    if (c->live)
-        upstream_pause(&c->upstream);
+    upstream_pause(&c->upstream);
 }
 
 void call_resume(struct call *c)
 {
     c->paused = false;
-    if (c->live)
-        upstream_resume(&c->upstream);
+    upstream_resume(&c->upstream);
 }
 
 size_t call_reply_headers(const struct call *c, const struct http1_field **out)

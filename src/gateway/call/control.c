@@ -29,7 +29,7 @@
 #define REPLY_MAX 4096
 #define ID_MAX 256
 
-/* All but the id is made when it is told: `ending`. */
+/* All but the id is made when it is told: CALL_CUTTING. */
 struct call_control {
     str id;                   /* of the reply; empty: not known yet */
     struct client_call *call; /* or NULL */
@@ -213,7 +213,7 @@ bool call_control_ask(struct call *c)
     if (!k || !k->id.n || c->pipe.before.called)
         return false;
     assert(c->phase == CALL_FIRST && !k->call);
-    c->ending = true;
+    call_enter_state(c, CALL_CUTTING);
     c->decoder.hides = true; /* what is not passed on is not repeated either */
     c->sum.cut_action = STR("control");
     call_note(c, "told to end its reasoning", STR("the cap was passed"));
@@ -226,13 +226,10 @@ bool call_control_ask(struct call *c)
     return true;
 }
 
-void call_control_over(struct call *c)
+void call_control_stop(struct call *c)
 {
     struct call_control *k = c->control;
 
-    if (!c->ending)
-        return;
-    c->ending = false;
     if (k->call)
         client_cancel(k->call);
     loop_timer_clear(c->gl->loop, &k->timer);

@@ -50,7 +50,6 @@ static void end_with_call(struct call *c)
 /* What the reply still has to say is of no interest. */
 static void let_go(struct call *c)
 {
-    call_control_over(c);
     call_keep_events(c);
     call_drop_ending(&c->pipe);
     c->end_seen = false;
@@ -69,7 +68,7 @@ static bool ends(struct call *c)
     bool over = c->stop_seen || c->end_seen;
 
     if (pipe_resumes(&c->pipe) || (over && !c->failed_frame && c->pipe.answered)) {
-        call_control_over(c);
+        call_enter_state(c, CALL_STREAMING);
         return true;
     }
     if (!over && !c->failed_frame && !call_control_ignored(c)) {
@@ -84,7 +83,7 @@ static bool ends(struct call *c)
 
 bool call_cut(struct call *c)
 {
-    if (c->ending)
+    if (c->state == CALL_CUTTING)
         return ends(c);
     c->pipe.over = false;
     c->sum.cut = true;

@@ -125,6 +125,11 @@ static str call_error_plain(const struct call *c)
     return text;
 }
 
+void call_error_bytes(struct call *c, str bytes)
+{
+    buf_add(&c->error_body, bytes);
+}
+
 void call_error_reply(struct call *c)
 {
     struct chat_error error = {.status = c->error_status,

@@ -154,6 +154,7 @@ static void over(void *ctx)
     struct call *c = ctx;
     const struct call_sink *sink = c->sink;
 
+    call_enter_state(c, CALL_DONE);
     c->gl->calls--;
     call_show_end(c);
     if (sink)
@@ -213,16 +214,10 @@ void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
 
-    assert(!c->done);
-    c->done = true;
-    if (c->live)
-        upstream_cancel(&c->upstream);
-    c->live = false;
-    loop_timer_clear(c->gl->loop, &c->timer);
-    call_control_over(c);
+    call_enter_state(c, CALL_COMMITTING);
+    upstream_cancel(&c->upstream);
     call_pieces_over(c);
     call_breaker_tell(c, true);
-    call_reply_over(c);
     call_keep_put(c);
     call_record_over(c);
     call_summarize(c);

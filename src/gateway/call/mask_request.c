@@ -67,6 +67,7 @@ static void call_mask_send(struct call *c, str body)
     buf_init(&j->job.out, 4 * body.n + SPARE);
     loop_task_init(&j->job.done, call_mask_done, j);
     c->mask_job = &j->job;
+    call_enter_state(c, CALL_MASKING);
     mask_work_add(c->gl->gateway->mask_work, &j->job);
 }
 

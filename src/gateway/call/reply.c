@@ -84,9 +84,7 @@ void call_deliver(struct call *c, const struct wire_frame *f)
 
 void call_hang_up(struct call *c, bool well)
 {
-    if (c->live)
-        (well ? upstream_let_go : upstream_cancel)(&c->upstream);
-    c->live = false;
+    (well ? upstream_let_go : upstream_cancel)(&c->upstream);
 }
 
 bool call_stays_starved(struct call *c)
@@ -112,10 +110,11 @@ bool call_stays_starved(struct call *c)
 /* What the events of a frame come to. False: this reply is over for us. */
 static bool settle(struct call *c, const struct wire_frame *f)
 {
-    if (c->ending || (c->pipe.over && !c->failed_frame && c->pipe.options.ends_at_cap)) {
+    if (c->state == CALL_CUTTING ||
+        (c->pipe.over && !c->failed_frame && c->pipe.options.ends_at_cap)) {
         if (!call_cut(c))
             return false;
-        if (c->ending)
+        if (c->state == CALL_CUTTING)
             return true;
     }
     if (c->failed_frame) {
@@ -132,6 +131,7 @@ static bool settle(struct call *c, const struct wire_frame *f)
         if (repairs(c)) {
             bool over = c->end_seen;
 
+            call_enter_state(c, CALL_REPAIRING);
             call_keep_events(c);
             call_drop_ending(&c->pipe);
             c->relay = c->end_seen = false;
@@ -144,6 +144,8 @@ static bool settle(struct call *c, const struct wire_frame *f)
             return false;
         }
     }
+    if (c->state == CALL_REPAIRING)
+        call_enter_state(c, CALL_STREAMING); /* an answer came after all */
     call_synthesize_usage(c);
     end_last(&c->pipe);
     call_deliver(c, f);
@@ -151,20 +153,17 @@ static bool settle(struct call *c, const struct wire_frame *f)
 }
 
 /* All was said; the connection is given a moment to end properly, so that it can be used again. */
-static void linger_over(void *ctx)
+static void call_linger(struct call *c)
 {
-    struct call *c = ctx;
+    call_enter_state(c, CALL_LINGERING);
+    call_set_timer(c, LINGER_MS);
+}
 
+void call_reply_complete(struct call *c)
+{
     call_hang_up(c, true);
     c->sum.complete = true;
     call_finish(c);
-}
-
-static void call_linger(struct call *c)
-{
-    loop_timer_clear(c->gl->loop, &c->timer);
-    loop_timer_init(&c->timer, linger_over, c);
-    loop_timer_set(c->gl->loop, &c->timer, LINGER_MS);
 }
 
 /* Some providers write [DONE] after a stream whose dialect ends without it. */
@@ -200,7 +199,7 @@ static void call_event_or_defer(void *ctx, const struct chat_event *ev)
 
     if (ev->kind == CHAT_ERROR && !c->begun)
         call_drop_deferred(c); /* the client has seen nothing: another attempt can follow */
-    if (!c->deferred && !c->ending && defer_starts(&c->pipe, ev))
+    if (!c->deferred && c->state != CALL_CUTTING && defer_starts(&c->pipe, ev))
         c->deferred = defer_new(&c->pipe, &c->decoder);
     if (c->deferred)
         defer_add_event(c->deferred, ev);
@@ -215,13 +214,13 @@ static bool call_deliver_deferred(struct call *c)
     struct wire_frame f;
 
     c->deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
-    while (c->decoding && !c->end_seen && defer_next(d, &f)) {
+    while (call_is_reading(c) && !c->end_seen && defer_next(d, &f)) {
         call_record_frame(c);
         defer_feed(d, (struct chat_sink){call_event, c});
         call_end_frame(c, f.raw.n ? &f : NULL); /* events of the end have no frame */
     }
     defer_free(d);
-    return c->decoding;
+    return call_is_reading(c);
 }
 
 /* The connection broke. If the client has seen nothing of the reply, the frames are dropped, so
@@ -241,9 +240,9 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     struct call *c = ctx;
     struct wire_frame f = {.name = in->name, .data = in->data, .raw = in->raw};
 
-    if (c->decoding && c->end_seen)
+    if (call_is_reading(c) && c->end_seen)
         pass_done(c, &f);
-    if (!c->decoding || c->end_seen)
+    if (!call_is_reading(c) || c->end_seen)
         return;
     if (!f.data.n && !c->begun && !c->deferred) {
         /* A comment or an empty line is no answer: another attempt may follow. It waits for the
@@ -290,9 +289,8 @@ static void fail(struct call *c, int status, const char *code, const char *messa
 }
 
 /* A head alone is no sign of life: something must be said in time. */
-static void no_first_token(void *ctx)
+void call_reply_silent(struct call *c)
 {
-    struct call *c = ctx;
     struct err e;
 
     call_hang_up(c, false);
@@ -326,9 +324,8 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
     return false;
 }
 
-static void on_head(void *ctx, const struct upstream_head *head)
+void call_reply_head(struct call *c, const struct upstream_head *head)
 {
-    struct call *c = ctx;
     bool picks;
 
     c->replayed++;
@@ -342,6 +339,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->stop_seen = c->end_seen = c->failed_frame = false;
     c->comments = (struct piece){0};
     if (head->status < 200 || head->status > 299) {
+        call_enter_state(c, CALL_REFUSED);
         call_trouble(c);
         buf_reset(&c->error_body);
         c->error_status = head->status;
@@ -350,6 +348,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     }
     if (unreadable(c, head))
         return;
+    call_enter_state(c, CALL_STREAMING);
     call_learn_refusals(c);
     if (c->frames_live)
         frames_release(&c->frames);
@@ -366,7 +365,6 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->decoder_live = true;
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->hide;
-    c->decoding = true;
     c->pipe.options.on_thought = call_thinks;
     c->pipe.options.on_cap = call_at_cap;
     c->pipe.options.ctx = c;
@@ -377,38 +375,29 @@ static void on_head(void *ctx, const struct upstream_head *head)
     c->pipe.options.may_resume = false;
     if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
         c->relay = false; /* asked for a stream, given a whole; or the other way round */
-    if (c->stream_up) {
-        loop_timer_init(&c->timer, no_first_token, c);
-        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at].provider->first_ms);
-    }
+    if (c->stream_up)
+        call_set_timer(c, c->chain[c->at].provider->first_ms);
 }
 
-static void on_bytes(void *ctx, str bytes)
+void call_reply_bytes(struct call *c, str bytes)
 {
-    struct call *c = ctx;
-
-    if (!c->decoding) {
-        call_trouble(c);
-        buf_add(&c->error_body, bytes);
-        return;
-    }
     frames_feed(&c->frames, bytes);
-    if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+    if (call_is_reading(c) && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
-    if (c->decoding && c->frames.full) {
+    if (call_is_reading(c) && c->frames.full) {
         call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }
 
-static void rest(void *ctx)
+void call_on_rest(void *ctx)
 {
     struct call *c = ctx;
 
-    if (c->sink && c->sink->on_rest && !c->done)
+    if (c->sink && c->sink->on_rest && c->state < CALL_COMMITTING)
         c->sink->on_rest(c->ctx);
 }
 
@@ -423,8 +412,8 @@ static void end_reply(void *ctx)
 {
     struct call *c = ctx;
 
-    if (!c->decoding) {
-        rest(c);
+    if (!call_is_reading(c)) {
+        call_on_rest(c);
         return; /* what came last decided it */
     }
     if (!c->end_seen) {
@@ -433,7 +422,7 @@ static void end_reply(void *ctx)
         call_record_frame(c);
         wire_decode_end(&c->decoder);
         if (!(c->deferred ? call_deliver_deferred(c) : call_settle_end(c))) {
-            rest(c);
+            call_on_rest(c);
             return;
         }
     }
@@ -452,7 +441,7 @@ static void whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
-    if (settle(c, &c->whole) && c->decoding && !c->done)
+    if (settle(c, &c->whole) && call_is_reading(c))
         next_step(c, end_reply);
     else
         end_reply(c);
@@ -495,15 +484,10 @@ static void whole_parse(void *ctx)
     next_step(c, wire_whole_parse(&c->decoder, &c->whole) ? whole_decode : whole_settle);
 }
 
-static void on_end(void *ctx)
+void call_reply_end(struct call *c)
 {
-    struct call *c = ctx;
-
-    c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (!c->decoding) {
-        call_error_reply(c);
-    } else if (c->frames.kind == FRAMES_WHOLE) {
+    if (c->frames.kind == FRAMES_WHOLE) {
         next_step(c, whole_parse);
     } else {
         frames_finish(&c->frames);
@@ -521,19 +505,16 @@ static const struct {
     {ERR_NONE, 502, "upstream_error"}, /* all else */
 };
 
-static void on_error(void *ctx, const struct err *e)
+void call_reply_error(struct call *c, const struct err *e)
 {
-    struct call *c = ctx;
-
-    c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->deferred && !call_break_deferred(c))
         return; /* what came last decided it */
-    if (c->decoding && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
+    if (call_is_reading(c) && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
         end_reply(c); /* all was said before the line broke */
         return;
     }
-    if (c->ending) { /* what it thought is here: another call can answer */
+    if (c->state == CALL_CUTTING) { /* what it thought is here: another call can answer */
         call_cut_now(c);
         return;
     }
@@ -544,13 +525,6 @@ static void on_error(void *ctx, const struct err *e)
         }
 }
 
-const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error, rest};
-
-void call_reply_over(struct call *c)
-{
-    c->decoding = false; /* the frames may be at work up the stack: they go later */
-}
-
 void call_reply_own(struct call *c)
 {
     call_show_keep(c);
@@ -559,7 +533,6 @@ void call_reply_own(struct call *c)
 
 void call_reply_drop(struct call *c)
 {
-    call_reply_over(c);
     call_drop_deferred(c);
     if (c->decoder_live)
         wire_decoder_release(&c->decoder);
