@@ -53,7 +53,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
         return true;
     if (call_admit_knows_spent(c)) {
         call_trouble(c);
-        if (call_limits_ok(c, &c->arena, &c->error))
+        if (call_limits_ok(c, &c->arena, &c->failure->error))
             return true;
         call_fail_soon(c);
     } else if (waited_ms < c->config->journal_wait_ms) {
@@ -61,8 +61,8 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
     } else {
         err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
         call_trouble(c);
-        call_refuse(&c->error, &c->arena, 503, "spend_not_known", &e);
-        c->error.retry_after_ms = CALL_UNRECORDED_MS;
+        call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
+        c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;
         call_fail_soon(c);
     }
     return false;
@@ -84,7 +84,7 @@ void call_admit(struct call *c)
         }
         if (!store_takes(s, &e)) {
             call_trouble(c);
-            (void)admit_refuse(gl, &c->arena, &e, &c->error);
+            (void)admit_refuse(gl, &c->arena, &e, &c->failure->error);
             call_fail_soon(c);
             return;
         }

@@ -4,14 +4,12 @@
  */
 #pragma once
 
-#include "base/map.h"
 #include "gateway/call.h"
+#include "gateway/call/record.h"
 #include "gateway/call/state.h"
 #include "gateway/defer.h"
 #include "gateway/pipe.h"
-#include "gateway/talk.h"
 #include "gateway/upstream.h"
-#include "live/hub.h"
 #include "net/frames.h"
 #include "wire/hold.h"
 
@@ -38,61 +36,6 @@ enum call_phase {
     CALL_REPAIR, /* asking again for an answer that was starved */
 };
 
-#define CALL_FRONT_MAX 336 /* of an answer, for its entry in the decision log */
-#define CALL_SEGMENTS_MAX 256
-
-enum call_segment_kind { CALL_SEG_REASONING, CALL_SEG_ANSWER, CALL_SEG_TOOL };
-
-/* A stretch of the reply. `at` and `size` are bytes of the text of its kind, as it is kept; of a
- * tool call `at` is its number. */
-struct call_segment {
-    struct call_segment *next;
-    enum call_segment_kind kind;
-    size_t at, size;
-    uint64_t start_ns, end_ns;
-    int64_t tokens;
-    bool opaque;
-};
-
-struct call_record {
-    struct call_segment *first, *last;
-    size_t count;
-    size_t seen;            /* events of the frame at hand that were looked at */
-    size_t kept[2];         /* bytes of reasoning and answer, masked, pieces included */
-    int64_t thought_tokens; /* of the stretches that are over */
-    struct buf raw;         /* more of the text at hand, not masked yet */
-    size_t tools;
-    char front[CALL_FRONT_MAX];
-    size_t front_n;
-    struct talk talk;
-};
-
-/* What those who watch know of it; and what is made when somebody looks, or at the end. */
-struct call_show {
-    struct hub_call *live; /* or NULL */
-    enum hub_state state;
-    bool thought, called;
-    bool ended;         /* its end is made */
-    bool gathers, lent; /* what is said waits to be lent; or is */
-    bool opened;        /* there is something of `shown` to be released */
-    uint64_t think_ns, status_ns;
-    int64_t thought_ms;
-};
-struct call_shown {
-    enum chat_level level; /* that it began with, */
-    int64_t cap;           /* and its cap */
-    struct hub_lent lent;
-    struct mask_stream masks[HUB_TEXT_COUNT];
-    struct arena arena; /* for the same */
-    struct hub_end end;
-};
-
-#define CALL_MASKED_MAX 4 /* the model here and upstream, who asks, what is asked */
-
-struct call_masked {
-    str raw, masked;
-};
-
 /* What the provider at hand has refused, and is asked without; bits. */
 enum call_without {
     CALL_WITHOUT_TEMPERATURE = 1 << 0,
@@ -112,13 +55,86 @@ struct call_kept;
 struct call_history;
 struct call_control;
 
-/* What of a running call is on record already. */
-struct call_pieces {
-    uint32_t count;
-    bool let_go;                /* texts that were put are not held any more */
-    size_t answer, reasoning;   /* so much of what is held is put */
-    uint64_t put_ns, let_go_ns; /* when that was; 0: never */
-    struct loop_timer timer;    /* for text that nothing comes behind */
+/* How much the client has received. It decides whether another attempt may be made. */
+enum call_received {
+    CALL_RECEIVED_NOTHING,
+    CALL_RECEIVED_EARLIER, /* of an earlier phase, or bytes that our caller sent */
+    CALL_RECEIVED_REPLY,   /* of this phase */
+};
+
+struct call_client {
+    const struct call_sink *sink; /* NULL once the client has left */
+    void *ctx;
+    enum call_received received;
+    bool hides; /* reasoning is not for the client */
+    bool paused;
+    bool left_waiting; /* the client left while a provider worked: the input is billed */
+};
+
+/* The provider at hand, and how it is asked. */
+struct call_attempt {
+    const struct wire *wire; /* the provider's dialect */
+    enum call_phase phase;
+    unsigned tries;        /* with this provider in this phase */
+    int64_t budget;        /* of reasoning, in tokens, that the provider was given; -1: none */
+    bool streams;          /* a stream was asked for */
+    bool relays;           /* its frames go to the client as they came */
+    bool bounded;          /* the body has a maximum of output tokens that we added */
+    bool prefilled;        /* the body ends in reasoning to continue from */
+    bool sets_level;       /* the body has a level that is not the client's own parameter */
+    bool guessed;          /* usage was dropped from the request for an error that names nothing */
+    bool breaker_pending;  /* the breaker let it pass and waits for the outcome */
+    uint8_t effort;        /* the level in place of a refused one, or NOT_GIVEN */
+    uint8_t efforts_tried; /* in place of a refused one */
+    uint8_t restarts;      /* from the first call, after a second one failed */
+    uint16_t without;      /* enum call_without: what the provider refuses */
+    uint16_t learning;     /* the same, found in this call */
+    size_t replayed;       /* replies that came, of the same recordings */
+    const char *refusal_code, *refusal_param; /* of a request that cannot be translated; or NULL */
+};
+
+/* The request that was written for the provider. */
+struct call_sent {
+    struct buf lines;              /* the target, then the headers */
+    size_t path_size, target_size; /* of the lines: without and with the client's query */
+    str known;                     /* headers that go before the others */
+    struct buf body;
+};
+
+struct call_reply {
+    enum chat_stop stop;
+    bool stop_seen, end_seen, error_seen; /* the error: in the frame at hand */
+    bool lasts;                           /* its texts stay in place until call_reply_own */
+    struct chat_usage usage;              /* of this phase */
+    const struct http1_field *headers;    /* that the client may see */
+    size_t header_count;
+    struct defer *deferred; /* frames that wait for the front of a text; or NULL */
+    struct piece comments;  /* of an event stream before its first event, as they came */
+};
+
+/* Reasoning so far, for a second call: see call_thought. */
+struct call_thought {
+    struct buf text;
+    str lent[CALL_THOUGHTS_MAX]; /* the last of it, where it is in the reply */
+    uint8_t lent_count;
+    int64_t dropped; /* tokens of earlier replies beyond the cap */
+};
+
+/* Tool calls of the reply, and what the vault gets for them. */
+struct call_tools {
+    struct call_made *made; /* the newest first */
+    uint32_t made_count;
+    struct call_kept *kept, *kept_last;
+    struct call_history *history; /* the tool calls of the request; NULL: not read yet */
+};
+
+/* Made by call_trouble, for calls that fail or are noted in the record. */
+struct call_failure {
+    struct chat_error error;
+    struct buf body;
+    struct buf attempts; /* JSON */
+    int status;          /* of the provider's error reply */
+    int64_t wait_ms;     /* its Retry-After; -1: none */
 };
 
 struct call_link {
@@ -126,114 +142,61 @@ struct call_link {
     const struct config_model *model;
 };
 
-#define CALL_LINE 64 /* bytes, of the processor's cache: a call begins with one */
+/* The providers that can be asked, in order. */
+struct call_chain {
+    uint8_t count, at;
+    str breaker_name; /* provider and model at hand; empty until it is used */
+    str origin;       /* key, provider and model: the vault's name for them; likewise */
+    struct call_link links[CALL_CHAIN_MAX];
+};
 
-/* A call lies between two steps for longer than its lines stay in the cache. What every step needs
- * stands together, in the first two of them, and what few calls need is not touched by others. */
+#define CALL_LINE 64 /* bytes of a cache line; a call begins with one */
+
+/* Between two steps a call leaves the cache. The members that each step needs come first. */
 struct call {
     struct loop_task task;
     struct gateway_loop *gl;
     const struct config *config;
-    const struct call_sink *sink; /* NULL once the client has left */
-
-    void *ctx;
     enum call_state state;
-    const struct wire *wire; /* the upstream's dialect */
-    enum call_phase phase;
-    enum chat_stop stop;
-    int status;     /* for the record */
-    unsigned tries; /* made with the provider at hand in this phase */
-    int64_t budget; /* of reasoning, in tokens, that it was told to keep itself; -1: none */
-    bool hide;
-    bool recorded;         /* there is a record */
-    bool bounded;          /* the body has a maximum of output tokens that we added */
-    bool prefilled;        /* the body ends in what was thought, to go on from */
-    bool stream_up, relay; /* the upstream was asked to stream; its frames go on as they are */
-    bool decoder_live;     /* the decoder holds memory */
-    bool lasts;            /* what the reply says lies there until call_reply_own */
-    bool frames_live;      /* the frames do */
-    bool failed_frame;     /* the frame at hand held an error */
-    bool stop_seen, end_seen;
-    bool begun;        /* the client was given something */
-    bool phase_begun;  /* the same in this phase */
-    bool left_waiting; /* the client left while a provider worked on the call: its input counts */
-    bool paused;
-    bool troubled;     /* what failures need is made: call_trouble */
-    bool clean;        /* nothing of the body is masked, and so none of its texts */
-    bool breaker_open; /* breaker_pass was asked and waits for an answer */
-    bool stored_failed;
-    bool sets_level;            /* the body has a level that is not the client\'s own words */
-    bool guessed;               /* the usage request was dropped for an error that names nothing */
-    uint16_t without, learning; /* enum call_without: what it refused; and did in this call */
-    uint8_t effort, efforts;    /* the level in place of a refused one, or NOT_GIVEN; such tries */
-    uint8_t masked_count, thoughts_count;
-    uint8_t chain_count, at; /* the provider at hand */
-    uint8_t anew;            /* so often it began anew behind a second call */
-    uint32_t made_count;     /* see below */
-
-    struct loop_timer timer;
+    bool recorded;
+    struct call_client client;
+    struct call_attempt attempt;
+    struct call_reply reply;
+    struct loop_timer timer;   /* of the state */
     struct limits_want wanted; /* of its key, for what it is about to be */
     int64_t input_tokens;      /* call_count_input's; 0: not counted yet */
-    size_t replayed;           /* calls that a cassette has answered */
-    size_t path_size;          /* of the lines: the target without the client's query */
-    int64_t dropped;           /* tokens of reasoning that earlier replies thought beyond the cap */
-    size_t target_size;        /* of the lines */
-
     struct arena arena;
-    struct call_made *made;             /* tool calls of the reply, the newest first */
-    struct call_kept *kept, *kept_last; /* what the vault gets for them, in order */
-
+    struct call_tools tools;
     struct call_show show;
-    str known;                               /* headers that stand before the others */
-    const struct http1_field *reply_headers; /* that the client may see, of the attempt at hand */
-    size_t reply_header_count;
+    struct call_control *control; /* to end its reasoning; NULL: not possible */
+    struct call_failure *failure; /* NULL: nothing has failed */
+    struct call_sent sent;
+    struct call_thought thought;
+    struct call_masks masks;
+    void *memory; /* that it is in, and how much that is */
+    size_t size;
 
-    struct chat_usage phase_usage;
-    struct call_history *history; /* the tool calls of the request; NULL: not made yet */
-    struct call_control *control; /* its reasoning can be ended so; or NULL */
-
-    struct defer *deferred; /* frames that wait for the front of a text; or NULL */
-    struct piece comments;  /* of an event stream before its first event, as they came */
-    struct buf lines;       /* the target of the upstream request, then its headers */
-    struct buf body;
-    struct buf thought; /* reasoning so far, for a second call: see call_thought */
-    str breaker_name;   /* provider and model; empty until it is asked for, as the next */
-    str origin;         /* the same for whom: what the vault keeps things under */
-    const char *refusal_code, *refusal_param; /* of a request that cannot be asked so; or NULL */
-    void *memory;                             /* that it lies in, */
-    size_t size;                              /* and how much that is */
-
-    /* Not zeroed with the rest: each is made before it is used. */
+    /* Not zeroed: each is made before it is used. */
     _Alignas(CALL_LINE) struct call_request in;
     struct level level;
-    struct call_link chain[CALL_CHAIN_MAX];
+    struct call_chain chain;
     struct summary sum; /* its front from the start, the rest by call_summarize */
     _Alignas(CALL_LINE) struct pipe pipe;
-    struct frames frames;
-    struct wire_decoder decoder;
-    str thoughts[CALL_THOUGHTS_MAX];      /* where the last of the reasoning lies */
-    struct wire_frame whole;              /* a reply in one piece */
-    _Alignas(CALL_LINE) struct hold held; /* what it says */
+    struct frames frames;                 /* in use if its sink is set */
+    struct wire_decoder decoder;          /* in use if its wire is set */
+    struct wire_frame whole;              /* a reply in one piece, */
+    _Alignas(CALL_LINE) struct hold held; /* and its events */
     struct upstream upstream;
     struct call_shown shown;
-    struct call_masked masked[CALL_MASKED_MAX];
-
-    /* What failures need. */
-    struct chat_error error;
-    struct buf error_body;
-    struct buf attempts;   /* JSON of what was tried */
-    int error_status;      /* of the upstream's reply, and */
-    int64_t error_wait_ms; /* when to come again; -1: not told */
-
-    /* Where something is recorded. */
     struct call_record record;
-    struct mask_stream mask_answer, mask_reasoning;
-    struct buf answer, reasoning; /* masked, as far as policy allows, not put yet */
-    struct buf calls;             /* JSON of tool calls */
-    str request;                  /* masked; empty: not made yet */
-    uint64_t mask_ns;             /* that patterns of the user's own have left for this call */
-    struct mask_job *mask_job;    /* under way in another thread, or NULL */
-    struct call_pieces pieces;
-    struct store_ticket ticket;
-    struct err store_err;
 };
+
+static inline const struct config_provider *call_provider(const struct call *c)
+{
+    return c->chain.links[c->chain.at].provider;
+}
+
+static inline const struct config_model *call_model(const struct call *c)
+{
+    return c->chain.links[c->chain.at].model;
+}

@@ -74,6 +74,8 @@ void call_init_state(struct call *c)
 {
     loop_timer_init(&c->timer, call_on_timer, c);
     c->upstream.handler = NULL;
+    c->frames.sink.on_frame = NULL;
+    c->decoder.wire = NULL;
 }
 
 void call_set_timer(struct call *c, uint64_t ms)
