@@ -114,6 +114,15 @@ static void tape_end(struct upstream_tape *t)
 
 /* ---- over the network ---- */
 
+/* The exchange is over before its handler hears of that, so that the handler can start another. */
+static const struct upstream_handler *upstream_close(struct upstream *u)
+{
+    const struct upstream_handler *handler = u->handler;
+
+    u->handler = NULL;
+    return handler;
+}
+
 static str without_parameters(str type)
 {
     size_t n = 0;
@@ -169,7 +178,7 @@ static void net_end(void *ctx)
         tape_end(u->tape);
     tape_free(u->tape);
     u->tape = NULL;
-    u->handler->on_end(u->ctx);
+    upstream_close(u)->on_end(u->ctx);
 }
 
 static void net_error(void *ctx, const struct err *e, bool sent)
@@ -180,7 +189,7 @@ static void net_error(void *ctx, const struct err *e, bool sent)
     u->call = NULL;
     tape_free(u->tape);
     u->tape = NULL;
-    u->handler->on_error(u->ctx, e);
+    upstream_close(u)->on_error(u->ctx, e);
 }
 
 static void net_rest(void *ctx)
@@ -240,7 +249,7 @@ static void play(void *ctx)
     if (u->paused)
         return;
     if (!call) {
-        u->handler->on_error(u->ctx, &u->miss);
+        upstream_close(u)->on_error(u->ctx, &u->miss);
         return;
     }
     if (!u->headed) {
@@ -253,13 +262,14 @@ static void play(void *ctx)
     }
     if (u->piece == call->piece_count) {
         u->played = NULL;
-        u->handler->on_end(u->ctx);
+        upstream_close(u)->on_end(u->ctx);
         return;
     }
     u->piece++;
     play_next(u);
     u->handler->on_bytes(u->ctx, call->pieces[u->piece - 1].bytes);
-    u->handler->on_rest(u->ctx);
+    if (u->handler)
+        u->handler->on_rest(u->ctx);
 }
 
 static void play_start(struct upstream *u, const struct upstream_request *r)
@@ -287,8 +297,16 @@ void upstream_start(struct upstream *u, struct loop *l, struct client *c,
         net_start(u, c, r);
 }
 
+bool upstream_is_live(const struct upstream *u)
+{
+    return u->handler;
+}
+
 void upstream_cancel(struct upstream *u)
 {
+    if (!u->handler)
+        return;
+    u->handler = NULL;
     if (u->call)
         client_cancel(u->call);
     u->call = NULL;
@@ -301,13 +319,15 @@ void upstream_cancel(struct upstream *u)
 
 void upstream_let_go(struct upstream *u)
 {
-    if (u->tape && u->tape->status)
+    if (u->handler && u->tape && u->tape->status)
         tape_end(u->tape);
     upstream_cancel(u);
 }
 
 void upstream_pause(struct upstream *u)
 {
+    if (!u->handler)
+        return;
     u->paused = true;
     if (u->call)
         client_pause(u->call);
@@ -315,7 +335,7 @@ void upstream_pause(struct upstream *u)
 
 void upstream_resume(struct upstream *u)
 {
-    if (!u->paused)
+    if (!u->handler || !u->paused)
         return;
     u->paused = false;
     if (u->call)

@@ -1,7 +1,8 @@
 /* upstream.h - one exchange with a provider, over the network or from a cassette.
  *
  * The caller sees the same either way: a head, bytes, an end or an error. Nothing calls back before
- * upstream_start returns, and nothing after upstream_cancel.
+ * upstream_start returns, and nothing after upstream_cancel. Between two exchanges, and before the
+ * first with a `handler` of NULL, the functions do nothing but upstream_start.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +33,7 @@ struct upstream_handler {
 struct upstream_tape; /* a reply being recorded */
 
 struct upstream {
-    const struct upstream_handler *handler;
+    const struct upstream_handler *handler; /* NULL: nothing is under way */
     void *ctx;
     struct loop *loop;
     const struct clock *clock;
@@ -61,6 +62,7 @@ struct upstream_request {
 
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx);
+bool upstream_is_live(const struct upstream *u); /* it may call back */
 void upstream_cancel(struct upstream *u);
 /* The same of one that has said all that is wanted: what came is kept on the cassette. */
 void upstream_let_go(struct upstream *u);

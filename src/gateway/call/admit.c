@@ -53,16 +53,16 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
         return true;
     if (call_admit_knows_spent(c)) {
         call_trouble(c);
-        if (call_limits_ok(c, &c->arena, &c->error))
+        if (call_limits_ok(c, &c->arena, &c->failure->error))
             return true;
         call_fail_soon(c);
     } else if (waited_ms < c->config->journal_wait_ms) {
-        loop_timer_set(c->gl->loop, &c->timer, LOOK_MS);
+        call_set_timer(c, LOOK_MS);
     } else {
         err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
         call_trouble(c);
-        call_refuse(&c->error, &c->arena, 503, "spend_not_known", &e);
-        c->error.retry_after_ms = CALL_UNRECORDED_MS;
+        call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
+        c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;
         call_fail_soon(c);
     }
     return false;
@@ -79,12 +79,12 @@ void call_admit(struct call *c)
         return;
     if (c->config->unrecorded != CONFIG_PASS) {
         if (waited_ms < c->config->journal_wait_ms * store_pressure(s) / STORE_PRESSURE_MAX) {
-            loop_timer_set(gl->loop, &c->timer, LOOK_MS);
+            call_set_timer(c, LOOK_MS);
             return;
         }
         if (!store_takes(s, &e)) {
             call_trouble(c);
-            (void)admit_refuse(gl, &c->arena, &e, &c->error);
+            (void)admit_refuse(gl, &c->arena, &e, &c->failure->error);
             call_fail_soon(c);
             return;
         }

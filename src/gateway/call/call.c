@@ -99,14 +99,16 @@ static void chain_up(struct call *c)
 {
     const struct config_provider *first = c->level.route.provider;
 
-    c->chain[0].provider = first;
-    c->chain[0].model = &c->level.route.model;
-    c->chain_count = 1;
-    for (size_t i = 0; i < first->fallback_count && c->chain_count < CALL_CHAIN_MAX; i++) {
+    c->chain.at = 0;
+    c->chain.breaker_name = c->chain.origin = STR("");
+    c->chain.links[0].provider = first;
+    c->chain.links[0].model = &c->level.route.model;
+    c->chain.count = 1;
+    for (size_t i = 0; i < first->fallback_count && c->chain.count < CALL_CHAIN_MAX; i++) {
         const struct config_provider *p = &c->config->providers[first->fallback[i]];
 
-        c->chain[c->chain_count].provider = p;
-        c->chain[c->chain_count++].model = model_at(c, p);
+        c->chain.links[c->chain.count].provider = p;
+        c->chain.links[c->chain.count++].model = model_at(c, p);
     }
 }
 
@@ -117,19 +119,14 @@ static bool omits_reasoning(const struct call *c)
 {
     bool upstream_does = c->in.wire->dialect == CHAT_ANTHROPIC;
 
-    for (size_t i = 0; i < c->chain_count; i++)
-        upstream_does = upstream_does && c->chain[i].provider->dialect == CHAT_ANTHROPIC;
+    for (size_t i = 0; i < c->chain.count; i++)
+        upstream_does = upstream_does && c->chain.links[i].provider->dialect == CHAT_ANTHROPIC;
     return c->in.request->no_thoughts && !upstream_does;
 }
 
-static void begin_task(void *ctx)
+static void call_begin(void *ctx)
 {
-    struct call *c = ctx;
-
-    if (c->sum.attempts > 0)
-        call_attempt(c);
-    else
-        call_admit(c);
+    call_admit(ctx);
 }
 
 /* How much of its memory it does not need itself. */
@@ -147,10 +144,10 @@ static void bufs_init(struct call *c)
         arena_lend(&c->arena, (max_align_t *)(void *)(c + 1), behind(c));
     else
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
-    buf_init(&c->body, CALL_BODY_MAX);
-    buf_front(&c->body, CALL_HEAD_SIZE);
-    buf_init(&c->lines, CALL_LINES_MAX);
-    buf_init(&c->thought,
+    buf_init(&c->sent.body, CALL_BODY_MAX);
+    buf_front(&c->sent.body, CALL_HEAD_SIZE);
+    buf_init(&c->sent.lines, CALL_LINES_MAX);
+    buf_init(&c->thought.text,
              c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
                                                                       : CALL_THOUGHT_SOME);
     if (c->recorded)
@@ -159,21 +156,20 @@ static void bufs_init(struct call *c)
 
 void call_trouble(struct call *c)
 {
-    if (c->troubled)
+    if (c->failure)
         return;
-    c->troubled = true;
-    c->error = (struct chat_error){.message = STR("")};
-    buf_init(&c->error_body, CALL_ERROR_MAX);
-    buf_init(&c->attempts, 16384);
-    c->error_status = 0;
-    c->error_wait_ms = -1;
+    c->failure = arena_zero(&c->arena, 1, sizeof *c->failure);
+    c->failure->error.message = STR("");
+    c->failure->wait_ms = -1;
+    buf_init(&c->failure->body, CALL_ERROR_MAX);
+    buf_init(&c->failure->attempts, 16384);
 }
 
 /* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for; an
  * application's prompt may ask for them too. NULL: the text is not split. */
 static const struct split_format *format_of(const struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
 
     if (c->in.inside || (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE))
         return p->asked_format;
@@ -182,12 +178,12 @@ static const struct split_format *format_of(const struct call *c)
 
 static void pipe_up(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
 
     pipe_init(&c->pipe,
               &(struct pipe_options){.format = format_of(c),
                                      .inside = p->starts_in_reasoning,
-                                     .hide = c->hide,
+                                     .hide = c->client.hides,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
                                      .both_names = c->in.wire->dialect == CHAT_OPENAI &&
                                                    c->in.show == CONFIG_SHOW && !c->in.inside,
@@ -207,7 +203,7 @@ static double may_cost(const struct call *c)
     u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
     if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
         u.output = (int64_t)max;
-    return call_price(c->chain[0].model, &u);
+    return call_price(c->chain.links[0].model, &u);
 }
 
 /* In each dialect's own words: Anthropic has a status for it, OpenAI's clients know the code. */
@@ -282,27 +278,27 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     c = call_alloc();
     c->gl = gl;
     c->config = r->setup->config;
-    c->sink = sink;
-    c->ctx = ctx;
-    c->status = 200;
+    c->client.sink = sink;
+    c->client.ctx = ctx;
     c->in = *r;
     c->level = level;
     c->recorded = gl->gateway->records;
+    call_init_state(c);
     bufs_init(c);
-    c->hide = hidden(c->config, r, &level);
-    c->phase_usage = chat_usage_none;
+    c->client.hides = hidden(c->config, r, &level);
+    c->reply.usage = chat_usage_none;
     memcpy(&c->sum, &nothing, offsetof(struct summary, id));
+    c->sum.status = 200;
     setup_retain(r->setup);
     chain_up(c);
-    c->hide = c->hide || omits_reasoning(c);
+    c->client.hides = c->client.hides || omits_reasoning(c);
     pipe_up(c);
     if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
         call_free(c);
         return false;
     }
     call_record_begin(c);
-    loop_timer_init(&c->timer, begin_task, c);
-    loop_task_init(&c->task, begin_task, c);
+    loop_task_init(&c->task, call_begin, c);
     metrics_begin(gl->metrics);
     gl->calls++;
     call_show_begin(c);
@@ -313,68 +309,69 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
 
 void call_note(struct call *c, const char *what, str why)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
 
     call_trouble(c);
-    buf_add_c(&c->attempts, c->attempts.n ? ',' : '[');
-    buf_add(&c->attempts, STR("{\"provider\":"));
-    (void)json_quote(&c->attempts, p->name);
-    buf_printf(&c->attempts, ",\"what\":\"%s\",\"why\":", what);
-    (void)json_quote(&c->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
-    buf_add_c(&c->attempts, '}');
+    buf_add_c(&c->failure->attempts, c->failure->attempts.n ? ',' : '[');
+    buf_add(&c->failure->attempts, STR("{\"provider\":"));
+    (void)json_quote(&c->failure->attempts, p->name);
+    buf_printf(&c->failure->attempts, ",\"what\":\"%s\",\"why\":", what);
+    (void)json_quote(&c->failure->attempts, str_slice(call_mask_text(c, why), 0, WHY_MAX));
+    buf_add_c(&c->failure->attempts, '}');
 }
 
 /* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
 static void pipe_anew(struct call *c)
 {
-    if (c->phase != CALL_FIRST) {
-        pipe_goes_on(&c->pipe, format_of(c), c->chain[c->at].provider->starts_in_reasoning);
+    if (c->attempt.phase != CALL_FIRST) {
+        pipe_goes_on(&c->pipe, format_of(c), call_provider(c)->starts_in_reasoning);
         return;
     }
     pipe_release(&c->pipe);
     pipe_up(c);
-    c->thoughts_count = 0;
-    buf_reset(&c->thought);
+    c->thought.lent_count = 0;
+    buf_reset(&c->thought.text);
     call_record_anew(c);
 }
 
 /* The next provider, from its first try. False: there is none. */
 bool call_elsewhere(struct call *c)
 {
-    if (call_next(c) >= c->chain_count)
+    if (call_next(c) >= c->chain.count)
         return false;
-    c->at = call_next(c);
-    c->breaker_name = c->origin = STR("");
-    c->tries = c->anew = 0;
-    c->without = c->learning = 0;
-    c->effort = c->efforts = 0;
+    c->chain.at = call_next(c);
+    c->chain.breaker_name = c->chain.origin = STR("");
+    c->attempt.tries = c->attempt.restarts = 0;
+    c->attempt.without = c->attempt.learning = 0;
+    c->attempt.effort = c->attempt.efforts_tried = 0;
     pipe_anew(c);
     return true;
 }
 
 static void end_with(struct call *c, const struct chat_error *error)
 {
-    if (c->phase == CALL_REPAIR && call_stays_starved(c))
+    if (c->attempt.phase == CALL_REPAIR && call_stays_starved(c))
         return;
     call_trouble(c);
-    c->error = *error;
-    c->status = error->status;
+    c->failure->error = *error;
+    c->sum.status = error->status;
     c->sum.error_type = error->code.n ? call_mask_text(c, error->code) : STR("upstream");
-    if (c->sink)
-        c->sink->on_error(c->ctx, error);
+    if (c->client.sink)
+        c->client.sink->on_error(c->client.ctx, error);
     call_finish(c);
 }
 
-static void fail_task(void *ctx)
+static void call_report_error(void *ctx)
 {
     struct call *c = ctx;
 
-    end_with(c, &c->error);
+    end_with(c, &c->failure->error);
 }
 
 void call_fail_soon(struct call *c)
 {
-    loop_task_init(&c->task, fail_task, c);
+    call_enter_state(c, CALL_FAILING);
+    loop_task_init(&c->task, call_report_error, c);
     loop_defer(c->gl->loop, &c->task);
 }
 
@@ -385,53 +382,53 @@ void call_attempt(struct call *c)
     uint64_t left_ms;
     struct err e;
 
+    call_enter_state(c, CALL_CONNECTING);
     if (!call_choose(c, &left_ms, &e)) {
-        if (!c->error.message.n) /* what a provider said itself says more */
-            call_refuse(&c->error,
+        if (!c->failure->error.message.n) /* what a provider said itself says more */
+            call_refuse(&c->failure->error,
                         &c->arena,
                         left_ms ? 503 : 401, /* as a provider would say without its key */
                         left_ms ? "circuit_open" : "provider_key_missing",
                         &e);
         if (left_ms)
-            c->error.retry_after_ms = (int64_t)left_ms;
+            c->failure->error.retry_after_ms = (int64_t)left_ms;
         call_fail_soon(c);
         return;
     }
-    p = c->chain[c->at].provider;
-    c->wire = wire_get(p->dialect);
+    p = call_provider(c);
+    c->attempt.wire = wire_get(p->dialect);
     call_recall_refusals(c);
-    c->tries++;
+    c->attempt.tries++;
     c->sum.attempts++;
     if (!call_plan(c, &e)) {
         call_trouble(c);
-        call_refuse(&c->error,
+        call_refuse(&c->failure->error,
                     &c->arena,
                     e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
-                    c->refusal_code ? c->refusal_code : "invalid_request",
+                    c->attempt.refusal_code ? c->attempt.refusal_code : "invalid_request",
                     &e);
-        c->error.param = str_c(c->refusal_param ? c->refusal_param : "");
+        c->failure->error.param = str_c(c->attempt.refusal_param ? c->attempt.refusal_param : "");
         call_breaker_leave(c);
         call_fail_soon(c);
         return;
     }
-    r = (struct upstream_request){.provider = p,
-                                  .cassette = c->in.setup->cassettes[p - c->config->providers],
-                                  .nth = c->replayed,
-                                  .target = str_slice(buf_str(&c->lines), 0, c->target_size),
-                                  .path = str_slice(buf_str(&c->lines), 0, c->path_size),
-                                  .known = c->known,
-                                  .headers =
-                                      str_slice(buf_str(&c->lines), c->target_size, c->lines.n),
-                                  .body = buf_str(&c->body),
-                                  .front = c->body.n ? c->body.front : 0,
-                                  .scribe = c->gl->gateway->scribe,
-                                  .clock = c->gl->gateway->clock};
+    r = (struct upstream_request){
+        .provider = p,
+        .cassette = c->in.setup->cassettes[p - c->config->providers],
+        .nth = c->attempt.replayed,
+        .target = str_slice(buf_str(&c->sent.lines), 0, c->sent.target_size),
+        .path = str_slice(buf_str(&c->sent.lines), 0, c->sent.path_size),
+        .known = c->sent.known,
+        .headers = str_slice(buf_str(&c->sent.lines), c->sent.target_size, c->sent.lines.n),
+        .body = buf_str(&c->sent.body),
+        .front = c->sent.body.n ? c->sent.body.front : 0,
+        .scribe = c->gl->gateway->scribe,
+        .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = loop_now_ns(c->gl->loop);
-    c->live = true;
-    c->reply_header_count = 0;
+    c->reply.header_count = 0;
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
-    if (c->paused)
+    if (c->client.paused)
         upstream_pause(&c->upstream);
 }
 
@@ -443,8 +440,8 @@ static void call_log_failure(struct call *c, size_t at, const struct chat_error 
         return;
     log_warn("provider failed",
              LOG_STR("id", c->in.id),
-             LOG_STR("provider", c->chain[at].provider->name),
-             LOG_STR("model", call_mask_text(c, c->chain[at].model->upstream)),
+             LOG_STR("provider", c->chain.links[at].provider->name),
+             LOG_STR("model", call_mask_text(c, c->chain.links[at].model->upstream)),
              LOG_I64("status", error->status),
              LOG_STR("why", str_slice(call_mask_text(c, error->message), 0, WHY_MAX)),
              LOG_STR("next", next));
@@ -454,12 +451,10 @@ void call_failed(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given, refused;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
-    const struct config_provider *p = c->chain[c->at].provider;
-    size_t at = c->at;
+    const struct config_provider *p = call_provider(c);
+    size_t at = c->chain.at;
     uint64_t wait_ms;
 
-    loop_timer_clear(c->gl->loop, &c->timer);
-    call_control_over(c);
     if (error.status == 429)
         call_breaker_leave(c); /* it works: it only asks for a pause */
     else
@@ -470,8 +465,8 @@ void call_failed(struct call *c, const struct chat_error *given)
     call_reply_release(c);
     call_clean_error(c, &error);
     call_note(c, transient ? "failed" : "refused", error.message);
-    c->error = error;
-    if (!c->sink || !call_unseen(c)) {
+    c->failure->error = error;
+    if (!c->client.sink || !call_unseen(c)) {
         call_log_failure(c, at, &error, STR("none"));
         end_with(c, &error);
         return;
@@ -481,16 +476,16 @@ void call_failed(struct call *c, const struct chat_error *given)
         call_attempt(c);
         return;
     }
-    wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->tries, error.retry_after_ms);
-    if (transient && c->tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+    wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, error.retry_after_ms);
+    if (transient && c->attempt.tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
         call_log_failure(c, at, &error, STR("retry"));
         pipe_anew(c);
-        loop_timer_init(&c->timer, begin_task, c);
-        loop_timer_set(c->gl->loop, &c->timer, wait_ms);
+        call_enter_state(c, CALL_RETRYING);
+        call_set_timer(c, wait_ms);
         return;
     }
     if (transient && call_elsewhere(c)) {
-        str to = arena_join(&c->arena, STR("fallback "), c->chain[c->at].provider->name, STR(""));
+        str to = arena_join(&c->arena, STR("fallback "), call_provider(c)->name, STR(""));
 
         call_log_failure(c, at, &error, to);
         call_attempt(c);
@@ -504,16 +499,19 @@ void call_again(struct call *c, enum call_phase phase)
 {
     call_reply_release(c);
     call_breaker_tell(c, true);
-    c->phase = phase;
-    c->tries = 0;
-    c->effort = c->efforts = 0;
-    c->learning = 0;
-    c->dropped = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe);
-    c->relay = false;
-    c->stop_seen = c->end_seen = c->phase_begun = false;
-    chat_usage_merge(&c->sum.usage, &c->phase_usage);
-    c->phase_usage = chat_usage_none;
-    c->error.message = STR("");
+    c->attempt.phase = phase;
+    c->attempt.tries = 0;
+    c->attempt.effort = c->attempt.efforts_tried = 0;
+    c->attempt.learning = 0;
+    c->thought.dropped = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe);
+    c->attempt.relays = false;
+    c->reply.stop_seen = c->reply.end_seen = false;
+    if (c->client.received == CALL_RECEIVED_REPLY)
+        c->client.received = CALL_RECEIVED_EARLIER;
+    chat_usage_merge(&c->sum.usage, &c->reply.usage);
+    c->reply.usage = chat_usage_none;
+    if (c->failure)
+        c->failure->error.message = STR("");
     pipe_continue(&c->pipe);
     c->pipe.muted = true;
     call_attempt(c);
@@ -521,57 +519,51 @@ void call_again(struct call *c, enum call_phase phase)
 
 void call_cancel(struct call *c)
 {
-    c->sink = NULL;
-    loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->done) {
+    c->client.sink = NULL;
+    if (c->state >= CALL_COMMITTING) {
         call_show_own(c);
         return; /* the record is on its way: it frees the call */
     }
-    c->left_waiting = c->live;
-    if (c->live)
-        upstream_cancel(&c->upstream);
-    c->live = false;
+    c->client.left_waiting = upstream_is_live(&c->upstream);
+    upstream_cancel(&c->upstream);
     call_breaker_leave(c);
     call_reply_release(c);
-    c->status = 499;
+    c->sum.status = 499;
     c->sum.error_type = STR("cancelled");
-    loop_drop(c->gl->loop, &c->task);
-    call_mask_request_cancel(c);
     call_finish(c);
     call_show_own(c);
 }
 
 void call_commit(struct call *c)
 {
-    c->begun = true;
+    if (c->client.received == CALL_RECEIVED_NOTHING)
+        c->client.received = CALL_RECEIVED_EARLIER;
 }
 
 void call_pause(struct call *c)
 {
-    c->paused = true;
-    if (c->live)
-        upstream_pause(&c->upstream);
+    c->client.paused = true;
+    upstream_pause(&c->upstream);
 }
 
 void call_resume(struct call *c)
 {
-    c->paused = false;
-    if (c->live)
-        upstream_resume(&c->upstream);
+    c->client.paused = false;
+    upstream_resume(&c->upstream);
 }
 
 size_t call_reply_headers(const struct call *c, const struct http1_field **out)
 {
-    *out = c->reply_headers;
-    return c->reply_header_count;
+    *out = c->reply.headers;
+    return c->reply.header_count;
 }
 
 str call_provider_name(const struct call *c)
 {
-    return c->chain[c->at].provider->name;
+    return call_provider(c)->name;
 }
 
 bool call_relays(const struct call *c)
 {
-    return c->relay;
+    return c->attempt.relays;
 }

@@ -11,18 +11,18 @@
 /* The provider and the model at hand. */
 static str breaker_name(struct call *c)
 {
-    if (!c->breaker_name.n)
-        c->breaker_name = arena_join(
-            &c->arena, c->chain[c->at].provider->name, STR("/"), c->chain[c->at].model->upstream);
-    return c->breaker_name;
+    if (!c->chain.breaker_name.n)
+        c->chain.breaker_name =
+            arena_join(&c->arena, call_provider(c)->name, STR("/"), call_model(c)->upstream);
+    return c->chain.breaker_name;
 }
 
 str call_origin(struct call *c)
 {
-    if (!c->origin.n)
-        c->origin =
+    if (!c->chain.origin.n)
+        c->chain.origin =
             arena_join(&c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), breaker_name(c));
-    return c->origin;
+    return c->chain.origin;
 }
 
 static bool idle(struct call *c)
@@ -46,13 +46,13 @@ bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
 
     *left_ms = 0;
     do {
-        p = c->chain[c->at].provider;
+        p = call_provider(c);
         if (p->key_missing.n) {
             call_note(c, "skipped", p->key_missing);
             continue;
         }
-        c->breaker_open = closed(c, left_ms);
-        if (c->breaker_open)
+        c->attempt.breaker_pending = closed(c, left_ms);
+        if (c->attempt.breaker_pending)
             return true;
         open = p;
         call_note(c, "skipped", STR("circuit open"));
@@ -73,14 +73,14 @@ bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
 
 void call_breaker_tell(struct call *c, bool ok)
 {
-    if (c->breaker_open && !(ok && idle(c)))
+    if (c->attempt.breaker_pending && !(ok && idle(c)))
         breaker_done(c->gl->gateway->breaker, breaker_name(c), ok);
-    c->breaker_open = false;
+    c->attempt.breaker_pending = false;
 }
 
 void call_breaker_leave(struct call *c)
 {
-    if (c->breaker_open)
+    if (c->attempt.breaker_pending)
         breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
-    c->breaker_open = false;
+    c->attempt.breaker_pending = false;
 }

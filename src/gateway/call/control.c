@@ -29,7 +29,7 @@
 #define REPLY_MAX 4096
 #define ID_MAX 256
 
-/* All but the id is made when it is told: `ending`. */
+/* All but the id is made when it is told: CALL_CUTTING. */
 struct call_control {
     str id;                   /* of the reply; empty: not known yet */
     struct client_call *call; /* or NULL */
@@ -44,7 +44,7 @@ struct call_control {
 static bool known_to_fail(struct call *c)
 {
     const struct setup_learnt *learnt =
-        setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+        setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
     return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
 }
@@ -54,9 +54,9 @@ bool call_control_arm(struct call *c)
     str choices = c->in.request->n;
 
     c->control = NULL;
-    if (!(c->chain[c->at].provider->row->levers & PROVIDER_CONTROL) || c->phase != CALL_FIRST ||
-        !c->stream_up || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
-        (c->without & CALL_WITHOUT_CONTROL) || known_to_fail(c))
+    if (!(call_provider(c)->row->levers & PROVIDER_CONTROL) || c->attempt.phase != CALL_FIRST ||
+        !c->attempt.streams || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
+        (c->attempt.without & CALL_WITHOUT_CONTROL) || known_to_fail(c))
         return false;
     c->control = arena_zero(&c->arena, 1, sizeof *c->control);
     c->control->id = STR("");
@@ -73,7 +73,7 @@ void call_control_named(struct call *c, str id)
 void call_control_failed(struct call *c)
 {
     struct setup_learnt *learnt =
-        setup_learn(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+        setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
 
     if (learnt)
         learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
@@ -84,7 +84,7 @@ void call_control_gave_up(struct call *c, str why)
     call_control_failed(c);
     call_note(c, "control failed", why);
     log_info("a provider did not end its reasoning when told to",
-             LOG_STR("provider", c->chain[c->at].provider->name),
+             LOG_STR("provider", call_provider(c)->name),
              LOG_STR("why", call_mask_text(c, why)));
 }
 
@@ -104,7 +104,7 @@ static void too_late(void *ctx)
 {
     struct call *c = ctx;
 
-    if (c->paused)
+    if (c->client.paused)
         loop_timer_set(c->gl->loop, &c->control->timer, WAIT_MS);
     else
         give_up(c, str_c(c->control->why));
@@ -178,7 +178,7 @@ static str body_of(struct call *c)
     buf_add(&b, STR("{\"id\":"));
     (void)json_quote(&b, c->control->id);
     buf_add(&b, STR(",\"action\":\"reasoning_end\",\"model\":"));
-    (void)json_quote(&b, c->chain[c->at].model->upstream);
+    (void)json_quote(&b, call_model(c)->upstream);
     buf_add_c(&b, '}');
     body = arena_dup(&c->arena, buf_str(&b));
     buf_release(&b);
@@ -188,15 +188,15 @@ static str body_of(struct call *c)
 /* To where the reply at hand was asked for, with the same headers. */
 static void send(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
-    str lines = buf_str(&c->lines);
+    const struct config_provider *p = call_provider(c);
+    str lines = buf_str(&c->sent.lines);
     struct client_request r = {
         .url = &p->url,
         .method = STR("POST"),
         .target =
-            arena_join(&c->arena, str_slice(lines, 0, c->path_size), STR("/control"), STR("")),
-        .known = c->known.n ? setup_head(c->in.setup, p, false) : STR(""),
-        .headers = str_slice(lines, c->target_size, lines.n),
+            arena_join(&c->arena, str_slice(lines, 0, c->sent.path_size), STR("/control"), STR("")),
+        .known = c->sent.known.n ? setup_head(c->in.setup, p, false) : STR(""),
+        .headers = str_slice(lines, c->sent.target_size, lines.n),
         .body = body_of(c),
         .connect_ms = WAIT_MS,
         .first_ms = WAIT_MS,
@@ -212,8 +212,8 @@ bool call_control_ask(struct call *c)
 
     if (!k || !k->id.n || c->pipe.before.called)
         return false;
-    assert(c->phase == CALL_FIRST && !k->call);
-    c->ending = true;
+    assert(c->attempt.phase == CALL_FIRST && !k->call);
+    call_enter_state(c, CALL_CUTTING);
     c->decoder.hides = true; /* what is not passed on is not repeated either */
     c->sum.cut_action = STR("control");
     call_note(c, "told to end its reasoning", STR("the cap was passed"));
@@ -221,18 +221,15 @@ bool call_control_ask(struct call *c)
     k->why = "its reasoning did not end in time";
     loop_timer_init(&k->timer, too_late, c);
     loop_timer_set(c->gl->loop, &k->timer, WAIT_MS);
-    if (!c->in.setup->cassettes[c->chain[c->at].provider - c->config->providers])
+    if (!c->in.setup->cassettes[call_provider(c) - c->config->providers])
         send(c);
     return true;
 }
 
-void call_control_over(struct call *c)
+void call_control_stop(struct call *c)
 {
     struct call_control *k = c->control;
 
-    if (!c->ending)
-        return;
-    c->ending = false;
     if (k->call)
         client_cancel(k->call);
     loop_timer_clear(c->gl->loop, &k->timer);

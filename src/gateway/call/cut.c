@@ -32,7 +32,7 @@ void call_drop_ending(struct pipe *p)
 /* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
 static void end_with_call(struct call *c)
 {
-    struct chat_usage u = c->phase_usage;
+    struct chat_usage u = c->reply.usage;
     int64_t made = pipe_made(&c->pipe);
 
     u.input = u.input < 0 ? call_count_input(c) : u.input;
@@ -50,10 +50,9 @@ static void end_with_call(struct call *c)
 /* What the reply still has to say is of no interest. */
 static void let_go(struct call *c)
 {
-    call_control_over(c);
     call_keep_events(c);
     call_drop_ending(&c->pipe);
-    c->end_seen = false;
+    c->reply.end_seen = false;
     call_hang_up(c, true);
     if (c->pipe.called) {
         end_with_call(c);
@@ -66,17 +65,17 @@ static void let_go(struct call *c)
 /* What was to end has, or never will by itself. False: let go. */
 static bool ends(struct call *c)
 {
-    bool over = c->stop_seen || c->end_seen;
+    bool over = c->reply.stop_seen || c->reply.end_seen;
 
-    if (pipe_resumes(&c->pipe) || (over && !c->failed_frame && c->pipe.answered)) {
-        call_control_over(c);
+    if (pipe_resumes(&c->pipe) || (over && !c->reply.error_seen && c->pipe.answered)) {
+        call_enter_state(c, CALL_STREAMING);
         return true;
     }
-    if (!over && !c->failed_frame && !call_control_ignored(c)) {
+    if (!over && !c->reply.error_seen && !call_control_ignored(c)) {
         call_deliver(c, NULL);
         return true;
     }
-    if (!over && !c->failed_frame)
+    if (!over && !c->reply.error_seen)
         call_control_gave_up(c, STR("it went on thinking"));
     let_go(c);
     return false;
@@ -84,11 +83,11 @@ static bool ends(struct call *c)
 
 bool call_cut(struct call *c)
 {
-    if (c->ending)
+    if (c->state == CALL_CUTTING)
         return ends(c);
     c->pipe.over = false;
     c->sum.cut = true;
-    c->relay = false; /* the frame as it came says more than is to be said now */
+    c->attempt.relays = false; /* the frame as it came says more than is to be said now */
     if (call_control_ask(c))
         return ends(c);
     let_go(c);

@@ -27,7 +27,7 @@ static bool call_error_well_formed(enum chat_dialect dialect, const struct json 
 /* Of these dialects a request that is too long has status 400, whatever the provider's status. */
 static bool call_error_is_openai(const struct call *c)
 {
-    return c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_RESPONSES;
+    return c->attempt.wire->dialect == CHAT_OPENAI || c->attempt.wire->dialect == CHAT_RESPONSES;
 }
 
 /* The provider's own body. OpenAI's clients know a request that is too long by its code, which many
@@ -58,12 +58,12 @@ static bool call_error_event_well_formed(const struct call *c, const struct json
     const struct json_node *message = json_find(doc, root, STR("message"));
     const struct json_node *error = json_find(doc, root, STR("error"));
 
-    if (call_error_is_openai(c) && wire_error_is_context(&c->error) &&
+    if (call_error_is_openai(c) && wire_error_is_context(&c->failure->error) &&
         !json_is(doc, json_find(doc, error, STR("code")), STR(WIRE_CONTEXT_CODE)))
         return false; /* clients know it by this code */
-    if (c->wire->dialect != CHAT_RESPONSES)
-        return call_error_well_formed(c->wire->dialect, doc);
-    if (c->hide || c->pipe.ever_touched) /* response.failed repeats the output so far */
+    if (c->attempt.wire->dialect != CHAT_RESPONSES)
+        return call_error_well_formed(c->attempt.wire->dialect, doc);
+    if (c->client.hides || c->pipe.ever_touched) /* response.failed repeats the output so far */
         return false;
     return json_is(doc, type, STR("response.failed")) ||
            (json_is(doc, type, STR("error")) && message && message->kind == JSON_STRING);
@@ -75,7 +75,7 @@ str call_error_frame(struct call *c, const struct wire_frame *f)
     struct json doc;
     struct err e;
 
-    if (!f || !c->relay || c->pipe.touched || c->frames.kind == FRAMES_WHOLE)
+    if (!f || !c->attempt.relays || c->pipe.touched || c->frames.kind == FRAMES_WHOLE)
         return frame;
     json_init(&doc);
     if (json_parse(&doc, f->data, &e) && call_error_event_well_formed(c, &doc))
@@ -86,13 +86,13 @@ str call_error_frame(struct call *c, const struct wire_frame *f)
 
 static void call_error_read(struct call *c, struct chat_error *error)
 {
-    bool same = c->wire->dialect == c->in.wire->dialect, long_input;
+    bool same = c->attempt.wire->dialect == c->in.wire->dialect, long_input;
     struct json doc;
     struct err e;
 
     json_init(&doc);
-    if (json_parse(&doc, buf_str(&c->error_body), &e)) {
-        c->wire->read_error(&doc, &c->arena, error);
+    if (json_parse(&doc, buf_str(&c->failure->body), &e)) {
+        c->attempt.wire->read_error(&doc, &c->arena, error);
         error->raw = STR("");
         if (!error->message.n) /* of something before it, which speaks as most do */
             wire_get(CHAT_OPENAI)->read_error(&doc, &c->arena, error);
@@ -102,11 +102,11 @@ static void call_error_read(struct call *c, struct chat_error *error)
         error->param = arena_dup(&c->arena, error->param);
         wire_error_classify(error);
         long_input = wire_error_is_context(error) && call_error_is_openai(c);
-        if (same && c->error_status >= 400 && c->error_status < 500 && !long_input)
-            error->status = c->error_status;
+        if (same && c->failure->status >= 400 && c->failure->status < 500 && !long_input)
+            error->status = c->failure->status;
         if (same && error->message.n &&
-            (error->status == c->error_status || (long_input && c->error_status == 413)) &&
-            call_error_well_formed(c->wire->dialect, &doc))
+            (error->status == c->failure->status || (long_input && c->failure->status == 413)) &&
+            call_error_well_formed(c->attempt.wire->dialect, &doc))
             error->raw = call_error_body(c, &doc, error);
     }
     json_release(&doc);
@@ -115,7 +115,7 @@ static void call_error_read(struct call *c, struct chat_error *error)
 /* A line of plain text, as proxies say it. */
 static str call_error_plain(const struct call *c)
 {
-    str text = str_trim(buf_str(&c->error_body));
+    str text = str_trim(buf_str(&c->failure->body));
 
     if (!text.n || text.n > PLAIN_MAX || strchr("<[{", *text.p) || !utf8_valid(text))
         return STR("");
@@ -125,14 +125,19 @@ static str call_error_plain(const struct call *c)
     return text;
 }
 
+void call_error_bytes(struct call *c, str bytes)
+{
+    buf_add(&c->failure->body, bytes);
+}
+
 void call_error_reply(struct call *c)
 {
-    struct chat_error error = {.status = c->error_status,
+    struct chat_error error = {.status = c->failure->status,
                                .type = STR(""),
                                .message = STR(""),
                                .code = STR(""),
                                .param = STR(""),
-                               .retry_after_ms = c->error_wait_ms,
+                               .retry_after_ms = c->failure->wait_ms,
                                .raw = STR("")};
 
     if (error.status < 400 || error.status > 599)
@@ -144,8 +149,8 @@ void call_error_reply(struct call *c)
         error.message =
             arena_printf(&c->arena,
                          "the provider \"" STR_FMT "\" answered with status %d%s" STR_FMT,
-                         STR_ARG(c->chain[c->at].provider->name),
-                         c->error_status,
+                         STR_ARG(call_provider(c)->name),
+                         c->failure->status,
                          words.n ? ": " : "",
                          STR_ARG(words));
     }

@@ -12,7 +12,7 @@ static uint64_t now(const struct call *c)
 /* A text of the reply, for as long as the call lives. */
 static str kept(struct call *c, str text)
 {
-    return c->lasts ? text : arena_dup(&c->arena, text);
+    return c->reply.lasts ? text : arena_dup(&c->arena, text);
 }
 
 static void fact_start(struct call *c, const struct chat_event *ev)
@@ -63,13 +63,13 @@ static void add_known(int64_t *to, int64_t more)
 static void usage_on_top(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
-    int64_t thought = pipe_tokens(&c->pipe) + c->dropped, again = u->reasoning, made;
+    int64_t thought = pipe_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
 
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
     if (again < 0) /* not reported: what of its reasoning was seen */
-        again = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe) - c->dropped;
+        again = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe) - c->thought.dropped;
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
     add_known(&u->output, made);
@@ -97,8 +97,8 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (u->reasoning == 0 && c->pipe.tagged)
         u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
     if (u->raw.n)          /* in words that only its own dialect knows */
-        u->raw = c->wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
-    if (c->phase != CALL_FIRST) {
+        u->raw = c->attempt.wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
+    if (c->attempt.phase != CALL_FIRST) {
         usage_on_top(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
         int64_t thought = pipe_thought(&c->pipe);
@@ -106,7 +106,7 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
         u->reasoning = u->reasoning > thought ? u->reasoning : thought;
         u->raw = STR("");
     }
-    chat_usage_merge(&c->phase_usage, u);
+    chat_usage_merge(&c->reply.usage, u);
 }
 
 static void feed_usage(struct call *c, const struct chat_event *ev)
@@ -131,14 +131,15 @@ void call_synthesize_usage(struct call *c)
 {
     struct chat_usage u = chat_usage_none;
 
-    if ((c->relay && !call_relays_usage_chunk(c)) || c->phase_usage.output >= 0 || !c->end_seen)
+    if ((c->attempt.relays && !call_relays_usage_chunk(c)) || c->reply.usage.output >= 0 ||
+        !c->reply.end_seen)
         return;
-    if (c->phase_usage.input < 0)
+    if (c->reply.usage.input < 0)
         u.input = call_count_input(c);
     u.reasoning = pipe_thought(&c->pipe);
     u.output = pipe_made(&c->pipe);
-    chat_usage_merge(&c->phase_usage, &u);
-    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
+    chat_usage_merge(&c->reply.usage, &u);
+    pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
     c->sum.reasoning_exact = false;
 }
 
@@ -151,7 +152,7 @@ void call_event(void *ctx, const struct chat_event *ev)
         fact_start(c, ev);
         if (c->control)
             call_control_named(c, ev->id);
-        if (c->phase != CALL_FIRST)
+        if (c->attempt.phase != CALL_FIRST)
             return;
         break;
     case CHAT_KEEP:
@@ -161,30 +162,30 @@ void call_event(void *ctx, const struct chat_event *ev)
         call_keep_event(c, ev);
         break;
     case CHAT_EXTRA:
-        if (c->phase != CALL_FIRST)
+        if (c->attempt.phase != CALL_FIRST)
             return;
         break;
     case CHAT_USAGE:
         feed_usage(c, ev);
         return;
     case CHAT_STOP:
-        c->stop_seen = true;
-        c->stop = ev->stop;
+        c->reply.stop_seen = true;
+        c->reply.stop = ev->stop;
         break;
     case CHAT_END:
-        c->end_seen = true;
+        c->reply.end_seen = true;
         break;
     case CHAT_ERROR:
-        c->failed_frame = true;
+        c->reply.error_seen = true;
         call_trouble(c);
-        c->error = *ev->error;
-        c->error.message = arena_dup(&c->arena, ev->error->message);
-        c->error.type = arena_dup(&c->arena, ev->error->type);
-        c->error.code = arena_dup(&c->arena, ev->error->code);
-        c->error.param = arena_dup(&c->arena, ev->error->param);
-        c->error.raw = STR(""); /* an event, not a body of its own */
-        c->error.frame = STR("");
-        wire_error_classify(&c->error);
+        c->failure->error = *ev->error;
+        c->failure->error.message = arena_dup(&c->arena, ev->error->message);
+        c->failure->error.type = arena_dup(&c->arena, ev->error->type);
+        c->failure->error.code = arena_dup(&c->arena, ev->error->code);
+        c->failure->error.param = arena_dup(&c->arena, ev->error->param);
+        c->failure->error.raw = STR(""); /* an event, not a body of its own */
+        c->failure->error.frame = STR("");
+        wire_error_classify(&c->failure->error);
         return;
     case CHAT_SIGNATURE:
     case CHAT_REDACTED:
@@ -208,20 +209,20 @@ void call_event(void *ctx, const struct chat_event *ev)
 
 str call_thought(struct call *c)
 {
-    for (size_t i = 0; i < c->thoughts_count; i++)
-        buf_add(&c->thought, c->thoughts[i]);
-    c->thoughts_count = 0;
-    return buf_str(&c->thought);
+    for (size_t i = 0; i < c->thought.lent_count; i++)
+        buf_add(&c->thought.text, c->thought.lent[i]);
+    c->thought.lent_count = 0;
+    return buf_str(&c->thought.text);
 }
 
 void call_texts_own(struct call *c)
 {
     str *const texts[] = {
-        &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->phase_usage.raw};
+        &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->reply.usage.raw};
 
-    if (!c->lasts)
+    if (!c->reply.lasts)
         return;
-    c->lasts = false;
+    c->reply.lasts = false;
     (void)call_thought(c);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         *texts[i] = arena_dup(&c->arena, *texts[i]);
@@ -235,12 +236,12 @@ void call_thinks(void *ctx, str text)
     call_show_thought(c, text);
     if (c->recorded)
         call_keep_thought(c, text);
-    if (c->lasts && !c->recorded && c->thoughts_count < CALL_THOUGHTS_MAX) {
-        c->thoughts[c->thoughts_count++] = text;
+    if (c->reply.lasts && !c->recorded && c->thought.lent_count < CALL_THOUGHTS_MAX) {
+        c->thought.lent[c->thought.lent_count++] = text;
         return;
     }
     (void)call_thought(c);
-    buf_add(&c->thought, text);
+    buf_add(&c->thought.text, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */

@@ -9,7 +9,7 @@
 
 void call_facts(struct call *c, struct call_facts *out)
 {
-    int64_t told = c->phase_usage.reasoning, cap = c->level.cap;
+    int64_t told = c->reply.usage.reasoning, cap = c->level.cap;
     int64_t counted = pipe_thought(&c->pipe);
 
     *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
@@ -18,7 +18,7 @@ void call_facts(struct call *c, struct call_facts *out)
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
                                .repaired = c->sum.repaired && (c->pipe.answered || c->pipe.called),
-                               .usage = &c->phase_usage};
+                               .usage = &c->reply.usage};
 }
 
 static enum summary_source source(const struct pipe *p)
@@ -71,7 +71,7 @@ static str name_shown(struct call *c, str name)
 /* It was told how much it may think, and says that it has thought so much. */
 static void note_native_cut(struct call *c)
 {
-    if (c->sum.cut || c->budget <= 0 || c->phase_usage.reasoning < c->budget)
+    if (c->sum.cut || c->attempt.budget <= 0 || c->reply.usage.reasoning < c->attempt.budget)
         return;
     c->sum.cut_upstream = true;
     c->sum.cut_action = STR("native");
@@ -84,8 +84,8 @@ static void count_untold(struct call *c)
     struct chat_usage *u = &c->sum.usage;
     int64_t made = pipe_made(&c->pipe);
 
-    if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->left_waiting
-                      : c->stop_seen || c->end_seen || made <= u->output)
+    if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->client.left_waiting
+                      : c->reply.stop_seen || c->reply.end_seen || made <= u->output)
         return;
     u->input = u->input < 0 ? call_count_input(c) : u->input;
     u->output = made;
@@ -93,13 +93,14 @@ static void count_untold(struct call *c)
 
 void call_summarize(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
     struct summary *s = &c->sum;
     struct call_facts facts;
 
     call_facts(c, &facts);
-    chat_usage_merge(&s->usage, &c->phase_usage);
-    s->reasoning_exact = !facts.cut && c->phase_usage.reasoning >= 0 && c->phase == CALL_FIRST;
+    chat_usage_merge(&s->usage, &c->reply.usage);
+    s->reasoning_exact =
+        !facts.cut && c->reply.usage.reasoning >= 0 && c->attempt.phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
     s->repaired = facts.repaired;
     note_native_cut(c);
@@ -110,10 +111,9 @@ void call_summarize(struct call *c)
     s->route = c->in.route;
     s->provider = p->name;
     s->model = name_shown(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = name_shown(c, c->chain[c->at].model->upstream);
-    s->status = c->status;
+    s->upstream_model = name_shown(c, call_model(c)->upstream);
     s->stream = c->in.request->stream;
-    s->stop = c->stop;
+    s->stop = c->reply.stop;
     s->level = c->level.asked;
     s->start_ns = c->in.start_ns;
     s->end_ns = loop_now_ns(c->gl->loop);
@@ -121,15 +121,15 @@ void call_summarize(struct call *c)
     s->cap = c->level.cap;
     s->source = source(&c->pipe);
     s->anomalies = c->pipe.flags;
-    s->cost_usd = call_price(c->chain[c->at].model, &s->usage);
+    s->cost_usd = call_price(call_model(c), &s->usage);
 }
 
 /* What the client asked for, or else what its level brought. */
 static str sampled(const struct call *c, str asked, const struct config_preset *preset, bool warm)
 {
-    if (c->without & (warm ? CALL_WITHOUT_TEMPERATURE : CALL_WITHOUT_TOP_P))
+    if (c->attempt.without & (warm ? CALL_WITHOUT_TEMPERATURE : CALL_WITHOUT_TOP_P))
         return STR("");
-    if (asked.n || !preset || (c->without & CALL_WITHOUT_REASONING))
+    if (asked.n || !preset || (c->attempt.without & CALL_WITHOUT_REASONING))
         return asked;
     return warm ? preset->temperature : preset->top_p;
 }
@@ -137,7 +137,7 @@ static str sampled(const struct call *c, str asked, const struct config_preset *
 /* What nobody else asks for. */
 static void export(struct call *c)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
     struct summary *s = &c->sum;
 
     s->otel_provider = str_c(p->row->otel_name);
@@ -152,24 +152,24 @@ static void export(struct call *c)
 static void over(void *ctx)
 {
     struct call *c = ctx;
-    const struct call_sink *sink = c->sink;
+    const struct call_sink *sink = c->client.sink;
 
+    call_enter_state(c, CALL_DONE);
     c->gl->calls--;
     call_show_end(c);
     if (sink)
-        sink->on_end(c->ctx, c->stored_failed ? &c->store_err : NULL);
+        sink->on_end(c->client.ctx,
+                     c->recorded && c->record.store_err.code ? &c->record.store_err : NULL);
     call_free(c);
 }
 
 /* On the store's thread, or in store_call_put itself. */
 static void stored(struct store_ticket *t, const struct err *e)
 {
-    struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, ticket));
+    struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, record.ticket));
 
-    if (e) {
-        c->stored_failed = true;
-        c->store_err = *e;
-    }
+    if (e)
+        c->record.store_err = *e;
     loop_post(c->gl->loop, &c->task);
 }
 
@@ -201,28 +201,23 @@ static void put_on_record(struct call *c)
         loop_post_own(c->gl->loop, &c->task);
         return;
     }
-    c->ticket.fn = stored;
-    c->ticket.later = true;
+    c->record.store_err.code = ERR_NONE;
+    c->record.ticket.fn = stored;
+    c->record.ticket.later = true;
     push_soon(c->gl);
     call_row(c, &row);
     call_show_done(c, &row);
-    store_call_put(store, &row, &c->ticket);
+    store_call_put(store, &row, &c->record.ticket);
 }
 
 void call_finish(struct call *c)
 {
     struct gateway *g = c->gl->gateway;
 
-    assert(!c->done);
-    c->done = true;
-    if (c->live)
-        upstream_cancel(&c->upstream);
-    c->live = false;
-    loop_timer_clear(c->gl->loop, &c->timer);
-    call_control_over(c);
+    call_enter_state(c, CALL_COMMITTING);
+    upstream_cancel(&c->upstream);
     call_pieces_over(c);
     call_breaker_tell(c, true);
-    call_reply_over(c);
     call_keep_put(c);
     call_record_over(c);
     call_summarize(c);
@@ -244,20 +239,20 @@ void call_free(struct call *c)
     struct setup *setup = c->in.setup;
 
     call_reply_drop(c);
-    if (c->frames_live)
+    if (c->frames.sink.on_frame)
         frames_release(&c->frames);
     pipe_release(&c->pipe);
-    buf_give(bufs, &c->body);
-    buf_give(bufs, &c->lines);
-    buf_give(bufs, &c->thought);
-    if (c->troubled) {
-        buf_give(bufs, &c->error_body);
-        buf_give(bufs, &c->attempts);
+    buf_give(bufs, &c->sent.body);
+    buf_give(bufs, &c->sent.lines);
+    buf_give(bufs, &c->thought.text);
+    if (c->failure) {
+        buf_give(bufs, &c->failure->body);
+        buf_give(bufs, &c->failure->attempts);
     }
     if (c->recorded) {
-        buf_give(bufs, &c->answer);
-        buf_give(bufs, &c->reasoning);
-        buf_give(bufs, &c->calls);
+        buf_give(bufs, &c->record.answer);
+        buf_give(bufs, &c->record.reasoning);
+        buf_give(bufs, &c->record.tool_calls);
         buf_give(bufs, &c->record.raw);
         call_mask_release(c);
     }
@@ -279,41 +274,43 @@ str call_session(const struct call *c)
 
 bool call_hides(const struct call *c)
 {
-    return c->hide;
+    return c->client.hides;
 }
 
 /* What the second call began to say cannot be taken back by itself: all begins anew, as often as a
  * provider is tried again, and then elsewhere. */
 static bool second_anew(struct call *c)
 {
-    if (c->phase == CALL_FIRST)
+    if (c->attempt.phase == CALL_FIRST)
         return true;
     if (!(c->pipe.answered || c->pipe.called) ||
-        (c->anew == c->chain[c->at].provider->retries_max && call_next(c) == c->chain_count))
+        (c->attempt.restarts == call_provider(c)->retries_max && call_next(c) == c->chain.count))
         return false;
-    c->anew++;
-    c->tries = c->anew > c->tries ? c->anew : c->tries;
+    c->attempt.restarts++;
+    c->attempt.tries =
+        c->attempt.restarts > c->attempt.tries ? c->attempt.restarts : c->attempt.tries;
     return true;
 }
 
 /* What the first call said stays, whatever becomes of the second, where it has been seen. */
 bool call_unseen(struct call *c)
 {
-    if (!c->begun || (c->phase == CALL_CUT && !c->phase_begun))
+    if (c->client.received == CALL_RECEIVED_NOTHING ||
+        (c->attempt.phase == CALL_CUT && c->client.received == CALL_RECEIVED_EARLIER))
         return true;
-    if (!c->sink->on_anew || !second_anew(c) || !c->sink->on_anew(c->ctx))
+    if (!c->client.sink->on_anew || !second_anew(c) || !c->client.sink->on_anew(c->client.ctx))
         return false;
-    c->phase = CALL_FIRST;
+    c->attempt.phase = CALL_FIRST;
     c->sum.cut = c->sum.starved = c->sum.repaired = false;
     c->sum.cut_action = STR("");
     c->sum.usage = chat_usage_none;
-    c->begun = c->phase_begun = false;
-    c->effort = c->efforts = 0;
-    c->learning = 0;
-    c->dropped = 0;
+    c->client.received = CALL_RECEIVED_NOTHING;
+    c->attempt.effort = c->attempt.efforts_tried = 0;
+    c->attempt.learning = 0;
+    c->thought.dropped = 0;
     c->sum.first_byte_ns = c->sum.answer_ns = 0;
     c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;
     c->sum.reply_id = c->sum.reply_model = STR("");
-    c->phase_usage = chat_usage_none;
+    c->reply.usage = chat_usage_none;
     return true;
 }

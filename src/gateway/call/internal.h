@@ -1,5 +1,6 @@
 /* internal.h - a call as its own files see it.
  *
+ *   state.c    its states, and the events that arrive in them
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
  *   chain.c    whom it asks, and what the breaker is told
  *   plan.c     what is sent upstream
@@ -21,8 +22,14 @@
  */
 #pragma once
 
-#include "gateway/call/state.h"
+#include "gateway/call/parts.h"
 #include "wire/error.h"
+
+/* state.c */
+void call_init_state(struct call *c);
+/* Whether a reply is being read: its frames and its decoder are in use. */
+bool call_is_reading(const struct call *c);
+extern const struct upstream_handler call_upstream_handler;
 
 /* call.c */
 void call_attempt(struct call *c);
@@ -87,18 +94,18 @@ enum chat_level call_level(const struct call *c);
 /* control.c. Whether the attempt at hand may be told to end its reasoning: the body must say so. */
 bool call_control_arm(struct call *c) MUST_USE;
 void call_control_named(struct call *c, str id); /* the reply at hand calls itself so */
-/* Tells it; false: it cannot be told. Then `ending` is set until call_control_over, or until it
- * fails: call_cut_now. */
+/* Tells it; false: it cannot be told. The call is then in CALL_CUTTING until the reasoning ends, or
+ * until this fails: call_cut_now. */
 bool call_control_ask(struct call *c) MUST_USE;
 bool call_control_ignored(const struct call *c); /* it thinks on */
-void call_control_over(struct call *c);          /* what is under way of it is cancelled */
+void call_control_stop(struct call *c);          /* cancels the control call */
 /* It does not work with this model: remembered for a while. */
 void call_control_failed(struct call *c);
 /* The same of one that is waited for, on record and in the log. */
 void call_control_gave_up(struct call *c, str why);
 
-/* cut.c: the cap was passed in the frame at hand, or its reasoning is `ending`. False: this reply
- * is over for us. */
+/* cut.c: the cap was passed in the frame at hand, or the call is in CALL_CUTTING. False: this
+ * reply is over for us. */
 bool call_cut(struct call *c) MUST_USE;
 void call_cut_now(struct call *c); /* between two frames */
 /* The reasoning ends at the cap and the rest of the reply goes on: for the record and metrics. */
@@ -115,16 +122,23 @@ bool call_plan(struct call *c, struct err *e) MUST_USE;
 bool call_sayable(struct call *c, struct err *e) MUST_USE;
 /* The place in the chain of the next that can be; its length if there is none. */
 uint8_t call_next(struct call *c);
-extern const struct upstream_handler call_upstream_handler;
-/* error.c: the provider has refused the call, and all that it said is in error_body. */
+/* reply.c: the events of an exchange with the provider. */
+void call_reply_head(struct call *c, const struct upstream_head *head);
+void call_reply_bytes(struct call *c, str bytes);
+void call_reply_end(struct call *c);
+void call_reply_error(struct call *c, const struct err *e);
+void call_reply_silent(struct call *c);   /* a head came, and no event in time */
+void call_reply_complete(struct call *c); /* all of the reply was delivered */
+void call_on_rest(void *ctx);
+/* error.c: more of an error reply, and all of it. */
+void call_error_bytes(struct call *c, str bytes);
 void call_error_reply(struct call *c);
 /* The frame that reports an error of the provider, kept in the call's arena, if a client may get it
  * as it came; else empty. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
 /* quotes.c: replaces the message of an error that quotes reasoning the client may not see. */
 void call_redact_error(struct call *c, struct chat_error *error);
-void call_reply_over(struct call *c); /* no more is read of it; what it said is still there */
-void call_reply_own(struct call *c);  /* it is lent no longer */
+void call_reply_own(struct call *c); /* it is lent no longer */
 void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c); /* the same, and nobody asks what it said */
 /* What could not be mended is still a reply: it ends without an answer. False: it has begun one. */

@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "base/sha256.h"
 #include "gateway/call/internal.h"
 #include "wire/arena_text.h"
@@ -54,27 +55,27 @@ struct call_place {
 
 void call_keep_reset(struct call *c)
 {
-    if (!c->made && !c->kept)
+    if (!c->tools.made && !c->tools.kept)
         return;
-    c->made = NULL;
-    c->made_count = 0;
-    c->kept = c->kept_last = NULL;
+    c->tools.made = NULL;
+    c->tools.made_count = 0;
+    c->tools.kept = c->tools.kept_last = NULL;
 }
 
 static void add_made(struct call *c, const struct chat_event *ev)
 {
     struct call_made *m;
 
-    if (c->made_count == MADE_MAX || !ev->id.n)
+    if (c->tools.made_count == MADE_MAX || !ev->id.n)
         return;
-    c->made_count++;
+    c->tools.made_count++;
     m = arena_zero(&c->arena, 1, sizeof *m);
     m->id = arena_dup(&c->arena, ev->id);
     m->name = arena_dup(&c->arena, ev->name);
     m->choice = ev->choice;
     m->block = ev->block;
-    m->next = c->made;
-    c->made = m;
+    m->next = c->tools.made;
+    c->tools.made = m;
 }
 
 static void add_kept(struct call *c, const struct chat_event *ev)
@@ -85,13 +86,13 @@ static void add_kept(struct call *c, const struct chat_event *ev)
     k->id = arena_dup(&c->arena, ev->id);
     k->name = arena_dup(&c->arena, ev->name);
     k->text = arena_dup(&c->arena, ev->text);
-    *(c->kept_last ? &c->kept_last->next : &c->kept) = k;
-    c->kept_last = k;
+    *(c->tools.kept_last ? &c->tools.kept_last->next : &c->tools.kept) = k;
+    c->tools.kept_last = k;
 }
 
 void call_keep_event(struct call *c, const struct chat_event *ev)
 {
-    struct call_made *m = c->made;
+    struct call_made *m = c->tools.made;
 
     if (ev->kind == CHAT_CALL)
         add_made(c, ev);
@@ -262,14 +263,14 @@ void call_keep_put(struct call *c)
     struct call_place at;
     uint64_t reply;
 
-    if (!c->kept) {
+    if (!c->tools.kept) {
         call_keep_reset(c);
         return;
     }
     at = keep_place_of_reply(c);
     reply = vault_reply(v);
-    for (const struct call_kept *k = c->kept; k; k = k->next) {
-        const struct call_made *m = c->made;
+    for (const struct call_kept *k = c->tools.kept; k; k = k->next) {
+        const struct call_made *m = c->tools.made;
         struct vault_call call;
 
         while (m && !str_eq(m->id, k->id))
@@ -297,17 +298,17 @@ static void keep_add_history_calls(struct call *c, const struct chat_message *m,
 
         if (p->kind != CHAT_PART_TOOL_CALL)
             continue;
-        there = map_find(&c->history->by_id, p->id);
+        there = map_find(&c->tools.history->by_id, p->id);
         id = there ? there->value.ptr : arena_zero(&c->arena, 1, sizeof *id);
-        if (!there && !map_set(&c->history->by_id, p->id, MAP_PTR(id), &e))
+        if (!there && !map_set(&c->tools.history->by_id, p->id, MAP_PTR(id), &e))
             return; /* a request has no so many */
         h = arena_zero(&c->arena, 1, sizeof *h);
         h->message = m;
         h->call = keep_name_call(c, at, p->id, p->name, p->json);
         *(id->last ? &id->last->same_id : &id->first) = h;
         id->last = h;
-        *(c->history->last ? &c->history->last->next : &c->history->first) = h;
-        c->history->last = h;
+        *(c->tools.history->last ? &c->tools.history->last->next : &c->tools.history->first) = h;
+        c->tools.history->last = h;
     }
 }
 
@@ -316,8 +317,8 @@ static void keep_read_history(struct call *c)
     const struct chat_request *r = c->in.request;
     struct call_place at;
 
-    c->history = arena_zero(&c->arena, 1, sizeof *c->history);
-    map_init(&c->history->by_id, NULL, MAP_COUNT_MAX);
+    c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
+    map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
     keep_place_begin(c, &at);
     for (size_t i = 0; i < r->message_count; i++) {
         if (r->messages[i].role == CHAT_ASSISTANT)
@@ -328,10 +329,10 @@ static void keep_read_history(struct call *c)
 
 void call_keep_rewind(struct call *c)
 {
-    if (!c->history)
+    if (!c->tools.history)
         keep_read_history(c);
-    for (struct map_entry *i = map_next(&c->history->by_id, NULL); i;
-         i = map_next(&c->history->by_id, i)) {
+    for (struct map_entry *i = map_next(&c->tools.history->by_id, NULL); i;
+         i = map_next(&c->tools.history->by_id, i)) {
         struct history_id *id = i->value.ptr;
 
         id->at = id->first;
@@ -347,7 +348,7 @@ static size_t keep_find_in_vault(struct call *c, const struct vault_call *call,
 size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
 {
     struct call *c = ctx;
-    struct map_entry *found = map_find(&c->history->by_id, id);
+    struct map_entry *found = map_find(&c->tools.history->by_id, id);
     struct history_id *same = found ? found->value.ptr : NULL;
     const struct history_call *h = same ? same->at : NULL;
 
@@ -361,7 +362,7 @@ size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
  * same ids. */
 bool call_keep_foreign(struct call *c)
 {
-    const struct history_call *h = c->history->first;
+    const struct history_call *h = c->tools.history->first;
 
     while (h) {
         const struct chat_message *m = h->message;
@@ -379,7 +380,7 @@ bool call_keep_foreign(struct call *c)
 
 void call_keep_release(struct call *c)
 {
-    if (c->history)
-        map_release(&c->history->by_id);
-    c->history = NULL;
+    if (c->tools.history)
+        map_release(&c->tools.history->by_id);
+    c->tools.history = NULL;
 }

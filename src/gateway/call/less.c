@@ -24,7 +24,7 @@
 
 enum chat_level call_level(const struct call *c)
 {
-    return c->phase == CALL_FIRST ? c->level.asked : CHAT_LEVEL_NONE;
+    return c->attempt.phase == CALL_FIRST ? c->level.asked : CHAT_LEVEL_NONE;
 }
 
 /* ---- memory ---- */
@@ -33,13 +33,13 @@ void call_recall_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
     struct setup_learnt *learnt =
-        setup_learnt(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+        setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
     if (!learnt || learnt->levels[level].until_ns <= loop_now_ns(c->gl->loop))
         return;
-    c->without |= (uint16_t)learnt->levels[level].without;
-    if (c->effort == CHAT_LEVEL_NOT_GIVEN)
-        c->effort = (uint8_t)learnt->levels[level].effort;
+    c->attempt.without |= (uint16_t)learnt->levels[level].without;
+    if (c->attempt.effort == CHAT_LEVEL_NOT_GIVEN)
+        c->attempt.effort = (uint8_t)learnt->levels[level].effort;
 }
 
 void call_learn_refusals(struct call *c)
@@ -48,18 +48,18 @@ void call_learn_refusals(struct call *c)
     uint64_t now = loop_now_ns(c->gl->loop);
     struct setup_learnt *learnt;
 
-    if (!c->learning && !c->efforts)
+    if (!c->attempt.learning && !c->attempt.efforts_tried)
         return;
-    learnt = setup_learn(c->in.setup, c->chain[c->at].provider, c->chain[c->at].model->upstream);
+    learnt = setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
     if (!learnt)
         return;
     if (learnt->levels[level].until_ns <= now)
         learnt->levels[level].without = learnt->levels[level].effort = 0;
-    learnt->levels[level].without |= c->learning;
-    if (c->efforts)
-        learnt->levels[level].effort = c->effort;
+    learnt->levels[level].without |= c->attempt.learning;
+    if (c->attempt.efforts_tried)
+        learnt->levels[level].effort = c->attempt.effort;
     learnt->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
-    c->learning = c->efforts = 0;
+    c->attempt.learning = c->attempt.efforts_tried = 0;
 }
 
 /* ---- what an error says ---- */
@@ -194,12 +194,12 @@ static bool object_named(struct call *c, const struct json *doc, const struct js
 
 static bool params_named(struct call *c, str words)
 {
-    str params = c->chain[c->at].provider->reasoning_params;
+    str params = call_provider(c)->reasoning_params;
     struct json doc;
     struct err e;
     bool named;
 
-    if (!params.n || c->phase != CALL_FIRST)
+    if (!params.n || c->attempt.phase != CALL_FIRST)
         return false;
     json_init(&doc);
     named = json_parse(&doc, params, &e) && object_named(c, &doc, json_root(&doc), words);
@@ -229,7 +229,7 @@ static unsigned sampling_refused(struct call *c, str words)
 
     if (!temperature && !top_p)
         return 0;
-    if (!(c->without & CALL_WITHOUT_CONFLICT) && error_says_conflict(words))
+    if (!(c->attempt.without & CALL_WITHOUT_CONFLICT) && error_says_conflict(words))
         return CALL_WITHOUT_CONFLICT;
     if (preset && !r->temperature.n)
         out |= CALL_WITHOUT_TEMPERATURE;
@@ -239,7 +239,7 @@ static unsigned sampling_refused(struct call *c, str words)
         out |= CALL_WITHOUT_TEMPERATURE;
     if (top_p && r->top_p.n && error_says_unsupported(words))
         out |= CALL_WITHOUT_TOP_P;
-    return out & ~(unsigned)c->without;
+    return out & ~(unsigned)c->attempt.without;
 }
 
 /* The gateway asks every stream for its usage, which some servers refuse: their tokens are counted
@@ -248,8 +248,8 @@ static bool usage_can_go(const struct call *c)
 {
     bool own = c->in.request->stream_usage && c->in.request->dialect == CHAT_OPENAI;
 
-    return c->stream_up && c->wire->dialect == CHAT_OPENAI && !own &&
-           !(c->without & CALL_WITHOUT_USAGE);
+    return c->attempt.streams && c->attempt.wire->dialect == CHAT_OPENAI && !own &&
+           !(c->attempt.without & CALL_WITHOUT_USAGE);
 }
 
 static bool usage_refused(const struct call *c, str words)
@@ -263,8 +263,9 @@ static bool usage_refused(const struct call *c, str words)
  * dropped before. */
 static bool usage_suspected(const struct call *c, const struct chat_error *error, str words)
 {
-    return usage_can_go(c) && !c->prefilled && !error->param.n && !error_names_thinking(words) &&
-           !error_names_sampling(words) && !error_names_bound(words);
+    return usage_can_go(c) && !c->attempt.prefilled && !error->param.n &&
+           !error_names_thinking(words) && !error_names_sampling(words) &&
+           !error_names_bound(words);
 }
 
 /* ---- efforts ---- */
@@ -309,10 +310,11 @@ static enum chat_level effort_instead(const struct call *c, str words)
                                                            [CHAT_LEVEL_MEDIUM] = CHAT_LEVEL_LOW,
                                                            [CHAT_LEVEL_XHIGH] = CHAT_LEVEL_HIGH,
                                                            [CHAT_LEVEL_MAX] = CHAT_LEVEL_XHIGH};
-    enum chat_level level = call_level(c), now = c->effort ? (enum chat_level)c->effort : level;
+    enum chat_level level = call_level(c),
+                    now = c->attempt.effort ? (enum chat_level)c->attempt.effort : level;
     unsigned quoted = efforts_quoted(words), listed = quoted & ~(1u << now);
 
-    if (now == CHAT_LEVEL_NOT_GIVEN || c->efforts == EFFORTS_MAX ||
+    if (now == CHAT_LEVEL_NOT_GIVEN || c->attempt.efforts_tried == EFFORTS_MAX ||
         error_refuses_parameter(words) ||
         !(error_names_thinking(words) || (listed && listed != quoted)))
         return CHAT_LEVEL_NOT_GIVEN;
@@ -329,10 +331,10 @@ static enum chat_level effort_instead(const struct call *c, str words)
 static bool anthropic_way_refused(const struct call *c, str words)
 {
     static const char *const mismatch[] = {"does not match", "expected", "input should be", NULL};
-    enum chat_level now = c->effort ? (enum chat_level)c->effort : call_level(c);
+    enum chat_level now = c->attempt.effort ? (enum chat_level)c->attempt.effort : call_level(c);
     bool unsupported = error_says_unsupported(words);
 
-    if (!c->sets_level || now == CHAT_LEVEL_NONE)
+    if (!c->attempt.sets_level || now == CHAT_LEVEL_NONE)
         return false; /* it was told not to think */
     if (str_find(words, STR("adaptive")) != STR_NONE)
         return unsupported || error_names(words, mismatch);
@@ -352,19 +354,19 @@ static bool way_refused(const struct call *c, str words)
                                         "thinkingbudget is not supported",
                                         NULL};
 
-    if (c->without & CALL_WITHOUT_USUAL_WAY)
+    if (c->attempt.without & CALL_WITHOUT_USUAL_WAY)
         return false;
-    if (c->wire->dialect == CHAT_ANTHROPIC)
+    if (c->attempt.wire->dialect == CHAT_ANTHROPIC)
         return anthropic_way_refused(c, words);
-    return c->wire->dialect == CHAT_GEMINI && error_names(words, names);
+    return c->attempt.wire->dialect == CHAT_GEMINI && error_names(words, names);
 }
 
 /* ---- asking again ---- */
 
 static const char *leave_out_bit(struct call *c, unsigned bits, const char *what)
 {
-    c->without |= (uint16_t)bits;
-    c->learning |= (uint16_t)bits;
+    c->attempt.without |= (uint16_t)bits;
+    c->attempt.learning |= (uint16_t)bits;
     return what;
 }
 
@@ -372,30 +374,30 @@ static const char *leave_out_control(struct call *c, str words)
 {
     bool named = str_find(words, STR("reasoning_control")) != STR_NONE;
 
-    if (!c->control || (!named && !(c->without & CALL_WITHOUT_REASONING)))
+    if (!c->control || (!named && !(c->attempt.without & CALL_WITHOUT_REASONING)))
         return NULL;
     if (named)
         call_control_failed(c);
-    c->without |= CALL_WITHOUT_CONTROL;
+    c->attempt.without |= CALL_WITHOUT_CONTROL;
     return "control dropped";
 }
 
 /* All that asks for reasoning; of the client's own words only what is not supported. */
 static const char *leave_out_reasoning(struct call *c, str words)
 {
-    bool ours = c->level.preset || c->level.cap >= 0 || c->phase != CALL_FIRST ||
+    bool ours = c->level.preset || c->level.cap >= 0 || c->attempt.phase != CALL_FIRST ||
                 (c->level.source != LEVEL_BY_NOBODY && c->level.source != LEVEL_BY_REQUEST) ||
-                c->chain[c->at].provider->reasoning_params.n;
+                call_provider(c)->reasoning_params.n;
 
-    if (c->without & CALL_WITHOUT_REASONING)
+    if (c->attempt.without & CALL_WITHOUT_REASONING)
         return NULL;
     if (!ours && !(c->level.source == LEVEL_BY_REQUEST && error_names_thinking(words) &&
                    error_says_unsupported(words)))
         return NULL;
-    if (c->prefilled)
+    if (c->attempt.prefilled)
         return leave_out_bit(c, CALL_WITHOUT_PREFILL, "prefill dropped");
     if (!error_names_thinking(words))
-        c->without |= CALL_WITHOUT_CONTROL;
+        c->attempt.without |= CALL_WITHOUT_CONTROL;
     return leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
 }
 
@@ -404,16 +406,16 @@ static const char *leave_out_named(struct call *c, str words)
 {
     enum chat_level effort;
 
-    if (c->without & CALL_WITHOUT_REASONING)
+    if (c->attempt.without & CALL_WITHOUT_REASONING)
         return NULL;
-    if (!(c->without & CALL_WITHOUT_PARAMS) && params_named(c, words))
+    if (!(c->attempt.without & CALL_WITHOUT_PARAMS) && params_named(c, words))
         return leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
     if (way_refused(c, words))
         return leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
     effort = effort_instead(c, words);
     if (effort != CHAT_LEVEL_NOT_GIVEN) {
-        c->effort = (uint8_t)effort;
-        c->efforts++;
+        c->attempt.effort = (uint8_t)effort;
+        c->attempt.efforts_tried++;
         return "another effort";
     }
     return NULL;
@@ -430,9 +432,10 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
         return what;
     if (usage_refused(c, words))
         return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
-    if (c->bounded && error_names_bound(words))
+    if (c->attempt.bounded && error_names_bound(words))
         return leave_out_bit(c, CALL_WITHOUT_BOUND, "maximum of output dropped");
-    if (wire_error_is_context(error) || (c->phase == CALL_FIRST && error_is_about_question(words)))
+    if (wire_error_is_context(error) ||
+        (c->attempt.phase == CALL_FIRST && error_is_about_question(words)))
         return NULL;
     sampling = sampling_refused(c, words);
     if (sampling)
@@ -441,7 +444,7 @@ static const char *leave_out(struct call *c, const struct chat_error *error)
     if (what)
         return what;
     if (!c->in.inside && usage_suspected(c, error, words)) {
-        c->guessed = true;
+        c->attempt.guessed = true;
         return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
     }
     return leave_out_reasoning(c, words);
@@ -472,24 +475,24 @@ static str left_out_names(struct call *c, unsigned bits)
 
 bool call_asks_less(struct call *c, const struct chat_error *error)
 {
-    unsigned before = c->without;
+    unsigned before = c->attempt.without;
     const char *what;
 
     if (error->status != 400 && error->status != 422)
         return false;
-    if (c->guessed) /* wrong: it is not remembered */
-        c->learning &= (uint16_t)~CALL_WITHOUT_USAGE;
-    c->guessed = false;
+    if (c->attempt.guessed) /* wrong: it is not remembered */
+        c->attempt.learning &= (uint16_t)~CALL_WITHOUT_USAGE;
+    c->attempt.guessed = false;
     what = leave_out(c, error);
     if (!what)
         return false;
     call_note(c, what, error->message);
     log_info("a provider refused parameters and is asked again without",
              LOG_STR("id", c->in.id),
-             LOG_STR("provider", c->chain[c->at].provider->name),
-             LOG_STR("model", call_mask_text(c, c->chain[c->at].model->upstream)),
+             LOG_STR("provider", call_provider(c)->name),
+             LOG_STR("model", call_mask_text(c, call_model(c)->upstream)),
              LOG_TEXT("what", what),
-             LOG_STR("left_out", left_out_names(c, c->without & ~before)),
-             LOG_BOOL("reasoning", !(c->without & CALL_WITHOUT_REASONING)));
+             LOG_STR("left_out", left_out_names(c, c->attempt.without & ~before)),
+             LOG_BOOL("reasoning", !(c->attempt.without & CALL_WITHOUT_REASONING)));
     return true;
 }

@@ -16,7 +16,8 @@
 /* The loop serves others, too: a text has a part of the call's time that goes with its size. */
 static struct mask_budget call_mask_slice(const struct call *c, size_t size)
 {
-    uint64_t left = c->recorded ? c->mask_ns : CALL_MASK_NS, slice = SLICE_NS + BYTE_NS * size;
+    uint64_t left = c->recorded ? c->record.mask_ns : CALL_MASK_NS,
+             slice = SLICE_NS + BYTE_NS * size;
 
     return (struct mask_budget){slice < left ? slice : left, false};
 }
@@ -27,7 +28,7 @@ static void call_mask_charge(struct call *c, size_t size, const struct mask_budg
 
     mask_budget_set(NULL);
     if (c->recorded)
-        c->mask_ns -= took;
+        c->record.mask_ns -= took;
 }
 
 /* What the loop has masked, to the metrics. */
@@ -55,7 +56,7 @@ static str result(struct call *c, bool found, str text, struct buf *out, str lef
 
 void call_clean_error(struct call *c, struct chat_error *error)
 {
-    provider_clean_error(secret_reveal(&c->chain[c->at].provider->key), &c->arena, error);
+    provider_clean_error(secret_reveal(&call_provider(c)->key), &c->arena, error);
 }
 
 str call_mask_text(struct call *c, str text)
@@ -92,7 +93,7 @@ static str mask_some_json(struct call *c, str json, bool sound)
 
     if (!m || json.n == 0)
         return json;
-    if (body && (c->clean = mask_json_doc_clean(m, c->in.request->doc)))
+    if (body && (c->masks.body_clean = mask_json_doc_clean(m, c->in.request->doc)))
         return json;
     buf_init(&out, 4 * json.n + SPARE);
     mask_budget_set(&b);
@@ -125,35 +126,36 @@ static bool is_of_body(const struct call *c, str text)
 
 str call_mask_asked(struct call *c, str text)
 {
-    struct call_masked *known = c->masked;
     str masked;
 
-    if (c->clean && is_of_body(c, text))
+    if (c->masks.body_clean && is_of_body(c, text))
         return text;
-    for (size_t i = 0; i < c->masked_count; i++)
-        if (known[i].raw.n == text.n && known[i].raw.p == text.p)
-            return known[i].masked;
+    for (size_t i = 0; i < c->masks.count; i++)
+        if (c->masks.texts[i].raw.n == text.n && c->masks.texts[i].raw.p == text.p)
+            return c->masks.texts[i].masked;
     masked = call_mask_text(c, text);
-    if (text.n && c->masked_count < CALL_MASKED_MAX)
-        known[c->masked_count++] = (struct call_masked){text, masked};
+    if (text.n && c->masks.count < CALL_MASKED_MAX) {
+        c->masks.texts[c->masks.count].raw = text;
+        c->masks.texts[c->masks.count++].masked = masked;
+    }
     return masked;
 }
 
 str call_mask_error(struct call *c)
 {
-    return c->troubled ? call_mask_text(c, c->error.message) : STR("");
+    return c->failure ? call_mask_text(c, c->failure->error.message) : STR("");
 }
 
 void call_mask_init(struct call *c)
 {
-    mask_stream_init(&c->mask_answer, c->in.setup->mask);
-    mask_stream_init(&c->mask_reasoning, c->in.setup->mask);
+    mask_stream_init(&c->record.mask_answer, c->in.setup->mask);
+    mask_stream_init(&c->record.mask_reasoning, c->in.setup->mask);
 }
 
 void call_mask_release(struct call *c)
 {
-    mask_stream_release(&c->mask_answer);
-    mask_stream_release(&c->mask_reasoning);
+    mask_stream_release(&c->record.mask_answer);
+    mask_stream_release(&c->record.mask_reasoning);
 }
 
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out)

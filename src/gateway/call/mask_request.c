@@ -29,10 +29,10 @@ static void call_mask_count(struct call *c, const struct mask_counts *counts)
 
 static void call_mask_keep(struct call *c, const struct mask_job *j)
 {
-    c->mask_ns = j->budget.left_ns;
-    c->request = !j->found           ? arena_dup(&c->arena, j->body)
-                 : buf_full(&j->out) ? STR("\"" MASK_LEFT_OUT "\"")
-                                     : arena_dup(&c->arena, buf_str(&j->out));
+    c->record.mask_ns = j->budget.left_ns;
+    c->record.request = !j->found           ? arena_dup(&c->arena, j->body)
+                        : buf_full(&j->out) ? STR("\"" MASK_LEFT_OUT "\"")
+                                            : arena_dup(&c->arena, buf_str(&j->out));
     call_mask_count(c, &j->counts);
 }
 
@@ -42,7 +42,7 @@ static void call_mask_done(void *ctx)
     struct call *c = j->call;
 
     if (c) {
-        c->mask_job = NULL;
+        c->record.mask_job = NULL;
         call_mask_keep(c, &j->job);
     }
     buf_release(&j->job.out);
@@ -63,10 +63,11 @@ static void call_mask_send(struct call *c, str body)
     j->job = (struct mask_job){.loop = c->gl->loop,
                                .mask = c->in.setup->mask,
                                .body = {j->body, body.n},
-                               .budget = {c->mask_ns, false}};
+                               .budget = {c->record.mask_ns, false}};
     buf_init(&j->job.out, 4 * body.n + SPARE);
     loop_task_init(&j->job.done, call_mask_done, j);
-    c->mask_job = &j->job;
+    c->record.mask_job = &j->job;
+    call_enter_state(c, CALL_MASKING);
     mask_work_add(c->gl->gateway->mask_work, &j->job);
 }
 
@@ -78,10 +79,10 @@ bool call_mask_request(struct call *c)
     uint64_t given;
     str body;
 
-    if (!c->recorded || !m || !mask_has_patterns(m) || c->request.n || !c->in.body.n ||
+    if (!c->recorded || !m || !mask_has_patterns(m) || c->record.request.n || !c->in.body.n ||
         c->in.body.n > CALL_REQUEST_KEEP_MAX)
         return true;
-    given = c->mask_ns < TRY_NS ? c->mask_ns : TRY_NS;
+    given = c->record.mask_ns < TRY_NS ? c->record.mask_ns : TRY_NS;
     b = (struct mask_budget){given, false};
     body = call_record_body(c);
     buf_init(&tried.out, 4 * body.n + SPARE);
@@ -92,7 +93,7 @@ bool call_mask_request(struct call *c)
         call_mask_send(c, body);
     } else {
         tried.body = body;
-        tried.budget.left_ns = c->mask_ns - (given - b.left_ns);
+        tried.budget.left_ns = c->record.mask_ns - (given - b.left_ns);
         call_mask_keep(c, &tried);
     }
     buf_release(&tried.out);
@@ -101,9 +102,9 @@ bool call_mask_request(struct call *c)
 
 void call_mask_request_cancel(struct call *c)
 {
-    if (!c->recorded || !c->mask_job)
+    if (!c->recorded || !c->record.mask_job)
         return;
-    ((struct call_mask_job *)(void *)c->mask_job)->call = NULL;
-    c->mask_job = NULL;
-    c->request = STR("\"" MASK_LEFT_OUT "\""); /* not on the loop either */
+    ((struct call_mask_job *)(void *)c->record.mask_job)->call = NULL;
+    c->record.mask_job = NULL;
+    c->record.request = STR("\"" MASK_LEFT_OUT "\""); /* not on the loop either */
 }

@@ -23,7 +23,7 @@ static uint64_t often_ns(const struct call *c)
 
 static void put(struct call *c, str kind, str text)
 {
-    struct store_piece piece = {c->in.id, c->pieces.count++, kind, text};
+    struct store_piece piece = {c->in.id, c->record.pieces.count++, kind, text};
 
     store_piece_put(c->gl->gateway->store, &piece);
 }
@@ -38,18 +38,18 @@ static void put_new(struct call *c, str kind, const struct buf *text, size_t *ha
 /* From now on the row has only what comes behind this. */
 static void let_go(struct call *c, uint64_t now)
 {
-    if (!c->pieces.let_go)
+    if (!c->record.pieces.let_go)
         put(c, STR(STORE_CONTINUED), STR(""));
-    c->pieces.let_go = true;
-    c->pieces.let_go_ns = now;
-    buf_reset(&c->answer);
-    buf_reset(&c->reasoning);
-    c->pieces.answer = c->pieces.reasoning = 0;
+    c->record.pieces.let_go = true;
+    c->record.pieces.let_go_ns = now;
+    buf_reset(&c->record.answer);
+    buf_reset(&c->record.reasoning);
+    c->record.pieces.answer = c->record.pieces.reasoning = 0;
 }
 
 static void put_all(struct call *c, uint64_t now)
 {
-    struct call_pieces *p = &c->pieces;
+    struct call_pieces *p = &c->record.pieces;
     struct store_call row;
 
     p->put_ns = now;
@@ -60,8 +60,8 @@ static void put_all(struct call *c, uint64_t now)
         call_row_known(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
     }
-    put_new(c, STR("reasoning"), &c->reasoning, &p->reasoning);
-    put_new(c, STR("answer"), &c->answer, &p->answer);
+    put_new(c, STR("reasoning"), &c->record.reasoning, &p->reasoning);
+    put_new(c, STR("answer"), &c->record.answer, &p->answer);
 }
 
 static void on_time(void *ctx)
@@ -73,9 +73,9 @@ static void on_time(void *ctx)
 
 void call_pieces_put(struct call *c)
 {
-    struct call_pieces *p = &c->pieces;
+    struct call_pieces *p = &c->record.pieces;
     uint64_t now = loop_now_ns(c->gl->loop);
-    size_t held = c->answer.n + c->reasoning.n + c->record.raw.n;
+    size_t held = c->record.answer.n + c->record.reasoning.n + c->record.raw.n;
 
     if (!p->put_ns)
         p->put_ns = p->let_go_ns = now;
@@ -94,7 +94,7 @@ void call_pieces_put(struct call *c)
 
 void call_pieces_anew(struct call *c)
 {
-    struct call_pieces *p = &c->pieces;
+    struct call_pieces *p = &c->record.pieces;
 
     if (p->count)
         put(c, STR(STORE_ANEW), STR(""));
@@ -106,5 +106,5 @@ void call_pieces_anew(struct call *c)
 void call_pieces_over(struct call *c)
 {
     if (c->recorded)
-        loop_timer_clear(c->gl->loop, &c->pieces.timer);
+        loop_timer_clear(c->gl->loop, &c->record.pieces.timer);
 }

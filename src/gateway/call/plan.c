@@ -30,7 +30,7 @@ static bool plan_words_stay(const struct call *c, const struct provider_row *row
 {
     const struct chat_request *r = c->in.request;
 
-    if (!same || c->level.source != LEVEL_BY_REQUEST || c->effort)
+    if (!same || c->level.source != LEVEL_BY_REQUEST || c->attempt.effort)
         return false;
     return r->budget_tokens >= 0 || row->think == WIRE_THINK_DEFAULT ||
            c->config->presets_for != CONFIG_PRESETS_ALWAYS;
@@ -53,34 +53,35 @@ static void plan_level(struct call *c, const struct provider_row *row, bool same
                        struct wire_plan *plan)
 {
     plan->think = row->think;
-    plan->other_way = c->without & CALL_WITHOUT_USUAL_WAY;
-    c->budget = plan->budget_tokens = -1;
-    c->sets_level = false;
-    plan->drop_reasoning = c->without & CALL_WITHOUT_REASONING;
+    plan->other_way = c->attempt.without & CALL_WITHOUT_USUAL_WAY;
+    c->attempt.budget = plan->budget_tokens = -1;
+    c->attempt.sets_level = false;
+    plan->drop_reasoning = c->attempt.without & CALL_WITHOUT_REASONING;
     if (plan->drop_reasoning || call_level(c) == CHAT_LEVEL_NOT_GIVEN)
         return;
-    if (c->phase == CALL_FIRST && plan_words_stay(c, row, same)) {
-        c->budget = c->in.request->budget_tokens;
+    if (c->attempt.phase == CALL_FIRST && plan_words_stay(c, row, same)) {
+        c->attempt.budget = c->in.request->budget_tokens;
         return;
     }
-    c->sets_level = plan->set_level = true;
-    plan->level = c->effort ? (enum chat_level)c->effort : call_level(c);
-    plan->least = c->effort && call_level(c) == CHAT_LEVEL_NONE;
-    if (c->phase == CALL_FIRST)
-        c->budget = plan->budget_tokens = plan_budget(c, row);
+    c->attempt.sets_level = plan->set_level = true;
+    plan->level = c->attempt.effort ? (enum chat_level)c->attempt.effort : call_level(c);
+    plan->least = c->attempt.effort && call_level(c) == CHAT_LEVEL_NONE;
+    if (c->attempt.phase == CALL_FIRST)
+        c->attempt.budget = plan->budget_tokens = plan_budget(c, row);
 }
 
 /* A cap on reasoning that the provider has no budget for, and may not show: all of its output is
  * bounded, unless the client has bounded it. Messages always have a maximum. */
 static void plan_bound(struct call *c, const struct provider_row *row, struct wire_plan *plan)
 {
-    bool budget = (row->levers & PROVIDER_NATIVE) && c->wire->dialect != CHAT_GEMINI &&
-                  !(c->without & CALL_WITHOUT_REASONING);
+    bool budget = (row->levers & PROVIDER_NATIVE) && c->attempt.wire->dialect != CHAT_GEMINI &&
+                  !(c->attempt.without & CALL_WITHOUT_REASONING);
 
-    c->bounded = c->phase == CALL_FIRST && c->level.cap >= 0 && c->config->answer_tokens > 0 &&
-                 !c->in.request->max_tokens.n && !budget && c->wire->dialect != CHAT_ANTHROPIC &&
-                 !(c->without & CALL_WITHOUT_BOUND);
-    if (c->bounded)
+    c->attempt.bounded = c->attempt.phase == CALL_FIRST && c->level.cap >= 0 &&
+                         c->config->answer_tokens > 0 && !c->in.request->max_tokens.n && !budget &&
+                         c->attempt.wire->dialect != CHAT_ANTHROPIC &&
+                         !(c->attempt.without & CALL_WITHOUT_BOUND);
+    if (c->attempt.bounded)
         plan->max_tokens =
             arena_printf(&c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
 }
@@ -114,17 +115,18 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     const struct config_preset *preset = c->level.preset;
 
     plan->system_extra = level_words(c->in.request, preset);
-    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->phase == CALL_FIRST)
+    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->attempt.phase == CALL_FIRST)
         plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
-    plan->drop_temperature = c->without & CALL_WITHOUT_TEMPERATURE;
-    plan->drop_top_p = c->without & CALL_WITHOUT_TOP_P;
+    plan->drop_temperature = c->attempt.without & CALL_WITHOUT_TEMPERATURE;
+    plan->drop_top_p = c->attempt.without & CALL_WITHOUT_TOP_P;
     if (preset && !plan->drop_reasoning && !plan->drop_temperature)
         plan->temperature = preset->temperature;
     if (preset && !plan->drop_reasoning && !plan->drop_top_p)
         plan->top_p = preset->top_p;
-    if (c->without & CALL_WITHOUT_CONFLICT)
+    if (c->attempt.without & CALL_WITHOUT_CONFLICT)
         plan_pick_sampling(c->in.request, plan);
-    if (!plan->drop_reasoning && !(c->without & CALL_WITHOUT_PARAMS) && c->phase == CALL_FIRST)
+    if (!plan->drop_reasoning && !(c->attempt.without & CALL_WITHOUT_PARAMS) &&
+        c->attempt.phase == CALL_FIRST)
         plan->merge = p->reasoning_params;
 }
 
@@ -148,9 +150,9 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     plan->tail_count = 1;
     *tail = (struct wire_tail){.role = CHAT_USER, .reasoning = STR("")};
     tail->text = arena_join(&c->arena, STR(STARVED), str_c(asked), STR(""));
-    c->prefilled = c->phase == CALL_CUT && (row->levers & PROVIDER_PREFILL) &&
-                   !(c->without & (CALL_WITHOUT_REASONING | CALL_WITHOUT_PREFILL));
-    if (c->prefilled) {
+    c->attempt.prefilled = c->attempt.phase == CALL_CUT && (row->levers & PROVIDER_PREFILL) &&
+                           !(c->attempt.without & (CALL_WITHOUT_REASONING | CALL_WITHOUT_PREFILL));
+    if (c->attempt.prefilled) {
         tail->role = CHAT_ASSISTANT;
         tail->text = STR("");
         tail->reasoning = arena_printf(
@@ -163,9 +165,9 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     }
     if (!tail->prefill)
         pipe_continue_anew(&c->pipe);
-    if (c->phase == CALL_CUT && !tail->prefill)
+    if (c->attempt.phase == CALL_CUT && !tail->prefill)
         cut_by(c, STR("restate"), "cut, restated");
-    if (c->phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
+    if (c->attempt.phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
         uint64_t used = (uint64_t)pipe_tokens(&c->pipe);
 
         plan->max_tokens = arena_printf(
@@ -177,15 +179,15 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
 static bool plan_target(struct call *c, const struct config_provider *p, str model, bool same,
                         struct err *e)
 {
-    buf_reset(&c->lines);
-    buf_reserve(&c->lines, LINES_USUAL);
-    buf_add(&c->lines, p->url.path);
-    c->wire->path(model, c->stream_up, &c->lines);
-    c->path_size = c->lines.n;
+    buf_reset(&c->sent.lines);
+    buf_reserve(&c->sent.lines, LINES_USUAL);
+    buf_add(&c->sent.lines, p->url.path);
+    c->attempt.wire->path(model, c->attempt.streams, &c->sent.lines);
+    c->sent.path_size = c->sent.lines.n;
     if (same && c->in.head)
-        headers_add_query(c->in.head->query, &c->lines);
-    c->target_size = c->lines.n;
-    if (buf_full(&c->lines) || c->lines.n > CALL_TARGET_MAX)
+        headers_add_query(c->in.head->query, &c->sent.lines);
+    c->sent.target_size = c->sent.lines.n;
+    if (buf_full(&c->sent.lines) || c->sent.lines.n > CALL_TARGET_MAX)
         return err_set(e,
                        ERR_LIMIT,
                        "the model's name and the query: larger than %d bytes, the most that is "
@@ -201,26 +203,26 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
     const struct http1_head *client = c->in.head;
     char trace[56];
 
-    c->known = setup_head(c->in.setup, p, c->stream_up);
+    c->sent.known = setup_head(c->in.setup, p, c->attempt.streams);
     if (!setup_head_sound(c->in.setup, p)) { /* whoever sends them says so */
-        buf_add(&c->lines, c->known);
-        c->known = STR("");
+        buf_add(&c->sent.lines, c->sent.known);
+        c->sent.known = STR("");
     }
     if (!client || !http1_has(client, STR("user-agent")))
-        buf_add(&c->lines, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
-    if (client && !headers_add_request(client, same, &c->lines, e))
+        buf_add(&c->sent.lines, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
+    if (client && !headers_add_request(client, same, &c->sent.lines, e))
         return false;
     if (row->extra_headers[0] && !(same && client && http1_has(client, STR("anthropic-version"))))
-        buf_add(&c->lines, str_c(row->extra_headers));
+        buf_add(&c->sent.lines, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
-    buf_add(&c->lines, STR("traceparent: "));
-    buf_add(&c->lines, (str){trace, 55});
+    buf_add(&c->sent.lines, STR("traceparent: "));
+    buf_add(&c->sent.lines, (str){trace, 55});
     if (c->in.trace.state.n) {
-        buf_add(&c->lines, STR("\r\ntracestate: "));
-        buf_add(&c->lines, c->in.trace.state);
+        buf_add(&c->sent.lines, STR("\r\ntracestate: "));
+        buf_add(&c->sent.lines, c->in.trace.state);
     }
-    buf_add(&c->lines, STR("\r\n"));
-    if (buf_full(&c->lines) || c->lines.n - c->target_size > CALL_HEADERS_MAX)
+    buf_add(&c->sent.lines, STR("\r\n"));
+    if (buf_full(&c->sent.lines) || c->sent.lines.n - c->sent.target_size > CALL_HEADERS_MAX)
         return err_set(e,
                        ERR_LIMIT,
                        "the request's headers: larger than %d bytes, the most that is sent to a "
@@ -239,7 +241,8 @@ static const struct chat_request *with_a_turn(struct call *c)
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role != CHAT_SYSTEM)
             return r;
-    if (!r->message_count || c->wire->dialect == CHAT_OPENAI || c->wire->dialect == CHAT_OLLAMA)
+    if (!r->message_count || c->attempt.wire->dialect == CHAT_OPENAI ||
+        c->attempt.wire->dialect == CHAT_OLLAMA)
         return r;
     changed = arena_alloc(&c->arena, sizeof *changed);
     *changed = *r;
@@ -259,16 +262,16 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
-        c->wire->write(with_a_turn(c), &written);
+        c->attempt.wire->write(with_a_turn(c), &written);
         if (!buf_ok(&written, "the request for the provider", e) ||
             !json_parse(&doc, buf_str(&written), e))
             goto out;
     }
     json_edits_init(&edits, same ? c->in.request->doc : &doc, &c->arena);
-    c->wire->patch(edits.doc, plan, &edits);
-    buf_reset(&c->body);
-    json_edits_apply(&edits, &c->body);
-    ok = buf_ok(&c->body, "the request for the provider", e);
+    c->attempt.wire->patch(edits.doc, plan, &edits);
+    buf_reset(&c->sent.body);
+    json_edits_apply(&edits, &c->sent.body);
+    ok = buf_ok(&c->sent.body, "the request for the provider", e);
 out:
     json_release(&doc);
     buf_release(&written);
@@ -280,19 +283,19 @@ out:
 static bool plan_recorded(const struct call *c, const struct config_provider *p)
 {
     const struct cassette *cassette = c->in.setup->cassettes[p - c->config->providers];
-    str path = str_slice(buf_str(&c->lines), 0, c->path_size);
+    str path = str_slice(buf_str(&c->sent.lines), 0, c->sent.path_size);
     const struct cassette_call *found;
     struct err e;
 
-    return cassette_find(cassette, path, buf_str(&c->body), c->replayed, &found, &e);
+    return cassette_find(cassette, path, buf_str(&c->sent.body), c->attempt.replayed, &found, &e);
 }
 
 bool call_plan(struct call *c, struct err *e)
 {
-    const struct config_provider *p = c->chain[c->at].provider;
+    const struct config_provider *p = call_provider(c);
     const struct chat_request *r = c->in.request;
-    bool same = c->wire->dialect == c->in.wire->dialect;
-    str model = c->chain[c->at].model->upstream;
+    bool same = c->attempt.wire->dialect == c->in.wire->dialect;
+    str model = call_model(c)->upstream;
     struct wire_vault vault = {call_keep_find, c};
     struct wire_tail tail;
     struct wire_plan plan = {.model = STR(""),
@@ -305,28 +308,28 @@ bool call_plan(struct call *c, struct err *e)
 
     if (!call_sayable(c, e))
         return false;
-    c->stream_up = r->stream;
-    c->relay = same && c->phase == CALL_FIRST && !c->in.inside;
+    c->attempt.streams = r->stream;
+    c->attempt.relays = same && c->attempt.phase == CALL_FIRST && !c->in.inside;
     call_keep_rewind(c);
     plan.foreign_kept = call_keep_foreign(c);
     plan.whole = c->in.whole;
-    if (!same || c->wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
+    if (!same || c->attempt.wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
         plan.model = model; /* of Gemini's, no body tells which it is for */
     plan.set_stream = !same;
-    plan.stream = c->stream_up;
-    plan.want_usage = c->stream_up && !(c->without & CALL_WITHOUT_USAGE);
+    plan.stream = c->attempt.streams;
+    plan.want_usage = c->attempt.streams && !(c->attempt.without & CALL_WITHOUT_USAGE);
     plan_level(c, p->row, same, &plan);
     plan_prompt(c, p, &plan);
     plan_bound(c, p->row, &plan);
     plan.control = call_control_arm(c);
-    c->prefilled = false;
-    if (c->phase != CALL_FIRST)
+    c->attempt.prefilled = false;
+    if (c->attempt.phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
     if (!plan_target(c, p, model, same, e) || !plan_headers(c, p, same, e) ||
         !plan_body(c, same, &plan, e))
         return false;
-    if (!p->replay || !c->bounded || plan_recorded(c, p))
+    if (!p->replay || !c->attempt.bounded || plan_recorded(c, p))
         return true;
-    c->without |= CALL_WITHOUT_BOUND;
+    c->attempt.without |= CALL_WITHOUT_BOUND;
     return call_plan(c, e);
 }

@@ -117,11 +117,11 @@ void call_redact_error(struct call *c, struct chat_error *error)
     struct arena arena;
     struct quotes q = {.arena = &arena};
 
-    if (!c->hide || !error->message.n)
+    if (!c->client.hides || !error->message.n)
         return;
     q.seen = base_alloc(QUOTE_BYTES);
-    arena_init(&arena, size + c->body.n);
-    arena_reserve(&arena, size + c->body.n); /* any text fits after a reset */
+    arena_init(&arena, size + c->sent.body.n);
+    arena_reserve(&arena, size + c->sent.body.n); /* any text fits after a reset */
     buf_init(&q.said, size);
     quotes_add_text(&q, error->message);
     quotes_add_text(&q, error->param);
@@ -130,11 +130,12 @@ void call_redact_error(struct call *c, struct chat_error *error)
     if (error->frame.n)
         quotes_add_json(&q, error->frame);
     quotes_index(&q);
-    if (q.marked || quotes_call(&q, call_thought(c)) || quotes_request(&q, buf_str(&c->body))) {
+    if (q.marked || quotes_call(&q, call_thought(c)) ||
+        quotes_request(&q, buf_str(&c->sent.body))) {
         error->message = arena_printf(&c->arena,
                                       "the provider \"" STR_FMT
                                       "\" failed; its message quotes reasoning, which is hidden",
-                                      STR_ARG(c->chain[c->at].provider->name));
+                                      STR_ARG(call_provider(c)->name));
         error->param = error->raw = error->frame = STR("");
     }
     free(q.seen);

@@ -22,17 +22,16 @@ void call_record_init(struct call *c)
 {
     const size_t keep_max = (size_t)4 << 20;
 
-    memset(&c->record, 0, sizeof c->record);
-    memset(&c->pieces, 0, sizeof c->pieces);
+    memset(&c->record, 0, offsetof(struct call_record, raw));
     buf_init(&c->record.raw, keep_max);
-    buf_init(&c->answer, keep_max);
-    buf_init(&c->reasoning, keep_max);
-    buf_init(&c->calls, keep_max);
-    c->request = STR("");
-    c->mask_ns = CALL_MASK_NS;
-    c->mask_job = NULL;
+    buf_init(&c->record.answer, keep_max);
+    buf_init(&c->record.reasoning, keep_max);
+    buf_init(&c->record.tool_calls, keep_max);
+    c->record.request = STR("");
+    c->record.mask_ns = CALL_MASK_NS;
+    c->record.mask_job = NULL;
     call_mask_init(c);
-    buf_take(loop_bufs(c->gl->loop), &c->answer);
+    buf_take(loop_bufs(c->gl->loop), &c->record.answer);
 }
 
 void call_record_begin(struct call *c)
@@ -55,9 +54,9 @@ void call_record_anew(struct call *c)
 
     if (!c->recorded)
         return;
-    buf_reset(&c->answer);
-    buf_reset(&c->reasoning);
-    buf_reset(&c->calls);
+    buf_reset(&c->record.answer);
+    buf_reset(&c->record.reasoning);
+    buf_reset(&c->record.tool_calls);
     call_pieces_anew(c);
     call_mask_release(c);
     call_mask_init(c);
@@ -76,10 +75,14 @@ void call_record_settle(struct call *c, bool over)
 {
     struct call_record *r = &c->record;
     bool thought = r->last->kind == CALL_SEG_REASONING;
-    struct buf *to = thought ? &c->reasoning : &c->answer;
+    struct buf *to = thought ? &c->record.reasoning : &c->record.answer;
     size_t before = to->n, more, n;
 
-    call_mask_some(c, thought ? &c->mask_reasoning : &c->mask_answer, buf_str(&r->raw), over, to);
+    call_mask_some(c,
+                   thought ? &c->record.mask_reasoning : &c->record.mask_answer,
+                   buf_str(&r->raw),
+                   over,
+                   to);
     buf_reset(&r->raw);
     more = to->n - before;
     r->kept[r->last->kind] += more;
@@ -113,10 +116,10 @@ static void thought_apart(struct call *c)
 {
     size_t *kept = &c->record.kept[CALL_SEG_REASONING];
 
-    if (c->thought.n && c->thought.p[c->thought.n - 1] != '\n')
-        buf_add_c(&c->thought, '\n');
+    if (c->thought.text.n && c->thought.text.p[c->thought.text.n - 1] != '\n')
+        buf_add_c(&c->thought.text, '\n');
     if (*kept && c->config->keep == CONFIG_KEEP_TEXT) {
-        buf_add_c(&c->reasoning, '\n');
+        buf_add_c(&c->record.reasoning, '\n');
         ++*kept;
     }
 }
@@ -169,11 +172,11 @@ static void keep_call(struct call *c, const struct chat_event *ev)
     (void)segment(c, CALL_SEG_TOOL, true);
     c->record.tools++;
     talk_call(&c->record.talk, ev->id, ev->name);
-    buf_add(&c->calls, c->calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
-    (void)json_quote(&c->calls, ev->id);
-    buf_add(&c->calls, STR(",\"name\":"));
-    (void)json_quote(&c->calls, ev->name);
-    buf_add(&c->calls, STR(",\"arguments\":\""));
+    buf_add(&c->record.tool_calls, c->record.tool_calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
+    (void)json_quote(&c->record.tool_calls, ev->id);
+    buf_add(&c->record.tool_calls, STR(",\"name\":"));
+    (void)json_quote(&c->record.tool_calls, ev->name);
+    buf_add(&c->record.tool_calls, STR(",\"arguments\":\""));
 }
 
 static void keep_event(struct call *c, const struct chat_event *ev)
@@ -190,7 +193,7 @@ static void keep_event(struct call *c, const struct chat_event *ev)
         keep_call(c, ev);
         break;
     case CHAT_ARGUMENTS:
-        keep_arguments(&c->calls, ev->text);
+        keep_arguments(&c->record.tool_calls, ev->text);
         break;
     default:
         break;
@@ -238,14 +241,14 @@ void call_record_over(struct call *c)
 {
     if (!c->recorded)
         return;
-    if (c->calls.n)
-        buf_add(&c->calls, STR("\"}]"));
-    if (buf_full(&c->calls))
-        buf_reset(&c->calls); /* half a list is none */
-    if (c->troubled && c->attempts.n)
-        buf_add_c(&c->attempts, ']');
-    if (c->troubled && buf_full(&c->attempts))
-        buf_reset(&c->attempts);
+    if (c->record.tool_calls.n)
+        buf_add(&c->record.tool_calls, STR("\"}]"));
+    if (buf_full(&c->record.tool_calls))
+        buf_reset(&c->record.tool_calls); /* half a list is none */
+    if (c->failure && c->failure->attempts.n)
+        buf_add_c(&c->failure->attempts, ']');
+    if (c->failure && buf_full(&c->failure->attempts))
+        buf_reset(&c->failure->attempts);
     segment_over(c);
     talk_end(c->gl->gateway->talks, &c->record.talk, c->in.session, c->sum.reply_id, c->in.id);
 }
@@ -296,9 +299,9 @@ static str request_of(struct call *c)
 {
     if (c->in.body.n > CALL_REQUEST_KEEP_MAX)
         return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
-    if (!c->request.n)
-        c->request = call_mask_json(c, call_record_body(c));
-    return c->request;
+    if (!c->record.request.n)
+        c->record.request = call_mask_json(c, call_record_body(c));
+    return c->record.request;
 }
 
 /* Whom it is about: the end user that the request names, or who asks. */
@@ -348,14 +351,14 @@ void call_row_known(struct call *c, struct store_call *out)
         .model = s->model,
         .upstream_model = s->upstream_model,
         .dialect = str_c(c->in.wire->name),
-        .upstream_dialect = str_c(c->wire ? c->wire->name : ""),
+        .upstream_dialect = str_c(c->attempt.wire ? c->attempt.wire->name : ""),
         .started_ms = s->wall_start_ms,
         .first_ms = wall_of(c, s->first_byte_ns),
         .reasoning_ms = wall_of(c, s->reasoning_ns),
         .answer_ms = wall_of(c, s->answer_ns),
         .ended_ms = wall_of(c, s->end_ns),
         .status = s->status,
-        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
+        .stop = str_c(c->reply.stop_seen ? chat_stop_name(s->stop) : ""),
         .error_code = s->error_type,
         .error_message = s->error_type.n ? call_mask_error(c) : STR(""),
         .stream = s->stream,
@@ -378,8 +381,8 @@ void call_row_known(struct call *c, struct store_call *out)
         .reasoning = STR(""),
         .reasoning_summary = STR(""),
         .answer = STR(""),
-        .tool_calls = call_mask_json(c, buf_str(&c->calls)),
-        .attempts = c->troubled ? call_mask_json(c, buf_str(&c->attempts)) : STR(""),
+        .tool_calls = call_mask_json(c, buf_str(&c->record.tool_calls)),
+        .attempts = c->failure ? call_mask_json(c, buf_str(&c->failure->attempts)) : STR(""),
         .subject = subject(c),
         .asked = asked(c),
         .decision = STR(""),
@@ -435,8 +438,8 @@ static void decide_by_tags(struct call *c, struct decision *d)
 {
     struct split_extract x;
 
-    if (!c->pieces.let_go)
-        d->answer = buf_str(&c->answer);
+    if (!c->record.pieces.let_go)
+        d->answer = buf_str(&c->record.answer);
     d->answer = utf8_trim(d->answer);
     if (c->pipe.reasoned || !str_starts(d->answer, STR("<")))
         return;
@@ -564,10 +567,10 @@ void call_row(struct call *c, struct store_call *out)
         return;
     }
     call_row_known(c, out);
-    out->reasoning = buf_str(&c->reasoning);
-    out->answer = buf_str(&c->answer);
+    out->reasoning = buf_str(&c->record.reasoning);
+    out->answer = buf_str(&c->record.answer);
     if (c->config->keep != CONFIG_KEEP_NONE) {
-        thought = call_mask_text(c, buf_str(&c->thought));
+        thought = call_mask_text(c, buf_str(&c->thought.text));
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
     out->reply = reply(c);

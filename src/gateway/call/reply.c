@@ -18,10 +18,10 @@ static uint64_t now(const struct call *c)
 /* Reasoning took all the room there was, and the answer is empty. */
 static bool starved(const struct call *c)
 {
-    bool thought = c->pipe.reasoned || c->phase_usage.reasoning > 0;
+    bool thought = c->pipe.reasoned || c->reply.usage.reasoning > 0;
 
-    return c->stop_seen && c->stop == CHAT_STOP_LENGTH && thought && !c->pipe.answered &&
-           !c->pipe.called && !pipe_others_answer(&c->pipe);
+    return c->reply.stop_seen && c->reply.stop == CHAT_STOP_LENGTH && thought &&
+           !c->pipe.answered && !c->pipe.called && !pipe_others_answer(&c->pipe);
 }
 
 /* Whether a starved reply is asked for its answer. A second call is billed: by default only calls
@@ -30,7 +30,7 @@ static bool repairs(const struct call *c)
 {
     const struct config_preset *preset = c->level.preset;
 
-    if (c->phase == CALL_REPAIR)
+    if (c->attempt.phase == CALL_REPAIR)
         return false;
     if (preset && preset->repair_given)
         return preset->repair_starved;
@@ -63,43 +63,46 @@ void call_deliver(struct call *c, const struct wire_frame *f)
     call_show_frame(c);
     if (c->recorded) {
         call_keep_events(c);
-        if (!c->end_seen)
+        if (!c->reply.end_seen)
             call_pieces_put(c);
     }
-    if (!c->sink || (p->count == 0 && !(f && c->relay)))
+    if (!c->client.sink || (p->count == 0 && !(f && c->attempt.relays)))
         return;
     if (p->count && !c->sum.first_byte_ns)
         c->sum.first_byte_ns = now(c);
-    if (f && c->relay && c->comments.n) {
+    if (f && c->attempt.relays && c->reply.comments.n) {
         struct wire_frame comments = {
-            .name = STR(""), .data = STR(""), .raw = arena_text_str(&c->comments)};
+            .name = STR(""), .data = STR(""), .raw = arena_text_str(&c->reply.comments)};
 
-        c->comments = (struct arena_text){0};
-        c->sink->on_frame(c->ctx, &comments, NULL, 0, false, false);
+        c->reply.comments = (struct arena_text){0};
+        c->client.sink->on_frame(c->client.ctx, &comments, NULL, 0, false, false);
     }
-    c->phase_begun |= p->count > 0 || !p->touched;
-    c->begun |= c->phase_begun;
-    c->sink->on_frame(c->ctx, c->relay ? f : NULL, p->events, p->count, p->touched, c->end_seen);
+    if (p->count > 0 || !p->touched)
+        c->client.received = CALL_RECEIVED_REPLY;
+    c->client.sink->on_frame(c->client.ctx,
+                             c->attempt.relays ? f : NULL,
+                             p->events,
+                             p->count,
+                             p->touched,
+                             c->reply.end_seen);
 }
 
 void call_hang_up(struct call *c, bool well)
 {
-    if (c->live)
-        (well ? upstream_let_go : upstream_cancel)(&c->upstream);
-    c->live = false;
+    (well ? upstream_let_go : upstream_cancel)(&c->upstream);
 }
 
 bool call_stays_starved(struct call *c)
 {
-    if (!c->sink || c->pipe.answered || c->pipe.called)
+    if (!c->client.sink || c->pipe.answered || c->pipe.called)
         return false;
     pipe_begin(&c->pipe);
     call_record_frame(c);
-    c->relay = c->sum.repaired = false;
-    c->phase_usage = c->sum.usage; /* of the first call */
+    c->attempt.relays = c->sum.repaired = false;
+    c->reply.usage = c->sum.usage; /* of the first call */
     call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_LENGTH});
-    if (c->phase_usage.output >= 0)
-        pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->phase_usage});
+    if (c->reply.usage.output >= 0)
+        pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
     call_event(c, &(struct chat_event){.kind = CHAT_END});
     call_synthesize_usage(c);
     end_last(&c->pipe);
@@ -112,16 +115,17 @@ bool call_stays_starved(struct call *c)
 /* What the events of a frame come to. False: this reply is over for us. */
 static bool settle(struct call *c, const struct wire_frame *f)
 {
-    if (c->ending || (c->pipe.over && !c->failed_frame && c->pipe.options.ends_at_cap)) {
+    if (c->state == CALL_CUTTING ||
+        (c->pipe.over && !c->reply.error_seen && c->pipe.options.ends_at_cap)) {
         if (!call_cut(c))
             return false;
-        if (c->ending)
+        if (c->state == CALL_CUTTING)
             return true;
     }
-    if (c->failed_frame) {
-        c->error.frame = call_error_frame(c, f);
+    if (c->reply.error_seen) {
+        c->failure->error.frame = call_error_frame(c, f);
         call_hang_up(c, false);
-        call_failed(c, &c->error);
+        call_failed(c, &c->failure->error);
         return false;
     }
     if (c->pipe.over || c->pipe.capped)
@@ -130,11 +134,12 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (starved(c)) {
         c->sum.starved = true;
         if (repairs(c)) {
-            bool over = c->end_seen;
+            bool over = c->reply.end_seen;
 
+            call_enter_state(c, CALL_REPAIRING);
             call_keep_events(c);
             call_drop_ending(&c->pipe);
-            c->relay = c->end_seen = false;
+            c->attempt.relays = c->reply.end_seen = false;
             call_deliver(c, NULL);
             if (!over)
                 return true; /* what it used is told behind its end */
@@ -144,6 +149,8 @@ static bool settle(struct call *c, const struct wire_frame *f)
             return false;
         }
     }
+    if (c->state == CALL_REPAIRING)
+        call_enter_state(c, CALL_STREAMING); /* an answer came after all */
     call_synthesize_usage(c);
     end_last(&c->pipe);
     call_deliver(c, f);
@@ -151,37 +158,35 @@ static bool settle(struct call *c, const struct wire_frame *f)
 }
 
 /* All was said; the connection is given a moment to end properly, so that it can be used again. */
-static void linger_over(void *ctx)
+static void call_linger(struct call *c)
 {
-    struct call *c = ctx;
+    call_enter_state(c, CALL_LINGERING);
+    call_set_timer(c, LINGER_MS);
+}
 
+void call_reply_complete(struct call *c)
+{
     call_hang_up(c, true);
     c->sum.complete = true;
     call_finish(c);
 }
 
-static void call_linger(struct call *c)
-{
-    loop_timer_clear(c->gl->loop, &c->timer);
-    loop_timer_init(&c->timer, linger_over, c);
-    loop_timer_set(c->gl->loop, &c->timer, LINGER_MS);
-}
-
 /* Some providers write [DONE] after a stream whose dialect ends without it. */
 static void pass_done(struct call *c, const struct wire_frame *f)
 {
-    if (!c->relay || !c->sink || c->decoder.done || !str_eq(str_trim(f->data), STR("[DONE]")))
+    if (!c->attempt.relays || !c->client.sink || c->decoder.done ||
+        !str_eq(str_trim(f->data), STR("[DONE]")))
         return;
     c->decoder.done = true;
-    c->sink->on_frame(c->ctx, f, NULL, 0, false, true);
+    c->client.sink->on_frame(c->client.ctx, f, NULL, 0, false, true);
 }
 
 /* All events of the frame are in the pipe. */
 static void call_end_frame(struct call *c, const struct wire_frame *f)
 {
-    if (c->end_seen)
+    if (c->reply.end_seen)
         pipe_flush(&c->pipe);
-    if (settle(c, f) && c->end_seen)
+    if (settle(c, f) && c->reply.end_seen)
         call_linger(c);
 }
 
@@ -189,8 +194,8 @@ static void call_end_frame(struct call *c, const struct wire_frame *f)
 
 static void call_drop_deferred(struct call *c)
 {
-    defer_free(c->deferred);
-    c->deferred = NULL;
+    defer_free(c->reply.deferred);
+    c->reply.deferred = NULL;
 }
 
 /* The decoder's sink for a stream whose text picks its format. */
@@ -198,12 +203,12 @@ static void call_event_or_defer(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;
 
-    if (ev->kind == CHAT_ERROR && !c->begun)
+    if (ev->kind == CHAT_ERROR && c->client.received == CALL_RECEIVED_NOTHING)
         call_drop_deferred(c); /* the client has seen nothing: another attempt can follow */
-    if (!c->deferred && !c->ending && defer_starts(&c->pipe, ev))
-        c->deferred = defer_new(&c->pipe, &c->decoder);
-    if (c->deferred)
-        defer_add_event(c->deferred, ev);
+    if (!c->reply.deferred && c->state != CALL_CUTTING && defer_starts(&c->pipe, ev))
+        c->reply.deferred = defer_new(&c->pipe, &c->decoder);
+    if (c->reply.deferred)
+        defer_add_event(c->reply.deferred, ev);
     else
         call_event(c, ev);
 }
@@ -211,28 +216,28 @@ static void call_event_or_defer(void *ctx, const struct chat_event *ev)
 /* False: one of the frames has ended this attempt. */
 static bool call_deliver_deferred(struct call *c)
 {
-    struct defer *d = c->deferred;
+    struct defer *d = c->reply.deferred;
     struct wire_frame f;
 
-    c->deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
-    while (c->decoding && !c->end_seen && defer_next(d, &f)) {
+    c->reply.deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
+    while (call_is_reading(c) && !c->reply.end_seen && defer_next(d, &f)) {
         call_record_frame(c);
         defer_feed(d, (struct chat_sink){call_event, c});
         call_end_frame(c, f.raw.n ? &f : NULL); /* events of the end have no frame */
     }
     defer_free(d);
-    return c->decoding;
+    return call_is_reading(c);
 }
 
 /* The connection broke. If the client has seen nothing of the reply, the frames are dropped, so
  * that another attempt can follow. False: the frames have ended this attempt. */
 static bool call_break_deferred(struct call *c)
 {
-    if (!c->begun)
+    if (c->client.received == CALL_RECEIVED_NOTHING)
         call_drop_deferred(c);
-    if (!c->deferred)
+    if (!c->reply.deferred)
         return true;
-    defer_end(c->deferred);
+    defer_end(c->reply.deferred);
     return call_deliver_deferred(c);
 }
 
@@ -241,14 +246,14 @@ static void on_frame(void *ctx, const struct frames_frame *in)
     struct call *c = ctx;
     struct wire_frame f = {.name = in->name, .data = in->data, .raw = in->raw};
 
-    if (c->decoding && c->end_seen)
+    if (call_is_reading(c) && c->reply.end_seen)
         pass_done(c, &f);
-    if (!c->decoding || c->end_seen)
+    if (!call_is_reading(c) || c->reply.end_seen)
         return;
-    if (!f.data.n && !c->begun && !c->deferred) {
+    if (!f.data.n && c->client.received == CALL_RECEIVED_NOTHING && !c->reply.deferred) {
         /* A comment or an empty line is no answer: another attempt may follow. It waits for the
          * first event. */
-        arena_text_add_max(&c->comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
+        arena_text_add_max(&c->reply.comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
     pipe_begin(&c->pipe);
@@ -257,9 +262,9 @@ static void on_frame(void *ctx, const struct frames_frame *in)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     c->decoder.splits = pipe_format(&c->pipe) && !c->pipe.plain;
     wire_decode(&c->decoder, &f);
-    if (!c->deferred)
+    if (!c->reply.deferred)
         call_end_frame(c, &f);
-    else if (defer_add_frame(c->deferred, &f))
+    else if (defer_add_frame(c->reply.deferred, &f))
         (void)call_deliver_deferred(c);
 }
 
@@ -271,9 +276,10 @@ static enum frames_kind framing(const struct call *c, str type)
         return FRAMES_SSE;
     if (http1_same(type, STR("application/x-ndjson")) || http1_same(type, STR("application/jsonl")))
         return FRAMES_LINES;
-    if (!c->stream_up || http1_same(type, STR("application/json")))
-        return c->stream_up && c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_WHOLE;
-    return c->wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
+    if (!c->attempt.streams || http1_same(type, STR("application/json")))
+        return c->attempt.streams && c->attempt.wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES
+                                                                                    : FRAMES_WHOLE;
+    return c->attempt.wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
 static void fail(struct call *c, int status, const char *code, const char *message)
@@ -290,17 +296,16 @@ static void fail(struct call *c, int status, const char *code, const char *messa
 }
 
 /* A head alone is no sign of life: something must be said in time. */
-static void no_first_token(void *ctx)
+void call_reply_silent(struct call *c)
 {
-    struct call *c = ctx;
     struct err e;
 
     call_hang_up(c, false);
     err_set(&e,
             ERR_TIMEOUT,
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
-            STR_ARG(c->chain[c->at].provider->name),
-            (unsigned long long)c->chain[c->at].provider->first_ms);
+            STR_ARG(call_provider(c)->name),
+            (unsigned long long)call_provider(c)->first_ms);
     fail(c, 504, "upstream_timeout", e.text);
 }
 
@@ -326,90 +331,77 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
     return false;
 }
 
-static void on_head(void *ctx, const struct upstream_head *head)
+void call_reply_head(struct call *c, const struct upstream_head *head)
 {
-    struct call *c = ctx;
     bool picks;
 
-    c->replayed++;
+    c->attempt.replayed++;
     if (head->fields && !c->in.inside)
-        c->reply_header_count = headers_copy_reply(head->fields,
-                                                   secret_reveal(&c->chain[c->at].provider->key),
-                                                   &c->arena,
-                                                   &c->reply_headers);
-    if (c->phase == CALL_FIRST)
+        c->reply.header_count = headers_copy_reply(
+            head->fields, secret_reveal(&call_provider(c)->key), &c->arena, &c->reply.headers);
+    if (c->attempt.phase == CALL_FIRST)
         call_keep_reset(c);
-    c->stop_seen = c->end_seen = c->failed_frame = false;
-    c->comments = (struct arena_text){0};
+    c->reply.stop_seen = c->reply.end_seen = c->reply.error_seen = false;
+    c->reply.comments = (struct arena_text){0};
     if (head->status < 200 || head->status > 299) {
+        call_enter_state(c, CALL_REFUSED);
         call_trouble(c);
-        buf_reset(&c->error_body);
-        c->error_status = head->status;
-        c->error_wait_ms = head->retry_after_ms;
+        buf_reset(&c->failure->body);
+        c->failure->status = head->status;
+        c->failure->wait_ms = head->retry_after_ms;
         return;
     }
     if (unreadable(c, head))
         return;
+    call_enter_state(c, CALL_STREAMING);
     call_learn_refusals(c);
-    if (c->frames_live)
+    if (c->frames.sink.on_frame)
         frames_release(&c->frames);
-    c->frames_live = true;
     frames_init(
         &c->frames, framing(c, head->type), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
     frames_lend(&c->frames, c->gl->loop);
-    picks =
-        c->frames.kind != FRAMES_WHOLE && c->phase == CALL_FIRST && pipe_is_picking(&c->pipe, 0);
+    picks = c->frames.kind != FRAMES_WHOLE && c->attempt.phase == CALL_FIRST &&
+            pipe_is_picking(&c->pipe, 0);
     wire_decoder_init(&c->decoder,
-                      c->wire,
+                      c->attempt.wire,
                       &c->arena,
                       (struct chat_sink){picks ? call_event_or_defer : call_event, c});
-    c->decoder_live = true;
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
-    c->decoder.hides = c->hide;
-    c->decoding = true;
+    c->decoder.hides = c->client.hides;
     c->pipe.options.on_thought = call_thinks;
     c->pipe.options.on_cap = call_at_cap;
     c->pipe.options.ctx = c;
-    c->pipe.options.as_it_is = c->relay;
+    c->pipe.options.as_it_is = c->attempt.relays;
     c->pipe.options.ends_at_cap =
-        c->stream_up && c->phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE;
+        c->attempt.streams && c->attempt.phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE;
     c->pipe.options.truncates = !c->pipe.options.ends_at_cap;
     c->pipe.options.may_resume = false;
     if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
-        c->relay = false; /* asked for a stream, given a whole; or the other way round */
-    if (c->stream_up) {
-        loop_timer_init(&c->timer, no_first_token, c);
-        loop_timer_set(c->gl->loop, &c->timer, c->chain[c->at].provider->first_ms);
-    }
+        c->attempt.relays = false; /* asked for a stream, given a whole; or the other way round */
+    if (c->attempt.streams)
+        call_set_timer(c, call_provider(c)->first_ms);
 }
 
-static void on_bytes(void *ctx, str bytes)
+void call_reply_bytes(struct call *c, str bytes)
 {
-    struct call *c = ctx;
-
-    if (!c->decoding) {
-        call_trouble(c);
-        buf_add(&c->error_body, bytes);
-        return;
-    }
     frames_feed(&c->frames, bytes);
-    if (c->decoding && !c->end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+    if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
-    if (c->decoding && c->frames.full) {
+    if (call_is_reading(c) && c->frames.full) {
         call_hang_up(c, false);
         fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }
 
-static void rest(void *ctx)
+void call_on_rest(void *ctx)
 {
     struct call *c = ctx;
 
-    if (c->sink && c->sink->on_rest && !c->done)
-        c->sink->on_rest(c->ctx);
+    if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING)
+        c->client.sink->on_rest(c->client.ctx);
 }
 
 static bool call_settle_end(struct call *c)
@@ -423,17 +415,17 @@ static void end_reply(void *ctx)
 {
     struct call *c = ctx;
 
-    if (!c->decoding) {
-        rest(c);
+    if (!call_is_reading(c)) {
+        call_on_rest(c);
         return; /* what came last decided it */
     }
-    if (!c->end_seen) {
+    if (!c->reply.end_seen) {
         call_reply_own(c);
         pipe_begin(&c->pipe);
         call_record_frame(c);
         wire_decode_end(&c->decoder);
-        if (!(c->deferred ? call_deliver_deferred(c) : call_settle_end(c))) {
-            rest(c);
+        if (!(c->reply.deferred ? call_deliver_deferred(c) : call_settle_end(c))) {
+            call_on_rest(c);
             return;
         }
     }
@@ -452,7 +444,7 @@ static void whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
-    if (settle(c, &c->whole) && c->decoding && !c->done)
+    if (settle(c, &c->whole) && call_is_reading(c))
         next_step(c, end_reply);
     else
         end_reply(c);
@@ -471,8 +463,8 @@ static void whole_decode(void *ctx)
 {
     struct call *c = ctx;
 
-    c->lasts = c->wire->whole_lasts;
-    if (c->lasts)
+    c->reply.lasts = c->attempt.wire->whole_lasts;
+    if (c->reply.lasts)
         call_show_whole(c);
     defer_events_begin(&c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
@@ -495,15 +487,10 @@ static void whole_parse(void *ctx)
     next_step(c, wire_whole_parse(&c->decoder, &c->whole) ? whole_decode : whole_settle);
 }
 
-static void on_end(void *ctx)
+void call_reply_end(struct call *c)
 {
-    struct call *c = ctx;
-
-    c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (!c->decoding) {
-        call_error_reply(c);
-    } else if (c->frames.kind == FRAMES_WHOLE) {
+    if (c->frames.kind == FRAMES_WHOLE) {
         next_step(c, whole_parse);
     } else {
         frames_finish(&c->frames);
@@ -521,19 +508,17 @@ static const struct {
     {ERR_NONE, 502, "upstream_error"}, /* all else */
 };
 
-static void on_error(void *ctx, const struct err *e)
+void call_reply_error(struct call *c, const struct err *e)
 {
-    struct call *c = ctx;
-
-    c->live = false;
     loop_timer_clear(c->gl->loop, &c->timer);
-    if (c->deferred && !call_break_deferred(c))
+    if (c->reply.deferred && !call_break_deferred(c))
         return; /* what came last decided it */
-    if (c->decoding && (c->end_seen || (c->stop_seen && c->frames.kind != FRAMES_WHOLE))) {
+    if (call_is_reading(c) &&
+        (c->reply.end_seen || (c->reply.stop_seen && c->frames.kind != FRAMES_WHOLE))) {
         end_reply(c); /* all was said before the line broke */
         return;
     }
-    if (c->ending) { /* what it thought is here: another call can answer */
+    if (c->state == CALL_CUTTING) { /* what it thought is here: another call can answer */
         call_cut_now(c);
         return;
     }
@@ -544,13 +529,6 @@ static void on_error(void *ctx, const struct err *e)
         }
 }
 
-const struct upstream_handler call_upstream_handler = {on_head, on_bytes, on_end, on_error, rest};
-
-void call_reply_over(struct call *c)
-{
-    c->decoding = false; /* the frames may be at work up the stack: they go later */
-}
-
 void call_reply_own(struct call *c)
 {
     call_show_keep(c);
@@ -559,11 +537,10 @@ void call_reply_own(struct call *c)
 
 void call_reply_drop(struct call *c)
 {
-    call_reply_over(c);
     call_drop_deferred(c);
-    if (c->decoder_live)
+    if (c->decoder.wire)
         wire_decoder_release(&c->decoder);
-    c->decoder_live = false;
+    c->decoder.wire = NULL;
 }
 
 void call_reply_release(struct call *c)

@@ -10,8 +10,8 @@
 static bool refuse(struct call *c, const char *code, const char *param, const char *why,
                    struct err *e)
 {
-    c->refusal_code = code;
-    c->refusal_param = param;
+    c->attempt.refusal_code = code;
+    c->attempt.refusal_param = param;
     return err_set(e, ERR_INPUT, "%s: %s", param, why);
 }
 
@@ -66,7 +66,7 @@ static bool sound(const struct call *c, const char *key)
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
             any |= json_is(doc, v, STR("audio"));
-    return any && c->wire->dialect != CHAT_MISTRAL;
+    return any && c->attempt.wire->dialect != CHAT_MISTRAL;
 }
 
 static const struct row {
@@ -168,7 +168,7 @@ static bool answers(struct call *c, struct err *e)
     bool gemini = c->in.wire->dialect == CHAT_GEMINI;
     uint64_t n;
 
-    if (!one_answer(c->wire->dialect) || !str_u64(c->in.request->n, &n) || n < 2)
+    if (!one_answer(c->attempt.wire->dialect) || !str_u64(c->in.request->n, &n) || n < 2)
         return true;
     return refuse(c,
                   "unsupported_parameter",
@@ -185,7 +185,7 @@ static bool choice(struct call *c, struct err *e)
     if (r->choice != CHAT_CHOICE_TOOL)
         return true;
     for (size_t i = 0; i < r->tool_count; i++)
-        if (chat_tool_goes(&r->tools[i], c->wire->dialect) &&
+        if (chat_tool_goes(&r->tools[i], c->attempt.wire->dialect) &&
             str_eq(r->tools[i].name, r->choice_name))
             return true;
     return refuse(c,
@@ -220,14 +220,14 @@ static bool parts(struct call *c, const struct chat_part *p, size_t n, size_t me
                   struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *why = mute(&p[i], c->in.wire->dialect, c->wire->dialect);
+        const char *why = mute(&p[i], c->in.wire->dialect, c->attempt.wire->dialect);
 
         if (why)
             return err_set(e,
                            ERR_INPUT,
                            "message %zu: the provider \"" STR_FMT "\" %s",
                            message,
-                           STR_ARG(c->chain[c->at].provider->name),
+                           STR_ARG(call_provider(c)->name),
                            why);
         if (!parts(c, p[i].parts, p[i].part_count, message, e))
             return false;
@@ -239,7 +239,7 @@ bool call_sayable(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
-    if (c->in.wire->dialect == c->wire->dialect)
+    if (c->in.wire->dialect == c->attempt.wire->dialect)
         return true;
     if (!call_sayable_known(c, e) || !members(c, e) || !answers(c, e) || !choice(c, e))
         return false;
@@ -252,18 +252,18 @@ bool call_sayable(struct call *c, struct err *e)
 
 uint8_t call_next(struct call *c)
 {
-    const struct wire *wire = c->wire;
-    uint8_t here = c->at, next;
+    const struct wire *wire = c->attempt.wire;
+    uint8_t here = c->chain.at, next;
     struct err e;
 
-    for (next = (uint8_t)(here + 1); next < c->chain_count; next++) {
-        c->at = next;
-        c->wire = wire_get(c->chain[next].provider->dialect);
+    for (next = (uint8_t)(here + 1); next < c->chain.count; next++) {
+        c->chain.at = next;
+        c->attempt.wire = wire_get(c->chain.links[next].provider->dialect);
         if (call_sayable(c, &e))
             break;
     }
-    c->at = here;
-    c->wire = wire;
-    c->refusal_code = c->refusal_param = NULL;
+    c->chain.at = here;
+    c->attempt.wire = wire;
+    c->attempt.refusal_code = c->attempt.refusal_param = NULL;
     return next;
 }

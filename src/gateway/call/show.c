@@ -109,7 +109,7 @@ static void on_describe(void *ctx, struct hub_begin *b)
     b->subject = c->in.request->user.n ? c->in.request->user : key;
     b->dialect = str_c(c->in.wire->name);
     b->model = c->level.model;
-    b->provider = c->chain[0].provider->name;
+    b->provider = c->chain.links[0].provider->name;
     b->level = str_c(chat_level_name(c->shown.level));
     b->asked = asked_words(c);
     b->cap = c->shown.cap;
@@ -126,7 +126,7 @@ void call_show_begin(struct call *c)
                    .close = masks ? filter_close : NULL,
                    .ctx = c},
         .started_us = call_wall_start_ms(c) * 1000,
-        .thoughts = !c->hide || c->config->keep == CONFIG_KEEP_TEXT,
+        .thoughts = !c->client.hides || c->config->keep == CONFIG_KEEP_TEXT,
     };
 
     if (!c->gl->port)
@@ -293,7 +293,7 @@ static void make_end(struct call *c, const struct store_call *row)
         .provider = s->provider,
         .model = s->upstream_model,
         .step = row->step.n ? row->step : STR("model call"),
-        .stop = str_c(c->stop_seen ? chat_stop_name(s->stop) : ""),
+        .stop = str_c(c->reply.stop_seen ? chat_stop_name(s->stop) : ""),
         .error_message = failed(c) ? call_mask_error(c) : STR(""),
         .decision = row->decision,
         .reasoning_state = state(c, row),
