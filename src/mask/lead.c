@@ -64,69 +64,81 @@ static struct mask_lead_word lead_word(const char *lead)
     return w;
 }
 
-/* How often each character stands in texts, of 1000; about. */
-static unsigned frequency(int c)
-{
-    static const unsigned char letters[] = {65, 12, 28, 32, 102, 18, 16, 40, 57, 2,  7, 33, 20,
-                                            56, 60, 17, 1,  50,  53, 72, 22, 8,  14, 2, 14, 1};
-
-    if (c >= 'a' && c <= 'z')
-        return letters[c - 'a'];
-    if (c >= 'A' && c <= 'Z')
-        return 1 + letters[c - 'A'] / 16;
-    if (c >= '0' && c <= '9')
-        return 5;
-    return c == ' ' ? 150 : c == '\n' ? 20 : c > ' ' && c < 127 ? 4 : 0;
-}
-
-/* Which halves of bytes stand at each of four places, a bit a half. */
-struct mask_halves {
-    unsigned lower[4], upper[4];
+/* How often each character occurs in texts, in 1000 characters; about. A row for each upper half of
+ * a byte; bytes that are not ASCII do not count. */
+static const unsigned char frequency[8][16] = {
+    {[10] = 20},
+    {0},
+    {150, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4},
+    {5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 4},
+    {4, 5, 1, 2, 3, 7, 2, 2, 3, 4, 1, 1, 3, 2, 4, 4},
+    {2, 1, 4, 4, 5, 2, 1, 1, 1, 1, 1, 4, 4, 4, 4, 4},
+    {4, 65, 12, 28, 32, 102, 18, 16, 40, 57, 2, 7, 33, 20, 56, 60},
+    {17, 1, 50, 53, 72, 22, 8, 14, 2, 14, 1, 4, 4, 4, 4, 0},
 };
 
-static struct mask_halves mask_halves_of(const char *lead)
-{
-    struct mask_halves h = {.lower = {0}};
+/* Which halves of bytes occur at each of four places, a bit a half, and how often a byte has two of
+ * them. All bytes count that do, because a byte is looked up by its halves first. */
+struct mask_halves {
+    unsigned lower[4], upper[4];
+    unsigned sum[4];
+};
 
-    for (size_t k = 0; k < 4; k++)
-        for (unsigned c = 0; c < 256; c++)
-            if (lead_char_is(lead[k], (char)c)) {
-                h.lower[k] |= 1U << c % 16;
-                h.upper[k] |= 1U << c / 16;
-            }
-    return h;
+static unsigned mask_halves_sum(unsigned lower, unsigned upper)
+{
+    unsigned sum = 0;
+
+    for (upper &= (1U << COUNT_OF(frequency)) - 1; upper; upper &= upper - 1)
+        for (unsigned left = lower; left; left &= left - 1)
+            sum += frequency[__builtin_ctz(upper)][__builtin_ctz(left)];
+    return sum;
 }
 
 static void mask_halves_add(struct mask_halves *h, const struct mask_halves *more)
 {
     for (size_t k = 0; k < 4; k++) {
-        h->lower[k] |= more->lower[k];
-        h->upper[k] |= more->upper[k];
+        unsigned lower = h->lower[k] | more->lower[k], upper = h->upper[k] | more->upper[k];
+
+        if (lower == h->lower[k] && upper == h->upper[k])
+            continue;
+        h->sum[k] = lower == more->lower[k] && upper == more->upper[k]
+                        ? more->sum[k]
+                        : mask_halves_sum(lower, upper);
+        h->lower[k] = lower;
+        h->upper[k] = upper;
     }
 }
 
-/* How often they point something out: all bytes count whose halves they have, because these are
- * looked up first. */
+static struct mask_halves mask_halves_of(const char *lead)
+{
+    struct mask_halves h = {.lower = {0}};
+
+    for (size_t k = 0; k < 4; k++) {
+        for (unsigned c = 0; c < 256; c++)
+            if (lead_char_is(lead[k], (char)c)) {
+                h.lower[k] |= 1U << c % 16;
+                h.upper[k] |= 1U << c / 16;
+            }
+        h.sum[k] = mask_halves_sum(h.lower[k], h.upper[k]);
+    }
+    return h;
+}
+
+/* How often they point something out. */
 static double mask_halves_pass(const struct mask_halves *h)
 {
     double all = 1;
 
-    for (size_t k = 0; k < 4; k++) {
-        unsigned sum = 0;
-
-        for (unsigned upper = h->upper[k]; upper; upper &= upper - 1)
-            for (unsigned lower = h->lower[k]; lower; lower &= lower - 1)
-                sum += frequency(__builtin_ctz(upper) * 16 + __builtin_ctz(lower));
-        all *= sum / 1000.0;
-    }
+    for (size_t k = 0; k < 4; k++)
+        all *= h->sum[k] / 1000.0;
     return all;
 }
 
 /* The bucket that this lead makes the least busier; `all` has the halves of each. */
 static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK_BUCKETS],
-                          const char *lead)
+                          const struct mask_halves *own)
 {
-    struct mask_halves own = mask_halves_of(lead), both;
+    struct mask_halves both;
     size_t best = 0;
     double least = 1e9;
 
@@ -134,14 +146,14 @@ static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK
         double more;
 
         both = all[b];
-        mask_halves_add(&both, &own);
+        mask_halves_add(&both, own);
         more = mask_halves_pass(&both) - busy[b];
         if (more < least) {
             least = more;
             best = b;
         }
     }
-    mask_halves_add(&all[best], &own);
+    mask_halves_add(&all[best], own);
     busy[best] = mask_halves_pass(&all[best]);
     return best;
 }
@@ -167,6 +179,7 @@ static void add_lead(struct mask_leads *l, const char *lead, size_t bucket)
 
 struct mask_lead_rank {
     const struct mask_row *row;
+    struct mask_halves halves;
     double pass;
 };
 
@@ -194,12 +207,12 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
         if (mask_rows[i].group & groups) {
             struct mask_halves own = mask_halves_of(mask_rows[i].lead);
 
-            ranks[n++] = (struct mask_lead_rank){&mask_rows[i], mask_halves_pass(&own)};
+            ranks[n++] = (struct mask_lead_rank){&mask_rows[i], own, mask_halves_pass(&own)};
         }
     if (n)
         qsort(ranks, n, sizeof *ranks, by_frequency);
     for (size_t i = 0; i < n; i++) {
-        bucket[i] = best_bucket(all, busy, ranks[i].row->lead);
+        bucket[i] = best_bucket(all, busy, &ranks[i].halves);
         add_lead(l, ranks[i].row->lead, bucket[i]);
     }
     for (size_t b = 0; b < MASK_BUCKETS; b++) {

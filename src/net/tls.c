@@ -23,11 +23,10 @@
 #define HOST_MAX 253 /* the longest name DNS knows */
 
 struct tls {
-    SSL_CTX *ctx;
+    SSL_CTX *ctx; /* NULL: a client that trusts the system's certificate authorities */
     BIO_METHOD *bio;
     bool server;
     struct tls_sessions *sessions; /* of a client */
-    bool system;                   /* it trusts the system's certificate authorities */
     atomic_size_t uses;
 };
 
@@ -136,21 +135,28 @@ static int no_password(char *buf, int size, int for_writing, void *ctx)
     return 0;
 }
 
-static struct tls *tls_new(const SSL_METHOD *method, bool server)
+static SSL_CTX *tls_context_new(const SSL_METHOD *method)
 {
-    struct tls *t = base_alloc(sizeof *t);
+    SSL_CTX *ctx = SSL_CTX_new(method);
 
-    *t = (struct tls){.server = server, .ctx = SSL_CTX_new(method), .bio = bio_method()};
-    if (!t->ctx || SSL_CTX_set_min_proto_version(t->ctx, TLS1_2_VERSION) != 1)
+    if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1)
         base_die("OpenSSL makes no context: %s", ssl_reason());
-    atomic_init(&t->uses, 1);
-    SSL_CTX_set_options(t->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    SSL_CTX_set_mode(t->ctx,
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(ctx,
                      SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                          SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     /* Many records in one recv; a read goes on until the socket is empty, so none is left over. */
-    SSL_CTX_set_read_ahead(t->ctx, 1);
-    SSL_CTX_set_default_passwd_cb(t->ctx, no_password);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_default_passwd_cb(ctx, no_password);
+    return ctx;
+}
+
+static struct tls *tls_new(SSL_CTX *ctx, bool server)
+{
+    struct tls *t = base_alloc(sizeof *t);
+
+    *t = (struct tls){.server = server, .ctx = ctx, .bio = bio_method()};
+    atomic_init(&t->uses, 1);
     return t;
 }
 
@@ -170,19 +176,40 @@ void tls_free(struct tls *t)
         tls_drop(t);
 }
 
-/* The system's certificate authorities, for all clients. There are more than a hundred. Reading
- * them takes longer than all else that a start does, so it waits until somebody needs them. */
-static X509_STORE *tls_system_store;
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct tls_link *k = SSL_get_app_data(ssl);
+
+    tls_sessions_add(k->tls->sessions, str_c(k->host), session);
+    return 1; /* it is ours to free */
+}
+
+static SSL_CTX *tls_client_context_new(void)
+{
+    static const unsigned char alpn[] = "\x08http/1.1";
+    SSL_CTX *ctx = tls_context_new(TLS_client_method());
+
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(ctx, on_session);
+    if (SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) != 0)
+        base_die("OpenSSL has no memory left");
+    return ctx;
+}
+
+/* The context of all clients that trust the system's certificate authorities. There are more than a
+ * hundred, and OpenSSL's first context takes milliseconds and a megabyte, so all of it waits until
+ * somebody connects. */
+static SSL_CTX *tls_system_ctx;
 static pthread_once_t tls_system_once = PTHREAD_ONCE_INIT;
 
 static void tls_system_load(void)
 {
     const char *named = getenv("SSL_CERT_FILE");
-    X509_STORE *store = X509_STORE_new();
+    SSL_CTX *ctx = tls_client_context_new();
+    X509_STORE *store = SSL_CTX_get_cert_store(ctx);
     bool loaded = false;
 
-    if (!store)
-        base_die("OpenSSL has no memory left");
     if (named)
         loaded = X509_STORE_load_file(store, named) == 1;
     for (size_t i = 0; i < COUNT_OF(bundles) && !loaded; i++)
@@ -190,7 +217,7 @@ static void tls_system_load(void)
     if (!loaded && X509_STORE_set_default_paths(store) != 1)
         base_die("OpenSSL has no memory left");
     ERR_clear_error();
-    tls_system_store = store;
+    tls_system_ctx = ctx;
 }
 
 void tls_load_authorities(void)
@@ -212,30 +239,24 @@ static bool tls_trust_file(SSL_CTX *ctx, const char *ca_file, struct err *e)
     return true;
 }
 
-static int on_session(SSL *ssl, SSL_SESSION *session)
-{
-    struct tls_link *k = SSL_get_app_data(ssl);
-
-    tls_sessions_add(k->tls->sessions, str_c(k->host), session);
-    return 1; /* it is ours to free */
-}
-
 struct tls *tls_client_new(const char *ca_file, struct err *e)
 {
-    static const unsigned char alpn[] = "\x08http/1.1";
-    struct tls *t = tls_new(TLS_client_method(), false);
+    struct tls *t = tls_new(ca_file ? tls_client_context_new() : NULL, false);
 
     t->sessions = tls_sessions_new();
-    SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_session_cache_mode(t->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(t->ctx, on_session);
-    if (SSL_CTX_set_alpn_protos(t->ctx, alpn, sizeof alpn - 1) != 0)
-        base_die("OpenSSL has no memory left");
-    t->system = !ca_file;
-    if (t->system || tls_trust_file(t->ctx, ca_file, e))
+    if (!ca_file || tls_trust_file(t->ctx, ca_file, e))
         return t;
     tls_free(t);
     return NULL;
+}
+
+/* The context of a new link. */
+static SSL_CTX *tls_context(const struct tls *t)
+{
+    if (t->ctx)
+        return t->ctx;
+    tls_load_authorities();
+    return tls_system_ctx;
 }
 
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
@@ -256,7 +277,7 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size,
 struct tls *tls_server_new(const char *cert_file, const char *key_file, struct err *e)
 {
     static const unsigned char name[] = "rationale";
-    struct tls *t = tls_new(TLS_server_method(), true);
+    struct tls *t = tls_new(tls_context_new(TLS_server_method()), true);
 
     ERR_clear_error();
     SSL_CTX_set_alpn_select_cb(t->ctx, on_alpn, NULL);
@@ -289,11 +310,6 @@ static bool name_host(struct tls_link *k)
     X509_VERIFY_PARAM *param = SSL_get0_param(k->ssl);
     SSL_SESSION *session;
 
-    if (k->tls->system) {
-        tls_load_authorities();
-        if (SSL_set1_verify_cert_store(k->ssl, tls_system_store) != 1)
-            return false;
-    }
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (is_address(k->host)) {
         if (X509_VERIFY_PARAM_set1_ip_asc(param, k->host) != 1)
@@ -323,7 +339,7 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
     *k = (struct tls_link){.tls = t, .fd = fd};
     memcpy(k->host, host.p, t->server ? 0 : host.n);
     ERR_clear_error();
-    k->ssl = SSL_new(t->ctx);
+    k->ssl = SSL_new(tls_context(t));
     bio = BIO_new(t->bio);
     if (!k->ssl || !bio)
         base_die("OpenSSL has no memory left");

@@ -1,8 +1,8 @@
 /* tls.h - OpenSSL contexts: one for all upstream calls, one for our own listener.
  *
- * The system's CA bundle is loaded once a process, when it is first needed. Upstream certificates
- * are always verified, name and all; sessions are kept by host and resumed. TLS 1.2 and later only,
- * and HTTP/1.1 inside it.
+ * Clients that trust the system's CA bundle share one context, made when it is first needed.
+ * Upstream certificates are always verified, name and all; sessions are kept by host and resumed.
+ * TLS 1.2 and later only, and HTTP/1.1 inside it.
  *
  * Promises:
  *   - Any number of loops may share one.
@@ -25,7 +25,8 @@ struct tls;
 
 /* ca_file NULL: the system's. */
 struct tls *tls_client_new(const char *ca_file, struct err *e) MUST_USE;
-/* Loads the system's certificate authorities, unless they are loaded; it takes some milliseconds.
+/* Makes the context with the system's certificate authorities, unless there is one; it takes some
+ * milliseconds.
  * Any thread: the resolver's does so before it looks up the first name, so that no loop has to. */
 void tls_load_authorities(void);
 /* Both in PEM; the certificate is followed by those it was signed with, if any. */

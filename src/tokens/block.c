@@ -42,7 +42,7 @@ static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
 
     assert(size <= n);
     if (size > 0)
-        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n}, w->seen);
+        w->count += tokens_piece_count(w->vocab->table, (struct tokens_piece){p, size, n});
     return size;
 }
 
@@ -76,8 +76,8 @@ static NOINLINE size_t rare_more(const struct tokens_work *w, const uint8_t *p, 
     struct tokens_piece x = {p, n, room};
 
     if (room >= 8)
-        return tokens_rare_count(w->vocab->table, &x, w->seen) - 1;
-    return tokens_piece_count(w->vocab->table, x, w->seen) - 1;
+        return tokens_rare_count(w->vocab->table, &x) - 1;
+    return tokens_piece_count(w->vocab->table, x) - 1;
 }
 
 /* How many tokens the pieces have that end there. `far` says that eight bytes can be read from each

@@ -321,24 +321,49 @@ static inline bool is_seen(const struct tokens_seen *s, const struct tokens_piec
     return s->hash == hash && s->n == x->n && (x->n <= 8 || memcmp(s->p, x->p, x->n) == 0);
 }
 
-size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
-                         struct tokens_seen *seen)
+/* A number for a piece: no other has it if it has up to eight bytes, and no other that is likely to
+ * come in the life of a machine if it has more. */
+static inline uint64_t memo_key(const struct tokens_memo *m, const struct tokens_piece *x,
+                                uint64_t hash)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product;
+
+    if (x->n <= 8)
+        return hash;
+    product =
+        (wide)(tokens_load8(x->p) ^ m->seed[0]) * (tokens_load8(x->p + x->n - 8) ^ m->seed[1]);
+    return ((uint64_t)product ^ (uint64_t)(product >> 64)) + tokens_mix(x->n);
+}
+
+static size_t rare_count(const struct tokens_table *t, const struct tokens_piece *x, uint64_t word,
+                         uint64_t hash)
 {
     uint32_t ids[SHORT_MAX];
-    uint64_t word, hash;
-    struct tokens_seen *s;
-    size_t count = 1;
+
+    if (maybe(t, hash) && words_find(t, x->p, x->n, word, hash) != NEVER)
+        return 1;
+    return merge_short(t, x, ids);
+}
+
+size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x)
+{
+    uint64_t word, hash, key, kept;
+    _Atomic uint64_t *entry;
+    size_t count;
 
     if (x->n > SHORT_MAX)
         return long_find(t, x->p, x->n) == NEVER ? count_long(t, x->p, x->n) : 1;
     hash = piece_hash(x, &word);
-    s = seen ? &seen[hash >> (64 - TOKENS_SEEN_BITS)] : NULL;
-    if (s && is_seen(s, x, hash))
-        return s->count;
-    if (!maybe(t, hash) || words_find(t, x->p, x->n, word, hash) == NEVER)
-        count = merge_short(t, x, ids);
-    if (s)
-        *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
+    if (x->n > TOKENS_MEMO_SIZE_MAX)
+        return rare_count(t, x, word, hash);
+    key = memo_key(t->memo, x, hash);
+    entry = &t->memo->entry[key >> (64 - TOKENS_MEMO_BITS)];
+    kept = atomic_load_explicit(entry, memory_order_relaxed);
+    if (kept && (kept ^ key << 8) < 256)
+        return kept & 255;
+    count = rare_count(t, x, word, hash);
+    atomic_store_explicit(entry, key << 8 | count, memory_order_relaxed);
     return count;
 }
 

@@ -216,28 +216,19 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
 }
 
 /* Counts the pieces that are decided; returns where they end. */
-static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n,
-                            struct tokens_seen *seen)
+static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    struct tokens_work w = {.vocab = c->vocab, .seen = seen};
+    struct tokens_work w = {.vocab = c->vocab};
     size_t at = tokens_work(&w, p, n, simd_best());
 
     c->done += w.count;
     return at;
 }
 
-static size_t count_remembering(struct tokens_counter *c, const uint8_t *p, size_t n)
-{
-    struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
-
-    memset(seen, 0, sizeof seen);
-    return count_decided(c, p, n, seen);
-}
-
 /* Text from a place where a piece begins. */
 static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
-    size_t at = n < TOKENS_SEEN_MIN ? count_decided(c, p, n, NULL) : count_remembering(c, p, n);
+    size_t at = count_decided(c, p, n);
 
     if (n - at > TOKENS_HELD_MAX)
         return at + begin_run(c, p + at);
@@ -273,7 +264,7 @@ static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
         return 0;
     }
     hold(c, p, add);
-    at = count_decided(c, c->held, c->held_n, NULL);
+    at = count_decided(c, c->held, c->held_n);
     if (at >= old) {
         c->held_n = 0;
         return at - old;

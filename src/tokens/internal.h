@@ -24,8 +24,20 @@
  * says that nothing follows them; if something may, and the end depends on it, the answer is 0. */
 typedef size_t tokens_split(const uint8_t *p, size_t n, bool over);
 
-/* What changes of a vocabulary: it is unpacked, once. */
+/* What pieces that are not in shorts were counted as, in any text: words come again. Any thread
+ * reads and writes it. The top bits of a piece's key are the index of its entry; the entry is the
+ * other bits of the key, then the count in the lowest byte. 0: empty. */
+#define TOKENS_MEMO_BITS 12
+#define TOKENS_MEMO_SIZE_MAX 16 /* bytes of a piece */
+
+struct tokens_memo {
+    uint64_t seed[2]; /* random: nobody can choose pieces that have the same key */
+    _Atomic uint64_t entry[1 << TOKENS_MEMO_BITS];
+};
+
+/* What changes of a vocabulary: it is unpacked, once, and remembers counts. */
 struct tokens_vocab_state {
+    struct tokens_memo memo;
     struct tokens_table table;
     pthread_once_t once;
     atomic_bool ready, warmed;
@@ -42,7 +54,8 @@ struct tokens_vocab {
         cased; /* the pattern tells upper from lower letters, and takes a contraction to its word */
 };
 
-void tokens_unpack(const struct tokens_packed *packed, struct tokens_table *out);
+/* Into the state of a vocabulary. */
+void tokens_unpack(const struct tokens_packed *packed, struct tokens_vocab_state *out);
 void tokens_vocab_unpack(const struct tokens_vocab *v);
 
 /* Unpacks the vocabulary unless it is. */
@@ -73,7 +86,7 @@ size_t tokens_utf8(const uint8_t *p, size_t n, size_t *bad, bool *cut);
 
 #define TOKENS_REPLACEMENT "\xEF\xBF\xBD"
 
-/* What rare pieces of the same text have been counted as: words come again. */
+/* The ids of rare pieces of the same text: words come again. */
 #define TOKENS_SEEN_BITS 10
 #define TOKENS_SEEN_MIN 3072 /* bytes of text; in less, they come too rarely to pay for it */
 
@@ -81,15 +94,14 @@ struct tokens_seen {
     const uint8_t *p;
     uint64_t hash; /* for up to 8 bytes as good as the bytes themselves */
     uint32_t n, count;
-    uint32_t ids[4]; /* only used where ids are asked for */
+    uint32_t ids[4];
 };
 
 /* Counting what begins at a piece. */
 struct tokens_work {
     const struct tokens_vocab *vocab;
-    struct tokens_seen *seen; /* or NULL, as below */
-    bool over;                /* nothing follows the text */
-    size_t count;             /* grows */
+    bool over;    /* nothing follows the text */
+    size_t count; /* grows */
 };
 
 /* Counts the pieces whose ends are decided, which are all if it is over; returns where the last one
@@ -102,12 +114,11 @@ struct tokens_piece {
     size_t n, room;
 };
 
-/* How many tokens a piece has that is not in shorts. `seen` has 1 << TOKENS_SEEN_BITS entries, at
- * first zero, and the text outlives it; or it is NULL. */
-size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x,
-                         struct tokens_seen *seen);
+/* How many tokens a piece has that is not in shorts. */
+size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x);
 
-/* The ids of such a piece into out, which has room for n; returns how many. */
+/* The ids of such a piece into out, which has room for n; returns how many. `seen` has
+ * 1 << TOKENS_SEEN_BITS entries, at first zero, and the text outlives it; or it is NULL. */
 size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
                        struct tokens_seen *seen, uint32_t *out);
 
@@ -130,8 +141,7 @@ static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t 
                  4U * (b->word[4] == word)];
 }
 
-static inline size_t tokens_piece_count(const struct tokens_table *t, struct tokens_piece x,
-                                        struct tokens_seen *seen)
+static inline size_t tokens_piece_count(const struct tokens_table *t, struct tokens_piece x)
 {
     struct tokens_piece rare;
 
@@ -142,7 +152,7 @@ static inline size_t tokens_piece_count(const struct tokens_table *t, struct tok
             return 1;
     }
     rare = x; /* only now it has to be in memory */
-    return tokens_rare_count(t, &rare, seen);
+    return tokens_rare_count(t, &rare);
 }
 
 static inline size_t tokens_piece_ids(const struct tokens_table *t, struct tokens_piece x,

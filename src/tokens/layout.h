@@ -63,6 +63,7 @@ struct tokens_table {
     const uint8_t *bytes, *single;
     uint32_t count; /* ids are 0 .. count - 1 */
     unsigned bits;  /* words has 1 << bits slots; shorts and maybe have a quarter of that */
+    struct tokens_memo *memo;
 };
 
 /* A vocabulary in the binary: zlib of the size of each token, of the size of the left half that it

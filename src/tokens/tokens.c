@@ -8,13 +8,13 @@ static struct tokens_vocab_state o200k = {.once = PTHREAD_ONCE_INIT},
 
 static void tokens_unpack_o200k(void)
 {
-    tokens_unpack(&tokens_packed_o200k, &o200k.table);
+    tokens_unpack(&tokens_packed_o200k, &o200k);
     atomic_store_explicit(&o200k.ready, true, memory_order_release);
 }
 
 static void tokens_unpack_cl100k(void)
 {
-    tokens_unpack(&tokens_packed_cl100k, &cl100k.table);
+    tokens_unpack(&tokens_packed_cl100k, &cl100k);
     atomic_store_explicit(&cl100k.ready, true, memory_order_release);
 }
 
@@ -65,13 +65,8 @@ uint32_t tokens_vocab_size(const struct tokens_vocab *v)
 
 size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t n)
 {
-    struct tokens_seen seen[1 << TOKENS_SEEN_BITS];
     struct tokens_work w = {.vocab = v, .over = true};
 
-    if (n >= TOKENS_SEEN_MIN) {
-        memset(seen, 0, sizeof seen);
-        w.seen = seen;
-    }
     n -= tokens_work(&w, p, n, simd_best());
     assert(n == 0);
     return w.count;

@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/rand.h"
 #include "tokens/build.h"
 #include "tokens/internal.h"
 
@@ -86,7 +87,7 @@ static void unpack_tokens(struct tokens_build *b, const struct tokens_packed *pa
     tokens_build_twos(b);
 }
 
-void tokens_unpack(const struct tokens_packed *packed, struct tokens_table *out)
+void tokens_unpack(const struct tokens_packed *packed, struct tokens_vocab_state *out)
 {
     z_stream z = {.next_in = (z_const Bytef *)(uintptr_t)packed->packed,
                   .avail_in = (uInt)packed->packed_size};
@@ -102,16 +103,18 @@ void tokens_unpack(const struct tokens_packed *packed, struct tokens_table *out)
     unpack_tokens(&b, packed, sizes, halves);
     free(sizes);
     (void)mprotect(b.shorts, size, PROT_READ);
-    *out = (struct tokens_table){.shorts = b.shorts,
-                                 .maybe = b.maybe,
-                                 .info = b.info,
-                                 .ends = b.ends,
-                                 .words = b.words,
-                                 .twos = b.twos,
-                                 .bytes = b.bytes,
-                                 .single = b.single,
-                                 .count = packed->count,
-                                 .bits = b.bits};
+    rand_os(out->memo.seed, sizeof out->memo.seed);
+    out->table = (struct tokens_table){.shorts = b.shorts,
+                                       .maybe = b.maybe,
+                                       .info = b.info,
+                                       .ends = b.ends,
+                                       .words = b.words,
+                                       .twos = b.twos,
+                                       .bytes = b.bytes,
+                                       .single = b.single,
+                                       .count = packed->count,
+                                       .bits = b.bits,
+                                       .memo = &out->memo};
 }
 
 static void *unpack_run(void *ctx)
