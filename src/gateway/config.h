@@ -148,6 +148,7 @@ struct config {
     struct config_incidents incidents;
     struct config_policy policy;
     struct config_orders orders;
+    str agents_folder;            /* of files with an agent each; or "" */
     struct config_agents *agents; /* config_agents.h; never NULL */
     str *warnings;                /* "FILE:LINE: path: words" */
     size_t warning_count;

@@ -38,7 +38,7 @@ struct config_tools {
     str method, description;
     str schema; /* JSON Schema of the arguments */
     bool read_only, idempotent;
-    unsigned timeout_ms; /* of one call */
+    uint64_t timeout_ms; /* of one call */
     str digest;          /* hex: the same for sources that are configured alike */
 };
 
