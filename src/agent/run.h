@@ -19,6 +19,7 @@
 #pragma once
 
 #include "agent/log.h"
+#include "agent/results.h"
 #include "agent/tool.h"
 #include "gateway/ask.h"
 #include "mask/mask.h"
@@ -67,17 +68,18 @@ struct agent_options {
     struct toolbox *tools;
     struct agent_ask ask;
     struct agent_limits limits;
-    const char *insist;      /* said, twice at most, when there is a text but no call; NULL: the
+    const char *insist;  /* said, twice at most, when there is a text but no call; NULL: the
                                 text is the answer */
-    bool say_success;        /* a call's error is {"success": false, "error": ...} */
-    bool conclude;           /* at a limit one more call, without tools, for what there is */
-    bool part;               /* of something larger, which tells the record of the session */
-    bool keep_reasoning;     /* in the log */
-    bool replay;             /* from the log alone: what is not there is an error */
-    size_t result_shown;     /* 0: AGENT_RESULT_SHOWN */
-    struct agent_log *log;   /* NULL: nothing outlives the process */
-    const struct mask *mask; /* of results, before anybody sees them; NULL: none */
-    struct store *store;     /* for those who read about it afterwards; NULL: none */
+    bool say_success;    /* a call's error is {"success": false, "error": ...} */
+    bool conclude;       /* at a limit one more call, without tools, for what there is */
+    bool part;           /* of something larger, which tells the record of the session */
+    bool keep_reasoning; /* in the log */
+    bool replay;         /* from the log alone: what is not there is an error */
+    size_t result_shown; /* 0: AGENT_RESULT_SHOWN */
+    struct agent_results *results; /* results.h: large ones can be searched; NULL: they cannot */
+    struct agent_log *log;         /* NULL: nothing outlives the process */
+    const struct mask *mask;       /* of results, before anybody sees them; NULL: none */
+    struct store *store;           /* for those who read about it afterwards; NULL: none */
     const struct clock *clock;
     const _Atomic bool *cancel; /* NULL: never */
     const _Atomic bool *leave;  /* cancelled because the process ends: the run stays running */

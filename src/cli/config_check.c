@@ -24,6 +24,7 @@ struct problem {
     unsigned line;
     str setting, what;
     const char *fix; /* "" where the words say it */
+    str file;        /* of an agent, if the problem is there; or "" */
 };
 
 struct check {
@@ -48,13 +49,14 @@ static void check_add(struct check *k, const struct problem *p)
     k->at[at] = (struct problem){.line = p->line,
                                  .setting = arena_dup(&k->arena, p->setting),
                                  .what = arena_dup(&k->arena, p->what),
-                                 .fix = p->fix};
+                                 .fix = p->fix,
+                                 .file = arena_dup(&k->arena, p->file)};
     k->n++;
 }
 
 static void check_on_problem(void *ctx, const struct config_problem *p)
 {
-    check_add(ctx, &(struct problem){p->line, p->setting, p->what, ""});
+    check_add(ctx, &(struct problem){p->line, p->setting, p->what, "", p->file});
 }
 
 /* ---- one file each ---- */
@@ -224,6 +226,7 @@ static const struct checker {
     {"policy.train", check_cases, "write the path of a folder of labelled cases"},
     {"policy.val", check_cases, "write the path of a folder of labelled cases"},
     {"orders.menu", check_menu, "write the path of a menu (JSON)"},
+    {"agents_folder", check_folder, "write the path of a folder with a file for each agent"},
 };
 
 static void check_one(void *ctx, const struct config_file *f)
@@ -241,9 +244,10 @@ static void check_one(void *ctx, const struct config_file *f)
         return;
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(f->file));
     if (!c->look(k->config, path, &k->arena, &e))
-        check_add(k,
-                  &(struct problem){
-                      f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix});
+        check_add(
+            k,
+            &(struct problem){
+                f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix, STR("")});
 }
 
 /* ---- what is said ---- */
@@ -255,7 +259,9 @@ static str problem_text(struct check *k, const char *path, const struct problem 
     str text;
 
     buf_init(&b, 1 << 16);
-    if (p->line || str_find(p->what, str_c(path)) == STR_NONE)
+    if (p->file.n)
+        buf_add(&b, p->file);
+    else if (p->line || str_find(p->what, str_c(path)) == STR_NONE)
         buf_printf(&b, "%s", path);
     if (p->line)
         buf_printf(&b, ":%u", p->line);
@@ -287,6 +293,8 @@ static void write_problem(struct json_out *o, const struct problem *p)
         json_out_null(o);
     json_out_key(o, STR("setting"));
     json_out_str(o, p->setting);
+    if (p->file.n)
+        json_member_str(o, "file", p->file);
     json_out_key(o, STR("what"));
     json_out_str(o, p->what);
     json_out_key(o, STR("fix"));

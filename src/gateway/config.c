@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/sha256.h"
+#include "gateway/config_agents.h"
 #include "gateway/config_build.h"
 #include "gateway/provider.h"
 
@@ -153,55 +154,19 @@ static void check_reach(struct config_build *b, const struct json_node *root)
 
 /* ---- otlp ---- */
 
-static bool is_token(str s)
-{
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    bool ok = s.n > 0;
-
-    for (size_t i = 0; ok && i < s.n; i++)
-        ok = (s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'z') ||
-             memchr(marks, s.p[i], sizeof marks - 1);
-    return ok;
-}
-
-static bool is_header_value(str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
-            return false;
-    return true;
-}
-
 static bool read_otlp(struct config_build *b, const struct json_node *root)
 {
-    const struct json *doc = &b->source->doc;
-    const struct json_node *url = config_at(doc, root, "otlp.endpoint");
-    const struct json_node *headers = config_at(doc, root, "otlp.headers");
+    const struct json_node *url = config_at(&b->source->doc, root, "otlp.endpoint");
     struct client_url parsed;
     struct buf lines;
     struct err e;
-    bool ok = true;
+    bool ok;
 
     b->c->otlp_headers = STR("");
     if (b->c->otlp_url.n > 0 && !client_url_parse(b->c->otlp_url, &parsed, &e))
         return config_wrong(b, url, "%s", e.text);
-    buf_init(&lines, 64 << 10);
-    for (const struct json_node *k = headers ? json_first(doc, headers) : NULL; ok && k;
-         k = json_next(doc, headers, k)) {
-        str name, value;
-
-        if (!json_text(doc, k, &b->c->arena, &name) ||
-            !json_text(doc, json_value(k), &b->c->arena, &value))
-            continue;
-        if (!is_token(name) || !is_header_value(value))
-            ok = config_wrong(b, k, "this is no header that could be sent");
-        buf_add(&lines, name);
-        buf_add(&lines, STR(": "));
-        buf_add(&lines, value);
-        buf_add(&lines, STR("\r\n"));
-    }
-    if (ok && buf_full(&lines))
-        ok = config_wrong(b, headers, "these headers are too long");
+    buf_init(&lines, CONFIG_HEADERS_MAX);
+    ok = config_header_lines(b, config_at(&b->source->doc, root, "otlp.headers"), &lines);
     b->c->otlp_headers = arena_dup(&b->c->arena, buf_str(&lines));
     if (lines.n > 0)
         secret_wipe(lines.p, lines.n);
@@ -231,6 +196,7 @@ static bool build(struct config_build *b)
     ok &= config_keys_read(b, json_find(doc, root, STR("keys")));
     ok &= config_mask_read(b, json_find(doc, root, STR("data_masking")));
     ok &= config_apps_read(b, root);
+    ok &= config_agents_read(b, root);
     if (ok)
         check_reach(b, root);
     return ok;
@@ -298,14 +264,14 @@ static void on_problem(void *ctx, const struct schema_problem *p)
         config_wrong(b, v, STR_FMT "%s", STR_ARG(str_slice(p->text, 0, 160)), hint(b, p));
 }
 
-static bool check_shape(struct config_build *b)
+bool config_check_shape(struct config_build *b, str shape)
 {
     struct schema *schema = schema_new();
     struct schema_sink sink = {on_problem, b, b->sink ? PROBLEMS_MAX : 1};
     struct err e;
     bool ok;
 
-    if (!schema_compile(schema, config_schema(&b->c->arena), &e))
+    if (!schema_compile(schema, shape, &e))
         base_die("the schema of the configuration: %s", e.text);
     ok = schema_check_each(schema, &b->source->doc, json_root(&b->source->doc), sink, &e);
     schema_free(schema);
@@ -318,6 +284,8 @@ static void destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         secret_release(&c->providers[i].key);
+    for (size_t i = 0; i < c->agents->tools_count; i++)
+        secret_release(&c->agents->tools[i].headers);
     json_release(&c->source->doc);
     arena_release(&c->arena);
     free(c);
@@ -326,7 +294,8 @@ static void destroy(struct config *c)
 static void report_error(const struct config_problem_sink *sink, unsigned line, const struct err *e)
 {
     if (sink)
-        sink->on_problem(sink->ctx, &(struct config_problem){line, STR(""), str_c(e->text)});
+        sink->on_problem(sink->ctx,
+                         &(struct config_problem){line, STR(""), str_c(e->text), STR("")});
 }
 
 static bool parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
@@ -342,6 +311,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
     config_set_path(c, path);
     c->source = b.source = arena_zero(&c->arena, 1, sizeof *c->source);
     json_init(&c->source->doc);
+    c->agents = arena_zero(&c->arena, 1, sizeof *c->agents);
     c->warnings = arena_zero(&c->arena, CONFIG_WARNINGS_MAX, sizeof *c->warnings);
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok) {
@@ -350,7 +320,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
         err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
     }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
-    ok = ok && check_shape(&b) && build(&b);
+    ok = ok && config_check_shape(&b, config_schema(&c->arena)) && build(&b);
     if (!ok && b.problem_count == 0)
         report_error(sink, 0, e);
     if (ok)

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "chat/chat.h"
+#include "gateway/config_apps.h"
 #include "gateway/prices.h"
 #include "mask/mask.h"
 #include "net/client.h"
@@ -44,6 +45,7 @@ struct config_model {
 
 struct provider_row;
 struct config_source;
+struct config_agents;
 
 struct config_provider {
     str name;
@@ -102,40 +104,6 @@ enum config_presets { CONFIG_PRESETS_ASKED, CONFIG_PRESETS_ALWAYS };
 enum config_repair { CONFIG_REPAIR_ASKED, CONFIG_REPAIR_NEVER, CONFIG_REPAIR_ALWAYS };
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
-/* Settings of the applications (src/apps). */
-struct config_incidents {
-    str agents, runbooks; /* a file, a folder; no agents: there is no such application */
-    str model;            /* "": the first provider's first */
-    str default_type;     /* of alerts whose own type nobody takes, from Alertmanager */
-    unsigned max_concurrent, max_queue;
-    uint64_t timeout_ms; /* of one investigation */
-    str *domains;        /* that runbooks may be fetched from */
-    size_t domain_count;
-};
-
-enum config_search { CONFIG_SEARCH_MODEL, CONFIG_SEARCH_BM25 };
-
-struct config_document {
-    str id, file;
-};
-
-struct config_policy {
-    struct config_document *documents; /* none: there is no such application */
-    size_t document_count;
-    enum config_search search;
-    str model;
-    bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
-    double ab_ratio, prompt_ab_ratio; /* 0 to 1 */
-    str ab_salt;
-    bool optimize;  /* a run is started, not only proposed, when quality falls */
-    str train, val; /* folders of labelled cases for it */
-};
-
-struct config_orders {
-    str menu; /* a file; "": there is no such application */
-    str model;
-};
-
 #define CONFIG_PRESET_COUNT 5
 
 struct config {
@@ -180,7 +148,9 @@ struct config {
     struct config_incidents incidents;
     struct config_policy policy;
     struct config_orders orders;
-    str *warnings; /* "FILE:LINE: path: words" */
+    str agents_folder;            /* of files with an agent each; or "" */
+    struct config_agents *agents; /* config_agents.h; never NULL */
+    str *warnings;                /* "FILE:LINE: path: words" */
     size_t warning_count;
     struct config_source *source; /* where values came from, for config_print */
     struct arena arena;           /* of all the texts here */
@@ -194,6 +164,7 @@ struct config_problem {
     unsigned line; /* 0: of no line */
     str setting;   /* "timeouts.idle", or "" */
     str what;
+    str file; /* of an agent, if the problem is there; "": the configuration itself */
 };
 struct config_problem_sink {
     void (*on_problem)(void *ctx, const struct config_problem *p);
@@ -225,7 +196,7 @@ bool config_shows_reasoning(const struct config *c, const struct config_key *k,
                             enum config_show asked);
 /* MINIMAL has the preset of LOW, ON that of MEDIUM; NULL for NOT_GIVEN and NONE. */
 const struct config_preset *config_preset(const struct config *c, enum chat_level level);
-/* What is in force and where each value came from, as YAML with comments; keys are never in it. */
+/* What is in force and where it came from, as YAML with comments; keys are never in it. */
 void config_print(const struct config *c, struct buf *out);
 /* The same, a value at a time: "timeouts.idle", "60s". The origin is "file", "env" or "default",
  * the line 0 where it is in no file. Lent for the call. */

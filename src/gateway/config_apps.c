@@ -4,11 +4,15 @@
  */
 #include "gateway/config_build.h"
 
-static str text_of(struct config_build *b, const struct json_node *v)
+str config_text(struct config_build *b, const struct json_node *v)
 {
     str s = STR("");
 
-    return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
+    if (!v)
+        return s;
+    if (json_text(&b->source->doc, v, &b->c->arena, &s))
+        return arena_dup(&b->c->arena, s);
+    return v->kind == JSON_STRING ? STR("") : arena_dup(&b->c->arena, json_raw(&b->source->doc, v));
 }
 
 static bool read_documents(struct config_build *b, const struct json_node *all)
@@ -23,8 +27,8 @@ static bool read_documents(struct config_build *b, const struct json_node *all)
     for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k)) {
         struct config_document *d = &p->documents[p->document_count++];
 
-        d->id = text_of(b, k);
-        if (!config_resolve(b, k, text_of(b, json_value(k)), &d->file))
+        d->id = config_text(b, k);
+        if (!config_resolve(b, k, config_text(b, json_value(k)), &d->file))
             return false;
     }
     return true;
@@ -40,7 +44,7 @@ static bool read_domains(struct config_build *b, const struct json_node *list)
         return config_wrong(b, list, "at most %d domains", CONFIG_DOCUMENTS_MAX);
     c->domains = arena_zero(&b->c->arena, n + 1, sizeof c->domains[0]);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        c->domains[c->domain_count++] = text_of(b, v);
+        c->domains[c->domain_count++] = config_text(b, v);
     return true;
 }
 

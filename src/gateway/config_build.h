@@ -17,6 +17,7 @@
 #define CONFIG_MODELS_MAX 4096
 #define CONFIG_WARNINGS_MAX 1024
 #define CONFIG_DOCUMENTS_MAX 1024
+#define CONFIG_HEADERS_MAX ((size_t)64 << 10)
 #define CONFIG_TOKENS_MAX (1 << 24)
 #define CONFIG_MS_MAX (24.0 * 3600 * 1000)
 
@@ -56,7 +57,7 @@ struct config_rows {
     size_t n;
 };
 extern const struct config_rows config_top_rows, config_provider_rows, config_key_rows,
-    config_preset_rows;
+    config_preset_rows, config_agent_rows, config_tools_rows;
 
 struct config_build {
     struct config *c;
@@ -64,9 +65,16 @@ struct config_build {
     struct err *e;                          /* the first problem */
     const struct config_problem_sink *sink; /* for all of them; or NULL */
     size_t problem_count;
+    /* Of another file that is read, such as an agent's: its path, and its folder with the slash.
+     * Empty: the configuration itself. */
+    str file, folder;
 };
 
 str config_schema(struct arena *a);
+/* Of a file with one agent. */
+str config_agent_schema(struct arena *a);
+/* Checks the tree of b->source; problems are reported with their lines. */
+bool config_check_shape(struct config_build *b, str schema) MUST_USE;
 
 /* FILE:LINE: path: words. Returns false; the caller may read on and find more. */
 bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
@@ -81,6 +89,11 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
                                   const char *path);
 /* Of a list of names with a NULL behind it, the one most like the word; NULL if none is near. */
 const char *config_nearest(str word, const char *const *names);
+/* "no server "x", did you mean "y"?" */
+bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
+                    const char *const *names);
+/* A text, or another value as it is written; "" for NULL. In the configuration's arena. */
+str config_text(struct config_build *b, const struct json_node *v);
 bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;
 /* Whether it can name a variable of the environment, and how it is told without giving away a key
  * that was put there by mistake. */
@@ -100,6 +113,10 @@ bool config_row_unset(const struct config_row *row, const struct json_node *v);
 /* One value in the words of the file. */
 void config_row_show(const struct config_row *row, const void *from, struct buf *out);
 
+/* A part of the file as JSON in one line, without secrets. */
+void config_tree_write(const struct config_source *s, const struct json_node *v, struct buf *out);
+/* The sections that are shown that way: agents, tools, workflows; NULL behind the last. */
+extern const char *const config_tree_sections[];
 /* A URL with its password, if it has one, as ***. */
 void config_mask_url(str url, struct buf *out);
 
@@ -118,5 +135,24 @@ bool config_check_store(struct config_build *b, const struct json_node *root) MU
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* The lists of the applications' sections. */
 bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;
+/* Agents, with their tools and workflows; config_agents.h. */
+bool config_agents_read(struct config_build *b, const struct json_node *root) MUST_USE;
+bool config_tools_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* "library" or "library.lend", which must be there. */
+struct config_tool_ref;
+bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
+                          struct config_tool_ref *out) MUST_USE;
+/* A file that a value names: all of it, in the configuration's arena. The nearest name in its
+ * folder is suggested where it is missing. */
+bool config_read_file(struct config_build *b, const struct json_node *v, size_t size_max,
+                      str *out) MUST_USE;
+/* A JSON Schema: a file that holds one, or the schema itself. "" for NULL. */
+bool config_schema_value(struct config_build *b, const struct json_node *v, str *out) MUST_USE;
+/* An object of headers as lines, each ended by CRLF. Values of the environment may be among them:
+ * whoever keeps them keeps them as a secret. */
+bool config_header_lines(struct config_build *b, const struct json_node *v,
+                         struct buf *out) MUST_USE;
+bool config_headers_read(struct config_build *b, const struct json_node *v,
+                         struct secret *out) MUST_USE;
 bool config_mask_read(struct config_build *b, const struct json_node *v) MUST_USE;
 bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

@@ -45,6 +45,7 @@ void config_set_path(struct config *c, const char *path)
 bool config_resolve(struct config_build *b, const struct json_node *v, str path, str *out)
 {
     const char *home = getenv("HOME");
+    str folder = b->folder.n ? b->folder : b->c->folder;
 
     if (str_eq(path, STR("~")) || str_starts(path, STR("~/"))) {
         if (!home || home[0] != '/')
@@ -55,7 +56,7 @@ bool config_resolve(struct config_build *b, const struct json_node *v, str path,
     while (str_starts(path, STR("./")))
         path = str_slice(path, 2, path.n);
     *out = path.n == 0 || path.p[0] == '/' ? arena_dup(&b->c->arena, path)
-                                           : arena_join(&b->c->arena, b->c->folder, path, STR(""));
+                                           : arena_join(&b->c->arena, folder, path, STR(""));
     return true;
 }
 

@@ -163,6 +163,23 @@ static void tell_listen(struct lister *l, const struct json_node *root)
     tell(l, v);
 }
 
+static void tell_trees(struct lister *l, const struct json_node *root)
+{
+    for (const char *const *name = config_tree_sections; *name; name++) {
+        const struct json_node *all = json_find(l->doc, root, str_c(*name));
+
+        for (const struct json_node *k = json_first(l->doc, all); k;
+             k = json_next(l->doc, all, k)) {
+            buf_printf(&l->path,
+                       "%s." STR_FMT,
+                       *name,
+                       STR_ARG(str_slice(json_raw(l->doc, k), 1, k->size - 1)));
+            config_tree_write(l->c->source, json_value(k), &l->value);
+            tell(l, k);
+        }
+    }
+}
+
 void config_each(const struct config *c, void (*fn)(void *ctx, const struct config_item *item),
                  void *ctx)
 {
@@ -190,6 +207,7 @@ void config_each(const struct config *c, void (*fn)(void *ctx, const struct conf
         tell_provider(&l, &c->providers[i], json_find(l.doc, providers, c->providers[i].name));
     for (size_t i = 0; i < c->key_count; i++)
         tell_key(&l, &c->keys[i], json_at(l.doc, keys, i));
+    tell_trees(&l, root);
     buf_release(&l.path);
     buf_release(&l.value);
 }

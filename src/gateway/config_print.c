@@ -301,6 +301,24 @@ static void put_top(struct printer *p, const struct json_node *root)
     }
 }
 
+/* Agents, tools and workflows: a line for each. */
+static void put_trees(struct printer *p, const struct json_node *root)
+{
+    for (const char *const *name = config_tree_sections; *name; name++) {
+        const struct json_node *all = member(p, root, *name);
+
+        if (!all || json_count(p->doc, all) == 0)
+            continue;
+        put_head(p, 0, str_c(*name), false);
+        for (const struct json_node *k = json_first(p->doc, all); k;
+             k = json_next(p->doc, all, k)) {
+            buf_printf(&p->line, STR_FMT ": ", STR_ARG(json_raw(p->doc, k)));
+            config_tree_write(p->c->source, json_value(k), &p->line);
+            put_line(p, 1, k);
+        }
+    }
+}
+
 void config_print(const struct config *c, struct buf *out)
 {
     const struct json *doc = &c->source->doc;
@@ -322,5 +340,6 @@ void config_print(const struct config *c, struct buf *out)
         buf_add(&p.line, STR("keys: []"));
         put_line(&p, 0, keys);
     }
+    put_trees(&p, root);
     buf_release(&p.line);
 }

@@ -2,12 +2,15 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "gateway/config_agents.h"
 #include "gateway/config_build.h"
 
 #define TOP(member) offsetof(struct config, member)
 #define PROVIDER(member) offsetof(struct config_provider, member)
 #define KEY(member) offsetof(struct config_key, member)
 #define PRESET(member) offsetof(struct config_preset, member)
+#define AGENT(member) offsetof(struct config_agent, member)
+#define TOOLS(member) offsetof(struct config_tools, member)
 #define MS_MAX CONFIG_MS_MAX
 #define YEARS_MAX (100 * 366.0 * 24 * 3600 * 1000)
 
@@ -129,6 +132,7 @@ static const struct config_row top[] = {
     {"policy.val", CONFIG_IS_PATH, TOP(policy.val), "", 0, 0, NULL, false},
     {"orders.menu", CONFIG_IS_PATH, TOP(orders.menu), "", 0, 0, NULL, false},
     {"orders.model", CONFIG_IS_TEXT, TOP(orders.model), "", 0, 0, NULL, false},
+    {"agents_folder", CONFIG_IS_PATH, TOP(agents_folder), "", 0, 0, NULL, false},
 };
 
 /* In the order of enum chat_level; the schema allows none and minimal to max. */
@@ -175,10 +179,31 @@ static const struct config_row preset[] = {
      false},
 };
 
+static const struct config_row agent[] = {
+    {"description", CONFIG_IS_TEXT, AGENT(description), "", 0, 0, NULL, false},
+    {"model", CONFIG_IS_TEXT, AGENT(model), "", 0, 0, NULL, false},
+    {"level", CONFIG_IS_CHOICE, AGENT(level), NULL, 0, 0, LEVELS, false},
+    {"strategy", CONFIG_IS_CHOICE, AGENT(strategy), "native", 0, 0, "native react classic", false},
+    {"limits.steps", CONFIG_IS_UNSIGNED, AGENT(limits.steps), "20", 1, 1000, NULL, false},
+    {"limits.tokens", CONFIG_IS_COUNT, AGENT(limits.tokens), NULL, 1, 1e12, NULL, false},
+    {"limits.usd", CONFIG_IS_USD, AGENT(limits.usd), NULL, 1e-9, 1e9, NULL, false},
+    {"limits.time", CONFIG_IS_MS, AGENT(limits.time_ms), NULL, 1, MS_MAX, NULL, false},
+};
+
+static const struct config_row tools[] = {
+    {"http.method", CONFIG_IS_TEXT, TOOLS(method), "POST", 0, 0, NULL, false},
+    {"http.description", CONFIG_IS_TEXT, TOOLS(description), "", 0, 0, NULL, false},
+    {"http.read_only", CONFIG_IS_FLAG, TOOLS(read_only), NULL, 0, 0, NULL, false},
+    {"http.idempotent", CONFIG_IS_FLAG, TOOLS(idempotent), NULL, 0, 0, NULL, false},
+    {"timeout", CONFIG_IS_MS, TOOLS(timeout_ms), "12s", 1, 600e3, NULL, false},
+};
+
 const struct config_rows config_top_rows = {top, COUNT_OF(top)};
 const struct config_rows config_provider_rows = {provider, COUNT_OF(provider)};
 const struct config_rows config_key_rows = {key, COUNT_OF(key)};
 const struct config_rows config_preset_rows = {preset, COUNT_OF(preset)};
+const struct config_rows config_agent_rows = {agent, COUNT_OF(agent)};
+const struct config_rows config_tools_rows = {tools, COUNT_OF(tools)};
 
 /* ---- words with units ---- */
 

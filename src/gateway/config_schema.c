@@ -16,6 +16,8 @@
 #define MEASURE "{'type':['string','number']}"
 #define NAME "{'type':'string','minLength':1}"
 #define NAMES "{'type':'array','items':" NAME "}"
+#define WORD "{'type':['string','number','boolean']}"
+#define SCHEMA "{'type':['string','object']}"
 #define ONE_OF(words) "{'enum':[" words "]}"
 #define OBJECT(members) "{'type':'object','additionalProperties':false,'properties':{" members "}}"
 #define OBJECTS(of) "{'type':'object','additionalProperties':" of "}"
@@ -80,7 +82,29 @@
     "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \
     "'train':" TEXT ",'val':" TEXT)
 
-/* In two, because no literal may be longer than 4095 characters. */
+#define AGENT OBJECT( \
+    "'description':" TEXT ",'model':" NAME ",'prompt':" TEXT ",'level':" LEVEL "," \
+    "'strategy':" ONE_OF("'native','react','classic'") ",'tools':" NAMES "," \
+    "'output':" SCHEMA ",'approve':" NAMES ",'handoff':" NAMES "," \
+    "'limits':" OBJECT("'steps':" COUNT ",'tokens':" COUNT ",'usd':" AMOUNT ",'time':" MEASURE) \
+    ",'guard':" OBJECT("'input':" NAME ",'output':" NAME))
+#define MCP OBJECT( \
+    "'command':" NAME ",'args':{'type':'array','items':" WORD "},'env':" OBJECTS(WORD) "," \
+    "'cwd':" NAME ",'url':" NAME ",'headers':" OBJECTS(TEXT))
+#define HTTP \
+    "{'type':'object','additionalProperties':false,'required':['url'],'properties':{" \
+    "'method':" ONE_OF("'GET','POST','PUT','PATCH','DELETE'") ",'url':" NAME "," \
+    "'schema':" SCHEMA ",'description':" TEXT ",'headers':" OBJECTS(TEXT) "," \
+    "'read_only':" FLAG ",'idempotent':" FLAG "}}"
+#define TOOL_SOURCE OBJECT( \
+    "'mcp':" MCP ",'openapi':" NAME ",'base_url':" NAME ",'headers':" OBJECTS(TEXT) "," \
+    "'http':" HTTP ",'timeout':" MEASURE)
+#define STAGE OBJECT( \
+    "'agents':{'type':'array','minItems':1,'items':" NAME "},'agent':" NAME "," \
+    "'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
+#define WORKFLOW "{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}"
+
+/* In three, because no literal may be longer than 4095 characters. */
 static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
     "'listen':" TEXT ","
@@ -107,16 +131,31 @@ static const char second[] =
     "'policy':" POLICY ","
     "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
-    "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'"))
+    "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'")) ",";
+static const char third[] =
+    "'agents':" OBJECTS(AGENT) ","
+    "'agents_folder':" TEXT ","
+    "'tools':" OBJECTS(TOOL_SOURCE) ","
+    "'workflows':" OBJECTS(WORKFLOW)
     "}}";
+static const char agent[] = AGENT;
 /* clang-format on */
 
-str config_schema(struct arena *a)
+static str schema_quotes(struct arena *a, str s)
 {
-    str s = arena_join(a, STR(""), str_c(first), str_c(second));
     char *out = arena_alloc(a, s.n);
 
     for (size_t i = 0; i < s.n; i++)
         out[i] = (char)(s.p[i] == '\'' ? '"' : s.p[i]);
     return (str){out, s.n};
+}
+
+str config_schema(struct arena *a)
+{
+    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), str_c(third)));
+}
+
+str config_agent_schema(struct arena *a)
+{
+    return schema_quotes(a, str_c(agent));
 }

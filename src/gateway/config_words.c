@@ -61,7 +61,10 @@ static void say(struct config_build *b, const struct json_node *v, const char *w
     buf_init(&path, YAML_JSON_MAX);
     if (v)
         config_path(&b->source->doc, v, &path);
-    buf_printf(out, STR_FMT ":%u: ", STR_ARG(b->c->path), v ? config_line(b->source, v) : 1);
+    buf_printf(out,
+               STR_FMT ":%u: ",
+               STR_ARG(b->file.n ? b->file : b->c->path),
+               v ? config_line(b->source, v) : 1);
     if (path.n > 0)
         buf_printf(out, STR_FMT ": ", STR_ARG(str_slice(buf_str(&path), 0, PATH_SHOWN_MAX)));
     buf_add(out, str_c(words));
@@ -84,7 +87,8 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
         buf_reset(&out);
     }
     if (b->sink) {
-        struct config_problem p = {v ? config_line(b->source, v) : 1, STR(""), str_c(words)};
+        struct config_problem p = {
+            v ? config_line(b->source, v) : 1, STR(""), str_c(words), b->file};
 
         if (v)
             config_path(&b->source->doc, v, &out);
@@ -162,4 +166,19 @@ const char *config_nearest(str word, const char *const *names)
         }
     }
     return best;
+}
+
+bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
+                    const char *const *names)
+{
+    const char *near = config_nearest(name, names);
+
+    return config_wrong(b,
+                        v,
+                        "no %s \"" STR_FMT "\"%s%s%s",
+                        what,
+                        STR_ARG(str_slice(name, 0, 60)),
+                        near ? ", did you mean \"" : "",
+                        near ? near : "",
+                        near ? "\"?" : "");
 }

@@ -96,10 +96,5 @@ bool setup_read_servers(struct config_build *b, struct incident_setup *s, str fo
 bool setup_read_agents(struct config_build *b, struct incident_setup *s) MUST_USE;
 bool setup_read_chains(struct config_build *b, struct incident_setup *s) MUST_USE;
 
-/* What they use: texts in the arena of b, which is gone afterwards. */
-str setup_text(struct config_build *b, const struct json_node *v);
 /* Texts of a list; numbers and flags as they are written. NULL behind the last. */
 const char *const *setup_words(struct config_build *b, const struct json_node *list, size_t *n);
-/* "no server "x"", with the nearest of the names. */
-bool setup_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
-                   const char *const *names);

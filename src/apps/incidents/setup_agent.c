@@ -16,7 +16,7 @@ static const struct json_node *find(struct config_build *b, const struct json_no
 
 static str kept(struct config_build *b, struct incident_setup *s, const struct json_node *v)
 {
-    return arena_dup(&s->arena, setup_text(b, v));
+    return arena_dup(&s->arena, config_text(b, v));
 }
 
 /* ---- alert types ---- */
@@ -79,13 +79,13 @@ static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
         known[i] = s->servers[i].name.p;
     to->servers = arena_zero(&s->arena, n + 1, sizeof *to->servers);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
-        str name = setup_text(b, v);
+        str name = config_text(b, v);
         size_t at = 0;
 
         while (at < s->server_count && !str_eq(s->servers[at].name, name))
             at++;
         if (at == s->server_count)
-            return setup_unknown(b, v, "server", name, known);
+            return config_unknown(b, v, "server", name, known);
         for (size_t i = 0; i < to->server_count; i++)
             if (to->servers[i] == at)
                 return config_wrong(b, v, "it is named twice");
@@ -130,7 +130,7 @@ static void read_reasoning(struct config_build *b, struct incident_setup *s,
 
 static enum incident_strategy strategy_of(struct config_build *b, const struct json_node *v)
 {
-    str name = setup_text(b, v);
+    str name = config_text(b, v);
 
     return str_eq(name, STR("react"))    ? INCIDENT_REACT
            : str_eq(name, STR("native")) ? INCIDENT_NATIVE
@@ -222,7 +222,7 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 static bool agent_at(struct config_build *b, const struct incident_setup *s,
                      const struct json_node *v, size_t *out)
 {
-    str name = setup_text(b, v);
+    str name = config_text(b, v);
     const char **known = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *known);
 
     for (size_t i = 0; i < s->agent_count; i++) {
@@ -232,7 +232,7 @@ static bool agent_at(struct config_build *b, const struct incident_setup *s,
             return true;
         }
     }
-    return setup_unknown(b, v, "agent", name, known);
+    return config_unknown(b, v, "agent", name, known);
 }
 
 /* Two of one name get numbers, so that each has a run of its own. */
@@ -262,7 +262,7 @@ static bool read_stage(struct config_build *b, struct incident_setup *s, const s
 
     *t = (struct incident_stage){
         .name = name ? kept(b, s, name) : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
-        .all = policy ? str_eq(setup_text(b, policy), STR("all")) : all};
+        .all = policy ? str_eq(config_text(b, policy), STR("all")) : all};
     if ((list != NULL) == (one != NULL))
         return config_wrong(b, v, "a stage has either agents or an agent");
     if (list && find(b, v, "replicas"))
@@ -316,7 +316,7 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
     const struct json_node *v = json_value(key), *stages = find(b, v, "stages");
     const struct json_node *synthesis = find(b, find(b, v, "synthesis"), "agent");
     struct incident_chain *c = &s->chains[s->chain_count];
-    bool all = str_eq(setup_text(b, find(b, v, "success_policy")), STR("all"));
+    bool all = str_eq(config_text(b, find(b, v, "success_policy")), STR("all"));
     size_t at;
 
     *c = (struct incident_chain){.name = kept(b, s, key)};

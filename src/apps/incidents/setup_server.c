@@ -9,25 +9,12 @@
 #include "gateway/config_build.h"
 #include "mcp/client.h"
 
-#define HEADERS_MAX 65536
 #define TIMEOUT_MS_MAX 600000
 
 static const struct json_node *find(struct config_build *b, const struct json_node *v,
                                     const char *key)
 {
     return json_find(&b->source->doc, v, str_c(key));
-}
-
-/* Into the configuration's arena, which is gone when the setup is read: to be kept it is copied. */
-str setup_text(struct config_build *b, const struct json_node *v)
-{
-    str s = STR("");
-
-    if (!v)
-        return s;
-    if (json_text(&b->source->doc, v, &b->c->arena, &s))
-        return arena_dup(&b->c->arena, s);
-    return v->kind == JSON_STRING ? STR("") : arena_dup(&b->c->arena, json_raw(&b->source->doc, v));
 }
 
 const char *const *setup_words(struct config_build *b, const struct json_node *list, size_t *n)
@@ -37,28 +24,13 @@ const char *const *setup_words(struct config_build *b, const struct json_node *l
 
     *n = 0;
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        out[(*n)++] = setup_text(b, v).p;
+        out[(*n)++] = config_text(b, v).p;
     return out;
-}
-
-bool setup_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
-                   const char *const *names)
-{
-    const char *near = config_nearest(name, names);
-
-    return config_wrong(b,
-                        v,
-                        "no %s \"" STR_FMT "\"%s%s%s",
-                        what,
-                        STR_ARG(str_slice(name, 0, 60)),
-                        near ? ", did you mean \"" : "",
-                        near ? near : "",
-                        near ? "\"?" : "");
 }
 
 static str kept(struct config_build *b, struct incident_setup *s, const struct json_node *v)
 {
-    return arena_dup(&s->arena, setup_text(b, v));
+    return arena_dup(&s->arena, config_text(b, v));
 }
 
 /* ---- masking of a server ---- */
@@ -98,14 +70,14 @@ static bool add_groups(struct config_build *b, const struct json_node *list, uns
         names[n++] = known_patterns[i].name;
     names[n] = NULL;
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
-        str name = setup_text(b, v);
+        str name = config_text(b, v);
         unsigned found = mask_group_find(name);
 
         for (size_t i = 0; i < COUNT_OF(known_patterns); i++)
             if (str_eq(name, str_c(known_patterns[i].name)))
                 found |= known_patterns[i].groups;
         if (!found)
-            return setup_unknown(b, v, "group of patterns", name, names);
+            return config_unknown(b, v, "group of patterns", name, names);
         *groups |= found;
     }
     return true;
@@ -125,9 +97,9 @@ static bool add_patterns(struct config_build *b, const struct json_node *list,
         struct mask_pattern *p = &patterns[o->pattern_count];
         bool enabled;
 
-        *p = (struct mask_pattern){setup_text(b, find(b, v, "name")),
-                                   setup_text(b, find(b, v, "pattern")),
-                                   setup_text(b, find(b, v, "replacement"))};
+        *p = (struct mask_pattern){config_text(b, find(b, v, "name")),
+                                   config_text(b, find(b, v, "pattern")),
+                                   config_text(b, find(b, v, "replacement"))};
         if (!mask_pattern_check(p, &e))
             return config_wrong(b, v, "%s", e.text);
         if (!json_bool(find(b, v, "enabled"), &enabled) || enabled)
@@ -171,7 +143,7 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
         argv[at++] = kept(b, s, w).p;
     at = 0;
     for (const struct json_node *k = json_first(doc, env); k; k = json_next(doc, env, k)) {
-        str name = setup_text(b, k), value = setup_text(b, json_value(k));
+        str name = config_text(b, k), value = config_text(b, json_value(k));
 
         if (!config_is_variable(name))
             return config_wrong(b, k, "this is no name of an environment variable");
@@ -187,36 +159,24 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
     to->argv = argv;
     to->env = vars;
     /* Without a folder of its own it runs in that of the file, so that `./server` is beside it. */
-    if (cwd && str_starts(setup_text(b, cwd), STR("/")))
+    if (cwd && str_starts(config_text(b, cwd), STR("/")))
         to->cwd = kept(b, s, cwd).p;
     else
-        to->cwd = arena_join(&s->arena, folder, cwd ? setup_text(b, cwd) : STR(""), STR("")).p;
+        to->cwd = arena_join(&s->arena, folder, cwd ? config_text(b, cwd) : STR(""), STR("")).p;
     return true;
 }
 
 static bool read_headers(struct config_build *b, struct incident_setup *s,
                          const struct json_node *v, struct incident_server *to)
 {
-    const struct json *doc = &b->source->doc;
     struct buf lines;
+    bool ok;
 
-    buf_init(&lines, HEADERS_MAX);
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
-        str name = setup_text(b, k), value = setup_text(b, json_value(k));
-
-        for (size_t i = 0; i < name.n + value.n; i++) {
-            char c = i < name.n ? name.p[i] : value.p[i - name.n];
-
-            if ((unsigned char)c < ' ' || (i < name.n && (c == ':' || c == ' '))) {
-                buf_release(&lines);
-                return config_wrong(b, k, "this is no header that could be sent");
-            }
-        }
-        buf_printf(&lines, STR_FMT ": " STR_FMT "\r\n", STR_ARG(name), STR_ARG(value));
-    }
+    buf_init(&lines, CONFIG_HEADERS_MAX);
+    ok = config_header_lines(b, v, &lines);
     to->headers = arena_dup(&s->arena, buf_str(&lines));
     buf_release(&lines);
-    return true;
+    return ok;
 }
 
 static bool read_connection(struct config_build *b, struct incident_setup *s,
@@ -236,7 +196,7 @@ static bool read_connection(struct config_build *b, struct incident_setup *s,
 
 static bool read_timeout(struct config_build *b, const struct json_node *v, unsigned *ms)
 {
-    str text = setup_text(b, v);
+    str text = config_text(b, v);
     bool is_ms = str_ends(text, STR("ms")), is_s = str_ends(text, STR("s"));
     uint64_t n;
 
@@ -287,7 +247,7 @@ static bool read_server(struct config_build *b, struct incident_setup *s, str fo
     read_approval(b, s, find(b, v, "approval"), to);
     if (!config_check_name(b, key, to->name))
         return false;
-    if (id && !str_eq(setup_text(b, id), to->name))
+    if (id && !str_eq(config_text(b, id), to->name))
         return config_wrong(b, id, "is not the name that the server has here");
     return read_connection(b, s, find(b, v, "connection_params"), folder, to) &&
            read_timeout(b, find(b, v, "timeout"), &to->timeout_ms) &&

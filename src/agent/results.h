@@ -1,0 +1,27 @@
+/* results.h - whole results of tools, kept while a run lives, and the tool that searches them.
+ *
+ *     struct agent_results *kept = agent_results_new();
+ *     if (!agent_results_add_tool(kept, box, e)) ...         the built-in tool result_search
+ *     agent_run(&(struct agent_options){.tools = box, .results = kept, ...}, ...)
+ *     toolbox_free(box); agent_results_free(kept);           in this order
+ *
+ * A result that is larger than what the model is shown is shown by its head and tail, with a
+ * sentence that names it ("result 3") and says how to search it. A resumed run fills the table
+ * again from its log.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/tool.h"
+
+#define RESULT_SEARCH "result_search"
+#define RESULTS_SIZE_MAX ((size_t)256 << 20) /* of all results of one run; the oldest go first */
+
+struct agent_results;
+
+struct agent_results *agent_results_new(void);
+void agent_results_free(struct agent_results *k); /* NULL: nothing */
+bool agent_results_add_tool(struct agent_results *k, struct toolbox *box, struct err *e) MUST_USE;
+/* Keeps a result, by a copy, and gives it the next number, from 1. Any thread. */
+unsigned agent_results_put(struct agent_results *k, str tool, str text);
