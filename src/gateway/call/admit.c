@@ -52,7 +52,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
     if (!c->in.key || c->wanted.now_ns)
         return true;
     if (call_admit_knows_spent(c)) {
-        call_trouble(c);
+        call_make_failure(c);
         if (call_limits_ok(c, &c->arena, &c->failure->error))
             return true;
         call_fail_soon(c);
@@ -60,7 +60,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
         call_set_timer(c, LOOK_MS);
     } else {
         err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
-        call_trouble(c);
+        call_make_failure(c);
         call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
         c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;
         call_fail_soon(c);
@@ -83,7 +83,7 @@ void call_admit(struct call *c)
             return;
         }
         if (!store_takes(s, &e)) {
-            call_trouble(c);
+            call_make_failure(c);
             (void)admit_refuse(gl, &c->arena, &e, &c->failure->error);
             call_fail_soon(c);
             return;

@@ -154,5 +154,5 @@ void call_error_reply(struct call *c)
                          words.n ? ": " : "",
                          STR_ARG(words));
     }
-    call_failed(c, &error);
+    call_fail_attempt(c, &error);
 }

@@ -4,19 +4,19 @@
  *   call.c     its life: start, attempts, retries, fallbacks, cancel
  *   chain.c    whom it asks, and what the breaker is told
  *   plan.c     what is sent upstream
- *   less.c     the same again without what was refused of it
+ *   retry_without.c     the same again without what was refused of it
  *   reply.c    what comes back: frames, events, starved
  *   error.c    the same where it is an error
  *   quotes.c   errors that quote reasoning
- *   cut.c      the budget is spent: the lever that is there
+ *   budget_cut.c      the budget is spent: the lever that is there
  *   control.c  one of them: the provider is told to end its reasoning
  *   events.c   what an event says about the call
  *   record.c   what is kept of it, as it comes and at the end
  *   pieces.c   what of that is put on record while it runs
  *   mask.c     the same without the secrets in it
- *   keep.c     what goes to the vault
+ *   tool_vault.c     what goes to the vault
  *   finish.c   what is left of it: facts, metrics, the end
- *   show.c     what those who watch are told of it
+ *   live_publish.c     what those who watch are told of it
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,16 +34,16 @@ extern const struct upstream_handler call_upstream_handler;
 /* call.c */
 void call_attempt(struct call *c);
 /* The attempt at hand has failed before the client saw anything, or not: decides what now. */
-void call_failed(struct call *c, const struct chat_error *error);
-void call_again(struct call *c, enum call_phase phase);
+void call_fail_attempt(struct call *c, const struct chat_error *error);
+void call_ask_second(struct call *c, enum call_phase phase);
 /* Before any of what failures need is used. */
-void call_trouble(struct call *c);
+void call_make_failure(struct call *c);
 /* finish.c: whether another attempt could be made, since nothing of this one has left; if so, what
  * it left here is forgotten. */
-bool call_unseen(struct call *c);
-void call_note(struct call *c, const char *what, str why);
+bool call_may_restart(struct call *c);
+void call_note_attempt(struct call *c, const char *what, str why);
 /* The next provider, from its first try. False: there is none. */
-bool call_elsewhere(struct call *c) MUST_USE;
+bool call_fall_back(struct call *c) MUST_USE;
 
 /* Fails with c->error, but not before whoever started this has returned. */
 void call_fail_soon(struct call *c);
@@ -76,18 +76,18 @@ int64_t call_estimate(const struct call_request *r);
 
 /* chain.c: finds the first provider, from the one at hand on, that can be asked now. False: e says
  * why nobody can, and left_ms how long a circuit stays open, or 0: keys are missing. */
-bool call_choose(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
-void call_breaker_tell(struct call *c, bool ok);
+bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
+void call_report_outcome(struct call *c, bool ok);
 /* It came to no end that says whether the model works: it asked for a pause, or nobody waited. */
-void call_breaker_leave(struct call *c);
+void call_leave_breaker(struct call *c);
 str call_origin(struct call *c);
 
-/* less.c: before an attempt, what its model is known to refuse is left out; whether there is
+/* retry_without.c: before an attempt, what its model is known to refuse is left out; whether there is
  * something to leave out after this error, which then is; and the attempt was accepted, so that it
  * is remembered. */
-void call_recall_refusals(struct call *c);
-bool call_asks_less(struct call *c, const struct chat_error *error);
-void call_learn_refusals(struct call *c);
+void call_apply_refusals(struct call *c);
+bool call_retry_without(struct call *c, const struct chat_error *error);
+void call_remember_refusals(struct call *c);
 /* The level that this phase of the call is to be asked with. */
 enum chat_level call_level(const struct call *c);
 
@@ -104,24 +104,24 @@ void call_control_failed(struct call *c);
 /* The same of one that is waited for, on record and in the log. */
 void call_control_gave_up(struct call *c, str why);
 
-/* cut.c: the cap was passed in the frame at hand, or the call is in CALL_CUTTING. False: this
+/* budget_cut.c: the cap was passed in the frame at hand, or the call is in CALL_CUTTING. False: this
  * reply is over for us. */
-bool call_cut(struct call *c) MUST_USE;
+bool call_cut_reasoning(struct call *c) MUST_USE;
 void call_cut_now(struct call *c); /* between two frames */
 /* The reasoning ends at the cap and the rest of the reply goes on: for the record and metrics. */
-void call_cut_short(struct call *c);
-void call_drop_ending(struct pipe *p);
+void call_note_truncated(struct call *c);
+void call_drop_end_events(struct pipe *p);
 
 /* plan.c, reply.c */
 /* What has come of the frame at hand goes on; f: as it came, or NULL. */
-void call_deliver(struct call *c, const struct wire_frame *f);
+void call_deliver_events(struct call *c, const struct wire_frame *f);
 /* Lets the upstream go; what it still has to say is of no interest. `well`: it has said enough. */
 void call_hang_up(struct call *c, bool well);
-bool call_plan(struct call *c, struct err *e) MUST_USE;
-/* sayable.c: whether the provider at hand can be asked all of it. */
-bool call_sayable(struct call *c, struct err *e) MUST_USE;
+bool call_plan_request(struct call *c, struct err *e) MUST_USE;
+/* translatable.c: whether the provider at hand can be asked all of it. */
+bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
 /* The place in the chain of the next that can be; its length if there is none. */
-uint8_t call_next(struct call *c);
+uint8_t call_next_provider(struct call *c);
 /* reply.c: the events of an exchange with the provider. */
 void call_reply_head(struct call *c, const struct upstream_head *head);
 void call_reply_bytes(struct call *c, str bytes);
@@ -142,17 +142,17 @@ void call_reply_own(struct call *c); /* it is lent no longer */
 void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c); /* the same, and nobody asks what it said */
 /* What could not be mended is still a reply: it ends without an answer. False: it has begun one. */
-bool call_stays_starved(struct call *c);
+bool call_end_starved(struct call *c);
 /* events.c: for decoder and pipe; the cap may be raised once. And: it has come to its answer. */
-void call_event(void *ctx, const struct chat_event *ev);
+void call_on_event(void *ctx, const struct chat_event *ev);
 /* Tells a reply that was translated, and whose provider reported no usage, what was counted. */
 void call_synthesize_usage(struct call *c);
-void call_thinks(void *ctx, str text);
-int64_t call_at_cap(void *ctx);
-void call_answers(struct call *c);
+void call_on_reasoning(void *ctx, str text);
+int64_t call_on_cap(void *ctx);
+void call_note_answer(struct call *c);
 /* All of the reasoning that there was, or its front; and: what lies in the reply is copied. */
-str call_thought(struct call *c);
-void call_texts_own(struct call *c);
+str call_get_reasoning(struct call *c);
+void call_copy_texts(struct call *c);
 
 /* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
  * is nothing to mask. */
@@ -161,7 +161,7 @@ str call_mask_error(struct call *c); /* what was said of the last failure; or ""
 /* The provider's key does not stand in what it says of a call. */
 void call_clean_error(struct call *c, struct chat_error *error);
 str call_mask_json(struct call *c, str json);
-str call_mask_sound(struct call *c, str json); /* the same for what is JSON for certain */
+str call_mask_valid_json(struct call *c, str json); /* the same for what is JSON for certain */
 /* The same for a text that stays as it is while the call lives, of the request or configuration:
  * the call remembers what came out. */
 str call_mask_asked(struct call *c, str text);
@@ -174,49 +174,49 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, 
 void call_record_init(struct call *c); /* if there is to be one, before all else */
 void call_record_begin(struct call *c);
 /* What a failed attempt left is forgotten. */
-void call_record_anew(struct call *c);
-void call_record_frame(struct call *c); /* another frame begins */
+void call_record_reset(struct call *c);
+void call_record_begin_frame(struct call *c); /* another frame begins */
 /* Reasoning as it goes into the pipe, hidden or not; and what has come out of it since. */
-void call_keep_thought(struct call *c, str text);
-void call_keep_events(struct call *c);
-void call_keep_opaque(struct call *c); /* reasoning that nobody can read */
+void call_record_reasoning(struct call *c, str text);
+void call_record_events(struct call *c);
+void call_record_opaque(struct call *c); /* reasoning that nobody can read */
 /* What came of the text at hand, masked, goes behind what is kept of it. */
-void call_record_settle(struct call *c, bool over);
+void call_record_flush_text(struct call *c, bool over);
 /* Nothing more comes. */
-void call_record_over(struct call *c);
-void call_row(struct call *c, struct store_call *out);
-void call_row_known(struct call *c, struct store_call *out); /* all but its texts */
+void call_record_finish(struct call *c);
+void call_build_row(struct call *c, struct store_call *out);
+void call_build_row_facts(struct call *c, struct store_call *out); /* all but its texts */
 
 /* pieces.c: puts what has come since on record, if it is much or long ago; and no more. */
 void call_pieces_put(struct call *c);
-void call_pieces_anew(struct call *c); /* what a failed attempt left does not count */
-void call_pieces_over(struct call *c);
-/* keep.c */
-void call_keep_reset(struct call *c); /* before each reply */
-void call_keep_event(struct call *c, const struct chat_event *ev);
-void call_keep_put(struct call *c);
-void call_keep_rewind(struct call *c); /* before the history's calls are looked for, in order */
+void call_pieces_reset(struct call *c); /* what a failed attempt left does not count */
+void call_pieces_stop(struct call *c);
+/* tool_vault.c */
+void call_vault_reset(struct call *c); /* before each reply */
+void call_vault_add_event(struct call *c, const struct chat_event *ev);
+void call_vault_put(struct call *c);
+void call_vault_rewind(struct call *c); /* before the history's calls are looked for, in order */
 /* What the vault has for the next call of this id: a wire_vault. */
-size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
+size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
 /* Whether the history holds calls that another model made: none of one message is known from this
  * one. After a rewind. */
-bool call_keep_foreign(struct call *c);
-void call_keep_release(struct call *c);
+bool call_vault_has_foreign(struct call *c);
+void call_vault_release(struct call *c);
 
 /* finish.c: in USD; -1: the model has no price */
 double call_price(const struct config_model *m, const struct chat_usage *u);
 void call_summarize(struct call *c);
 void call_finish(struct call *c);
-void call_free(struct call *c);
+void call_release(struct call *c);
 
-/* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
+/* live_publish.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
  * on record. */
-void call_show_begin(struct call *c);
+void call_live_begin(struct call *c);
 /* What comes now lies where it is until the call is over, or until the next of these. */
-void call_show_whole(struct call *c);
-void call_show_keep(struct call *c);
-void call_show_thought(struct call *c, str text);
-void call_show_frame(struct call *c);
-void call_show_done(struct call *c, const struct store_call *row);
-void call_show_own(struct call *c); /* the request goes, and the call is not over */
-void call_show_end(struct call *c);
+void call_live_begin_whole(struct call *c);
+void call_live_copy(struct call *c);
+void call_live_reasoning(struct call *c, str text);
+void call_live_frame(struct call *c);
+void call_live_finish(struct call *c, const struct store_call *row);
+void call_live_detach(struct call *c); /* the request goes, and the call is not over */
+void call_live_end(struct call *c);

@@ -130,7 +130,7 @@ void call_redact_error(struct call *c, struct chat_error *error)
     if (error->frame.n)
         quotes_add_json(&q, error->frame);
     quotes_index(&q);
-    if (q.marked || quotes_call(&q, call_thought(c)) ||
+    if (q.marked || quotes_call(&q, call_get_reasoning(c)) ||
         quotes_request(&q, buf_str(&c->sent.body))) {
         error->message = arena_printf(&c->arena,
                                       "the provider \"" STR_FMT
