@@ -1,12 +1,12 @@
-/* admit.c - back-pressure of the store: a call that cannot be recorded yet waits, then is refused.
+/* admit.c - holds back new calls while the store is behind.
  *
  * A call is not started if it cannot be recorded: nobody pays for an answer that is not given.
- * While the tables are behind, new calls wait, the longer the more of the journal is in use:
- * nothing at its soft mark, all of `journal.wait` at its ceiling. A call that finds the ceiling
+ * While the tables are behind, new calls wait, the longer the more of the journal is in use: not at
+ * all at its soft mark, and all of `journal.wait` at its ceiling. A call that meets the ceiling
  * after the whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
  *
- * After a start with a long journal, calls of keys with `spend_usd` wait the same way until it is
- * known what their keys have spent.
+ * After a start with a long journal, calls of keys with `spend_usd` wait the same way until the
+ * spending of their keys is known.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

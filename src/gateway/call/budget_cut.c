@@ -1,17 +1,15 @@
-/* budget_cut.c - the budget is spent: the reasoning ends here, by the strongest lever that there is.
+/* budget_cut.c - ends reasoning that has passed its cap.
  *
- * A budget of the provider's own goes along with the request (plan.c) and mostly ends the reasoning
- * before any of this. When our count passes the cap all the same, a provider that can be told to
- * end its reasoning is told (control.c), and its reply goes on: what it still thinks is dropped,
- * its answer is the answer. If it cannot be told, or does not come to its answer, the reply is let
- * go and another call goes on from what was thought so far, as a prefill or quoted (plan.c).
+ * The request already carries the provider's own budget where it has one (plan.c), so most replies
+ * never get here. When our count passes the cap, there are three ways, the best first:
  *
- *     over --told--> ending --answer, call--> the rest of the reply
- *       |              | refused, too long, too late, over without an answer
- *       +--------------+--> let go: a second call
+ *     control    the provider is told to end its reasoning (control.c) and the reply continues
+ *     prefill    the reply is dropped; a second call continues from the reasoning so far
+ *     restate    the same where the provider takes no prefill: the reasoning is quoted (plan.c)
  *
- * The reasoning of a reply that came whole, or that goes on because another choice has its answer,
- * is truncated at the cap. Everything else of that reply stays, and no other call is made.
+ * Control falls back to a second call if the provider refuses, ignores or misses it. A reply that
+ * came whole, or that continues because another choice has its answer, is truncated at the cap
+ * instead: everything but the reasoning stays, and there is no second call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* call.c - a call's life: it starts, tries, tries again, tries elsewhere, is cancelled.
+/* call.c - starts a call, makes its attempts, retries, falls back to other providers, cancels.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -224,7 +224,7 @@ bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 
     if (!c->in.key)
         return true;
-    c->wanted = (struct limits_want){call_estimate(&c->in), loop_now_ns(c->gl->loop), 0};
+    c->wanted = (struct limits_want){call_estimate(&c->in), call_now_ns(c), 0};
     if (c->in.key->spend_usd >= 0)
         c->wanted.usd = call_estimate_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
@@ -428,7 +428,7 @@ void call_attempt(struct call *c)
         .scribe = c->gl->gateway->scribe,
         .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
-        c->sum.upstream_ns = loop_now_ns(c->gl->loop);
+        c->sum.upstream_ns = call_now_ns(c);
     c->reply.header_count = 0;
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
     if (c->client.paused)

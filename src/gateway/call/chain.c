@@ -1,7 +1,7 @@
-/* chain.c - who of a call's providers is asked next, and what the breaker is told of it.
+/* chain.c - picks the provider that is asked next, and reports outcomes to the breaker.
  *
- * A provider is passed over while its circuit is open, and for good if its key is not here. Both
- * are noted in the record.
+ * A provider is skipped while its circuit is open, or if it has no key. Both are noted in the
+ * record.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,19 +1,18 @@
-/* control.c - a provider that is told, while it streams, to end its reasoning.
+/* control.c - tells a provider, while it streams, to end its reasoning.
  *
- * llama.cpp's server does so: POST {base_url}/chat/completions/control with the id of a running
- * reply and the action "reasoning_end". The reply then goes on with its answer, where it is. It
- * must have been asked for with "reasoning_control": true, so that every call under a cap says so;
- * the control call itself is made only if the reasoning passes the cap in spite of the budget that
- * went along: because that was refused, or is not known to an older server, or counts other tokens
- * than we do.
+ * llama.cpp's server can do so: POST {base_url}/chat/completions/control with the id of a running
+ * reply and the action "reasoning_end". The reply then continues with its answer. The request must
+ * have had "reasoning_control": true, so every call under a cap sends that. The control call is
+ * made only if the reasoning passes the cap despite the budget in the request: the provider
+ * refused the budget, is too old for it, or counts tokens differently.
  *
- * It is answered with {"success": true}, which promises little: a model whose thinking the server
- * does not recognize thinks on. An id that it does not know (any more, or because another server
- * behind the same address has it) is {"success": false}; a server from before the middle of 2026
- * has no such path. Whatever it is that fails, the model is not asked for some time.
+ * The server answers {"success": true}, which promises little: a model whose reasoning the server
+ * does not recognize continues to reason. For an unknown id (of a reply that has ended, or of
+ * another server at the same address) it answers {"success": false}; servers from before mid-2026
+ * have no such path. After any failure the model is not told again for some time.
  *
- * With several choices there is one id and no telling which is meant: they are cut otherwise. What
- * is played from a cassette has ended its reasoning, or never will: nobody is told.
+ * A request for several choices has one id, so its choices are cut in other ways. A cassette
+ * cannot be told: its recorded reply either ends its reasoning or is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,7 +45,7 @@ static bool control_known_to_fail(struct call *c)
     const struct setup_learnt *learnt =
         setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
+    return learnt && learnt->no_control_ns > call_now_ns(c);
 }
 
 bool call_control_arm(struct call *c)
@@ -76,7 +75,7 @@ void call_control_failed(struct call *c)
         setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
 
     if (learnt)
-        learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
+        learnt->no_control_ns = call_now_ns(c) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
 }
 
 void call_control_gave_up(struct call *c, str why)

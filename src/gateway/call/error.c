@@ -1,4 +1,4 @@
-/* error.c - an error reply of the provider: what it says, and what of it the client gets.
+/* error.c - reads a provider's error reply, and decides what of it the client gets.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,13 +1,8 @@
-/* events.c - what an event of the reply says about the call, and its way into the pipe.
+/* events.c - reads each event of a reply before it enters the pipe: times, usage, errors.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
-
-static uint64_t call_now_ns(const struct call *c)
-{
-    return loop_now_ns(c->gl->loop);
-}
 
 /* A text of the reply, for as long as the call lives. */
 static str event_retain_text(struct call *c, str text)

@@ -1,4 +1,4 @@
-/* finish.c - what is left of a call: its facts, counted, exported and put on record.
+/* finish.c - the end of a call: usage, cost, metrics, export, and the row on its way to the store.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,7 @@ double call_price(const struct config_model *m, const struct chat_usage *u)
 int64_t call_wall_start_ms(struct call *c)
 {
     /* The loop's clock stands since its round began, which may be before the request was read. */
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     uint64_t ago = now > c->in.start_ns ? now - c->in.start_ns : 0;
 
     if (!c->sum.wall_start_ms)
@@ -116,7 +116,7 @@ void call_summarize(struct call *c)
     s->stop = c->reply.stop;
     s->level = c->level.asked;
     s->start_ns = c->in.start_ns;
-    s->end_ns = loop_now_ns(c->gl->loop);
+    s->end_ns = call_now_ns(c);
     s->wall_start_ms = call_wall_start_ms(c);
     s->cap = c->level.cap;
     s->source = finish_reasoning_source(&c->pipe);

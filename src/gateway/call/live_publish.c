@@ -1,8 +1,8 @@
-/* live_publish.c - a call as it is shown to who watches: its beginning, its texts, its end.
+/* live_publish.c - publishes a running call to its watchers: begin, texts, end.
  *
- * Reasoning is shown where the client may see it or the record keeps it; all texts go out the way
- * they go on record. A reply in one piece is mostly over before anybody could look: its texts are
- * lent.
+ * Reasoning is published if the client may see it or the record keeps it, and all texts are masked
+ * as they are for the record. A reply in one piece has mostly ended before anybody looks: its texts
+ * are lent to the hub, not copied.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -140,7 +140,7 @@ void call_live_begin(struct call *c)
 
 static int64_t live_thinking_ms(const struct call *c)
 {
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     uint64_t more = c->live.state == HUB_THINKING ? (now - c->live.think_ns) / CLOCK_NS_PER_MS : 0;
 
     return c->live.thought ? c->live.thought_ms + (int64_t)more : -1;
@@ -148,7 +148,7 @@ static int64_t live_thinking_ms(const struct call *c)
 
 static struct hub_progress live_progress(struct call *c)
 {
-    c->live.status_ns = loop_now_ns(c->gl->loop);
+    c->live.status_ns = call_now_ns(c);
     return (struct hub_progress){c->live.state,
                                  live_thinking_ms(c),
                                  c->live.thought ? pipe_tokens(&c->pipe) : -1,
@@ -207,7 +207,7 @@ static void live_set_state(struct call *c, enum hub_state state)
     if (c->live.state == HUB_THINKING)
         c->live.thought_ms = live_thinking_ms(c);
     if (state == HUB_THINKING) {
-        c->live.think_ns = loop_now_ns(c->gl->loop);
+        c->live.think_ns = call_now_ns(c);
         c->live.thought = true;
     }
     c->live.state = state;
@@ -221,7 +221,7 @@ void call_live_reasoning(struct call *c, str text)
         return;
     live_set_state(c, HUB_THINKING);
     live_add_text(c, HUB_REASONING, text);
-    if (!c->live.gathers && loop_now_ns(c->gl->loop) - c->live.status_ns >= STATUS_NS &&
+    if (!c->live.gathers && call_now_ns(c) - c->live.status_ns >= STATUS_NS &&
         hub_call_watched(c->live.hub))
         live_send_state(c);
 }

@@ -1,8 +1,7 @@
-/* mask.c - what a call keeps, without the secrets in it.
+/* mask.c - masks the secrets in everything that leaves a call for the store, a log or a watcher.
  *
- * Everything that leaves a call for the store, a log or a watcher goes through here first; what
- * goes to the client and to the provider does not, but for errors: who refuses a key may
- * repeat it, and it is not the client's.
+ * The client and the provider get texts as they are, with one exception: an error of the provider
+ * may repeat the provider's key, which the client must not see.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

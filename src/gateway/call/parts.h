@@ -32,8 +32,8 @@
 
 enum call_phase {
     CALL_FIRST,
-    CALL_CUT,    /* going on behind a budget that was spent */
-    CALL_REPAIR, /* asking again for an answer that was starved */
+    CALL_CUT,    /* a second call that continues after the cap */
+    CALL_REPAIR, /* a second call for an answer that the first reply did not have */
 };
 
 /* What the provider at hand has refused, and is asked without; bits. */
@@ -199,4 +199,15 @@ static inline const struct config_provider *call_provider(const struct call *c)
 static inline const struct config_model *call_model(const struct call *c)
 {
     return c->chain.links[c->chain.at].model;
+}
+
+static inline bool call_is_reading(const struct call *c)
+{
+    return CALL_READING & 1u << c->state;
+}
+
+/* The monotonic time at which the loop's round began. */
+static inline uint64_t call_now_ns(const struct call *c)
+{
+    return loop_now_ns(c->gl->loop);
 }

@@ -1,8 +1,9 @@
-/* pieces.c - what a running call has said so far goes on record piece by piece, so that one that is
- * cut off with its process is there up to its last moments, and no whole reply is held.
+/* pieces.c - writes the texts of a running call to the store, piece by piece.
  *
- * A young call holds its texts, and its pieces are copies: the row at the end has all. Once it
- * has said much, or for long, texts are let go as they are put, and the row has only the rest.
+ * If the process dies, the record has the call up to its last moments; and no long reply is held in
+ * memory. At first a call holds its texts and the pieces are copies: the row at the end has all of
+ * them. After many bytes, or some time, texts are freed once they are written, and the row has only
+ * the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -68,13 +69,13 @@ static void pieces_on_timer(void *ctx)
 {
     struct call *c = ctx;
 
-    pieces_put_all(c, loop_now_ns(c->gl->loop));
+    pieces_put_all(c, call_now_ns(c));
 }
 
 void call_pieces_put(struct call *c)
 {
     struct call_pieces *p = &c->record.pieces;
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     size_t held = c->record.answer.n + c->record.reasoning.n + c->record.raw.n;
 
     if (!p->put_ns)

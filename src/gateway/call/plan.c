@@ -1,4 +1,4 @@
-/* plan.c - what goes upstream: the client's body, or its translation, with our wishes edited in.
+/* plan.c - writes the request for the provider: the client's body or its translation, edited.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

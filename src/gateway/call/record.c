@@ -1,5 +1,4 @@
-/* record.c - what is kept of a call: its words as they come, their stretches in order, and at the
- * end the row with its decision.
+/* record.c - the row of a call: texts as they arrive, segments in order, and the decision.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -100,7 +99,7 @@ static void record_end_segment(struct call *c)
         return;
     if (s->kind != CALL_SEG_TOOL)
         call_record_flush_text(c, true);
-    s->end_ns = loop_now_ns(c->gl->loop);
+    s->end_ns = call_now_ns(c);
     /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
     if (s->kind == CALL_SEG_REASONING && !s->opaque) {
         s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
@@ -140,7 +139,7 @@ static struct call_segment *record_get_segment(struct call *c, enum call_segment
     s = arena_alloc(&c->arena, sizeof *s);
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
-                               .start_ns = loop_now_ns(c->gl->loop)};
+                               .start_ns = call_now_ns(c)};
     if (r->last)
         r->last->next = s;
     else

@@ -1,4 +1,4 @@
-/* reply.c - what comes back: bytes into frames, frames into events, and on to the client.
+/* reply.c - the reply: bytes into frames, frames into events, events to the client.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,11 +7,6 @@
 #include "gateway/retry.h"
 
 #define LINGER_MS 250
-
-static uint64_t call_now_ns(const struct call *c)
-{
-    return loop_now_ns(c->gl->loop);
-}
 
 /* ---- from frame to client ---- */
 

@@ -1,17 +1,17 @@
-/* retry_without.c - a provider refuses a parameter: it is asked again without, and that is remembered.
+/* retry_without.c - drops the parameters that a provider refused, and repeats the request.
  *
- * What the error names is left out first: our control parameter, our question for the usage of a
- * stream, our maximum of output tokens, sampling, the configured reasoning_params, an effort or a
- * way to say it. If it names none of them, a prefill is left out, and then all that asks for
- * reasoning. Parameters that the client gave itself are left out only where the provider says that
- * it does not support them: any other error is the client's to read.
+ * The parameter that the error names is dropped first: the control parameter, the usage request of
+ * a stream, our maximum of output tokens, sampling, the configured reasoning_params, an effort or
+ * the way to express it. If the error names none, a prefill is dropped, then everything that asks
+ * for reasoning. Parameters that the client sent itself are dropped only if the provider says that
+ * it does not support them; any other error goes to the client.
  *
- * An effort that a model does not take is replaced by the nearest that it names; without a list,
- * none becomes minimal and then low, so that a call which asks for no reasoning never gets the
+ * An effort that the model does not take is replaced by the nearest one in the error. Without such
+ * a list, none becomes minimal and then low, so that a call without reasoning never gets the
  * provider's default effort.
  *
- * Once the provider accepts the call, what was left out is remembered for its model at this level:
- * for an hour, or until the configuration is loaded again.
+ * Once the provider accepts the request, the dropped parameters are remembered for its model at
+ * this level, for an hour or until the configuration is reloaded.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,7 +35,7 @@ void call_apply_refusals(struct call *c)
     struct setup_learnt *learnt =
         setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    if (!learnt || learnt->levels[level].until_ns <= loop_now_ns(c->gl->loop))
+    if (!learnt || learnt->levels[level].until_ns <= call_now_ns(c))
         return;
     c->attempt.without |= (uint16_t)learnt->levels[level].without;
     if (c->attempt.effort == CHAT_LEVEL_NOT_GIVEN)
@@ -45,7 +45,7 @@ void call_apply_refusals(struct call *c)
 void call_remember_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     struct setup_learnt *learnt;
 
     if (!c->attempt.learning && !c->attempt.efforts_tried)

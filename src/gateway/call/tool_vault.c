@@ -1,13 +1,13 @@
-/* tool_vault.c - what a provider wants back with a tool call, under a name that is that call's alone.
+/* tool_vault.c - keeps the state that a provider wants back with the result of a tool call.
  *
- * Some providers count their calls from 0 in every reply, so an id alone may be known from another
- * conversation, and its reasoning would be the wrong one. The vault's name for a call is therefore
- * its id and a digest of what was called with which arguments, whatever their spelling; and of all
- * that the user had asked until then, unless the id is random. The rest of the place (vault.h)
- * tells calls of one name apart. Clients change reminders, system prompts and results between two
- * turns, so none of these is part of a name.
+ * Some providers number their tool calls from 0 in every reply, so an id alone may belong to
+ * another conversation. The vault's name for a call is therefore its id and a digest of the tool's
+ * name and its arguments, as JSON values; and of everything that the user had asked until then,
+ * unless the id is random. The rest of the place (vault.h) distinguishes calls of one name.
+ * Clients change reminders, system prompts and results between two turns, so these are not part of
+ * a name.
  *
- * Arguments come in pieces: what is to be kept waits here until the call is over.
+ * Arguments arrive in pieces: entries wait here until the reply has ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

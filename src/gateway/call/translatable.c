@@ -1,7 +1,7 @@
-/* translatable.c - what the provider's dialect has no words for is refused, not left out in silence.
+/* translatable.c - refuses a request that the provider's dialect cannot express.
  *
- * Left out without a word is what only steers the way to an answer (a seed, a cache, a hint). What
- * the client says to the model, or expects to come back, is not.
+ * Parameters that affect only sampling or caching are dropped silently (a seed, a cache, a hint).
+ * Content for the model, and everything that changes what the client gets back, is not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
