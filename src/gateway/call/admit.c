@@ -1,12 +1,12 @@
-/* admit.c - back-pressure of the store: a call that cannot be recorded yet waits, then is refused.
+/* admit.c - holds back new calls while the store is behind.
  *
  * A call is not started if it cannot be recorded: nobody pays for an answer that is not given.
- * While the tables are behind, new calls wait, the longer the more of the journal is in use:
- * nothing at its soft mark, all of `journal.wait` at its ceiling. A call that finds the ceiling
+ * While the tables are behind, new calls wait, the longer the more of the journal is in use: not at
+ * all at its soft mark, and all of `journal.wait` at its ceiling. A call that meets the ceiling
  * after the whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
  *
- * After a start with a long journal, calls of keys with `spend_usd` wait the same way until it is
- * known what their keys have spent.
+ * After a start with a long journal, calls of keys with `spend_usd` wait the same way until the
+ * spending of their keys is known.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +52,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
     if (!c->in.key || c->wanted.now_ns)
         return true;
     if (call_admit_knows_spent(c)) {
-        call_trouble(c);
+        call_make_failure(c);
         if (call_limits_ok(c, &c->arena, &c->failure->error))
             return true;
         call_fail_soon(c);
@@ -60,7 +60,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
         call_set_timer(c, LOOK_MS);
     } else {
         err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
-        call_trouble(c);
+        call_make_failure(c);
         call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
         c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;
         call_fail_soon(c);
@@ -83,7 +83,7 @@ void call_admit(struct call *c)
             return;
         }
         if (!store_takes(s, &e)) {
-            call_trouble(c);
+            call_make_failure(c);
             (void)admit_refuse(gl, &c->arena, &e, &c->failure->error);
             call_fail_soon(c);
             return;

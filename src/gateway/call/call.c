@@ -1,4 +1,4 @@
-/* call.c - a call's life: it starts, tries, tries again, tries elsewhere, is cancelled.
+/* call.c - starts a call, makes its attempts, retries, falls back to other providers, cancels.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ bool call_refuse(struct chat_error *error, struct arena *a, int status, const ch
     return false;
 }
 
-static bool key_serves(const struct config_key *key, str model, str alias)
+static bool call_key_serves(const struct config_key *key, str model, str alias)
 {
     if (!key || key->model_count == 0)
         return true;
@@ -36,14 +36,14 @@ static bool key_serves(const struct config_key *key, str model, str alias)
     return false;
 }
 
-static bool allowed(const struct call_request *r, const struct level *level, struct arena *a,
-                    struct chat_error *error)
+static bool call_check_allowed(const struct call_request *r, const struct level *level,
+                               struct arena *a, struct chat_error *error)
 {
     /* An application may ask for no reasoning where it needs none. */
     bool quiet = r->inside && level->weight == CHAT_LEVEL_NONE;
     struct err e;
 
-    if (!key_serves(r->key, level->model, r->request->model)) {
+    if (!call_key_serves(r->key, level->model, r->request->model)) {
         err_set(&e,
                 ERR_AUTH,
                 "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
@@ -60,7 +60,8 @@ static bool allowed(const struct call_request *r, const struct level *level, str
 
 /* Who may see the reasoning: the key's word is final, then the client's header, then the preset,
  * then the configuration. */
-static bool hidden(const struct config *c, const struct call_request *r, const struct level *level)
+static bool call_must_hide(const struct config *c, const struct call_request *r,
+                           const struct level *level)
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
@@ -80,7 +81,8 @@ static bool hidden(const struct config *c, const struct call_request *r, const s
 }
 
 /* The model under the name that a fallback provider has for it, or its own name. */
-static const struct config_model *model_at(struct call *c, const struct config_provider *p)
+static const struct config_model *call_find_fallback_model(struct call *c,
+                                                           const struct config_provider *p)
 {
     struct config_model *same;
 
@@ -95,7 +97,7 @@ static const struct config_model *model_at(struct call *c, const struct config_p
     return same;
 }
 
-static void chain_up(struct call *c)
+static void call_build_chain(struct call *c)
 {
     const struct config_provider *first = c->level.route.provider;
 
@@ -108,14 +110,14 @@ static void chain_up(struct call *c)
         const struct config_provider *p = &c->config->providers[first->fallback[i]];
 
         c->chain.links[c->chain.count].provider = p;
-        c->chain.links[c->chain.count++].model = model_at(c, p);
+        c->chain.links[c->chain.count++].model = call_find_fallback_model(c, p);
     }
 }
 
 /* Whether the client's wish to see no reasoning is the gateway's to fulfil. Anthropic fulfils
  * "display: omitted" itself: it leaves thinking blocks that are a signature alone, and those must
  * reach the client. */
-static bool omits_reasoning(const struct call *c)
+static bool call_omits_reasoning(const struct call *c)
 {
     bool upstream_does = c->in.wire->dialect == CHAT_ANTHROPIC;
 
@@ -124,24 +126,24 @@ static bool omits_reasoning(const struct call *c)
     return c->in.request->no_thoughts && !upstream_does;
 }
 
-static void call_begin(void *ctx)
+static void call_start_task(void *ctx)
 {
     call_admit(ctx);
 }
 
 /* How much of its memory it does not need itself. */
-static size_t behind(const struct call *c)
+static size_t call_memory_left(const struct call *c)
 {
     size_t before = (size_t)((const char *)(c + 1) - (const char *)c->memory);
 
     return (c->size - before) / _Alignof(max_align_t) * _Alignof(max_align_t);
 }
 
-static void bufs_init(struct call *c)
+static void call_init_buffers(struct call *c)
 {
     arena_init(&c->arena, CALL_ARENA_MAX);
     if (c->in.request->stream) /* it holds what it has for long: it begins small, behind itself */
-        arena_lend(&c->arena, (max_align_t *)(void *)(c + 1), behind(c));
+        arena_lend(&c->arena, (max_align_t *)(void *)(c + 1), call_memory_left(c));
     else
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
     buf_init(&c->sent.body, CALL_BODY_MAX);
@@ -154,7 +156,7 @@ static void bufs_init(struct call *c)
         call_record_init(c);
 }
 
-void call_trouble(struct call *c)
+void call_make_failure(struct call *c)
 {
     if (c->failure)
         return;
@@ -167,7 +169,7 @@ void call_trouble(struct call *c)
 
 /* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for; an
  * application's prompt may ask for them too. NULL: the text is not split. */
-static const struct split_format *format_of(const struct call *c)
+static const struct split_format *call_split_format(const struct call *c)
 {
     const struct config_provider *p = call_provider(c);
 
@@ -176,12 +178,12 @@ static const struct split_format *format_of(const struct call *c)
     return p->format;
 }
 
-static void pipe_up(struct call *c)
+static void call_init_pipe(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
 
     pipe_init(&c->pipe,
-              &(struct pipe_options){.format = format_of(c),
+              &(struct pipe_options){.format = call_split_format(c),
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->client.hides,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
@@ -194,7 +196,7 @@ static void pipe_up(struct call *c)
 }
 
 /* What it may come to: as much as it may say, but no long answer behind its reasoning. */
-static double may_cost(const struct call *c)
+static double call_estimate_cost(const struct call *c)
 {
     struct chat_usage u = chat_usage_none;
     uint64_t max;
@@ -207,8 +209,8 @@ static double may_cost(const struct call *c)
 }
 
 /* In each dialect's own words: Anthropic has a status for it, OpenAI's clients know the code. */
-static void refuse_spent(const struct call *c, struct arena *a, struct chat_error *error,
-                         const struct err *e)
+static void call_refuse_spent(const struct call *c, struct arena *a, struct chat_error *error,
+                              const struct err *e)
 {
     call_refuse(
         error, a, c->in.wire->dialect == CHAT_ANTHROPIC ? 402 : 429, "insufficient_quota", e);
@@ -222,13 +224,13 @@ bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 
     if (!c->in.key)
         return true;
-    c->wanted = (struct limits_want){call_estimate(&c->in), loop_now_ns(c->gl->loop), 0};
+    c->wanted = (struct limits_want){call_estimate(&c->in), call_now_ns(c), 0};
     if (c->in.key->spend_usd >= 0)
-        c->wanted.usd = may_cost(c);
+        c->wanted.usd = call_estimate_cost(c);
     if (limits_take(c->gl->gateway->limits, c->in.key, &c->wanted, &retry_ms, &e))
         return true;
     if (retry_ms == LIMITS_SPENT)
-        refuse_spent(c, a, error, &e);
+        call_refuse_spent(c, a, error, &e);
     else
         call_refuse(error, a, 429, "rate_limit_exceeded", &e);
     error->retry_after_ms = retry_ms < 0 ? -1 : retry_ms;
@@ -272,7 +274,8 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
                            e.code == ERR_NOT_FOUND ? 404 : 400,
                            e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_level",
                            &e);
-    if (!allowed(r, &level, a, error) || !call_admit_begin(gl, r->setup->config, a, error))
+    if (!call_check_allowed(r, &level, a, error) ||
+        !call_admit_begin(gl, r->setup->config, a, error))
         return false;
 
     c = call_alloc();
@@ -284,34 +287,34 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     c->level = level;
     c->recorded = gl->gateway->records;
     call_init_state(c);
-    bufs_init(c);
-    c->client.hides = hidden(c->config, r, &level);
+    call_init_buffers(c);
+    c->client.hides = call_must_hide(c->config, r, &level);
     c->reply.usage = chat_usage_none;
     memcpy(&c->sum, &nothing, offsetof(struct summary, id));
     c->sum.status = 200;
     setup_retain(r->setup);
-    chain_up(c);
-    c->client.hides = c->client.hides || omits_reasoning(c);
-    pipe_up(c);
+    call_build_chain(c);
+    c->client.hides = c->client.hides || call_omits_reasoning(c);
+    call_init_pipe(c);
     if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
-        call_free(c);
+        call_release(c);
         return false;
     }
     call_record_begin(c);
-    loop_task_init(&c->task, call_begin, c);
+    loop_task_init(&c->task, call_start_task, c);
     metrics_begin(gl->metrics);
     gl->calls++;
-    call_show_begin(c);
+    call_live_begin(c);
     loop_soon(gl->loop, &c->task); /* with the first attempts of the others: loop.h */
     *out = c;
     return true;
 }
 
-void call_note(struct call *c, const char *what, str why)
+void call_note_attempt(struct call *c, const char *what, str why)
 {
     const struct config_provider *p = call_provider(c);
 
-    call_trouble(c);
+    call_make_failure(c);
     buf_add_c(&c->failure->attempts, c->failure->attempts.n ? ',' : '[');
     buf_add(&c->failure->attempts, STR("{\"provider\":"));
     (void)json_quote(&c->failure->attempts, p->name);
@@ -321,38 +324,38 @@ void call_note(struct call *c, const char *what, str why)
 }
 
 /* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
-static void pipe_anew(struct call *c)
+static void call_reset_pipe(struct call *c)
 {
     if (c->attempt.phase != CALL_FIRST) {
-        pipe_goes_on(&c->pipe, format_of(c), call_provider(c)->starts_in_reasoning);
+        pipe_goes_on(&c->pipe, call_split_format(c), call_provider(c)->starts_in_reasoning);
         return;
     }
     pipe_release(&c->pipe);
-    pipe_up(c);
+    call_init_pipe(c);
     c->thought.lent_count = 0;
     buf_reset(&c->thought.text);
-    call_record_anew(c);
+    call_record_reset(c);
 }
 
 /* The next provider, from its first try. False: there is none. */
-bool call_elsewhere(struct call *c)
+bool call_fall_back(struct call *c)
 {
-    if (call_next(c) >= c->chain.count)
+    if (call_next_provider(c) >= c->chain.count)
         return false;
-    c->chain.at = call_next(c);
+    c->chain.at = call_next_provider(c);
     c->chain.breaker_name = c->chain.origin = STR("");
     c->attempt.tries = c->attempt.restarts = 0;
     c->attempt.without = c->attempt.learning = 0;
     c->attempt.effort = c->attempt.efforts_tried = 0;
-    pipe_anew(c);
+    call_reset_pipe(c);
     return true;
 }
 
-static void end_with(struct call *c, const struct chat_error *error)
+static void call_end_with_error(struct call *c, const struct chat_error *error)
 {
-    if (c->attempt.phase == CALL_REPAIR && call_stays_starved(c))
+    if (c->attempt.phase == CALL_REPAIR && call_end_starved(c))
         return;
-    call_trouble(c);
+    call_make_failure(c);
     c->failure->error = *error;
     c->sum.status = error->status;
     c->sum.error_type = error->code.n ? call_mask_text(c, error->code) : STR("upstream");
@@ -365,7 +368,7 @@ static void call_report_error(void *ctx)
 {
     struct call *c = ctx;
 
-    end_with(c, &c->failure->error);
+    call_end_with_error(c, &c->failure->error);
 }
 
 void call_fail_soon(struct call *c)
@@ -383,7 +386,7 @@ void call_attempt(struct call *c)
     struct err e;
 
     call_enter_state(c, CALL_CONNECTING);
-    if (!call_choose(c, &left_ms, &e)) {
+    if (!call_choose_provider(c, &left_ms, &e)) {
         if (!c->failure->error.message.n) /* what a provider said itself says more */
             call_refuse(&c->failure->error,
                         &c->arena,
@@ -397,18 +400,18 @@ void call_attempt(struct call *c)
     }
     p = call_provider(c);
     c->attempt.wire = wire_get(p->dialect);
-    call_recall_refusals(c);
+    call_apply_refusals(c);
     c->attempt.tries++;
     c->sum.attempts++;
-    if (!call_plan(c, &e)) {
-        call_trouble(c);
+    if (!call_plan_request(c, &e)) {
+        call_make_failure(c);
         call_refuse(&c->failure->error,
                     &c->arena,
                     e.code == ERR_LIMIT ? 413 : err_http_status(e.code),
                     c->attempt.refusal_code ? c->attempt.refusal_code : "invalid_request",
                     &e);
         c->failure->error.param = str_c(c->attempt.refusal_param ? c->attempt.refusal_param : "");
-        call_breaker_leave(c);
+        call_leave_breaker(c);
         call_fail_soon(c);
         return;
     }
@@ -425,7 +428,7 @@ void call_attempt(struct call *c)
         .scribe = c->gl->gateway->scribe,
         .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
-        c->sum.upstream_ns = loop_now_ns(c->gl->loop);
+        c->sum.upstream_ns = call_now_ns(c);
     c->reply.header_count = 0;
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
     if (c->client.paused)
@@ -447,7 +450,7 @@ static void call_log_failure(struct call *c, size_t at, const struct chat_error 
              LOG_STR("next", next));
 }
 
-void call_failed(struct call *c, const struct chat_error *given)
+void call_fail_attempt(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given, refused;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
@@ -456,49 +459,49 @@ void call_failed(struct call *c, const struct chat_error *given)
     uint64_t wait_ms;
 
     if (error.status == 429)
-        call_breaker_leave(c); /* it works: it only asks for a pause */
+        call_leave_breaker(c); /* it works: it only asks for a pause */
     else
-        call_breaker_tell(c, !transient);
+        call_report_outcome(c, !transient);
     error.status = error.status ? error.status : 502;
     refused = error;
     call_redact_error(c, &error);
     call_reply_release(c);
     call_clean_error(c, &error);
-    call_note(c, transient ? "failed" : "refused", error.message);
+    call_note_attempt(c, transient ? "failed" : "refused", error.message);
     c->failure->error = error;
-    if (!c->client.sink || !call_unseen(c)) {
+    if (!c->client.sink || !call_may_restart(c)) {
         call_log_failure(c, at, &error, STR("none"));
-        end_with(c, &error);
+        call_end_with_error(c, &error);
         return;
     }
-    if (call_asks_less(c, &refused)) {
-        pipe_anew(c);
+    if (call_retry_without(c, &refused)) {
+        call_reset_pipe(c);
         call_attempt(c);
         return;
     }
     wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, error.retry_after_ms);
     if (transient && c->attempt.tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
         call_log_failure(c, at, &error, STR("retry"));
-        pipe_anew(c);
+        call_reset_pipe(c);
         call_enter_state(c, CALL_RETRYING);
         call_set_timer(c, wait_ms);
         return;
     }
-    if (transient && call_elsewhere(c)) {
+    if (transient && call_fall_back(c)) {
         str to = arena_join(&c->arena, STR("fallback "), call_provider(c)->name, STR(""));
 
         call_log_failure(c, at, &error, to);
         call_attempt(c);
     } else {
         call_log_failure(c, at, &error, STR("none"));
-        end_with(c, &error);
+        call_end_with_error(c, &error);
     }
 }
 
-void call_again(struct call *c, enum call_phase phase)
+void call_ask_second(struct call *c, enum call_phase phase)
 {
     call_reply_release(c);
-    call_breaker_tell(c, true);
+    call_report_outcome(c, true);
     c->attempt.phase = phase;
     c->attempt.tries = 0;
     c->attempt.effort = c->attempt.efforts_tried = 0;
@@ -521,17 +524,17 @@ void call_cancel(struct call *c)
 {
     c->client.sink = NULL;
     if (c->state >= CALL_COMMITTING) {
-        call_show_own(c);
+        call_live_detach(c);
         return; /* the record is on its way: it frees the call */
     }
     c->client.left_waiting = upstream_is_live(&c->upstream);
     upstream_cancel(&c->upstream);
-    call_breaker_leave(c);
+    call_leave_breaker(c);
     call_reply_release(c);
     c->sum.status = 499;
     c->sum.error_type = STR("cancelled");
     call_finish(c);
-    call_show_own(c);
+    call_live_detach(c);
 }
 
 void call_commit(struct call *c)

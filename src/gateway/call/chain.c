@@ -1,7 +1,7 @@
-/* chain.c - who of a call's providers is asked next, and what the breaker is told of it.
+/* chain.c - picks the provider that is asked next, and reports outcomes to the breaker.
  *
- * A provider is passed over while its circuit is open, and for good if its key is not here. Both
- * are noted in the record.
+ * A provider is skipped while its circuit is open, or if it has no key. Both are noted in the
+ * record.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include "gateway/call/internal.h"
 
 /* The provider and the model at hand. */
-static str breaker_name(struct call *c)
+static str call_breaker_name(struct call *c)
 {
     if (!c->chain.breaker_name.n)
         c->chain.breaker_name =
@@ -20,27 +20,27 @@ static str breaker_name(struct call *c)
 str call_origin(struct call *c)
 {
     if (!c->chain.origin.n)
-        c->chain.origin =
-            arena_join(&c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), breaker_name(c));
+        c->chain.origin = arena_join(
+            &c->arena, c->in.key ? c->in.key->name : STR(""), STR("/"), call_breaker_name(c));
     return c->chain.origin;
 }
 
-static bool idle(struct call *c)
+static bool call_breaker_idle(struct call *c)
 {
     return breaker_idle(
         c->gl->gateway->breaker, c->config->breaker_failures, c->config->breaker_ms);
 }
 
-static bool closed(struct call *c, uint64_t *left_ms)
+static bool call_breaker_closed(struct call *c, uint64_t *left_ms)
 {
-    return idle(c) || breaker_pass(c->gl->gateway->breaker,
-                                   breaker_name(c),
-                                   c->config->breaker_failures,
-                                   c->config->breaker_ms,
-                                   left_ms);
+    return call_breaker_idle(c) || breaker_pass(c->gl->gateway->breaker,
+                                                call_breaker_name(c),
+                                                c->config->breaker_failures,
+                                                c->config->breaker_ms,
+                                                left_ms);
 }
 
-bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
+bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e)
 {
     const struct config_provider *p, *open = NULL;
 
@@ -48,15 +48,15 @@ bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
     do {
         p = call_provider(c);
         if (p->key_missing.n) {
-            call_note(c, "skipped", p->key_missing);
+            call_note_attempt(c, "skipped", p->key_missing);
             continue;
         }
-        c->attempt.breaker_pending = closed(c, left_ms);
+        c->attempt.breaker_pending = call_breaker_closed(c, left_ms);
         if (c->attempt.breaker_pending)
             return true;
         open = p;
-        call_note(c, "skipped", STR("circuit open"));
-    } while (call_elsewhere(c));
+        call_note_attempt(c, "skipped", STR("circuit open"));
+    } while (call_fall_back(c));
     if (!open)
         return err_set(e,
                        ERR_AUTH,
@@ -71,16 +71,16 @@ bool call_choose(struct call *c, uint64_t *left_ms, struct err *e)
                    (unsigned long long)(*left_ms + 999) / 1000);
 }
 
-void call_breaker_tell(struct call *c, bool ok)
+void call_report_outcome(struct call *c, bool ok)
 {
-    if (c->attempt.breaker_pending && !(ok && idle(c)))
-        breaker_done(c->gl->gateway->breaker, breaker_name(c), ok);
+    if (c->attempt.breaker_pending && !(ok && call_breaker_idle(c)))
+        breaker_done(c->gl->gateway->breaker, call_breaker_name(c), ok);
     c->attempt.breaker_pending = false;
 }
 
-void call_breaker_leave(struct call *c)
+void call_leave_breaker(struct call *c)
 {
     if (c->attempt.breaker_pending)
-        breaker_undecided(c->gl->gateway->breaker, breaker_name(c));
+        breaker_undecided(c->gl->gateway->breaker, call_breaker_name(c));
     c->attempt.breaker_pending = false;
 }

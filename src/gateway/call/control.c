@@ -1,19 +1,18 @@
-/* control.c - a provider that is told, while it streams, to end its reasoning.
+/* control.c - tells a provider, while it streams, to end its reasoning.
  *
- * llama.cpp's server does so: POST {base_url}/chat/completions/control with the id of a running
- * reply and the action "reasoning_end". The reply then goes on with its answer, where it is. It
- * must have been asked for with "reasoning_control": true, so that every call under a cap says so;
- * the control call itself is made only if the reasoning passes the cap in spite of the budget that
- * went along: because that was refused, or is not known to an older server, or counts other tokens
- * than we do.
+ * llama.cpp's server can do so: POST {base_url}/chat/completions/control with the id of a running
+ * reply and the action "reasoning_end". The reply then continues with its answer. The request must
+ * have had "reasoning_control": true, so every call under a cap sends that. The control call is
+ * made only if the reasoning passes the cap despite the budget in the request: the provider
+ * refused the budget, is too old for it, or counts tokens differently.
  *
- * It is answered with {"success": true}, which promises little: a model whose thinking the server
- * does not recognize thinks on. An id that it does not know (any more, or because another server
- * behind the same address has it) is {"success": false}; a server from before the middle of 2026
- * has no such path. Whatever it is that fails, the model is not asked for some time.
+ * The server answers {"success": true}, which promises little: a model whose reasoning the server
+ * does not recognize continues to reason. For an unknown id (of a reply that has ended, or of
+ * another server at the same address) it answers {"success": false}; servers from before mid-2026
+ * have no such path. After any failure the model is not told again for some time.
  *
- * With several choices there is one id and no telling which is meant: they are cut otherwise. What
- * is played from a cassette has ended its reasoning, or never will: nobody is told.
+ * A request for several choices has one id, so its choices are cut in other ways. A cassette
+ * cannot be told: its recorded reply either ends its reasoning or is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,12 +40,12 @@ struct call_control {
     const char *why; /* it fails if nothing comes */
 };
 
-static bool known_to_fail(struct call *c)
+static bool control_known_to_fail(struct call *c)
 {
     const struct setup_learnt *learnt =
         setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    return learnt && learnt->no_control_ns > loop_now_ns(c->gl->loop);
+    return learnt && learnt->no_control_ns > call_now_ns(c);
 }
 
 bool call_control_arm(struct call *c)
@@ -56,7 +55,7 @@ bool call_control_arm(struct call *c)
     c->control = NULL;
     if (!(call_provider(c)->row->levers & PROVIDER_CONTROL) || c->attempt.phase != CALL_FIRST ||
         !c->attempt.streams || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
-        (c->attempt.without & CALL_WITHOUT_CONTROL) || known_to_fail(c))
+        (c->attempt.without & CALL_WITHOUT_CONTROL) || control_known_to_fail(c))
         return false;
     c->control = arena_zero(&c->arena, 1, sizeof *c->control);
     c->control->id = STR("");
@@ -76,19 +75,19 @@ void call_control_failed(struct call *c)
         setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
 
     if (learnt)
-        learnt->no_control_ns = loop_now_ns(c->gl->loop) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
+        learnt->no_control_ns = call_now_ns(c) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
 }
 
 void call_control_gave_up(struct call *c, str why)
 {
     call_control_failed(c);
-    call_note(c, "control failed", why);
+    call_note_attempt(c, "control failed", why);
     log_info("a provider did not end its reasoning when told to",
              LOG_STR("provider", call_provider(c)->name),
              LOG_STR("why", call_mask_text(c, why)));
 }
 
-static void give_up(struct call *c, str why)
+static void control_give_up(struct call *c, str why)
 {
     call_control_gave_up(c, why);
     call_cut_now(c);
@@ -100,26 +99,26 @@ bool call_control_ignored(const struct call *c)
 }
 
 /* As long as nobody reads, what has come is not looked at. */
-static void too_late(void *ctx)
+static void control_on_timeout(void *ctx)
 {
     struct call *c = ctx;
 
     if (c->client.paused)
         loop_timer_set(c->gl->loop, &c->control->timer, WAIT_MS);
     else
-        give_up(c, str_c(c->control->why));
+        control_give_up(c, str_c(c->control->why));
 }
 
 /* ---- the call ---- */
 
-static void on_head(void *ctx, const struct http1_head *h)
+static void control_on_head(void *ctx, const struct http1_head *h)
 {
     struct call *c = ctx;
 
     c->control->status = h->status;
 }
 
-static void on_bytes(void *ctx, str bytes)
+static void control_on_bytes(void *ctx, str bytes)
 {
     struct call *c = ctx;
 
@@ -127,7 +126,7 @@ static void on_bytes(void *ctx, str bytes)
 }
 
 /* Whatever else it says, it has done something. */
-static bool says_no(str reply)
+static bool control_was_refused(str reply)
 {
     struct json doc;
     struct err e;
@@ -140,15 +139,16 @@ static bool says_no(str reply)
     return no;
 }
 
-static void on_end(void *ctx)
+static void control_on_end(void *ctx)
 {
     struct call *c = ctx;
     struct call_control *k = c->control;
 
     k->call = NULL;
     if (k->status < 200 || k->status > 299) {
-        give_up(c, arena_printf(&c->arena, "the control call was answered with %d", k->status));
-    } else if (says_no(buf_str(&k->reply))) {
+        control_give_up(
+            c, arena_printf(&c->arena, "the control call was answered with %d", k->status));
+    } else if (control_was_refused(buf_str(&k->reply))) {
         k->why = "the control call was answered with no success";
         loop_timer_set(c->gl->loop, &k->timer, LATE_MS);
     } else {
@@ -157,19 +157,20 @@ static void on_end(void *ctx)
     }
 }
 
-static void on_error(void *ctx, const struct err *e, bool sent)
+static void control_on_error(void *ctx, const struct err *e, bool sent)
 {
     struct call *c = ctx;
 
     (void)sent;
     c->control->call = NULL;
-    give_up(c, str_c(e->text));
+    control_give_up(c, str_c(e->text));
 }
 
-static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
+static const struct client_handler control_handler = {
+    control_on_head, control_on_bytes, control_on_end, control_on_error, NULL};
 
 /* A server that hands on to others by model wants its name, too. */
-static str body_of(struct call *c)
+static str control_write_body(struct call *c)
 {
     struct buf b;
     str body;
@@ -186,7 +187,7 @@ static str body_of(struct call *c)
 }
 
 /* To where the reply at hand was asked for, with the same headers. */
-static void send(struct call *c)
+static void control_send(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
     str lines = buf_str(&c->sent.lines);
@@ -197,13 +198,13 @@ static void send(struct call *c)
             arena_join(&c->arena, str_slice(lines, 0, c->sent.path_size), STR("/control"), STR("")),
         .known = c->sent.known.n ? setup_head(c->in.setup, p, false) : STR(""),
         .headers = str_slice(lines, c->sent.target_size, lines.n),
-        .body = body_of(c),
+        .body = control_write_body(c),
         .connect_ms = WAIT_MS,
         .first_ms = WAIT_MS,
         .stall_ms = WAIT_MS,
     };
 
-    c->control->call = client_start(c->gl->client, &r, &handler, c);
+    c->control->call = client_start(c->gl->client, &r, &control_handler, c);
 }
 
 bool call_control_ask(struct call *c)
@@ -216,13 +217,13 @@ bool call_control_ask(struct call *c)
     call_enter_state(c, CALL_CUTTING);
     c->decoder.hides = true; /* what is not passed on is not repeated either */
     c->sum.cut_action = STR("control");
-    call_note(c, "told to end its reasoning", STR("the cap was passed"));
+    call_note_attempt(c, "told to end its reasoning", STR("the cap was passed"));
     buf_init(&k->reply, REPLY_MAX);
     k->why = "its reasoning did not end in time";
-    loop_timer_init(&k->timer, too_late, c);
+    loop_timer_init(&k->timer, control_on_timeout, c);
     loop_timer_set(c->gl->loop, &k->timer, WAIT_MS);
     if (!c->in.setup->cassettes[call_provider(c) - c->config->providers])
-        send(c);
+        control_send(c);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* error.c - an error reply of the provider: what it says, and what of it the client gets.
+/* error.c - reads a provider's error reply, and decides what of it the client gets.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -154,5 +154,5 @@ void call_error_reply(struct call *c)
                          words.n ? ": " : "",
                          STR_ARG(words));
     }
-    call_failed(c, &error);
+    call_fail_attempt(c, &error);
 }

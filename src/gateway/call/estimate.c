@@ -1,9 +1,8 @@
-/* estimate.c - how many tokens a request has: about, before the call, and counted where no provider
- * has said so.
+/* estimate.c - counts the tokens of a request: roughly before the call, exactly for a report.
  *
- * A key's limits need a number for every call: four bytes of the body are a token, which costs
- * nothing to know, and the provider's count takes its place when the call ends. The count with a
- * vocabulary is made only where it is reported.
+ * A key's limits need a number for every call: four bytes of the body count as a token, and the
+ * provider's count replaces that at the end. We count with a vocabulary only if the provider
+ * reports no usage.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,66 +1,61 @@
-/* events.c - what an event of the reply says about the call, and its way into the pipe.
+/* events.c - reads each event of a reply before it enters the pipe: times, usage, errors.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
 
-static uint64_t now(const struct call *c)
-{
-    return loop_now_ns(c->gl->loop);
-}
-
 /* A text of the reply, for as long as the call lives. */
-static str kept(struct call *c, str text)
+static str event_retain_text(struct call *c, str text)
 {
     return c->reply.lasts ? text : arena_dup(&c->arena, text);
 }
 
-static void fact_start(struct call *c, const struct chat_event *ev)
+static void event_note_start(struct call *c, const struct chat_event *ev)
 {
     if (ev->id.n && !c->sum.reply_id.n)
-        c->sum.reply_id = kept(c, str_slice(ev->id, 0, 256));
+        c->sum.reply_id = event_retain_text(c, str_slice(ev->id, 0, 256));
     if (ev->name.n && !c->sum.reply_model.n)
-        c->sum.reply_model = kept(c, str_slice(ev->name, 0, 256));
+        c->sum.reply_model = event_retain_text(c, str_slice(ev->name, 0, 256));
 }
 
-static void fact_thought(struct call *c)
+static void event_note_reasoning(struct call *c)
 {
     if (!c->sum.reasoning_ns)
-        c->sum.reasoning_ns = now(c);
+        c->sum.reasoning_ns = call_now_ns(c);
 }
 
-void call_answers(struct call *c)
+void call_note_answer(struct call *c)
 {
     if (!c->sum.answer_ns)
-        c->sum.answer_ns = now(c);
+        c->sum.answer_ns = call_now_ns(c);
     if (c->sum.reasoning_ns && !c->sum.reasoning_end_ns)
-        c->sum.reasoning_end_ns = now(c);
+        c->sum.reasoning_end_ns = call_now_ns(c);
 }
 
 /* What a text is that reasoning is to be cut out of, shows when it has been through the pipe. */
-static void fact_content(struct call *c, const struct chat_event *ev)
+static void event_note_content(struct call *c, const struct chat_event *ev)
 {
     if (ev->kind == CHAT_REASONING)
-        fact_thought(c);
+        event_note_reasoning(c);
     else if (ev->kind != CHAT_TEXT || !c->pipe.options.format)
-        call_answers(c);
+        call_note_answer(c);
 }
 
 #define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
 
-static int64_t believable(int64_t count)
+static int64_t event_valid_count(int64_t count)
 {
     return count >= 0 && count <= USAGE_MAX ? count : -1;
 }
 
-static void add_known(int64_t *to, int64_t more)
+static void event_add_count(int64_t *to, int64_t more)
 {
     if (*to >= 0 && more > 0)
         *to += more;
 }
 
 /* Usage of a second call: the first one's comes on top. One that was cut did not tell all of it. */
-static void usage_on_top(struct call *c, struct chat_usage *u)
+static void event_add_first_usage(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
     int64_t thought = pipe_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
@@ -72,22 +67,22 @@ static void usage_on_top(struct call *c, struct chat_usage *u)
         again = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe) - c->thought.dropped;
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
-    add_known(&u->output, made);
+    event_add_count(&u->output, made);
     if (c->sum.cut && first->input < 0) /* it had the same prompt, but for what was thought */
-        add_known(&u->input, u->input - thought);
-    add_known(&u->input, first->input);
-    add_known(&u->cache_read, first->cache_read);
-    add_known(&u->cache_write, first->cache_write);
+        event_add_count(&u->input, u->input - thought);
+    event_add_count(&u->input, first->input);
+    event_add_count(&u->cache_read, first->cache_read);
+    event_add_count(&u->cache_write, first->cache_write);
 }
 
-static void usage_in(struct call *c, const struct chat_event *ev, struct chat_usage *u)
+static void event_read_usage(struct call *c, const struct chat_event *ev, struct chat_usage *u)
 {
     *u = *ev->usage;
-    u->input = believable(u->input);
-    u->output = believable(u->output);
-    u->reasoning = believable(u->reasoning);
-    u->cache_read = believable(u->cache_read);
-    u->cache_write = believable(u->cache_write);
+    u->input = event_valid_count(u->input);
+    u->output = event_valid_count(u->output);
+    u->reasoning = event_valid_count(u->reasoning);
+    u->cache_read = event_valid_count(u->cache_read);
+    u->cache_write = event_valid_count(u->cache_write);
     if (u->output >= 0 && u->reasoning > u->output)
         u->reasoning = -1; /* more than there was in all: we count ourselves */
     if (u->input >= 0 && u->cache_read > u->input)
@@ -97,9 +92,10 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     if (u->reasoning == 0 && c->pipe.tagged)
         u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
     if (u->raw.n)          /* in words that only its own dialect knows */
-        u->raw = c->attempt.wire->dialect == c->in.wire->dialect ? kept(c, u->raw) : STR("");
+        u->raw = c->attempt.wire->dialect == c->in.wire->dialect ? event_retain_text(c, u->raw)
+                                                                 : STR("");
     if (c->attempt.phase != CALL_FIRST) {
-        usage_on_top(c, u);
+        event_add_first_usage(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
         int64_t thought = pipe_thought(&c->pipe);
 
@@ -109,12 +105,12 @@ static void usage_in(struct call *c, const struct chat_event *ev, struct chat_us
     chat_usage_merge(&c->reply.usage, u);
 }
 
-static void feed_usage(struct call *c, const struct chat_event *ev)
+static void event_feed_usage(struct call *c, const struct chat_event *ev)
 {
     struct chat_event changed = *ev;
     struct chat_usage usage;
 
-    usage_in(c, ev, &usage);
+    event_read_usage(c, ev, &usage);
     changed.usage = &usage;
     pipe_feed(&c->pipe, &changed);
 }
@@ -143,30 +139,30 @@ void call_synthesize_usage(struct call *c)
     c->sum.reasoning_exact = false;
 }
 
-void call_event(void *ctx, const struct chat_event *ev)
+void call_on_event(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;
 
     switch (ev->kind) {
     case CHAT_START:
-        fact_start(c, ev);
+        event_note_start(c, ev);
         if (c->control)
             call_control_named(c, ev->id);
         if (c->attempt.phase != CALL_FIRST)
             return;
         break;
     case CHAT_KEEP:
-        call_keep_event(c, ev);
+        call_vault_add_event(c, ev);
         return;
     case CHAT_ARGUMENTS:
-        call_keep_event(c, ev);
+        call_vault_add_event(c, ev);
         break;
     case CHAT_EXTRA:
         if (c->attempt.phase != CALL_FIRST)
             return;
         break;
     case CHAT_USAGE:
-        feed_usage(c, ev);
+        event_feed_usage(c, ev);
         return;
     case CHAT_STOP:
         c->reply.stop_seen = true;
@@ -177,7 +173,7 @@ void call_event(void *ctx, const struct chat_event *ev)
         break;
     case CHAT_ERROR:
         c->reply.error_seen = true;
-        call_trouble(c);
+        call_make_failure(c);
         c->failure->error = *ev->error;
         c->failure->error.message = arena_dup(&c->arena, ev->error->message);
         c->failure->error.type = arena_dup(&c->arena, ev->error->type);
@@ -190,16 +186,16 @@ void call_event(void *ctx, const struct chat_event *ev)
     case CHAT_SIGNATURE:
     case CHAT_REDACTED:
         if (pipe_is_sealed(&c->pipe, ev)) {
-            fact_thought(c);
-            call_keep_opaque(c);
+            event_note_reasoning(c);
+            call_record_opaque(c);
         }
         break;
     case CHAT_REASONING:
     case CHAT_TEXT:
     case CHAT_CALL:
-        fact_content(c, ev);
+        event_note_content(c, ev);
         if (ev->kind == CHAT_CALL)
-            call_keep_event(c, ev);
+            call_vault_add_event(c, ev);
         break;
     default:
         break;
@@ -207,7 +203,7 @@ void call_event(void *ctx, const struct chat_event *ev)
     pipe_feed(&c->pipe, ev);
 }
 
-str call_thought(struct call *c)
+str call_get_reasoning(struct call *c)
 {
     for (size_t i = 0; i < c->thought.lent_count; i++)
         buf_add(&c->thought.text, c->thought.lent[i]);
@@ -215,7 +211,7 @@ str call_thought(struct call *c)
     return buf_str(&c->thought.text);
 }
 
-void call_texts_own(struct call *c)
+void call_copy_texts(struct call *c)
 {
     str *const texts[] = {
         &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->reply.usage.raw};
@@ -223,38 +219,38 @@ void call_texts_own(struct call *c)
     if (!c->reply.lasts)
         return;
     c->reply.lasts = false;
-    (void)call_thought(c);
+    (void)call_get_reasoning(c);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         *texts[i] = arena_dup(&c->arena, *texts[i]);
 }
 
-void call_thinks(void *ctx, str text)
+void call_on_reasoning(void *ctx, str text)
 {
     struct call *c = ctx;
 
-    fact_thought(c);
-    call_show_thought(c, text);
+    event_note_reasoning(c);
+    call_live_reasoning(c, text);
     if (c->recorded)
-        call_keep_thought(c, text);
+        call_record_reasoning(c, text);
     if (c->reply.lasts && !c->recorded && c->thought.lent_count < CALL_THOUGHTS_MAX) {
         c->thought.lent[c->thought.lent_count++] = text;
         return;
     }
-    (void)call_thought(c);
+    (void)call_get_reasoning(c);
     buf_add(&c->thought.text, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */
-int64_t call_at_cap(void *ctx)
+int64_t call_on_cap(void *ctx)
 {
     struct call *c = ctx;
     const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
 
     if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
-        !level_allowed(c->in.key, CHAT_LEVEL_HIGH) || !level_uncertain(call_thought(c)))
+        !level_allowed(c->in.key, CHAT_LEVEL_HIGH) || !level_uncertain(call_get_reasoning(c)))
         return c->level.cap;
     c->level.asked = CHAT_LEVEL_HIGH;
     c->level.cap = level_room(high->reasoning_max_tokens, c->in.request->max_tokens);
-    call_note(c, "raised to high", STR("the reasoning was uncertain at its cap"));
+    call_note_attempt(c, "raised to high", STR("the reasoning was uncertain at its cap"));
     return c->level.cap;
 }

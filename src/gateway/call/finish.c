@@ -1,4 +1,4 @@
-/* finish.c - what is left of a call: its facts, counted, exported and put on record.
+/* finish.c - the end of a call: usage, cost, metrics, export, and the row on its way to the store.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ void call_facts(struct call *c, struct call_facts *out)
                                .usage = &c->reply.usage};
 }
 
-static enum summary_source source(const struct pipe *p)
+static enum summary_source finish_reasoning_source(const struct pipe *p)
 {
     if (!p->reasoned)
         return SUMMARY_NONE;
@@ -55,7 +55,7 @@ double call_price(const struct config_model *m, const struct chat_usage *u)
 int64_t call_wall_start_ms(struct call *c)
 {
     /* The loop's clock stands since its round began, which may be before the request was read. */
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     uint64_t ago = now > c->in.start_ns ? now - c->in.start_ns : 0;
 
     if (!c->sum.wall_start_ms)
@@ -63,13 +63,13 @@ int64_t call_wall_start_ms(struct call *c)
     return c->sum.wall_start_ms;
 }
 
-static str name_shown(struct call *c, str name)
+static str finish_mask_name(struct call *c, str name)
 {
     return learnt_clean(&c->gl->learnt, c->in.setup, name) ? name : call_mask_asked(c, name);
 }
 
 /* It was told how much it may think, and says that it has thought so much. */
-static void note_native_cut(struct call *c)
+static void finish_note_native_cut(struct call *c)
 {
     if (c->sum.cut || c->attempt.budget <= 0 || c->reply.usage.reasoning < c->attempt.budget)
         return;
@@ -79,7 +79,7 @@ static void note_native_cut(struct call *c)
 
 /* The last count comes with the end: of a reply that did not get there, a provider has told the
  * beginning at most, and what came of it was made, and is paid for, all the same. */
-static void count_untold(struct call *c)
+static void finish_count_unreported(struct call *c)
 {
     struct chat_usage *u = &c->sum.usage;
     int64_t made = pipe_made(&c->pipe);
@@ -103,29 +103,30 @@ void call_summarize(struct call *c)
         !facts.cut && c->reply.usage.reasoning >= 0 && c->attempt.phase == CALL_FIRST;
     s->usage.reasoning = facts.reasoning_tokens;
     s->repaired = facts.repaired;
-    note_native_cut(c);
-    count_untold(c);
+    finish_note_native_cut(c);
+    finish_count_unreported(c);
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
     s->route = c->in.route;
     s->provider = p->name;
-    s->model = name_shown(c, c->level.model); /* a client may say anything there */
-    s->upstream_model = name_shown(c, call_model(c)->upstream);
+    s->model = finish_mask_name(c, c->level.model); /* a client may say anything there */
+    s->upstream_model = finish_mask_name(c, call_model(c)->upstream);
     s->stream = c->in.request->stream;
     s->stop = c->reply.stop;
     s->level = c->level.asked;
     s->start_ns = c->in.start_ns;
-    s->end_ns = loop_now_ns(c->gl->loop);
+    s->end_ns = call_now_ns(c);
     s->wall_start_ms = call_wall_start_ms(c);
     s->cap = c->level.cap;
-    s->source = source(&c->pipe);
+    s->source = finish_reasoning_source(&c->pipe);
     s->anomalies = c->pipe.flags;
     s->cost_usd = call_price(call_model(c), &s->usage);
 }
 
 /* What the client asked for, or else what its level brought. */
-static str sampled(const struct call *c, str asked, const struct config_preset *preset, bool warm)
+static str finish_sampling(const struct call *c, str asked, const struct config_preset *preset,
+                           bool warm)
 {
     if (c->attempt.without & (warm ? CALL_WITHOUT_TEMPERATURE : CALL_WITHOUT_TOP_P))
         return STR("");
@@ -135,7 +136,7 @@ static str sampled(const struct call *c, str asked, const struct config_preset *
 }
 
 /* What nobody else asks for. */
-static void export(struct call *c)
+static void finish_export(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
     struct summary *s = &c->sum;
@@ -144,27 +145,27 @@ static void export(struct call *c)
     s->server_host = p->url.host;
     s->server_port = p->url.port;
     s->max_tokens = c->in.request->max_tokens;
-    s->temperature = sampled(c, c->in.request->temperature, c->level.preset, true);
-    s->top_p = sampled(c, c->in.request->top_p, c->level.preset, false);
+    s->temperature = finish_sampling(c, c->in.request->temperature, c->level.preset, true);
+    s->top_p = finish_sampling(c, c->in.request->top_p, c->level.preset, false);
     otlp_add(c->gl->gateway->otlp, s, &c->in.trace);
 }
 
-static void over(void *ctx)
+static void finish_on_stored(void *ctx)
 {
     struct call *c = ctx;
     const struct call_sink *sink = c->client.sink;
 
     call_enter_state(c, CALL_DONE);
     c->gl->calls--;
-    call_show_end(c);
+    call_live_end(c);
     if (sink)
         sink->on_end(c->client.ctx,
                      c->recorded && c->record.store_err.code ? &c->record.store_err : NULL);
-    call_free(c);
+    call_release(c);
 }
 
 /* On the store's thread, or in store_call_put itself. */
-static void stored(struct store_ticket *t, const struct err *e)
+static void finish_stored(struct store_ticket *t, const struct err *e)
 {
     struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, record.ticket));
 
@@ -173,7 +174,7 @@ static void stored(struct store_ticket *t, const struct err *e)
     loop_post(c->gl->loop, &c->task);
 }
 
-static void push(void *ctx)
+static void finish_push(void *ctx)
 {
     struct gateway_loop *gl = ctx;
 
@@ -181,32 +182,32 @@ static void push(void *ctx)
 }
 
 /* What a round puts on record goes to disk at its end, together. */
-static void push_soon(struct gateway_loop *gl)
+static void finish_push_soon(struct gateway_loop *gl)
 {
     if (!gl->push.fn)
-        loop_task_init(&gl->push, push, gl);
+        loop_task_init(&gl->push, finish_push, gl);
     loop_defer(gl->loop, &gl->push);
 }
 
 /* Behind it comes `over`, but not before whoever called has returned. */
-static void put_on_record(struct call *c)
+static void finish_store(struct call *c)
 {
     struct store *store = c->gl->gateway->store;
     struct store_call row;
 
     loop_drop(c->gl->loop, &c->task);
-    loop_task_init(&c->task, over, c);
+    loop_task_init(&c->task, finish_on_stored, c);
     if (!c->recorded) {
-        call_show_done(c, &store_call_none);
+        call_live_finish(c, &store_call_none);
         loop_post_own(c->gl->loop, &c->task);
         return;
     }
     c->record.store_err.code = ERR_NONE;
-    c->record.ticket.fn = stored;
+    c->record.ticket.fn = finish_stored;
     c->record.ticket.later = true;
-    push_soon(c->gl);
-    call_row(c, &row);
-    call_show_done(c, &row);
+    finish_push_soon(c->gl);
+    call_build_row(c, &row);
+    call_live_finish(c, &row);
     store_call_put(store, &row, &c->record.ticket);
 }
 
@@ -216,24 +217,24 @@ void call_finish(struct call *c)
 
     call_enter_state(c, CALL_COMMITTING);
     upstream_cancel(&c->upstream);
-    call_pieces_over(c);
-    call_breaker_tell(c, true);
-    call_keep_put(c);
-    call_record_over(c);
+    call_pieces_stop(c);
+    call_report_outcome(c, true);
+    call_vault_put(c);
+    call_record_finish(c);
     call_summarize(c);
     metrics_done(c->gl->metrics, &c->sum);
     if (g->otlp)
-        export(c);
+        finish_export(c);
     if (c->in.key) {
         int64_t in = c->sum.usage.input > 0 ? c->sum.usage.input : 0;
         int64_t out = c->sum.usage.output > 0 ? c->sum.usage.output : 0;
 
         limits_settle(g->limits, c->in.key, &c->wanted, in + out, c->sum.cost_usd);
     }
-    put_on_record(c);
+    finish_store(c);
 }
 
-void call_free(struct call *c)
+void call_release(struct call *c)
 {
     struct buf_pool *bufs = loop_bufs(c->gl->loop);
     struct setup *setup = c->in.setup;
@@ -256,7 +257,7 @@ void call_free(struct call *c)
         buf_give(bufs, &c->record.raw);
         call_mask_release(c);
     }
-    call_keep_release(c);
+    call_vault_release(c);
     arena_release(&c->arena);
     spare_free(c->memory, c->size);
     setup_release(setup);
@@ -279,12 +280,13 @@ bool call_hides(const struct call *c)
 
 /* What the second call began to say cannot be taken back by itself: all begins anew, as often as a
  * provider is tried again, and then elsewhere. */
-static bool second_anew(struct call *c)
+static bool finish_restart_second(struct call *c)
 {
     if (c->attempt.phase == CALL_FIRST)
         return true;
     if (!(c->pipe.answered || c->pipe.called) ||
-        (c->attempt.restarts == call_provider(c)->retries_max && call_next(c) == c->chain.count))
+        (c->attempt.restarts == call_provider(c)->retries_max &&
+         call_next_provider(c) == c->chain.count))
         return false;
     c->attempt.restarts++;
     c->attempt.tries =
@@ -293,12 +295,13 @@ static bool second_anew(struct call *c)
 }
 
 /* What the first call said stays, whatever becomes of the second, where it has been seen. */
-bool call_unseen(struct call *c)
+bool call_may_restart(struct call *c)
 {
     if (c->client.received == CALL_RECEIVED_NOTHING ||
         (c->attempt.phase == CALL_CUT && c->client.received == CALL_RECEIVED_EARLIER))
         return true;
-    if (!c->client.sink->on_anew || !second_anew(c) || !c->client.sink->on_anew(c->client.ctx))
+    if (!c->client.sink->on_anew || !finish_restart_second(c) ||
+        !c->client.sink->on_anew(c->client.ctx))
         return false;
     c->attempt.phase = CALL_FIRST;
     c->sum.cut = c->sum.starved = c->sum.repaired = false;

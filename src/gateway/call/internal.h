@@ -1,22 +1,26 @@
-/* internal.h - a call as its own files see it.
+/* internal.h - the functions that the files of a call share. state.h has the states, parts.h the
+ * struct.
  *
- *   state.c    its states, and the events that arrive in them
- *   call.c     its life: start, attempts, retries, fallbacks, cancel
- *   chain.c    whom it asks, and what the breaker is told
- *   plan.c     what is sent upstream
- *   less.c     the same again without what was refused of it
- *   reply.c    what comes back: frames, events, starved
- *   error.c    the same where it is an error
- *   quotes.c   errors that quote reasoning
- *   cut.c      the budget is spent: the lever that is there
- *   control.c  one of them: the provider is told to end its reasoning
- *   events.c   what an event says about the call
- *   record.c   what is kept of it, as it comes and at the end
- *   pieces.c   what of that is put on record while it runs
- *   mask.c     the same without the secrets in it
- *   keep.c     what goes to the vault
- *   finish.c   what is left of it: facts, metrics, the end
- *   show.c     what those who watch are told of it
+ *   state.c          the table of states, and the events that arrive in them
+ *   call.c           start, attempt, retry, fallback, cancel
+ *   admit.c          waiting for the store before the first attempt
+ *   chain.c          which provider is asked; reports to the breaker
+ *   plan.c           the request that is sent: target, headers, body
+ *   translatable.c   refuses a request that the provider's dialect cannot express
+ *   retry_without.c  drops parameters that a provider refused
+ *   reply.c          the reply: bytes, frames, events, delivery, starved replies
+ *   error.c          the error reply
+ *   quotes.c         redacts errors that quote hidden reasoning
+ *   budget_cut.c     ends reasoning that passed its cap
+ *   control.c        tells a provider to end its reasoning
+ *   events.c         reads each event before it enters the pipe
+ *   record.c         the row: texts as they arrive, segments, decision
+ *   pieces.c         writes texts of a running call to the store
+ *   mask.c           masks secrets in texts for the record
+ *   mask_request.c   masks the request, in another thread if that is slow
+ *   tool_vault.c     keeps a provider's opaque state for tool calls
+ *   live_publish.c   sends the running call to watchers
+ *   finish.c         usage, cost, metrics, export, storing
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,198 +29,181 @@
 #include "gateway/call/parts.h"
 #include "wire/error.h"
 
+#define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not recorded */
+#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* for the user's own patterns, a call */
+
 /* state.c */
 void call_init_state(struct call *c);
-/* Whether a reply is being read: its frames and its decoder are in use. */
-bool call_is_reading(const struct call *c);
 extern const struct upstream_handler call_upstream_handler;
 
 /* call.c */
 void call_attempt(struct call *c);
-/* The attempt at hand has failed before the client saw anything, or not: decides what now. */
-void call_failed(struct call *c, const struct chat_error *error);
-void call_again(struct call *c, enum call_phase phase);
-/* Before any of what failures need is used. */
-void call_trouble(struct call *c);
-/* finish.c: whether another attempt could be made, since nothing of this one has left; if so, what
- * it left here is forgotten. */
-bool call_unseen(struct call *c);
-void call_note(struct call *c, const char *what, str why);
-/* The next provider, from its first try. False: there is none. */
-bool call_elsewhere(struct call *c) MUST_USE;
-
-/* Fails with c->error, but not before whoever started this has returned. */
+/* The attempt has failed: retries it, falls back to the next provider, or ends the call. */
+void call_fail_attempt(struct call *c, const struct chat_error *error);
+/* Makes a second call that continues after a cut, or repairs a starved reply. */
+void call_ask_second(struct call *c, enum call_phase phase);
+void call_make_failure(struct call *c); /* before c->failure is used */
+/* Adds an entry to the record's list of attempts. */
+void call_note_attempt(struct call *c, const char *what, str why);
+/* Moves to the next provider of the chain. False: there is none. */
+bool call_fall_back(struct call *c) MUST_USE;
+/* Reports c->failure->error after the caller has returned. */
 void call_fail_soon(struct call *c);
 /* Fills the error from e, whose text is copied. Returns false. */
 bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                  const struct err *e);
-
-#define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not put on record */
-#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* of patterns of the user's own */
-
-/* record.c: the client's body, as it is to be kept but for its secrets. */
-str call_record_body(struct call *c);
-/* mask_request.c: masks the request for the record before the first attempt. False: it takes long,
- * so another thread does it, and the first attempt follows. */
-bool call_mask_request(struct call *c) MUST_USE;
-void call_mask_request_cancel(struct call *c);
-
-/* admit.c: whether a call can be put on record, now or after waiting for the store. */
-bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
-                      struct chat_error *error) MUST_USE;
-/* Whether what its key has spent is known, or does not matter: else call_admit waits for it. */
-bool call_admit_knows_spent(const struct call *c);
-/* The first attempt, or a wait, or a refusal. */
-void call_admit(struct call *c);
-/* call.c: takes the call from the limits of its key. */
+/* Reserves the call's tokens and cost from the limits of its key. */
 bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error) MUST_USE;
 
-/* estimate.c: about how many tokens it asks with, for a key's limits. */
+/* admit.c. False: the store does not work, and is not waited for. */
+bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
+                      struct chat_error *error) MUST_USE;
+/* Whether the key's spending is known, or has no limit. If not, call_admit waits for it. */
+bool call_admit_knows_spent(const struct call *c);
+void call_admit(struct call *c);
+
+/* estimate.c: the request's tokens, roughly, for the limits of a key. */
 int64_t call_estimate(const struct call_request *r);
 
-/* chain.c: finds the first provider, from the one at hand on, that can be asked now. False: e says
- * why nobody can, and left_ms how long a circuit stays open, or 0: keys are missing. */
-bool call_choose(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
-void call_breaker_tell(struct call *c, bool ok);
-/* It came to no end that says whether the model works: it asked for a pause, or nobody waited. */
-void call_breaker_leave(struct call *c);
+/* chain.c. Finds the first provider that can be asked, starting with the one at hand. False: e says
+ * why there is none; left_ms is how long a circuit stays open, or 0 if keys are missing. */
+bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
+void call_report_outcome(struct call *c, bool ok); /* to the breaker */
+void call_leave_breaker(struct call *c);           /* the attempt says nothing of the provider */
 str call_origin(struct call *c);
 
-/* less.c: before an attempt, what its model is known to refuse is left out; whether there is
- * something to leave out after this error, which then is; and the attempt was accepted, so that it
- * is remembered. */
-void call_recall_refusals(struct call *c);
-bool call_asks_less(struct call *c, const struct chat_error *error);
-void call_learn_refusals(struct call *c);
-/* The level that this phase of the call is to be asked with. */
-enum chat_level call_level(const struct call *c);
+/* plan.c */
+bool call_plan_request(struct call *c, struct err *e) MUST_USE;
 
-/* control.c. Whether the attempt at hand may be told to end its reasoning: the body must say so. */
+/* translatable.c */
+bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
+/* The place in the chain of the next provider that passes the check; chain.count if none does. */
+uint8_t call_next_provider(struct call *c);
+
+/* retry_without.c */
+void call_apply_refusals(struct call *c);    /* known of the model, before an attempt */
+void call_remember_refusals(struct call *c); /* of this call, once a provider accepted it */
+/* Whether the error names a parameter that can be dropped, which then is. */
+bool call_retry_without(struct call *c, const struct chat_error *error);
+enum chat_level call_level(const struct call *c); /* of this phase */
+
+/* control.c. Whether the provider can be told to end its reasoning; the body must announce it. */
 bool call_control_arm(struct call *c) MUST_USE;
-void call_control_named(struct call *c, str id); /* the reply at hand calls itself so */
-/* Tells it; false: it cannot be told. The call is then in CALL_CUTTING until the reasoning ends, or
- * until this fails: call_cut_now. */
+void call_control_named(struct call *c, str id); /* the reply has this id */
+/* Tells the provider and enters CALL_CUTTING. False: it cannot be told. */
 bool call_control_ask(struct call *c) MUST_USE;
-bool call_control_ignored(const struct call *c); /* it thinks on */
-void call_control_stop(struct call *c);          /* cancels the control call */
-/* It does not work with this model: remembered for a while. */
-void call_control_failed(struct call *c);
-/* The same of one that is waited for, on record and in the log. */
+bool call_control_ignored(const struct call *c); /* too much reasoning came since */
+void call_control_stop(struct call *c);          /* leaving CALL_CUTTING */
+void call_control_failed(struct call *c);        /* not tried with this model for a while */
 void call_control_gave_up(struct call *c, str why);
 
-/* cut.c: the cap was passed in the frame at hand, or the call is in CALL_CUTTING. False: this
- * reply is over for us. */
-bool call_cut(struct call *c) MUST_USE;
-void call_cut_now(struct call *c); /* between two frames */
-/* The reasoning ends at the cap and the rest of the reply goes on: for the record and metrics. */
-void call_cut_short(struct call *c);
-void call_drop_ending(struct pipe *p);
+/* budget_cut.c. After a frame in which the cap was passed, and each one in CALL_CUTTING. False: the
+ * reply is not read any further. */
+bool call_cut_reasoning(struct call *c) MUST_USE;
+void call_cut_now(struct call *c);        /* between two frames */
+void call_note_truncated(struct call *c); /* the pipe dropped the reasoning after the cap */
+void call_drop_end_events(struct pipe *p);
 
-/* plan.c, reply.c */
-/* What has come of the frame at hand goes on; f: as it came, or NULL. */
-void call_deliver(struct call *c, const struct wire_frame *f);
-/* Lets the upstream go; what it still has to say is of no interest. `well`: it has said enough. */
-void call_hang_up(struct call *c, bool well);
-bool call_plan(struct call *c, struct err *e) MUST_USE;
-/* sayable.c: whether the provider at hand can be asked all of it. */
-bool call_sayable(struct call *c, struct err *e) MUST_USE;
-/* The place in the chain of the next that can be; its length if there is none. */
-uint8_t call_next(struct call *c);
-/* reply.c: the events of an exchange with the provider. */
+/* reply.c: the actions of the states that read a reply, see state.c. */
 void call_reply_head(struct call *c, const struct upstream_head *head);
 void call_reply_bytes(struct call *c, str bytes);
 void call_reply_end(struct call *c);
 void call_reply_error(struct call *c, const struct err *e);
-void call_reply_silent(struct call *c);   /* a head came, and no event in time */
-void call_reply_complete(struct call *c); /* all of the reply was delivered */
+void call_reply_silent(struct call *c);   /* no event came in time after the head */
+void call_reply_complete(struct call *c); /* all of it was delivered */
 void call_on_rest(void *ctx);
-/* error.c: more of an error reply, and all of it. */
-void call_error_bytes(struct call *c, str bytes);
-void call_error_reply(struct call *c);
-/* The frame that reports an error of the provider, kept in the call's arena, if a client may get it
- * as it came; else empty. */
-str call_error_frame(struct call *c, const struct wire_frame *f);
-/* quotes.c: replaces the message of an error that quotes reasoning the client may not see. */
-void call_redact_error(struct call *c, struct chat_error *error);
-void call_reply_own(struct call *c); /* it is lent no longer */
+/* Delivers the pipe's events. f: the frame as it came, or NULL. */
+void call_deliver_events(struct call *c, const struct wire_frame *f);
+void call_hang_up(struct call *c, bool well); /* well: the exchange may be recorded as it is */
+/* Releases the reply; call_reply_own copies its texts before, call_reply_drop does not. */
+void call_reply_own(struct call *c);
 void call_reply_release(struct call *c);
-void call_reply_drop(struct call *c); /* the same, and nobody asks what it said */
-/* What could not be mended is still a reply: it ends without an answer. False: it has begun one. */
-bool call_stays_starved(struct call *c);
-/* events.c: for decoder and pipe; the cap may be raised once. And: it has come to its answer. */
-void call_event(void *ctx, const struct chat_event *ev);
-/* Tells a reply that was translated, and whose provider reported no usage, what was counted. */
-void call_synthesize_usage(struct call *c);
-void call_thinks(void *ctx, str text);
-int64_t call_at_cap(void *ctx);
-void call_answers(struct call *c);
-/* All of the reasoning that there was, or its front; and: what lies in the reply is copied. */
-str call_thought(struct call *c);
-void call_texts_own(struct call *c);
+void call_reply_drop(struct call *c);
+/* A repair failed: the call ends without an answer. False: an answer has begun. */
+bool call_end_starved(struct call *c);
 
-/* mask.c: what may be kept or shown to a watcher; in the call's arena, or the text itself if there
- * is nothing to mask. */
+/* error.c */
+void call_error_bytes(struct call *c, str bytes);
+void call_error_reply(struct call *c); /* the error reply is complete */
+/* The frame of an error event, in the call's arena; "" if the client may not get it as it came. */
+str call_error_frame(struct call *c, const struct wire_frame *f);
+/* quotes.c: replaces the message of an error that quotes hidden reasoning. */
+void call_redact_error(struct call *c, struct chat_error *error);
+
+/* events.c */
+void call_on_event(void *ctx, const struct chat_event *ev); /* of the decoder */
+void call_on_reasoning(void *ctx, str text);                /* of the pipe */
+int64_t call_on_cap(void *ctx);                             /* the cap, which may be raised once */
+void call_note_answer(struct call *c);                      /* the answer has begun */
+/* Reports our count to the client of a translated reply whose provider reported no usage. */
+void call_synthesize_usage(struct call *c);
+str call_get_reasoning(struct call *c); /* all of it so far, or its front */
+void call_copy_texts(struct call *c);   /* that are lent by the reply */
+
+/* mask.c. Results are in the call's arena, or the text itself if nothing was masked. */
 str call_mask_text(struct call *c, str text);
-str call_mask_error(struct call *c); /* what was said of the last failure; or "" */
-/* The provider's key does not stand in what it says of a call. */
-void call_clean_error(struct call *c, struct chat_error *error);
 str call_mask_json(struct call *c, str json);
-str call_mask_sound(struct call *c, str json); /* the same for what is JSON for certain */
-/* The same for a text that stays as it is while the call lives, of the request or configuration:
- * the call remembers what came out. */
+str call_mask_valid_json(struct call *c, str json); /* skips the check that it is JSON */
+/* For a text of the request or the configuration: the result is remembered. */
 str call_mask_asked(struct call *c, str text);
+str call_mask_error(struct call *c); /* the message of the last failure; or "" */
+/* Removes the provider's key from the texts of an error. */
+void call_clean_error(struct call *c, struct chat_error *error);
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
-/* More of a text that comes in pieces; what may yet become a secret is held back until `last`. */
+/* More of a text. Bytes that may become a secret are held back until `last`. */
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out);
 
-/* record.c: nothing is done where nothing is recorded. */
-void call_record_init(struct call *c); /* if there is to be one, before all else */
+/* mask_request.c. False: the call is in CALL_MASKING, and the first attempt follows. */
+bool call_mask_request(struct call *c) MUST_USE;
+void call_mask_request_cancel(struct call *c);
+
+/* record.c. Nothing happens where nothing is recorded. */
+void call_record_init(struct call *c);
 void call_record_begin(struct call *c);
-/* What a failed attempt left is forgotten. */
-void call_record_anew(struct call *c);
-void call_record_frame(struct call *c); /* another frame begins */
-/* Reasoning as it goes into the pipe, hidden or not; and what has come out of it since. */
-void call_keep_thought(struct call *c, str text);
-void call_keep_events(struct call *c);
-void call_keep_opaque(struct call *c); /* reasoning that nobody can read */
-/* What came of the text at hand, masked, goes behind what is kept of it. */
-void call_record_settle(struct call *c, bool over);
-/* Nothing more comes. */
-void call_record_over(struct call *c);
-void call_row(struct call *c, struct store_call *out);
-void call_row_known(struct call *c, struct store_call *out); /* all but its texts */
+void call_record_reset(struct call *c);               /* a failed attempt does not count */
+void call_record_begin_frame(struct call *c);         /* another frame enters the pipe */
+void call_record_reasoning(struct call *c, str text); /* hidden or not */
+void call_record_events(struct call *c);              /* that came out of the pipe since */
+void call_record_opaque(struct call *c);              /* reasoning that is encrypted */
+/* Masks the text at hand and appends it. over: its segment has ended. */
+void call_record_flush_text(struct call *c, bool over);
+void call_record_finish(struct call *c);
+str call_record_body(struct call *c); /* the client's body for the record, not masked */
+void call_build_row(struct call *c, struct store_call *out);
+void call_build_row_facts(struct call *c, struct store_call *out); /* without texts */
 
-/* pieces.c: puts what has come since on record, if it is much or long ago; and no more. */
-void call_pieces_put(struct call *c);
-void call_pieces_anew(struct call *c); /* what a failed attempt left does not count */
-void call_pieces_over(struct call *c);
-/* keep.c */
-void call_keep_reset(struct call *c); /* before each reply */
-void call_keep_event(struct call *c, const struct chat_event *ev);
-void call_keep_put(struct call *c);
-void call_keep_rewind(struct call *c); /* before the history's calls are looked for, in order */
-/* What the vault has for the next call of this id: a wire_vault. */
-size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
-/* Whether the history holds calls that another model made: none of one message is known from this
- * one. After a rewind. */
-bool call_keep_foreign(struct call *c);
-void call_keep_release(struct call *c);
+/* pieces.c */
+void call_pieces_put(struct call *c);   /* writes new text if it is long, or old */
+void call_pieces_reset(struct call *c); /* a failed attempt does not count */
+void call_pieces_stop(struct call *c);
 
-/* finish.c: in USD; -1: the model has no price */
-double call_price(const struct config_model *m, const struct chat_usage *u);
+/* tool_vault.c */
+void call_vault_reset(struct call *c); /* before each reply */
+void call_vault_add_event(struct call *c, const struct chat_event *ev);
+void call_vault_put(struct call *c);
+void call_vault_rewind(struct call *c); /* before the history's tool calls are looked up */
+/* The vault's entries for the next tool call of this id: a wire_vault. */
+size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
+/* After a rewind: whether another model made tool calls of the history, told by a message of which
+ * no call is known from this model. */
+bool call_vault_has_foreign(struct call *c);
+void call_vault_release(struct call *c);
+
+/* live_publish.c */
+void call_live_begin(struct call *c);
+void call_live_begin_whole(struct call *c); /* texts stay in place until call_live_copy */
+void call_live_copy(struct call *c);
+void call_live_reasoning(struct call *c, str text);
+void call_live_frame(struct call *c); /* the pipe's events */
+void call_live_finish(struct call *c, const struct store_call *row);
+void call_live_detach(struct call *c); /* the request is freed before the call */
+void call_live_end(struct call *c);    /* the row is stored */
+
+/* finish.c */
+/* Whether all may begin again: the client got nothing, or its reply can be reset, which it is. */
+bool call_may_restart(struct call *c);
+double call_price(const struct config_model *m, const struct chat_usage *u); /* USD; -1: unknown */
 void call_summarize(struct call *c);
 void call_finish(struct call *c);
-void call_free(struct call *c);
-
-/* show.c: begun; reasoning under its cap; the frame at hand, out of the pipe; done, its row made;
- * on record. */
-void call_show_begin(struct call *c);
-/* What comes now lies where it is until the call is over, or until the next of these. */
-void call_show_whole(struct call *c);
-void call_show_keep(struct call *c);
-void call_show_thought(struct call *c, str text);
-void call_show_frame(struct call *c);
-void call_show_done(struct call *c, const struct store_call *row);
-void call_show_own(struct call *c); /* the request goes, and the call is not over */
-void call_show_end(struct call *c);
+void call_release(struct call *c);

@@ -1,8 +1,7 @@
-/* mask.c - what a call keeps, without the secrets in it.
+/* mask.c - masks the secrets in everything that leaves a call for the store, a log or a watcher.
  *
- * Everything that leaves a call for the store, a log or a watcher goes through here first; what
- * goes to the client and to the provider does not, but for errors: who refuses a key may
- * repeat it, and it is not the client's.
+ * The client and the provider get texts as they are, with one exception: an error of the provider
+ * may repeat the provider's key, which the client must not see.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +31,7 @@ static void call_mask_charge(struct call *c, size_t size, const struct mask_budg
 }
 
 /* What the loop has masked, to the metrics. */
-static NOINLINE void count(struct call *c)
+static NOINLINE void call_mask_count_loop(struct call *c)
 {
     const struct mask *m = c->in.setup->mask;
     struct mask_counts *counts = &c->gl->redacted;
@@ -44,10 +43,10 @@ static NOINLINE void count(struct call *c)
 }
 
 /* What came out, or the text if nothing had to go. */
-static str result(struct call *c, bool found, str text, struct buf *out, str left_out)
+static str call_mask_result(struct call *c, bool found, str text, struct buf *out, str left_out)
 {
     if (c->gl->redacted.all)
-        count(c);
+        call_mask_count_loop(c);
     if (found)
         text = buf_full(out) ? left_out : arena_dup(&c->arena, buf_str(out));
     buf_release(out);
@@ -71,11 +70,11 @@ str call_mask_text(struct call *c, str text)
     mask_budget_set(&b);
     found = mask_text(c->in.setup->mask, text, &out, &c->gl->redacted);
     call_mask_charge(c, text.n, &b);
-    return result(c, found, text, &out, STR(MASK_LEFT_OUT));
+    return call_mask_result(c, found, text, &out, STR(MASK_LEFT_OUT));
 }
 
 /* The client's body is parsed already. */
-static bool is_body(const struct call *c, str json)
+static bool call_mask_is_body(const struct call *c, str json)
 {
     const struct json *doc = c->in.request->doc;
 
@@ -83,12 +82,12 @@ static bool is_body(const struct call *c, str json)
 }
 
 /* `sound`: it is JSON for certain. */
-static str mask_some_json(struct call *c, str json, bool sound)
+static str call_mask_some_json(struct call *c, str json, bool sound)
 {
     const struct mask *m = c->in.setup->mask;
     struct mask_counts *counts = &c->gl->redacted;
     struct mask_budget b = call_mask_slice(c, json.n);
-    bool body = is_body(c, json), found;
+    bool body = call_mask_is_body(c, json), found;
     struct buf out;
 
     if (!m || json.n == 0)
@@ -101,21 +100,21 @@ static str mask_some_json(struct call *c, str json, bool sound)
             : sound ? mask_json_sound(m, json, &out, counts)
                     : mask_json(m, json, &out, counts);
     call_mask_charge(c, json.n, &b);
-    return result(c, found, json, &out, STR("\"" MASK_LEFT_OUT "\""));
+    return call_mask_result(c, found, json, &out, STR("\"" MASK_LEFT_OUT "\""));
 }
 
 str call_mask_json(struct call *c, str json)
 {
-    return mask_some_json(c, json, false);
+    return call_mask_some_json(c, json, false);
 }
 
-str call_mask_sound(struct call *c, str json)
+str call_mask_valid_json(struct call *c, str json)
 {
-    return mask_some_json(c, json, true);
+    return call_mask_some_json(c, json, true);
 }
 
 /* Whether it is one of the strings of the body, whole and as it stands there. */
-static bool is_of_body(const struct call *c, str text)
+static bool call_mask_is_of_body(const struct call *c, str text)
 {
     str body = c->in.request->doc ? c->in.request->doc->src : STR("");
     uintptr_t at = (uintptr_t)text.p - (uintptr_t)body.p;
@@ -128,7 +127,7 @@ str call_mask_asked(struct call *c, str text)
 {
     str masked;
 
-    if (c->masks.body_clean && is_of_body(c, text))
+    if (c->masks.body_clean && call_mask_is_of_body(c, text))
         return text;
     for (size_t i = 0; i < c->masks.count; i++)
         if (c->masks.texts[i].raw.n == text.n && c->masks.texts[i].raw.p == text.p)
@@ -174,5 +173,5 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, 
         mask_stream_feed(s, text, out, counts);
     call_mask_charge(c, text.n, &b);
     if (counts->all)
-        count(c);
+        call_mask_count_loop(c);
 }

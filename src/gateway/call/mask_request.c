@@ -1,6 +1,7 @@
-/* mask_request.c - the request is masked for the record before the first attempt: at once where
- * that is quick, else in another thread, so that a slow pattern of the user's own costs its own
- * request and no other.
+/* mask_request.c - masks the request for the record, before the first attempt.
+ *
+ * The loop masks it if that is quick, else another thread does: a slow pattern of the user's own
+ * delays its own request and no other.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -32,8 +32,8 @@
 
 enum call_phase {
     CALL_FIRST,
-    CALL_CUT,    /* going on behind a budget that was spent */
-    CALL_REPAIR, /* asking again for an answer that was starved */
+    CALL_CUT,    /* a second call that continues after the cap */
+    CALL_REPAIR, /* a second call for an answer that the first reply did not have */
 };
 
 /* What the provider at hand has refused, and is asked without; bits. */
@@ -112,7 +112,7 @@ struct call_reply {
     struct arena_text comments; /* of an event stream before its first event, as they came */
 };
 
-/* Reasoning so far, for a second call: see call_thought. */
+/* Reasoning so far, for a second call: see call_get_reasoning. */
 struct call_thought {
     struct buf text;
     str lent[CALL_THOUGHTS_MAX]; /* the last of it, where it is in the reply */
@@ -128,7 +128,7 @@ struct call_tools {
     struct call_history *history; /* the tool calls of the request; NULL: not read yet */
 };
 
-/* Made by call_trouble, for calls that fail or are noted in the record. */
+/* Made by call_make_failure, for calls that fail or are noted in the record. */
 struct call_failure {
     struct chat_error error;
     struct buf body;
@@ -167,7 +167,7 @@ struct call {
     int64_t input_tokens;      /* call_count_input's; 0: not counted yet */
     struct arena arena;
     struct call_tools tools;
-    struct call_show show;
+    struct call_live live;
     struct call_control *control; /* to end its reasoning; NULL: not possible */
     struct call_failure *failure; /* NULL: nothing has failed */
     struct call_sent sent;
@@ -187,7 +187,7 @@ struct call {
     struct wire_frame whole;                         /* a reply in one piece, */
     _Alignas(CALL_LINE) struct deferred_events held; /* and its events */
     struct upstream upstream;
-    struct call_shown shown;
+    struct call_live_texts live_texts;
     struct call_record record;
 };
 
@@ -199,4 +199,15 @@ static inline const struct config_provider *call_provider(const struct call *c)
 static inline const struct config_model *call_model(const struct call *c)
 {
     return c->chain.links[c->chain.at].model;
+}
+
+static inline bool call_is_reading(const struct call *c)
+{
+    return CALL_READING & 1u << c->state;
+}
+
+/* The monotonic time at which the loop's round began. */
+static inline uint64_t call_now_ns(const struct call *c)
+{
+    return loop_now_ns(c->gl->loop);
 }

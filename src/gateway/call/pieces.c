@@ -1,8 +1,9 @@
-/* pieces.c - what a running call has said so far goes on record piece by piece, so that one that is
- * cut off with its process is there up to its last moments, and no whole reply is held.
+/* pieces.c - writes the texts of a running call to the store, piece by piece.
  *
- * A young call holds its texts, and its pieces are copies: the row at the end has all. Once it
- * has said much, or for long, texts are let go as they are put, and the row has only the rest.
+ * If the process dies, the record has the call up to its last moments; and no long reply is held in
+ * memory. At first a call holds its texts and the pieces are copies: the row at the end has all of
+ * them. After many bytes, or some time, texts are freed once they are written, and the row has only
+ * the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,32 +15,32 @@
 #define SELDOM_NS LET_GO_NS /* and when very many calls run, for which the tables */
 #define CALL_NS 200000u     /* take about so long a piece */
 
-static uint64_t often_ns(const struct call *c)
+static uint64_t pieces_interval_ns(const struct call *c)
 {
     uint64_t ns = c->gl->calls * (uint64_t)CALL_NS;
 
     return ns < OFTEN_NS ? OFTEN_NS : ns > SELDOM_NS ? SELDOM_NS : ns;
 }
 
-static void put(struct call *c, str kind, str text)
+static void pieces_put_text(struct call *c, str kind, str text)
 {
     struct store_piece piece = {c->in.id, c->record.pieces.count++, kind, text};
 
     store_piece_put(c->gl->gateway->store, &piece);
 }
 
-static void put_new(struct call *c, str kind, const struct buf *text, size_t *have)
+static void pieces_put_new(struct call *c, str kind, const struct buf *text, size_t *have)
 {
     if (text->n > *have)
-        put(c, kind, str_slice(buf_str(text), *have, text->n));
+        pieces_put_text(c, kind, str_slice(buf_str(text), *have, text->n));
     *have = text->n;
 }
 
 /* From now on the row has only what comes behind this. */
-static void let_go(struct call *c, uint64_t now)
+static void pieces_free_texts(struct call *c, uint64_t now)
 {
     if (!c->record.pieces.let_go)
-        put(c, STR(STORE_CONTINUED), STR(""));
+        pieces_put_text(c, STR(STORE_CONTINUED), STR(""));
     c->record.pieces.let_go = true;
     c->record.pieces.let_go_ns = now;
     buf_reset(&c->record.answer);
@@ -47,34 +48,34 @@ static void let_go(struct call *c, uint64_t now)
     c->record.pieces.answer = c->record.pieces.reasoning = 0;
 }
 
-static void put_all(struct call *c, uint64_t now)
+static void pieces_put_all(struct call *c, uint64_t now)
 {
     struct call_pieces *p = &c->record.pieces;
     struct store_call row;
 
     p->put_ns = now;
     if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
-        call_record_settle(c, false);
+        call_record_flush_text(c, false);
     if (p->count == 0) {
         call_summarize(c);
-        call_row_known(c, &row); /* without texts: they come as pieces */
+        call_build_row_facts(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
     }
-    put_new(c, STR("reasoning"), &c->record.reasoning, &p->reasoning);
-    put_new(c, STR("answer"), &c->record.answer, &p->answer);
+    pieces_put_new(c, STR("reasoning"), &c->record.reasoning, &p->reasoning);
+    pieces_put_new(c, STR("answer"), &c->record.answer, &p->answer);
 }
 
-static void on_time(void *ctx)
+static void pieces_on_timer(void *ctx)
 {
     struct call *c = ctx;
 
-    put_all(c, loop_now_ns(c->gl->loop));
+    pieces_put_all(c, call_now_ns(c));
 }
 
 void call_pieces_put(struct call *c)
 {
     struct call_pieces *p = &c->record.pieces;
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     size_t held = c->record.answer.n + c->record.reasoning.n + c->record.raw.n;
 
     if (!p->put_ns)
@@ -82,28 +83,28 @@ void call_pieces_put(struct call *c)
     if (held == 0)
         return;
     if (held >= PIECE_SIZE || now - p->let_go_ns >= LET_GO_NS) {
-        put_all(c, now);
-        let_go(c, now);
-    } else if (now - p->put_ns >= often_ns(c)) {
-        put_all(c, now);
+        pieces_put_all(c, now);
+        pieces_free_texts(c, now);
+    } else if (now - p->put_ns >= pieces_interval_ns(c)) {
+        pieces_put_all(c, now);
     } else if (!p->timer.slot) {
-        loop_timer_init(&p->timer, on_time, c);
-        loop_timer_set(c->gl->loop, &p->timer, often_ns(c) / CLOCK_NS_PER_MS);
+        loop_timer_init(&p->timer, pieces_on_timer, c);
+        loop_timer_set(c->gl->loop, &p->timer, pieces_interval_ns(c) / CLOCK_NS_PER_MS);
     }
 }
 
-void call_pieces_anew(struct call *c)
+void call_pieces_reset(struct call *c)
 {
     struct call_pieces *p = &c->record.pieces;
 
     if (p->count)
-        put(c, STR(STORE_ANEW), STR(""));
+        pieces_put_text(c, STR(STORE_ANEW), STR(""));
     p->let_go = false;
     p->answer = p->reasoning = 0;
     p->put_ns = 0;
 }
 
-void call_pieces_over(struct call *c)
+void call_pieces_stop(struct call *c)
 {
     if (c->recorded)
         loop_timer_clear(c->gl->loop, &c->record.pieces.timer);

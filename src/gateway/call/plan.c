@@ -1,4 +1,4 @@
-/* plan.c - what goes upstream: the client's body, or its translation, with our wishes edited in.
+/* plan.c - writes the request for the provider: the client's body or its translation, edited.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -86,7 +86,7 @@ static void plan_bound(struct call *c, const struct provider_row *row, struct wi
             arena_printf(&c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
 }
 
-static str join(struct arena *a, str x, str y)
+static str plan_join_texts(struct arena *a, str x, str y)
 {
     if (!x.n || !y.n)
         return x.n ? x : y;
@@ -116,7 +116,8 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
 
     plan->system_extra = level_words(c->in.request, preset);
     if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->attempt.phase == CALL_FIRST)
-        plan->system_extra = join(&c->arena, plan->system_extra, level_convention(c->in.request));
+        plan->system_extra =
+            plan_join_texts(&c->arena, plan->system_extra, level_convention(c->in.request));
     plan->drop_temperature = c->attempt.without & CALL_WITHOUT_TEMPERATURE;
     plan->drop_top_p = c->attempt.without & CALL_WITHOUT_TOP_P;
     if (preset && !plan->drop_reasoning && !plan->drop_temperature)
@@ -130,10 +131,10 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
         plan->merge = p->reasoning_params;
 }
 
-static void cut_by(struct call *c, str action, const char *what)
+static void plan_note_cut(struct call *c, str action, const char *what)
 {
     if (!str_eq(c->sum.cut_action, action)) /* not for each of its tries */
-        call_note(c, what, STR("the cap was passed"));
+        call_note_attempt(c, what, STR("the cap was passed"));
     c->sum.cut_action = action;
 }
 
@@ -143,7 +144,7 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
 {
     bool tools = c->in.request->tool_count && c->in.request->choice != CHAT_CHOICE_NONE;
     const char *asked = plan_endings[tools].asked;
-    str thought = call_thought(c);
+    str thought = call_get_reasoning(c);
     uint64_t max;
 
     plan->tails = tail;
@@ -158,7 +159,7 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
         tail->reasoning = arena_printf(
             &c->arena, STR_FMT TRANSITION "%s", STR_ARG(thought), plan_endings[tools].thought);
         tail->prefill = tail->closed = true;
-        cut_by(c, STR("prefill"), "cut, continued by prefill");
+        plan_note_cut(c, STR("prefill"), "cut, continued by prefill");
     } else if (thought.n) {
         tail->text =
             arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END "%s", STR_ARG(thought), asked);
@@ -166,7 +167,7 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     if (!tail->prefill)
         pipe_continue_anew(&c->pipe);
     if (c->attempt.phase == CALL_CUT && !tail->prefill)
-        cut_by(c, STR("restate"), "cut, restated");
+        plan_note_cut(c, STR("restate"), "cut, restated");
     if (c->attempt.phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
         uint64_t used = (uint64_t)pipe_tokens(&c->pipe);
 
@@ -233,7 +234,7 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
 
 /* A request of nothing but system prompts, which some dialects cannot say: the last of them is what
  * the user asks. */
-static const struct chat_request *with_a_turn(struct call *c)
+static const struct chat_request *plan_add_user_turn(struct call *c)
 {
     const struct chat_request *r = c->in.request;
     struct chat_request *changed;
@@ -262,7 +263,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
-        c->attempt.wire->write(with_a_turn(c), &written);
+        c->attempt.wire->write(plan_add_user_turn(c), &written);
         if (!buf_ok(&written, "the request for the provider", e) ||
             !json_parse(&doc, buf_str(&written), e))
             goto out;
@@ -290,13 +291,13 @@ static bool plan_recorded(const struct call *c, const struct config_provider *p)
     return cassette_find(cassette, path, buf_str(&c->sent.body), c->attempt.replayed, &found, &e);
 }
 
-bool call_plan(struct call *c, struct err *e)
+bool call_plan_request(struct call *c, struct err *e)
 {
     const struct config_provider *p = call_provider(c);
     const struct chat_request *r = c->in.request;
     bool same = c->attempt.wire->dialect == c->in.wire->dialect;
     str model = call_model(c)->upstream;
-    struct wire_vault vault = {call_keep_find, c};
+    struct wire_vault vault = {call_vault_find, c};
     struct wire_tail tail;
     struct wire_plan plan = {.model = STR(""),
                              .system_extra = STR(""),
@@ -306,12 +307,12 @@ bool call_plan(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
-    if (!call_sayable(c, e))
+    if (!call_check_translatable(c, e))
         return false;
     c->attempt.streams = r->stream;
     c->attempt.relays = same && c->attempt.phase == CALL_FIRST && !c->in.inside;
-    call_keep_rewind(c);
-    plan.foreign_kept = call_keep_foreign(c);
+    call_vault_rewind(c);
+    plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;
     if (!same || c->attempt.wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
         plan.model = model; /* of Gemini's, no body tells which it is for */
@@ -331,5 +332,5 @@ bool call_plan(struct call *c, struct err *e)
     if (!p->replay || !c->attempt.bounded || plan_recorded(c, p))
         return true;
     c->attempt.without |= CALL_WITHOUT_BOUND;
-    return call_plan(c, e);
+    return call_plan_request(c, e);
 }

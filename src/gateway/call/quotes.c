@@ -1,8 +1,8 @@
-/* quotes.c - errors of a provider that quote reasoning, and a client that may not see it.
+/* quotes.c - redacts errors that quote reasoning which the client may not see.
  *
- * An error quotes reasoning if one of its texts has QUOTE_SIZE bytes in a row of the reasoning of
- * this call, or of the reasoning of earlier turns in the request, or begins with the marker that
- * opens reasoning: some providers repeat what the model wrote (failed_generation). Such an error
+ * An error quotes reasoning if one of its texts has QUOTE_SIZE bytes in a row of this call's
+ * reasoning, or of the reasoning of earlier turns in the request, or begins with the marker that
+ * opens reasoning: some providers repeat the model's output (failed_generation). Such an error
  * keeps its status, type and code, and gets a message of ours.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -130,7 +130,7 @@ void call_redact_error(struct call *c, struct chat_error *error)
     if (error->frame.n)
         quotes_add_json(&q, error->frame);
     quotes_index(&q);
-    if (q.marked || quotes_call(&q, call_thought(c)) ||
+    if (q.marked || quotes_call(&q, call_get_reasoning(c)) ||
         quotes_request(&q, buf_str(&c->sent.body))) {
         error->message = arena_printf(&c->arena,
                                       "the provider \"" STR_FMT

@@ -1,5 +1,4 @@
-/* record.c - what is kept of a call: its words as they come, their stretches in order, and at the
- * end the row with its decision.
+/* record.c - the row of a call: texts as they arrive, segments in order, and the decision.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,7 +47,7 @@ void call_record_begin(struct call *c)
     c->in.session = talk_find(g->talks, &c->record.talk, &c->arena, &session) ? session : c->in.id;
 }
 
-void call_record_anew(struct call *c)
+void call_record_reset(struct call *c)
 {
     struct call_record *r = &c->record;
 
@@ -57,7 +56,7 @@ void call_record_anew(struct call *c)
     buf_reset(&c->record.answer);
     buf_reset(&c->record.reasoning);
     buf_reset(&c->record.tool_calls);
-    call_pieces_anew(c);
+    call_pieces_reset(c);
     call_mask_release(c);
     call_mask_init(c);
     buf_reset(&r->raw);
@@ -71,7 +70,7 @@ void call_record_anew(struct call *c)
 /* ---- as it comes ---- */
 
 /* What came of the text at hand, masked, goes behind what is kept of it. */
-void call_record_settle(struct call *c, bool over)
+void call_record_flush_text(struct call *c, bool over)
 {
     struct call_record *r = &c->record;
     bool thought = r->last->kind == CALL_SEG_REASONING;
@@ -92,15 +91,15 @@ void call_record_settle(struct call *c, bool over)
     r->front_n += n;
 }
 
-static void segment_over(struct call *c)
+static void record_end_segment(struct call *c)
 {
     struct call_segment *s = c->record.last;
 
     if (!s)
         return;
     if (s->kind != CALL_SEG_TOOL)
-        call_record_settle(c, true);
-    s->end_ns = loop_now_ns(c->gl->loop);
+        call_record_flush_text(c, true);
+    s->end_ns = call_now_ns(c);
     /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
     if (s->kind == CALL_SEG_REASONING && !s->opaque) {
         s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
@@ -112,7 +111,7 @@ static void segment_over(struct call *c)
 }
 
 /* Thoughts that stand apart in the reply do so in its record, as in split/extract.h. */
-static void thought_apart(struct call *c)
+static void record_separate_reasoning(struct call *c)
 {
     size_t *kept = &c->record.kept[CALL_SEG_REASONING];
 
@@ -125,7 +124,8 @@ static void thought_apart(struct call *c)
 }
 
 /* The stretch at hand, or a new one where the kind changes; beyond the ceiling all is one. */
-static struct call_segment *segment(struct call *c, enum call_segment_kind kind, bool fresh)
+static struct call_segment *record_get_segment(struct call *c, enum call_segment_kind kind,
+                                               bool fresh)
 {
     struct call_record *r = &c->record;
     struct call_segment *s;
@@ -133,13 +133,13 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
     if (r->last &&
         ((r->last->kind == kind && !fresh && !r->last->opaque) || r->count == CALL_SEGMENTS_MAX))
         return r->last;
-    segment_over(c);
+    record_end_segment(c);
     if (kind == CALL_SEG_REASONING && !fresh)
-        thought_apart(c);
+        record_separate_reasoning(c);
     s = arena_alloc(&c->arena, sizeof *s);
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
-                               .start_ns = loop_now_ns(c->gl->loop)};
+                               .start_ns = call_now_ns(c)};
     if (r->last)
         r->last->next = s;
     else
@@ -149,14 +149,14 @@ static struct call_segment *segment(struct call *c, enum call_segment_kind kind,
     return s;
 }
 
-static void keep(struct call *c, enum call_segment_kind kind, str text)
+static void record_add_text(struct call *c, enum call_segment_kind kind, str text)
 {
-    if (segment(c, kind, false)->kind == kind)
+    if (record_get_segment(c, kind, false)->kind == kind)
         buf_add(&c->record.raw, text);
 }
 
 /* More of a text that is being written as a JSON string. */
-static void keep_arguments(struct buf *out, str text)
+static void record_add_arguments(struct buf *out, str text)
 {
     size_t at = out->n;
 
@@ -167,9 +167,9 @@ static void keep_arguments(struct buf *out, str text)
     out->n -= 2;
 }
 
-static void keep_call(struct call *c, const struct chat_event *ev)
+static void record_add_call(struct call *c, const struct chat_event *ev)
 {
-    (void)segment(c, CALL_SEG_TOOL, true);
+    (void)record_get_segment(c, CALL_SEG_TOOL, true);
     c->record.tools++;
     talk_call(&c->record.talk, ev->id, ev->name);
     buf_add(&c->record.tool_calls, c->record.tool_calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
@@ -179,7 +179,7 @@ static void keep_call(struct call *c, const struct chat_event *ev)
     buf_add(&c->record.tool_calls, STR(",\"arguments\":\""));
 }
 
-static void keep_event(struct call *c, const struct chat_event *ev)
+static void record_add_event(struct call *c, const struct chat_event *ev)
 {
     if (ev->choice > 0)
         return; /* of several answers the first is the one that was given */
@@ -187,57 +187,57 @@ static void keep_event(struct call *c, const struct chat_event *ev)
     case CHAT_TEXT:
     case CHAT_REFUSAL:
         talk_text(&c->record.talk, ev->text);
-        keep(c, CALL_SEG_ANSWER, ev->text);
+        record_add_text(c, CALL_SEG_ANSWER, ev->text);
         break;
     case CHAT_CALL:
-        keep_call(c, ev);
+        record_add_call(c, ev);
         break;
     case CHAT_ARGUMENTS:
-        keep_arguments(&c->record.tool_calls, ev->text);
+        record_add_arguments(&c->record.tool_calls, ev->text);
         break;
     default:
         break;
     }
 }
 
-void call_record_frame(struct call *c)
+void call_record_begin_frame(struct call *c)
 {
     if (c->recorded)
         c->record.seen = 0;
 }
 
-void call_keep_events(struct call *c)
+void call_record_events(struct call *c)
 {
     struct call_record *r = &c->record;
 
     if (!c->recorded)
         return;
     while (r->seen < c->pipe.count)
-        keep_event(c, &c->pipe.events[r->seen++]);
+        record_add_event(c, &c->pipe.events[r->seen++]);
 }
 
 /* Hidden reasoning does not come out of the pipe, so its text is taken where it goes in; what came
  * out before stands before it. */
-void call_keep_thought(struct call *c, str text)
+void call_record_reasoning(struct call *c, str text)
 {
     if (!c->recorded)
         return;
-    call_keep_events(c);
+    call_record_events(c);
     if (c->config->keep == CONFIG_KEEP_TEXT)
-        keep(c, CALL_SEG_REASONING, text);
+        record_add_text(c, CALL_SEG_REASONING, text);
     else
-        (void)segment(c, CALL_SEG_REASONING, false);
+        (void)record_get_segment(c, CALL_SEG_REASONING, false);
 }
 
-void call_keep_opaque(struct call *c)
+void call_record_opaque(struct call *c)
 {
     if (!c->recorded)
         return;
-    call_keep_events(c);
-    segment(c, CALL_SEG_REASONING, true)->opaque = true;
+    call_record_events(c);
+    record_get_segment(c, CALL_SEG_REASONING, true)->opaque = true;
 }
 
-void call_record_over(struct call *c)
+void call_record_finish(struct call *c)
 {
     if (!c->recorded)
         return;
@@ -249,13 +249,13 @@ void call_record_over(struct call *c)
         buf_add_c(&c->failure->attempts, ']');
     if (c->failure && buf_full(&c->failure->attempts))
         buf_reset(&c->failure->attempts);
-    segment_over(c);
+    record_end_segment(c);
     talk_end(c->gl->gateway->talks, &c->record.talk, c->in.session, c->sum.reply_id, c->in.id);
 }
 
 /* ---- the row ---- */
 
-static const char *state(const struct call *c)
+static const char *record_reasoning_state(const struct call *c)
 {
     if (!c->pipe.reasoned)
         return c->sum.usage.reasoning > 0 ? "hidden" : "none";
@@ -266,7 +266,7 @@ static const char *state(const struct call *c)
     return c->pipe.answered || c->pipe.called ? "complete" : "unclosed";
 }
 
-static int64_t wall_of(const struct call *c, uint64_t ns)
+static int64_t record_wall_ms(const struct call *c, uint64_t ns)
 {
     const struct summary *s = &c->sum;
 
@@ -295,7 +295,7 @@ str call_record_body(struct call *c)
 }
 
 /* A record has its limits, and a call that was answered is not to fail by them. */
-static str request_of(struct call *c)
+static str record_mask_request(struct call *c)
 {
     if (c->in.body.n > CALL_REQUEST_KEEP_MAX)
         return arena_printf(&c->arena, "{\"left_out\":\"a body of %zu bytes\"}", c->in.body.n);
@@ -305,7 +305,7 @@ static str request_of(struct call *c)
 }
 
 /* Whom it is about: the end user that the request names, or who asks. */
-static str subject(struct call *c)
+static str record_subject(struct call *c)
 {
     if (c->in.request->user.n)
         return utf8_cut_size(call_mask_asked(c, c->in.request->user), SUBJECT_MAX);
@@ -313,7 +313,7 @@ static str subject(struct call *c)
 }
 
 /* Its front. More than that is masked, so that no secret is cut before it is known. */
-static str asked_front(struct call *c, str text)
+static str record_asked_front(struct call *c, str text)
 {
     str some = utf8_cut_size(text, 2 * ASKED_MAX), masked = call_mask_asked(c, some);
     size_t room = some.n < text.n && masked.n > ASKED_MARGIN ? masked.n - ASKED_MARGIN : masked.n;
@@ -322,25 +322,25 @@ static str asked_front(struct call *c, str text)
 }
 
 /* An application's title, or what the person asked. */
-static str asked(struct call *c)
+static str record_asked(struct call *c)
 {
     struct question q;
     str all = STR(""), words;
 
     if (c->in.title.n)
-        return asked_front(c, c->in.title);
+        return record_asked_front(c, c->in.title);
     question_init(&q, c->in.request);
     while (all.n < ASKED_MAX && question_next(&q, &words)) {
-        words = asked_front(c, words);
+        words = record_asked_front(c, words);
         all = all.n ? arena_join(&c->arena, all, STR("\n"), words) : words;
     }
     return all;
 }
 
-void call_row_known(struct call *c, struct store_call *out)
+void call_build_row_facts(struct call *c, struct store_call *out)
 {
     const struct summary *s = &c->sum;
-    str request = request_of(c); /* first: its texts need not be looked at again */
+    str request = record_mask_request(c); /* first: its texts need not be looked at again */
     struct store_call row = {
         .id = s->id,
         .session_id = s->session,
@@ -353,10 +353,10 @@ void call_row_known(struct call *c, struct store_call *out)
         .dialect = str_c(c->in.wire->name),
         .upstream_dialect = str_c(c->attempt.wire ? c->attempt.wire->name : ""),
         .started_ms = s->wall_start_ms,
-        .first_ms = wall_of(c, s->first_byte_ns),
-        .reasoning_ms = wall_of(c, s->reasoning_ns),
-        .answer_ms = wall_of(c, s->answer_ns),
-        .ended_ms = wall_of(c, s->end_ns),
+        .first_ms = record_wall_ms(c, s->first_byte_ns),
+        .reasoning_ms = record_wall_ms(c, s->reasoning_ns),
+        .answer_ms = record_wall_ms(c, s->answer_ns),
+        .ended_ms = record_wall_ms(c, s->end_ns),
         .status = s->status,
         .stop = str_c(c->reply.stop_seen ? chat_stop_name(s->stop) : ""),
         .error_code = s->error_type,
@@ -366,7 +366,7 @@ void call_row_known(struct call *c, struct store_call *out)
         .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
         .level = str_c(chat_level_name(s->level)),
         .cut = s->cut ? STR("budget") : STR(""),
-        .state = str_c(state(c)),
+        .state = str_c(record_reasoning_state(c)),
         .cap_tokens = s->cap,
         .input_tokens = s->usage.input,
         .output_tokens = s->usage.output,
@@ -383,8 +383,8 @@ void call_row_known(struct call *c, struct store_call *out)
         .answer = STR(""),
         .tool_calls = call_mask_json(c, buf_str(&c->record.tool_calls)),
         .attempts = c->failure ? call_mask_json(c, buf_str(&c->failure->attempts)) : STR(""),
-        .subject = subject(c),
-        .asked = asked(c),
+        .subject = record_subject(c),
+        .asked = record_asked(c),
         .decision = STR(""),
         .tools = STR(""),
         .segments = STR(""),
@@ -400,7 +400,7 @@ void call_row_known(struct call *c, struct store_call *out)
 
 /* Whether nothing of an envelope is to be masked: not what stands before the provider's counts, nor
  * in these. */
-static bool is_clean(struct call *c, str front)
+static bool record_is_clean(struct call *c, str front)
 {
     const struct setup *setup = c->in.setup;
 
@@ -409,7 +409,7 @@ static bool is_clean(struct call *c, str front)
 }
 
 /* An envelope without what stands in columns of its own, masked. */
-static str reply(struct call *c)
+static str record_write_reply(struct call *c)
 {
     struct buf out;
     size_t front;
@@ -429,12 +429,12 @@ static str reply(struct call *c)
     buf_add_c(&out, '}');
     all = buf_full(&out) ? STR("") : arena_dup(&c->arena, buf_str(&out));
     buf_release(&out);
-    return is_clean(c, str_slice(all, 0, front)) ? all : call_mask_sound(c, all);
+    return record_is_clean(c, str_slice(all, 0, front)) ? all : call_mask_valid_json(c, all);
 }
 
 /* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
  * its entry tells what is in them from what is behind. */
-static void decide_by_tags(struct call *c, struct decision *d)
+static void record_decide_by_tags(struct call *c, struct decision *d)
 {
     struct split_extract x;
 
@@ -451,7 +451,7 @@ static void decide_by_tags(struct call *c, struct decision *d)
     d->answer = x.final_response;
 }
 
-static void decide(struct call *c, str thought, struct store_call *row)
+static void record_write_decision(struct call *c, str thought, struct store_call *row)
 {
     struct decision d = {
         .why = c->config->keep == CONFIG_KEEP_TEXT      ? thought
@@ -464,7 +464,7 @@ static void decide(struct call *c, str thought, struct store_call *row)
 
     if (!c->sum.complete && !c->pipe.answered && !c->pipe.called)
         return;
-    decide_by_tags(c, &d);
+    record_decide_by_tags(c, &d);
     buf_init(&out, DECISION_MAX);
     buf_reserve(&out, ROOM);
     buf_init(&tools, DECISION_MAX);
@@ -475,20 +475,20 @@ static void decide(struct call *c, str thought, struct store_call *row)
     buf_release(&tools);
 }
 
-static int64_t segment_us(const struct call *c, uint64_t ns)
+static int64_t record_segment_us(const struct call *c, uint64_t ns)
 {
     return c->sum.wall_start_ms * 1000 + (int64_t)((ns - c->sum.start_ns) / CLOCK_NS_PER_US);
 }
 
 /* The reply broke off in it, or has nothing but the thought. */
-static bool left_open(const struct call *c, const struct call_segment *s)
+static bool record_left_open(const struct call *c, const struct call_segment *s)
 {
     bool bare = s->kind == CALL_SEG_REASONING && !c->pipe.answered && !c->pipe.called;
 
     return bare || !c->sum.complete;
 }
 
-static void put_i64(struct buf *out, str name, int64_t n)
+static void record_put_i64(struct buf *out, str name, int64_t n)
 {
     buf_add(out, name);
     if (n < 0)
@@ -496,42 +496,42 @@ static void put_i64(struct buf *out, str name, int64_t n)
     buf_add_u64(out, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-static void put_text(struct buf *out, str name, str text)
+static void record_put_text(struct buf *out, str name, str text)
 {
     buf_add(out, name);
     buf_add(out, text);
 }
 
 /* What the provider counted is the one stretch's, if there is but one. */
-static void put_segment(struct call *c, struct buf *out, const struct call_segment *s,
-                        const struct call_segment *last_thought, size_t thoughts)
+static void record_write_segment(struct call *c, struct buf *out, const struct call_segment *s,
+                                 const struct call_segment *last_thought, size_t thoughts)
 {
     static const str kinds[] = {STR_INIT("reasoning"), STR_INIT("answer"), STR_INIT("tool_call")};
     const struct summary *sum = &c->sum;
     bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
-    bool cut = s == last_thought && sum->cut, open = s == c->record.last && left_open(c, s);
+    bool cut = s == last_thought && sum->cut, open = s == c->record.last && record_left_open(c, s);
 
-    put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
-    put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
-    put_i64(out, STR(",\"size\":"), (int64_t)s->size);
-    put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
-    put_text(out, STR(",\"exact\":"), exact ? STR("true") : STR("false"));
-    put_i64(out, STR(",\"started_us\":"), segment_us(c, s->start_ns));
-    put_i64(out, STR(",\"ended_us\":"), segment_us(c, s->end_ns));
+    record_put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
+    record_put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
+    record_put_i64(out, STR(",\"size\":"), (int64_t)s->size);
+    record_put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
+    record_put_text(out, STR(",\"exact\":"), exact ? STR("true") : STR("false"));
+    record_put_i64(out, STR(",\"started_us\":"), record_segment_us(c, s->start_ns));
+    record_put_i64(out, STR(",\"ended_us\":"), record_segment_us(c, s->end_ns));
     if (s->kind == CALL_SEG_REASONING && sum->cap >= 0)
-        put_i64(out, STR(",\"budget\":"), sum->cap);
-    put_text(out, STR(",\"cut\":"), cut ? STR("true") : STR("false"));
-    put_text(out,
-             STR(",\"state\":\""),
-             s->opaque ? STR("opaque")
-             : cut     ? STR("cut")
-             : open    ? STR("unclosed")
-                       : STR("complete"));
+        record_put_i64(out, STR(",\"budget\":"), sum->cap);
+    record_put_text(out, STR(",\"cut\":"), cut ? STR("true") : STR("false"));
+    record_put_text(out,
+                    STR(",\"state\":\""),
+                    s->opaque ? STR("opaque")
+                    : cut     ? STR("cut")
+                    : open    ? STR("unclosed")
+                              : STR("complete"));
     buf_add(out, STR("\"}"));
 }
 
 /* A plain answer is told by the row itself. */
-static str segments(struct call *c)
+static str record_write_segments(struct call *c)
 {
     const struct call_record *r = &c->record;
     const struct call_segment *thought = NULL;
@@ -550,14 +550,14 @@ static str segments(struct call *c)
     buf_reserve(&out, ROOM);
     buf_add_c(&out, '[');
     for (const struct call_segment *s = r->first; s; s = s->next)
-        put_segment(c, &out, s, thought, thoughts);
+        record_write_segment(c, &out, s, thought, thoughts);
     buf_add_c(&out, ']');
     all = arena_dup(&c->arena, buf_str(&out));
     buf_release(&out);
     return all;
 }
 
-void call_row(struct call *c, struct store_call *out)
+void call_build_row(struct call *c, struct store_call *out)
 {
     str thought = STR("");
 
@@ -566,15 +566,15 @@ void call_row(struct call *c, struct store_call *out)
         out->id = c->in.id;
         return;
     }
-    call_row_known(c, out);
+    call_build_row_facts(c, out);
     out->reasoning = buf_str(&c->record.reasoning);
     out->answer = buf_str(&c->record.answer);
     if (c->config->keep != CONFIG_KEEP_NONE) {
         thought = call_mask_text(c, buf_str(&c->thought.text));
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
-    out->reply = reply(c);
-    out->segments = segments(c);
+    out->reply = record_write_reply(c);
+    out->segments = record_write_segments(c);
     out->talk = talk_kept(&c->record.talk, c->sum.reply_id, c->in.id, &c->arena);
-    decide(c, thought, out);
+    record_write_decision(c, thought, out);
 }

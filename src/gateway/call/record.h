@@ -70,17 +70,17 @@ struct call_record {
 };
 
 /* What those who watch know of it; and what is made when somebody looks, or at the end. */
-struct call_show {
-    struct hub_call *live; /* or NULL */
+struct call_live {
+    struct hub_call *hub; /* or NULL */
     enum hub_state state;
     bool thought, called;
     bool ended;         /* its end is made */
     bool gathers, lent; /* what is said waits to be lent; or is */
-    bool opened;        /* there is something of `shown` to be released */
+    bool opened;        /* there is something of `live_texts` to be released */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
 };
-struct call_shown {
+struct call_live_texts {
     enum chat_level level; /* that it began with, */
     int64_t cap;           /* and its cap */
     struct hub_lent lent;

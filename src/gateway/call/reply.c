@@ -1,4 +1,4 @@
-/* reply.c - what comes back: bytes into frames, frames into events, and on to the client.
+/* reply.c - the reply: bytes into frames, frames into events, events to the client.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,15 +8,10 @@
 
 #define LINGER_MS 250
 
-static uint64_t now(const struct call *c)
-{
-    return loop_now_ns(c->gl->loop);
-}
-
 /* ---- from frame to client ---- */
 
 /* Reasoning took all the room there was, and the answer is empty. */
-static bool starved(const struct call *c)
+static bool reply_is_starved(const struct call *c)
 {
     bool thought = c->pipe.reasoned || c->reply.usage.reasoning > 0;
 
@@ -26,7 +21,7 @@ static bool starved(const struct call *c)
 
 /* Whether a starved reply is asked for its answer. A second call is billed: by default only calls
  * with a level of ours, and those of our applications, get one. */
-static bool repairs(const struct call *c)
+static bool reply_may_repair(const struct call *c)
 {
     const struct config_preset *preset = c->level.preset;
 
@@ -40,7 +35,7 @@ static bool repairs(const struct call *c)
 }
 
 /* END goes last, whatever was put in behind it. */
-static void end_last(struct pipe *p)
+static void reply_move_end_last(struct pipe *p)
 {
     if (p->count && p->events[p->count - 1].kind == CHAT_END)
         return;
@@ -54,22 +49,22 @@ static void end_last(struct pipe *p)
         }
 }
 
-void call_deliver(struct call *c, const struct wire_frame *f)
+void call_deliver_events(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
     if (p->answered && !c->sum.answer_ns)
-        call_answers(c);
-    call_show_frame(c);
+        call_note_answer(c);
+    call_live_frame(c);
     if (c->recorded) {
-        call_keep_events(c);
+        call_record_events(c);
         if (!c->reply.end_seen)
             call_pieces_put(c);
     }
     if (!c->client.sink || (p->count == 0 && !(f && c->attempt.relays)))
         return;
     if (p->count && !c->sum.first_byte_ns)
-        c->sum.first_byte_ns = now(c);
+        c->sum.first_byte_ns = call_now_ns(c);
     if (f && c->attempt.relays && c->reply.comments.n) {
         struct wire_frame comments = {
             .name = STR(""), .data = STR(""), .raw = arena_text_str(&c->reply.comments)};
@@ -92,32 +87,32 @@ void call_hang_up(struct call *c, bool well)
     (well ? upstream_let_go : upstream_cancel)(&c->upstream);
 }
 
-bool call_stays_starved(struct call *c)
+bool call_end_starved(struct call *c)
 {
     if (!c->client.sink || c->pipe.answered || c->pipe.called)
         return false;
     pipe_begin(&c->pipe);
-    call_record_frame(c);
+    call_record_begin_frame(c);
     c->attempt.relays = c->sum.repaired = false;
     c->reply.usage = c->sum.usage; /* of the first call */
-    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_LENGTH});
+    call_on_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_LENGTH});
     if (c->reply.usage.output >= 0)
         pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
-    call_event(c, &(struct chat_event){.kind = CHAT_END});
+    call_on_event(c, &(struct chat_event){.kind = CHAT_END});
     call_synthesize_usage(c);
-    end_last(&c->pipe);
-    call_deliver(c, NULL);
+    reply_move_end_last(&c->pipe);
+    call_deliver_events(c, NULL);
     c->sum.complete = true;
     call_finish(c);
     return true;
 }
 
 /* What the events of a frame come to. False: this reply is over for us. */
-static bool settle(struct call *c, const struct wire_frame *f)
+static bool reply_settle(struct call *c, const struct wire_frame *f)
 {
     if (c->state == CALL_CUTTING ||
         (c->pipe.over && !c->reply.error_seen && c->pipe.options.ends_at_cap)) {
-        if (!call_cut(c))
+        if (!call_cut_reasoning(c))
             return false;
         if (c->state == CALL_CUTTING)
             return true;
@@ -125,35 +120,35 @@ static bool settle(struct call *c, const struct wire_frame *f)
     if (c->reply.error_seen) {
         c->failure->error.frame = call_error_frame(c, f);
         call_hang_up(c, false);
-        call_failed(c, &c->failure->error);
+        call_fail_attempt(c, &c->failure->error);
         return false;
     }
     if (c->pipe.over || c->pipe.capped)
-        call_cut_short(c);
+        call_note_truncated(c);
     c->pipe.over = false;
-    if (starved(c)) {
+    if (reply_is_starved(c)) {
         c->sum.starved = true;
-        if (repairs(c)) {
+        if (reply_may_repair(c)) {
             bool over = c->reply.end_seen;
 
             call_enter_state(c, CALL_REPAIRING);
-            call_keep_events(c);
-            call_drop_ending(&c->pipe);
+            call_record_events(c);
+            call_drop_end_events(&c->pipe);
             c->attempt.relays = c->reply.end_seen = false;
-            call_deliver(c, NULL);
+            call_deliver_events(c, NULL);
             if (!over)
                 return true; /* what it used is told behind its end */
             c->sum.repaired = true;
             call_hang_up(c, true);
-            call_again(c, CALL_REPAIR);
+            call_ask_second(c, CALL_REPAIR);
             return false;
         }
     }
     if (c->state == CALL_REPAIRING)
         call_enter_state(c, CALL_STREAMING); /* an answer came after all */
     call_synthesize_usage(c);
-    end_last(&c->pipe);
-    call_deliver(c, f);
+    reply_move_end_last(&c->pipe);
+    call_deliver_events(c, f);
     return true;
 }
 
@@ -172,7 +167,7 @@ void call_reply_complete(struct call *c)
 }
 
 /* Some providers write [DONE] after a stream whose dialect ends without it. */
-static void pass_done(struct call *c, const struct wire_frame *f)
+static void reply_pass_done(struct call *c, const struct wire_frame *f)
 {
     if (!c->attempt.relays || !c->client.sink || c->decoder.done ||
         !str_eq(str_trim(f->data), STR("[DONE]")))
@@ -186,7 +181,7 @@ static void call_end_frame(struct call *c, const struct wire_frame *f)
 {
     if (c->reply.end_seen)
         pipe_flush(&c->pipe);
-    if (settle(c, f) && c->reply.end_seen)
+    if (reply_settle(c, f) && c->reply.end_seen)
         call_linger(c);
 }
 
@@ -210,7 +205,7 @@ static void call_event_or_defer(void *ctx, const struct chat_event *ev)
     if (c->reply.deferred)
         defer_add_event(c->reply.deferred, ev);
     else
-        call_event(c, ev);
+        call_on_event(c, ev);
 }
 
 /* False: one of the frames has ended this attempt. */
@@ -221,8 +216,8 @@ static bool call_deliver_deferred(struct call *c)
 
     c->reply.deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
     while (call_is_reading(c) && !c->reply.end_seen && defer_next(d, &f)) {
-        call_record_frame(c);
-        defer_feed(d, (struct chat_sink){call_event, c});
+        call_record_begin_frame(c);
+        defer_feed(d, (struct chat_sink){call_on_event, c});
         call_end_frame(c, f.raw.n ? &f : NULL); /* events of the end have no frame */
     }
     defer_free(d);
@@ -241,13 +236,13 @@ static bool call_break_deferred(struct call *c)
     return call_deliver_deferred(c);
 }
 
-static void on_frame(void *ctx, const struct frames_frame *in)
+static void reply_on_frame(void *ctx, const struct frames_frame *in)
 {
     struct call *c = ctx;
     struct wire_frame f = {.name = in->name, .data = in->data, .raw = in->raw};
 
     if (call_is_reading(c) && c->reply.end_seen)
-        pass_done(c, &f);
+        reply_pass_done(c, &f);
     if (!call_is_reading(c) || c->reply.end_seen)
         return;
     if (!f.data.n && c->client.received == CALL_RECEIVED_NOTHING && !c->reply.deferred) {
@@ -257,7 +252,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
         return;
     }
     pipe_begin(&c->pipe);
-    call_record_frame(c);
+    call_record_begin_frame(c);
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     c->decoder.splits = pipe_format(&c->pipe) && !c->pipe.plain;
@@ -270,7 +265,7 @@ static void on_frame(void *ctx, const struct frames_frame *in)
 
 /* ---- from bytes to frame ---- */
 
-static enum frames_kind framing(const struct call *c, str type)
+static enum frames_kind reply_framing(const struct call *c, str type)
 {
     if (http1_same(type, STR("text/event-stream")))
         return FRAMES_SSE;
@@ -282,7 +277,7 @@ static enum frames_kind framing(const struct call *c, str type)
     return c->attempt.wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
-static void fail(struct call *c, int status, const char *code, const char *message)
+static void reply_fail(struct call *c, int status, const char *code, const char *message)
 {
     struct chat_error error = {.status = status,
                                .type = STR(""),
@@ -292,7 +287,7 @@ static void fail(struct call *c, int status, const char *code, const char *messa
                                .retry_after_ms = -1,
                                .raw = STR("")};
 
-    call_failed(c, &error);
+    call_fail_attempt(c, &error);
 }
 
 /* A head alone is no sign of life: something must be said in time. */
@@ -306,11 +301,11 @@ void call_reply_silent(struct call *c)
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
             STR_ARG(call_provider(c)->name),
             (unsigned long long)call_provider(c)->first_ms);
-    fail(c, 504, "upstream_timeout", e.text);
+    reply_fail(c, 504, "upstream_timeout", e.text);
 }
 
 /* A reply that calls itself what no model says. */
-static bool unreadable(struct call *c, const struct upstream_head *head)
+static bool reply_is_unreadable(struct call *c, const struct upstream_head *head)
 {
     char why[120];
 
@@ -320,12 +315,12 @@ static bool unreadable(struct call *c, const struct upstream_head *head)
                        "the provider packed its reply, which nobody asked for: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
         call_hang_up(c, false);
-        fail(c, 502, "upstream_encoding", why);
+        reply_fail(c, 502, "upstream_encoding", why);
         return true;
     }
     if (http1_same(head->type, STR("text/html"))) {
         call_hang_up(c, false);
-        fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
+        reply_fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
         return true;
     }
     return false;
@@ -340,36 +335,38 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         c->reply.header_count = headers_copy_reply(
             head->fields, secret_reveal(&call_provider(c)->key), &c->arena, &c->reply.headers);
     if (c->attempt.phase == CALL_FIRST)
-        call_keep_reset(c);
+        call_vault_reset(c);
     c->reply.stop_seen = c->reply.end_seen = c->reply.error_seen = false;
     c->reply.comments = (struct arena_text){0};
     if (head->status < 200 || head->status > 299) {
         call_enter_state(c, CALL_REFUSED);
-        call_trouble(c);
+        call_make_failure(c);
         buf_reset(&c->failure->body);
         c->failure->status = head->status;
         c->failure->wait_ms = head->retry_after_ms;
         return;
     }
-    if (unreadable(c, head))
+    if (reply_is_unreadable(c, head))
         return;
     call_enter_state(c, CALL_STREAMING);
-    call_learn_refusals(c);
+    call_remember_refusals(c);
     if (c->frames.sink.on_frame)
         frames_release(&c->frames);
-    frames_init(
-        &c->frames, framing(c, head->type), CALL_FRAME_MAX, (struct frames_sink){on_frame, c});
+    frames_init(&c->frames,
+                reply_framing(c, head->type),
+                CALL_FRAME_MAX,
+                (struct frames_sink){reply_on_frame, c});
     frames_lend(&c->frames, c->gl->loop);
     picks = c->frames.kind != FRAMES_WHOLE && c->attempt.phase == CALL_FIRST &&
             pipe_is_picking(&c->pipe, 0);
     wire_decoder_init(&c->decoder,
                       c->attempt.wire,
                       &c->arena,
-                      (struct chat_sink){picks ? call_event_or_defer : call_event, c});
+                      (struct chat_sink){picks ? call_event_or_defer : call_on_event, c});
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->client.hides;
-    c->pipe.options.on_thought = call_thinks;
-    c->pipe.options.on_cap = call_at_cap;
+    c->pipe.options.on_thought = call_on_reasoning;
+    c->pipe.options.on_cap = call_on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->attempt.relays;
     c->pipe.options.ends_at_cap =
@@ -387,12 +384,13 @@ void call_reply_bytes(struct call *c, str bytes)
     frames_feed(&c->frames, bytes);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         call_hang_up(c, false);
-        fail(c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
+        reply_fail(
+            c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
     if (call_is_reading(c) && c->frames.full) {
         call_hang_up(c, false);
-        fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
+        reply_fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }
 
@@ -407,11 +405,11 @@ void call_on_rest(void *ctx)
 static bool call_settle_end(struct call *c)
 {
     pipe_flush(&c->pipe);
-    return settle(c, NULL);
+    return reply_settle(c, NULL);
 }
 
 /* Nothing more comes, and what came is dealt with. */
-static void end_reply(void *ctx)
+static void reply_finish(void *ctx)
 {
     struct call *c = ctx;
 
@@ -422,7 +420,7 @@ static void end_reply(void *ctx)
     if (!c->reply.end_seen) {
         call_reply_own(c);
         pipe_begin(&c->pipe);
-        call_record_frame(c);
+        call_record_begin_frame(c);
         wire_decode_end(&c->decoder);
         if (!(c->reply.deferred ? call_deliver_deferred(c) : call_settle_end(c))) {
             call_on_rest(c);
@@ -434,67 +432,68 @@ static void end_reply(void *ctx)
 }
 
 /* A reply in one piece is dealt with in steps, each with those of all that came in the round. */
-static void next_step(struct call *c, void (*fn)(void *))
+static void reply_queue_step(struct call *c, void (*fn)(void *))
 {
     loop_task_init(&c->task, fn, c);
     loop_soon(c->gl->loop, &c->task);
 }
 
-static void whole_settle(void *ctx)
+static void reply_whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
-    if (settle(c, &c->whole) && call_is_reading(c))
-        next_step(c, end_reply);
+    if (reply_settle(c, &c->whole) && call_is_reading(c))
+        reply_queue_step(c, reply_finish);
     else
-        end_reply(c);
+        reply_finish(c);
 }
 
-static void whole_feed(void *ctx)
+static void reply_whole_feed(void *ctx)
 {
     struct call *c = ctx;
 
     defer_events_flush(&c->held);
     pipe_flush(&c->pipe);
-    next_step(c, whole_settle);
+    reply_queue_step(c, reply_whole_settle);
 }
 
-static void whole_decode(void *ctx)
+static void reply_whole_decode(void *ctx)
 {
     struct call *c = ctx;
 
     c->reply.lasts = c->attempt.wire->whole_lasts;
     if (c->reply.lasts)
-        call_show_whole(c);
+        call_live_begin_whole(c);
     defer_events_begin(&c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
     defer_events_end(&c->held, &c->decoder);
-    next_step(c, whole_feed);
+    reply_queue_step(c, reply_whole_feed);
 }
 
-static void whole_parse(void *ctx)
+static void reply_whole_parse(void *ctx)
 {
     struct call *c = ctx;
     str all = frames_whole(&c->frames);
 
     if (all.n == 0) {
-        end_reply(c);
+        reply_finish(c);
         return;
     }
     c->whole = (struct wire_frame){.name = STR(""), .data = all, .raw = all};
     pipe_begin(&c->pipe);
-    call_record_frame(c);
-    next_step(c, wire_whole_parse(&c->decoder, &c->whole) ? whole_decode : whole_settle);
+    call_record_begin_frame(c);
+    reply_queue_step(
+        c, wire_whole_parse(&c->decoder, &c->whole) ? reply_whole_decode : reply_whole_settle);
 }
 
 void call_reply_end(struct call *c)
 {
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->frames.kind == FRAMES_WHOLE) {
-        next_step(c, whole_parse);
+        reply_queue_step(c, reply_whole_parse);
     } else {
         frames_finish(&c->frames);
-        end_reply(c);
+        reply_finish(c);
     }
 }
 
@@ -502,7 +501,7 @@ static const struct {
     enum err_code err;
     int status;
     const char *code;
-} failures[] = {
+} reply_failures[] = {
     {ERR_TIMEOUT, 504, "upstream_timeout"},
     {ERR_NOT_FOUND, 501, CALL_NO_RECORDING},
     {ERR_NONE, 502, "upstream_error"}, /* all else */
@@ -515,24 +514,24 @@ void call_reply_error(struct call *c, const struct err *e)
         return; /* what came last decided it */
     if (call_is_reading(c) &&
         (c->reply.end_seen || (c->reply.stop_seen && c->frames.kind != FRAMES_WHOLE))) {
-        end_reply(c); /* all was said before the line broke */
+        reply_finish(c); /* all was said before the line broke */
         return;
     }
     if (c->state == CALL_CUTTING) { /* what it thought is here: another call can answer */
         call_cut_now(c);
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(failures); i++)
-        if (failures[i].err == e->code || failures[i].err == ERR_NONE) {
-            fail(c, failures[i].status, failures[i].code, e->text);
+    for (size_t i = 0; i < COUNT_OF(reply_failures); i++)
+        if (reply_failures[i].err == e->code || reply_failures[i].err == ERR_NONE) {
+            reply_fail(c, reply_failures[i].status, reply_failures[i].code, e->text);
             return;
         }
 }
 
 void call_reply_own(struct call *c)
 {
-    call_show_keep(c);
-    call_texts_own(c);
+    call_live_copy(c);
+    call_copy_texts(c);
 }
 
 void call_reply_drop(struct call *c)

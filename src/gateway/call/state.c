@@ -7,8 +7,7 @@
 #include "gateway/call/internal.h"
 
 #define STATE(s) (1u << CALL_##s)
-#define READING (STATE(STREAMING) | STATE(CUTTING) | STATE(REPAIRING) | STATE(LINGERING))
-#define ASKING (STATE(CONNECTING) | STATE(REFUSED) | READING)
+#define ASKING (STATE(CONNECTING) | STATE(REFUSED) | CALL_READING)
 #define REPLY_EVENTS                                                                               \
     .on_bytes = call_reply_bytes, .on_end = call_reply_end, .on_error = call_reply_error
 
@@ -53,11 +52,6 @@ void call_enter_state(struct call *c, enum call_state to)
     if (row->on_leave)
         row->on_leave(c);
     c->state = to;
-}
-
-bool call_is_reading(const struct call *c)
-{
-    return READING & 1u << c->state;
 }
 
 /* ---- events ---- */

@@ -54,6 +54,9 @@ enum call_state {
     CALL_STATE_COUNT,
 };
 
+#define CALL_READING /* bits: frames and decoder are in use */                                     \
+    (1u << CALL_STREAMING | 1u << CALL_CUTTING | 1u << CALL_REPAIRING | 1u << CALL_LINGERING)
+
 /* One row a state. An event that a state has no action for cannot happen in that state. */
 struct call_state_row {
     const char *name;

@@ -1,14 +1,14 @@
-/* sayable.c - what the provider's dialect has no words for is refused, not left out in silence.
+/* translatable.c - refuses a request that the provider's dialect cannot express.
  *
- * Left out without a word is what only steers the way to an answer (a seed, a cache, a hint). What
- * the client says to the model, or expects to come back, is not.
+ * Parameters that affect only sampling or caching are dropped silently (a seed, a cache, a hint).
+ * Content for the model, and everything that changes what the client gets back, is not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
 
-static bool refuse(struct call *c, const char *code, const char *param, const char *why,
-                   struct err *e)
+static bool translate_refuse(struct call *c, const char *code, const char *param, const char *why,
+                             struct err *e)
 {
     c->attempt.refusal_code = code;
     c->attempt.refusal_param = param;
@@ -17,36 +17,36 @@ static bool refuse(struct call *c, const char *code, const char *param, const ch
 
 /* ---- members that only one dialect has ---- */
 
-static const struct json_node *asked(const struct call *c, const char *key)
+static const struct json_node *translate_member(const struct call *c, const char *key)
 {
     const struct json *doc = c->in.request->doc;
 
     return json_find(doc, json_root(doc), str_c(key));
 }
 
-static bool given(const struct call *c, const char *key)
+static bool translate_has(const struct call *c, const char *key)
 {
-    const struct json_node *v = asked(c, key);
+    const struct json_node *v = translate_member(c, key);
 
     return v && v->kind != JSON_NULL && v->kind != JSON_FALSE;
 }
 
-static bool given_some(const struct call *c, const char *key)
+static bool translate_has_items(const struct call *c, const char *key)
 {
-    const struct json_node *v = asked(c, key);
+    const struct json_node *v = translate_member(c, key);
 
     return v && v->kind == JSON_ARRAY && json_first(c->in.request->doc, v);
 }
 
-static bool previous(const struct call *c, const char *key)
+static bool translate_has_previous(const struct call *c, const char *key)
 {
-    return !c->in.whole && given(c, key);
+    return !c->in.whole && translate_has(c, key);
 }
 
-static bool referred(const struct call *c, const char *key)
+static bool translate_has_reference(const struct call *c, const char *key)
 {
     const struct json *doc = c->in.request->doc;
-    const struct json_node *input = asked(c, key);
+    const struct json_node *input = translate_member(c, key);
     bool any = false;
 
     if (input && input->kind == JSON_ARRAY)
@@ -57,10 +57,10 @@ static bool referred(const struct call *c, const char *key)
     return any;
 }
 
-static bool sound(const struct call *c, const char *key)
+static bool translate_wants_audio(const struct call *c, const char *key)
 {
     const struct json *doc = c->in.request->doc;
-    const struct json_node *list = asked(c, key);
+    const struct json_node *list = translate_member(c, key);
     bool any = false;
 
     if (list && list->kind == JSON_ARRAY)
@@ -74,111 +74,114 @@ static const struct row {
     const char *key, *code;
     bool (*is)(const struct call *c, const char *key);
     const char *why;
-} rows[] = {
+} translate_rows[] = {
     {CHAT_RESPONSES,
      "previous_response_id",
      "previous_response_not_found",
-     previous,
+     translate_has_previous,
      "that response is not known here (they are kept for a day, until a restart, and not with "
      "store: false), and this model's provider keeps none: send the whole conversation as input"},
     {CHAT_RESPONSES,
      "conversation",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider keeps no conversations: send the whole conversation as input, or "
      "previous_response_id"},
     {CHAT_RESPONSES,
      "prompt",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider keeps no prompts: send it as instructions and input"},
     {CHAT_RESPONSES,
      "input",
      "item_not_found",
-     referred,
+     translate_has_reference,
      "an item_reference names what is not known here, and this model's provider keeps no items: "
      "send the item itself"},
     {CHAT_RESPONSES,
      "background",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider answers while it is waited for: ask without it"},
     {CHAT_OPENAI,
      "modalities",
      "unsupported_parameter",
-     sound,
+     translate_wants_audio,
      "this model's provider answers in text alone"},
     {CHAT_ANTHROPIC,
      "container",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider has no containers"},
     {CHAT_ANTHROPIC,
      "thread",
      "thread_unsupported_request", /* its SDK then goes on without one */
-     given,
+     translate_has,
      "this model's provider holds no threads: send the whole conversation as messages"},
     {CHAT_ANTHROPIC,
      "mcp_servers",
      "unsupported_parameter",
-     given_some,
+     translate_has_items,
      "this model's provider asks no MCP servers: send their tools as tools"},
     {CHAT_GEMINI,
      "cachedContent",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider has no such cache: send the content itself"},
     {CHAT_GEMINI,
      "cached_content",
      "unsupported_parameter",
-     given,
+     translate_has,
      "this model's provider has no such cache: send the content itself"},
 };
 
-static bool members(struct call *c, struct err *e)
+static bool translate_check_members(struct call *c, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(rows) && c->in.request->doc; i++)
-        if (rows[i].dialect == c->in.wire->dialect && rows[i].is(c, rows[i].key))
-            return refuse(c, rows[i].code, rows[i].key, rows[i].why, e);
+    for (size_t i = 0; i < COUNT_OF(translate_rows) && c->in.request->doc; i++)
+        if (translate_rows[i].dialect == c->in.wire->dialect &&
+            translate_rows[i].is(c, translate_rows[i].key))
+            return translate_refuse(
+                c, translate_rows[i].code, translate_rows[i].key, translate_rows[i].why, e);
     return true;
 }
 
 /* ---- settings ---- */
 
 /* A value that the reader did not know cannot be said in another dialect. */
-static bool call_sayable_known(struct call *c, struct err *e)
+static bool translate_check_values(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
     return !r->unknown_why.n ||
-           refuse(c,
-                  "invalid_request",
-                  arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_param)).p,
-                  arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_why)).p,
-                  e);
+           translate_refuse(c,
+                            "invalid_request",
+                            arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_param)).p,
+                            arena_printf(&c->arena, STR_FMT, STR_ARG(r->unknown_why)).p,
+                            e);
 }
 
-static bool one_answer(enum chat_dialect d)
+static bool translate_gives_one_choice(enum chat_dialect d)
 {
     return d == CHAT_RESPONSES || d == CHAT_ANTHROPIC || d == CHAT_OLLAMA;
 }
 
-static bool answers(struct call *c, struct err *e)
+static bool translate_check_choices(struct call *c, struct err *e)
 {
     bool gemini = c->in.wire->dialect == CHAT_GEMINI;
     uint64_t n;
 
-    if (!one_answer(c->attempt.wire->dialect) || !str_u64(c->in.request->n, &n) || n < 2)
+    if (!translate_gives_one_choice(c->attempt.wire->dialect) || !str_u64(c->in.request->n, &n) ||
+        n < 2)
         return true;
-    return refuse(c,
-                  "unsupported_parameter",
-                  gemini ? "generationConfig.candidateCount" : "n",
-                  "this model's provider gives one answer a call",
-                  e);
+    return translate_refuse(c,
+                            "unsupported_parameter",
+                            gemini ? "generationConfig.candidateCount" : "n",
+                            "this model's provider gives one answer a call",
+                            e);
 }
 
 /* A tool that must be called has to be there. */
-static bool choice(struct call *c, struct err *e)
+static bool translate_check_tool_choice(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
@@ -188,17 +191,18 @@ static bool choice(struct call *c, struct err *e)
         if (chat_tool_goes(&r->tools[i], c->attempt.wire->dialect) &&
             str_eq(r->tools[i].name, r->choice_name))
             return true;
-    return refuse(c,
-                  "unsupported_parameter",
-                  "tool_choice",
-                  "it names a tool that this model's provider is not given",
-                  e);
+    return translate_refuse(c,
+                            "unsupported_parameter",
+                            "tool_choice",
+                            "it names a tool that this model's provider is not given",
+                            e);
 }
 
 /* ---- what is said ---- */
 
 /* Why a part of what a user or a tool says cannot be; NULL: it can. */
-static const char *mute(const struct chat_part *p, enum chat_dialect from, enum chat_dialect to)
+static const char *translate_part_problem(const struct chat_part *p, enum chat_dialect from,
+                                          enum chat_dialect to)
 {
     bool sounds = str_starts(p->mime, STR("audio/")) || str_starts(p->mime, STR("video/"));
     bool data = p->data.n || str_starts(p->url, STR("data:"));
@@ -216,11 +220,12 @@ static const char *mute(const struct chat_part *p, enum chat_dialect from, enum 
     return NULL;
 }
 
-static bool parts(struct call *c, const struct chat_part *p, size_t n, size_t message,
-                  struct err *e)
+static bool translate_check_parts(struct call *c, const struct chat_part *p, size_t n,
+                                  size_t message, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *why = mute(&p[i], c->in.wire->dialect, c->attempt.wire->dialect);
+        const char *why =
+            translate_part_problem(&p[i], c->in.wire->dialect, c->attempt.wire->dialect);
 
         if (why)
             return err_set(e,
@@ -229,28 +234,29 @@ static bool parts(struct call *c, const struct chat_part *p, size_t n, size_t me
                            message,
                            STR_ARG(call_provider(c)->name),
                            why);
-        if (!parts(c, p[i].parts, p[i].part_count, message, e))
+        if (!translate_check_parts(c, p[i].parts, p[i].part_count, message, e))
             return false;
     }
     return true;
 }
 
-bool call_sayable(struct call *c, struct err *e)
+bool call_check_translatable(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
     if (c->in.wire->dialect == c->attempt.wire->dialect)
         return true;
-    if (!call_sayable_known(c, e) || !members(c, e) || !answers(c, e) || !choice(c, e))
+    if (!translate_check_values(c, e) || !translate_check_members(c, e) ||
+        !translate_check_choices(c, e) || !translate_check_tool_choice(c, e))
         return false;
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role != CHAT_ASSISTANT &&
-            !parts(c, r->messages[i].parts, r->messages[i].part_count, i, e))
+            !translate_check_parts(c, r->messages[i].parts, r->messages[i].part_count, i, e))
             return false;
     return true;
 }
 
-uint8_t call_next(struct call *c)
+uint8_t call_next_provider(struct call *c)
 {
     const struct wire *wire = c->attempt.wire;
     uint8_t here = c->chain.at, next;
@@ -259,7 +265,7 @@ uint8_t call_next(struct call *c)
     for (next = (uint8_t)(here + 1); next < c->chain.count; next++) {
         c->chain.at = next;
         c->attempt.wire = wire_get(c->chain.links[next].provider->dialect);
-        if (call_sayable(c, &e))
+        if (call_check_translatable(c, &e))
             break;
     }
     c->chain.at = here;

@@ -1,23 +1,21 @@
-/* cut.c - the budget is spent: the reasoning ends here, by the strongest lever that there is.
+/* budget_cut.c - ends reasoning that has passed its cap.
  *
- * A budget of the provider's own goes along with the request (plan.c) and mostly ends the reasoning
- * before any of this. When our count passes the cap all the same, a provider that can be told to
- * end its reasoning is told (control.c), and its reply goes on: what it still thinks is dropped,
- * its answer is the answer. If it cannot be told, or does not come to its answer, the reply is let
- * go and another call goes on from what was thought so far, as a prefill or quoted (plan.c).
+ * The request already carries the provider's own budget where it has one (plan.c), so most replies
+ * never get here. When our count passes the cap, there are three ways, the best first:
  *
- *     over --told--> ending --answer, call--> the rest of the reply
- *       |              | refused, too long, too late, over without an answer
- *       +--------------+--> let go: a second call
+ *     control    the provider is told to end its reasoning (control.c) and the reply continues
+ *     prefill    the reply is dropped; a second call continues from the reasoning so far
+ *     restate    the same where the provider takes no prefill: the reasoning is quoted (plan.c)
  *
- * The reasoning of a reply that came whole, or that goes on because another choice has its answer,
- * is truncated at the cap. Everything else of that reply stays, and no other call is made.
+ * Control falls back to a second call if the provider refuses, ignores or misses it. A reply that
+ * came whole, or that continues because another choice has its answer, is truncated at the cap
+ * instead: everything but the reasoning stays, and there is no second call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/call/internal.h"
 
-void call_drop_ending(struct pipe *p)
+void call_drop_end_events(struct pipe *p)
 {
     size_t n = 0;
 
@@ -30,7 +28,7 @@ void call_drop_ending(struct pipe *p)
 }
 
 /* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
-static void end_with_call(struct call *c)
+static void cut_end_with_tool_call(struct call *c)
 {
     struct chat_usage u = c->reply.usage;
     int64_t made = pipe_made(&c->pipe);
@@ -39,31 +37,31 @@ static void end_with_call(struct call *c)
     u.output = u.output < made ? made : u.output;
     u.reasoning = pipe_thought(&c->pipe);
     u.raw = STR("");
-    call_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
-    call_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
-    call_event(c, &(struct chat_event){.kind = CHAT_END});
-    call_deliver(c, NULL);
+    call_on_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
+    call_on_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
+    call_on_event(c, &(struct chat_event){.kind = CHAT_END});
+    call_deliver_events(c, NULL);
     c->sum.complete = true;
     call_finish(c);
 }
 
 /* What the reply still has to say is of no interest. */
-static void let_go(struct call *c)
+static void cut_release_reply(struct call *c)
 {
-    call_keep_events(c);
-    call_drop_ending(&c->pipe);
+    call_record_events(c);
+    call_drop_end_events(&c->pipe);
     c->reply.end_seen = false;
     call_hang_up(c, true);
     if (c->pipe.called) {
-        end_with_call(c);
+        cut_end_with_tool_call(c);
         return;
     }
-    call_deliver(c, NULL);
-    call_again(c, CALL_CUT);
+    call_deliver_events(c, NULL);
+    call_ask_second(c, CALL_CUT);
 }
 
 /* What was to end has, or never will by itself. False: let go. */
-static bool ends(struct call *c)
+static bool cut_await_end(struct call *c)
 {
     bool over = c->reply.stop_seen || c->reply.end_seen;
 
@@ -72,32 +70,32 @@ static bool ends(struct call *c)
         return true;
     }
     if (!over && !c->reply.error_seen && !call_control_ignored(c)) {
-        call_deliver(c, NULL);
+        call_deliver_events(c, NULL);
         return true;
     }
     if (!over && !c->reply.error_seen)
         call_control_gave_up(c, STR("it went on thinking"));
-    let_go(c);
+    cut_release_reply(c);
     return false;
 }
 
-bool call_cut(struct call *c)
+bool call_cut_reasoning(struct call *c)
 {
     if (c->state == CALL_CUTTING)
-        return ends(c);
+        return cut_await_end(c);
     c->pipe.over = false;
     c->sum.cut = true;
     c->attempt.relays = false; /* the frame as it came says more than is to be said now */
     if (call_control_ask(c))
-        return ends(c);
-    let_go(c);
+        return cut_await_end(c);
+    cut_release_reply(c);
     return false;
 }
 
-void call_cut_short(struct call *c)
+void call_note_truncated(struct call *c)
 {
     if (!c->sum.cut)
-        call_note(c, "cut, truncated", STR("the cap was passed"));
+        call_note_attempt(c, "cut, truncated", STR("the cap was passed"));
     if (!c->sum.cut_action.n)
         c->sum.cut_action = STR("truncate");
     c->sum.cut = true;
@@ -106,6 +104,6 @@ void call_cut_short(struct call *c)
 void call_cut_now(struct call *c)
 {
     pipe_begin(&c->pipe);
-    call_record_frame(c);
-    let_go(c);
+    call_record_begin_frame(c);
+    cut_release_reply(c);
 }

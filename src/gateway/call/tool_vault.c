@@ -1,13 +1,13 @@
-/* keep.c - what a provider wants back with a tool call, under a name that is that call's alone.
+/* tool_vault.c - keeps the state that a provider wants back with the result of a tool call.
  *
- * Some providers count their calls from 0 in every reply, so an id alone may be known from another
- * conversation, and its reasoning would be the wrong one. The vault's name for a call is therefore
- * its id and a digest of what was called with which arguments, whatever their spelling; and of all
- * that the user had asked until then, unless the id is random. The rest of the place (vault.h)
- * tells calls of one name apart. Clients change reminders, system prompts and results between two
- * turns, so none of these is part of a name.
+ * Some providers number their tool calls from 0 in every reply, so an id alone may belong to
+ * another conversation. The vault's name for a call is therefore its id and a digest of the tool's
+ * name and its arguments, as JSON values; and of everything that the user had asked until then,
+ * unless the id is random. The rest of the place (vault.h) distinguishes calls of one name.
+ * Clients change reminders, system prompts and results between two turns, so these are not part of
+ * a name.
  *
- * Arguments come in pieces: what is to be kept waits here until the call is over.
+ * Arguments arrive in pieces: entries wait here until the reply has ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ struct call_place {
     uint32_t results;
 };
 
-void call_keep_reset(struct call *c)
+void call_vault_reset(struct call *c)
 {
     if (!c->tools.made && !c->tools.kept)
         return;
@@ -62,7 +62,7 @@ void call_keep_reset(struct call *c)
     c->tools.kept = c->tools.kept_last = NULL;
 }
 
-static void add_made(struct call *c, const struct chat_event *ev)
+static void tool_vault_add_call(struct call *c, const struct chat_event *ev)
 {
     struct call_made *m;
 
@@ -78,7 +78,7 @@ static void add_made(struct call *c, const struct chat_event *ev)
     c->tools.made = m;
 }
 
-static void add_kept(struct call *c, const struct chat_event *ev)
+static void tool_vault_add_kept(struct call *c, const struct chat_event *ev)
 {
     struct call_kept *k = arena_alloc(&c->arena, sizeof *k);
 
@@ -90,14 +90,14 @@ static void add_kept(struct call *c, const struct chat_event *ev)
     c->tools.kept_last = k;
 }
 
-void call_keep_event(struct call *c, const struct chat_event *ev)
+void call_vault_add_event(struct call *c, const struct chat_event *ev)
 {
     struct call_made *m = c->tools.made;
 
     if (ev->kind == CHAT_CALL)
-        add_made(c, ev);
+        tool_vault_add_call(c, ev);
     if (ev->kind == CHAT_KEEP && ev->id.n)
-        add_kept(c, ev);
+        tool_vault_add_kept(c, ev);
     if (ev->kind != CHAT_ARGUMENTS)
         return;
     while (m && (m->block != ev->block || m->choice != ev->choice))
@@ -110,7 +110,7 @@ void call_keep_event(struct call *c, const struct chat_event *ev)
 
 /* Texts count without white space at their ends, and without reminders: clients put them into the
  * user's words, and take them out again. */
-static uint64_t keep_hash_words(struct call *c, uint64_t chain, str text)
+static uint64_t tool_vault_hash_words(struct call *c, uint64_t chain, str text)
 {
     const str begin = STR("<system-reminder>"), end = STR("</system-reminder>");
 
@@ -127,17 +127,17 @@ static uint64_t keep_hash_words(struct call *c, uint64_t chain, str text)
     return chain;
 }
 
-static uint64_t keep_hash_texts(struct call *c, uint64_t chain, const struct chat_message *m)
+static uint64_t tool_vault_hash_texts(struct call *c, uint64_t chain, const struct chat_message *m)
 {
     for (size_t k = 0; k < m->part_count; k++)
         if (m->parts[k].kind == CHAT_PART_TEXT)
-            chain = keep_hash_words(c, chain, m->parts[k].text);
+            chain = tool_vault_hash_words(c, chain, m->parts[k].text);
     return chain;
 }
 
 /* Questions of images alone are distinguished by the images; where there are words, clients may
  * drop the images later. */
-static uint64_t keep_hash_images(struct call *c, uint64_t chain, const struct chat_message *m)
+static uint64_t tool_vault_hash_images(struct call *c, uint64_t chain, const struct chat_message *m)
 {
     for (size_t k = 0; k < m->part_count; k++) {
         const struct chat_part *p = &m->parts[k];
@@ -148,7 +148,7 @@ static uint64_t keep_hash_images(struct call *c, uint64_t chain, const struct ch
     return chain;
 }
 
-static uint32_t keep_count_results(const struct chat_message *m)
+static uint32_t tool_vault_count_results(const struct chat_message *m)
 {
     uint32_t n = 0;
 
@@ -157,28 +157,29 @@ static uint32_t keep_count_results(const struct chat_message *m)
     return n;
 }
 
-static void keep_place_begin(struct call *c, struct call_place *at)
+static void tool_vault_place_begin(struct call *c, struct call_place *at)
 {
     const struct chat_request *r = c->in.request;
 
     *at = (struct call_place){0};
     for (size_t i = 0; i < r->message_count; i++)
         if (r->messages[i].role == CHAT_SYSTEM)
-            at->system = keep_hash_texts(c, at->system, &r->messages[i]);
+            at->system = tool_vault_hash_texts(c, at->system, &r->messages[i]);
 }
 
 /* After this message. Words beside results are mostly the client's, not the user's. */
-static void keep_place_pass(struct call *c, struct call_place *at, const struct chat_message *m)
+static void tool_vault_place_pass(struct call *c, struct call_place *at,
+                                  const struct chat_message *m)
 {
-    uint32_t results = keep_count_results(m);
+    uint32_t results = tool_vault_count_results(m);
     uint64_t asked = at->asked;
 
     at->results += results;
     if (m->role != CHAT_USER || results)
         return;
-    asked = keep_hash_texts(c, at->asked, m);
+    asked = tool_vault_hash_texts(c, at->asked, m);
     if (asked == at->asked)
-        asked = keep_hash_images(c, at->asked, m);
+        asked = tool_vault_hash_images(c, at->asked, m);
     if (asked != at->asked)
         at->results = 0;
     at->asked = asked;
@@ -189,7 +190,7 @@ static void keep_place_pass(struct call *c, struct call_place *at, const struct 
 #define RANDOM_MIN 16 /* letters and digits without a break, of an id that comes once */
 
 /* Ids that count have the tool's name in them, or are short. */
-static bool keep_id_is_random(str id, str name)
+static bool tool_vault_id_is_random(str id, str name)
 {
     size_t run = 0, digits = 0;
 
@@ -209,7 +210,7 @@ static bool keep_id_is_random(str id, str name)
 }
 
 /* Arguments are digested as the values they are; what is no JSON, as it stands. None are {}. */
-static void keep_add_arguments(struct buf *text, str arguments)
+static void tool_vault_add_arguments(struct buf *text, str arguments)
 {
     struct json doc;
     struct err e;
@@ -224,8 +225,8 @@ static void keep_add_arguments(struct buf *text, str arguments)
     json_release(&doc);
 }
 
-static struct vault_call keep_name_call(struct call *c, const struct call_place *at, str id,
-                                        str name, str arguments)
+static struct vault_call tool_vault_name_call(struct call *c, const struct call_place *at, str id,
+                                              str name, str arguments)
 {
     struct vault_call call = {.asked = at->asked, .system = at->system, .results = at->results};
     struct buf text;
@@ -233,11 +234,11 @@ static struct vault_call keep_name_call(struct call *c, const struct call_place 
     char hex[33];
 
     buf_init(&text, 4 * ARGUMENTS_MAX + name.n + 64);
-    if (!keep_id_is_random(id, name))
+    if (!tool_vault_id_is_random(id, name))
         buf_add(&text, (str){(const char *)&at->asked, sizeof at->asked});
     buf_add(&text, name);
     buf_add_c(&text, '\n');
-    keep_add_arguments(&text, arguments);
+    tool_vault_add_arguments(&text, arguments);
     sha256_of(buf_str(&text), digest);
     for (size_t i = 0; i < 16; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
@@ -246,28 +247,28 @@ static struct vault_call keep_name_call(struct call *c, const struct call_place 
     return call;
 }
 
-static struct call_place keep_place_of_reply(struct call *c)
+static struct call_place tool_vault_place_of_reply(struct call *c)
 {
     const struct chat_request *r = c->in.request;
     struct call_place at;
 
-    keep_place_begin(c, &at);
+    tool_vault_place_begin(c, &at);
     for (size_t i = 0; i < r->message_count; i++)
-        keep_place_pass(c, &at, &r->messages[i]);
+        tool_vault_place_pass(c, &at, &r->messages[i]);
     return at;
 }
 
-void call_keep_put(struct call *c)
+void call_vault_put(struct call *c)
 {
     struct vault *v = c->gl->gateway->vault;
     struct call_place at;
     uint64_t reply;
 
     if (!c->tools.kept) {
-        call_keep_reset(c);
+        call_vault_reset(c);
         return;
     }
-    at = keep_place_of_reply(c);
+    at = tool_vault_place_of_reply(c);
     reply = vault_reply(v);
     for (const struct call_kept *k = c->tools.kept; k; k = k->next) {
         const struct call_made *m = c->tools.made;
@@ -275,18 +276,18 @@ void call_keep_put(struct call *c)
 
         while (m && !str_eq(m->id, k->id))
             m = m->next;
-        call = m ? keep_name_call(c, &at, m->id, m->name, arena_text_str(&m->arguments))
-                 : keep_name_call(c, &at, k->id, STR(""), STR(""));
+        call = m ? tool_vault_name_call(c, &at, m->id, m->name, arena_text_str(&m->arguments))
+                 : tool_vault_name_call(c, &at, k->id, STR(""), STR(""));
         call.reply = reply;
         vault_put(v, call_origin(c), &call, k->name, k->text);
     }
-    call_keep_reset(c);
+    call_vault_reset(c);
 }
 
 /* ---- the history ---- */
 
-static void keep_add_history_calls(struct call *c, const struct chat_message *m,
-                                   const struct call_place *at)
+static void tool_vault_add_history_calls(struct call *c, const struct chat_message *m,
+                                         const struct call_place *at)
 {
     struct history_call *h;
 
@@ -304,7 +305,7 @@ static void keep_add_history_calls(struct call *c, const struct chat_message *m,
             return; /* a request has no so many */
         h = arena_zero(&c->arena, 1, sizeof *h);
         h->message = m;
-        h->call = keep_name_call(c, at, p->id, p->name, p->json);
+        h->call = tool_vault_name_call(c, at, p->id, p->name, p->json);
         *(id->last ? &id->last->same_id : &id->first) = h;
         id->last = h;
         *(c->tools.history->last ? &c->tools.history->last->next : &c->tools.history->first) = h;
@@ -312,25 +313,25 @@ static void keep_add_history_calls(struct call *c, const struct chat_message *m,
     }
 }
 
-static void keep_read_history(struct call *c)
+static void tool_vault_read_history(struct call *c)
 {
     const struct chat_request *r = c->in.request;
     struct call_place at;
 
     c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
     map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
-    keep_place_begin(c, &at);
+    tool_vault_place_begin(c, &at);
     for (size_t i = 0; i < r->message_count; i++) {
         if (r->messages[i].role == CHAT_ASSISTANT)
-            keep_add_history_calls(c, &r->messages[i], &at);
-        keep_place_pass(c, &at, &r->messages[i]);
+            tool_vault_add_history_calls(c, &r->messages[i], &at);
+        tool_vault_place_pass(c, &at, &r->messages[i]);
     }
 }
 
-void call_keep_rewind(struct call *c)
+void call_vault_rewind(struct call *c)
 {
     if (!c->tools.history)
-        keep_read_history(c);
+        tool_vault_read_history(c);
     for (struct map_entry *i = map_next(&c->tools.history->by_id, NULL); i;
          i = map_next(&c->tools.history->by_id, i)) {
         struct history_id *id = i->value.ptr;
@@ -339,13 +340,13 @@ void call_keep_rewind(struct call *c)
     }
 }
 
-static size_t keep_find_in_vault(struct call *c, const struct vault_call *call,
-                                 struct wire_kept *out, size_t n_max)
+static size_t tool_vault_find_in_vault(struct call *c, const struct vault_call *call,
+                                       struct wire_kept *out, size_t n_max)
 {
     return vault_find(c->gl->gateway->vault, call_origin(c), call, &c->arena, out, n_max);
 }
 
-size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
+size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
 {
     struct call *c = ctx;
     struct map_entry *found = map_find(&c->tools.history->by_id, id);
@@ -355,12 +356,12 @@ size_t call_keep_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
     if (!h)
         return 0;
     same->at = h->same_id;
-    return keep_find_in_vault(c, &h->call, out, n_max);
+    return tool_vault_find_in_vault(c, &h->call, out, n_max);
 }
 
 /* Of one message: it may have kept something for the first call alone, and others may have used the
  * same ids. */
-bool call_keep_foreign(struct call *c)
+bool call_vault_has_foreign(struct call *c)
 {
     const struct history_call *h = c->tools.history->first;
 
@@ -369,7 +370,7 @@ bool call_keep_foreign(struct call *c)
         bool known = false, own = false;
 
         for (; h && h->message == m; h = h->next) {
-            own = own || keep_find_in_vault(c, &h->call, NULL, 0);
+            own = own || tool_vault_find_in_vault(c, &h->call, NULL, 0);
             known = known || vault_knows(c->gl->gateway->vault, h->call.id);
         }
         if (known && !own)
@@ -378,7 +379,7 @@ bool call_keep_foreign(struct call *c)
     return false;
 }
 
-void call_keep_release(struct call *c)
+void call_vault_release(struct call *c)
 {
     if (c->tools.history)
         map_release(&c->tools.history->by_id);

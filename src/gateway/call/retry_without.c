@@ -1,17 +1,17 @@
-/* less.c - a provider refuses a parameter: it is asked again without, and that is remembered.
+/* retry_without.c - drops the parameters that a provider refused, and repeats the request.
  *
- * What the error names is left out first: our control parameter, our question for the usage of a
- * stream, our maximum of output tokens, sampling, the configured reasoning_params, an effort or a
- * way to say it. If it names none of them, a prefill is left out, and then all that asks for
- * reasoning. Parameters that the client gave itself are left out only where the provider says that
- * it does not support them: any other error is the client's to read.
+ * The parameter that the error names is dropped first: the control parameter, the usage request of
+ * a stream, our maximum of output tokens, sampling, the configured reasoning_params, an effort or
+ * the way to express it. If the error names none, a prefill is dropped, then everything that asks
+ * for reasoning. Parameters that the client sent itself are dropped only if the provider says that
+ * it does not support them; any other error goes to the client.
  *
- * An effort that a model does not take is replaced by the nearest that it names; without a list,
- * none becomes minimal and then low, so that a call which asks for no reasoning never gets the
+ * An effort that the model does not take is replaced by the nearest one in the error. Without such
+ * a list, none becomes minimal and then low, so that a call without reasoning never gets the
  * provider's default effort.
  *
- * Once the provider accepts the call, what was left out is remembered for its model at this level:
- * for an hour, or until the configuration is loaded again.
+ * Once the provider accepts the request, the dropped parameters are remembered for its model at
+ * this level, for an hour or until the configuration is reloaded.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,23 +29,23 @@ enum chat_level call_level(const struct call *c)
 
 /* ---- memory ---- */
 
-void call_recall_refusals(struct call *c)
+void call_apply_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
     struct setup_learnt *learnt =
         setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    if (!learnt || learnt->levels[level].until_ns <= loop_now_ns(c->gl->loop))
+    if (!learnt || learnt->levels[level].until_ns <= call_now_ns(c))
         return;
     c->attempt.without |= (uint16_t)learnt->levels[level].without;
     if (c->attempt.effort == CHAT_LEVEL_NOT_GIVEN)
         c->attempt.effort = (uint8_t)learnt->levels[level].effort;
 }
 
-void call_learn_refusals(struct call *c)
+void call_remember_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
-    uint64_t now = loop_now_ns(c->gl->loop);
+    uint64_t now = call_now_ns(c);
     struct setup_learnt *learnt;
 
     if (!c->attempt.learning && !c->attempt.efforts_tried)
@@ -177,8 +177,8 @@ static bool error_names_bound(str words)
 
 /* ---- what can be left out ---- */
 
-static bool object_named(struct call *c, const struct json *doc, const struct json_node *object,
-                         str words)
+static bool retry_object_named(struct call *c, const struct json *doc,
+                               const struct json_node *object, str words)
 {
     str key;
 
@@ -186,13 +186,13 @@ static bool object_named(struct call *c, const struct json *doc, const struct js
         if (json_text(doc, k, &c->arena, &key) && key.n >= WORD_MIN &&
             str_find(words, call_lower_case(c, key)) != STR_NONE)
             return true;
-        if (json_value(k)->kind == JSON_OBJECT && object_named(c, doc, json_value(k), words))
+        if (json_value(k)->kind == JSON_OBJECT && retry_object_named(c, doc, json_value(k), words))
             return true;
     }
     return false;
 }
 
-static bool params_named(struct call *c, str words)
+static bool retry_params_named(struct call *c, str words)
 {
     str params = call_provider(c)->reasoning_params;
     struct json doc;
@@ -202,7 +202,7 @@ static bool params_named(struct call *c, str words)
     if (!params.n || c->attempt.phase != CALL_FIRST)
         return false;
     json_init(&doc);
-    named = json_parse(&doc, params, &e) && object_named(c, &doc, json_root(&doc), words);
+    named = json_parse(&doc, params, &e) && retry_object_named(c, &doc, json_root(&doc), words);
     json_release(&doc);
     return named;
 }
@@ -218,7 +218,7 @@ static bool error_says_conflict(str words)
 }
 
 /* Both values of a preset go at once; of the client's own only those that the error names. */
-static unsigned sampling_refused(struct call *c, str words)
+static unsigned retry_sampling_refused(struct call *c, str words)
 {
     const struct chat_request *r = c->in.request;
     const struct config_preset *preset = c->level.preset;
@@ -244,7 +244,7 @@ static unsigned sampling_refused(struct call *c, str words)
 
 /* The gateway asks every stream for its usage, which some servers refuse: their tokens are counted
  * here. A client that sent the parameter itself gets the error. */
-static bool usage_can_go(const struct call *c)
+static bool retry_usage_can_go(const struct call *c)
 {
     bool own = c->in.request->stream_usage && c->in.request->dialect == CHAT_OPENAI;
 
@@ -252,18 +252,18 @@ static bool usage_can_go(const struct call *c)
            !(c->attempt.without & CALL_WITHOUT_USAGE);
 }
 
-static bool usage_refused(const struct call *c, str words)
+static bool retry_usage_refused(const struct call *c, str words)
 {
     static const char *const names[] = {"stream_options", "include_usage", "stream option", NULL};
 
-    return usage_can_go(c) && error_names(words, names);
+    return retry_usage_can_go(c) && error_names(words, names);
 }
 
 /* The error names nothing: it may mean what the gateway added to the client's request. A prefill is
  * dropped before. */
-static bool usage_suspected(const struct call *c, const struct chat_error *error, str words)
+static bool retry_usage_suspected(const struct call *c, const struct chat_error *error, str words)
 {
-    return usage_can_go(c) && !c->attempt.prefilled && !error->param.n &&
+    return retry_usage_can_go(c) && !c->attempt.prefilled && !error->param.n &&
            !error_names_thinking(words) && !error_names_sampling(words) &&
            !error_names_bound(words);
 }
@@ -271,7 +271,7 @@ static bool usage_suspected(const struct call *c, const struct chat_error *error
 /* ---- efforts ---- */
 
 /* Levels that the error has in quotes; bits. */
-static unsigned efforts_quoted(str words)
+static unsigned retry_efforts_quoted(str words)
 {
     unsigned out = 0;
 
@@ -289,7 +289,7 @@ static unsigned efforts_quoted(str words)
 }
 
 /* Of those listed the nearest to the level; where reasoning is asked for, never none. */
-static enum chat_level effort_nearest(unsigned listed, enum chat_level level)
+static enum chat_level retry_effort_nearest(unsigned listed, enum chat_level level)
 {
     if (level > CHAT_LEVEL_NONE)
         listed &= ~(1u << CHAT_LEVEL_NONE);
@@ -303,7 +303,7 @@ static enum chat_level effort_nearest(unsigned listed, enum chat_level level)
 }
 
 /* The effort to try in place of the one that is refused; NOT_GIVEN: none is left. */
-static enum chat_level effort_instead(const struct call *c, str words)
+static enum chat_level retry_effort_instead(const struct call *c, str words)
 {
     static const enum chat_level next[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_NONE] = CHAT_LEVEL_MINIMAL,
                                                            [CHAT_LEVEL_MINIMAL] = CHAT_LEVEL_LOW,
@@ -312,14 +312,14 @@ static enum chat_level effort_instead(const struct call *c, str words)
                                                            [CHAT_LEVEL_MAX] = CHAT_LEVEL_XHIGH};
     enum chat_level level = call_level(c),
                     now = c->attempt.effort ? (enum chat_level)c->attempt.effort : level;
-    unsigned quoted = efforts_quoted(words), listed = quoted & ~(1u << now);
+    unsigned quoted = retry_efforts_quoted(words), listed = quoted & ~(1u << now);
 
     if (now == CHAT_LEVEL_NOT_GIVEN || c->attempt.efforts_tried == EFFORTS_MAX ||
         error_refuses_parameter(words) ||
         !(error_names_thinking(words) || (listed && listed != quoted)))
         return CHAT_LEVEL_NOT_GIVEN;
     if (listed)
-        return effort_nearest(listed, level);
+        return retry_effort_nearest(listed, level);
     if (level != CHAT_LEVEL_NONE && (str_find(words, str_c(chat_level_name(now))) == STR_NONE ||
                                      !error_says_unsupported(words)))
         return CHAT_LEVEL_NOT_GIVEN;
@@ -328,7 +328,7 @@ static enum chat_level effort_instead(const struct call *c, str words)
 
 /* An Anthropic model takes a budget, or is adaptive and takes an effort. An effort that it does not
  * know is no refusal of the way: see effort_instead. */
-static bool anthropic_way_refused(const struct call *c, str words)
+static bool retry_anthropic_way_refused(const struct call *c, str words)
 {
     static const char *const mismatch[] = {"does not match", "expected", "input should be", NULL};
     enum chat_level now = c->attempt.effort ? (enum chat_level)c->attempt.effort : call_level(c);
@@ -344,7 +344,7 @@ static bool anthropic_way_refused(const struct call *c, str words)
 }
 
 /* There are two ways to say how much, of which a model takes one. */
-static bool way_refused(const struct call *c, str words)
+static bool retry_way_refused(const struct call *c, str words)
 {
     static const char *const names[] = {"thinking level is not supported",
                                         "thinking_level is not supported",
@@ -357,20 +357,20 @@ static bool way_refused(const struct call *c, str words)
     if (c->attempt.without & CALL_WITHOUT_USUAL_WAY)
         return false;
     if (c->attempt.wire->dialect == CHAT_ANTHROPIC)
-        return anthropic_way_refused(c, words);
+        return retry_anthropic_way_refused(c, words);
     return c->attempt.wire->dialect == CHAT_GEMINI && error_names(words, names);
 }
 
 /* ---- asking again ---- */
 
-static const char *leave_out_bit(struct call *c, unsigned bits, const char *what)
+static const char *retry_leave_out_bit(struct call *c, unsigned bits, const char *what)
 {
     c->attempt.without |= (uint16_t)bits;
     c->attempt.learning |= (uint16_t)bits;
     return what;
 }
 
-static const char *leave_out_control(struct call *c, str words)
+static const char *retry_leave_out_control(struct call *c, str words)
 {
     bool named = str_find(words, STR("reasoning_control")) != STR_NONE;
 
@@ -383,7 +383,7 @@ static const char *leave_out_control(struct call *c, str words)
 }
 
 /* All that asks for reasoning; of the client's own words only what is not supported. */
-static const char *leave_out_reasoning(struct call *c, str words)
+static const char *retry_leave_out_reasoning(struct call *c, str words)
 {
     bool ours = c->level.preset || c->level.cap >= 0 || c->attempt.phase != CALL_FIRST ||
                 (c->level.source != LEVEL_BY_NOBODY && c->level.source != LEVEL_BY_REQUEST) ||
@@ -395,24 +395,24 @@ static const char *leave_out_reasoning(struct call *c, str words)
                    error_says_unsupported(words)))
         return NULL;
     if (c->attempt.prefilled)
-        return leave_out_bit(c, CALL_WITHOUT_PREFILL, "prefill dropped");
+        return retry_leave_out_bit(c, CALL_WITHOUT_PREFILL, "prefill dropped");
     if (!error_names_thinking(words))
         c->attempt.without |= CALL_WITHOUT_CONTROL;
-    return leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
+    return retry_leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
 }
 
 /* What the error names of the ways to say a level. */
-static const char *leave_out_named(struct call *c, str words)
+static const char *retry_leave_out_named(struct call *c, str words)
 {
     enum chat_level effort;
 
     if (c->attempt.without & CALL_WITHOUT_REASONING)
         return NULL;
-    if (!(c->attempt.without & CALL_WITHOUT_PARAMS) && params_named(c, words))
-        return leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
-    if (way_refused(c, words))
-        return leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
-    effort = effort_instead(c, words);
+    if (!(c->attempt.without & CALL_WITHOUT_PARAMS) && retry_params_named(c, words))
+        return retry_leave_out_bit(c, CALL_WITHOUT_PARAMS, "reasoning_params dropped");
+    if (retry_way_refused(c, words))
+        return retry_leave_out_bit(c, CALL_WITHOUT_USUAL_WAY, "asked in the other way");
+    effort = retry_effort_instead(c, words);
     if (effort != CHAT_LEVEL_NOT_GIVEN) {
         c->attempt.effort = (uint8_t)effort;
         c->attempt.efforts_tried++;
@@ -422,36 +422,36 @@ static const char *leave_out_named(struct call *c, str words)
 }
 
 /* What the call can do without, which it then is; NULL: there is nothing. */
-static const char *leave_out(struct call *c, const struct chat_error *error)
+static const char *retry_leave_out(struct call *c, const struct chat_error *error)
 {
     str words = call_error_words(c, error);
-    const char *what = leave_out_control(c, words);
+    const char *what = retry_leave_out_control(c, words);
     unsigned sampling;
 
     if (what)
         return what;
-    if (usage_refused(c, words))
-        return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
+    if (retry_usage_refused(c, words))
+        return retry_leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
     if (c->attempt.bounded && error_names_bound(words))
-        return leave_out_bit(c, CALL_WITHOUT_BOUND, "maximum of output dropped");
+        return retry_leave_out_bit(c, CALL_WITHOUT_BOUND, "maximum of output dropped");
     if (wire_error_is_context(error) ||
         (c->attempt.phase == CALL_FIRST && error_is_about_question(words)))
         return NULL;
-    sampling = sampling_refused(c, words);
+    sampling = retry_sampling_refused(c, words);
     if (sampling)
-        return leave_out_bit(c, sampling, "sampling dropped");
-    what = leave_out_named(c, words);
+        return retry_leave_out_bit(c, sampling, "sampling dropped");
+    what = retry_leave_out_named(c, words);
     if (what)
         return what;
-    if (!c->in.inside && usage_suspected(c, error, words)) {
+    if (!c->in.inside && retry_usage_suspected(c, error, words)) {
         c->attempt.guessed = true;
-        return leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
+        return retry_leave_out_bit(c, CALL_WITHOUT_USAGE, "usage request dropped");
     }
-    return leave_out_reasoning(c, words);
+    return retry_leave_out_reasoning(c, words);
 }
 
 /* The names of the parameters of these bits, for the log. */
-static str left_out_names(struct call *c, unsigned bits)
+static str retry_left_out_names(struct call *c, unsigned bits)
 {
     static const struct {
         unsigned bit;
@@ -473,7 +473,7 @@ static str left_out_names(struct call *c, unsigned bits)
     return out;
 }
 
-bool call_asks_less(struct call *c, const struct chat_error *error)
+bool call_retry_without(struct call *c, const struct chat_error *error)
 {
     unsigned before = c->attempt.without;
     const char *what;
@@ -483,16 +483,16 @@ bool call_asks_less(struct call *c, const struct chat_error *error)
     if (c->attempt.guessed) /* wrong: it is not remembered */
         c->attempt.learning &= (uint16_t)~CALL_WITHOUT_USAGE;
     c->attempt.guessed = false;
-    what = leave_out(c, error);
+    what = retry_leave_out(c, error);
     if (!what)
         return false;
-    call_note(c, what, error->message);
+    call_note_attempt(c, what, error->message);
     log_info("a provider refused parameters and is asked again without",
              LOG_STR("id", c->in.id),
              LOG_STR("provider", call_provider(c)->name),
              LOG_STR("model", call_mask_text(c, call_model(c)->upstream)),
              LOG_TEXT("what", what),
-             LOG_STR("left_out", left_out_names(c, c->attempt.without & ~before)),
+             LOG_STR("left_out", retry_left_out_names(c, c->attempt.without & ~before)),
              LOG_BOOL("reasoning", !(c->attempt.without & CALL_WITHOUT_REASONING)));
     return true;
 }
