@@ -33,8 +33,7 @@ static bool anthropic_read_join_texts(const struct request_reader *r,
     str text;
 
     if (content && content->kind == JSON_ARRAY) {
-        for (const struct json_node *x = json_first(r->doc, content); x;
-             x = json_next(r->doc, content, x))
+        JSON_FOREACH(x, r->doc, content)
             if (!json_get_is(r->doc, x, "type", "text") ||
                 !anthropic_read_join_texts(r, json_get(r->doc, x, "text"), out))
                 return false;
@@ -296,8 +295,7 @@ static size_t anthropic_read_count_messages(const struct request_reader *r,
 {
     size_t n = 1;
 
-    for (const struct json_node *m = json_first(r->doc, messages); m;
-         m = json_next(r->doc, messages, m)) {
+    JSON_FOREACH(m, r->doc, messages) {
         const struct json_node *content = json_find(r->doc, m, STR("content"));
 
         n += 1 + (content && content->kind == JSON_ARRAY ? json_count(r->doc, content) : 0);

@@ -53,7 +53,7 @@ static bool gemini_config_read_tool(const struct request_reader *r, const struct
         return request_fail(r, at, NULL, "should be an object");
     if (list && list->kind != JSON_ARRAY)
         return request_fail(r, &here, NULL, "should be a list");
-    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k))
+    JSON_FOREACH(k, r->doc, v)
         if (json_value(k) != list)
             gemini_config_read_builtin(r, k, &out->tools[out->tool_count++]);
     for (const struct json_node *f = list ? json_first(r->doc, list) : NULL; f;
@@ -71,7 +71,7 @@ static size_t gemini_config_count_tools(const struct request_reader *r,
 {
     size_t n = 0;
 
-    for (const struct json_node *t = json_first(r->doc, tools); t; t = json_next(r->doc, tools, t))
+    JSON_FOREACH(t, r->doc, tools)
         n += json_count(r->doc, t) +
              json_count(r->doc, gemini_find(r->doc, t, "functionDeclarations"));
     return n;
@@ -108,7 +108,7 @@ static void gemini_config_read_allowed(const struct request_reader *r,
     str name;
 
     part_tools_bar(out);
-    for (const struct json_node *v = json_first(r->doc, names); v; v = json_next(r->doc, names, v))
+    JSON_FOREACH(v, r->doc, names)
         if (json_text(r->doc, v, r->a, &name))
             part_tool_allow(out, name);
     for (size_t i = 0; i < out->tool_count; i++)

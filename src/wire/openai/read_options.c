@@ -9,7 +9,7 @@
 #define BIT(name) JSON_FIELD_BIT(OPENAI_ASK_##name)
 
 struct number {
-    enum openai_asked name;
+    enum openai_request_field name;
     size_t at;
     double least, most;
     bool whole;
@@ -35,7 +35,7 @@ static const struct number numbers[] = {
 static bool openai_option_read_number(const struct request_reader *r, const struct json_node *v,
                                       const struct number *row)
 {
-    const char *name = openai_asked.names[row->name].p;
+    const char *name = openai_request_fields.names[row->name].p;
     str *field = (str *)(void *)((char *)r->out + row->at);
     char what[80];
     double value;
@@ -197,7 +197,7 @@ static void openai_option_read_allowed(const struct request_reader *r, const str
     if (!list || list->kind != JSON_ARRAY)
         return;
     part_tools_bar(r->out);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+    JSON_FOREACH(v, r->doc, list) {
         const struct json_node *box = json_get(r->doc, v, "function");
 
         if (!box)
@@ -422,10 +422,10 @@ static bool openai_option_read_anthropic(const struct request_reader *r, const s
 
 bool openai_read_thinking(const struct request_reader *r, const struct json_fields *m)
 {
-    static const enum openai_asked budgets[] = {OPENAI_ASK_THINKING_TOKEN_BUDGET,
-                                                OPENAI_ASK_THINKING_BUDGET_TOKENS,
-                                                OPENAI_ASK_REASONING_BUDGET_TOKENS,
-                                                OPENAI_ASK_THINKING_BUDGET};
+    static const enum openai_request_field budgets[] = {OPENAI_ASK_THINKING_TOKEN_BUDGET,
+                                                        OPENAI_ASK_THINKING_BUDGET_TOKENS,
+                                                        OPENAI_ASK_REASONING_BUDGET_TOKENS,
+                                                        OPENAI_ASK_THINKING_BUDGET};
     const struct json_node *kwargs = json_fields_present(m, OPENAI_ASK_CHAT_TEMPLATE_KWARGS);
     const struct json_node *think = json_fields_present(m, OPENAI_ASK_THINK);
     bool include;
@@ -446,7 +446,7 @@ bool openai_read_thinking(const struct request_reader *r, const struct json_fiel
     openai_option_give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
     for (size_t i = 0; i < COUNT_OF(budgets); i++)
         if (!openai_option_read_budget(
-                r, json_fields_present(m, budgets[i]), openai_asked.names[budgets[i]].p))
+                r, json_fields_present(m, budgets[i]), openai_request_fields.names[budgets[i]].p))
             return false;
     if (json_bool(json_fields_get(m, OPENAI_ASK_INCLUDE_REASONING), &include)) {
         r->out->no_thoughts = !include;

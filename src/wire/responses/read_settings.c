@@ -113,7 +113,7 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
     if (!list || list->kind != JSON_ARRAY)
         return;
     part_tools_bar(r->out);
-    for (const struct json_node *t = json_first(r->doc, list); t; t = json_next(r->doc, list, t))
+    JSON_FOREACH(t, r->doc, list)
         responses_setting_allow(r, t);
 }
 
