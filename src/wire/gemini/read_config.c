@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/gemini/gemini.h"
-#include "wire/request_reader.h"
 
 #include <strings.h>
 
@@ -193,21 +192,29 @@ static bool gemini_read_number(const struct request_reader *r, const struct json
     return ok;
 }
 
-static bool gemini_config_number(const struct request_reader *r, const struct request_path *at,
-                                 const struct json_node *v, const char *camel, bool whole, str *out)
+static const char *gemini_config_check(const struct request_reader *r, const struct json_node *v,
+                                       const struct setting *s, str *out, char *room)
 {
-    const struct json_node *m = gemini_find(r->doc, v, camel);
     int64_t i;
-    str text;
 
-    if (!m)
-        return true;
-    if (!gemini_read_number(r, m, &text, whole ? &i : NULL))
-        return request_defer_error(
-            r, at, camel, whole ? "should be a whole number" : "should be a number");
-    *out = text;
-    return true;
+    (void)room;
+    if (gemini_read_number(r, v, out, (s->flags & SETTING_WHOLE) ? &i : NULL))
+        return NULL;
+    return (s->flags & SETTING_WHOLE) ? "should be a whole number" : "should be a number";
 }
+
+static const struct setting gemini_setting_rows[] = {
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("topP", top_p, 0, 0, 0),
+    SETTING("topK", top_k, 0, 0, 0),
+    SETTING("maxOutputTokens", max_tokens, 0, 0, SETTING_WHOLE),
+    SETTING("candidateCount", n, 0, 0, SETTING_WHOLE),
+    SETTING("seed", seed, 0, 0, SETTING_WHOLE),
+    SETTING("presencePenalty", presence_penalty, 0, 0, 0),
+    SETTING("frequencyPenalty", frequency_penalty, 0, 0, 0),
+};
+const struct settings gemini_settings = {
+    gemini_setting_rows, COUNT_OF(gemini_setting_rows), gemini_config_check, gemini_find};
 
 static void gemini_read_budget(const struct request_reader *r, const struct request_path *at,
                                const struct json_node *budget)
@@ -285,14 +292,6 @@ bool gemini_read_config(const struct request_reader *r, const struct json_node *
         return true;
     if (v->kind != JSON_OBJECT)
         return request_fail(r, &at, NULL, "should be an object");
-    return gemini_config_number(r, &at, v, "temperature", false, &out->temperature) &&
-           gemini_config_number(r, &at, v, "topP", false, &out->top_p) &&
-           gemini_config_number(r, &at, v, "topK", false, &out->top_k) &&
-           gemini_config_number(r, &at, v, "maxOutputTokens", true, &out->max_tokens) &&
-           gemini_config_number(r, &at, v, "candidateCount", true, &out->n) &&
-           gemini_config_number(r, &at, v, "seed", true, &out->seed) &&
-           gemini_config_number(r, &at, v, "presencePenalty", false, &out->presence_penalty) &&
-           gemini_config_number(r, &at, v, "frequencyPenalty", false, &out->frequency_penalty) &&
-           gemini_config_read_stops(r, &at, v, out) &&
+    return settings_read(r, &at, v, &gemini_settings) && gemini_config_read_stops(r, &at, v, out) &&
            gemini_config_read_thinking(r, &at, v, out) && gemini_config_read_format(r, v, out);
 }

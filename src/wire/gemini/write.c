@@ -445,14 +445,7 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
 static void gemini_write_put_config(const struct chat_request *r, struct json_out *o)
 {
     json_member_object(o, "generationConfig");
-    json_write_raw(o, "temperature", r->temperature);
-    json_write_raw(o, "topP", r->top_p);
-    json_write_raw(o, "topK", r->top_k);
-    json_write_raw(o, "maxOutputTokens", r->max_tokens);
-    json_write_raw(o, "candidateCount", r->n);
-    json_write_raw(o, "seed", r->seed);
-    json_write_raw(o, "presencePenalty", r->presence_penalty);
-    json_write_raw(o, "frequencyPenalty", r->frequency_penalty);
+    settings_write(o, r, &gemini_settings);
     json_write_texts(o, "stopSequences", r->stops, r->stop_count);
     gemini_write_put_format(r, o);
     gemini_write_put_thinking(r, o);

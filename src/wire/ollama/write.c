@@ -167,27 +167,10 @@ static void ollama_write_tools(struct json_out *o, const struct chat_request *r)
 
 static void ollama_write_options(struct json_out *o, const struct chat_request *r)
 {
-    const struct {
-        const char *key;
-        str value;
-    } rows[] = {
-        {"temperature", r->temperature},
-        {"top_p", r->top_p},
-        {"top_k", r->top_k},
-        {"seed", r->seed},
-        {"num_predict", r->max_tokens},
-        {"frequency_penalty", r->frequency_penalty},
-        {"presence_penalty", r->presence_penalty},
-    };
-    bool some = r->stop_count > 0;
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        some |= rows[i].value.n > 0;
-    if (!some)
+    if (r->stop_count == 0 && !settings_given(r, &ollama_settings))
         return;
     json_member_object(o, "options");
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        json_write_raw(o, rows[i].key, rows[i].value);
+    settings_write(o, r, &ollama_settings);
     json_write_texts(o, "stop", r->stops, r->stop_count);
     json_out_end(o);
 }

@@ -28,6 +28,7 @@
 #include "wire/internal.h"
 #include "wire/openai/fields.h"
 #include "wire/request_reader.h"
+#include "wire/settings.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
 #define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
@@ -42,6 +43,7 @@ bool openai_empty(const struct json *doc, const struct json_node *v);
 
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
 bool openai_read_messages(const struct request_reader *r, const struct json_node *list) MUST_USE;
+extern const struct settings openai_settings;
 /* m: the openai_request_fields of the body. */
 bool openai_read_options(const struct request_reader *r, const struct json_fields *m) MUST_USE;
 bool openai_read_thinking(const struct request_reader *r, const struct json_fields *m) MUST_USE;

@@ -504,6 +504,18 @@ static void openai_write_logprobs(const struct chat_request *r, struct json_out 
     json_write_raw(o, "top_logprobs", request_member_raw(r, NULL, "top_logprobs"));
 }
 
+static const struct setting mistral_setting_rows[] = {
+    SETTING("max_tokens", max_tokens, 0, 0, 0),
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("top_p", top_p, 0, 0, 0),
+    SETTING("random_seed", seed, 0, 0, 0),
+    SETTING("frequency_penalty", frequency_penalty, 0, 0, 0),
+    SETTING("presence_penalty", presence_penalty, 0, 0, 0),
+    SETTING("n", n, 0, 0, 0),
+};
+static const struct settings mistral_settings = {.rows = mistral_setting_rows,
+                                                 .count = COUNT_OF(mistral_setting_rows)};
+
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
 {
     struct json_out out_, *o = &out_;
@@ -517,13 +529,7 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     openai_write_choice(r, mistral, o);
     if (r->parallel_given && part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI))
         json_member_bool(o, "parallel_tool_calls", r->parallel);
-    json_write_raw(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
-    json_write_raw(o, "temperature", r->temperature);
-    json_write_raw(o, "top_p", r->top_p);
-    json_write_raw(o, mistral ? "random_seed" : "seed", r->seed);
-    json_write_raw(o, "frequency_penalty", r->frequency_penalty);
-    json_write_raw(o, "presence_penalty", r->presence_penalty);
-    json_write_raw(o, "n", r->n);
+    settings_write(o, r, mistral ? &mistral_settings : &openai_settings);
     json_write_texts(o, "stop", r->stops, r->stop_count);
     openai_write_format(r, o);
     openai_write_effort(r, mistral, o);

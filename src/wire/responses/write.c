@@ -336,8 +336,7 @@ void responses_write(const struct chat_request *r, struct buf *out)
     responses_write_text(&o, r);
     responses_write_reasoning(&o, r);
     json_write_raw(&o, "max_output_tokens", responses_write_most(r->max_tokens));
-    json_write_raw(&o, "temperature", r->temperature);
-    json_write_raw(&o, "top_p", r->top_p);
+    settings_write(&o, r, &responses_settings);
     json_write_text(&o, "user", r->user);
     if (r->dialect == CHAT_OPENAI)
         json_write_shared(&o, r);
