@@ -5,7 +5,8 @@
 #include "test.h"
 #include "wire/openai/fields.h"
 
-static const struct json_field_set *const sets[] = {&openai_names, &openai_counts, &openai_asked};
+static const struct json_field_set *const sets[] = {
+    &openai_reply_fields, &openai_usage_fields, &openai_request_fields};
 
 TEST(every_name_has_its_number)
 {
@@ -18,8 +19,8 @@ TEST(every_name_has_its_number)
         }
 }
 
-/* A name with one byte changed, taken away or put behind is another. */
-TEST(what_is_nearly_a_name_is_none)
+/* A name with one byte changed or appended is another. */
+TEST(a_name_with_one_byte_changed_is_not_found)
 {
     char near[64];
 
@@ -36,7 +37,7 @@ TEST(what_is_nearly_a_name_is_none)
             near[name.n] = '#';
             CHECK(sets[i]->find(near, name.n + 1) == -1);
         }
-    CHECK(openai_names.find("", 0) == -1);
+    CHECK(openai_reply_fields.find("", 0) == -1);
 }
 
 /* Objects of random members, some twice, some null, some with an escape in the key. */
@@ -88,12 +89,12 @@ TEST(what_is_no_object_has_no_members)
 
     json_init(&doc);
     CHECK(json_parse(&doc, STR("[\"id\",1]"), &e));
-    json_fields_read(&openai_names, &doc, json_root(&doc), 0, &m);
+    json_fields_read(&openai_reply_fields, &doc, json_root(&doc), 0, &m);
     CHECK(m.seen == 0 && !m.odd && !json_fields_get(&m, OPENAI_AT_ID));
-    json_fields_read(&openai_names, &doc, NULL, 0, &m);
+    json_fields_read(&openai_reply_fields, &doc, NULL, 0, &m);
     CHECK(m.seen == 0 && !m.odd);
     json_release(&doc);
 }
 
-TEST_MAIN(T(every_name_has_its_number), T(what_is_nearly_a_name_is_none),
+TEST_MAIN(T(every_name_has_its_number), T(a_name_with_one_byte_changed_is_not_found),
           T(one_walk_finds_what_single_looks_find), T(what_is_no_object_has_no_members))

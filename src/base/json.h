@@ -102,6 +102,11 @@ static inline const struct json_node *json_next(const struct json *doc, const st
     return next < v + v->span ? next : NULL;
 }
 
+/* Each child of v in turn; none if v is NULL or no container. */
+#define JSON_FOREACH(child, doc, v)                                                                \
+    for (const struct json_node *child = json_first(doc, v); child;                                \
+         child = json_next(doc, v, child))
+
 static inline const struct json_node *json_value(const struct json_node *key)
 {
     return key + 1;
@@ -194,7 +199,8 @@ struct json_out {
 void json_out_init(struct json_out *o, struct buf *buf);
 void json_out_object(struct json_out *o);
 void json_out_array(struct json_out *o);
-void json_out_end(struct json_out *o); /* of the innermost object or array */
+void json_out_end(struct json_out *o);               /* of the innermost object or array */
+void json_out_close(struct json_out *o, unsigned n); /* of the innermost n of them */
 void json_out_key(struct json_out *o, str key);
 void json_out_str(struct json_out *o, str text);
 void json_out_i64(struct json_out *o, int64_t v);
@@ -208,6 +214,8 @@ void json_member_str(struct json_out *o, const char *name, str text);
 void json_member_i64(struct json_out *o, const char *name, int64_t n);
 void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);
+void json_member_object(struct json_out *o, const char *name); /* the caller ends both */
+void json_member_array(struct json_out *o, const char *name);
 
 /* Whether all of it is in the buffer, closed, and was valid text. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;

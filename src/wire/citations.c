@@ -26,7 +26,7 @@ static void citation_add_boxed(const struct json *doc, const struct json_node *v
     buf_add(out,
             out->n > 1 ? STR(",{\"type\":\"url_citation\",\"url_citation\":{")
                        : STR("{\"type\":\"url_citation\",\"url_citation\":{"));
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+    JSON_FOREACH(k, doc, v) {
         if (json_is(doc, k, STR("type")))
             continue;
         if (!first)
@@ -52,7 +52,7 @@ str citations_to_chat(str annotations, struct arena *a)
     if (json_parse(&doc, annotations, &e) && json_root(&doc)->kind == JSON_ARRAY) {
         root = json_root(&doc);
         buf_add_c(&out, '[');
-        for (const struct json_node *v = json_first(&doc, root); v; v = json_next(&doc, root, v))
+        JSON_FOREACH(v, &doc, root)
             if (v->kind == JSON_OBJECT && json_get_is(&doc, v, "type", "url_citation"))
                 citation_add_boxed(&doc, v, &out);
         buf_add_c(&out, ']');

@@ -216,8 +216,7 @@ static void citations_block_end(struct citations *s, struct arena *a, bool parts
     if (citations_cited_init(&c, s, a, &s->held)) {
         c.start = (int64_t)(s->from - base);
         c.end = (int64_t)(s->chars - base);
-        for (const struct json_node *v = json_first(&c.doc, json_root(&c.doc)); v;
-             v = json_next(&c.doc, json_root(&c.doc), v))
+        JSON_FOREACH(v, &c.doc, json_root(&c.doc))
             citations_note_citation(&c, v);
     }
     citations_cited_release(&c);
@@ -262,8 +261,7 @@ static void citations_note_chunk(struct cited *c, const struct json_node *chunk)
 static void citations_note_supports(struct cited *c, const struct json_node *chunks,
                                     const struct json_node *supports)
 {
-    for (const struct json_node *v = json_first(&c->doc, supports); v;
-         v = json_next(&c->doc, supports, v)) {
+    JSON_FOREACH(v, &c->doc, supports) {
         const struct json_node *which = gemini_find(&c->doc, v, "groundingChunkIndices");
 
         citations_place(c, gemini_find(&c->doc, v, "segment"));
@@ -289,8 +287,7 @@ static void citations_note_grounding(struct cited *c, const struct json_node *ro
         citations_note_supports(c, chunks, supports);
         return;
     }
-    for (const struct json_node *v = json_first(&c->doc, chunks); v;
-         v = json_next(&c->doc, chunks, v))
+    JSON_FOREACH(v, &c->doc, chunks)
         citations_note_chunk(c, v);
 }
 
@@ -405,8 +402,7 @@ static void citations_chunks_write(struct cited *c, const struct json_node *list
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("groundingChunks"));
-    json_out_array(&o);
+    json_member_array(&o, "groundingChunks");
     for (const struct json_node *v = json_first(&c->doc, list); v && n < CHUNKS_MAX;
          v = json_next(&c->doc, list, v)) {
         str url = json_get_text(&c->doc, v, "url", &c->scratch);
@@ -417,16 +413,13 @@ static void citations_chunks_write(struct cited *c, const struct json_node *list
         if (u != v || url.n == 0)
             continue;
         json_out_object(&o);
-        json_out_key(&o, STR("web"));
-        json_out_object(&o);
+        json_member_object(&o, "web");
         json_member_str(&o, "uri", url);
         json_write_text(&o, "title", json_get_text(&c->doc, v, "title", &c->scratch));
-        json_out_end(&o);
-        json_out_end(&o);
+        json_out_close(&o, 2);
         n++;
     }
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     if (n == 0)
         buf_reset(out);
 }
@@ -439,8 +432,7 @@ static void citations_links_add(struct citations *s, struct arena *a, str list)
 
     arena_text_add_max(&said, a, list, HEARD_SIZE_MAX);
     if (citations_cited_init(&c, s, a, &said) && json_root(&c.doc)->kind == JSON_ARRAY)
-        for (const struct json_node *v = json_first(&c.doc, json_root(&c.doc)); v;
-             v = json_next(&c.doc, json_root(&c.doc), v)) {
+        JSON_FOREACH(v, &c.doc, json_root(&c.doc)) {
             const struct json_node *box = json_get(&c.doc, v, "url_citation");
 
             if (json_get_is(&c.doc, v, "type", "url_citation"))

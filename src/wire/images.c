@@ -109,7 +109,7 @@ void image_convert(const struct chat_event *ev, enum chat_dialect to, struct cha
     json_init(&doc);
     root = json_parse(&doc, ev->text, &e) ? json_root(&doc) : NULL;
     if (ev->kind == CHAT_EXTRA) {
-        for (const struct json_node *v = json_first(&doc, root); v; v = json_next(&doc, root, v)) {
+        JSON_FOREACH(v, &doc, root) {
             p = image_from_url(json_get_text(&doc, json_get(&doc, v, "image_url"), "url", &a));
             image_put(&p, ev, to, sink);
         }

@@ -1,13 +1,18 @@
 /* json_fields.h - the members of one object that a dialect knows by name, all found in one walk.
  *
- * A set is a list of names and a function that tells which of them a key is; names are numbered by
- * an enum of the dialect.
+ * A set is made from one list of its members, ordered by the length of their names, so that a key
+ * is compared only with names of its length:
  *
- *     struct members m;
- *     json_fields_read(&openai_names, doc, root, known, &m);
- *     usage(json_fields_present(&m, OPENAI_USAGE));
+ *     #define COLOR_FIELDS(LENGTH, FIELD) \
+ *         LENGTH(3) FIELD(COLOR_RED, "red") LENGTH(4) FIELD(COLOR_BLUE, "blue")
+ *     enum color { COLOR_FIELDS(JSON_FIELD_NO_LENGTH, JSON_FIELD_ENUM) };
+ *     JSON_FIELD_SET(color_fields, COLOR_FIELDS);
  *
- * Of two equal keys the last counts, as in json_find. What is no object has no members.
+ *     struct json_fields m;
+ *     json_fields_read(&color_fields, doc, root, known, &m);
+ *     paint(json_fields_present(&m, COLOR_RED));
+ *
+ * Of two equal keys the last counts, as in json_find. A value that is no object has no members.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -100,3 +105,37 @@ static inline str json_fields_text(const struct json_fields *m, unsigned name,
 
     return json_text(doc, json_fields_get(m, name), a, &text) ? text : STR("");
 }
+
+/* ---- sets from lists ---- */
+
+#define JSON_FIELD_NO_LENGTH(n)
+#define JSON_FIELD_ENUM(field, name) field,
+#define JSON_FIELD_NAME(field, name) [field] = STR_INIT(name),
+#define JSON_FIELD_CASE(n)                                                                         \
+    return -1;                                                                                     \
+    case n:
+/* The first byte tells most names of one length apart. */
+#define JSON_FIELD_COMPARE(field, name)                                                            \
+    if (p[0] == (name)[0] && str_same(p, name, sizeof name - 1))                                   \
+        return field;
+
+#define JSON_FIELD_SET(set, LIST)                                                                  \
+    static const str set##_names[] = {LIST(JSON_FIELD_NO_LENGTH, JSON_FIELD_NAME)};                \
+    static inline int set##_find(const char *p, size_t n)                                          \
+    {                                                                                              \
+        switch (n) {                                                                               \
+        default:                                                                                   \
+            LIST(JSON_FIELD_CASE, JSON_FIELD_COMPARE)                                              \
+        }                                                                                          \
+        return -1;                                                                                 \
+    }                                                                                              \
+    static void set##_read(const struct json *doc,                                                 \
+                           const struct json_node *v,                                              \
+                           uint64_t expected,                                                      \
+                           struct json_fields *out)                                                \
+    {                                                                                              \
+        json_fields_walk(&set, set##_find, doc, v, expected, out);                                 \
+    }                                                                                              \
+    const struct json_field_set set = {                                                            \
+        set##_names, COUNT_OF(set##_names), set##_find, set##_read};                               \
+    static_assert(COUNT_OF(set##_names) <= JSON_FIELDS_MAX, "a bit for each name")

@@ -33,8 +33,7 @@ void json_write_texts(struct json_out *o, const char *key, const str *texts, siz
 {
     if (n == 0)
         return;
-    json_out_key(o, str_c(key));
-    json_out_array(o);
+    json_member_array(o, key);
     for (size_t i = 0; i < n; i++)
         json_out_str(o, texts[i]);
     json_out_end(o);
@@ -148,7 +147,7 @@ static bool json_write_requires(const struct json *doc, const struct json_node *
 {
     str name = json_raw(doc, key);
 
-    for (const struct json_node *v = json_first(doc, required); v; v = json_next(doc, required, v))
+    JSON_FOREACH(v, doc, required)
         if (str_eq(json_raw(doc, v), name))
             return true;
     return false;

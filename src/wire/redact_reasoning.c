@@ -106,7 +106,7 @@ static void redact_walk(const struct veil *w, const struct json_node *v, unsigne
 {
     if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
         return;
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+    JSON_FOREACH(k, w->doc, v) {
         const struct json_node *value = v->kind == JSON_OBJECT ? json_value(k) : k;
 
         if (v->kind == JSON_OBJECT && redact_names_reasoning(redact_key_of(w, k)) &&
@@ -186,11 +186,11 @@ static bool redact_is_read(const struct veil *w, const struct json_node *key)
 {
     const struct json_node *value = json_value(key);
 
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
-        if (json_is(w->doc, key, str_c(openai_thought_members[i])))
+    for (size_t i = 0; i < OPENAI_THOUGHT_COUNT; i++)
+        if (json_is(w->doc, key, openai_thought_name(i)))
             return value->kind == JSON_STRING;
-    for (size_t i = 0; i < COUNT_OF(openai_detail_members); i++)
-        if (json_is(w->doc, key, str_c(openai_detail_members[i])))
+    for (size_t i = 0; i < OPENAI_DETAIL_COUNT; i++)
+        if (json_is(w->doc, key, openai_detail_name(i)))
             return value->kind == JSON_ARRAY;
     return false;
 }
@@ -202,8 +202,7 @@ static bool redact_message(const struct veil *w, const struct json_node *message
         "content", "tool_calls", "function_call", "refusal", "audio", NULL};
     bool thinks = false;
 
-    for (const struct json_node *k = json_first(w->doc, message); k;
-         k = json_next(w->doc, message, k)) {
+    JSON_FOREACH(k, w->doc, message) {
         if (redact_is_read(w, k))
             thinks = thinks || !openai_empty(w->doc, json_value(k));
         else if (!redact_is_one_of(w->doc, k, told))
@@ -233,8 +232,7 @@ static void redact_choice(const struct veil *w, const struct json_node *choice)
     bool says = said && said->kind == JSON_OBJECT;
     bool thinks = says && redact_message(w, said);
 
-    for (const struct json_node *k = json_first(w->doc, choice); k;
-         k = json_next(w->doc, choice, k)) {
+    JSON_FOREACH(k, w->doc, choice) {
         if (json_value(k) == said)
             continue;
         if ((again && w->d->splits && json_value(k) == message) ||
@@ -249,12 +247,11 @@ static void redact_openai(const struct veil *w, const struct json_node *root)
 {
     static const char *const told[] = {"id", "object", "created", "model", "usage", NULL};
 
-    for (const struct json_node *k = json_first(w->doc, root); k; k = json_next(w->doc, root, k)) {
+    JSON_FOREACH(k, w->doc, root) {
         const struct json_node *value = json_value(k);
 
         if (json_is(w->doc, k, STR("choices")) && value->kind == JSON_ARRAY) {
-            for (const struct json_node *c = json_first(w->doc, value); c;
-                 c = json_next(w->doc, value, c))
+            JSON_FOREACH(c, w->doc, value)
                 if (c->kind == JSON_OBJECT)
                     redact_choice(w, c);
         } else if (redact_is_one_of(w->doc, k, veil_dumps) && redact_has_words(w->doc, value)) {
@@ -274,7 +271,7 @@ static void redact_item(const struct veil *w, const struct json_node *item, bool
 
     if (!json_is(w->doc, json_find(w->doc, item, STR("type")), STR("reasoning")))
         return;
-    for (const struct json_node *k = json_first(w->doc, item); k; k = json_next(w->doc, item, k))
+    JSON_FOREACH(k, w->doc, item)
         if (!redact_is_one_of(w->doc, k, told))
             redact_other(w, item, k);
     /* An item that begins may be full already; its events say it once more. */
@@ -341,7 +338,7 @@ static void redact_gemini(const struct veil *w, const struct json_node *root)
         for (const struct json_node *p = json_first(w->doc, parts); p && parts->kind == JSON_ARRAY;
              p = json_next(w->doc, parts, p))
             thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
-        for (const struct json_node *k = json_first(w->doc, c); k; k = json_next(w->doc, c, k))
+        JSON_FOREACH(k, w->doc, c)
             if (thinks && json_is(w->doc, k, STR("logprobsResult")))
                 json_edit_remove(w->ed, c, STR("logprobsResult"));
             else if (!json_is(w->doc, k, STR("content")))

@@ -111,35 +111,6 @@ bool request_read_bool(const struct request_reader *r, const struct request_path
     return true;
 }
 
-bool request_read_number(const struct request_reader *r, const struct request_path *at,
-                         const struct json_node *v, const char *key, double min, double max,
-                         bool whole, str *out)
-{
-    const struct json_node *m = json_get(r->doc, v, key);
-    char what[80];
-    double x;
-    int64_t i;
-
-    if (!m)
-        return true;
-    if (!json_double(r->doc, m, &x))
-        return request_defer_error(r, at, key, "Input should be a valid number");
-    if (whole && !json_i64(r->doc, m, &i))
-        return request_defer_error(r, at, key, "Input should be a valid integer");
-    if (!(x >= min) || !(x <= max)) {
-        bool low = !(x >= min);
-
-        (void)snprintf(what,
-                       sizeof what,
-                       "Input should be %s than or equal to %g",
-                       low ? "greater" : "less",
-                       low ? min : max);
-        return request_defer_error(r, at, key, what);
-    }
-    *out = json_raw(r->doc, m);
-    return true;
-}
-
 bool request_read_texts(const struct request_reader *r, const struct request_path *at,
                         const struct json_node *v, const char *key, str **out, size_t *count)
 {

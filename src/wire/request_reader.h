@@ -43,11 +43,6 @@ bool request_read_text(const struct request_reader *r, const struct request_path
                        const struct json_node *v, const char *key, str *out) MUST_USE;
 bool request_read_bool(const struct request_reader *r, const struct request_path *at,
                        const struct json_node *v, const char *key, bool *out, bool *given) MUST_USE;
-/* The number's text, if it is between the two; whole: without a fraction. Any other value is left
- * to providers of the same dialect. */
-bool request_read_number(const struct request_reader *r, const struct request_path *at,
-                         const struct json_node *v, const char *key, double min, double max,
-                         bool whole, str *out) MUST_USE;
 /* An array of texts. */
 bool request_read_texts(const struct request_reader *r, const struct request_path *at,
                         const struct json_node *v, const char *key, str **out,

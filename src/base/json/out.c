@@ -168,6 +168,12 @@ void json_out_end(struct json_out *o)
     o->depth--;
 }
 
+void json_out_close(struct json_out *o, unsigned n)
+{
+    while (n-- > 0)
+        json_out_end(o);
+}
+
 void json_out_key(struct json_out *o, str key)
 {
     if (o->too_deep)
@@ -252,6 +258,18 @@ void json_member_null(struct json_out *o, const char *name)
 {
     json_out_key(o, str_c(name));
     json_out_null(o);
+}
+
+void json_member_object(struct json_out *o, const char *name)
+{
+    json_out_key(o, str_c(name));
+    json_out_object(o);
+}
+
+void json_member_array(struct json_out *o, const char *name)
+{
+    json_out_key(o, str_c(name));
+    json_out_array(o);
 }
 
 bool json_out_ok(const struct json_out *o, struct err *e)

@@ -88,8 +88,7 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
     json_write_text(o, "type", str_c(anthropic_error_type(error)));
     anthropic_put_error_message(o, error);
     if (str_starts(error->code, STR("thread_"))) {
-        json_out_key(o, STR("details"));
-        json_out_object(o);
+        json_member_object(o, "details");
         json_member_str(o, "error_code", error->code);
         json_out_end(o);
     }
@@ -118,8 +117,7 @@ void anthropic_write_error(const struct chat_error *error, struct buf *out)
     struct json_out o;
 
     json_out_init(&o, out);
-    json_out_object(&o);
-    json_write_text(&o, "type", STR("error"));
+    json_write_typed(&o, "error");
     json_out_key(&o, STR("error"));
     anthropic_error_body(error, &o);
     anthropic_put_request_id(error, &o);

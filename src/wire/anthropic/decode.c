@@ -29,7 +29,7 @@ static bool anthropic_decode_one_of(str key, const str *list)
 static void anthropic_decode_emit_extras(struct wire_decoder *d, const struct json *doc,
                                          const struct json_node *v, const str *known)
 {
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+    JSON_FOREACH(k, doc, v) {
         str key;
 
         if (json_value(k)->kind != JSON_NULL && json_text(doc, k, &d->scratch, &key) &&

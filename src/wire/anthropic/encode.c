@@ -45,15 +45,13 @@ static void anthropic_encode_put_usage(struct json_out *o, const struct chat_usa
     int64_t fresh = u->input - (u->cache_read > 0 ? u->cache_read : 0) -
                     (u->cache_write > 0 ? u->cache_write : 0);
 
-    json_out_key(o, STR("usage"));
-    json_out_object(o);
+    json_member_object(o, "usage");
     anthropic_encode_put_count(o, "input_tokens", fresh);
     anthropic_encode_put_count(o, "cache_creation_input_tokens", u->cache_write);
     anthropic_encode_put_count(o, "cache_read_input_tokens", u->cache_read);
     anthropic_encode_put_count(o, "output_tokens", u->output);
     if (u->reasoning >= 0) {
-        json_out_key(o, STR("output_tokens_details"));
-        json_out_object(o);
+        json_member_object(o, "output_tokens_details");
         anthropic_encode_put_count(o, "thinking_tokens", u->reasoning);
         json_out_end(o);
     }
@@ -125,8 +123,7 @@ static void anthropic_encode_start(struct wire_encoder *en)
     if (usage.input <= 0 && en->count_input) /* most providers count at the end, in message_delta */
         usage.input = en->count_input(en->count_ctx);
     anthropic_encode_event_begin(en, &o, "message_start");
-    json_out_key(&o, STR("message"));
-    json_out_object(&o);
+    json_member_object(&o, "message");
     anthropic_encode_put_head(&o, en, &s->gather);
     json_out_key(&o, STR("content"));
     json_out_raw(&o, STR("[]"));
@@ -146,8 +143,7 @@ static void anthropic_encode_delta(struct wire_encoder *en, uint32_t index, cons
     anthropic_encode_event_begin(en, &o, "content_block_delta");
     json_out_key(&o, STR("index"));
     json_out_u64(&o, index);
-    json_out_key(&o, STR("delta"));
-    json_out_object(&o);
+    json_member_object(&o, "delta");
     json_write_text(&o, "type", str_c(type));
     json_out_key(&o, str_c(member));
     if (raw)
@@ -247,8 +243,7 @@ static void anthropic_encode_on_call(struct wire_encoder *en, const struct chat_
     struct json_out o;
 
     anthropic_encode_block_begin(en, &o);
-    json_out_object(&o);
-    json_write_text(&o, "type", STR("tool_use"));
+    json_write_typed(&o, "tool_use");
     json_member_str(&o, "id", ev->id);
     json_member_str(&o, "name", ev->name);
     json_out_key(&o, STR("input"));
@@ -286,8 +281,7 @@ static void anthropic_encode_on_redacted(struct wire_encoder *en, const struct c
     struct json_out o;
 
     anthropic_encode_block_begin(en, &o);
-    json_out_object(&o);
-    json_write_text(&o, "type", STR("redacted_thinking"));
+    json_write_typed(&o, "redacted_thinking");
     json_member_str(&o, "data", ev->text);
     json_out_end(&o);
     anthropic_encode_event_end(en, &o);
@@ -354,8 +348,7 @@ static void anthropic_encode_finish(struct wire_encoder *en)
     anthropic_encode_start(en);
     anthropic_close(en);
     anthropic_encode_event_begin(en, &o, "message_delta");
-    json_out_key(&o, STR("delta"));
-    json_out_object(&o);
+    json_member_object(&o, "delta");
     anthropic_encode_put_stop(&o, &s->gather);
     anthropic_encode_put_extras(&o, &s->gather, true, true);
     json_out_end(&o);
@@ -457,8 +450,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct assembled_
     if (b->kind == ASSEMBLED_TEXT) {
         json_member_str(o, "text", arena_text_str(&b->text));
         if (b->extra.n) {
-            json_out_key(o, STR("citations"));
-            json_out_array(o);
+            json_member_array(o, "citations");
             json_out_raw(o, arena_text_str(&b->extra));
             json_out_end(o);
         }
@@ -484,8 +476,7 @@ static void anthropic_encode_write_whole(struct wire_encoder *en)
     json_out_init(&o, en->out);
     json_out_object(&o);
     anthropic_encode_put_head(&o, en, g);
-    json_out_key(&o, STR("content"));
-    json_out_array(&o);
+    json_member_array(&o, "content");
     for (const struct assembled_block *b = g->first; b; b = b->next)
         if (b->choice == 0)
             anthropic_block_json(en, b, index++, &o);

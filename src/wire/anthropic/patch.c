@@ -93,7 +93,7 @@ static const struct json_node *anthropic_patch_last_of(const struct json *doc,
 {
     const struct json_node *last = NULL;
 
-    for (const struct json_node *x = json_first(doc, array); x; x = json_next(doc, array, x))
+    JSON_FOREACH(x, doc, array)
         last = x;
     return last;
 }
@@ -192,7 +192,7 @@ static void anthropic_patch_find_thoughts(const struct json *doc, const struct j
 {
     bool first = true;
 
-    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b)) {
+    JSON_FOREACH(b, doc, content) {
         struct wire_kept kept[KEPT_MAX];
         size_t n;
 
@@ -211,7 +211,7 @@ static void anthropic_patch_find_thoughts(const struct json *doc, const struct j
 static bool anthropic_patch_all_goes(const struct json *doc, const struct json_node *content,
                                      const struct wire_plan *plan, struct arena *a)
 {
-    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+    JSON_FOREACH(b, doc, content)
         if (!anthropic_patch_is_thinking(doc, b) || anthropic_patch_may_go(doc, b, plan, a))
             return false;
     return true;
@@ -225,13 +225,13 @@ static void anthropic_patch_content(const struct json *doc, const struct json_no
     struct thoughts thoughts = {.n = 0};
     bool stays = false, goes = false, swap;
 
-    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+    JSON_FOREACH(b, doc, content)
         if (anthropic_patch_is_thinking(doc, b))
             *(anthropic_patch_may_go(doc, b, plan, ed->arena) ? &stays : &goes) = true;
     if (plan->vault && !plan->foreign_kept && !anthropic_told_off(doc, plan))
         anthropic_patch_find_thoughts(doc, content, plan, ed->arena, &thoughts);
     swap = thoughts.n && (goes || !stays);
-    for (const struct json_node *b = json_first(doc, content); b; b = json_next(doc, content, b))
+    JSON_FOREACH(b, doc, content)
         if (anthropic_patch_is_thinking(doc, b) &&
             (swap || !anthropic_patch_may_go(doc, b, plan, ed->arena)))
             json_edit_drop(ed, content, b);
@@ -245,8 +245,7 @@ void anthropic_patch_history(const struct json *doc, const struct wire_plan *pla
 {
     const struct json_node *messages = json_find(doc, json_root(doc), STR("messages"));
 
-    for (const struct json_node *m = json_first(doc, messages); m;
-         m = json_next(doc, messages, m)) {
+    JSON_FOREACH(m, doc, messages) {
         const struct json_node *content = json_find(doc, m, STR("content"));
 
         if (!content || content->kind != JSON_ARRAY || !json_first(doc, content) ||

@@ -7,7 +7,7 @@
  */
 #include "wire/anthropic/anthropic.h"
 
-#include "wire/request_reader.h"
+#include "wire/settings.h"
 
 /* ---- blocks ---- */
 
@@ -33,8 +33,7 @@ static bool anthropic_read_join_texts(const struct request_reader *r,
     str text;
 
     if (content && content->kind == JSON_ARRAY) {
-        for (const struct json_node *x = json_first(r->doc, content); x;
-             x = json_next(r->doc, content, x))
+        JSON_FOREACH(x, r->doc, content)
             if (!json_get_is(r->doc, x, "type", "text") ||
                 !anthropic_read_join_texts(r, json_get(r->doc, x, "text"), out))
                 return false;
@@ -296,8 +295,7 @@ static size_t anthropic_read_count_messages(const struct request_reader *r,
 {
     size_t n = 1;
 
-    for (const struct json_node *m = json_first(r->doc, messages); m;
-         m = json_next(r->doc, messages, m)) {
+    JSON_FOREACH(m, r->doc, messages) {
         const struct json_node *content = json_find(r->doc, m, STR("content"));
 
         n += 1 + (content && content->kind == JSON_ARRAY ? json_count(r->doc, content) : 0);
@@ -535,26 +533,48 @@ static bool anthropic_read_format(const struct request_reader *r, const struct j
 
 /* ---- the whole body ---- */
 
-/* The API takes -1, which some clients write in place of nothing. */
-static bool anthropic_read_is_unset(const struct request_reader *r, const struct json_node *root,
-                                    const char *key)
+static const char *anthropic_read_check(const struct request_reader *r, const struct json_node *v,
+                                        const struct setting *s, str *out, char *room)
 {
-    int64_t n;
+    double x;
+    int64_t i;
 
-    return json_i64(r->doc, json_get(r->doc, root, key), &n) && n == -1;
+    *out = json_raw(r->doc, v);
+    if (!json_double(r->doc, v, &x))
+        return "Input should be a valid number";
+    /* The API takes -1, which some clients write for "not set". */
+    if (x == -1 && (s->at == SETTING_AT(top_p) || s->at == SETTING_AT(top_k))) {
+        *out = STR("");
+        return NULL;
+    }
+    if ((s->flags & SETTING_WHOLE) && !json_i64(r->doc, v, &i))
+        return "Input should be a valid integer";
+    if (x >= s->min && x <= s->max)
+        return NULL;
+    (void)snprintf(room,
+                   SETTING_ROOM,
+                   "Input should be %s than or equal to %g",
+                   x >= s->min ? "less" : "greater",
+                   x >= s->min ? s->max : s->min);
+    return room;
 }
 
+/* Written by hand: which of them a model takes depends on its thinking. */
+static const struct setting anthropic_setting_rows[] = {
+    SETTING("max_tokens", max_tokens, 1, 1e12, SETTING_WHOLE),
+    SETTING("temperature", temperature, 0, 1, 0),
+    SETTING("top_p", top_p, 0, 1, 0),
+    SETTING("top_k", top_k, 0, 1e12, SETTING_WHOLE),
+};
+static const struct settings anthropic_settings = {
+    anthropic_setting_rows, COUNT_OF(anthropic_setting_rows), anthropic_read_check, json_get};
+
 static bool anthropic_read_numbers(const struct request_reader *r, const struct json_node *root,
-                                   bool count, struct chat_request *out)
+                                   bool count)
 {
     if (!count && !json_get(r->doc, root, "max_tokens"))
         request_defer_error(r, NULL, "max_tokens", "Field required");
-    return request_read_number(r, NULL, root, "max_tokens", 1, 1e12, true, &out->max_tokens) &&
-           request_read_number(r, NULL, root, "temperature", 0, 1, false, &out->temperature) &&
-           (anthropic_read_is_unset(r, root, "top_p") ||
-            request_read_number(r, NULL, root, "top_p", 0, 1, false, &out->top_p)) &&
-           (anthropic_read_is_unset(r, root, "top_k") ||
-            request_read_number(r, NULL, root, "top_k", 0, 1e12, true, &out->top_k));
+    return settings_read(r, NULL, root, &anthropic_settings);
 }
 
 static bool anthropic_read_body(const struct json *doc, struct arena *a, bool count,
@@ -569,7 +589,7 @@ static bool anthropic_read_body(const struct json *doc, struct arena *a, bool co
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body should be a JSON object");
     if (!request_require_text(&r, NULL, root, "model", &q.model) ||
-        !anthropic_read_numbers(&r, root, count, &q) || !anthropic_read_messages(&r, root, &q) ||
+        !anthropic_read_numbers(&r, root, count) || !anthropic_read_messages(&r, root, &q) ||
         !anthropic_read_tools(&r, root, &q) || !anthropic_read_choice(&r, root, &q) ||
         !anthropic_read_thinking_config(&r, root, &q) || !anthropic_read_format(&r, root, &q) ||
         !request_read_texts(&r, NULL, root, "stop_sequences", &q.stops, &q.stop_count) ||

@@ -223,7 +223,7 @@ static void anthropic_thinking_drop_thinking_edits(const struct json *doc, struc
 
     if (!edits || edits->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *v = json_first(doc, edits); v; v = json_next(doc, edits, v))
+    JSON_FOREACH(v, doc, edits)
         if (json_is(doc, json_find(doc, v, STR("type")), STR("clear_thinking_20251015"))) {
             json_edit_drop(ed, edits, v);
             dropped++;

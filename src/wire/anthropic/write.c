@@ -24,8 +24,7 @@ static void anthropic_write_turn_begin(struct turn *t, const char *role)
 {
     json_out_object(t->o);
     json_write_text(t->o, "role", str_c(role));
-    json_out_key(t->o, STR("content"));
-    json_out_array(t->o);
+    json_member_array(t->o, "content");
 }
 
 /* Words for a user who has said none, where there must be some. */
@@ -34,9 +33,7 @@ static void anthropic_write_put_silence(struct turn *t)
     anthropic_write_turn_begin(t, "user");
     json_write_typed(t->o, "text");
     json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
-    json_out_end(t->o);
-    json_out_end(t->o);
-    json_out_end(t->o);
+    json_out_close(t->o, 3);
     *t->first = false;
 }
 
@@ -58,16 +55,14 @@ static void anthropic_write_block_begin(struct turn *t, const char *type)
 static void anthropic_write_turn_end(struct turn *t)
 {
     if (t->open) {
-        json_out_end(t->o);
-        json_out_end(t->o);
+        json_out_close(t->o, 2);
     }
     t->open = false;
 }
 
 static void anthropic_write_put_source(struct json_out *o, const char *type, str mime, str data)
 {
-    json_out_key(o, STR("source"));
-    json_out_object(o);
+    json_member_object(o, "source");
     json_write_text(o, "type", str_c(type));
     if (mime.n)
         json_write_text(o, "media_type", mime);
@@ -164,8 +159,7 @@ static void anthropic_write_put_result(struct turn *t, const struct chat_part *p
     anthropic_write_block_begin(t, "tool_result");
     anthropic_put_result_id(t->ids, t->o, p->id);
     if (p->part_count) {
-        json_out_key(t->o, STR("content"));
-        json_out_array(t->o);
+        json_member_array(t->o, "content");
         for (size_t i = 0; i < p->part_count; i++)
             if (p->parts[i].kind != CHAT_PART_TOOL_RESULT)
                 anthropic_write_put_part(&inner, &p->parts[i]);
@@ -253,8 +247,7 @@ static void anthropic_write_put_messages(const struct chat_request *r, struct js
     bool first = true;
 
     anthropic_ids_init(&ids);
-    json_out_key(o, STR("messages"));
-    json_out_array(o);
+    json_member_array(o, "messages");
     for (size_t i = 0, end; i < r->message_count; i = end) {
         enum side side = anthropic_write_side_of(r, i);
         struct turn t = {.o = o, .ids = &ids, .at = i, .role = roles[side], .first = &first};
@@ -288,8 +281,7 @@ static void anthropic_write_put_system(const struct chat_request *r, struct json
             if (p->kind != CHAT_PART_TEXT || p->text.n == 0)
                 continue;
             if (!any) {
-                json_out_key(o, STR("system"));
-                json_out_array(o);
+                json_member_array(o, "system");
             }
             any = true;
             anthropic_write_put_text(&t, p->text);
@@ -307,8 +299,7 @@ static bool anthropic_write_has_tools(const struct chat_request *r)
 
 static void anthropic_write_put_tools(const struct chat_request *r, struct json_out *o)
 {
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
@@ -340,8 +331,7 @@ static void anthropic_write_put_choice(const struct chat_request *r, struct json
 
     if (r->choice == CHAT_CHOICE_NONE_GIVEN && !r->parallel_given)
         return;
-    json_out_key(o, STR("tool_choice"));
-    json_out_object(o);
+    json_member_object(o, "tool_choice");
     json_write_text(o, "type", str_c(names[r->choice]));
     if (r->choice == CHAT_CHOICE_TOOL)
         json_write_text(o, "name", r->choice_name);
@@ -370,8 +360,7 @@ static void anthropic_write_put_thinking(const struct chat_request *r, struct js
 
     if (!anthropic_write_thinks(r) && r->level != CHAT_LEVEL_NONE)
         return;
-    json_out_key(o, STR("thinking"));
-    json_out_object(o);
+    json_member_object(o, "thinking");
     json_write_text(o,
                     "type",
                     !anthropic_write_thinks(r) ? STR("disabled")
@@ -390,13 +379,11 @@ static void anthropic_write_put_output_config(const struct chat_request *r, stru
 
     if (level < CHAT_LEVEL_LOW && r->format != CHAT_FORMAT_SCHEMA)
         return;
-    json_out_key(o, STR("output_config"));
-    json_out_object(o);
+    json_member_object(o, "output_config");
     if (level >= CHAT_LEVEL_LOW)
         json_write_text(o, "effort", str_c(chat_level_name(level)));
     if (r->format == CHAT_FORMAT_SCHEMA) {
-        json_out_key(o, STR("format"));
-        json_out_object(o);
+        json_member_object(o, "format");
         json_write_text(o, "type", STR("json_schema"));
         json_out_key(o, STR("schema"));
         json_write_schema(o, r->format_schema);
@@ -452,8 +439,7 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
     anthropic_write_put_sampling(r, &o);
     json_write_texts(&o, "stop_sequences", r->stops, r->stop_count);
     if (r->user.n) {
-        json_out_key(&o, STR("metadata"));
-        json_out_object(&o);
+        json_member_object(&o, "metadata");
         json_write_text(&o, "user_id", r->user);
         json_out_end(&o);
     }

@@ -212,7 +212,7 @@ static bool gemini_decode_one_of(str key, const char *const *list)
 static void gemini_decode_emit_extras(const struct at *at, const struct json_node *v,
                                       const char *const *known)
 {
-    for (const struct json_node *k = json_first(at->doc, v); k; k = json_next(at->doc, v, k)) {
+    JSON_FOREACH(k, at->doc, v) {
         str key;
 
         if (json_text(at->doc, k, &at->d->scratch, &key) && !gemini_decode_one_of(key, known))

@@ -43,13 +43,10 @@ static bool gemini_encode_is_sse(const struct wire_encoder *en)
 static void gemini_encode_open_candidate(struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("candidates"));
-    json_out_array(o);
+    json_member_array(o, "candidates");
     json_out_object(o);
-    json_out_key(o, STR("content"));
-    json_out_object(o);
-    json_out_key(o, STR("parts"));
-    json_out_array(o);
+    json_member_object(o, "content");
+    json_member_array(o, "parts");
 }
 
 static void gemini_encode_close_parts(struct json_out *o)
@@ -93,8 +90,7 @@ static void gemini_encode_put_usage(struct json_out *o, const struct chat_usage 
         thoughts = answer; /* readers add the two up: together they are the output */
     if (answer >= 0 && thoughts > 0)
         answer -= thoughts;
-    json_out_key(o, STR("usageMetadata"));
-    json_out_object(o);
+    json_member_object(o, "usageMetadata");
     gemini_encode_put_count(o, "promptTokenCount", u->input);
     gemini_encode_put_count(o, "candidatesTokenCount", answer);
     gemini_encode_put_count(
@@ -114,8 +110,7 @@ void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out
     }
     json_out_object(o);
     if (b->kind == ASSEMBLED_CALL) {
-        json_out_key(o, STR("functionCall"));
-        json_out_object(o);
+        json_member_object(o, "functionCall");
         json_write_text(o, "id", b->id);
         json_member_str(o, "name", b->name);
         json_out_key(o, STR("args"));
@@ -145,8 +140,7 @@ static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
             gemini_part_json(b, gemini_encode_is_sse(en), &o);
     gemini_encode_close_parts(&o);
     gemini_encode_put_index(&o, choice);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
     gemini_chunk_end(en);
@@ -189,8 +183,7 @@ static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_ev
     }
     gemini_encode_close_parts(&o);
     gemini_encode_put_index(&o, ev->choice);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
     gemini_chunk_end(en);
@@ -241,8 +234,7 @@ static void gemini_encode_finish(struct wire_encoder *en)
         gemini_encode_put_finish(&o, &s->gather);
         gemini_encode_put_index(&o, 0);
         gemini_encode_put_extras(&o, &s->gather, false, gemini_encode_is_sse(en));
-        json_out_end(&o);
-        json_out_end(&o);
+        json_out_close(&o, 2);
         gemini_encode_put_usage(&o, &s->gather.usage);
         gemini_encode_put_extras(&o, &s->gather, true, gemini_encode_is_sse(en));
         gemini_encode_put_tail(en, &o);
@@ -312,10 +304,8 @@ static void gemini_encode_write_candidate(const struct assembled_reply *g, uint3
                                           struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("content"));
-    json_out_object(o);
-    json_out_key(o, STR("parts"));
-    json_out_array(o);
+    json_member_object(o, "content");
+    json_member_array(o, "parts");
     for (const struct assembled_block *b = g->first; b; b = b->next)
         if (b->choice == choice && b->kind != ASSEMBLED_REDACTED)
             gemini_part_json(b, false, o);
@@ -334,8 +324,7 @@ static void gemini_encode_write_whole(struct wire_encoder *en)
 
     json_out_init(&o, en->out);
     json_out_object(&o);
-    json_out_key(&o, STR("candidates"));
-    json_out_array(&o);
+    json_member_array(&o, "candidates");
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++)
         if (gemini_encode_has_choice(g, i))
             gemini_encode_write_candidate(g, i, &o);

@@ -156,13 +156,11 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_object(&o);
+    json_member_object(&o, "error");
     json_member_i64(&o, "code", error->status > 0 ? error->status : 500);
     gemini_put_error_message(&o, error);
     json_write_text(&o, "status", str_c(gemini_status_name(error)));
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 /* "32.5s" in milliseconds; -1 if it is no such thing. */
@@ -192,7 +190,7 @@ static void gemini_read_details(const struct json *doc, const struct json_node *
 {
     if (!details || details->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *d = json_first(doc, details); d; d = json_next(doc, details, d)) {
+    JSON_FOREACH(d, doc, details) {
         int64_t ms = gemini_delay_ms(json_get_text(doc, d, "retryDelay", a));
         str reason = json_get_text(doc, d, "reason", a);
 

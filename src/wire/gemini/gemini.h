@@ -7,6 +7,7 @@
 #include "wire/assemble_reply.h"
 #include "wire/citations.h"
 #include "wire/json_replace.h"
+#include "wire/settings.h"
 
 #define GEMINI_CHOICES_MAX 8
 
@@ -24,7 +25,7 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
 void gemini_write_error(const struct chat_error *error, struct buf *out);
 void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
 
-struct request_reader;
+extern const struct settings gemini_settings;
 /* Parts of the reading: tools and how they may be called, generationConfig. */
 bool gemini_read_config(const struct request_reader *r, const struct json_node *root,
                         struct chat_request *out) MUST_USE;

@@ -288,7 +288,7 @@ static void gemini_patch_add_tails(const struct json *doc, const struct wire_pla
 
     if (!contents || contents->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *c = json_first(doc, contents); c; c = json_next(doc, contents, c))
+    JSON_FOREACH(c, doc, contents)
         last = c;
     parts = json_is(doc, gemini_find(doc, last, "role"), STR("model"))
                 ? NULL
@@ -391,15 +391,14 @@ static void gemini_patch_history(const struct json *doc, const struct wire_plan 
 
     if (!contents || contents->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *c = json_first(doc, contents); c;
-         c = json_next(doc, contents, c)) {
+    JSON_FOREACH(c, doc, contents) {
         const struct json_node *parts = gemini_find(doc, c, "parts");
         bool first = true;
 
         if (!parts || parts->kind != JSON_ARRAY ||
             !json_is(doc, gemini_find(doc, c, "role"), STR("model")))
             continue;
-        for (const struct json_node *p = json_first(doc, parts); p; p = json_next(doc, parts, p)) {
+        JSON_FOREACH(p, doc, parts) {
             if (p->kind == JSON_OBJECT)
                 gemini_patch_part(doc, p, first, plan, ed);
             first = first && !gemini_find(doc, p, "functionCall");

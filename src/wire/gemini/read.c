@@ -363,8 +363,7 @@ static bool gemini_read_make_room(struct reading *g, const struct json_node *con
 {
     size_t n = 16;
 
-    for (const struct json_node *c = json_first(g->r.doc, contents); c;
-         c = json_next(g->r.doc, contents, c))
+    JSON_FOREACH(c, g->r.doc, contents)
         n += 2 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
     if (contents->kind == JSON_OBJECT)
         n += gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, contents, "parts"));

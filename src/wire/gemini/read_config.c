@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/gemini/gemini.h"
-#include "wire/request_reader.h"
 
 #include <strings.h>
 
@@ -53,7 +52,7 @@ static bool gemini_config_read_tool(const struct request_reader *r, const struct
         return request_fail(r, at, NULL, "should be an object");
     if (list && list->kind != JSON_ARRAY)
         return request_fail(r, &here, NULL, "should be a list");
-    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k))
+    JSON_FOREACH(k, r->doc, v)
         if (json_value(k) != list)
             gemini_config_read_builtin(r, k, &out->tools[out->tool_count++]);
     for (const struct json_node *f = list ? json_first(r->doc, list) : NULL; f;
@@ -71,7 +70,7 @@ static size_t gemini_config_count_tools(const struct request_reader *r,
 {
     size_t n = 0;
 
-    for (const struct json_node *t = json_first(r->doc, tools); t; t = json_next(r->doc, tools, t))
+    JSON_FOREACH(t, r->doc, tools)
         n += json_count(r->doc, t) +
              json_count(r->doc, gemini_find(r->doc, t, "functionDeclarations"));
     return n;
@@ -108,7 +107,7 @@ static void gemini_config_read_allowed(const struct request_reader *r,
     str name;
 
     part_tools_bar(out);
-    for (const struct json_node *v = json_first(r->doc, names); v; v = json_next(r->doc, names, v))
+    JSON_FOREACH(v, r->doc, names)
         if (json_text(r->doc, v, r->a, &name))
             part_tool_allow(out, name);
     for (size_t i = 0; i < out->tool_count; i++)
@@ -193,21 +192,29 @@ static bool gemini_read_number(const struct request_reader *r, const struct json
     return ok;
 }
 
-static bool gemini_config_number(const struct request_reader *r, const struct request_path *at,
-                                 const struct json_node *v, const char *camel, bool whole, str *out)
+static const char *gemini_config_check(const struct request_reader *r, const struct json_node *v,
+                                       const struct setting *s, str *out, char *room)
 {
-    const struct json_node *m = gemini_find(r->doc, v, camel);
     int64_t i;
-    str text;
 
-    if (!m)
-        return true;
-    if (!gemini_read_number(r, m, &text, whole ? &i : NULL))
-        return request_defer_error(
-            r, at, camel, whole ? "should be a whole number" : "should be a number");
-    *out = text;
-    return true;
+    (void)room;
+    if (gemini_read_number(r, v, out, (s->flags & SETTING_WHOLE) ? &i : NULL))
+        return NULL;
+    return (s->flags & SETTING_WHOLE) ? "should be a whole number" : "should be a number";
 }
+
+static const struct setting gemini_setting_rows[] = {
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("topP", top_p, 0, 0, 0),
+    SETTING("topK", top_k, 0, 0, 0),
+    SETTING("maxOutputTokens", max_tokens, 0, 0, SETTING_WHOLE),
+    SETTING("candidateCount", n, 0, 0, SETTING_WHOLE),
+    SETTING("seed", seed, 0, 0, SETTING_WHOLE),
+    SETTING("presencePenalty", presence_penalty, 0, 0, 0),
+    SETTING("frequencyPenalty", frequency_penalty, 0, 0, 0),
+};
+const struct settings gemini_settings = {
+    gemini_setting_rows, COUNT_OF(gemini_setting_rows), gemini_config_check, gemini_find};
 
 static void gemini_read_budget(const struct request_reader *r, const struct request_path *at,
                                const struct json_node *budget)
@@ -285,14 +292,6 @@ bool gemini_read_config(const struct request_reader *r, const struct json_node *
         return true;
     if (v->kind != JSON_OBJECT)
         return request_fail(r, &at, NULL, "should be an object");
-    return gemini_config_number(r, &at, v, "temperature", false, &out->temperature) &&
-           gemini_config_number(r, &at, v, "topP", false, &out->top_p) &&
-           gemini_config_number(r, &at, v, "topK", false, &out->top_k) &&
-           gemini_config_number(r, &at, v, "maxOutputTokens", true, &out->max_tokens) &&
-           gemini_config_number(r, &at, v, "candidateCount", true, &out->n) &&
-           gemini_config_number(r, &at, v, "seed", true, &out->seed) &&
-           gemini_config_number(r, &at, v, "presencePenalty", false, &out->presence_penalty) &&
-           gemini_config_number(r, &at, v, "frequencyPenalty", false, &out->frequency_penalty) &&
-           gemini_config_read_stops(r, &at, v, out) &&
+    return settings_read(r, &at, v, &gemini_settings) && gemini_config_read_stops(r, &at, v, out) &&
            gemini_config_read_thinking(r, &at, v, out) && gemini_config_read_format(r, v, out);
 }

@@ -208,7 +208,7 @@ static bool gemini_relay_says_more(const struct json *doc, const struct json_nod
 
     if (!list || gemini_find(doc, root, "promptFeedback"))
         return true;
-    for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+    JSON_FOREACH(c, doc, list)
         if (gemini_find(doc, c, "finishReason") || gemini_find(doc, c, "groundingMetadata"))
             return true;
     return false;
@@ -268,7 +268,7 @@ static bool gemini_relay_says_end(const struct wire_frame *f)
 
     if (gemini_find(f->doc, gemini_find(f->doc, root, "promptFeedback"), "blockReason"))
         return true;
-    for (const struct json_node *c = json_first(f->doc, list); c; c = json_next(f->doc, list, c))
+    JSON_FOREACH(c, f->doc, list)
         if (gemini_find(f->doc, c, "finishReason"))
             return true;
     return false;

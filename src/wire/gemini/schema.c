@@ -86,7 +86,7 @@ static void gemini_schema_write_enum(struct walk *w, const struct json_node *v)
     bool null = false;
 
     json_out_array(&w->o);
-    for (const struct json_node *x = json_first(w->doc, v); x; x = json_next(w->doc, v, x)) {
+    JSON_FOREACH(x, w->doc, v) {
         json_out_raw(&w->o, json_raw(w->doc, x));
         null = null || x->kind == JSON_NULL;
     }
@@ -103,7 +103,7 @@ static void gemini_schema_write_named(struct walk *w, const struct json_node *v)
         return;
     }
     json_out_object(&w->o);
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+    JSON_FOREACH(k, w->doc, v) {
         gemini_schema_write_key(w, k);
         gemini_schema_write_schema(w, json_value(k));
     }
@@ -142,7 +142,7 @@ static void gemini_schema_write_schema(struct walk *w, const struct json_node *v
 
     if (v->kind == JSON_ARRAY) {
         json_out_array(&w->o);
-        for (const struct json_node *x = json_first(w->doc, v); x; x = json_next(w->doc, v, x))
+        JSON_FOREACH(x, w->doc, v)
             gemini_schema_write_schema(w, x);
         json_out_end(&w->o);
         return;
@@ -155,7 +155,7 @@ static void gemini_schema_write_schema(struct walk *w, const struct json_node *v
         nullable = false;
     nullable = nullable && json_find(w->doc, v, STR("type"));
     json_out_object(&w->o);
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
+    JSON_FOREACH(k, w->doc, v)
         gemini_schema_write_member(w, k, nullable);
     json_out_end(&w->o);
 }

@@ -24,8 +24,7 @@ static void gemini_write_turn_open(struct turn *t, const char *role)
 {
     json_out_object(t->o);
     json_write_text(t->o, "role", str_c(role));
-    json_out_key(t->o, STR("parts"));
-    json_out_array(t->o);
+    json_member_array(t->o, "parts");
 }
 
 /* The first is the user's: a model's calls stand behind no other. */
@@ -37,9 +36,7 @@ static void gemini_write_turn_begin(struct turn *t)
         gemini_write_turn_open(t, "user");
         json_out_object(t->o);
         json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
-        json_out_end(t->o);
-        json_out_end(t->o);
-        json_out_end(t->o);
+        json_out_close(t->o, 3);
     }
     gemini_write_turn_open(t, t->role);
     t->open = true;
@@ -55,8 +52,7 @@ static void gemini_write_part_begin(struct turn *t)
 static void gemini_write_turn_end(struct turn *t)
 {
     if (t->open) {
-        json_out_end(t->o);
-        json_out_end(t->o);
+        json_out_close(t->o, 2);
     }
 }
 
@@ -135,8 +131,7 @@ static void gemini_write_put_media(struct turn *t, const struct chat_part *p)
 static void gemini_write_put_call(struct turn *t, const struct chat_part *p)
 {
     gemini_write_part_begin(t);
-    json_out_key(t->o, STR("functionCall"));
-    json_out_object(t->o);
+    json_member_object(t->o, "functionCall");
     json_write_text(t->o, "id", p->id);
     json_write_text(t->o, "name", p->name);
     json_out_key(t->o, STR("args"));
@@ -200,14 +195,12 @@ static void gemini_write_put_result(struct turn *t, const struct chat_part *p)
     buf_init(&text, (size_t)256 << 20);
     gemini_write_join_text(p, &text);
     gemini_write_part_begin(t);
-    json_out_key(t->o, STR("functionResponse"));
-    json_out_object(t->o);
+    json_member_object(t->o, "functionResponse");
     json_write_text(t->o, "id", p->id);
     json_write_text(t->o, "name", gemini_write_name_of(t, p));
     json_out_key(t->o, STR("response"));
     gemini_write_put_response(t->o, buf_str(&text), p->is_error);
-    json_out_end(t->o);
-    json_out_end(t->o);
+    json_out_close(t->o, 2);
     buf_release(&text);
     for (size_t i = 0; i < p->part_count; i++)
         if (p->parts[i].kind == CHAT_PART_IMAGE || p->parts[i].kind == CHAT_PART_FILE)
@@ -269,8 +262,7 @@ static void gemini_write_put_contents(const struct chat_request *r, struct json_
     bool first = true;
 
     map_init(&calls, NULL, CALLS_MAX);
-    json_out_key(o, STR("contents"));
-    json_out_array(o);
+    json_member_array(o, "contents");
     for (size_t i = 0, end; i < r->message_count; i = end) {
         bool assistant = gemini_write_is_assistant(&r->messages[i]);
         struct turn t = {
@@ -304,10 +296,8 @@ static void gemini_write_put_system(const struct chat_request *r, struct json_ou
             if (p->kind != CHAT_PART_TEXT || p->text.n == 0)
                 continue;
             if (!any) {
-                json_out_key(o, STR("systemInstruction"));
-                json_out_object(o);
-                json_out_key(o, STR("parts"));
-                json_out_array(o);
+                json_member_object(o, "systemInstruction");
+                json_member_array(o, "parts");
             }
             any = true;
             json_out_object(o);
@@ -315,8 +305,7 @@ static void gemini_write_put_system(const struct chat_request *r, struct json_ou
             json_out_end(o);
         }
     if (any) {
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
 }
 
@@ -345,8 +334,7 @@ static size_t gemini_write_count_functions(const struct chat_request *r)
 static void gemini_write_put_functions(const struct chat_request *r, struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("functionDeclarations"));
-    json_out_array(o);
+    json_member_array(o, "functionDeclarations");
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
@@ -361,8 +349,7 @@ static void gemini_write_put_functions(const struct chat_request *r, struct json
         }
         json_out_end(o);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 static void gemini_write_put_allowed(const struct chat_request *r, struct json_out *o)
@@ -373,8 +360,7 @@ static void gemini_write_put_allowed(const struct chat_request *r, struct json_o
         any |= r->tools[i].barred;
     if (!any || !gemini_write_names_allowed(r))
         return;
-    json_out_key(o, STR("allowedFunctionNames"));
-    json_out_array(o);
+    json_member_array(o, "allowedFunctionNames");
     if (r->choice == CHAT_CHOICE_TOOL)
         json_out_str(o, r->choice_name);
     for (size_t i = 0; i < r->tool_count && r->choice != CHAT_CHOICE_TOOL; i++)
@@ -392,14 +378,11 @@ static void gemini_write_put_choice(const struct chat_request *r, struct json_ou
 
     if (r->choice == CHAT_CHOICE_NONE_GIVEN)
         return;
-    json_out_key(o, STR("toolConfig"));
-    json_out_object(o);
-    json_out_key(o, STR("functionCallingConfig"));
-    json_out_object(o);
+    json_member_object(o, "toolConfig");
+    json_member_object(o, "functionCallingConfig");
     json_write_text(o, "mode", str_c(modes[r->choice]));
     gemini_write_put_allowed(r, o);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 static void gemini_write_put_tools(const struct chat_request *r, struct json_out *o)
@@ -409,8 +392,7 @@ static void gemini_write_put_tools(const struct chat_request *r, struct json_out
     for (size_t i = 0; i < r->tool_count; i++)
         others += r->tools[i].opaque.n && chat_tool_goes(&r->tools[i], CHAT_GEMINI);
     if (functions + others > 0) {
-        json_out_key(o, STR("tools"));
-        json_out_array(o);
+        json_member_array(o, "tools");
         for (size_t i = 0; i < r->tool_count; i++)
             if (r->tools[i].opaque.n && chat_tool_goes(&r->tools[i], CHAT_GEMINI))
                 json_out_raw(o, r->tools[i].opaque);
@@ -445,8 +427,7 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
 
     if (r->level == CHAT_LEVEL_NOT_GIVEN && r->budget_tokens < 0 && !r->thoughts && !r->no_thoughts)
         return;
-    json_out_key(o, STR("thinkingConfig"));
-    json_out_object(o);
+    json_member_object(o, "thinkingConfig");
     if (r->level == CHAT_LEVEL_NONE || r->budget_tokens >= 0 || r->level == CHAT_LEVEL_ON) {
         json_out_key(o, STR("thinkingBudget"));
         json_out_i64(o,
@@ -463,16 +444,8 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
 
 static void gemini_write_put_config(const struct chat_request *r, struct json_out *o)
 {
-    json_out_key(o, STR("generationConfig"));
-    json_out_object(o);
-    json_write_raw(o, "temperature", r->temperature);
-    json_write_raw(o, "topP", r->top_p);
-    json_write_raw(o, "topK", r->top_k);
-    json_write_raw(o, "maxOutputTokens", r->max_tokens);
-    json_write_raw(o, "candidateCount", r->n);
-    json_write_raw(o, "seed", r->seed);
-    json_write_raw(o, "presencePenalty", r->presence_penalty);
-    json_write_raw(o, "frequencyPenalty", r->frequency_penalty);
+    json_member_object(o, "generationConfig");
+    settings_write(o, r, &gemini_settings);
     json_write_texts(o, "stopSequences", r->stops, r->stop_count);
     gemini_write_put_format(r, o);
     gemini_write_put_thinking(r, o);

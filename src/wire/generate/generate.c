@@ -109,7 +109,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
         return request_fail(&r, NULL, "model", "expected a string, the name of a model");
-    json_fields_read(&openai_asked, doc, root, 0, &m);
+    json_fields_read(&openai_request_fields, doc, root, 0, &m);
     if (!generate_read_prompt(&r, root) || !generate_read_system(&r, root) ||
         !openai_read_options(&r, &m) || !openai_read_thinking(&r, &m) ||
         !generate_read_drop(&r, root))

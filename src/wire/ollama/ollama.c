@@ -148,7 +148,7 @@ static void ollama_extras(struct wire_decoder *d, const struct json *doc,
                                STR_INIT("prompt_eval_count"),
                                STR_INIT("eval_count")};
 
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+    JSON_FOREACH(k, doc, root) {
         bool known = json_value(k)->kind == JSON_NULL;
         str name;
 

@@ -11,9 +11,12 @@
 #pragma once
 
 #include "wire/internal.h"
+#include "wire/settings.h"
 
 #define OLLAMA_EXTRAS_MAX 16
 #define OLLAMA_KEEP "ollama_thinking" /* what KEEP calls the thinking before a call */
+
+extern const struct settings ollama_settings;
 
 struct ollama_decoder {
     int kind; /* 1 + the kind of the block at hand, or 0 */

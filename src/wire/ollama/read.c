@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire/ollama/ollama.h"
-#include "wire/request_reader.h"
 
 #define MESSAGES_MAX 100000
 #define LOOK_MAX 512 /* calls without a result that one is looked for in */
@@ -257,34 +256,36 @@ static bool ollama_read_stops(const struct request_reader *r, const struct json_
     return true;
 }
 
+static const char *ollama_read_check(const struct request_reader *r, const struct json_node *v,
+                                     const struct setting *s, str *out, char *room)
+{
+    (void)s;
+    (void)room;
+    *out = json_raw(r->doc, v);
+    return v->kind == JSON_NUMBER ? NULL : "must be a number";
+}
+
+static const struct setting ollama_setting_rows[] = {
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("top_p", top_p, 0, 0, 0),
+    SETTING("top_k", top_k, 0, 0, 0),
+    SETTING("seed", seed, 0, 0, 0),
+    SETTING("num_predict", max_tokens, 0, 0, 0),
+    SETTING("frequency_penalty", frequency_penalty, 0, 0, 0),
+    SETTING("presence_penalty", presence_penalty, 0, 0, 0),
+};
+const struct settings ollama_settings = {
+    ollama_setting_rows, COUNT_OF(ollama_setting_rows), ollama_read_check, json_get};
+
 static bool ollama_read_options(const struct request_reader *r, const struct json_node *root)
 {
     struct chat_request *q = r->out;
     const struct json_node *o = json_get(r->doc, root, "options");
-    const struct {
-        const char *key;
-        str *to;
-    } rows[] = {
-        {"temperature", &q->temperature},
-        {"top_p", &q->top_p},
-        {"top_k", &q->top_k},
-        {"seed", &q->seed},
-        {"num_predict", &q->max_tokens},
-        {"frequency_penalty", &q->frequency_penalty},
-        {"presence_penalty", &q->presence_penalty},
-    };
 
     if (o && o->kind != JSON_OBJECT)
         return request_fail(r, NULL, "options", "must be an object");
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const struct json_node *v = json_get(r->doc, o, rows[i].key);
-
-        if (v && v->kind != JSON_NUMBER)
-            request_defer_error(
-                r, &(struct request_path){.key = "options"}, rows[i].key, "must be a number");
-        else if (v)
-            *rows[i].to = json_raw(r->doc, v);
-    }
+    if (!settings_read(r, &(struct request_path){.key = "options"}, o, &ollama_settings))
+        return false;
     if (str_starts(q->max_tokens, STR("-"))) /* as many as it likes */
         q->max_tokens = STR("");
     return ollama_read_stops(r, json_get(r->doc, o, "stop"));

@@ -58,8 +58,7 @@ static void ollama_write_images(struct json_out *o, const struct chat_part *part
         if (parts[i].kind != CHAT_PART_IMAGE || !parts[i].data.n)
             continue;
         if (!some) {
-            json_out_key(o, STR("images"));
-            json_out_array(o);
+            json_member_array(o, "images");
         }
         some = true;
         json_out_str(o, parts[i].data);
@@ -78,18 +77,15 @@ static void ollama_write_calls(struct json_out *o, const struct chat_message *m)
         if (p->kind != CHAT_PART_TOOL_CALL)
             continue;
         if (!some) {
-            json_out_key(o, STR("tool_calls"));
-            json_out_array(o);
+            json_member_array(o, "tool_calls");
         }
         some = true;
         json_out_object(o);
         json_write_text(o, "id", p->id);
-        json_out_key(o, STR("function"));
-        json_out_object(o);
+        json_member_object(o, "function");
         json_member_str(o, "name", p->name);
         json_write_raw(o, "arguments", p->json.n ? p->json : STR("{}"));
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
     if (some)
         json_out_end(o);
@@ -129,8 +125,7 @@ static void ollama_write_messages(struct json_out *o, const struct chat_request 
 {
     static const char *const roles[] = {"system", "user", "assistant", "tool"};
 
-    json_out_key(o, STR("messages"));
-    json_out_array(o);
+    json_member_array(o, "messages");
     for (size_t i = 0; i < r->message_count; i++) {
         const struct chat_message *m = &r->messages[i];
 
@@ -154,50 +149,28 @@ static void ollama_write_tools(struct json_out *o, const struct chat_request *r)
 {
     if (!part_tools_going(r, CHAT_OLLAMA) || r->choice == CHAT_CHOICE_NONE)
         return;
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
         if (!chat_tool_goes(t, CHAT_OLLAMA))
             continue;
-        json_out_object(o);
-        json_member_str(o, "type", STR("function"));
-        json_out_key(o, STR("function"));
-        json_out_object(o);
+        json_write_typed(o, "function");
+        json_member_object(o, "function");
         json_member_str(o, "name", t->name);
         json_member_str(o, "description", t->description);
         json_write_raw(o, "parameters", tool_parameters(t));
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
     json_out_end(o);
 }
 
 static void ollama_write_options(struct json_out *o, const struct chat_request *r)
 {
-    const struct {
-        const char *key;
-        str value;
-    } rows[] = {
-        {"temperature", r->temperature},
-        {"top_p", r->top_p},
-        {"top_k", r->top_k},
-        {"seed", r->seed},
-        {"num_predict", r->max_tokens},
-        {"frequency_penalty", r->frequency_penalty},
-        {"presence_penalty", r->presence_penalty},
-    };
-    bool some = r->stop_count > 0;
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        some |= rows[i].value.n > 0;
-    if (!some)
+    if (r->stop_count == 0 && !settings_given(r, &ollama_settings))
         return;
-    json_out_key(o, STR("options"));
-    json_out_object(o);
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        json_write_raw(o, rows[i].key, rows[i].value);
+    json_member_object(o, "options");
+    settings_write(o, r, &ollama_settings);
     json_write_texts(o, "stop", r->stops, r->stop_count);
     json_out_end(o);
 }
@@ -275,7 +248,7 @@ static void ollama_write_put_back(const struct patch_plan *p, const struct json_
 
     if (!list || list->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
+    JSON_FOREACH(v, p->doc, list) {
         size_t n = 0;
 
         if (json_text(p->doc, json_get(p->doc, v, "id"), p->ed->arena, &id) && id.n)
@@ -299,8 +272,7 @@ static void ollama_write_patch_messages(const struct patch_plan *p)
     if (plan->system_extra.n)
         ollama_write_patch_system(p, list);
     if (plan->vault && !plan->foreign_kept)
-        for (const struct json_node *m = json_first(p->doc, list); m;
-             m = json_next(p->doc, list, m))
+        JSON_FOREACH(m, p->doc, list)
             ollama_write_put_back(p, m);
     for (size_t i = 0; i < plan->tail_count; i++)
         json_edit_insert(p->ed,

@@ -9,10 +9,6 @@
  */
 #include "wire/openai/openai.h"
 
-const char *const openai_thought_members[4] = {
-    "reasoning_content", "reasoning", "reasoning_text", "thinking"};
-const char *const openai_detail_members[2] = {"reasoning_details", "thinking_blocks"};
-
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
 {
     if (c->now == now && now != OPENAI_CALL)
@@ -96,7 +92,7 @@ bool openai_details_visible(const struct json *doc, const struct json_node *list
 {
     bool summary;
 
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (openai_decode_detail_words(doc, v, &summary))
             return true;
     return false;
@@ -110,8 +106,7 @@ static void openai_decode_details(struct wire_decoder *d, struct openai_choice *
 
     if (!list || list->kind != JSON_ARRAY || list->span == 1)
         return;
-    for (const struct json_node *v = json_first(&d->doc, list); v;
-         v = json_next(&d->doc, list, v)) {
+    JSON_FOREACH(v, &d->doc, list) {
         bool summary = false;
         const struct json_node *words = openai_decode_detail_words(&d->doc, v, &summary);
 
@@ -129,10 +124,10 @@ static void openai_decode_details(struct wire_decoder *d, struct openai_choice *
 static bool openai_decode_said_before(const struct json *doc, const struct json_fields *m,
                                       unsigned n)
 {
-    const struct json_node *v = m->at[OPENAI_AT_REASONING_CONTENT + n];
+    const struct json_node *v = m->at[openai_thought_fields[n]];
 
     for (unsigned i = 0; i < n; i++) {
-        const struct json_node *u = json_fields_get(m, OPENAI_AT_REASONING_CONTENT + i);
+        const struct json_node *u = json_fields_get(m, openai_thought_fields[i]);
 
         if (u && u->kind == JSON_STRING && json_equal(doc, u, doc, v))
             return true;
@@ -145,16 +140,16 @@ static void openai_decode_thoughts(struct wire_decoder *d, struct openai_choice 
 {
     bool worded = c->thought.n > 0; /* once said in words, the details only repeat it */
 
-    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && m->seen & OPENAI_THOUGHTS; i++) {
-        const struct json_node *v = json_fields_get(m, OPENAI_AT_REASONING_CONTENT + i);
+    for (unsigned i = 0; i < OPENAI_THOUGHT_COUNT && m->seen & OPENAI_THOUGHTS; i++) {
+        const struct json_node *v = json_fields_get(m, openai_thought_fields[i]);
 
         if (!v || v->kind != JSON_STRING || openai_decode_said_before(&d->doc, m, i))
             continue;
-        openai_decode_think(d, c, v, openai_thought_members[i], false);
+        openai_decode_think(d, c, v, openai_thought_name(i).p, false);
         worded = worded || v->size > 2;
     }
-    for (unsigned i = 0; i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *v = json_fields_get(m, OPENAI_AT_REASONING_DETAILS + i);
+    for (unsigned i = 0; i < OPENAI_DETAIL_COUNT; i++) {
+        const struct json_node *v = json_fields_get(m, openai_detail_fields[i]);
 
         if (!v)
             continue;
@@ -256,7 +251,7 @@ static void openai_decode_thought_chunk(struct wire_decoder *d, struct openai_ch
     if (openai_empty(&d->doc, v) && !json_get(&d->doc, chunk, "signature"))
         openai_decode_odd_chunk(d, c, chunk, true); /* it is sealed */
     else if (v && v->kind == JSON_ARRAY)
-        for (const struct json_node *e = json_first(&d->doc, v); e; e = json_next(&d->doc, v, e))
+        JSON_FOREACH(e, &d->doc, v)
             openai_decode_chunk_words(d, c, e, members[i - 1]);
     else if (!openai_empty(&d->doc, v))
         openai_decode_chunk_words(d, c, v, members[i - 1]);
@@ -293,8 +288,7 @@ void openai_content(struct wire_decoder *d, struct openai_choice *c, const struc
         openai_decode_content_chunk(d, c, v);
         return;
     }
-    for (const struct json_node *chunk = json_first(&d->doc, v); chunk;
-         chunk = json_next(&d->doc, v, chunk))
+    JSON_FOREACH(chunk, &d->doc, v)
         openai_decode_content_chunk(d, c, chunk);
 }
 
@@ -484,7 +478,7 @@ static void openai_decode_choices(struct wire_decoder *d, const struct json_node
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many choices");
         return;
     }
-    for (const struct json_node *v = json_first(&d->doc, list); v; v = json_next(&d->doc, list, v))
+    JSON_FOREACH(v, &d->doc, list)
         if (v->kind == JSON_OBJECT)
             openai_decode_one_choice(d, v, whole);
 }

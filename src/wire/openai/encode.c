@@ -95,17 +95,14 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
     json_member_i64(&o, "prompt_tokens", input);
     json_member_i64(&o, "completion_tokens", output);
     json_member_i64(&o, "total_tokens", input <= INT64_MAX - output ? input + output : INT64_MAX);
-    json_out_key(&o, STR("prompt_tokens_details"));
-    json_out_object(&o);
+    json_member_object(&o, "prompt_tokens_details");
     json_member_i64(&o, "cached_tokens", u->cache_read < 0 ? 0 : u->cache_read);
     if (u->cache_write > 0)
         json_member_i64(&o, "cache_write_tokens", u->cache_write);
     json_out_end(&o);
-    json_out_key(&o, STR("completion_tokens_details"));
-    json_out_object(&o);
+    json_member_object(&o, "completion_tokens_details");
     json_member_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 /* Usage as the provider gave it says more than ours, if the client can read it. */

@@ -20,7 +20,7 @@ bool openai_empty(const struct json *doc, const struct json_node *v)
         return v->span == 1;
     if (v->kind != JSON_OBJECT)
         return false;
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         if (!openai_empty(doc, json_value(k)))
             return false;
     return true;
@@ -80,7 +80,7 @@ void openai_members(const struct json *doc, const struct json_node *v, enum open
 {
     uint64_t thoughts;
 
-    json_fields_read(&openai_names, doc, v, places[place].known, out);
+    json_fields_read(&openai_reply_fields, doc, v, places[place].known, out);
     /* Reasoning that is no text is what nobody knows. */
     for (thoughts = out->seen & OPENAI_THOUGHTS & places[place].known; thoughts && v;
          thoughts &= thoughts - 1)
@@ -91,7 +91,7 @@ void openai_members(const struct json *doc, const struct json_node *v, enum open
 static bool openai_extras_known(const struct json *doc, const struct json_node *key,
                                 enum openai_place place)
 {
-    int name = json_fields_name(&openai_names, doc, key);
+    int name = json_fields_name(&openai_reply_fields, doc, key);
     uint64_t bit = name < 0 ? 0 : JSON_FIELD_BIT(name) & places[place].known;
 
     return bit && (!(bit & OPENAI_THOUGHTS) || json_value(key)->kind == JSON_STRING);
@@ -358,7 +358,7 @@ void openai_keep(struct wire_decoder *d, struct openai_choice *c)
         buf_reset(&b);
         openai_details_write(&c->details[i], &d->scratch, &b);
         if (!buf_full(&b))
-            openai_extras_keep(d, c, str_c(openai_detail_members[i]), buf_str(&b));
+            openai_extras_keep(d, c, openai_detail_name(i), buf_str(&b));
         detailed = true;
     }
     buf_reset(&b);

@@ -67,14 +67,12 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_object(&o);
+    json_member_object(&o, "error");
     json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
     json_member_str(&o, "type", openai_error_type(error));
     json_write_text_or_null(&o, "param", error->param);
     json_write_text_or_null(&o, "code", openai_error_code(error));
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 /* ---- errors in ---- */
@@ -118,7 +116,7 @@ static void openai_take_detail(const struct json *doc, const struct json_node *v
     json_get_into(doc, first, "msg", a, &out->message);
     json_get_into(doc, first, "message", a, &out->message);
     json_get_into(doc, first, "type", a, &out->type);
-    for (const struct json_node *p = json_first(doc, loc); p; p = json_next(doc, loc, p))
+    JSON_FOREACH(p, doc, loc)
         out->param = out->param.n
                          ? arena_printf(a,
                                         STR_FMT "." STR_FMT,

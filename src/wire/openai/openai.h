@@ -2,7 +2,7 @@
  * are kin to it (mistral, cohere, generate).
  *
  *   openai.c          the row, paths, errors
- *   openai_names.c    names of members
+ *   openai_reply_fields.c    names of members
  *   openai_read.c     a client's body: messages; openai_options.c: all its other members
  *   openai_write.c    a request as a body
  *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
@@ -28,6 +28,7 @@
 #include "wire/internal.h"
 #include "wire/openai/fields.h"
 #include "wire/request_reader.h"
+#include "wire/settings.h"
 
 #define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
 #define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
@@ -42,7 +43,8 @@ bool openai_empty(const struct json *doc, const struct json_node *v);
 
 bool openai_read(const struct json *doc, struct arena *a, struct chat_request *out, struct err *e);
 bool openai_read_messages(const struct request_reader *r, const struct json_node *list) MUST_USE;
-/* m: the openai_asked of the body. */
+extern const struct settings openai_settings;
+/* m: the openai_request_fields of the body. */
 bool openai_read_options(const struct request_reader *r, const struct json_fields *m) MUST_USE;
 bool openai_read_thinking(const struct request_reader *r, const struct json_fields *m) MUST_USE;
 
@@ -186,8 +188,6 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
 bool openai_details_visible(const struct json *doc, const struct json_node *list);
 /* Whether a chunk of a content list is reasoning, by its type. */
 bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk);
-extern const char *const openai_detail_members[2]; /* reasoning_details, thinking_blocks */
-extern const char *const openai_thought_members[4];
 
 void openai_usage(const struct json *doc, const struct json_node *v, struct chat_usage *out);
 void openai_emit_usage(struct wire_decoder *d, struct chat_usage *last, bool *known,

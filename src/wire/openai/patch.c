@@ -14,7 +14,7 @@ struct patch {
     struct json_edits *ed;
     struct arena *a;
     bool mistral;
-    struct json_fields m; /* openai_asked of the root */
+    struct json_fields m; /* openai_request_fields of the root */
 };
 
 static void openai_patch_set(struct patch *p, const char *key, str json)
@@ -103,8 +103,7 @@ static bool openai_patch_says(struct patch *p, const struct json_node *content, 
 
     if (json_text(p->doc, content, p->a, &text))
         return str_find(text, extra) != STR_NONE;
-    for (const struct json_node *v = json_first(p->doc, content); v;
-         v = json_next(p->doc, content, v))
+    JSON_FOREACH(v, p->doc, content)
         if (json_text(p->doc, json_find(p->doc, v, STR("text")), p->a, &text) &&
             str_find(text, extra) != STR_NONE)
             return true;
@@ -139,8 +138,7 @@ static void openai_patch_system(struct patch *p, const struct json_node *message
 {
     if (p->plan->system_extra.n == 0)
         return;
-    for (const struct json_node *m = json_first(p->doc, messages); m;
-         m = json_next(p->doc, messages, m))
+    JSON_FOREACH(m, p->doc, messages)
         if (m->kind == JSON_OBJECT && openai_patch_is_system(p, m)) {
             openai_patch_append_system(p, m);
             return;
@@ -254,8 +252,8 @@ static str openai_patch_as_json(struct patch *p, str kept)
  * reasoning writes them to satisfy providers that require the member. */
 static bool openai_patch_has_thoughts(struct patch *p, const struct json_node *m)
 {
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++) {
-        const struct json_node *v = json_get(p->doc, m, openai_thought_members[i]);
+    for (size_t i = 0; i < OPENAI_THOUGHT_COUNT; i++) {
+        const struct json_node *v = json_get(p->doc, m, openai_thought_name(i).p);
 
         if (v && v->kind != JSON_NULL && v->size > STR("\"\"").n)
             return true;
@@ -287,8 +285,8 @@ static void openai_patch_put_back(struct patch *p, const struct json_node *m,
 {
     bool words = false;
 
-    for (size_t i = 0; i < COUNT_OF(openai_thought_members); i++)
-        words = words || str_eq(kept->name, str_c(openai_thought_members[i]));
+    for (size_t i = 0; i < OPENAI_THOUGHT_COUNT; i++)
+        words = words || str_eq(kept->name, openai_thought_name(i));
     if (p->mistral) {
         if (str_eq(kept->name, STR("thinking")) && str_starts(kept->text, STR("[")))
             openai_patch_put_chunks(p, m, kept->text);
@@ -316,8 +314,7 @@ static void openai_patch_restore(struct patch *p, const struct json_node *m)
 
     if (!calls || calls->kind != JSON_ARRAY || p->plan->foreign_kept)
         return;
-    for (const struct json_node *c = json_first(p->doc, calls); c;
-         c = json_next(p->doc, calls, c)) {
+    JSON_FOREACH(c, p->doc, calls) {
         size_t n;
 
         if (c->kind != JSON_OBJECT ||
@@ -343,8 +340,7 @@ static void openai_patch_unsign(struct patch *p, const struct json_node *m)
     const struct json_node *details = json_get(p->doc, m, "reasoning_details");
     bool ours = false;
 
-    for (const struct json_node *v = json_first(p->doc, details); v;
-         v = json_next(p->doc, details, v))
+    JSON_FOREACH(v, p->doc, details)
         ours = ours || wire_signature_ours(json_get_text(p->doc, v, "signature", p->a)) ||
                wire_signature_ours(json_get_text(p->doc, v, "data", p->a));
     if (!p->plan->foreign_kept) {
@@ -354,7 +350,7 @@ static void openai_patch_unsign(struct patch *p, const struct json_node *m)
     }
     for (size_t i = 0; i < COUNT_OF(signed_members); i++)
         json_edit_remove(p->ed, m, str_c(signed_members[i]));
-    for (const struct json_node *c = json_first(p->doc, calls); c; c = json_next(p->doc, calls, c))
+    JSON_FOREACH(c, p->doc, calls)
         if (c->kind == JSON_OBJECT)
             json_edit_remove(p->ed, c, STR("extra_content"));
 }
@@ -363,8 +359,7 @@ static void openai_patch_history(struct patch *p, const struct json_node *messag
 {
     if (!p->plan->vault && !p->plan->foreign_kept)
         return;
-    for (const struct json_node *m = json_first(p->doc, messages); m;
-         m = json_next(p->doc, messages, m)) {
+    JSON_FOREACH(m, p->doc, messages) {
         if (m->kind != JSON_OBJECT ||
             !json_is(p->doc, json_find(p->doc, m, STR("role")), STR("assistant")))
             continue;
@@ -389,7 +384,7 @@ void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool
     p.ed = edits;
     p.a = edits->arena;
     p.mistral = mistral;
-    json_fields_read(&openai_asked, doc, root, 0, &p.m);
+    json_fields_read(&openai_request_fields, doc, root, 0, &p.m);
     messages = json_fields_get(&p.m, OPENAI_ASK_MESSAGES);
     if (plan->model.n)
         openai_patch_set(&p, "model", json_quoted(p.a, plan->model));

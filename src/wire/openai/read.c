@@ -175,7 +175,7 @@ static bool openai_read_part_thinking(const struct request_reader *r, const stru
         part->dialect = CHAT_ANTHROPIC;
         return true;
     }
-    for (const struct json_node *c = json_first(r->doc, list); c; c = json_next(r->doc, list, c)) {
+    JSON_FOREACH(c, r->doc, list) {
         text = json_get_text(r->doc, c, "text", r->a);
         if (text.n)
             openai_read_add(r, out, CHAT_PART_REASONING)->text = text;
@@ -244,7 +244,7 @@ static bool openai_read_content(const struct request_reader *r, const struct jso
 static void openai_read_thinking_blocks(const struct request_reader *r,
                                         const struct json_node *list, struct parts *out)
 {
-    for (const struct json_node *b = json_first(r->doc, list); b; b = json_next(r->doc, list, b)) {
+    JSON_FOREACH(b, r->doc, list) {
         str data = json_get_text(r->doc, b, "data", r->a);
         struct chat_part *part = openai_read_add(r, out, CHAT_PART_REASONING);
 
@@ -287,8 +287,8 @@ static void openai_read_thoughts(const struct request_reader *r, const struct js
         openai_read_thinking_blocks(r, blocks, out);
         return;
     }
-    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && !worded; i++) {
-        str text = json_fields_text(of, OPENAI_AT_REASONING_CONTENT + i, r->doc, r->a);
+    for (unsigned i = 0; i < OPENAI_THOUGHT_COUNT && !worded; i++) {
+        str text = json_fields_text(of, openai_thought_fields[i], r->doc, r->a);
 
         if (text.n == 0)
             continue;
@@ -417,7 +417,7 @@ static bool openai_read_message(const struct request_reader *r, const struct jso
 
     if (m->kind != JSON_OBJECT)
         return request_fail(r, at, NULL, "expected an object");
-    json_fields_read(&openai_names, r->doc, m, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, m, 0, &of);
     role = json_fields_get(&of, OPENAI_AT_ROLE);
     while (k < COUNT_OF(roles) && !json_is(r->doc, role, roles[k].name))
         k++;
@@ -464,7 +464,7 @@ bool openai_read(const struct json *doc, struct arena *a, struct chat_request *o
     part_request_init(&q, CHAT_OPENAI, doc);
     if (!root || root->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
-    json_fields_read(&openai_asked, doc, root, 0, &m);
+    json_fields_read(&openai_request_fields, doc, root, 0, &m);
     q.model = json_fields_text(&m, OPENAI_ASK_MODEL, doc, a);
     if (q.model.n == 0)
         return request_fail(&r, NULL, "model", "expected a string, the name of a model");

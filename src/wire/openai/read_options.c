@@ -8,60 +8,40 @@
 
 #define BIT(name) JSON_FIELD_BIT(OPENAI_ASK_##name)
 
-struct number {
-    enum openai_asked name;
-    size_t at;
-    double least, most;
-    bool whole;
-};
-
-#define NUMBER(name, field, least, most, whole)                                                    \
-    {                                                                                              \
-        OPENAI_ASK_##name, offsetof(struct chat_request, field), least, most, whole                \
-    }
-
-static const struct number numbers[] = {
-    NUMBER(TEMPERATURE, temperature, 0, 2, false),
-    NUMBER(TOP_P, top_p, 0, 1, false),
-    NUMBER(TOP_K, top_k, -1, 1e9, true),
-    NUMBER(SEED, seed, -9.3e18, 1.9e19, true),
-    NUMBER(FREQUENCY_PENALTY, frequency_penalty, -2, 2, false),
-    NUMBER(PRESENCE_PENALTY, presence_penalty, -2, 2, false),
-    NUMBER(N, n, 1, OPENAI_CHOICES_MAX, true),
-    NUMBER(MAX_TOKENS, max_tokens, 1, 1e9, true),
-    NUMBER(MAX_COMPLETION_TOKENS, max_tokens, 1, 1e9, true),
-};
-
-static bool openai_option_read_number(const struct request_reader *r, const struct json_node *v,
-                                      const struct number *row)
+static const char *openai_option_check(const struct request_reader *r, const struct json_node *v,
+                                       const struct setting *s, str *out, char *room)
 {
-    const char *name = openai_asked.names[row->name].p;
-    str *field = (str *)(void *)((char *)r->out + row->at);
-    char what[80];
-    double value;
-    bool ok;
+    double x;
 
-    if (!v)
-        return true;
-    ok = json_double(r->doc, v, &value) && value >= row->least && value <= row->most &&
-         (!row->whole || value > 9e15 || value < -9e15 || (double)(int64_t)value == value);
-    if (ok)
-        *field = json_raw(r->doc, v);
-    if (ok)
-        return true;
-    if (row->most > 1e8)
-        (void)snprintf(
-            what, sizeof what, "expected an integer%s", row->least == 1 ? " of at least 1" : "");
-    else
-        (void)snprintf(what,
-                       sizeof what,
-                       "expected %s from %g to %g",
-                       row->whole ? "an integer" : "a number",
-                       row->least,
-                       row->most);
-    return row->name == OPENAI_ASK_N ? request_fail(r, NULL, name, what) /* our own ceiling */
-                                     : request_defer_error(r, NULL, name, what);
+    *out = json_raw(r->doc, v);
+    if (json_double(r->doc, v, &x) && x >= s->min && x <= s->max &&
+        (!(s->flags & SETTING_WHOLE) || x > 9e15 || x < -9e15 || (double)(int64_t)x == x))
+        return NULL;
+    if (s->max > 1e8)
+        return s->min == 1 ? "expected an integer of at least 1" : "expected an integer";
+    (void)snprintf(room,
+                   SETTING_ROOM,
+                   "expected %s from %g to %g",
+                   (s->flags & SETTING_WHOLE) ? "an integer" : "a number",
+                   s->min,
+                   s->max);
+    return room;
 }
+
+/* Of the two names for the length, the second is read last and wins. */
+static const struct setting openai_setting_rows[] = {
+    SETTING("max_tokens", max_tokens, 1, 1e9, SETTING_WHOLE | SETTING_READ_ONLY),
+    SETTING("max_completion_tokens", max_tokens, 1, 1e9, SETTING_WHOLE),
+    SETTING("temperature", temperature, 0, 2, 0),
+    SETTING("top_p", top_p, 0, 1, 0),
+    SETTING("top_k", top_k, -1, 1e9, SETTING_WHOLE | SETTING_READ_ONLY),
+    SETTING("seed", seed, -9.3e18, 1.9e19, SETTING_WHOLE),
+    SETTING("frequency_penalty", frequency_penalty, -2, 2, 0),
+    SETTING("presence_penalty", presence_penalty, -2, 2, 0),
+    SETTING("n", n, 1, OPENAI_CHOICES_MAX, SETTING_WHOLE | SETTING_OURS),
+};
+const struct settings openai_settings = {
+    openai_setting_rows, COUNT_OF(openai_setting_rows), openai_option_check, json_get};
 
 static bool openai_option_read_flag(const struct request_reader *r, const struct request_path *at,
                                     const struct json_node *v, const char *name, bool *out,
@@ -197,7 +177,7 @@ static void openai_option_read_allowed(const struct request_reader *r, const str
     if (!list || list->kind != JSON_ARRAY)
         return;
     part_tools_bar(r->out);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+    JSON_FOREACH(v, r->doc, list) {
         const struct json_node *box = json_get(r->doc, v, "function");
 
         if (!box)
@@ -274,14 +254,6 @@ static bool openai_option_read_format(const struct request_reader *r, const stru
     return true;
 }
 
-static bool openai_option_read_numbers(const struct request_reader *r, const struct json_fields *m)
-{
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        if (!openai_option_read_number(r, json_fields_present(m, numbers[i].name), &numbers[i]))
-            return false;
-    return true;
-}
-
 static bool openai_option_read_stream(const struct request_reader *r, const struct json_fields *m)
 {
     const struct json_node *options = json_fields_present(m, OPENAI_ASK_STREAM_OPTIONS);
@@ -303,7 +275,8 @@ static bool openai_option_read_stream(const struct request_reader *r, const stru
 
 bool openai_read_options(const struct request_reader *r, const struct json_fields *m)
 {
-    if (!openai_option_read_numbers(r, m) || !openai_option_read_stream(r, m))
+    if (!settings_read(r, NULL, json_root(r->doc), &openai_settings) ||
+        !openai_option_read_stream(r, m))
         return false;
     r->out->user = json_fields_text(m, OPENAI_ASK_USER, r->doc, r->a);
     if (!(m->seen & (BIT(STOP) | BIT(FUNCTIONS) | BIT(TOOLS) | BIT(FUNCTION_CALL) |
@@ -422,10 +395,10 @@ static bool openai_option_read_anthropic(const struct request_reader *r, const s
 
 bool openai_read_thinking(const struct request_reader *r, const struct json_fields *m)
 {
-    static const enum openai_asked budgets[] = {OPENAI_ASK_THINKING_TOKEN_BUDGET,
-                                                OPENAI_ASK_THINKING_BUDGET_TOKENS,
-                                                OPENAI_ASK_REASONING_BUDGET_TOKENS,
-                                                OPENAI_ASK_THINKING_BUDGET};
+    static const enum openai_request_field budgets[] = {OPENAI_ASK_THINKING_TOKEN_BUDGET,
+                                                        OPENAI_ASK_THINKING_BUDGET_TOKENS,
+                                                        OPENAI_ASK_REASONING_BUDGET_TOKENS,
+                                                        OPENAI_ASK_THINKING_BUDGET};
     const struct json_node *kwargs = json_fields_present(m, OPENAI_ASK_CHAT_TEMPLATE_KWARGS);
     const struct json_node *think = json_fields_present(m, OPENAI_ASK_THINK);
     bool include;
@@ -446,7 +419,7 @@ bool openai_read_thinking(const struct request_reader *r, const struct json_fiel
     openai_option_give_switch(r, json_find(r->doc, kwargs, STR("thinking")));
     for (size_t i = 0; i < COUNT_OF(budgets); i++)
         if (!openai_option_read_budget(
-                r, json_fields_present(m, budgets[i]), openai_asked.names[budgets[i]].p))
+                r, json_fields_present(m, budgets[i]), openai_request_fields.names[budgets[i]].p))
             return false;
     if (json_bool(json_fields_get(m, OPENAI_ASK_INCLUDE_REASONING), &include)) {
         r->out->no_thoughts = !include;

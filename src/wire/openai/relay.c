@@ -30,8 +30,7 @@ static uint32_t openai_relay_index_of(const struct json *doc, const struct json_
 static const struct json_node *openai_relay_choice_of(const struct openai_relay_frame *r,
                                                       uint32_t index)
 {
-    for (const struct json_node *c = json_first(r->doc, r->choices); c;
-         c = json_next(r->doc, r->choices, c))
+    JSON_FOREACH(c, r->doc, r->choices)
         if (c->kind == JSON_OBJECT && openai_relay_index_of(r->doc, c) == index)
             return c;
     return NULL;
@@ -90,16 +89,15 @@ struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32
 bool openai_relay_details_fit(struct openai_relay_frame *r, const struct json_fields *message,
                               const struct openai_relay_heard *now)
 {
-    for (unsigned i = 0; i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *list =
-            json_fields_present(message, OPENAI_AT_REASONING_DETAILS + i);
+    for (unsigned i = 0; i < OPENAI_DETAIL_COUNT; i++) {
+        const struct json_node *list = json_fields_present(message, openai_detail_fields[i]);
 
         if (!list || !openai_details_visible(r->doc, list))
             continue;
         if (!now->thought.any)
             return false;
-        for (unsigned k = 0; k < COUNT_OF(openai_thought_members); k++) {
-            str was = json_fields_text(message, OPENAI_AT_REASONING_CONTENT + k, r->doc, &r->a);
+        for (unsigned k = 0; k < OPENAI_THOUGHT_COUNT; k++) {
+            str was = json_fields_text(message, openai_thought_fields[k], r->doc, &r->a);
 
             if (was.n && was.n != openai_relay_joined(&now->thought).n)
                 return false;
@@ -111,10 +109,10 @@ bool openai_relay_details_fit(struct openai_relay_frame *r, const struct json_fi
 void openai_relay_drop_thoughts(struct json_edits *ed, const struct json_node *message,
                                 const struct json_fields *of, bool details)
 {
-    for (unsigned i = 0; i < COUNT_OF(openai_thought_members) && of->seen & OPENAI_THOUGHTS; i++)
-        json_edit_remove(ed, message, str_c(openai_thought_members[i]));
-    for (unsigned i = 0; i < COUNT_OF(openai_detail_members) && !details; i++)
-        json_edit_remove(ed, message, str_c(openai_detail_members[i]));
+    for (unsigned i = 0; i < OPENAI_THOUGHT_COUNT && of->seen & OPENAI_THOUGHTS; i++)
+        json_edit_remove(ed, message, openai_thought_name(i));
+    for (unsigned i = 0; i < OPENAI_DETAIL_COUNT && !details; i++)
+        json_edit_remove(ed, message, openai_detail_name(i));
 }
 
 /* ---- ends and counts, the same in a stream and whole ---- */
@@ -207,12 +205,11 @@ static void openai_relay_write_chunk(struct openai_relay_frame *r, const struct 
     if (role && !r->role)
         openai_relay_chunk_member(&b, STR("role"), json_raw(r->doc, role));
     r->role = r->role || role;
-    for (unsigned i = 0; details && i < COUNT_OF(openai_detail_members); i++) {
-        const struct json_node *list =
-            json_fields_present(details, OPENAI_AT_REASONING_DETAILS + i);
+    for (unsigned i = 0; details && i < OPENAI_DETAIL_COUNT; i++) {
+        const struct json_node *list = json_fields_present(details, openai_detail_fields[i]);
 
         if (list)
-            openai_relay_chunk_member(&b, str_c(openai_detail_members[i]), json_raw(r->doc, list));
+            openai_relay_chunk_member(&b, openai_detail_name(i), json_raw(r->doc, list));
     }
     buf_add(&b, STR(CHUNK_CLOSE));
     json_edits_init(&ed, r->doc, &r->a);
@@ -233,14 +230,14 @@ static void openai_relay_write_thought(struct openai_relay_frame *r, const struc
 
     if (r->details)
         return; /* with the first of them */
-    json_fields_read(&openai_names,
+    json_fields_read(&openai_reply_fields,
                      r->doc,
                      openai_relay_message_of(r, openai_relay_choice_of(r, ev->choice)),
                      0,
                      &of);
     if (json_count(r->doc, r->choices) == 1 &&
         (json_fields_present(&of, OPENAI_AT_REASONING_DETAILS) ||
-         json_fields_present(&of, OPENAI_AT_REASONING_DETAILS + 1))) {
+         json_fields_present(&of, OPENAI_AT_THINKING_BLOCKS))) {
         now = openai_relay_hear(r, ev->choice);
         r->details = openai_relay_details_fit(r, &of, &now);
         all.text = r->details ? openai_relay_joined(&now.thought) : ev->text;
@@ -258,15 +255,14 @@ static bool openai_relay_carries(struct openai_relay_frame *r, const struct json
 
     if (json_get(r->doc, choice, "finish_reason"))
         return true;
-    for (const struct json_node *k = json_first(r->doc, delta); k;
-         k = json_next(r->doc, delta, k)) {
+    JSON_FOREACH(k, r->doc, delta) {
         bool skip =
             openai_empty(r->doc, json_value(k)) || (r->role && json_is(r->doc, k, STR("role")));
 
         for (size_t i = 0; i < COUNT_OF(told); i++)
             skip = skip || json_is(r->doc, k, str_c(told[i]));
-        for (size_t i = 0; i < COUNT_OF(openai_detail_members) && !details; i++)
-            skip = skip || json_is(r->doc, k, str_c(openai_detail_members[i]));
+        for (size_t i = 0; i < OPENAI_DETAIL_COUNT && !details; i++)
+            skip = skip || json_is(r->doc, k, openai_detail_name(i));
         if (!skip)
             return true;
     }
@@ -283,7 +279,7 @@ static bool openai_relay_rest_of(struct openai_relay_frame *r, struct json_edits
     struct json_fields of;
     bool details;
 
-    json_fields_read(&openai_names, r->doc, delta, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, delta, 0, &of);
     details = !r->details && openai_relay_details_fit(r, &of, &now);
     openai_relay_edit_finish(r, ed, c, json_get(r->doc, c, "finish_reason"), index);
     redact_token_lists(r->doc, c, r->events, r->n, index, ed);
@@ -305,8 +301,7 @@ static bool openai_relay_edit_rest(struct openai_relay_frame *r, struct json_edi
     bool any = json_get(r->doc, r->root, "usage") || json_get(r->doc, r->root, "error");
 
     json_edits_init(ed, r->doc, &r->a);
-    for (const struct json_node *c = json_first(r->doc, r->choices); c;
-         c = json_next(r->doc, r->choices, c))
+    JSON_FOREACH(c, r->doc, r->choices)
         any = openai_relay_rest_of(r, ed, c) || any;
     openai_relay_edit_usage(r, ed);
     openai_unasked_edit(r->en, r->doc, ed);
@@ -332,7 +327,7 @@ static bool openai_relay_says_calls(const struct openai_relay_frame *r,
 {
     struct json_fields of;
 
-    json_fields_read(&openai_names, r->doc, delta, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, delta, 0, &of);
     return openai_relay_has_calls(r, &of);
 }
 
@@ -358,7 +353,7 @@ static bool openai_relay_is_text(const struct openai_relay_frame *r,
     if (now->text.any == now->thought.any || (now->calls && !openai_relay_has_calls(r, delta)))
         return false;
     return now->text.any || !(json_fields_present(delta, OPENAI_AT_REASONING_DETAILS) ||
-                              json_fields_present(delta, OPENAI_AT_REASONING_DETAILS + 1));
+                              json_fields_present(delta, OPENAI_AT_THINKING_BLOCKS));
 }
 
 /* Edits a frame in place if its only choice says one text and the frame says more than that (stop,
@@ -375,7 +370,7 @@ static bool openai_relay_replace(struct openai_relay_frame *r)
     delta = json_count(r->doc, r->choices) == 1 ? openai_relay_message_of(r, c) : NULL;
     if (!delta)
         return false;
-    json_fields_read(&openai_names, r->doc, delta, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, delta, 0, &of);
     index = openai_relay_index_of(r->doc, c);
     now = openai_relay_hear(r, index);
     text = openai_relay_joined(now.text.any ? &now.text : &now.thought);
@@ -427,8 +422,7 @@ static void openai_relay_take_notes(struct wire_encoder *en, const struct wire_f
     bool last = choices->span == 1;
     struct openai_encoding *s = en->state;
 
-    for (const struct json_node *c = json_first(f->doc, choices); c;
-         c = json_next(f->doc, choices, c)) {
+    JSON_FOREACH(c, f->doc, choices) {
         struct openai_said *said = openai_said(en, openai_relay_index_of(f->doc, c));
 
         said->role = true;

@@ -14,11 +14,11 @@ static void openai_relay_edit_thought(const struct wire_encoder *en, struct json
 {
     bool named = false;
 
-    for (unsigned i = 0; i < COUNT_OF(openai_thought_members); i++) {
-        if (!json_fields_present(of, OPENAI_AT_REASONING_CONTENT + i))
+    for (unsigned i = 0; i < OPENAI_THOUGHT_COUNT; i++) {
+        if (!json_fields_present(of, openai_thought_fields[i]))
             continue;
         named = true;
-        json_edit_set_text(ed, message, str_c(openai_thought_members[i]), text);
+        json_edit_set_text(ed, message, openai_thought_name(i), text);
     }
     if (named && !en->both_names)
         return;
@@ -67,7 +67,7 @@ static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_
     struct openai_relay_heard now;
     uint32_t index;
 
-    json_fields_read(&openai_names, r->doc, choice, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, choice, 0, &of);
     message = json_fields_present(&of, OPENAI_AT_MESSAGE);
     if (!message) /* as the decoder reads it */
         message = json_fields_present(&of, OPENAI_AT_DELTA);
@@ -78,7 +78,7 @@ static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_
     redact_token_lists(r->doc, choice, r->events, r->n, index, ed);
     if (!message || message->kind != JSON_OBJECT)
         return;
-    json_fields_read(&openai_names, r->doc, message, 0, &of);
+    json_fields_read(&openai_reply_fields, r->doc, message, 0, &of);
     content = json_fields_get(&of, OPENAI_AT_CONTENT);
     openai_relay_drop_thoughts(ed, message, &of, openai_relay_details_fit(r, &of, &now));
     if (now.thought.any)
@@ -96,8 +96,7 @@ void openai_relay_body(struct openai_relay_frame *r)
     struct json_edits ed;
 
     json_edits_init(&ed, r->doc, &r->a);
-    for (const struct json_node *c = json_first(r->doc, r->choices); c;
-         c = json_next(r->doc, r->choices, c))
+    JSON_FOREACH(c, r->doc, r->choices)
         openai_relay_edit_message(r, &ed, c);
     openai_relay_edit_usage(r, &ed);
     json_edits_apply(&ed, r->en->out);

@@ -52,7 +52,7 @@ bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc)
     usage = json_find(doc, root, STR("usage"));
     if ((choices && !openai_unasked_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
         return false;
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
+    JSON_FOREACH(k, doc, root)
         if (!openai_unasked_frames_usage(doc, k))
             return false;
     return true;
@@ -63,7 +63,7 @@ static bool openai_unasked_find_null(const struct json *doc, size_t *from, size_
 {
     const struct json_node *root = json_root(doc), *before = NULL;
 
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+    JSON_FOREACH(k, doc, root) {
         const struct json_node *v = json_value(k), *next;
 
         if (v->kind != JSON_NULL || !json_is(doc, k, STR("usage"))) {

@@ -9,7 +9,7 @@
 /* The usage itself, and the boxes in it. */
 enum box { HERE, OF_PROMPT, OF_INPUT, OF_COMPLETION, OF_OUTPUT, BOX_COUNT };
 
-static const enum openai_count boxes[BOX_COUNT] = {
+static const enum openai_usage_field boxes[BOX_COUNT] = {
     [OF_PROMPT] = OPENAI_OF_PROMPT_TOKENS_DETAILS,
     [OF_INPUT] = OPENAI_OF_INPUT_TOKENS_DETAILS,
     [OF_COMPLETION] = OPENAI_OF_COMPLETION_TOKENS_DETAILS,
@@ -18,7 +18,7 @@ static const enum openai_count boxes[BOX_COUNT] = {
 
 struct place {
     enum box box;
-    enum openai_count name;
+    enum openai_usage_field name;
 };
 
 static const struct place input[] = {{HERE, OPENAI_OF_PROMPT_TOKENS},
@@ -67,13 +67,13 @@ void openai_usage(const struct json *doc, const struct json_node *v, struct chat
     struct json_fields in[BOX_COUNT];
     int64_t all;
 
-    json_fields_read(&openai_counts, doc, v, 0, &in[HERE]);
+    json_fields_read(&openai_usage_fields, doc, v, 0, &in[HERE]);
     for (size_t i = HERE + 1; i < BOX_COUNT; i++) {
         const struct json_node *box = json_fields_get(&in[HERE], boxes[i]);
 
         in[i].seen = 0;
         if (box)
-            json_fields_read(&openai_counts, doc, box, 0, &in[i]);
+            json_fields_read(&openai_usage_fields, doc, box, 0, &in[i]);
     }
     all = COUNT(total);
     *out = chat_usage_none;

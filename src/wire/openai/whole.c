@@ -43,8 +43,7 @@ static void openai_whole_merge_arrays(const struct pieces *p, struct buf *out)
 
     buf_add_c(out, '[');
     for (size_t i = 0; i < p->n; i++)
-        for (const struct json_node *v = json_first(p->doc, p->v[i]); v;
-             v = json_next(p->doc, p->v[i], v)) {
+        JSON_FOREACH(v, p->doc, p->v[i]) {
             if (!first)
                 buf_add_c(out, ',');
             buf_add(out, json_raw(p->doc, v));
@@ -89,8 +88,7 @@ static bool openai_whole_group_members(const struct pieces *p, struct map *group
     str key;
 
     for (size_t i = 0; i < p->n; i++)
-        for (const struct json_node *k = json_first(p->doc, p->v[i]); k;
-             k = json_next(p->doc, p->v[i], k)) {
+        JSON_FOREACH(k, p->doc, p->v[i]) {
             struct map_entry *found;
 
             if (!json_text(p->doc, k, a, &key))
@@ -189,7 +187,7 @@ static void openai_whole_write_piece(const struct openai_piece *m, struct arena 
         const struct json_node *root = json_root(&doc);
 
         p = (struct pieces){&doc, arena_alloc(a, m->count * sizeof *p.v), 0};
-        for (const struct json_node *v = json_first(&doc, root); v; v = json_next(&doc, root, v))
+        JSON_FOREACH(v, &doc, root)
             p.v[p.n++] = v;
         if (str_eq(m->name, STR("reasoning_details")) || str_eq(m->name, STR("thinking_blocks")))
             openai_whole_write_details(&p, a, out);

@@ -40,8 +40,7 @@ static void openai_write_call_id(struct writer *w, const char *key, str id)
 static void openai_write_url_part(struct json_out *o, const char *type, const struct chat_part *p)
 {
     json_member_str(o, "type", str_c(type));
-    json_out_key(o, str_c(type));
-    json_out_object(o);
+    json_member_object(o, type);
     json_write_url(o, "url", p);
     if (p->kind == CHAT_PART_IMAGE)
         json_write_text(o, "detail", p->name);
@@ -56,8 +55,7 @@ static void openai_write_file(struct writer *w, const struct chat_part *p)
         str format = str_slice(p->mime, 6, p->mime.n);
 
         json_member_str(o, "type", STR("input_audio"));
-        json_out_key(o, STR("input_audio"));
-        json_out_object(o);
+        json_member_object(o, "input_audio");
         json_member_str(o, "data", p->data);
         json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
         json_out_end(o);
@@ -72,8 +70,7 @@ static void openai_write_file(struct writer *w, const struct chat_part *p)
         json_write_text(o, "document_name", p->name);
     } else {
         json_member_str(o, "type", STR("file"));
-        json_out_key(o, STR("file"));
-        json_out_object(o);
+        json_member_object(o, "file");
         json_member_str(o, "filename", p->name.n ? p->name : STR("document"));
         json_write_url(o, "file_data", p);
         json_out_end(o);
@@ -188,11 +185,9 @@ static void openai_write_flush_images(struct writer *w, size_t to)
     if (w->images_from == NO_MESSAGE)
         return;
     openai_write_role_behind_results(w, "user");
-    json_out_key(w->o, STR("content"));
-    json_out_array(w->o);
+    json_member_array(w->o, "content");
     openai_write_images(w, w->images_from, to);
-    json_out_end(w->o);
-    json_out_end(w->o);
+    json_out_close(w->o, 2);
     w->images_from = NO_MESSAGE;
 }
 
@@ -225,8 +220,7 @@ static void openai_write_calls(struct writer *w, const struct chat_message *m)
 {
     if (openai_write_count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) == 0)
         return;
-    json_out_key(w->o, STR("tool_calls"));
-    json_out_array(w->o);
+    json_member_array(w->o, "tool_calls");
     for (size_t i = 0; i < m->part_count; i++) {
         const struct chat_part *p = &m->parts[i];
 
@@ -235,12 +229,10 @@ static void openai_write_calls(struct writer *w, const struct chat_message *m)
         json_out_object(w->o);
         openai_write_call_id(w, "id", p->id);
         json_member_str(w->o, "type", STR("function"));
-        json_out_key(w->o, STR("function"));
-        json_out_object(w->o);
+        json_member_object(w->o, "function");
         json_member_str(w->o, "name", p->name);
         json_member_str(w->o, "arguments", p->json.n ? p->json : STR("{}"));
-        json_out_end(w->o);
-        json_out_end(w->o);
+        json_out_close(w->o, 2);
     }
     json_out_end(w->o);
 }
@@ -267,12 +259,10 @@ static void openai_write_chunks(struct writer *w, const struct chat_message *m)
         if (p->redacted)
             continue;
         json_write_typed(w->o, "thinking");
-        json_out_key(w->o, STR("thinking"));
-        json_out_array(w->o);
+        json_member_array(w->o, "thinking");
         json_write_typed(w->o, "text");
         json_member_str(w->o, "text", p->text);
-        json_out_end(w->o);
-        json_out_end(w->o);
+        json_out_close(w->o, 2);
         if (p->signature.n && p->dialect == CHAT_MISTRAL)
             json_member_str(w->o, "signature", p->signature);
         json_out_end(w->o);
@@ -318,8 +308,7 @@ static void openai_write_assistant(struct writer *w, const struct chat_message *
         openai_write_joined_member(w, m, CHAT_PART_REFUSAL, "content", "");
     } else if (openai_write_count_of(m->parts, m->part_count, CHAT_PART_TOOL_CALL) > 0 &&
                !w->mistral) {
-        json_out_key(w->o, STR("content"));
-        json_out_null(w->o);
+        json_member_null(w->o, "content");
     } else {
         json_member_str(w->o, "content", STR(""));
     }
@@ -351,8 +340,7 @@ static void openai_write_user(struct writer *w, const struct chat_message *m, si
     if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
         openai_write_joined_member(w, m, CHAT_PART_TEXT, "content", "");
     } else {
-        json_out_key(w->o, STR("content"));
-        json_out_array(w->o);
+        json_member_array(w->o, "content");
         if (w->images_from != NO_MESSAGE)
             openai_write_images(w, w->images_from, at + 1);
         w->images_from = NO_MESSAGE;
@@ -416,8 +404,7 @@ static void openai_write_tools(const struct chat_request *r, bool mistral, struc
 
     if (part_tools_going(r, own) == 0)
         return;
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
@@ -428,15 +415,13 @@ static void openai_write_tools(const struct chat_request *r, bool mistral, struc
             continue;
         }
         json_write_typed(o, "function");
-        json_out_key(o, STR("function"));
-        json_out_object(o);
+        json_member_object(o, "function");
         json_member_str(o, "name", t->name);
         json_write_text(o, "description", t->description);
         json_write_raw(o, "parameters", tool_parameters(t));
         if (t->strict_given)
             json_member_bool(o, "strict", schema_is_strict(r, t->strict, tool_parameters(t)));
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
     json_out_end(o);
 }
@@ -458,11 +443,9 @@ static void openai_write_choice(const struct chat_request *r, bool mistral, stru
         return;
     }
     json_write_typed(o, "function");
-    json_out_key(o, STR("function"));
-    json_out_object(o);
+    json_member_object(o, "function");
     json_member_str(o, "name", r->choice_name);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 static void openai_write_format(const struct chat_request *r, struct json_out *o)
@@ -473,12 +456,10 @@ static void openai_write_format(const struct chat_request *r, struct json_out *o
 
     if (r->format == CHAT_FORMAT_NONE)
         return;
-    json_out_key(o, STR("response_format"));
-    json_out_object(o);
+    json_member_object(o, "response_format");
     json_member_str(o, "type", str_c(types[r->format]));
     if (r->format == CHAT_FORMAT_SCHEMA) {
-        json_out_key(o, STR("json_schema"));
-        json_out_object(o);
+        json_member_object(o, "json_schema");
         json_member_str(o, "name", r->format_name.n ? r->format_name : STR("answer"));
         json_write_text(o, "description", r->format_description);
         json_write_raw(o, "schema", r->format_schema);
@@ -523,6 +504,18 @@ static void openai_write_logprobs(const struct chat_request *r, struct json_out 
     json_write_raw(o, "top_logprobs", request_member_raw(r, NULL, "top_logprobs"));
 }
 
+static const struct setting mistral_setting_rows[] = {
+    SETTING("max_tokens", max_tokens, 0, 0, 0),
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("top_p", top_p, 0, 0, 0),
+    SETTING("random_seed", seed, 0, 0, 0),
+    SETTING("frequency_penalty", frequency_penalty, 0, 0, 0),
+    SETTING("presence_penalty", presence_penalty, 0, 0, 0),
+    SETTING("n", n, 0, 0, 0),
+};
+static const struct settings mistral_settings = {.rows = mistral_setting_rows,
+                                                 .count = COUNT_OF(mistral_setting_rows)};
+
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out)
 {
     struct json_out out_, *o = &out_;
@@ -536,13 +529,7 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     openai_write_choice(r, mistral, o);
     if (r->parallel_given && part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI))
         json_member_bool(o, "parallel_tool_calls", r->parallel);
-    json_write_raw(o, mistral ? "max_tokens" : "max_completion_tokens", r->max_tokens);
-    json_write_raw(o, "temperature", r->temperature);
-    json_write_raw(o, "top_p", r->top_p);
-    json_write_raw(o, mistral ? "random_seed" : "seed", r->seed);
-    json_write_raw(o, "frequency_penalty", r->frequency_penalty);
-    json_write_raw(o, "presence_penalty", r->presence_penalty);
-    json_write_raw(o, "n", r->n);
+    settings_write(o, r, mistral ? &mistral_settings : &openai_settings);
     json_write_texts(o, "stop", r->stops, r->stop_count);
     openai_write_format(r, o);
     openai_write_effort(r, mistral, o);

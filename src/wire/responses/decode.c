@@ -96,8 +96,7 @@ static bool responses_decode_is_said(const struct json *doc, const struct json_n
 
 static void responses_decode_extras(struct responses_at *at, const struct json_node *response)
 {
-    for (const struct json_node *k = json_first(at->doc, response); k;
-         k = json_next(at->doc, response, k)) {
+    JSON_FOREACH(k, at->doc, response) {
         const struct json_node *v = json_value(k);
         str name;
 

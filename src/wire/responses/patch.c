@@ -70,7 +70,7 @@ static void responses_patch_drop_reasoning_output(const struct patch_plan *p)
         json_edit_remove(p->ed, p->root, STR("include"));
         return;
     }
-    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v))
+    JSON_FOREACH(v, p->doc, list)
         if (json_is(p->doc, v, STR(SEALED)))
             json_edit_drop(p->ed, list, v);
 }
@@ -143,7 +143,7 @@ static void responses_patch_items(const struct patch_plan *p, const struct json_
     const struct json_node *turn[TURN_MAX], *before = NULL;
     size_t n = 0;
 
-    for (const struct json_node *v = json_first(p->doc, list); v; v = json_next(p->doc, list, v)) {
+    JSON_FOREACH(v, p->doc, list) {
         bool reasoning = json_get_is(p->doc, v, "type", "reasoning");
         bool call = json_get_is(p->doc, v, "type", "function_call") ||
                     json_get_is(p->doc, v, "type", "custom_tool_call");

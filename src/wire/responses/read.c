@@ -278,8 +278,7 @@ static void responses_read_join_texts(struct reader *g, const struct json_node *
 {
     if (!list || list->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *p = json_first(g->r.doc, list); p;
-         p = json_next(g->r.doc, list, p)) {
+    JSON_FOREACH(p, g->r.doc, list) {
         str text = json_get_text(g->r.doc, p, "text", g->r.a);
 
         if (text.n && out->n)

@@ -4,40 +4,30 @@
  */
 #include "wire/responses/responses.h"
 
-static bool responses_setting_read_numbers(const struct request_reader *r,
-                                           const struct json_node *root)
+static const char *responses_setting_check(const struct request_reader *r,
+                                           const struct json_node *v, const struct setting *s,
+                                           str *out, char *room)
 {
-    struct chat_request *q = r->out;
-    const struct {
-        const char *key;
-        str *to;
-        bool whole;
-    } rows[] = {
-        {"max_output_tokens", &q->max_tokens, true},
-        {"temperature", &q->temperature, false},
-        {"top_p", &q->top_p, false},
-        {"seed", &q->seed, true},
-        {"top_k", &q->top_k, true},
-        {"frequency_penalty", &q->frequency_penalty, false},
-        {"presence_penalty", &q->presence_penalty, false},
-    };
+    int64_t n;
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const struct json_node *v = json_get(r->doc, root, rows[i].key);
-        int64_t n;
-
-        if (!v)
-            continue;
-        if (rows[i].whole ? !json_i64(r->doc, v, &n) : v->kind != JSON_NUMBER)
-            request_defer_error(
-                r, NULL, rows[i].key, rows[i].whole ? "must be an integer" : "must be a number");
-        else if (rows[i].to == &q->max_tokens && n < 1)
-            request_defer_error(r, NULL, rows[i].key, "must be at least 1");
-        else
-            *rows[i].to = json_raw(r->doc, v);
-    }
-    return true;
+    (void)room;
+    *out = json_raw(r->doc, v);
+    if ((s->flags & SETTING_WHOLE) ? !json_i64(r->doc, v, &n) : v->kind != JSON_NUMBER)
+        return (s->flags & SETTING_WHOLE) ? "must be an integer" : "must be a number";
+    return (s->flags & SETTING_WHOLE) && s->min == 1 && n < 1 ? "must be at least 1" : NULL;
 }
+
+static const struct setting responses_setting_rows[] = {
+    SETTING("max_output_tokens", max_tokens, 1, 0, SETTING_WHOLE | SETTING_READ_ONLY),
+    SETTING("temperature", temperature, 0, 0, 0),
+    SETTING("top_p", top_p, 0, 0, 0),
+    SETTING("seed", seed, 0, 0, SETTING_WHOLE | SETTING_READ_ONLY),
+    SETTING("top_k", top_k, 0, 0, SETTING_WHOLE | SETTING_READ_ONLY),
+    SETTING("frequency_penalty", frequency_penalty, 0, 0, SETTING_READ_ONLY),
+    SETTING("presence_penalty", presence_penalty, 0, 0, SETTING_READ_ONLY),
+};
+const struct settings responses_settings = {
+    responses_setting_rows, COUNT_OF(responses_setting_rows), responses_setting_check, json_get};
 
 static bool responses_setting_read_flags(const struct request_reader *r,
                                          const struct json_node *root)
@@ -113,7 +103,7 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
     if (!list || list->kind != JSON_ARRAY)
         return;
     part_tools_bar(r->out);
-    for (const struct json_node *t = json_first(r->doc, list); t; t = json_next(r->doc, list, t))
+    JSON_FOREACH(t, r->doc, list)
         responses_setting_allow(r, t);
 }
 
@@ -211,7 +201,7 @@ static bool responses_setting_read_reasoning(const struct request_reader *r,
 
 bool responses_read_settings(const struct request_reader *r, const struct json_node *root)
 {
-    return request_read_head(r, root) && responses_setting_read_numbers(r, root) &&
+    return request_read_head(r, root) && settings_read(r, NULL, root, &responses_settings) &&
            responses_setting_read_flags(r, root) &&
            request_read_tools(r, root, responses_setting_read_tool) &&
            responses_setting_read_choice(r, root) && responses_setting_read_format(r, root) &&

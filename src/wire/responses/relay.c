@@ -258,7 +258,7 @@ static bool responses_relay_has_call(const struct responses_relay *r, const stru
     if (items && items->kind == JSON_OBJECT)
         return json_is(r->doc, json_find(r->doc, items, STR("call_id")), id) ||
                json_is(r->doc, json_find(r->doc, items, STR("id")), id);
-    for (const struct json_node *v = json_first(r->doc, items); v; v = json_next(r->doc, items, v))
+    JSON_FOREACH(v, r->doc, items)
         if (responses_relay_has_call(r, v, id))
             return true;
     return false;

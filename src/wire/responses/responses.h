@@ -17,7 +17,7 @@
 #pragma once
 
 #include "wire/internal.h"
-#include "wire/request_reader.h"
+#include "wire/settings.h"
 
 #define RESPONSES_KEEP "reasoning_item"
 #define RESPONSES_OWN "_rationale_" /* in the ids of items that we made: rs_rationale_ID_0 */
@@ -29,6 +29,7 @@ str wire_responses_previous(const struct json *doc);
 
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e);
+extern const struct settings responses_settings;
 /* All of it but the input. */
 bool responses_read_settings(const struct request_reader *r, const struct json_node *root) MUST_USE;
 void responses_write(const struct chat_request *r, struct buf *out);

@@ -189,13 +189,12 @@ void responses_fix_item(struct responses_relay *r, const struct json_node *item,
 const struct json_node *responses_first_text(const struct responses_relay *r,
                                              const struct json_node *list)
 {
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+    JSON_FOREACH(v, r->doc, list) {
         const struct json_node *parts = json_find(r->doc, v, STR("content"));
 
         if (!json_is(r->doc, json_find(r->doc, v, STR("type")), STR("message")))
             continue;
-        for (const struct json_node *p = json_first(r->doc, parts); p;
-             p = json_next(r->doc, parts, p))
+        JSON_FOREACH(p, r->doc, parts)
             if (p->kind == JSON_OBJECT && json_find(r->doc, p, STR("text")))
                 return json_find(r->doc, p, STR("text"));
     }
@@ -221,7 +220,7 @@ void responses_fix_response(struct responses_relay *r, const struct json_node *r
 
     if (!list || list->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v))
+    JSON_FOREACH(v, r->doc, list)
         responses_fix_item(r, v, i++);
     for (size_t k = 0; k < r->s->insert_count; k++)
         if (r->s->inserts[k].to.piece)

@@ -16,12 +16,10 @@ static void responses_write_file(struct json_out *o, const struct chat_part *p)
         str format = str_slice(p->mime, 6, p->mime.n);
 
         json_write_typed(o, "input_audio");
-        json_out_key(o, STR("input_audio"));
-        json_out_object(o);
+        json_member_object(o, "input_audio");
         json_member_str(o, "data", p->data);
         json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
         return;
     }
     json_write_typed(o, "input_file");
@@ -102,13 +100,10 @@ static void responses_write_said(struct json_out *o, const struct chat_part *p)
         return;
     json_write_typed(o, "message");
     json_member_str(o, "role", STR("assistant"));
-    json_out_key(o, STR("content"));
-    json_out_array(o);
+    json_member_array(o, "content");
     json_write_typed(o, refusal ? "refusal" : "output_text");
     json_member_str(o, refusal ? "refusal" : "text", p->text);
-    json_out_end(o);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 3);
 }
 
 static void responses_write_call(struct json_out *o, const struct chat_part *p)
@@ -201,8 +196,7 @@ static size_t responses_write_instructions(struct json_out *o, const struct chat
 
 static void responses_write_input(struct json_out *o, const struct chat_request *r, size_t from)
 {
-    json_out_key(o, STR("input"));
-    json_out_array(o);
+    json_member_array(o, "input");
     for (size_t i = from; i < r->message_count; i++) {
         const struct chat_message *m = &r->messages[i];
 
@@ -223,8 +217,7 @@ static void responses_write_tools(struct json_out *o, const struct chat_request 
 {
     if (!part_tools_going(r, CHAT_RESPONSES))
         return;
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < r->tool_count; i++) {
         const struct chat_tool *t = &r->tools[i];
 
@@ -283,8 +276,7 @@ static void responses_write_text(struct json_out *o, const struct chat_request *
 
     if ((r->format == CHAT_FORMAT_NONE || r->format == CHAT_FORMAT_TEXT) && !verbosity.n)
         return;
-    json_out_key(o, STR("text"));
-    json_out_object(o);
+    json_member_object(o, "text");
     responses_write_format(o, r);
     json_write_raw(o, "verbosity", verbosity);
     json_out_end(o);
@@ -299,8 +291,7 @@ static void responses_write_reasoning(struct json_out *o, const struct chat_requ
 
     if (!*effort && !shows)
         return;
-    json_out_key(o, STR("reasoning"));
-    json_out_object(o);
+    json_member_object(o, "reasoning");
     if (*effort)
         json_member_str(o, "effort", str_c(effort));
     if (shows)
@@ -345,8 +336,7 @@ void responses_write(const struct chat_request *r, struct buf *out)
     responses_write_text(&o, r);
     responses_write_reasoning(&o, r);
     json_write_raw(&o, "max_output_tokens", responses_write_most(r->max_tokens));
-    json_write_raw(&o, "temperature", r->temperature);
-    json_write_raw(&o, "top_p", r->top_p);
+    settings_write(&o, r, &responses_settings);
     json_write_text(&o, "user", r->user);
     if (r->dialect == CHAT_OPENAI)
         json_write_shared(&o, r);

@@ -1,0 +1,59 @@
+/* settings.h - the settings of a request that are numbers, as each dialect names them.
+ *
+ * Each dialect has one table. Reading a body and writing one both follow it, in its order, so a new
+ * setting of a provider is a member of struct chat_request and a row here:
+ *
+ *     static const struct setting ollama_setting_rows[] = {
+ *         {.name = "num_predict", .at = SETTING_AT(max_tokens), .whole = true},
+ *         ...
+ *     };
+ *
+ * A value that the dialect does not allow is left to providers of the same dialect: see
+ * request_defer_error.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/request_reader.h"
+
+enum setting_flag {
+    SETTING_WHOLE = 1,     /* no fraction */
+    SETTING_READ_ONLY = 2, /* settings_write skips it */
+    SETTING_OURS = 4,      /* the range is a limit of the gateway, so other values fail at once */
+};
+
+struct setting {
+    const char *name;
+    size_t at;       /* of a str in struct chat_request: the number as the client wrote it */
+    double min, max; /* of the values that the dialect allows, if its check looks at them */
+    unsigned flags;
+};
+#define SETTING_AT(member) offsetof(struct chat_request, member)
+#define SETTING(name, member, min, max, flags)                                                     \
+    {                                                                                              \
+        name, SETTING_AT(member), min, max, flags                                                  \
+    }
+
+/* What is wrong with a value, in the dialect's words, or NULL after setting *out to the number.
+ * `room` holds a sentence that the check puts together. */
+#define SETTING_ROOM 80
+typedef const char *setting_check(const struct request_reader *r, const struct json_node *v,
+                                  const struct setting *s, str *out, char *room);
+
+struct settings {
+    const struct setting *rows;
+    size_t count;
+    setting_check *check;
+    /* The member of that name, or NULL if it is absent or null. */
+    const struct json_node *(*find)(const struct json *doc, const struct json_node *v,
+                                    const char *name);
+};
+
+/* The settings among the members of v, into r->out. */
+bool settings_read(const struct request_reader *r, const struct request_path *at,
+                   const struct json_node *v, const struct settings *table) MUST_USE;
+/* The settings that the request has, as members. */
+void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table);
+/* Whether the request has any of them. */
+bool settings_given(const struct chat_request *r, const struct settings *table);
