@@ -14,7 +14,7 @@
 #define WORDS_FAN 16
 
 /* A decision is "[DIRECT] " or "[TOOL_CALL] names: ", then often the beginning of the reasoning or
- * of the answer, whose words are in the set already. Returns the size of that copy, without its last
+ * of the answer, whose words are in the set already. Returns the size of that copy without its last
  * word, which may be cut off; 0 if there is none. */
 static size_t words_decision_copy(str copy, str other)
 {
