@@ -27,8 +27,9 @@ static void many_put(struct many *m, unsigned n, const char *filler)
     (void)snprintf(id, sizeof id, "call-%u", n);
     (void)snprintf(session, sizeof session, "s-%u", n / 2);
     (void)snprintf(asked, sizeof asked, "about uniq%ux and kind%u", n, n % 7);
-    (void)snprintf(reasoning, sizeof reasoning, "secretly deep%ux", n);
-    (void)snprintf(decision, sizeof decision, "[DIRECT] chosen%ux", n);
+    /* The decision repeats the reasoning up to the middle of a word. */
+    (void)snprintf(reasoning, sizeof reasoning, "secretly chosen%uxyz deep%ux", n, n);
+    (void)snprintf(decision, sizeof decision, "[DIRECT] secretly chosen%ux...", n);
     row.id = str_c(id);
     row.session_id = str_c(session);
     row.key_name = n / 2 % 100 ? STR("many") : STR("few");

@@ -107,6 +107,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
         .url = copy(o->url), .spool = copy(o->spool), .pieced_unknown = true, .anchored_seq = -1};
     pthread_mutex_init(&en->read_lock, NULL);
     arena_init(&en->arena, ENGINE_ARENA_MAX);
+    arena_reserve(&en->arena, ENGINE_ARENA_KEPT);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
     map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);

@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
+#define ENGINE_ARENA_KEPT ((size_t)4 << 20) /* of a batch: memory stays from batch to batch */
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u

@@ -7,18 +7,48 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/engine_in.h"
 #include "store/word_search.h"
 
 #define WORDS_FAN 16
 
+/* A decision is "[DIRECT] " or "[TOOL_CALL] names: ", then often the beginning of the reasoning or
+ * of the answer, whose words are in the set already. Returns the size of that copy without its last
+ * word, which may be cut off; 0 if there is none. */
+static size_t words_decision_copy(str copy, str other)
+{
+    if (str_ends(copy, STR("...")))
+        copy.n -= 3;
+    if (!str_starts(utf8_trim(other), copy))
+        return 0;
+    while (copy.n > 0 && copy.p[copy.n - 1] != ' ')
+        copy.n--;
+    return copy.n;
+}
+
+static void words_add_decision(struct words_set *words, const struct block_texts *t)
+{
+    static const enum block_text copied[] = {BLOCK_REASONING, BLOCK_ANSWER};
+    str decision = t->text[BLOCK_DECISION];
+    str mark = str_starts(decision, STR("[DIRECT]")) ? STR("] ") : STR(": ");
+    size_t at = str_find(decision, mark), size = 0;
+
+    at = at == STR_NONE ? decision.n : at + mark.n;
+    for (size_t i = 0; i < COUNT_OF(copied) && size == 0; i++)
+        size = words_decision_copy(str_slice(decision, at, decision.n), t->text[copied[i]]);
+    words_set_add_text(words, str_slice(decision, 0, at));
+    words_set_add_text(words, str_slice(decision, at + size, decision.n));
+}
+
 void engine_words_add(struct words_set *words, const struct block_texts *t)
 {
     static const enum block_text indexed[] = {
-        BLOCK_ASKED, BLOCK_ANSWER, BLOCK_REASONING, BLOCK_ERROR, BLOCK_DECISION};
+        BLOCK_ASKED, BLOCK_ANSWER, BLOCK_REASONING, BLOCK_ERROR};
 
     for (size_t i = 0; i < COUNT_OF(indexed); i++)
         words_set_add_text(words, t->text[indexed[i]]);
+    words_add_decision(words, t);
 }
 
 /* ---- pages in and out ---- */
