@@ -1,8 +1,10 @@
 /* query_bench.c - how long the questions of the history API take, on a store that the engine wrote.
  *
  *     query_bench [CALLS [FILE [NAME]]]
+ *     tools/postgres-run sh -c 'query_bench 100000 $(printf "$RATIONALE_TEST_POSTGRES" postgres)'
  *
- * FILE is kept, and used if it is there. With NAME only questions that have it in theirs are asked.
+ * FILE is kept, and used if it is there; it may be the URL of a PostgreSQL database. With NAME only
+ * questions that have it in theirs are asked.
  *
  * Ten calls are a session. Their texts are prose of a skewed vocabulary, 1.2 kB a call.
  *
@@ -142,10 +144,14 @@ static void fill(str url, unsigned calls)
 {
     struct engine_options o = {.url = url, .spool = STR(""), .head_path = NULL};
     struct filling f = {.calls = calls};
+    size_t orphans; /* none: but from then on it is known which calls have pieces */
     struct buf *bufs[] = {&f.asked, &f.answer, &f.reasoning, &f.decision, &f.tools, &f.record};
     struct err e;
 
     if (!engine_open(&o, &f.en, &e))
+        die(&e);
+    if (!engine_begin(f.en, true, &e) || !engine_put_orphans(f.en, &orphans, &e) ||
+        !engine_commit(f.en, (struct journal_place){1, 0}, &e))
         die(&e);
     rand_init(&f.rand, 1);
     for (size_t i = 0; i < COUNT_OF(bufs); i++)
@@ -156,6 +162,24 @@ static void fill(str url, unsigned calls)
     for (size_t i = 0; i < COUNT_OF(bufs); i++)
         buf_release(bufs[i]);
     engine_close(f.en);
+}
+
+/* Whether an earlier run has filled it. */
+static bool store_is_filled(str url)
+{
+    struct query_asker a = {.key_name = STR("")};
+    struct reader *r;
+    struct buf out;
+    struct err e;
+    bool is;
+
+    if (!reader_open(url, &r, &e))
+        return false;
+    buf_init(&out, QUERY_OUT_MAX);
+    is = query_call(r, &a, STR("call-0"), &out, &e);
+    buf_release(&out);
+    reader_close(r);
+    return is;
 }
 
 /* ---- questions ---- */
@@ -350,10 +374,14 @@ int main(int argc, char **argv)
         !mkdtemp(dir))
         return 2;
     if (argc > 2)
-        (void)snprintf(url, sizeof url, "sqlite:%s", argv[2]);
+        (void)snprintf(url,
+                       sizeof url,
+                       "%s%s",
+                       str_starts(str_c(argv[2]), STR("postgres")) ? "" : "sqlite:",
+                       argv[2]);
     else
         (void)snprintf(url, sizeof url, "sqlite:%s/h.db", dir);
-    if (argc <= 2 || access(argv[2], F_OK) != 0)
+    if (!store_is_filled(str_c(url)))
         fill(str_c(url), (unsigned)calls);
     printf("questions to %llu calls in %llu sessions (made in %.0f s)\n",
            (unsigned long long)calls,

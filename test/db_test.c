@@ -205,6 +205,94 @@ TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
     place_release(&p);
 }
 
+static void put(struct db *db, const char *sql, const struct db_value *args, size_t n)
+{
+    struct err e;
+
+    if (!db_put(db, sql, args, n, &e))
+        fail_msg("%s: %s", sql, e.text);
+}
+
+TEST(rows_that_are_put_are_there_for_whatever_comes_next)
+{
+    static const char into[] = "INSERT INTO agent_runs (run_id, app, status, created_us,"
+                               " updated_us, reason) VALUES ($1, 'a', CASE WHEN $2 > 1 THEN 'late'"
+                               " ELSE 'early' END, $2, $2, $3)";
+    struct db_value args[3] = {db_null(), db_null(), db_null()};
+    struct seen s;
+    struct place p;
+    struct db *db;
+    struct err e;
+    char id[16];
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    for (int rows = 1, from = 0; rows < 200; rows = 2 * rows + 1) {
+        CHECK(db_begin(db, true, &e));
+        for (int i = 0; i < rows; i++, from++) {
+            args[0] = db_text(str_c((snprintf(id, sizeof id, "%05d", from), id)));
+            args[1] = db_int(from);
+            args[2] = from % 3 ? db_text(STR("b")) : db_null();
+            put(db, into, args, 3);
+        }
+        s = look(db, "SELECT count(*), count(reason), max(run_id) FROM agent_runs", NULL, 0);
+        CHECK(s.last[0].i == from && s.last[1].i == from - (from + 2) / 3);
+        CHECK(str_eq(text_at(&s, 2), str_c(id)));
+        CHECK(db_commit(db, &e));
+    }
+    s = look(db, "SELECT count(*) FROM agent_runs WHERE status = 'early'", NULL, 0);
+    CHECK(s.last[0].i == 2);
+    db_close(db);
+    place_release(&p);
+}
+
+TEST(a_row_that_is_put_twice_is_changed_in_order)
+{
+    static const char add[] = "INSERT INTO agent_runs (run_id, app, status, created_us, updated_us)"
+                              " VALUES ($1, $2, 'r', 1, 1) ON CONFLICT (run_id) DO UPDATE SET"
+                              " app = excluded.app, updated_us = agent_runs.updated_us + 1";
+    static const char set[] = "INSERT INTO agent_runs (run_id, app, status, created_us, updated_us)"
+                              " VALUES ($1, $2, 'r', 1, 1) ON CONFLICT (run_id) DO UPDATE SET"
+                              " app = 'set'";
+    struct db_value one[] = {db_text(STR("one")), db_text(STR("a"))};
+    struct db_value two[] = {db_text(STR("two")), db_text(STR("b"))};
+    struct seen s;
+    struct place p;
+    struct db *db;
+    struct err e;
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    CHECK(db_begin(db, true, &e));
+    put(db, add, one, 2);
+    put(db, add, two, 2);
+    put(db, set, one, 2);
+    put(db, set, two, 2);
+    put(db, add, one, 2);
+    put(db, add, one, 2);
+    run(db, "UPDATE agent_runs SET reason = 'seen'", NULL, 0);
+    CHECK(db_commit(db, &e));
+    s = look(db, "SELECT app, updated_us FROM agent_runs WHERE run_id = 'one'", NULL, 0);
+    CHECK(str_eq(text_at(&s, 0), STR("a")) && s.last[1].i == 3);
+    s = look(db, "SELECT app, updated_us FROM agent_runs WHERE run_id = 'two'", NULL, 0);
+    CHECK(str_eq(text_at(&s, 0), STR("set")) && s.last[1].i == 1);
+    s = look(db, "SELECT count(reason) FROM agent_runs", NULL, 0);
+    CHECK(s.last[0].i == 2);
+
+    /* Rows of a transaction that is given up are not in the next. */
+    CHECK(db_begin(db, true, &e));
+    one[0] = db_text(STR("three"));
+    put(db, add, one, 2);
+    db_rollback(db);
+    CHECK(db_begin(db, true, &e));
+    put(db, add, two, 2);
+    CHECK(db_commit(db, &e));
+    s = look(db, "SELECT count(*) FROM agent_runs", NULL, 0);
+    CHECK(s.last[0].i == 2);
+    db_close(db);
+    place_release(&p);
+}
+
 static void *stop_it(void *db)
 {
     usleep(100000);
@@ -259,5 +347,7 @@ TEST_MAIN(T(values_of_every_type_come_back_as_they_went_in),
           T(mistakes_are_told_and_the_connection_goes_on),
           T(a_reader_sees_what_a_writer_committed_and_can_change_nothing),
           T(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault),
+          T(rows_that_are_put_are_there_for_whatever_comes_next),
+          T(a_row_that_is_put_twice_is_changed_in_order),
           T(a_query_can_be_stopped_from_another_thread),
           T(a_database_that_is_not_there_is_not_made_by_a_reader))

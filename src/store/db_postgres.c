@@ -17,6 +17,7 @@
 #define COLUMNS_MAX 128
 #define PENDING_MAX 512u
 #define NUMBER_SIZE 32
+#define PG_ARGS_MAX 65535u /* of the protocol */
 
 enum oid {
     OID_BOOL = 16,
@@ -195,10 +196,10 @@ static bool leave(struct pg_db *d, struct err *e)
 
 struct args {
     int n;
-    Oid types[DB_ARGS_MAX];
-    const char *values[DB_ARGS_MAX];
-    int sizes[DB_ARGS_MAX], formats[DB_ARGS_MAX];
-    char numbers[DB_ARGS_MAX][NUMBER_SIZE];
+    Oid *types;
+    const char **values;
+    int *sizes, *formats;
+    char (*numbers)[NUMBER_SIZE];
 };
 
 static void set_arg(struct args *a, size_t i, const struct db_value *v)
@@ -235,11 +236,20 @@ static void set_arg(struct args *a, size_t i, const struct db_value *v)
     }
 }
 
-static bool set_args(struct args *a, const struct db_value *args, size_t n, struct err *e)
+static bool set_args(struct pg_db *d, struct args *a, const struct db_value *args, size_t n,
+                     struct err *e)
 {
-    if (n > DB_ARGS_MAX)
+    struct arena *to = &d->sending;
+
+    if (n > PG_ARGS_MAX)
         return err_set(e, ERR_LIMIT, "a statement with %zu parameters", n);
-    a->n = (int)n;
+    arena_reset(to);
+    *a = (struct args){(int)n,
+                       arena_alloc(to, n * sizeof *a->types),
+                       arena_alloc(to, n * sizeof *a->values),
+                       arena_alloc(to, n * sizeof *a->sizes),
+                       arena_alloc(to, n * sizeof *a->formats),
+                       arena_alloc(to, n * sizeof *a->numbers)};
     for (size_t i = 0; i < n; i++) {
         if (args[i].s.n > (size_t)1 << 30)
             return err_set(e, ERR_INPUT, "a value of %zu bytes", args[i].s.n);
@@ -317,13 +327,12 @@ static bool prepare(struct pg_db *d, const char *sql, const struct args *a,
     return true;
 }
 
-static bool send(struct pg_db *d, const char *sql, const struct db_value *args, size_t n,
-                 struct err *e)
+bool pg_send(struct pg_db *d, const char *sql, const struct db_value *args, size_t n, struct err *e)
 {
     struct pg_statement *s;
-    struct args a;
+    struct args a = {0};
 
-    return set_args(&a, args, n, e) && prepare(d, sql, &a, &s, e) &&
+    return set_args(d, &a, args, n, e) && prepare(d, sql, &a, &s, e) &&
            sent(
                d, PQsendQueryPrepared(d->conn, s->name, a.n, a.values, a.sizes, a.formats, 0), e) &&
            flush(d, e);
@@ -376,7 +385,7 @@ static bool alone(struct pg_db *d, const char *sql, const struct db_value *args,
                   const struct db_rows *rows, struct err *e)
 {
     d->given = 0;
-    return send(d, sql, args, n, e) && read_alone(d, rows, e);
+    return pg_send(d, sql, args, n, e) && read_alone(d, rows, e);
 }
 
 static bool run(struct db *db, const char *sql, const struct db_value *args, size_t n,
@@ -388,7 +397,20 @@ static bool run(struct db *db, const char *sql, const struct db_value *args, siz
         return false;
     if (!d->open)
         return alone(d, sql, args, n, NULL, e);
-    return send(d, sql, args, n, e) && (d->pending < PENDING_MAX || drain(d, NULL, e));
+    return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) &&
+           (d->pending < PENDING_MAX || drain(d, NULL, e));
+}
+
+static bool pg_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                   struct err *e)
+{
+    struct pg_db *d = pg_of(db);
+
+    if (!ready(d, e))
+        return false;
+    if (!d->open)
+        return alone(d, sql, args, n, NULL, e);
+    return pg_rows_put(d, sql, args, n, e) && (d->pending < PENDING_MAX || drain(d, NULL, e));
 }
 
 static bool changed(struct db *db, int64_t *out, struct err *e)
@@ -409,7 +431,7 @@ static bool query(struct db *db, const char *sql, const struct db_value *args, s
     if (!ready(d, e))
         return false;
     if (d->open)
-        return send(d, sql, args, n, e) && drain(d, &rows, e);
+        return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) && drain(d, &rows, e);
     if (alone(d, sql, args, n, &rows, e))
         return true;
     /* A server that went and came back in the meantime is asked again. */
@@ -421,7 +443,7 @@ static bool script(struct db *db, const char *sql, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e) || !leave(d, e))
+    if (!ready(d, e) || !pg_rows_send(d, e) || !leave(d, e))
         return false;
     if (pg_exec(d, sql, e))
         return true;
@@ -463,7 +485,7 @@ static bool commit(struct db *db, struct err *e)
     bool ok;
 
     assert(d->open);
-    if (!leave(d, e))
+    if (!ready(d, e) || !pg_rows_send(d, e) || !leave(d, e))
         return false;
     r = PQexec(d->conn, "COMMIT");
     ok = PQresultStatus(r) == PGRES_COMMAND_OK || pg_fail_result(d, r, e);
@@ -482,6 +504,7 @@ static void rollback(struct db *db)
 
     if (!d->open)
         return;
+    pg_rows_drop(d);
     (void)leave(d, &e);
     d->open = false;
     if (!d->piped)
@@ -558,6 +581,7 @@ const struct db_driver db_driver_postgres = {
     .close = pg_close,
     .script = script,
     .run = run,
+    .put = pg_put,
     .changed = changed,
     .query = query,
     .begin = begin,

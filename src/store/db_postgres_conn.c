@@ -4,8 +4,6 @@
  */
 #include "store/db_postgres.h"
 
-#define ROW_SIZE_MAX ((size_t)1 << 30)
-
 /* ---- errors ---- */
 
 static enum err_code code_of(const char *state)
@@ -154,6 +152,8 @@ void pg_close(struct db *db)
     PQfinish(d->conn);
     pthread_mutex_destroy(&d->lock);
     arena_release(&d->arena);
+    arena_release(&d->sending);
+    pg_rows_free(d);
     free(d->url);
     free(d);
 }
@@ -184,7 +184,8 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     memcpy(d->url, where.p, where.n);
     d->url[where.n] = '\0';
     pthread_mutex_init(&d->lock, NULL);
-    arena_init(&d->arena, ROW_SIZE_MAX);
+    arena_init(&d->arena, PG_ARENA_MAX);
+    arena_init(&d->sending, PG_ARENA_MAX);
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     values[3] = d->url;
     if (check_url(d->url, e)) {

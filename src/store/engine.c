@@ -85,6 +85,7 @@ void engine_close(struct engine *en)
     map_release(&en->pieced);
     map_release(&en->owners);
     map_release(&en->usage);
+    map_release(&en->sessions);
     json_release(&en->doc);
     buf_release(&en->canon);
     buf_release(&en->unlogged);
@@ -111,6 +112,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
     map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
+    map_init(&en->sessions, NULL, ENGINE_OWNERS_MAX);
     json_init(&en->doc);
     buf_init(&en->canon, ENGINE_CANON_MAX);
     buf_init(&en->unlogged, ENGINE_CANON_MAX);
@@ -186,6 +188,7 @@ static void clear(struct engine *en)
     en->count = en->size = 0;
     engine_owners_forget(en);
     engine_usage_forget(en);
+    engine_sessions_forget(en);
     arena_reset(&en->arena);
 }
 
@@ -339,11 +342,11 @@ static bool write_record(struct engine *en, const struct engine_record *r, struc
     case FRAME_BEGIN:
         return r->there || engine_call_begin(en, &c->call, r->body, e);
     case FRAME_SESSION:
-        return engine_session_put(en, &c->session, e);
+        return engine_sessions_write(en, e) && engine_session_put(en, &c->session, e);
     case FRAME_TOOL:
-        return r->there || engine_tool_put(en, &c->tool, e);
+        return r->there || (engine_sessions_write(en, e) && engine_tool_put(en, &c->tool, e));
     case FRAME_NOTE:
-        return engine_note_put(en, &c->note, e);
+        return engine_sessions_write(en, e) && engine_note_put(en, &c->note, e);
     default:
         return r->there ? engine_pieces_drop(en, engine_clean_name(en, c->call.id), e)
                         : engine_call_put(en, &c->call, e);
@@ -360,8 +363,8 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
     for (size_t i = 0; i < en->count; i++)
         if (!write_record(en, &en->records[i], e))
             return false;
-    if (!engine_audit_records(en, e) || !engine_blocks_commit(en, e) ||
-        !engine_usage_flush(en, e) ||
+    if (!engine_sessions_write(en, e) || !engine_audit_records(en, e) ||
+        !engine_blocks_commit(en, e) || !engine_usage_flush(en, e) ||
         !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
     clear(en);

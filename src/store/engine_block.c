@@ -136,7 +136,7 @@ static bool engine_block_write(struct engine *en, struct engine_filling *f, stru
     if (!block_pack(&f->block, &en->packed, e))
         return false;
     args[5] = db_blob(buf_str(&en->packed));
-    return db_run(en->db,
+    return db_put(en->db,
                   "INSERT INTO call_blocks (block, first_n, last_n, calls, raw_size, texts)"
                   " VALUES ($1, $2, $3, $4, $5, $6)",
                   args,
@@ -189,7 +189,7 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
                                   db_blob(entry)};
 
         /* One without texts as well: its place is not given to another. */
-        if (!db_run(en->db,
+        if (!db_put(en->db,
                     "INSERT INTO call_texts (block, block_n, call_n, texts) VALUES ($1, $2, $3,"
                     " $4)",
                     args,

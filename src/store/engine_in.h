@@ -68,6 +68,8 @@ struct engine {
     size_t count, size;
     struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
 
+    struct map sessions; /* what its calls add to these, and is not in the tables yet */
+
     struct map usage;                /* what it adds to the sums by the hour: struct engine_usage */
     struct engine_usage *usage_last; /* of them, or NULL */
     bool usage_less;                 /* or takes away */
@@ -176,6 +178,16 @@ void engine_owners_forget(struct engine *en);
 /* If another key has a session of that name, the row gets one of its own key, and named is the name
  * it asked for; else "". */
 bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
+
+/* engine_session.c: what calls add to their sessions, gathered in a batch. It is written before
+ * anything else changes or reads these sessions, and before the commit. */
+#define ENGINE_SESSION_IS_OURS "coalesce(alert_sessions.agent_type, 'gateway') = 'gateway'"
+bool engine_session_add(struct engine *en, const struct store_call *row, str named,
+                        struct err *e) MUST_USE;
+bool engine_sessions_write(struct engine *en, struct err *e) MUST_USE;
+/* If this session is among them. */
+bool engine_sessions_write_with(struct engine *en, str session_id, struct err *e) MUST_USE;
+void engine_sessions_forget(struct engine *en);
 
 /* engine_usage.c: sums by the hour. Those of a session's calls are taken away before these go;
  * all of it is written before the commit. */

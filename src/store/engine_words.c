@@ -64,7 +64,7 @@ static bool words_put_page(void *to, uint64_t first_key, str page, struct err *e
     struct db_value args[] = {
         db_int(s->level), db_int(s->first), db_int((int64_t)first_key), db_blob(page)};
 
-    return db_run(s->en->db,
+    return db_put(s->en->db,
                   "INSERT INTO word_pages (level, first_block, first_key, page)"
                   " VALUES ($1, $2, $3, $4)",
                   args,

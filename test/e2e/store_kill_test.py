@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""kill -9 under 32 streams: every record that was acknowledged is there, exactly once, and whole.
+"""kill -9 under load: every record that was acknowledged is there, exactly once, and whole.
 
     test/e2e/store_kill_test.py BINARY SOURCE_ROOT
     KILL_CYCLES=200 KILL_SEED=7 tools/postgres-run test/e2e/store_kill_test.py BINARY SOURCE_ROOT
+    KILL_STREAMS=64 KILL_BACKLOG=1 test/e2e/store_kill_test.py BINARY SOURCE_ROOT
+
+With KILL_BACKLOG the test locks the tables while clients ask, and requests are longer: the process is
+killed with all of these calls in its journal alone, and the next one must answer for them.
 
 The last byte of an answer leaves after its record is on disk; so whoever has read [DONE] must find
 the call in the tables, whenever the process died, with every word that it was told. A stream that was
@@ -11,6 +15,7 @@ before has left. After each start the audit log is whole. On SQLite, or on the s
 With KILL_DURABILITY=fast what was acknowledged in the last moment may be lost, and nothing older.
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import http.client
 import json
 import os
@@ -27,7 +32,12 @@ from planted import recorded
 
 BINARY = os.path.abspath(sys.argv[1])
 CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
-STREAMS = 32
+STREAMS = int(os.environ.get("KILL_STREAMS", "32"))
+BACKLOG = os.environ.get("KILL_BACKLOG") == "1"
+LONG = " ".join(random.Random(1).choices(  # some part of it is sent with each call, with a backlog
+    [a + b + c for a in ("ba", "ke", "lo", "mu") for b in ("dri", "fen", "gol", "hap") for c in "nrst"], k=40_000))
+VERIFY_EVERY = 25 if BACKLOG else 1  # so much text takes its time
+LOOK_UPS = 64 if BACKLOG else 3
 FAST = os.environ.get("KILL_DURABILITY") == "fast"
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")
 MODELS = {"quick": "plain", "long": "long:20+slow:3", "think": "think+loud", "cut": "long:400+slow:10"}
@@ -81,12 +91,19 @@ class Client(threading.Thread):
         except (OSError, http.client.HTTPException):
             pass
 
+    def messages(self):
+        question = {"role": "user", "content": f"question {self.random.random()}"}
+        if not BACKLOG:
+            return [question]
+        start = self.random.randrange(len(LONG) // 2)
+        return [{"role": "system", "content": LONG[start:2 * start]}, question]
+
     def ask(self, connection):
         model = self.random.choices(list(MODELS), WEIGHTS)[0]
         stream = model == "cut" or self.random.random() < 0.8
         connection.request("POST", "/v1/chat/completions", json.dumps({
             "model": model, "stream": stream,
-            "messages": [{"role": "user", "content": f"question {self.random.random()}"}]}),
+            "messages": self.messages()}),
             {"content-type": "application/json"})
         r = connection.getresponse()
         assert r.status == 200, r.read()
@@ -110,6 +127,17 @@ class Sqlite:
         db.close()
         return rows
 
+    @contextlib.contextmanager
+    def locked(self):
+        """Nobody else writes the tables meanwhile."""
+        db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            db.execute("ROLLBACK")
+            db.close()
+
 
 class Postgres:
     def __init__(self, url):
@@ -120,12 +148,25 @@ class Postgres:
                              capture_output=True, text=True).stdout
         return [tuple(line.split("\t")) for line in out.splitlines()]
 
+    @contextlib.contextmanager
+    def locked(self):
+        psql = subprocess.Popen(["psql", self.url, "-qAt"], text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+        psql.stdin.write("BEGIN; LOCK TABLE store_progress IN EXCLUSIVE MODE; SELECT 'locked';\n")
+        psql.stdin.flush()
+        assert psql.stdout.readline() == "locked\n"
+        try:
+            yield
+        finally:
+            psql.communicate("ROLLBACK;\n")
+
 
 class Kills:
     def __init__(self, gateway, tables, chance):
         self.gateway, self.tables, self.chance = gateway, tables, chance
         self.calls, self.killed = {}, {}
-        self.cycles = self.early = self.doubled = 0
+        self.cycles = self.early = self.doubled = self.looked_up = 0
+        self.backlogs = []  # bytes, at each kill
 
     def stumble(self):
         """It dies while it takes in what is left, or before."""
@@ -159,21 +200,33 @@ class Kills:
         acked, killed = self.calls[call].acked, self.killed[call][1]
         return acked and (not FAST or acked < killed - MOMENT_SECONDS)
 
+    def backlog(self):
+        """The bytes of the journal that wait for the tables."""
+        c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=120)
+        c.request("GET", "/health")
+        waiting = json.loads(c.getresponse().read())["pending_bytes"]
+        c.close()
+        return waiting
+
     def cycle(self):
         while self.chance.random() < 0.2:
             self.stumble()
         self.gateway.start()
-        self.verify()
+        if self.cycles % VERIFY_EVERY == 0:
+            self.verify()
         acked = [i for i in self.calls if self.promised(i) and self.killed[i][0] == self.cycles]
-        for call in self.chance.sample(acked, min(3, len(acked))):
+        for call in self.chance.sample(acked, min(LOOK_UPS, len(acked))):
             self.look_up(call)
+            self.looked_up += 1
         clients = [Client(self.gateway.port, self.chance.random()) for _ in range(STREAMS)]
-        for c in clients:
-            c.start()
-        time.sleep(self.chance.uniform(0.02, 1.0 if self.chance.random() < 0.7 else 2.0))
-        killed = time.monotonic()
-        self.gateway.child.kill()
-        self.gateway.child.wait()
+        with self.tables.locked() if BACKLOG else contextlib.nullcontext():
+            for c in clients:
+                c.start()
+            time.sleep(self.chance.uniform(0.02, 1.0 if self.chance.random() < 0.7 else 2.0 + 2 * BACKLOG))
+            self.backlogs.append(self.backlog() if BACKLOG else 0)
+            killed = time.monotonic()
+            self.gateway.child.kill()
+            self.gateway.child.wait()
         self.cycles += 1
         for c in clients:
             c.join(60)
@@ -229,10 +282,14 @@ class Kills:
         print(f"{self.cycles} kills under {STREAMS} streams and {self.early} while starting: "
               f"{len(self.calls)} begun, {len(acked)} acknowledged, {len(there)} kept; {len(lost)} lost, "
               f"{self.doubled} doubled, {len(halves)} not whole; {len(cut)} streams cut, {on_record} of "
-              f"them on record, {len(short)} too short", flush=True)
+              f"them on record, {len(short)} too short; {self.looked_up} asked for after a start", flush=True)
+        if BACKLOG:
+            sizes = sorted(self.backlogs)
+            print(f"backlog at a kill: median {sizes[len(sizes) // 2] / 1e6:.1f} MB, most "
+                  f"{sizes[-1] / 1e6:.1f} MB", flush=True)
         assert not lost, f"acknowledged and not there: {lost[:5]}"
         assert not self.doubled, "an id was given out twice, or is there twice"
-        assert not halves, f"acknowledged and not whole: {[(i, there[i], self.calls[i].text) for i in halves[:3]]}"
+        assert not halves, f"acknowledged and not whole: {[(i, there[i][2][:200], self.calls[i].text[:200]) for i in halves[:3]]}"
         assert not short, f"id, told, seen, kept, there: {short[:5]}"
         assert not odd, f"cut off, but not for that: {[(i, there[i]) for i in odd[:3]]}"
         self.check_sums(len(there))
