@@ -44,7 +44,7 @@ struct agents_tools_options {
     const struct config_agent *agent;
     struct agents_servers *servers;
     const struct clock *clock;
-    const struct mask *mask; /* of results; NULL: none */
+    const struct mask *mask; /* of notes (the run masks results itself); NULL: none */
     /* What the sources offered when the run began (agents_tools.listed, from the log), so that a
      * resumed run has the tools it had; "": the servers are asked now. */
     str listed;
