@@ -324,6 +324,9 @@ static void agents_take_servers(struct agents_open *p)
 bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,
                        struct err *e)
 {
+    static const enum agent_strategy strategies[] = {[CONFIG_NATIVE] = AGENT_NATIVE,
+                                                     [CONFIG_REACT] = AGENT_REACT,
+                                                     [CONFIG_CLASSIC] = AGENT_CLASSIC};
     struct agents_open *p = base_alloc(sizeof *p);
     bool ok;
 
@@ -331,6 +334,8 @@ bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools
     arena_init(&p->arena, OPEN_ARENA);
     p->tools.box = toolbox_new(o->clock);
     p->tools.results = agent_results_new();
+    p->tools.view =
+        (struct agent_view){.strategy = strategies[o->agent->strategy], .tools = p->tools.box};
     p->tools.listed = arena_dup(&p->arena, o->listed);
     p->set = mcp_toolset_new();
     mcp_names_init(&p->names, &p->arena);
