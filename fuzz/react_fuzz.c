@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/engine.h"
+#include "agent/react.h"
 #include "base/utf8.h"
 
 #define INPUT_MAX 65536

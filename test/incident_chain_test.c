@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/react.h"
 #include "incident_help.h"
 
 static const char tools[] =

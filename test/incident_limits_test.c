@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/data.h"
 #include "incident_help.h"
 
 static const char tools[] =
@@ -66,11 +67,11 @@ TEST(the_share_of_each_text_is_as_large_as_all_allow)
 {
     const size_t sizes[] = {10, 1000, 1000};
 
-    CHECK(prompt_share(sizes, 3, 5000) >= 1000);
-    CHECK(prompt_share(sizes, 3, 1010) == 500);
-    CHECK(prompt_share(sizes, 3, 30) == 10);
-    CHECK(prompt_share(sizes, 0, 30) == 30);
-    CHECK(prompt_share(sizes, 3, 0) == 0);
+    CHECK(agent_data_share(sizes, 3, 5000) >= 1000);
+    CHECK(agent_data_share(sizes, 3, 1010) == 500);
+    CHECK(agent_data_share(sizes, 3, 30) == 10);
+    CHECK(agent_data_share(sizes, 0, 30) == 30);
+    CHECK(agent_data_share(sizes, 3, 0) == 0);
 }
 
 TEST_MAIN(T(an_investigation_whose_time_is_over_analyses_what_there_is),

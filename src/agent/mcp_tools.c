@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "mcp/name.h"
 
+#include <unistd.h>
+
 #define ARENA_MAX ((size_t)256 << 20)
 #define CALL_ARENA ((size_t)128 << 20)
 #define MARGIN_MS 500 /* the client's own end comes before the box gives up */
@@ -43,6 +45,27 @@ void mcp_toolset_free(struct mcp_toolset *m)
     mcp_names_release(&m->names);
     arena_release(&m->arena);
     free(m);
+}
+
+const char *const *mcp_server_argv(const char *const *argv, struct arena *a)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    const char **out;
+    size_t count = 0;
+
+    if (n <= 0 || strcmp(argv[0], "rationale") != 0)
+        return argv;
+    path[n] = '\0';
+    if (!str_ends(str_c(path), STR("/rationale")))
+        return argv;
+    while (argv[count])
+        count++;
+    out = arena_zero(a, count + 1, sizeof *out);
+    for (size_t i = 1; i < count; i++)
+        out[i] = argv[i];
+    out[0] = arena_dup(a, str_c(path)).p;
+    return out;
 }
 
 /* ---- what a server has ---- */

@@ -38,6 +38,9 @@ struct mcp_toolset_server {
     const char *const *approve; /* but only of these, NULL behind the last; NULL: of all */
 };
 
+/* The program of a server. `rationale` is this very program, wherever it was started from. */
+const char *const *mcp_server_argv(const char *const *argv, struct arena *a);
+
 struct mcp_toolset *mcp_toolset_new(void);
 void mcp_toolset_free(struct mcp_toolset *m); /* NULL: nothing */
 

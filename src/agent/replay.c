@@ -60,6 +60,7 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_member_str(&o, "insist", str_c(x->insist));
     i64_member(&o, "say_success", x->say_success);
     i64_member(&o, "result_shown", (int64_t)x->result_shown);
+    i64_member(&o, "results", x->results != NULL);
     write_tools(x->tools, &o);
     json_out_end(&o);
 }
@@ -171,6 +172,8 @@ static void read_options(const struct reading *r, struct agent_options *out)
     if (!out->insist[0])
         out->insist = NULL;
     out->result_shown = (size_t)i64_at(r, root, "result_shown");
+    if (i64_at(r, root, "results"))
+        out->results = agent_results_new();
 }
 
 /* The first effect, if it is the note. */
@@ -216,6 +219,7 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
         ok = read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
     }
     toolbox_free(o.tools);
+    agent_results_free(o.results);
     json_release(&doc);
     return ok;
 }

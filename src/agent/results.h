@@ -23,5 +23,8 @@ struct agent_results;
 struct agent_results *agent_results_new(void);
 void agent_results_free(struct agent_results *k); /* NULL: nothing */
 bool agent_results_add_tool(struct agent_results *k, struct toolbox *box, struct err *e) MUST_USE;
+/* The result as the model is shown it: whole, or its head and tail of at most `shown` bytes, and
+ * then it is kept. In the arena, or the text itself. */
+str agent_results_show(struct agent_results *k, str tool, str text, size_t shown, struct arena *a);
 /* Keeps a result, by a copy, and gives it the next number, from 1. Any thread. */
 unsigned agent_results_put(struct agent_results *k, str tool, str text);

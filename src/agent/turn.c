@@ -431,6 +431,14 @@ static void step_of(struct run *r, const struct turn_call *c)
     run_step(r, action_of(r, name, c->arguments), c->result, name, c->ok);
 }
 
+static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
+{
+    str name = c->tool ? c->tool->name : c->asked->name;
+
+    return r->o->results ? agent_results_show(r->o->results, name, c->result, shown, r->arena)
+                         : run_cut(r, c->result, shown, "the whole is on record");
+}
+
 static bool tell(struct turn *t)
 {
     struct run *r = t->r;
@@ -440,8 +448,7 @@ static bool tell(struct turn *t)
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
-        history_result(
-            &r->history, c->asked->id, run_cut(r, c->result, shown, "the whole is on record"));
+        history_result(&r->history, c->asked->id, turn_shown(r, c, shown));
         step_of(r, c);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
             on = false;

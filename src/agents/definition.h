@@ -5,7 +5,9 @@
  *     struct agents_servers *servers = agents_servers_new(clock);      one for the process
  *     struct agents_tools_options o = {config, d, servers, clock, mask, listed};
  *     if (!agents_open_tools(&o, &tools, e)) ...
- *     agent_run(&(struct agent_options){.tools = tools->box, .results = tools->results, ...})
+ *     tools->view.ask = agent_ask_gateway(gl);                         the strategy, marks, rule
+ *     agent_run(&(struct agent_options){.tools = tools->box, .results = tools->results,
+ *                                       .ask = agent_view_ask(&tools->view), ...})
  *     agents_close_tools(tools);
  *
  * What a definition has is in gateway/config_agents.h. The configuration is lent and must be held
@@ -18,6 +20,7 @@
 
 #include "agent/results.h"
 #include "agent/tool.h"
+#include "agent/view.h"
 #include "gateway/config.h"
 #include "gateway/config_agents.h"
 #include "mask/mask.h"
@@ -44,7 +47,7 @@ struct agents_tools_options {
     const struct config_agent *agent;
     struct agents_servers *servers;
     const struct clock *clock;
-    const struct mask *mask; /* of results; NULL: none */
+    const struct mask *mask; /* of notes (the run masks results itself); NULL: none */
     /* What the sources offered when the run began (agents_tools.listed, from the log), so that a
      * resumed run has the tools it had; "": the servers are asked now. */
     str listed;
@@ -57,7 +60,10 @@ struct agents_tools {
      * caller) before the run. */
     struct toolbox *box;
     struct agent_results *results; /* whole results, which result_search looks through */
-    str listed;                    /* JSON, for the log: see above */
+    /* What the model sees by the agent's strategy; the runner sets who answers (view.ask), and may
+     * set on_reply and ctx. */
+    struct agent_view view;
+    str listed; /* JSON, for the log: see above */
     str notes; /* one line for each server that cannot be used, for the user and the model; or "" */
 };
 

@@ -253,6 +253,8 @@ static bool config_tools_one(struct config_build *b, const struct json_node *key
         return false;
     if (str_find(t->name, STR(".")) != STR_NONE)
         return config_wrong(b, key, "the name of a tool source has no dot: that is for its tools");
+    if (str_eq(t->name, STR("result_search")))
+        return config_wrong(b, key, "this is the name of a built-in tool");
     if ((mcp != NULL) + (openapi != NULL) + (http != NULL) != 1)
         return config_wrong(b, key, "must have one of mcp, openapi and http");
     if (!openapi && (config_tools_member(b, v, "base_url") || config_tools_member(b, v, "headers")))

@@ -64,3 +64,5 @@ const struct openapi_operation *openapi_find(const struct openapi *api, str name
  * ERR_INPUT: an argument cannot be sent; in words for the model. */
 bool openapi_request(const struct openapi_operation *op, str arguments, struct buf *target,
                      struct buf *headers, struct buf *body, struct err *e) MUST_USE;
+/* Every argument as a parameter of the query; `more`: the target has a query already. */
+bool openapi_query(str arguments, bool more, struct buf *target, struct err *e) MUST_USE;

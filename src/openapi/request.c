@@ -217,3 +217,31 @@ bool openapi_request(const struct openapi_operation *op, str arguments, struct b
     arena_release(&a);
     return ok;
 }
+
+bool openapi_query(str arguments, bool more, struct buf *target, struct err *e)
+{
+    struct json doc;
+    struct arena a;
+    struct openapi_writer w = {.doc = &doc, .arena = &a, .target = target, .query_count = more};
+    const struct json_node *root;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    json_init(&doc);
+    ok = json_parse(&doc, arguments.n ? arguments : STR("{}"), e);
+    root = ok ? json_root(&doc) : NULL;
+    if (ok && root->kind != JSON_OBJECT)
+        ok = err_set(e, ERR_INPUT, "the arguments are no object");
+    for (const struct json_node *k = ok ? json_first(&doc, root) : NULL; k;
+         k = json_next(&doc, root, k)) {
+        struct openapi_param p = {.place = OPENAPI_QUERY, .style = OPENAPI_EXPLODED};
+
+        p.name = openapi_value_text(&w, k);
+        if (json_value(k)->kind != JSON_NULL)
+            openapi_write_query(&w, &p, json_value(k));
+    }
+    ok = ok && buf_ok(target, "the address", e);
+    json_release(&doc);
+    arena_release(&a);
+    return ok;
+}

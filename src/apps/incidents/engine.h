@@ -6,8 +6,6 @@
  *   stage.c     the agents of a stage, side by side, and what is made of their findings
  *   party.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
- *   lens.c      what a model sees of a conversation with tools (native, react)
- *   react.c     Thought, Action, Action Input as text
  *   prompt.c    every word that a model is told
  *   servers.c   the MCP servers of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
@@ -160,15 +158,11 @@ void party_single(struct party *p, str system, str user);
 /* ---- the strategies ---- */
 
 void classic_work(struct party *p);
-/* The conversation as the strategy wants the model to see it. */
-struct agent_ask lens_ask(struct party *p);
 
 /* ---- prompt.c ---- */
 
 /* The texts of this version from here on. */
 void prompt_use(struct incident *in, const struct prompt *p);
-/* Text from outside between marks that it cannot close; cut to size_max with a note (0: whole). */
-void prompt_data(struct buf *out, const char *name, str text, size_t size_max);
 void prompt_system(const struct party *p, struct buf *out);
 void prompt_select(const struct party *p, struct buf *out);
 void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out);
@@ -177,24 +171,10 @@ void prompt_partial(const struct party *p, str why, struct buf *out);
 /* Behind a prompt whose answer could not be read. */
 void prompt_again(struct buf *out, str answer, const char *why);
 void prompt_loop(const struct party *p, struct buf *out);
-void prompt_react_tools(struct buf *out, str tools);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
 void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out);
-/* How many bytes each of n texts may have so that all fit in total. */
-size_t prompt_share(const size_t *sizes, size_t n, size_t total);
-
-/* ---- react.c ---- */
-
-struct react_reply {
-    str thought, action, input; /* input: JSON if it could be read as such, else as it stands */
-    str answer;
-    bool has_action, has_answer;
-};
-
-/* Texts are spans of what was said, or in the arena. */
-void react_read(str said, struct arena *a, struct react_reply *out);
 
 /* ---- servers.c ---- */
 

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/view.h"
 #include "apps/incidents/engine.h"
 #include "base/utf8.h"
 
@@ -180,9 +181,31 @@ static void points_of(struct party *p)
     }
 }
 
+static bool party_find_tool(void *ctx, str written, str *name)
+{
+    return party_tool(ctx, STR(""), written, name);
+}
+
+static void party_on_reply(void *ctx, str reasoning)
+{
+    struct party *p = ctx;
+
+    p->reasoning_seen = arena_dup(&p->arena, reasoning);
+    p->why = STR("");
+}
+
 static void work_loop(struct party *p)
 {
     struct agent_options o = options_of(p);
+    struct agent_view view = {.ask = p->in->ask,
+                              .strategy =
+                                  p->strategy == INCIDENT_REACT ? AGENT_REACT : AGENT_NATIVE,
+                              .data_size = p->agent->data_size,
+                              .tools = p->box,
+                              .own_prompt = true,
+                              .find_tool = party_find_tool,
+                              .on_reply = party_on_reply,
+                              .ctx = p};
     struct buf system, user;
     struct err e;
 
@@ -193,9 +216,9 @@ static void work_loop(struct party *p)
     o.system = buf_str(&system);
     o.user = buf_str(&user);
     o.level = p->level;
-    o.ask = lens_ask(p);
+    o.ask = agent_view_ask(&view);
     o.conclude = true;
-    o.result_shown = RESULT_SHOWN; /* the lens cuts further, by what there is room for */
+    o.result_shown = RESULT_SHOWN; /* the view cuts further, by what there is room for */
     if (!agent_run(&o, &p->arena, &p->result, &e))
         fail_party(p, &e);
     else

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/data.h"
 #include "apps/incidents/engine.h"
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -15,62 +16,7 @@
 #define EARLIER_SIZE ((size_t)48 << 10)
 #define ANSWER_SIZE ((size_t)8 << 10)
 #define TOOLS_SIZE ((size_t)192 << 10)
-#define MARK "data"
-
-/* ---- marks ---- */
-
-static bool same_letters(str s, const char *word)
-{
-    size_t n = strlen(word);
-
-    return s.n >= n && strncasecmp(s.p, word, n) == 0;
-}
-
-/* Whether a mark of ours begins at the front, in any spelling a model might take for one. */
-static bool is_mark(str s)
-{
-    str rest = str_trim(str_slice(s, 1, s.n < 64 ? s.n : 64));
-
-    if (rest.n && rest.p[0] == '/')
-        rest = str_trim(str_slice(rest, 1, rest.n));
-    return same_letters(rest, MARK);
-}
-
-void prompt_data(struct buf *out, const char *name, str text, size_t size_max)
-{
-    str front = size_max ? utf8_cut_size(text, size_max) : text;
-    size_t from = 0;
-
-    buf_printf(out, "<" MARK " name=\"%s\">\n", name);
-    for (size_t i = 0; i < front.n; i++)
-        if (front.p[i] == '<' && is_mark(str_slice(front, i, front.n))) {
-            buf_add(out, str_slice(front, from, i));
-            buf_add(out, STR("&lt;"));
-            from = i + 1;
-        }
-    buf_add(out, str_slice(front, from, front.n));
-    if (front.n < text.n)
-        buf_printf(
-            out, "\n[cut: %zu of %zu bytes are shown; the whole is on record]", front.n, text.n);
-    buf_add(out, STR("\n</" MARK ">\n"));
-}
-
-size_t prompt_share(const size_t *sizes, size_t n, size_t total)
-{
-    size_t low = 0, high = total;
-
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2, sum = 0;
-
-        for (size_t i = 0; i < n && sum <= total; i++)
-            sum += sizes[i] < mid ? sizes[i] : mid;
-        if (sum <= total)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return low;
-}
+#define MARK AGENT_DATA_MARK
 
 /* ---- what all prompts are made of ---- */
 
@@ -161,7 +107,7 @@ static void put_alert(const struct incident *in, struct buf *out)
         buf_add(&text, alert->data);
     }
     buf_add(out, STR("## Alert\n\n"));
-    prompt_data(out, "alert", str_trim(buf_str(&text)), ALERT_SIZE);
+    agent_data_write(out, "alert", str_trim(buf_str(&text)), ALERT_SIZE);
     buf_release(&text);
 }
 
@@ -172,10 +118,10 @@ static void put_context(const struct incident *in, str earlier, struct buf *out)
     if (in->runbook_note.n)
         buf_printf(out, STR_FMT "\n", STR_ARG(in->runbook_note));
     if (in->runbook.n)
-        prompt_data(out, "runbook", in->runbook, RUNBOOK_SIZE);
+        agent_data_write(out, "runbook", in->runbook, RUNBOOK_SIZE);
     if (earlier.n) {
         buf_add(out, STR("\n## What earlier stages found\n\n"));
-        prompt_data(out, "earlier findings", earlier, EARLIER_SIZE);
+        agent_data_write(out, "earlier findings", earlier, EARLIER_SIZE);
     }
 }
 
@@ -189,7 +135,7 @@ static void put_tools(const struct party *p, struct buf *out)
     if (!toolbox_count(p->box))
         buf_add(out, STR("There are none.\n"));
     else
-        prompt_data(out, "tools", buf_str(&tools), TOOLS_SIZE);
+        agent_data_write(out, "tools", buf_str(&tools), TOOLS_SIZE);
     buf_release(&tools);
 }
 
@@ -199,7 +145,7 @@ static void put_points(const struct party *p, struct buf *out)
 
     for (size_t i = 0; i < p->point_count; i++)
         sizes[i] = p->points[i].result.n;
-    share = prompt_share(sizes, p->point_count, p->agent->data_size);
+    share = agent_data_share(sizes, p->point_count, p->agent->data_size);
     buf_add(out, STR("\n## What the tools have shown\n\n"));
     if (!p->point_count)
         buf_add(out, STR("No tool was called.\n"));
@@ -210,8 +156,8 @@ static void put_points(const struct party *p, struct buf *out)
         if (t->server.n)
             buf_printf(out, STR_FMT ".", STR_ARG(t->server));
         buf_printf(out, STR_FMT "%s\n\n", STR_ARG(t->tool), t->ok ? "" : " (failed)");
-        prompt_data(out, "parameters", t->arguments, ANSWER_SIZE);
-        prompt_data(out, "result", t->result, share ? share : 1);
+        agent_data_write(out, "parameters", t->arguments, ANSWER_SIZE);
+        agent_data_write(out, "result", t->result, share ? share : 1);
     }
     free(sizes);
 }
@@ -291,7 +237,7 @@ void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out)
 void prompt_again(struct buf *out, str answer, const char *why)
 {
     buf_printf(out, "\n## Your last answer could not be read\n\n%s\n\n", why);
-    prompt_data(out, "last answer", answer, ANSWER_SIZE);
+    agent_data_write(out, "last answer", answer, ANSWER_SIZE);
     buf_add(out, STR("\nAnswer again, in the form that was asked for.\n"));
 }
 
@@ -356,12 +302,6 @@ void prompt_loop(const struct party *p, struct buf *out)
     put_text(out, p->in->form);
 }
 
-void prompt_react_tools(struct buf *out, str tools)
-{
-    buf_add(out, STR("\n## Tools\n\n"));
-    prompt_data(out, "tools", tools, TOOLS_SIZE);
-}
-
 /* ---- what is made of findings ---- */
 
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
@@ -381,7 +321,7 @@ void prompt_synthesis(struct incident *in, const struct incident_stage *t,
 
         buf_printf(out, "### %zu. " STR_FMT "\n\n", i + 1, STR_ARG(p->label));
         if (party_ok(p))
-            prompt_data(out, "finding", p->result.text, EARLIER_SIZE);
+            agent_data_write(out, "finding", p->result.text, EARLIER_SIZE);
         else
             buf_add(out, STR("It came to no result.\n"));
     }
@@ -394,7 +334,7 @@ void prompt_summary(struct incident *in, str analysis, struct buf *out)
     buf_add(out, STR("# Summarise for executives\n\n"));
     put_alert(in, out);
     buf_add(out, STR("\n## Analysis\n\n"));
-    prompt_data(out, "analysis", analysis, EARLIER_SIZE);
+    agent_data_write(out, "analysis", analysis, EARLIER_SIZE);
     buf_add(out,
             STR("\n## Your answer\n\nAt most four sentences of plain text, without headings or "
                 "lists, for readers who do not know the system: what happened, whom it affects, "
@@ -410,10 +350,10 @@ void prompt_chat(struct incident *in, str report, str said, str question, struct
                 "\n"));
     put_context(in, STR(""), out);
     buf_add(out, STR("\n## Report\n\n"));
-    prompt_data(out, "report", report, 2 * EARLIER_SIZE);
+    agent_data_write(out, "report", report, 2 * EARLIER_SIZE);
     if (said.n) {
         buf_add(out, STR("\n## What was asked before\n\n"));
-        prompt_data(out, "talk", said, EARLIER_SIZE);
+        agent_data_write(out, "talk", said, EARLIER_SIZE);
     }
     buf_add(out, STR("\n## Question\n\n"));
     buf_add(out, str_trim(question));

@@ -7,8 +7,6 @@
 #include "base/log.h"
 #include "store/store.h"
 
-#include <unistd.h>
-
 #define LIST_MS 30000
 #define LIST_MAX ((size_t)8 << 20)
 #define INSTEAD "tools" /* the server in place of those configured */
@@ -30,28 +28,6 @@ struct servers {
 };
 
 /* ---- clients ---- */
-
-/* A command that is this very program is found wherever it was started from. */
-static const char *const *argv_of(struct servers *s, const char *const *argv)
-{
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    const char **out;
-    size_t count = 0;
-
-    if (n <= 0 || strcmp(argv[0], "rationale") != 0)
-        return argv;
-    path[n] = '\0';
-    if (!str_ends(str_c(path), STR("/rationale")))
-        return argv;
-    while (argv[count])
-        count++;
-    out = arena_zero(&s->arena, count + 1, sizeof *out);
-    for (size_t i = 1; i < count; i++)
-        out[i] = argv[i];
-    out[0] = arena_dup(&s->arena, str_c(path)).p;
-    return out;
-}
 
 static const char *const *plain_env(struct servers *s)
 {
@@ -84,7 +60,7 @@ static void add(struct servers *s, const struct incident_server *row)
     } else {
         o.env = plain_env(s);
     }
-    o.argv = argv ? argv_of(s, argv) : NULL;
+    o.argv = argv ? mcp_server_argv(argv, &s->arena) : NULL;
     o.url = o.url.p ? o.url : STR("");
     o.headers = o.headers.p ? o.headers : STR("");
     if (s->io)

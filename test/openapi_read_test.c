@@ -1,4 +1,4 @@
-/* openapi_test.c - OpenAPI documents as tools: names, schemas, requests, and what is refused.
+/* openapi_read_test.c - OpenAPI documents as tools: names, schemas, requests, and what is refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

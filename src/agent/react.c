@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/engine.h"
+#include "agent/react.h"
 #include "base/json_loose.h"
 
 enum label { LABEL_NONE, LABEL_THOUGHT, LABEL_ACTION, LABEL_INPUT, LABEL_ANSWER, LABEL_SEEN };

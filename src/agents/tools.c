@@ -1,0 +1,380 @@
+/* tools.c - the tools of one agent, out of their sources into a toolbox.
+ *
+ * Every source is listed first, as JSON that the log keeps, and then added from that list. So a run
+ * that is resumed has the tools it had, whatever its servers list now.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/mcp_tools.h"
+#include "agents/http_tool.h"
+#include "agents/servers.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "gateway/config_build.h"
+#include "mcp/name.h"
+
+#define OPEN_ARENA ((size_t)512 << 20)
+#define LIST_MAX ((size_t)16 << 20)
+#define LIST_MS 30000
+#define MARGIN_MS 500 /* the request's own end comes before the box gives up */
+#define NAME_SHOWN 60
+
+struct agents_open {
+    struct agents_tools tools; /* first: what the caller has is this */
+    const struct agents_tools_options *o;
+    struct agents_servers *servers;
+    struct arena arena;
+    struct mcp_toolset *set;
+    struct mcp_names names;                                 /* of HTTP tools */
+    struct agents_server *running[CONFIG_TOOL_SOURCES_MAX]; /* by source; NULL: none */
+    struct buf notes;
+};
+
+static const struct config_tools *agents_source(const struct agents_open *p, size_t i)
+{
+    return &p->o->config->agents->tools[i];
+}
+
+static bool agents_uses(const struct agents_open *p, size_t source)
+{
+    for (size_t i = 0; i < p->o->agent->tool_count; i++)
+        if (p->o->agent->tools[i].source == source)
+            return true;
+    return false;
+}
+
+/* ---- what the sources have ---- */
+
+static void agents_list_row(struct json_out *o, str name, str description, str schema,
+                            bool read_only, bool idempotent)
+{
+    json_out_object(o);
+    json_member_str(o, "name", name);
+    json_member_str(o, "description", description);
+    json_out_key(o, STR("schema"));
+    json_out_raw(o, schema.n ? schema : STR("{\"type\":\"object\"}"));
+    json_member_bool(o, "read_only", read_only);
+    json_member_bool(o, "idempotent", idempotent);
+    json_out_end(o);
+}
+
+static void agents_list_http(const struct config_tools *t, struct json_out *o)
+{
+    json_out_array(o);
+    if (t->kind == CONFIG_TOOLS_HTTP)
+        agents_list_row(o, t->name, t->description, t->schema, t->read_only, t->idempotent);
+    for (size_t i = 0; i < t->openapi.count; i++) {
+        const struct openapi_operation *op = &t->openapi.operations[i];
+
+        agents_list_row(o, op->name, op->description, op->schema, op->read_only, op->idempotent);
+    }
+    json_out_end(o);
+}
+
+static void agents_mask_error(const struct agents_open *p, struct err *e)
+{
+    struct buf masked;
+
+    buf_init(&masked, 65536);
+    if (p->o->mask && mask_text(p->o->mask, str_c(e->text), &masked, NULL))
+        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
+    buf_release(&masked);
+}
+
+static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
+{
+    const struct config_tools *t = agents_source(p, source);
+    int64_t timeout_ms = (int64_t)(t->timeout_ms < LIST_MS ? t->timeout_ms : LIST_MS);
+    struct mcp_client *client = agents_server_client(p->running[source]);
+    struct buf list;
+    struct err e;
+
+    buf_init(&list, LIST_MAX);
+    if (!client)
+        err_set(&e, ERR_SYSTEM, "it cannot be started");
+    if (client && mcp_toolset_list(client, timeout_ms, &list, &e)) {
+        json_out_raw(o, buf_str(&list));
+    } else {
+        agents_mask_error(p, &e);
+        log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
+        json_out_str(o, str_c(e.text)); /* in place of the list: why there is none */
+    }
+    buf_release(&list);
+}
+
+/* {"library": [tools], "stock": "why there are none"} */
+static bool agents_list(struct agents_open *p, struct err *e)
+{
+    struct json_out o;
+    struct buf out;
+    bool ok;
+
+    buf_init(&out, 4 * LIST_MAX);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    for (size_t i = 0; i < p->o->config->agents->tools_count; i++) {
+        if (!agents_uses(p, i))
+            continue;
+        if (p->o->cancel && atomic_load(p->o->cancel)) {
+            buf_release(&out);
+            return err_set(e, ERR_CANCELLED, "cancelled");
+        }
+        json_out_key(&o, agents_source(p, i)->name);
+        if (agents_source(p, i)->kind == CONFIG_TOOLS_MCP)
+            agents_list_server(p, i, &o);
+        else
+            agents_list_http(agents_source(p, i), &o);
+    }
+    json_out_end(&o);
+    ok = json_out_ok(&o, e);
+    p->tools.listed = arena_dup(&p->arena, buf_str(&out));
+    buf_release(&out);
+    return ok;
+}
+
+/* ---- which of them the agent may use ---- */
+
+static bool agents_named(const struct config_tool_ref *refs, size_t n, size_t source, str tool)
+{
+    for (size_t i = 0; i < n; i++)
+        if (refs[i].source == source && (!refs[i].tool.n || str_eq(refs[i].tool, tool)))
+            return true;
+    return false;
+}
+
+/* The tools of a source that are named one by one, NULL behind the last; NULL: all of them. */
+static const char *const *agents_names(struct agents_open *p, const struct config_tool_ref *refs,
+                                       size_t n, size_t source)
+{
+    const char **out = arena_zero(&p->arena, n + 1, sizeof *out);
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (refs[i].source != source)
+            continue;
+        if (!refs[i].tool.n)
+            return NULL;
+        out[count++] = arena_dup(&p->arena, refs[i].tool).p;
+    }
+    return out;
+}
+
+/* A name that the source does not have must not pass: a call that should wait for a person would
+ * otherwise be made without one. */
+static bool agents_check_refs(struct agents_open *p, const struct config_tool_ref *refs, size_t n,
+                              size_t source, const char *const *have, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *near;
+        bool found = !refs[i].tool.n || refs[i].source != source;
+
+        for (size_t j = 0; !found && have[j]; j++)
+            found = str_eq(str_c(have[j]), refs[i].tool);
+        if (found)
+            continue;
+        near = config_nearest(refs[i].tool, have);
+        return err_set(e,
+                       ERR_INPUT,
+                       STR_FMT ":%u: the server " STR_FMT " has no tool \"" STR_FMT "\"%s%s%s",
+                       STR_ARG(p->o->agent->file),
+                       refs[i].line,
+                       STR_ARG(agents_source(p, source)->name),
+                       STR_ARG(str_slice(refs[i].tool, 0, NAME_SHOWN)),
+                       near ? ", did you mean \"" : "",
+                       near ? near : "",
+                       near ? "\"?" : "");
+    }
+    return true;
+}
+
+static const char *const *agents_listed_names(struct agents_open *p, const struct json *doc,
+                                              const struct json_node *list)
+{
+    const char **have = arena_zero(&p->arena, json_count(doc, list) + 1, sizeof *have);
+    size_t n = 0;
+    str name;
+
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (json_text(doc, json_find(doc, v, STR("name")), &p->arena, &name))
+            have[n++] = arena_dup(&p->arena, name).p;
+    return have;
+}
+
+/* ---- into the box ---- */
+
+static bool agents_add_server(struct agents_open *p, size_t source, const struct json *doc,
+                              const struct json_node *list, struct err *e)
+{
+    const struct config_tools *t = agents_source(p, source);
+    const struct config_agent *a = p->o->agent;
+    const char *const *have = agents_listed_names(p, doc, list);
+    struct mcp_toolset_server row = {.name = t->name,
+                                     .client = agents_server_client(p->running[source]),
+                                     .timeout_ms = (unsigned)t->timeout_ms,
+                                     .approval = true};
+
+    if (!agents_check_refs(p, a->tools, a->tool_count, source, have, e) ||
+        !agents_check_refs(p, a->approve, a->approve_count, source, have, e))
+        return false;
+    row.allow = agents_names(p, a->tools, a->tool_count, source);
+    row.approve = agents_names(p, a->approve, a->approve_count, source);
+    return mcp_toolset_add(p->set, p->tools.box, &row, json_raw(doc, list), e);
+}
+
+/* An operation that the configuration has no more is told to be so when it is called. */
+static bool agents_gone(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
+{
+    (void)ctx;
+    (void)call;
+    (void)out;
+    return err_set(e, ERR_NOT_FOUND, "this tool is not configured any more");
+}
+
+static bool agents_add_request(struct agents_open *p, size_t source, const struct json *doc,
+                               const struct json_node *v, struct err *e)
+{
+    const struct config_tools *t = agents_source(p, source);
+    const struct config_agent *a = p->o->agent;
+    struct http_tool *h = arena_zero(&p->arena, 1, sizeof *h);
+    struct tool row = {.server = t->name,
+                       .timeout_ms = (unsigned)t->timeout_ms + MARGIN_MS,
+                       .run = http_tool_run,
+                       .ctx = h};
+    str tool;
+    bool on;
+
+    if (!json_text(doc, json_find(doc, v, STR("name")), &p->arena, &tool) ||
+        !json_text(doc, json_find(doc, v, STR("description")), &p->arena, &row.description))
+        return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(t->name));
+    if (!agents_named(a->tools, a->tool_count, source, tool))
+        return true;
+    row.schema = json_raw(doc, json_find(doc, v, STR("schema")));
+    if (json_bool(json_find(doc, v, STR("read_only")), &on) && on)
+        row.flags |= TOOL_READ_ONLY;
+    if (json_bool(json_find(doc, v, STR("idempotent")), &on) && on)
+        row.flags |= TOOL_IDEMPOTENT;
+    if (agents_named(a->approve, a->approve_count, source, tool))
+        row.flags |= TOOL_APPROVAL;
+    row.retries = row.flags & TOOL_READ_ONLY ? 1 : 0;
+    row.name = tool;
+    if (t->kind == CONFIG_TOOLS_OPENAPI && !mcp_names_add(&p->names, t->name, tool, &row.name, e))
+        return false;
+    *h = (struct http_tool){.source = t, .operation = openapi_find(&t->openapi, tool)};
+    if ((h->operation == NULL) != (t->kind == CONFIG_TOOLS_HTTP))
+        row.run = agents_gone;
+    h->io = agents_servers_io(p->servers, p->o->config, e);
+    return h->io && toolbox_add(p->tools.box, &row, e);
+}
+
+static bool agents_add_source(struct agents_open *p, size_t source, const struct json *doc,
+                              struct err *e)
+{
+    const struct config_tools *t = agents_source(p, source);
+    const struct json_node *list = json_find(doc, json_root(doc), t->name);
+    str why;
+
+    if (json_text(doc, list, &p->arena, &why)) {
+        buf_printf(&p->notes,
+                   "The server " STR_FMT " cannot be used: " STR_FMT "\n",
+                   STR_ARG(t->name),
+                   STR_ARG(why));
+        return true;
+    }
+    if (t->kind == CONFIG_TOOLS_MCP)
+        return !list || agents_add_server(p, source, doc, list, e);
+    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+        if (!agents_add_request(p, source, doc, v, e))
+            return false;
+    return true;
+}
+
+static bool agents_add_all(struct agents_open *p, struct err *e)
+{
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, p->tools.listed, e);
+    for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++)
+        if (agents_uses(p, i))
+            ok = agents_add_source(p, i, &doc, e);
+    json_release(&doc);
+    if (ok && toolbox_count(p->tools.box) > 0)
+        ok = agent_results_add_tool(p->tools.results, p->tools.box, e);
+    return ok;
+}
+
+/* ---- life ---- */
+
+/* A server that cannot be had is one whose list says why. */
+static void agents_take_servers(struct agents_open *p)
+{
+    struct err e;
+
+    for (size_t i = 0; i < p->o->config->agents->tools_count; i++)
+        if (agents_uses(p, i) && agents_source(p, i)->kind == CONFIG_TOOLS_MCP) {
+            p->running[i] = agents_server_take(p->servers, p->o->config, agents_source(p, i), &e);
+            if (!p->running[i])
+                log_warn("an MCP server cannot be used",
+                         LOG_STR("server", agents_source(p, i)->name),
+                         LOG_ERR(&e));
+        }
+}
+
+bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,
+                       struct err *e)
+{
+    static const enum agent_strategy strategies[] = {[CONFIG_NATIVE] = AGENT_NATIVE,
+                                                     [CONFIG_REACT] = AGENT_REACT,
+                                                     [CONFIG_CLASSIC] = AGENT_CLASSIC};
+    struct agents_open *p = base_alloc(sizeof *p);
+    bool ok;
+
+    *p = (struct agents_open){.o = o, .servers = o->servers};
+    arena_init(&p->arena, OPEN_ARENA);
+    p->tools.box = toolbox_new(o->clock);
+    p->tools.results = agent_results_new();
+    p->tools.view =
+        (struct agent_view){.strategy = strategies[o->agent->strategy], .tools = p->tools.box};
+    p->tools.listed = arena_dup(&p->arena, o->listed);
+    p->set = mcp_toolset_new();
+    mcp_names_init(&p->names, &p->arena);
+    buf_init(&p->notes, 65536);
+    agents_take_servers(p);
+    ok = (o->listed.n || agents_list(p, e)) && agents_add_all(p, e);
+    p->tools.notes = arena_dup(&p->arena, str_trim(buf_str(&p->notes)));
+    buf_release(&p->notes);
+    p->o = NULL; /* lent for the opening only */
+    if (ok)
+        *out = &p->tools;
+    else
+        agents_close_tools(&p->tools);
+    return ok;
+}
+
+void agents_close_tools(struct agents_tools *t)
+{
+    struct agents_open *p = (struct agents_open *)t;
+
+    if (!t)
+        return;
+    toolbox_free(t->box); /* waits for calls that were given up */
+    mcp_toolset_free(p->set);
+    agent_results_free(t->results);
+    for (size_t i = 0; i < COUNT_OF(p->running); i++)
+        agents_server_give(p->servers, p->running[i]);
+    mcp_names_release(&p->names);
+    arena_release(&p->arena);
+    free(p);
+}
+
+str agents_tool_name(const struct agents_tools *t, str box_name)
+{
+    struct agents_open *p = (struct agents_open *)(void *)(uintptr_t)t;
+    str server, tool;
+
+    if (mcp_toolset_find(p->set, box_name, &server, &tool) ||
+        mcp_names_find(&p->names, box_name, &server, &tool))
+        return arena_printf(&p->arena, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
+    return box_name;
+}
