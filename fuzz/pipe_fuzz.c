@@ -6,7 +6,7 @@
  */
 #include "base/rand.h"
 #include "base/utf8.h"
-#include "gateway/pipe.h"
+#include "gateway/pipe/pipe.h"
 
 #define TEXT_MAX ((size_t)1 << 12)
 
@@ -58,10 +58,10 @@ static void pipe_fuzz_run(const struct pipe_options *o, str text, unsigned seed,
     pipe_begin(&p);
     pipe_flush(&p);
     pipe_fuzz_drain(&p, r, &last);
-    r->answered = p.answered;
-    r->reasoned = p.reasoned;
-    r->plain = p.plain;
-    r->flags = p.flags;
+    r->answered = p.cap.answered;
+    r->reasoned = p.reasoning.any;
+    r->plain = !pipe_may_split(&p);
+    r->flags = p.split.flags;
     pipe_release(&p);
     arena_release(&arena);
 }

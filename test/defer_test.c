@@ -147,8 +147,8 @@ static void check_plain(str text, uint64_t cuts, bool hide)
             STR_ARG(buf_str(&r.in)),
             STR_ARG(buf_str(&r.out)));
     CHECK_INT(r.delivered, r.given);
-    CHECK_INT(r.pipe.answer_size, text.n);
-    CHECK(r.pipe.plain && !r.pipe.ever_touched);
+    CHECK_INT(r.pipe.cap.answer_size, text.n);
+    CHECK(!pipe_may_split(&r.pipe) && !r.pipe.ever_touched);
     end(&r);
 }
 
@@ -165,8 +165,8 @@ static void check_marked(str text, uint64_t cuts, bool hide)
             "with\n" STR_FMT "without\n" STR_FMT,
             STR_ARG(buf_str(&with.out)),
             STR_ARG(buf_str(&without.out)));
-    CHECK_INT(with.pipe.reasoning_size, without.pipe.reasoning_size);
-    CHECK(with.pipe.reasoning_size > 0 && with.pipe.answered);
+    CHECK_INT(with.pipe.reasoning.size, without.pipe.reasoning.size);
+    CHECK(with.pipe.reasoning.size > 0 && with.pipe.cap.answered);
     CHECK(!hide || str_find(buf_str(&with.out), STR("qq")) == STR_NONE);
     end(&with);
     end(&without);

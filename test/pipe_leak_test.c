@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/pipe.h"
+#include "gateway/pipe/pipe.h"
 
 #include "base/utf8.h"
 #include "split/extract.h"
@@ -196,7 +196,7 @@ static void check_cut(const struct pipe_options *o, str text, const size_t *cuts
             o->format->id,
             STR_ARG(text),
             STR_ARG(buf_str(&r.text)));
-    CHECK(r.pipe.reasoned && r.pipe.tagged);
+    CHECK(r.pipe.reasoning.any && r.pipe.reasoning.tagged);
     leak_end(&r);
 }
 
@@ -334,8 +334,8 @@ TEST(an_unclosed_block_is_no_answer_and_is_flagged)
     struct leak_run r;
 
     leak_feed(&r, &o, STR("<think>" REASONING), (const size_t[]){100});
-    CHECK(r.text.n == 0 && !r.pipe.answered && r.pipe.reasoned);
-    CHECK(r.pipe.flags & SPLIT_UNCLOSED_REPLY);
+    CHECK(r.text.n == 0 && !r.pipe.cap.answered && r.pipe.reasoning.any);
+    CHECK(r.pipe.split.flags & SPLIT_UNCLOSED_REPLY);
     split_extract(STR("[THINK]" REASONING), &r.arena, &x);
     CHECK(x.unclosed && x.has_reasoning && x.final_response.n == 0);
     split_extract(STR("<thinking>" REASONING), &r.arena, &x);
@@ -369,10 +369,10 @@ static void check_untouched(const char *const *pieces, size_t n)
                 "\"%s\"",
                 pieces[i]);
     }
-    CHECK(!r.pipe.split && r.pipe.plain); /* no splitter was needed */
+    CHECK(!r.pipe.split.splitter && !pipe_may_split(&r.pipe)); /* no splitter was needed */
     pipe_begin(&r.pipe);
     pipe_flush(&r.pipe);
-    CHECK(r.pipe.count == 0 && !r.pipe.touched && !r.pipe.reasoned);
+    CHECK(r.pipe.count == 0 && !r.pipe.touched && !r.pipe.reasoning.any);
     pipe_release(&r.pipe);
     arena_release(&r.arena);
 }
@@ -398,7 +398,7 @@ TEST(the_front_of_a_marker_is_held_and_no_more)
 
     leak_feed(&r, &o, STR(" <thin ice> <think>"), (const size_t[]){1, 2, 6, 7, 19});
     CHECK(str_eq(buf_str(&r.text), STR(" <thin ice> <think>")));
-    CHECK(r.pipe.plain && r.pipe.answered && !r.pipe.reasoned);
+    CHECK(!pipe_may_split(&r.pipe) && r.pipe.cap.answered && !r.pipe.reasoning.any);
     leak_end(&r);
     leak_feed(&r, &o, STR("<thin"), (const size_t[]){3, 5});
     CHECK(str_eq(buf_str(&r.text), STR("<thin")));
@@ -427,7 +427,6 @@ TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
     pipe_feed(&r.pipe, &said);
     CHECK(r.pipe.count == 2 && r.pipe.events[1].kind == CHAT_TEXT && !r.pipe.touched);
     pipe_continue(&r.pipe); /* but a second reply is another one */
-    r.pipe.muted = true;
     pipe_begin(&r.pipe);
     pipe_feed(&r.pipe,
               &(struct chat_event){.kind = CHAT_TEXT,

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/pipe.h"
+#include "gateway/pipe/pipe.h"
 #include "test.h"
 
 #define SECRET "xyzzy"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/pipe.h"
+#include "gateway/pipe/pipe.h"
 
 #include "base/utf8.h"
 #include "test.h"
@@ -22,8 +22,7 @@ static void begin(struct run *r, const struct pipe_options *o)
     struct pipe_options full = *o;
 
     full.vocab = tokens_vocab_find(STR("o200k_base"));
-    if (!full.id.p)
-        full.id = STR("x");
+    full.id = STR("x");
     *r = (struct run){.last = -1};
     arena_init(&r->arena, 1 << 24);
     buf_init(&r->out, 1 << 24);
@@ -177,24 +176,25 @@ TEST(what_stands_beside_a_text_is_of_its_block)
     feed(&r, CHAT_TEXT, 3, STR("c"));
     cite(&r, 3);
     finish(&r);
-    CHECK(gives(
-        &r, "[reasoning0]h[opaque1]{}[text1]a[opaque1]{}[text1]b[opaque2][][text3]c[opaque3]{}"));
+    CHECK(gives(&r,
+                "[reasoning0]h[opaque1]{}[text1]a[opaque1]{}[text1]b[opaque2][]"
+                "[text3]c[opaque3]{}"));
     end(&r);
 }
 
 TEST(a_reply_without_reasoning_is_never_touched)
 {
+    struct pipe_options o = {.hide = true, .cap = 10};
     struct run r;
 
-    begin(
-        &r,
-        &(struct pipe_options){.format = split_format_find(STR("think")), .hide = true, .cap = 10});
+    o.format = split_format_find(STR("think"));
+    begin(&r, &o);
     feed(&r, CHAT_TEXT, 0, STR("Hello"));
     feed(&r, CHAT_TEXT, 0, STR(" there,"));
     feed(&r, CHAT_TEXT, 0, STR(" 1 < 2."));
     finish(&r);
     CHECK(!r.touched);
-    CHECK(r.pipe.answered && !r.pipe.reasoned);
+    CHECK(r.pipe.cap.answered && !r.pipe.reasoning.any);
     end(&r);
 }
 
@@ -214,17 +214,15 @@ TEST(reasoning_ends_right_at_the_cap)
             str shown;
 
             begin(&r, &(struct pipe_options){.cap = cap});
-            for (size_t at = 0; at < text.n && !r.pipe.over; at += size)
+            for (size_t at = 0; at < text.n && !pipe_is_over(&r.pipe); at += size)
                 feed(&r, CHAT_REASONING, 0, str_slice(buf_str(&text), at, at + size));
             shown = buf_str(&r.out);
             if (str_starts(shown, STR("[reasoning0]")))
                 shown = str_slice(shown, 12, shown.n);
             CHECK(str_starts(buf_str(&text), shown));
-            CHECK(r.pipe.over == (tokens_count(v, buf_str(&text)) > (size_t)cap));
-            if (r.pipe.over) {
-                CHECK(tokens_count(v, shown) == (size_t)cap);
-                CHECK(pipe_tokens(&r.pipe) == cap);
-            }
+            CHECK(pipe_is_over(&r.pipe) == (tokens_count(v, buf_str(&text)) > (size_t)cap));
+            if (pipe_is_over(&r.pipe))
+                CHECK(tokens_count(v, shown) == (size_t)cap && pipe_kept_tokens(&r.pipe) == cap);
             end(&r);
         }
     buf_release(&text);
@@ -234,7 +232,7 @@ TEST(reasoning_ends_right_at_the_cap)
 static void under_cap(struct run *r, str text, int64_t cap, size_t size)
 {
     begin(r, &(struct pipe_options){.cap = cap});
-    while (text.n > 0 && !r->pipe.over) {
+    while (text.n > 0 && !pipe_is_over(&r->pipe)) {
         str piece = utf8_cut_size(text, size);
 
         feed(r, CHAT_REASONING, 0, piece);
@@ -261,10 +259,10 @@ TEST(reasoning_is_cut_at_the_same_place_whatever_the_pieces)
             struct run r;
 
             under_cap(&r, buf_str(&text), cap, sizes[i]);
-            CHECK(r.pipe.over == want.pipe.over);
+            CHECK(pipe_is_over(&r.pipe) == pipe_is_over(&want.pipe));
             CHECK(str_eq(buf_str(&r.out), buf_str(&want.out)));
-            CHECK(pipe_tokens(&r.pipe) == pipe_tokens(&want.pipe));
-            CHECK(pipe_tokens(&r.pipe) <= cap);
+            CHECK(pipe_kept_tokens(&r.pipe) == pipe_kept_tokens(&want.pipe));
+            CHECK(pipe_kept_tokens(&r.pipe) <= cap);
             end(&r);
         }
         end(&want);
@@ -281,8 +279,7 @@ TEST(reasoning_of_exactly_the_cap_is_not_cut)
     begin(&r, &(struct pipe_options){.cap = n});
     feed(&r, CHAT_REASONING, 0, text);
     feed(&r, CHAT_TEXT, 1, STR("answer"));
-    CHECK(!r.pipe.over);
-    CHECK(gives(&r, "[reasoning0]one two three four[text1]answer"));
+    CHECK(!pipe_is_over(&r.pipe) && gives(&r, "[reasoning0]one two three four[text1]answer"));
     end(&r);
 }
 
@@ -317,13 +314,14 @@ TEST(a_word_at_the_cap_is_let_through_once_it_is_whole)
             struct run r;
 
             thinks_and_answers(&r, &(struct pipe_options){.cap = n}, buf_str(&text), size);
-            CHECK(!r.pipe.over && gives(&r, want.p) && pipe_tokens(&r.pipe) == n);
+            CHECK(!pipe_is_over(&r.pipe) && gives(&r, want.p) && pipe_kept_tokens(&r.pipe) == n);
             end(&r);
             thinks_and_answers(&r,
-                               &(struct pipe_options){.cap = n - 1, .ends_at_cap = true},
+                               &(struct pipe_options){.cap = n - 1, .at_cap = PIPE_STOP},
                                buf_str(&text),
                                size);
-            CHECK(r.pipe.over && !r.pipe.answered && pipe_tokens(&r.pipe) <= n - 1);
+            CHECK(pipe_is_over(&r.pipe) && !r.pipe.cap.answered &&
+                  pipe_kept_tokens(&r.pipe) <= n - 1);
             CHECK(str_find(buf_str(&r.out), STR("answer")) == STR_NONE);
             end(&r);
         }
@@ -356,38 +354,40 @@ TEST(no_text_goes_on_with_fewer_tokens_than_are_certain)
 
 TEST(a_reply_that_ends_at_its_cap_says_nothing_behind_it)
 {
-    struct pipe_options o = {
-        .format = split_format_find(STR("thinking")), .cap = 2, .ends_at_cap = true};
+    struct pipe_options o = {.cap = 2, .at_cap = PIPE_STOP};
     struct run r;
 
+    o.format = split_format_find(STR("thinking"));
     begin(&r, &o);
     feed(&r, CHAT_TEXT, 0, STR("<thinking>one two three</thinking>No."));
     feed(&r, CHAT_CALL, 1, STR(""));
-    CHECK(r.pipe.over && !r.pipe.answered && !r.pipe.called);
+    CHECK(pipe_is_over(&r.pipe) && !r.pipe.cap.answered && !r.pipe.cap.called);
     CHECK(gives(&r, "[reasoning0]one two"));
     end(&r);
-    o.ends_at_cap = false;
+    o.at_cap = PIPE_GO_ON;
     begin(&r, &o);
     feed(&r, CHAT_TEXT, 0, STR("<thinking>one two three</thinking>Yes."));
-    CHECK(r.pipe.over && gives(&r, "[reasoning0]one two[text1]Yes."));
+    CHECK(pipe_is_over(&r.pipe) && gives(&r, "[reasoning0]one two[text1]Yes."));
     end(&r);
 }
 
 TEST(what_is_let_go_on_behind_its_cap_says_its_answer)
 {
-    struct pipe_options o = {.cap = 2, .ends_at_cap = true, .may_resume = true};
+    struct pipe_options o = {.cap = 2, .at_cap = PIPE_STOP_OR_RESUME};
     struct run r;
 
     begin(&r, &o);
     feed(&r, CHAT_REASONING, 0, STR("one two three"));
     feed(&r, CHAT_TEXT, 1, STR("So."));
-    CHECK(r.pipe.over && pipe_resumes(&r.pipe) && gives(&r, "[reasoning0]one two[text1]So."));
+    CHECK(pipe_is_over(&r.pipe) && pipe_resumes(&r.pipe));
+    CHECK(gives(&r, "[reasoning0]one two[text1]So."));
     end(&r);
     begin(&r, &o); /* a call has ended it before: nobody lets it go on */
     feed(&r, CHAT_CALL, 0, STR(""));
     feed(&r, CHAT_REASONING, 1, STR("one two three"));
     feed(&r, CHAT_TEXT, 2, STR("So."));
-    CHECK(r.pipe.over && !r.pipe.answered && gives(&r, "[call0]n[reasoning1]one two"));
+    CHECK(pipe_is_over(&r.pipe) && !r.pipe.cap.answered &&
+          gives(&r, "[call0]n[reasoning1]one two"));
     end(&r);
 }
 
@@ -397,7 +397,7 @@ TEST(behind_a_cut_there_is_no_reasoning_any_more)
 
     begin(&r, &(struct pipe_options){.cap = 1});
     feed(&r, CHAT_REASONING, 0, STR("one two three"));
-    CHECK(r.pipe.over);
+    CHECK(pipe_is_over(&r.pipe));
     pipe_continue(&r.pipe);
     feed(&r, CHAT_REASONING, 0, STR("still thinking"));
     feed(&r, CHAT_TEXT, 1, STR("done"));
@@ -439,7 +439,7 @@ TEST(hidden_means_no_text_no_signature_no_data)
     feed(&r, CHAT_REDACTED, 1, STR("ZGF0YQ"));
     feed(&r, CHAT_TEXT, 2, STR("open"));
     CHECK(gives(&r, "[text0]open"));
-    CHECK(r.touched && r.pipe.reasoned && pipe_tokens(&r.pipe) == 1);
+    CHECK(r.touched && r.pipe.reasoning.any && pipe_kept_tokens(&r.pipe) == 1);
     end(&r);
 }
 
@@ -476,15 +476,15 @@ TEST(behind_the_cap_it_is_told_when_the_answer_begins)
              way == 2 ? CHAT_TEXT : CHAT_REASONING,
              1,
              way == 2 ? STR("<think>one two three") : STR("one two three"));
-        CHECK(r.pipe.over && !pipe_resumes(&r.pipe) && r.pipe.dropped == 0);
+        CHECK(pipe_is_over(&r.pipe) && !pipe_resumes(&r.pipe) && r.pipe.cap.dropped == 0);
         feed(&r, way == 2 ? CHAT_TEXT : CHAT_REASONING, 1, STR(" four"));
-        CHECK(!pipe_resumes(&r.pipe) && r.pipe.dropped == 5);
+        CHECK(!pipe_resumes(&r.pipe) && r.pipe.cap.dropped == 5);
         if (way == 1)
             feed(&r, CHAT_CALL, 2, STR(""));
         else
             feed(&r, CHAT_TEXT, way == 2 ? 1 : 2, way == 2 ? STR("</think>\n\nSo.") : STR("So."));
         finish(&r);
-        CHECK(pipe_resumes(&r.pipe) && r.pipe.dropped == 5 && pipe_tokens(&r.pipe) == 2);
+        CHECK(pipe_resumes(&r.pipe) && r.pipe.cap.dropped == 5 && pipe_kept_tokens(&r.pipe) == 2);
         CHECK(gives(&r,
                     way == 1 ? "[text0]Well.[reasoning1]one two[call2]n"
                              : "[text0]Well.[reasoning1]one two[text2]So."));
@@ -499,7 +499,7 @@ TEST(a_call_before_the_cap_is_no_answer_behind_it)
     begin(&r, &(struct pipe_options){.cap = 1});
     feed(&r, CHAT_CALL, 0, STR(""));
     feed(&r, CHAT_REASONING, 1, STR("one two"));
-    CHECK(r.pipe.over && r.pipe.before.called && !pipe_resumes(&r.pipe));
+    CHECK(pipe_is_over(&r.pipe) && r.pipe.cap.before.called && !pipe_resumes(&r.pipe));
     end(&r);
 }
 
@@ -555,7 +555,7 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
           &(struct pipe_options){.cap = 2, .on_thought = tell, .on_cap = to_four, .ctx = &asked});
     feed(&r, CHAT_REASONING, 0, STR("one two three four five"));
     CHECK(gives(&r, "[reasoning0]one two three four"));
-    CHECK(r.pipe.over && asked.times == 1 && pipe_tokens(&r.pipe) == 4);
+    CHECK(pipe_is_over(&r.pipe) && asked.times == 1 && pipe_kept_tokens(&r.pipe) == 4);
     end(&r);
 }
 
@@ -575,7 +575,7 @@ TEST(a_stream_takes_little_memory)
         pipe_feed(&p, &ev);
         ev.text = STR("two walls and the wind ");
     }
-    CHECK_F(p.reasoning_size == 99 * 23 - 1 && a.size <= 3072, "%zu", a.size);
+    CHECK_F(p.reasoning.size == 99 * 23 - 1 && a.size <= 3072, "%zu", a.size);
     pipe_release(&p);
     arena_release(&a);
 }

@@ -4,7 +4,7 @@
  */
 #include "gateway/defer.h"
 
-#include "gateway/pipe_out.h"
+#include "gateway/pipe/pipe.h"
 #include "wire/citations.h"
 
 #define DEFER_ARENA_MAX ((size_t)512 << 20) /* for the last frame, which is bounded as all are */
@@ -142,7 +142,7 @@ void defer_free(struct defer *d)
 
 /* ---- fronts ---- */
 
-bool defer_starts(const struct pipe *p, const struct chat_event *ev)
+bool defer_starts(struct pipe *p, const struct chat_event *ev)
 {
     const struct split_format *picked;
 

@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "gateway/pipe.h"
+#include "gateway/pipe/pipe.h"
 #include "wire/wire.h"
 
 #define DEFER_FRAMES_MAX 64
@@ -33,7 +33,7 @@
 struct defer;
 
 /* Whether the event's text is the front of its choice's text and may be the front of a marker. */
-bool defer_starts(const struct pipe *p, const struct chat_event *ev);
+bool defer_starts(struct pipe *p, const struct chat_event *ev);
 /* Takes the events that the pipe holds of the frame at hand. Both are lent until defer_free. */
 struct defer *defer_new(struct pipe *p, struct wire_decoder *decoder);
 void defer_free(struct defer *d); /* NULL is allowed */

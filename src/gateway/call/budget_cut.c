@@ -31,11 +31,11 @@ void call_drop_end_events(struct pipe *p)
 static void cut_end_with_tool_call(struct call *c)
 {
     struct chat_usage u = c->reply.usage;
-    int64_t made = pipe_made(&c->pipe);
+    int64_t made = pipe_output_tokens(&c->pipe);
 
     u.input = u.input < 0 ? call_count_input(c) : u.input;
     u.output = u.output < made ? made : u.output;
-    u.reasoning = pipe_thought(&c->pipe);
+    u.reasoning = pipe_reasoning_tokens(&c->pipe);
     u.raw = STR("");
     call_on_event(c, &(struct chat_event){.kind = CHAT_STOP, .stop = CHAT_STOP_TOOL});
     call_on_event(c, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
@@ -52,7 +52,7 @@ static void cut_release_reply(struct call *c)
     call_drop_end_events(&c->pipe);
     c->reply.end_seen = false;
     call_hang_up(c, true);
-    if (c->pipe.called) {
+    if (c->pipe.cap.called) {
         cut_end_with_tool_call(c);
         return;
     }
@@ -65,7 +65,7 @@ static bool cut_await_end(struct call *c)
 {
     bool over = c->reply.stop_seen || c->reply.end_seen;
 
-    if (pipe_resumes(&c->pipe) || (over && !c->reply.error_seen && c->pipe.answered)) {
+    if (pipe_resumes(&c->pipe) || (over && !c->reply.error_seen && c->pipe.cap.answered)) {
         call_enter_state(c, CALL_STREAMING);
         return true;
     }
@@ -83,7 +83,7 @@ bool call_cut_reasoning(struct call *c)
 {
     if (c->state == CALL_CUTTING)
         return cut_await_end(c);
-    c->pipe.over = false;
+    pipe_clear_over(&c->pipe);
     c->sum.cut = true;
     c->attempt.relays = false; /* the frame as it came says more than is to be said now */
     if (call_control_ask(c))

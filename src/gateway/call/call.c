@@ -327,7 +327,7 @@ void call_note_attempt(struct call *c, const char *what, str why)
 static void call_reset_pipe(struct call *c)
 {
     if (c->attempt.phase != CALL_FIRST) {
-        pipe_goes_on(&c->pipe, call_split_format(c), call_provider(c)->starts_in_reasoning);
+        pipe_set_format(&c->pipe, call_split_format(c), call_provider(c)->starts_in_reasoning);
         return;
     }
     pipe_release(&c->pipe);
@@ -506,7 +506,7 @@ void call_ask_second(struct call *c, enum call_phase phase)
     c->attempt.tries = 0;
     c->attempt.effort = c->attempt.efforts_tried = 0;
     c->attempt.learning = 0;
-    c->thought.dropped = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe);
+    c->thought.dropped = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe);
     c->attempt.relays = false;
     c->reply.stop_seen = c->reply.end_seen = false;
     if (c->client.received == CALL_RECEIVED_REPLY)
@@ -516,7 +516,6 @@ void call_ask_second(struct call *c, enum call_phase phase)
     if (c->failure)
         c->failure->error.message = STR("");
     pipe_continue(&c->pipe);
-    c->pipe.muted = true;
     call_attempt(c);
 }
 

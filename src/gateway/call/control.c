@@ -66,7 +66,8 @@ void call_control_named(struct call *c, str id)
 {
     if (id.n && id.n <= ID_MAX)
         c->control->id = arena_dup(&c->arena, id);
-    c->pipe.options.may_resume = c->control->id.n > 0;
+    if (c->control->id.n && c->pipe.options.at_cap == PIPE_STOP)
+        c->pipe.options.at_cap = PIPE_STOP_OR_RESUME;
 }
 
 void call_control_failed(struct call *c)
@@ -95,7 +96,8 @@ static void control_give_up(struct call *c, str why)
 
 bool call_control_ignored(const struct call *c)
 {
-    return c->pipe.dropped - c->control->dropped > (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
+    return c->pipe.cap.dropped - c->control->dropped >
+           (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
 }
 
 /* As long as nobody reads, what has come is not looked at. */
@@ -153,7 +155,7 @@ static void control_on_end(void *ctx)
         loop_timer_set(c->gl->loop, &k->timer, LATE_MS);
     } else {
         k->heard = true;
-        k->dropped = c->pipe.dropped;
+        k->dropped = c->pipe.cap.dropped;
     }
 }
 
@@ -211,7 +213,7 @@ bool call_control_ask(struct call *c)
 {
     struct call_control *k = c->control;
 
-    if (!k || !k->id.n || c->pipe.before.called)
+    if (!k || !k->id.n || c->pipe.cap.before.called)
         return false;
     assert(c->attempt.phase == CALL_FIRST && !k->call);
     call_enter_state(c, CALL_CUTTING);

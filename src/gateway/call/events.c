@@ -58,13 +58,13 @@ static void event_add_count(int64_t *to, int64_t more)
 static void event_add_first_usage(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
-    int64_t thought = pipe_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
+    int64_t thought = pipe_kept_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
 
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
     if (again < 0) /* not reported: what of its reasoning was seen */
-        again = pipe_thought(&c->pipe) - pipe_tokens(&c->pipe) - c->thought.dropped;
+        again = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe) - c->thought.dropped;
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
     event_add_count(&u->output, made);
@@ -89,7 +89,7 @@ static void event_read_usage(struct call *c, const struct chat_event *ev, struct
         u->cache_read = u->input; /* parts of the input: no dialect may add up to more */
     if (u->input >= 0 && u->cache_write > u->input - (u->cache_read > 0 ? u->cache_read : 0))
         u->cache_write = u->input - (u->cache_read > 0 ? u->cache_read : 0);
-    if (u->reasoning == 0 && c->pipe.tagged)
+    if (u->reasoning == 0 && c->pipe.reasoning.tagged)
         u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
     if (u->raw.n)          /* in words that only its own dialect knows */
         u->raw = c->attempt.wire->dialect == c->in.wire->dialect ? event_retain_text(c, u->raw)
@@ -97,7 +97,7 @@ static void event_read_usage(struct call *c, const struct chat_event *ev, struct
     if (c->attempt.phase != CALL_FIRST) {
         event_add_first_usage(c, u);
     } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
-        int64_t thought = pipe_thought(&c->pipe);
+        int64_t thought = pipe_reasoning_tokens(&c->pipe);
 
         u->reasoning = u->reasoning > thought ? u->reasoning : thought;
         u->raw = STR("");
@@ -132,8 +132,8 @@ void call_synthesize_usage(struct call *c)
         return;
     if (c->reply.usage.input < 0)
         u.input = call_count_input(c);
-    u.reasoning = pipe_thought(&c->pipe);
-    u.output = pipe_made(&c->pipe);
+    u.reasoning = pipe_reasoning_tokens(&c->pipe);
+    u.output = pipe_output_tokens(&c->pipe);
     chat_usage_merge(&c->reply.usage, &u);
     pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
     c->sum.reasoning_exact = false;

@@ -10,26 +10,27 @@
 void call_facts(struct call *c, struct call_facts *out)
 {
     int64_t told = c->reply.usage.reasoning, cap = c->level.cap;
-    int64_t counted = pipe_thought(&c->pipe);
+    int64_t counted = pipe_reasoning_tokens(&c->pipe);
 
     *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
                                .cap = cap,
                                .over = !c->sum.cut && cap >= 0 && told > cap ? told - cap : 0,
                                .cut = c->sum.cut,
                                .starved = c->sum.starved,
-                               .repaired = c->sum.repaired && (c->pipe.answered || c->pipe.called),
+                               .repaired =
+                                   c->sum.repaired && (c->pipe.cap.answered || c->pipe.cap.called),
                                .usage = &c->reply.usage};
 }
 
 static enum summary_source finish_reasoning_source(const struct pipe *p)
 {
-    if (!p->reasoned)
+    if (!p->reasoning.any)
         return SUMMARY_NONE;
-    if (p->tagged)
+    if (p->reasoning.tagged)
         return pipe_format(p) && pipe_format(p)->header ? SUMMARY_CHANNEL : SUMMARY_TAG;
-    return p->summary                        ? SUMMARY_SUMMARY
-           : p->opaque && !p->reasoning_size ? SUMMARY_OPAQUE
-                                             : SUMMARY_FIELD;
+    return p->reasoning.summary                        ? SUMMARY_SUMMARY
+           : p->reasoning.opaque && !p->reasoning.size ? SUMMARY_OPAQUE
+                                                       : SUMMARY_FIELD;
 }
 
 double call_price(const struct config_model *m, const struct chat_usage *u)
@@ -82,7 +83,7 @@ static void finish_note_native_cut(struct call *c)
 static void finish_count_unreported(struct call *c)
 {
     struct chat_usage *u = &c->sum.usage;
-    int64_t made = pipe_made(&c->pipe);
+    int64_t made = pipe_output_tokens(&c->pipe);
 
     if (u->output < 0 ? !c->sum.first_byte_ns && !made && !c->client.left_waiting
                       : c->reply.stop_seen || c->reply.end_seen || made <= u->output)
@@ -120,7 +121,7 @@ void call_summarize(struct call *c)
     s->wall_start_ms = call_wall_start_ms(c);
     s->cap = c->level.cap;
     s->source = finish_reasoning_source(&c->pipe);
-    s->anomalies = c->pipe.flags;
+    s->anomalies = c->pipe.split.flags;
     s->cost_usd = call_price(call_model(c), &s->usage);
 }
 
@@ -284,7 +285,7 @@ static bool finish_restart_second(struct call *c)
 {
     if (c->attempt.phase == CALL_FIRST)
         return true;
-    if (!(c->pipe.answered || c->pipe.called) ||
+    if (!(c->pipe.cap.answered || c->pipe.cap.called) ||
         (c->attempt.restarts == call_provider(c)->retries_max &&
          call_next_provider(c) == c->chain.count))
         return false;

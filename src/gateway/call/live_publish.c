@@ -151,8 +151,8 @@ static struct hub_progress live_progress(struct call *c)
     c->live.status_ns = call_now_ns(c);
     return (struct hub_progress){c->live.state,
                                  live_thinking_ms(c),
-                                 c->live.thought ? pipe_tokens(&c->pipe) : -1,
-                                 c->pipe.over || c->sum.cut};
+                                 c->live.thought ? pipe_kept_tokens(&c->pipe) : -1,
+                                 pipe_is_over(&c->pipe) || c->sum.cut};
 }
 
 static void live_send_state(struct call *c)
@@ -269,7 +269,7 @@ static str live_reasoning_state(const struct call *c, const struct store_call *r
 {
     if (row->state.n)
         return row->state;
-    return c->pipe.reasoned ? STR("complete") : STR("none");
+    return c->pipe.reasoning.any ? STR("complete") : STR("none");
 }
 
 static bool live_has_failed(const struct call *c)
@@ -285,10 +285,10 @@ static void live_make_end(struct call *c, const struct store_call *row)
     c->live.ended = true;
     c->live_texts.end = (struct hub_end){
         .success = !live_has_failed(c),
-        .has_tools = c->pipe.called,
-        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
+        .has_tools = c->pipe.cap.called,
+        .has_reasoning = c->pipe.reasoning.any || s->usage.reasoning > 0,
         .cut = s->cut,
-        .decision_thought = c->pipe.reasoned,
+        .decision_thought = c->pipe.reasoning.any,
         .status = s->status,
         .provider = s->provider,
         .model = s->upstream_model,

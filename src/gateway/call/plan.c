@@ -165,11 +165,11 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
             arena_printf(&c->arena, NOTES_BEGIN STR_FMT NOTES_END "%s", STR_ARG(thought), asked);
     }
     if (!tail->prefill)
-        pipe_continue_anew(&c->pipe);
+        pipe_continue_inside(&c->pipe);
     if (c->attempt.phase == CALL_CUT && !tail->prefill)
         plan_note_cut(c, STR("restate"), "cut, restated");
     if (c->attempt.phase == CALL_CUT && str_u64(c->in.request->max_tokens, &max)) {
-        uint64_t used = (uint64_t)pipe_tokens(&c->pipe);
+        uint64_t used = (uint64_t)pipe_kept_tokens(&c->pipe);
 
         plan->max_tokens = arena_printf(
             &c->arena, "%llu", (unsigned long long)(max > used + 16 ? max - used : 16));

@@ -102,7 +102,7 @@ static void record_end_segment(struct call *c)
     s->end_ns = call_now_ns(c);
     /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
     if (s->kind == CALL_SEG_REASONING && !s->opaque) {
-        s->tokens = pipe_tokens(&c->pipe) - c->record.thought_tokens;
+        s->tokens = pipe_kept_tokens(&c->pipe) - c->record.thought_tokens;
         c->record.thought_tokens += s->tokens;
     } else if (s->kind == CALL_SEG_ANSWER)
         s->tokens = (int64_t)((c->record.kept[CALL_SEG_ANSWER] - s->at + ESTIMATE - 1) / ESTIMATE);
@@ -257,13 +257,13 @@ void call_record_finish(struct call *c)
 
 static const char *record_reasoning_state(const struct call *c)
 {
-    if (!c->pipe.reasoned)
+    if (!c->pipe.reasoning.any)
         return c->sum.usage.reasoning > 0 ? "hidden" : "none";
-    if (c->pipe.opaque && !c->pipe.reasoning_size)
+    if (c->pipe.reasoning.opaque && !c->pipe.reasoning.size)
         return "opaque";
     if (c->sum.cut)
         return "cut";
-    return c->pipe.answered || c->pipe.called ? "complete" : "unclosed";
+    return c->pipe.cap.answered || c->pipe.cap.called ? "complete" : "unclosed";
 }
 
 static int64_t record_wall_ms(const struct call *c, uint64_t ns)
@@ -363,7 +363,7 @@ void call_build_row_facts(struct call *c, struct store_call *out)
         .error_message = s->error_type.n ? call_mask_error(c) : STR(""),
         .stream = s->stream,
         .complete = s->complete,
-        .has_reasoning = c->pipe.reasoned || s->usage.reasoning > 0,
+        .has_reasoning = c->pipe.reasoning.any || s->usage.reasoning > 0,
         .level = str_c(chat_level_name(s->level)),
         .cut = s->cut ? STR("budget") : STR(""),
         .state = str_c(record_reasoning_state(c)),
@@ -441,7 +441,7 @@ static void record_decide_by_tags(struct call *c, struct decision *d)
     if (!c->record.pieces.let_go)
         d->answer = buf_str(&c->record.answer);
     d->answer = utf8_trim(d->answer);
-    if (c->pipe.reasoned || !str_starts(d->answer, STR("<")))
+    if (c->pipe.reasoning.any || !str_starts(d->answer, STR("<")))
         return;
     split_extract(utf8_cut_size(d->answer, DECISION_WHY_MAX), &c->arena, &x);
     if (!x.has_reasoning)
@@ -462,7 +462,7 @@ static void record_write_decision(struct call *c, str thought, struct store_call
     };
     struct buf out, tools;
 
-    if (!c->sum.complete && !c->pipe.answered && !c->pipe.called)
+    if (!c->sum.complete && !c->pipe.cap.answered && !c->pipe.cap.called)
         return;
     record_decide_by_tags(c, &d);
     buf_init(&out, DECISION_MAX);
@@ -483,7 +483,7 @@ static int64_t record_segment_us(const struct call *c, uint64_t ns)
 /* The reply broke off in it, or has nothing but the thought. */
 static bool record_left_open(const struct call *c, const struct call_segment *s)
 {
-    bool bare = s->kind == CALL_SEG_REASONING && !c->pipe.answered && !c->pipe.called;
+    bool bare = s->kind == CALL_SEG_REASONING && !c->pipe.cap.answered && !c->pipe.cap.called;
 
     return bare || !c->sum.complete;
 }

@@ -13,10 +13,10 @@
 /* Reasoning took all the room there was, and the answer is empty. */
 static bool reply_is_starved(const struct call *c)
 {
-    bool thought = c->pipe.reasoned || c->reply.usage.reasoning > 0;
+    bool thought = c->pipe.reasoning.any || c->reply.usage.reasoning > 0;
 
     return c->reply.stop_seen && c->reply.stop == CHAT_STOP_LENGTH && thought &&
-           !c->pipe.answered && !c->pipe.called && !pipe_others_answer(&c->pipe);
+           !c->pipe.cap.answered && !c->pipe.cap.called && !pipe_others_answer(&c->pipe);
 }
 
 /* Whether a starved reply is asked for its answer. A second call is billed: by default only calls
@@ -53,7 +53,7 @@ void call_deliver_events(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
-    if (p->answered && !c->sum.answer_ns)
+    if (p->cap.answered && !c->sum.answer_ns)
         call_note_answer(c);
     call_live_frame(c);
     if (c->recorded) {
@@ -89,7 +89,7 @@ void call_hang_up(struct call *c, bool well)
 
 bool call_end_starved(struct call *c)
 {
-    if (!c->client.sink || c->pipe.answered || c->pipe.called)
+    if (!c->client.sink || c->pipe.cap.answered || c->pipe.cap.called)
         return false;
     pipe_begin(&c->pipe);
     call_record_begin_frame(c);
@@ -111,7 +111,7 @@ bool call_end_starved(struct call *c)
 static bool reply_settle(struct call *c, const struct wire_frame *f)
 {
     if (c->state == CALL_CUTTING ||
-        (c->pipe.over && !c->reply.error_seen && c->pipe.options.ends_at_cap)) {
+        (pipe_is_over(&c->pipe) && !c->reply.error_seen && c->pipe.options.at_cap >= PIPE_STOP)) {
         if (!call_cut_reasoning(c))
             return false;
         if (c->state == CALL_CUTTING)
@@ -123,9 +123,9 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
         call_fail_attempt(c, &c->failure->error);
         return false;
     }
-    if (c->pipe.over || c->pipe.capped)
+    if (pipe_is_over(&c->pipe) || c->pipe.other_capped)
         call_note_truncated(c);
-    c->pipe.over = false;
+    pipe_clear_over(&c->pipe);
     if (reply_is_starved(c)) {
         c->sum.starved = true;
         if (reply_may_repair(c)) {
@@ -255,7 +255,7 @@ static void reply_on_frame(void *ctx, const struct frames_frame *in)
     call_record_begin_frame(c);
     if (c->timer.slot && f.data.n)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
-    c->decoder.splits = pipe_format(&c->pipe) && !c->pipe.plain;
+    c->decoder.splits = pipe_may_split(&c->pipe);
     wire_decode(&c->decoder, &f);
     if (!c->reply.deferred)
         call_end_frame(c, &f);
@@ -369,10 +369,10 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
     c->pipe.options.on_cap = call_on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->attempt.relays;
-    c->pipe.options.ends_at_cap =
-        c->attempt.streams && c->attempt.phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE;
-    c->pipe.options.truncates = !c->pipe.options.ends_at_cap;
-    c->pipe.options.may_resume = false;
+    c->pipe.options.at_cap =
+        c->attempt.streams && c->attempt.phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE
+            ? PIPE_STOP
+            : PIPE_TRUNCATE;
     if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
         c->attempt.relays = false; /* asked for a stream, given a whole; or the other way round */
     if (c->attempt.streams)

@@ -1,0 +1,111 @@
+/* pipe.h - a provider's reply on its way to the client: a chain of five stages.
+ *
+ *     split     text into reasoning, answer and tool calls          split.h
+ *     count     reasoning in tokens, divided at the cap             count.h
+ *     cap       drops reasoning beyond the cap                      cap.h
+ *     redact    removes reasoning that the client may not see       redact.h
+ *     number    numbers the blocks                                  number.h
+ *
+ *     pipe_init(&p, &options, &arena);
+ *     for each frame:
+ *         pipe_begin(&p);
+ *         ... pipe_feed(&p, &event) for each event of the frame
+ *         use p.events[0..p.count), p.touched
+ *         if (pipe_is_over(&p)) ...            the budget is spent: cut the reply here
+ *     pipe_flush(&p);                          the events that were held back, as one more frame
+ *
+ * The pipe does no I/O and cannot fail. `touched` is false if the events of the frame are those
+ * that came in. Texts come as the dialects' JSON gave them: UTF-8 that was checked, no character
+ * cut. Events and their texts are lent until the next pipe_begin.
+ *
+ * Each choice of a reply has a chain of its own; this is the first's, and the frame is theirs
+ * together. The cap holds for each. A reply can only be let go at a cap, for all of its choices to
+ * be asked for again, while none has come to its answer: a second answer would follow it. From then
+ * on the reasoning of a choice that passes its cap is truncated.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "gateway/pipe/cap.h"
+#include "gateway/pipe/count.h"
+#include "gateway/pipe/number.h"
+#include "gateway/pipe/redact.h"
+#include "gateway/pipe/split.h"
+
+#define PIPE_EVENTS_FIRST 8
+
+struct pipe {
+    /* Of the frame at hand. */
+    struct chat_event *events;
+    size_t count, events_max;
+    bool touched;
+
+    bool ever_touched;         /* an earlier frame was */
+    bool other_capped;         /* the reasoning of another choice was truncated */
+    bool usage_said;           /* the frame at hand has a usage already */
+    uint32_t choice;           /* of this chain */
+    struct pipe *first, *next; /* the first choice's, and that of one more choice or NULL */
+    struct pipe_options options;
+    struct pipe_shared shared;
+    struct pipe_split split;
+    struct pipe_count reasoning;
+    struct pipe_cap cap;
+    struct pipe_redact redact;
+    struct pipe_number number;
+
+    /* Of the first choice only, and not cleared. */
+    struct arena frame; /* what the frame at hand needs */
+    struct chat_usage usage_first;
+    struct chat_event events_first[PIPE_EVENTS_FIRST];
+};
+
+void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
+void pipe_release(struct pipe *p);
+void pipe_begin(struct pipe *p);
+void pipe_feed(struct pipe *p, const struct chat_event *ev);
+/* The text is over, or goes on in another call: the events that were held back come out. */
+void pipe_flush(struct pipe *p);
+/* One more event of the frame at hand, as it is. The copy may be changed. */
+struct chat_event *pipe_push(struct pipe *p, const struct chat_event *ev);
+
+/* How the reply marks reasoning in its text; NULL: not at all. With "auto", the picked format once
+ * it is known. */
+const struct split_format *pipe_format(const struct pipe *p);
+/* Whether the reply may have reasoning in its text. */
+bool pipe_may_split(const struct pipe *p);
+/* Whether the format is "auto" and no text of this choice has come. */
+bool pipe_is_picking(struct pipe *p, uint32_t choice);
+/* Of such a choice: its text begins with no marker. */
+void pipe_set_plain(struct pipe *p, uint32_t choice);
+/* Whether the event, which is about to be fed, is all there is of a thought: opaque data, or the
+ * signature of a block without text. */
+static inline bool pipe_is_sealed(const struct pipe *p, const struct chat_event *ev)
+{
+    return pipe_split_is_sealed(&p->split, ev);
+}
+
+/* Whether the cap was passed, and nobody has called pipe_clear_over since. */
+static inline bool pipe_is_over(const struct pipe *p)
+{
+    return p->cap.state == PIPE_OVER;
+}
+void pipe_clear_over(struct pipe *p);
+/* Whether something else than reasoning has come since the cap was passed. */
+bool pipe_resumes(const struct pipe *p);
+/* Whether another choice than the first has come to its answer. */
+bool pipe_others_answer(const struct pipe *p);
+/* A second call goes on where the first was cut: its text begins outside reasoning, and its
+ * reasoning is dropped. */
+void pipe_continue(struct pipe *p);
+/* Before another try of it, perhaps of a provider that marks its reasoning otherwise. */
+void pipe_set_format(struct pipe *p, const struct split_format *format, bool inside);
+/* A second reply that does not continue the first may begin inside reasoning again. */
+void pipe_continue_inside(struct pipe *p);
+
+/* Of all choices: tokens of reasoning that came through, seen or hidden. */
+int64_t pipe_kept_tokens(struct pipe *p);
+/* The same, and those that were dropped beyond the cap. */
+int64_t pipe_reasoning_tokens(struct pipe *p);
+/* The same, and those of answers and calls: of these about four bytes are one. */
+int64_t pipe_output_tokens(struct pipe *p);
