@@ -3,6 +3,7 @@
 
 #define FENCE_MIN 3
 #define INDENT_MAX 3
+#define SHORT_MAX 8
 
 void split_line_reset(struct split_line *l, bool count_ticks)
 {
@@ -95,13 +96,23 @@ static bool is_plain(char c)
     return c != ' ' && c != '`' && c != '~' && c != '\n';
 }
 
+/* The next line feed, or NULL. Most runs are a few bytes, which a call would take longer for. */
+static const char *split_line_end(const char *p, const char *end)
+{
+    if (end - p >= SHORT_MAX)
+        return memchr(p, '\n', (size_t)(end - p));
+    while (p < end && *p != '\n')
+        p++;
+    return p < end ? p : NULL;
+}
+
 /* From inside a line of text to the next place where anything can change: through its end, and
  * through the lines behind it as long as they are text from their first byte. */
 static size_t skip_text(struct split_line *l, str run, size_t at)
 {
     const char *p = run.p + at, *end = run.p + run.n, *newline;
 
-    while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
+    while ((newline = split_line_end(p, end))) {
         l->ticks_odd = false;
         p = newline + 1;
         if (p == end || !is_plain(*p)) {

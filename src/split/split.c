@@ -204,7 +204,7 @@ static size_t scan(struct split *sp, str w, bool more)
 
 void split_use(struct split *sp, const struct split_format *picked)
 {
-    sp->picking = sp->plain = false;
+    sp->picking = sp->plain = sp->steady = false;
     sp->format = picked;
     sp->index = picked->index;
     if (!sp->index || picked->also != sp->also) {
@@ -247,21 +247,33 @@ static void start(struct split *sp)
         split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
 }
 
-/* What the bytes of a piece are, together: as the table of first bytes has it, where bits of other
- * places may be missing. */
-static unsigned all_bytes(const struct split *sp, str piece)
+static inline unsigned split_four_bytes(const uint8_t *first, const uint8_t *p)
 {
-    unsigned all = 0;
+    return (unsigned)(first[p[0]] | first[p[1]] | first[p[2]] | first[p[3]]);
+}
 
-    for (size_t i = 0; i < piece.n; i++)
-        all |= sp->index->first[(uint8_t)piece.p[i]];
+/* What the bytes of a piece of 1 to 15 are, together: as the table of first bytes has it. Four at a
+ * time, and the last ones with some before them. */
+static inline unsigned split_all_bytes(const struct split *sp, str piece)
+{
+    const uint8_t *first = sp->index->first, *p = (const uint8_t *)piece.p, *end = p + piece.n;
+    unsigned all;
+
+    assert(piece.n > 0 && piece.n < 16);
+    if (piece.n < 4)
+        return (unsigned)(first[p[0]] | first[p[piece.n / 2]] | first[end[-1]]);
+    all = split_four_bytes(first, p);
+    if (piece.n > 4)
+        all |= split_four_bytes(first, end - 4);
+    if (piece.n > 8)
+        all |= split_four_bytes(first, p + 4) | split_four_bytes(first, end - 8);
     return all;
 }
 
 #if SIMD_HAS_16
 
-/* The same, 16 at a time; the last ones are looked at with some before them. */
-static unsigned all_bytes_16(const struct split *sp, str piece)
+/* The same of 16 and more, 16 at a time; bits of other places may be missing. */
+static unsigned split_all_bytes_16(const struct split *sp, str piece)
 {
     unsigned k = split_place_index(sp->place), count = sp->index->byte_count[k];
     const char *p = piece.p, *last = piece.p + piece.n - 16;
@@ -283,9 +295,13 @@ static unsigned all_bytes_16(const struct split *sp, str piece)
 
 #else
 
-static unsigned all_bytes_16(const struct split *sp, str piece)
+static unsigned split_all_bytes_16(const struct split *sp, str piece)
 {
-    return all_bytes(sp, piece);
+    unsigned all = 0;
+
+    for (size_t i = 0; i < piece.n; i++)
+        all |= sp->index->first[(uint8_t)piece.p[i]];
+    return all;
 }
 
 #endif
@@ -297,18 +313,24 @@ static bool split_is_open(const struct split *sp)
     return !sp->picking && sp->held == 0 && !sp->gap && sp->eat.n == 0 && sp->started;
 }
 
+/* The line that the text of the place we are in belongs to, if lines matter there; else NULL. */
+static struct split_line *split_tracked_line(struct split *sp)
+{
+    if (sp->place == SPLIT_REASON)
+        return sp->index->track_reason ? &sp->reason : NULL;
+    return sp->index->track_answer ? &sp->answer : NULL;
+}
+
 static void split_set_plain(struct split *sp)
 {
-    bool reason = sp->place == SPLIT_REASON, tracked;
-    const struct split_line *l = reason ? &sp->reason : &sp->answer;
+    const struct split_line *l = split_tracked_line(sp);
 
-    sp->plain = split_is_open(sp) && !sp->ambiguous && (reason || !sp->fresh);
-    if (!sp->plain)
+    sp->steady = split_is_open(sp) && !sp->ambiguous && (sp->place == SPLIT_REASON || !sp->fresh);
+    sp->plain = sp->steady && (!l || l->state == SPLIT_LINE_TEXT);
+    if (!sp->steady)
         return;
-    tracked = reason ? sp->index->track_reason : sp->index->track_answer;
-    sp->plain = !tracked || l->state == SPLIT_LINE_TEXT;
-    sp->special = (uint8_t)(sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE) |
-                            (tracked ? SPLIT_BYTE_LINE : 0U));
+    sp->marking = (uint8_t)(sp->place | (sp->trusted ? 0U : SPLIT_BYTE_ABOVE));
+    sp->special = (uint8_t)(sp->marking | (l ? SPLIT_BYTE_LINE : 0U));
     sp->plain_kind = (uint8_t)split_place_kind(sp->place);
 }
 
@@ -382,8 +404,23 @@ static inline void split_feed_plain(struct split *sp, str piece)
     sp->sink.on_run(sp->sink.ctx, (enum split_kind)sp->plain_kind, piece);
 }
 
+/* The same, where nothing matters but lines. */
+static void split_feed_lines(struct split *sp, str piece)
+{
+    struct split_line *l = split_tracked_line(sp);
+
+    assert(l && sp->steady && !sp->ambiguous && sp->held == 0);
+    split_line_feed(l, piece);
+    sp->plain = l->state == SPLIT_LINE_TEXT;
+    split_feed_plain(sp, piece);
+}
+
 NOINLINE static void split_feed_slow(struct split *sp, str piece, unsigned all)
 {
+    if (sp->steady && !(all & sp->marking)) {
+        split_feed_lines(sp, piece);
+        return;
+    }
     if (piece.n > SHORT_MAX || !split_feed_text(sp, piece, all))
         feed_any(sp, piece);
     split_set_plain(sp);
@@ -391,7 +428,7 @@ NOINLINE static void split_feed_slow(struct split *sp, str piece, unsigned all)
 
 NOINLINE static void split_feed_long(struct split *sp, str piece)
 {
-    unsigned all = piece.n <= SHORT_MAX ? all_bytes_16(sp, piece) : ~0U;
+    unsigned all = piece.n <= SHORT_MAX ? split_all_bytes_16(sp, piece) : ~0U;
 
     if (sp->plain && !(all & sp->special))
         split_feed_plain(sp, piece);
@@ -407,7 +444,7 @@ void split_feed(struct split *sp, str piece)
     if (piece.n >= 16) {
         split_feed_long(sp, piece);
     } else if (piece.n > 0) {
-        all = all_bytes(sp, piece);
+        all = split_all_bytes(sp, piece);
         if (sp->plain && !(all & sp->special))
             split_feed_plain(sp, piece);
         else

@@ -124,16 +124,17 @@ struct split {
     uint8_t calls;     /* enum split_call_style of the tool block at hand */
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
-    bool fence_only;      /* the closer is in doubt only because it is in an open code fence */
-    bool plain;           /* a piece without a `special` byte is text of `plain_kind`, no more */
-    uint8_t special;      /* bits of the index' table of first bytes */
-    uint8_t plain_kind;   /* enum split_kind */
-    char before;          /* the last byte of this block's text; 0 at its start */
-    str eat;              /* what may follow the last marker and is still framing */
-    size_t since;         /* bytes since the ambiguous closer, it included */
-    size_t since_framing; /* how many of them went out as framing */
-    unsigned depth;       /* openers inside reasoning that want a closer of their own */
-    unsigned nested;      /* openers inside reasoning: each leaves one closer in doubt */
+    bool fence_only;          /* the closer is in doubt only because it is in an open code fence */
+    bool steady;              /* a piece without a `marking` byte is text of `plain_kind` */
+    bool plain;               /* and changes nothing else if it has no `special` byte */
+    uint8_t marking, special; /* bits of the index' table of first bytes */
+    uint8_t plain_kind;       /* enum split_kind */
+    char before;              /* the last byte of this block's text; 0 at its start */
+    str eat;                  /* what may follow the last marker and is still framing */
+    size_t since;             /* bytes since the ambiguous closer, it included */
+    size_t since_framing;     /* how many of them went out as framing */
+    unsigned depth;           /* openers inside reasoning that want a closer of their own */
+    unsigned nested;          /* openers inside reasoning: each leaves one closer in doubt */
     struct split_line answer, reason, answer_then;
     size_t held;
     char hold[SPLIT_HOLD_MAX];
