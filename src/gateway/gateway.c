@@ -245,7 +245,7 @@ void gateway_release(struct gateway *g)
     breaker_free(g->breaker);
     vault_free(g->vault);
     past_free(g->past);
-    talks_free(g->talks);
+    conversations_free(g->conversations);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);
     setup_release(g->setup);

@@ -11,6 +11,7 @@
 #include "gateway/breaker.h"
 #include "gateway/cassette.h"
 #include "gateway/config.h"
+#include "gateway/conversation.h"
 #include "gateway/learnt.h"
 #include "gateway/limits.h"
 #include "gateway/mask_work.h"
@@ -19,7 +20,6 @@
 #include "gateway/past.h"
 #include "gateway/recall.h"
 #include "gateway/scribe.h"
-#include "gateway/talk.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -72,7 +72,7 @@ struct gateway {
     const struct tokens_vocab *vocab;
     struct vault *vault;
     struct past *past;
-    struct talks *talks;
+    struct conversations *conversations;
     struct recall *recall;
     struct breaker *breaker;
     struct limits *limits;
