@@ -220,7 +220,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
-    g->past = past_new(o->clock, PAST_MAX);
+    g->previous_responses = previous_response_new(o->clock, PAST_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
     g->recall = recall_start(g);
@@ -244,7 +244,7 @@ void gateway_release(struct gateway *g)
     limits_free(g->limits);
     breaker_free(g->breaker);
     vault_free(g->vault);
-    past_free(g->past);
+    previous_response_free(g->previous_responses);
     conversations_free(g->conversations);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);

@@ -17,7 +17,7 @@
 #include "gateway/mask_work.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
-#include "gateway/past.h"
+#include "gateway/previous_response.h"
 #include "gateway/recall.h"
 #include "gateway/scribe.h"
 #include "gateway/vault.h"
@@ -71,7 +71,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
-    struct past *past;
+    struct previous_responses *previous_responses;
     struct conversations *conversations;
     struct recall *recall;
     struct breaker *breaker;
