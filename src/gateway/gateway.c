@@ -225,7 +225,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     g->limits = limits_new();
     g->recall = recall_start(g);
     g->metrics = metrics_new(o->loops);
-    g->scribe = scribe_new();
+    g->cassette_writer = cassette_writer_new();
     g->mask_work = mask_work_new();
     g->hub = hub_new(o->clock);
     return true;
@@ -235,7 +235,7 @@ void gateway_release(struct gateway *g)
 {
     if (g->otlp)
         otlp_free(g->otlp);
-    scribe_free(g->scribe);
+    cassette_writer_free(g->cassette_writer);
     mask_work_free(g->mask_work);
     hub_free(g->hub);
     recall_stop(g->recall);

@@ -10,6 +10,7 @@
 #include "base/rand.h"
 #include "gateway/breaker.h"
 #include "gateway/cassette.h"
+#include "gateway/cassette_writer.h"
 #include "gateway/config.h"
 #include "gateway/conversation.h"
 #include "gateway/learnt.h"
@@ -19,7 +20,6 @@
 #include "gateway/otlp.h"
 #include "gateway/previous_response.h"
 #include "gateway/recall.h"
-#include "gateway/scribe.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -80,7 +80,7 @@ struct gateway {
     bool records; /* the store keeps something */
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
-    struct scribe *scribe;
+    struct cassette_writer *cassette_writer;
     struct mask_work *mask_work;
     struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;
