@@ -220,12 +220,12 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
     g->vault = vault_new(o->clock, VAULT_MAX);
-    g->past = past_new(o->clock, PAST_MAX);
+    g->previous_responses = previous_response_new(o->clock, PAST_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
     g->recall = recall_start(g);
     g->metrics = metrics_new(o->loops);
-    g->scribe = scribe_new();
+    g->cassette_writer = cassette_writer_new();
     g->mask_work = mask_work_new();
     g->hub = hub_new(o->clock);
     return true;
@@ -235,7 +235,7 @@ void gateway_release(struct gateway *g)
 {
     if (g->otlp)
         otlp_free(g->otlp);
-    scribe_free(g->scribe);
+    cassette_writer_free(g->cassette_writer);
     mask_work_free(g->mask_work);
     hub_free(g->hub);
     recall_stop(g->recall);
@@ -244,8 +244,8 @@ void gateway_release(struct gateway *g)
     limits_free(g->limits);
     breaker_free(g->breaker);
     vault_free(g->vault);
-    past_free(g->past);
-    talks_free(g->talks);
+    previous_response_free(g->previous_responses);
+    conversations_free(g->conversations);
     rand_ids_release(&g->ids);
     pthread_mutex_destroy(&g->lock);
     setup_release(g->setup);

@@ -10,16 +10,16 @@
 #include "base/rand.h"
 #include "gateway/breaker.h"
 #include "gateway/cassette.h"
+#include "gateway/cassette_writer.h"
 #include "gateway/config.h"
+#include "gateway/conversation.h"
 #include "gateway/learnt.h"
 #include "gateway/limits.h"
 #include "gateway/mask_work.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
-#include "gateway/past.h"
+#include "gateway/previous_response.h"
 #include "gateway/recall.h"
-#include "gateway/scribe.h"
-#include "gateway/talk.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -71,8 +71,8 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
-    struct past *past;
-    struct talks *talks;
+    struct previous_responses *previous_responses;
+    struct conversations *conversations;
     struct recall *recall;
     struct breaker *breaker;
     struct limits *limits;
@@ -80,7 +80,7 @@ struct gateway {
     bool records; /* the store keeps something */
     struct metrics *metrics;
     struct otlp *otlp; /* or NULL */
-    struct scribe *scribe;
+    struct cassette_writer *cassette_writer;
     struct mask_work *mask_work;
     struct hub *hub; /* what runs, for those who watch */
     struct rand_ids ids;

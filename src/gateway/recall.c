@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define TALKS_MAX 65536 /* places in conversations: two a call, mostly */
-#define RECALL_MAX (TALKS_MAX / 2)
+#define CONVERSATIONS_MAX 65536 /* places in conversations: two a call, mostly */
+#define RECALL_MAX (CONVERSATIONS_MAX / 2)
 #define RECALL_MS 3000
 #define RECALL_STEP_MS 200 /* how soon a stop is seen */
 
@@ -19,22 +19,22 @@ struct recall {
     pthread_t thread;
 };
 
-struct recalled_talk {
+struct recalled_conversation {
     str session, talk;
 };
 
 struct recalled_talks {
     struct arena arena;
-    struct recalled_talk *items;
+    struct recalled_conversation *items;
     size_t n;
 };
 
-static bool recall_on_talk(void *ctx, str session, str talk)
+static bool recall_on_conversation(void *ctx, str session, str talk)
 {
     struct recalled_talks *r = ctx;
 
     r->items[r->n++] =
-        (struct recalled_talk){arena_dup(&r->arena, session), arena_dup(&r->arena, talk)};
+        (struct recalled_conversation){arena_dup(&r->arena, session), arena_dup(&r->arena, talk)};
     return r->n < RECALL_MAX;
 }
 
@@ -51,10 +51,10 @@ static void recall_all(struct gateway *g)
     struct err e;
 
     arena_init(&r.arena, (size_t)64 << 20);
-    if (!store_talks(g->store, RECALL_MAX, recall_on_talk, &r, &e))
+    if (!store_talks(g->store, RECALL_MAX, recall_on_conversation, &r, &e))
         log_warn("conversations of before are not recognised", LOG_ERR(&e));
     while (r.n-- > 0)
-        talks_recall(g->talks, r.items[r.n].session, r.items[r.n].talk);
+        conversations_recall(g->conversations, r.items[r.n].session, r.items[r.n].talk);
     arena_release(&r.arena);
     free(r.items);
     if (!store_spent(g->store, recall_on_spent, g->limits, &e))
@@ -85,7 +85,7 @@ struct recall *recall_start(struct gateway *g)
     *r = (struct recall){.g = g};
     store_secret(g->store, STR("talk"), secret);
     memcpy(seed, secret, sizeof seed);
-    g->talks = talks_new(TALKS_MAX, seed);
+    g->conversations = conversations_new(CONVERSATIONS_MAX, seed);
     if (g->records && !store_settle(g->store, RECALL_MS, &e)) {
         log_warn("much is on its way to the tables: keys with a limit of what they spend wait for"
                  " it");

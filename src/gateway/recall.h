@@ -17,7 +17,7 @@
 struct gateway;
 struct recall;
 
-/* Makes g->talks; g->store and g->limits are there. */
+/* Makes g->conversations; g->store and g->limits are there. */
 struct recall *recall_start(struct gateway *g);
 bool recall_known(const struct recall *r);
 void recall_stop(struct recall *r);

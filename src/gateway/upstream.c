@@ -107,7 +107,7 @@ static void tape_end(struct upstream_tape *t)
     cassette_line(&call, &line);
     without_key(&line, secret_reveal(&p->key));
     if (!buf_full(&t->bytes) && !buf_full(&line))
-        scribe_add(t->copy.scribe, p->record, buf_str(&head), buf_str(&line));
+        cassette_writer_add(t->copy.cassette_writer, p->record, buf_str(&head), buf_str(&line));
     buf_release(&head);
     buf_release(&line);
 }
@@ -218,7 +218,7 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
         .stall_ms = p->stall_ms,
     };
 
-    if (p->record.n && r->scribe)
+    if (p->record.n && r->cassette_writer)
         u->tape = tape_new(u->loop, r);
     u->call = client_start(c, &request, &net_handler, u);
 }

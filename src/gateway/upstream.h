@@ -9,8 +9,8 @@
 #pragma once
 
 #include "gateway/cassette.h"
+#include "gateway/cassette_writer.h"
 #include "gateway/config.h"
-#include "gateway/scribe.h"
 #include "net/client.h"
 #include "net/loop.h"
 
@@ -56,8 +56,8 @@ struct upstream_request {
     str path;                        /* the target without the client's query: recordings know it */
     size_t front;                    /* bytes before the body, for the head: client.h */
     str known;                       /* headers that go before the others: client.h */
-    struct scribe *scribe;           /* takes a recording, if the provider wants one */
-    const struct clock *clock;       /* lent likewise */
+    struct cassette_writer *cassette_writer; /* takes a recording, if the provider wants one */
+    const struct clock *clock;               /* lent likewise */
 };
 
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,

@@ -265,7 +265,7 @@ static void on_end(void *ctx, const struct err *e)
     if (!ex->headed)
         pass_headers(ex);
     if (!ex->failed)
-        past_end(ex);
+        exchange_keep_response(ex);
     if (!ex->failed && !ex->request.stream)
         exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
     ex->call = NULL;
@@ -367,7 +367,7 @@ static void start(void *ctx)
         .setup = ex->setup,
         .show = exchange_reasoning_asked(h),
         .level = level_header(h),
-        .whole = ex->past.whole,
+        .whole = ex->previous.whole,
         .head = h,
         .start_ns = ex->start_ns,
     };
@@ -500,7 +500,7 @@ void chat_handle(struct exchange *ex)
 
 void chat_read_on(struct exchange *ex)
 {
-    if (!past_begin(ex) || !read_body(ex))
+    if (!exchange_add_previous(ex) || !read_body(ex))
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);

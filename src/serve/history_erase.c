@@ -25,7 +25,8 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
     struct store_receipt got;
 
     (void)r;
-    past_forget(g->past, j->what == STORE_ERASE_SESSION ? j->id : STR(""));
+    previous_response_forget(g->previous_responses,
+                             j->what == STORE_ERASE_SESSION ? j->id : STR(""));
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
         return false;
     if (j->what == STORE_ERASE_SESSION && got.sessions + got.interactions + got.runs == 0)

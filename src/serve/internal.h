@@ -26,7 +26,7 @@
 #include "gateway/gateway.h"
 #include "net/server.h"
 #include "serve/passed.h"
-#include "serve/past.h"
+#include "serve/previous_response.h"
 #include "serve/serve.h"
 
 /* One loop and its thread. */
@@ -103,7 +103,7 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended, unrecorded;
-    struct exchange_past past;
+    struct exchange_previous previous;
     bool last, called; /* what is in out waits for the end; a call was made, and is counted */
     struct loop_task start;
     struct loop_timer keepalive;

@@ -87,7 +87,7 @@ struct store_call {
     str tools;    /* names of the tools called, JSON array, or "" */
     str segments; /* JSON array of struct store_segment, in order; or "" */
     str step;     /* what this call was for, in words; or "" */
-    str talk;     /* by what its conversation is recognised, see gateway/talk.h; or "" */
+    str talk;     /* by what its conversation is recognised, see gateway/conversation.h; or "" */
 };
 
 /* A segment is one stretch of reasoning, answer or tool call, in the order of the reply. In JSON:

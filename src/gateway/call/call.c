@@ -425,7 +425,7 @@ void call_attempt(struct call *c)
         .headers = str_slice(buf_str(&c->sent.lines), c->sent.target_size, c->sent.lines.n),
         .body = buf_str(&c->sent.body),
         .front = c->sent.body.n ? c->sent.body.front : 0,
-        .scribe = c->gl->gateway->scribe,
+        .cassette_writer = c->gl->gateway->cassette_writer,
         .clock = c->gl->gateway->clock};
     if (!c->sum.upstream_ns)
         c->sum.upstream_ns = call_now_ns(c);

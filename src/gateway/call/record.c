@@ -40,11 +40,17 @@ void call_record_begin(struct call *c)
 
     if (!c->recorded)
         return;
-    talk_begin(
-        g->talks, &c->record.talk, c->in.key ? c->in.key->name : STR(""), c->in.request, &c->arena);
+    conversation_begin(g->conversations,
+                       &c->record.conversation,
+                       c->in.key ? c->in.key->name : STR(""),
+                       c->in.request,
+                       &c->arena);
     if (c->in.session.n)
         return;
-    c->in.session = talk_find(g->talks, &c->record.talk, &c->arena, &session) ? session : c->in.id;
+    c->in.session =
+        conversation_find(g->conversations, &c->record.conversation, &c->arena, &session)
+            ? session
+            : c->in.id;
 }
 
 void call_record_reset(struct call *c)
@@ -64,7 +70,7 @@ void call_record_reset(struct call *c)
     r->count = r->seen = r->tools = r->front_n = 0;
     r->kept[0] = r->kept[1] = 0;
     r->thought_tokens = 0;
-    talk_again(&r->talk);
+    conversation_again(&r->conversation);
 }
 
 /* ---- as it comes ---- */
@@ -171,7 +177,7 @@ static void record_add_call(struct call *c, const struct chat_event *ev)
 {
     (void)record_get_segment(c, CALL_SEG_TOOL, true);
     c->record.tools++;
-    talk_call(&c->record.talk, ev->id, ev->name);
+    conversation_call(&c->record.conversation, ev->id, ev->name);
     buf_add(&c->record.tool_calls, c->record.tool_calls.n ? STR("\"},{\"id\":") : STR("[{\"id\":"));
     (void)json_quote(&c->record.tool_calls, ev->id);
     buf_add(&c->record.tool_calls, STR(",\"name\":"));
@@ -186,7 +192,7 @@ static void record_add_event(struct call *c, const struct chat_event *ev)
     switch (ev->kind) {
     case CHAT_TEXT:
     case CHAT_REFUSAL:
-        talk_text(&c->record.talk, ev->text);
+        conversation_text(&c->record.conversation, ev->text);
         record_add_text(c, CALL_SEG_ANSWER, ev->text);
         break;
     case CHAT_CALL:
@@ -250,7 +256,11 @@ void call_record_finish(struct call *c)
     if (c->failure && buf_full(&c->failure->attempts))
         buf_reset(&c->failure->attempts);
     record_end_segment(c);
-    talk_end(c->gl->gateway->talks, &c->record.talk, c->in.session, c->sum.reply_id, c->in.id);
+    conversation_end(c->gl->gateway->conversations,
+                     &c->record.conversation,
+                     c->in.session,
+                     c->sum.reply_id,
+                     c->in.id);
 }
 
 /* ---- the row ---- */
@@ -575,6 +585,6 @@ void call_build_row(struct call *c, struct store_call *out)
     }
     out->reply = record_write_reply(c);
     out->segments = record_write_segments(c);
-    out->talk = talk_kept(&c->record.talk, c->sum.reply_id, c->in.id, &c->arena);
+    out->talk = conversation_kept(&c->record.conversation, c->sum.reply_id, c->in.id, &c->arena);
     record_write_decision(c, thought, out);
 }

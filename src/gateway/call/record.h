@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "gateway/conversation.h"
 #include "gateway/gateway.h"
-#include "gateway/talk.h"
 #include "live/hub.h"
 
 #define CALL_FRONT_MAX 336 /* of an answer, for its entry in the decision log */
@@ -54,7 +54,7 @@ struct call_record {
     size_t tools;
     char front[CALL_FRONT_MAX];
     size_t front_n;
-    struct talk talk;
+    struct conversation conversation;
     struct call_pieces pieces;
 
     /* Not zeroed. */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/past.h"
+#include "gateway/previous_response.h"
 
 #include "test.h"
 
@@ -12,7 +12,7 @@
 
 struct fixture {
     struct clock clock;
-    struct past *p;
+    struct previous_responses *p;
     struct buf out;
     struct err e;
 };
@@ -20,30 +20,30 @@ struct fixture {
 static void begin(struct fixture *f, size_t size_max)
 {
     clock_fake_init(&f->clock, 1700000000000);
-    f->p = past_new(&f->clock, size_max);
+    f->p = previous_response_new(&f->clock, size_max);
     buf_init(&f->out, 1 << 20);
 }
 
 static void end(struct fixture *f)
 {
-    past_free(f->p);
+    previous_response_free(f->p);
     buf_release(&f->out);
 }
 
 static void put(struct fixture *f, const char *id, const char *previous, str items)
 {
-    past_put(f->p,
-             &(struct past_response){.who = STR("alice"),
-                                     .id = str_c(id),
-                                     .previous = str_c(previous),
-                                     .session = STR("s"),
-                                     .items = items});
+    previous_response_put(f->p,
+                          &(struct previous_response){.who = STR("alice"),
+                                                      .id = str_c(id),
+                                                      .previous = str_c(previous),
+                                                      .session = STR("s"),
+                                                      .items = items});
 }
 
 static bool find(struct fixture *f, const char *id)
 {
     buf_reset(&f->out);
-    return past_find(f->p, STR("alice"), str_c(id), &f->out, &f->e);
+    return previous_response_find(f->p, STR("alice"), str_c(id), &f->out, &f->e);
 }
 
 TEST(a_conversation_comes_back_whole_and_in_order)
@@ -73,9 +73,10 @@ TEST(nobody_else_finds_it)
 
     begin(&f, 1 << 20);
     put(&f, "a", "", STR("1"));
-    CHECK(!past_find(f.p, STR("bob"), STR("a"), &f.out, &f.e) && f.e.code == ERR_NOT_FOUND);
-    CHECK(!past_find(f.p, STR(""), STR("a"), &f.out, &f.e));
-    CHECK(!past_find(f.p, STR("alic"), (str){"e\0a", 3}, &f.out, &f.e));
+    CHECK(!previous_response_find(f.p, STR("bob"), STR("a"), &f.out, &f.e) &&
+          f.e.code == ERR_NOT_FOUND);
+    CHECK(!previous_response_find(f.p, STR(""), STR("a"), &f.out, &f.e));
+    CHECK(!previous_response_find(f.p, STR("alic"), (str){"e\0a", 3}, &f.out, &f.e));
     CHECK_INT(f.out.n, 0);
     end(&f);
 }
@@ -143,7 +144,8 @@ TEST(what_does_not_fit_into_a_request_is_said)
     begin(&f, 1 << 20);
     buf_init(&small, 4);
     put(&f, "a", "", STR("12345"));
-    CHECK(!past_find(f.p, STR("alice"), STR("a"), &small, &f.e) && f.e.code == ERR_LIMIT);
+    CHECK(!previous_response_find(f.p, STR("alice"), STR("a"), &small, &f.e) &&
+          f.e.code == ERR_LIMIT);
     buf_release(&small);
     end(&f);
 }
@@ -154,10 +156,11 @@ TEST(a_session_is_forgotten_or_all_are)
 
     begin(&f, 1 << 20);
     put(&f, "a", "", STR("1"));
-    past_put(f.p, &(struct past_response){STR("alice"), STR("b"), STR(""), STR("other"), STR("2")});
-    past_forget(f.p, STR("other"));
+    previous_response_put(
+        f.p, &(struct previous_response){STR("alice"), STR("b"), STR(""), STR("other"), STR("2")});
+    previous_response_forget(f.p, STR("other"));
     CHECK(find(&f, "a") && !find(&f, "b"));
-    past_forget(f.p, STR(""));
+    previous_response_forget(f.p, STR(""));
     CHECK(!find(&f, "a"));
     end(&f);
 }
@@ -171,12 +174,13 @@ static void *use(void *past)
     buf_init(&out, 1 << 20);
     for (int i = 0; i < 2000; i++) {
         (void)snprintf(id, sizeof id, "%d", i % 50);
-        past_put(past, &(struct past_response){STR("w"), str_c(id), STR(""), STR("s"), STR("12")});
+        previous_response_put(
+            past, &(struct previous_response){STR("w"), str_c(id), STR(""), STR("s"), STR("12")});
         buf_reset(&out);
-        if (past_find(past, STR("w"), str_c(id), &out, &e))
+        if (previous_response_find(past, STR("w"), str_c(id), &out, &e))
             CHECK_STR(buf_str(&out), "12");
         if (i % 500 == 0)
-            past_forget(past, STR("s"));
+            previous_response_forget(past, STR("s"));
     }
     buf_release(&out);
     return NULL;

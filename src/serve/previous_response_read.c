@@ -1,4 +1,4 @@
-/* past_read.c - a response that memory does not have any more, read back from the record.
+/* previous_response_read.c - reads a response back from the record.
  *
  * The id of a response is that of its call, and the record has what each call was asked and what it
  * answered: a conversation is read from its last response back to its first, on a thread of the
@@ -34,7 +34,7 @@ static str call_of(str id)
 
 /* ---- on a thread ---- */
 
-static void say_answer(struct json_out *o, str text)
+static void previous_write_answer(struct json_out *o, str text)
 {
     if (text.n == 0)
         return;
@@ -67,13 +67,13 @@ static void say_items(struct json_out *o, const struct json *doc, struct arena *
     const struct json_node *row = json_root(doc);
     const struct json_node *request = json_get(doc, row, "request");
     const struct json_node *calls = json_get(doc, row, "tool_calls");
-    str asked = past_items_of(doc, json_get(doc, request, "input"), a);
+    str asked = exchange_items_of(doc, json_get(doc, request, "input"), a);
 
     json_out_key(o, STR("items"));
     json_out_array(o);
     if (asked.n)
         json_out_raw(o, asked);
-    say_answer(o, json_get_text(doc, row, "response", a));
+    previous_write_answer(o, json_get_text(doc, row, "response", a));
     for (const struct json_node *v = calls && calls->kind == JSON_ARRAY ? json_first(doc, calls)
                                                                         : NULL;
          v;
@@ -83,7 +83,7 @@ static void say_items(struct json_out *o, const struct json *doc, struct arena *
 }
 
 /* Whether a call may be gone on from: whose it is, what it was, and what became of it. */
-static bool usable(const struct history_job *j, const struct json *doc, struct arena *a)
+static bool previous_is_usable(const struct history_job *j, const struct json *doc, struct arena *a)
 {
     const struct json_node *row = json_root(doc);
     const struct json_node *request = json_get(doc, row, "request");
@@ -99,8 +99,8 @@ static bool usable(const struct history_job *j, const struct json *doc, struct a
 }
 
 /* One response as {id, previous, session, items}; *previous is in the job's arena. */
-static bool read_one(struct history_job *j, struct reader *r, str id, struct json_out *o,
-                     str *previous, struct err *e)
+static bool previous_read_one(struct history_job *j, struct reader *r, str id, struct json_out *o,
+                              str *previous, struct err *e)
 {
     struct arena scratch;
     struct json doc;
@@ -111,7 +111,7 @@ static bool read_one(struct history_job *j, struct reader *r, str id, struct jso
     buf_init(&row, QUERY_OUT_MAX);
     arena_init(&scratch, QUERY_OUT_MAX);
     ok = query_call(r, &j->asker, call_of(id), &row, e) && json_parse(&doc, buf_str(&row), e) &&
-         (usable(j, &doc, &scratch) ||
+         (previous_is_usable(j, &doc, &scratch) ||
           err_set(e, ERR_NOT_FOUND, "it is no response that can be gone on from"));
     if (ok) {
         *previous = arena_dup(&j->arena,
@@ -132,7 +132,8 @@ static bool read_one(struct history_job *j, struct reader *r, str id, struct jso
     return ok;
 }
 
-static bool read_all(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool previous_read_all(struct history_job *j, struct reader *r, struct buf *out,
+                              struct err *e)
 {
     struct json_out o;
     str id = j->id;
@@ -142,7 +143,7 @@ static bool read_all(struct history_job *j, struct reader *r, struct buf *out, s
     for (size_t n = 0; id.n; n++) {
         if (n == CHAIN_MAX || out->n > READ_SIZE_MAX || !call_of(id).n)
             return err_set(e, ERR_NOT_FOUND, "what it goes on from is not on record");
-        if (!read_one(j, r, id, &o, &id, e))
+        if (!previous_read_one(j, r, id, &o, &id, e))
             return false;
     }
     json_out_end(&o);
@@ -151,7 +152,7 @@ static bool read_all(struct history_job *j, struct reader *r, struct buf *out, s
 
 /* ---- on the loop ---- */
 
-static void put_all(struct exchange *ex, str list)
+static void previous_put_all(struct exchange *ex, str list)
 {
     struct arena *a = server_arena(ex->x);
     struct json doc;
@@ -161,18 +162,19 @@ static void put_all(struct exchange *ex, str list)
     if (json_parse(&doc, list, &e))
         for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
              v = json_next(&doc, json_root(&doc), v))
-            past_put(ex->worker->daemon->gateway.past,
-                     &(struct past_response){
-                         .who = ex->key ? ex->key->name : STR(""),
-                         .id = json_get_text(&doc, v, "id", a),
-                         .previous = json_get_text(&doc, v, "previous", a),
-                         .session = json_get_text(&doc, v, "session", a),
-                         .items = past_items_of(&doc, json_get(&doc, v, "items"), a)});
+            previous_response_put(
+                ex->worker->daemon->gateway.previous_responses,
+                &(struct previous_response){
+                    .who = ex->key ? ex->key->name : STR(""),
+                    .id = json_get_text(&doc, v, "id", a),
+                    .previous = json_get_text(&doc, v, "previous", a),
+                    .session = json_get_text(&doc, v, "session", a),
+                    .items = exchange_items_of(&doc, json_get(&doc, v, "items"), a)});
     json_release(&doc);
 }
 
 /* Found or not, the request is read on: what is still not known is refused where it matters. */
-static void answer(struct history_job *j)
+static void previous_read_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
 
@@ -181,23 +183,23 @@ static void answer(struct history_job *j)
         return;
     }
     if (j->ok)
-        put_all(ex, buf_str(&j->out));
+        previous_put_all(ex, buf_str(&j->out));
     ex->on_gone = NULL;
     ex->job = NULL;
     history_job_free(j);
     chat_read_on(ex);
 }
 
-bool past_read(struct exchange *ex)
+bool exchange_read_previous(struct exchange *ex)
 {
     struct history_job *j;
 
-    if (ex->past.read || !call_of(ex->past.previous).n || !ex->worker->daemon->work)
+    if (ex->previous.read || !call_of(ex->previous.id).n || !ex->worker->daemon->work)
         return false;
-    ex->past.read = true;
-    j = history_job_new(ex, read_all);
-    j->answer = answer;
-    j->id = arena_dup(&j->arena, ex->past.previous);
+    ex->previous.read = true;
+    j = history_job_new(ex, previous_read_all);
+    j->answer = previous_read_answer;
+    j->id = arena_dup(&j->arena, ex->previous.id);
     j->asker.key_name = j->key; /* an operator goes on from its own, too */
     history_job_post(j);
     return true;

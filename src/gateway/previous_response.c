@@ -1,8 +1,8 @@
-/* past.c - responses by whose they are and their id, in a list by their last use.
+/* previous_response.c - responses by whose they are and their id, in a list by their last use.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/past.h"
+#include "gateway/previous_response.h"
 
 #include "base/map.h"
 
@@ -23,7 +23,7 @@ struct response {
     char bytes[];
 };
 
-struct past {
+struct previous_responses {
     const struct clock *clock;
     pthread_mutex_t lock;
     struct map by_key;
@@ -31,11 +31,11 @@ struct past {
     size_t size, size_max;
 };
 
-struct past *past_new(const struct clock *clock, size_t size_max)
+struct previous_responses *previous_response_new(const struct clock *clock, size_t size_max)
 {
-    struct past *p = base_alloc(sizeof *p);
+    struct previous_responses *p = base_alloc(sizeof *p);
 
-    *p = (struct past){.clock = clock, .size_max = size_max};
+    *p = (struct previous_responses){.clock = clock, .size_max = size_max};
     pthread_mutex_init(&p->lock, NULL);
     map_init(&p->by_key, NULL, RESPONSES_MAX);
     return p;
@@ -43,13 +43,13 @@ struct past *past_new(const struct clock *clock, size_t size_max)
 
 /* ---- the list ---- */
 
-static void unlink_one(struct past *p, struct response *r)
+static void unlink_one(struct previous_responses *p, struct response *r)
 {
     *(r->newer ? &r->newer->older : &p->newest) = r->older;
     *(r->older ? &r->older->newer : &p->oldest) = r->newer;
 }
 
-static void link_newest(struct past *p, struct response *r)
+static void previous_response_link_newest(struct previous_responses *p, struct response *r)
 {
     r->used_ns = clock_mono_ns(p->clock);
     r->newer = NULL;
@@ -58,7 +58,7 @@ static void link_newest(struct past *p, struct response *r)
     p->newest = r;
 }
 
-static void remove_one(struct past *p, struct response *r)
+static void remove_one(struct previous_responses *p, struct response *r)
 {
     unlink_one(p, r);
     (void)map_remove(&p->by_key, r->key);
@@ -66,7 +66,7 @@ static void remove_one(struct past *p, struct response *r)
     free(r);
 }
 
-void past_free(struct past *p)
+void previous_response_free(struct previous_responses *p)
 {
     if (!p)
         return;
@@ -78,7 +78,7 @@ void past_free(struct past *p)
 }
 
 /* Those behind it in the list are older still. */
-static void drop_old(struct past *p)
+static void drop_old(struct previous_responses *p)
 {
     uint64_t now = clock_mono_ns(p->clock);
 
@@ -88,7 +88,7 @@ static void drop_old(struct past *p)
 
 /* ---- in and out ---- */
 
-static char *copy(char *to, str s)
+static char *previous_response_copy(char *to, str s)
 {
     memcpy(to, s.p, s.n);
     return to + s.n;
@@ -98,12 +98,12 @@ static str key_into(char **at, str who, str id)
 {
     char *begin = *at;
 
-    *at = copy(copy(begin, who) + 1, id);
+    *at = previous_response_copy(previous_response_copy(begin, who) + 1, id);
     begin[who.n] = '\0';
     return (str){begin, who.n + 1 + id.n};
 }
 
-static struct response *response_new(const struct past_response *in)
+static struct response *response_new(const struct previous_response *in)
 {
     size_t names = 2 * (in->who.n + 1) + in->id.n + in->previous.n + in->session.n;
     size_t size = sizeof(struct response) + names + in->items.n;
@@ -115,13 +115,13 @@ static struct response *response_new(const struct past_response *in)
     if (in->previous.n)
         r->previous = key_into(&at, in->who, in->previous);
     r->session = (str){at, in->session.n};
-    at = copy(at, in->session);
+    at = previous_response_copy(at, in->session);
     r->items = (str){at, in->items.n};
-    copy(at, in->items);
+    previous_response_copy(at, in->items);
     return r;
 }
 
-void past_put(struct past *p, const struct past_response *in)
+void previous_response_put(struct previous_responses *p, const struct previous_response *in)
 {
     struct response *r;
     struct map_entry *found;
@@ -137,7 +137,7 @@ void past_put(struct past *p, const struct past_response *in)
         remove_one(p, found->value.ptr);
     if (map_set(&p->by_key, r->key, MAP_PTR(r), &e)) {
         p->size += r->size;
-        link_newest(p, r);
+        previous_response_link_newest(p, r);
     } else {
         free(r);
     }
@@ -146,7 +146,7 @@ void past_put(struct past *p, const struct past_response *in)
 }
 
 /* From the newest back to the first; how many there are, or 0 if one is missing. */
-static size_t chain(struct past *p, str key, struct response **out)
+static size_t previous_response_chain(struct previous_responses *p, str key, struct response **out)
 {
     size_t n = 0;
 
@@ -161,7 +161,8 @@ static size_t chain(struct past *p, str key, struct response **out)
     return n;
 }
 
-bool past_find(struct past *p, str who, str id, struct buf *out, struct err *e)
+bool previous_response_find(struct previous_responses *p, str who, str id, struct buf *out,
+                            struct err *e)
 {
     struct response **all;
     char *key, *at;
@@ -175,13 +176,13 @@ bool past_find(struct past *p, str who, str id, struct buf *out, struct err *e)
     name = key_into(&at, who, id);
     pthread_mutex_lock(&p->lock);
     drop_old(p);
-    n = chain(p, name, all);
+    n = previous_response_chain(p, name, all);
     for (size_t i = n; i-- > 0;) {
         if (out->n && all[i]->items.n)
             buf_add_c(out, ',');
         buf_add(out, all[i]->items);
         unlink_one(p, all[i]);
-        link_newest(p, all[i]);
+        previous_response_link_newest(p, all[i]);
     }
     pthread_mutex_unlock(&p->lock);
     free(all);
@@ -191,7 +192,7 @@ bool past_find(struct past *p, str who, str id, struct buf *out, struct err *e)
     return buf_ok(out, "the conversation", e);
 }
 
-void past_forget(struct past *p, str session)
+void previous_response_forget(struct previous_responses *p, str session)
 {
     pthread_mutex_lock(&p->lock);
     for (struct response *r = p->oldest, *newer; r; r = newer) {

@@ -1,4 +1,4 @@
-/* talk.c - see talk.h.
+/* conversation.c - see conversation.h.
  *
  * A conversation is a chain of atoms: the texts, calls and results of its messages in order. After
  * a call two places of the chain are noted: behind its reply (surely this conversation) and behind
@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/talk.h"
+#include "gateway/conversation.h"
 
 #include <pthread.h>
 
@@ -27,11 +27,11 @@ struct place {
     bool sure, shared; /* shared: two sessions were here, so it tells nothing */
     uint8_t alike;     /* sessions that said the very same; the others have places of their own */
     uint8_t gone_on;   /* how many of them were gone on with */
-    char session[TALK_SESSION_MAX];
+    char session[CONVERSATION_SESSION_MAX];
     uint16_t session_n;
 };
 
-struct talks {
+struct conversations {
     pthread_mutex_t lock;
     uint64_t seed[2];
     struct map by_hash; /* to 1 + index of places; keys are the hashes in place */
@@ -39,11 +39,11 @@ struct talks {
     size_t count, count_max, next; /* a ring once it is full */
 };
 
-struct talks *talks_new(size_t count_max, const uint64_t seed[2])
+struct conversations *conversations_new(size_t count_max, const uint64_t seed[2])
 {
-    struct talks *t = base_alloc(sizeof *t);
+    struct conversations *t = base_alloc(sizeof *t);
 
-    *t = (struct talks){.count_max = count_max};
+    *t = (struct conversations){.count_max = count_max};
     if (seed)
         memcpy(t->seed, seed, sizeof t->seed);
     else
@@ -54,7 +54,7 @@ struct talks *talks_new(size_t count_max, const uint64_t seed[2])
     return t;
 }
 
-void talks_free(struct talks *t)
+void conversations_free(struct conversations *t)
 {
     if (!t)
         return;
@@ -66,7 +66,7 @@ void talks_free(struct talks *t)
 
 /* ---- a text, in blocks that do not depend on how it comes ---- */
 
-static void hash_begin(struct talk_hash *h, const uint64_t seed[2])
+static void hash_begin(struct conversation_hash *h, const uint64_t seed[2])
 {
     h->seed[0] = seed[0];
     h->seed[1] = seed[1];
@@ -78,7 +78,7 @@ static void hash_begin(struct talk_hash *h, const uint64_t seed[2])
 __extension__ typedef unsigned __int128 wide;
 
 /* Both halves of the product of two words. */
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t conversation_fold(uint64_t a, uint64_t b)
 {
     wide product = (wide)a * b;
 
@@ -87,47 +87,48 @@ static uint64_t fold(uint64_t a, uint64_t b)
 
 /* Histories are long and come again with every request, so they are not put through map_hash: two
  * multiplications take 32 bytes. Nobody outside knows the seed or sees a hash. */
-static void hash_block(struct talk_hash *h)
+static void hash_block(struct conversation_hash *h)
 {
-    uint64_t word[TALK_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ h->n;
+    uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ h->n;
 
-    memset(h->block + h->n, 0, TALK_BLOCK - (size_t)h->n);
+    memset(h->block + h->n, 0, CONVERSATION_BLOCK - (size_t)h->n);
     memcpy(word, h->block, sizeof word);
     for (size_t i = 0; i < COUNT_OF(word); i += 4) {
-        a = fold(word[i] ^ a, word[i + 1] ^ h->seed[1]);
-        b = fold(word[i + 2] ^ b, word[i + 3] ^ h->seed[0]);
+        a = conversation_fold(word[i] ^ a, word[i + 1] ^ h->seed[1]);
+        b = conversation_fold(word[i + 2] ^ b, word[i + 3] ^ h->seed[0]);
     }
-    h->sum = fold(a ^ h->seed[1], b ^ h->seed[0]);
+    h->sum = conversation_fold(a ^ h->seed[1], b ^ h->seed[0]);
     h->n = 0;
 }
 
-static void hash_add(struct talk_hash *h, str s)
+static void hash_add(struct conversation_hash *h, str s)
 {
     while (s.n) {
-        size_t n = s.n < (size_t)(TALK_BLOCK - h->n) ? s.n : (size_t)(TALK_BLOCK - h->n);
+        size_t n =
+            s.n < (size_t)(CONVERSATION_BLOCK - h->n) ? s.n : (size_t)(CONVERSATION_BLOCK - h->n);
 
         memcpy(h->block + h->n, s.p, n);
         h->n = (uint16_t)(h->n + n);
         s = str_slice(s, n, s.n);
-        if (h->n == TALK_BLOCK)
+        if (h->n == CONVERSATION_BLOCK)
             hash_block(h);
     }
     h->begun = true;
 }
 
-static bool blank(char c)
+static bool conversation_is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void hash_feed(struct talk_hash *h, str s)
+static void hash_feed(struct conversation_hash *h, str s)
 {
     size_t end = s.n;
 
-    while (end && blank(s.p[end - 1]))
+    while (end && conversation_is_blank(s.p[end - 1]))
         end--;
     if (!h->begun)
-        for (; end && blank(*s.p); end--)
+        for (; end && conversation_is_blank(*s.p); end--)
             s = str_slice(s, 1, s.n);
     if (end) {
         hash_add(h, (str){h->space, h->space_n});
@@ -136,7 +137,7 @@ static void hash_feed(struct talk_hash *h, str s)
         s = str_slice(s, end, s.n);
     }
     for (size_t i = 0; h->begun && i < s.n; i++) {
-        if (h->space_n == TALK_SPACE) {
+        if (h->space_n == CONVERSATION_SPACE) {
             hash_add(h, (str){h->space, h->space_n});
             h->space_n = 0;
         }
@@ -144,7 +145,7 @@ static void hash_feed(struct talk_hash *h, str s)
     }
 }
 
-static uint64_t hash_end(struct talk_hash *h)
+static uint64_t hash_end(struct conversation_hash *h)
 {
     hash_block(h);
     return h->sum;
@@ -162,7 +163,7 @@ static uint64_t link_atom(const uint64_t seed[2], uint64_t chain, enum chat_role
 
 static uint64_t of_text(const uint64_t seed[2], str text, bool *empty)
 {
-    struct talk_hash h;
+    struct conversation_hash h;
 
     hash_begin(&h, seed);
     hash_feed(&h, text);
@@ -218,7 +219,8 @@ static bool of_part(const uint64_t seed[2], const struct chat_part *p, enum atom
 }
 
 /* Walks the chain of a request; each place of it goes to `at`, the last one is returned. */
-static uint64_t walk(const uint64_t seed[2], const struct chat_request *r, uint64_t *at, size_t *n)
+static uint64_t conversation_walk(const uint64_t seed[2], const struct chat_request *r,
+                                  uint64_t *at, size_t *n)
 {
     uint64_t chain = 0, what = 0;
     enum atom kind = ATOM_TEXT;
@@ -239,8 +241,8 @@ static uint64_t walk(const uint64_t seed[2], const struct chat_request *r, uint6
     return chain;
 }
 
-void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_request *r,
-                struct arena *a)
+void conversation_begin(struct conversations *all, struct conversation *t, str who,
+                        const struct chat_request *r, struct arena *a)
 {
     uint64_t asker = map_hash(all->seed, who), *at;
     size_t atoms = 0;
@@ -251,12 +253,12 @@ void talk_begin(struct talks *all, struct talk *t, str who, const struct chat_re
     t->request = r;
     t->seed[0] = all->seed[0] ^ asker;
     t->seed[1] = all->seed[1];
-    t->asked = walk(t->seed, r, at, &t->place_count);
+    t->asked = conversation_walk(t->seed, r, at, &t->place_count);
     t->places = at;
-    talk_again(t);
+    conversation_again(t);
 }
 
-void talk_again(struct talk *t)
+void conversation_again(struct conversation *t)
 {
     t->said = t->asked;
     t->more = false;
@@ -265,7 +267,7 @@ void talk_again(struct talk *t)
 
 /* ---- places ---- */
 
-static struct place *place_at(struct talks *t, uint64_t hash)
+static struct place *place_at(struct conversations *t, uint64_t hash)
 {
     struct map_entry *found = map_find(&t->by_hash, (str){(const char *)&hash, sizeof hash});
 
@@ -273,7 +275,7 @@ static struct place *place_at(struct talks *t, uint64_t hash)
 }
 
 /* An id of ours goes out with a prefix that it does not have in here. */
-static uint64_t id_place(const struct talk *t, str id)
+static uint64_t id_place(const struct conversation *t, str id)
 {
     if (str_starts(id, STR("resp_")))
         id = str_slice(id, 5, id.n);
@@ -281,7 +283,7 @@ static uint64_t id_place(const struct talk *t, str id)
 }
 
 /* Responses may go on behind one that only the provider has. */
-static struct place *by_id(struct talks *all, const struct talk *t)
+static struct place *conversation_by_id(struct conversations *all, const struct conversation *t)
 {
     const struct json *doc = t->request->doc;
     struct place *p = NULL;
@@ -299,13 +301,13 @@ static struct place *by_id(struct talks *all, const struct talk *t)
 }
 
 /* The place of the nth session that was at this one. */
-static uint64_t alike_place(const struct talks *t, uint64_t hash, uint8_t n)
+static uint64_t alike_place(const struct conversations *t, uint64_t hash, uint8_t n)
 {
     return n ? link_atom(t->seed, hash, CHAT_ASSISTANT, ATOM_ALIKE, n) : hash;
 }
 
 /* The one of those at this place whose turn it is. */
-static struct place *turn(struct talks *all, struct place *p)
+static struct place *conversation_add_turn(struct conversations *all, struct place *p)
 {
     uint8_t n = p->gone_on <= p->alike ? p->gone_on++ : p->alike;
     struct place *one = place_at(all, alike_place(all, p->hash, n));
@@ -313,32 +315,33 @@ static struct place *turn(struct talks *all, struct place *p)
     return one ? one : p;
 }
 
-static struct place *by_words(struct talks *all, const uint64_t *at, size_t n)
+static struct place *conversation_by_words(struct conversations *all, const uint64_t *at, size_t n)
 {
     for (size_t i = n > 0 ? n - 1 : 0; i-- > 0;) {
         struct place *p = place_at(all, at[i]);
 
         if (p && (p->sure || !p->shared))
-            return p->sure ? turn(all, p) : p;
+            return p->sure ? conversation_add_turn(all, p) : p;
     }
     return NULL;
 }
 
-bool talk_find(struct talks *all, const struct talk *t, struct arena *a, str *session)
+bool conversation_find(struct conversations *all, const struct conversation *t, struct arena *a,
+                       str *session)
 {
     struct place *p;
 
     pthread_mutex_lock(&all->lock);
-    p = by_id(all, t);
+    p = conversation_by_id(all, t);
     if (!p)
-        p = by_words(all, t->places, t->place_count);
+        p = conversation_by_words(all, t->places, t->place_count);
     if (p)
         *session = arena_dup(a, (str){p->session, p->session_n});
     pthread_mutex_unlock(&all->lock);
     return p != NULL;
 }
 
-static void put_place(struct talks *t, uint64_t hash, str session, bool sure)
+static void conversation_put_place(struct conversations *t, uint64_t hash, str session, bool sure)
 {
     struct place *p = &t->places[t->next];
     struct err e;
@@ -362,21 +365,21 @@ static void put_place(struct talks *t, uint64_t hash, str session, bool sure)
     p->session_n = (uint16_t)session.n;
 }
 
-static bool is_of(const struct place *p, str session)
+static bool conversation_is_of(const struct place *p, str session)
 {
     return p && str_eq((str){p->session, p->session_n}, session);
 }
 
-static void note(struct talks *t, uint64_t hash, str session, bool sure)
+static void conversation_note(struct conversations *t, uint64_t hash, str session, bool sure)
 {
     struct place *p = place_at(t, hash);
 
     if (!p) {
-        put_place(t, hash, session, sure);
+        conversation_put_place(t, hash, session, sure);
         return;
     }
     for (uint8_t n = 0; n <= p->alike; n++)
-        if (is_of(place_at(t, alike_place(t, hash, n)), session)) {
+        if (conversation_is_of(place_at(t, alike_place(t, hash, n)), session)) {
             p->sure |= sure;
             return;
         }
@@ -390,11 +393,11 @@ static void note(struct talks *t, uint64_t hash, str session, bool sure)
     } else if (p->alike < ALIKE_MAX) {
         uint8_t n = ++p->alike;
 
-        put_place(t, alike_place(t, hash, n), session, true);
+        conversation_put_place(t, alike_place(t, hash, n), session, true);
     }
 }
 
-static void text_over(struct talk *t)
+static void text_over(struct conversation *t)
 {
     bool begun = t->text.begun;
     uint64_t what = hash_end(&t->text);
@@ -404,13 +407,13 @@ static void text_over(struct talk *t)
     hash_begin(&t->text, t->seed);
 }
 
-void talk_text(struct talk *t, str text)
+void conversation_text(struct conversation *t, str text)
 {
     t->more = true;
     hash_feed(&t->text, text);
 }
 
-void talk_call(struct talk *t, str id, str name)
+void conversation_call(struct conversation *t, str id, str name)
 {
     text_over(t);
     t->more = true;
@@ -420,7 +423,8 @@ void talk_call(struct talk *t, str id, str name)
 /* Where it was: behind its request, behind its reply, and at the ids of that. */
 enum { BEHIND_REQUEST, BEHIND_REPLY, AT_REPLY_ID, AT_OWN_ID, MARKS };
 
-static void marks(const struct talk *t, str reply_id, str own_id, uint64_t at[MARKS])
+static void conversation_marks(const struct conversation *t, str reply_id, str own_id,
+                               uint64_t at[MARKS])
 {
     bool named = t->request->dialect == CHAT_RESPONSES;
 
@@ -434,22 +438,24 @@ static void marks(const struct talk *t, str reply_id, str own_id, uint64_t at[MA
         at[AT_OWN_ID] = id_place(t, own_id);
 }
 
-static void note_all(struct talks *all, str session, const uint64_t at[MARKS])
+static void note_all(struct conversations *all, str session, const uint64_t at[MARKS])
 {
-    session = str_slice(session, 0, session.n < TALK_SESSION_MAX ? session.n : TALK_SESSION_MAX);
+    session = str_slice(
+        session, 0, session.n < CONVERSATION_SESSION_MAX ? session.n : CONVERSATION_SESSION_MAX);
     pthread_mutex_lock(&all->lock);
     for (size_t i = 0; i < MARKS; i++)
         if (at[i])
-            note(all, at[i], session, i != BEHIND_REQUEST);
+            conversation_note(all, at[i], session, i != BEHIND_REQUEST);
     pthread_mutex_unlock(&all->lock);
 }
 
-void talk_end(struct talks *all, struct talk *t, str session, str reply_id, str own_id)
+void conversation_end(struct conversations *all, struct conversation *t, str session, str reply_id,
+                      str own_id)
 {
     uint64_t at[MARKS];
 
     text_over(t);
-    marks(t, reply_id, own_id, at);
+    conversation_marks(t, reply_id, own_id, at);
     note_all(all, session, at);
 }
 
@@ -459,14 +465,14 @@ static void put_hex(char *p, uint64_t n)
         p[i] = "0123456789abcdef"[n & 15];
 }
 
-str talk_kept(const struct talk *t, str reply_id, str own_id, struct arena *a)
+str conversation_kept(const struct conversation *t, str reply_id, str own_id, struct arena *a)
 {
     enum { WIDTH = 17 }; /* of each, and a space but behind the last */
     uint64_t at[MARKS];
     size_t n = AT_REPLY_ID;
     char *p;
 
-    marks(t, reply_id, own_id, at);
+    conversation_marks(t, reply_id, own_id, at);
     if (at[AT_REPLY_ID] || at[AT_OWN_ID])
         n = MARKS;
     p = arena_alloc(a, n * WIDTH);
@@ -477,7 +483,7 @@ str talk_kept(const struct talk *t, str reply_id, str own_id, struct arena *a)
     return (str){p, n * WIDTH - 1};
 }
 
-static bool hex_digit(char c, uint64_t *out)
+static bool conversation_hex_digit(char c, uint64_t *out)
 {
     bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
 
@@ -485,7 +491,7 @@ static bool hex_digit(char c, uint64_t *out)
     return digit || letter;
 }
 
-void talks_recall(struct talks *all, str session, str kept)
+void conversations_recall(struct conversations *all, str session, str kept)
 {
     uint64_t at[MARKS] = {0}, digit;
     size_t n = 0;
@@ -493,7 +499,7 @@ void talks_recall(struct talks *all, str session, str kept)
     for (size_t i = 0; i < kept.n && n < MARKS; i++)
         if (kept.p[i] == ' ')
             n++;
-        else if (hex_digit(kept.p[i], &digit))
+        else if (conversation_hex_digit(kept.p[i], &digit))
             at[n] = at[n] << 4 | digit;
         else
             return;

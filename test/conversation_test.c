@@ -1,8 +1,8 @@
-/* talk_test.c - conversations known by their history.
+/* conversation_test.c - conversations known by their history.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/talk.h"
+#include "gateway/conversation.h"
 
 #include "test.h"
 
@@ -61,22 +61,22 @@ static struct arena arena;
 
 /* The session that is found for these words, or "". The reply, a text and then a call, is noted
  * under `session`, if that is given. */
-static str turn(struct talks *all, const char *who, const struct say *says, size_t n,
+static str turn(struct conversations *all, const char *who, const struct say *says, size_t n,
                 const char *reply, const char *call, const char *session)
 {
     struct chat_request r = request(says, n);
-    struct talk t;
+    struct conversation t;
     str found = STR("");
 
-    talk_begin(all, &t, str_c(who), &r, &arena);
-    if (!talk_find(all, &t, &arena, &found))
+    conversation_begin(all, &t, str_c(who), &r, &arena);
+    if (!conversation_find(all, &t, &arena, &found))
         found = STR("");
     for (const char *p = reply; *p; p++)
-        talk_text(&t, (str){p, 1}); /* however it is cut */
+        conversation_text(&t, (str){p, 1}); /* however it is cut */
     if (*call)
-        talk_call(&t, str_c(call), STR("tool"));
+        conversation_call(&t, str_c(call), STR("tool"));
     if (*session)
-        talk_end(all, &t, str_c(session), STR(""), STR(""));
+        conversation_end(all, &t, str_c(session), STR(""), STR(""));
     return found;
 }
 
@@ -89,37 +89,37 @@ static str turn(struct talks *all, const char *who, const struct say *says, size
          call,                                                                                     \
          session)
 
-static struct talks *fresh(size_t n)
+static struct conversations *fresh(size_t n)
 {
     arena_release(&arena);
     arena_init(&arena, 1 << 20);
-    return talks_new(n, NULL);
+    return conversations_new(n, NULL);
 }
 
 TEST(what_was_kept_is_known_to_another_with_the_same_seed)
 {
     static const struct say asked[] = {{CHAT_USER, CHAT_PART_TEXT, "hello"}};
     const uint64_t seed[2] = {1, 2}, other[2] = {3, 4};
-    struct talks *one, *two, *three;
+    struct conversations *one, *two, *three;
     struct chat_request r;
-    struct talk t;
+    struct conversation t;
     str kept;
 
     arena_release(&arena);
     arena_init(&arena, 1 << 20);
-    one = talks_new(64, seed);
-    two = talks_new(64, seed);
-    three = talks_new(64, other);
+    one = conversations_new(64, seed);
+    two = conversations_new(64, seed);
+    three = conversations_new(64, other);
     r = request(asked, 1);
-    talk_begin(one, &t, STR("alice"), &r, &arena);
-    talk_text(&t, STR("hi there"));
-    talk_end(one, &t, STR("s1"), STR(""), STR(""));
-    kept = talk_kept(&t, STR(""), STR(""), &arena);
+    conversation_begin(one, &t, STR("alice"), &r, &arena);
+    conversation_text(&t, STR("hi there"));
+    conversation_end(one, &t, STR("s1"), STR(""), STR(""));
+    kept = conversation_kept(&t, STR(""), STR(""), &arena);
     CHECK_INT(kept.n, 33);
-    talks_recall(two, STR("s1"), kept);
-    talks_recall(three, STR("s1"), kept);
-    talks_recall(two, STR("s2"), STR("what is this"));
-    talks_recall(two, STR(""), kept);
+    conversations_recall(two, STR("s1"), kept);
+    conversations_recall(three, STR("s1"), kept);
+    conversations_recall(two, STR("s2"), STR("what is this"));
+    conversations_recall(two, STR(""), kept);
     for (int i = 0; i < 3; i++)
         CHECK_STR(TURN(i == 0   ? one
                        : i == 1 ? two
@@ -141,14 +141,14 @@ TEST(what_was_kept_is_known_to_another_with_the_same_seed)
                    {CHAT_ASSISTANT, CHAT_PART_TEXT, "hi there"},
                    {CHAT_USER, CHAT_PART_TEXT, "and on"}),
               "");
-    talks_free(one);
-    talks_free(two);
-    talks_free(three);
+    conversations_free(one);
+    conversations_free(two);
+    conversations_free(three);
 }
 
 TEST(the_next_request_of_a_conversation_is_of_its_session)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "k", " Hello,\n you. \n", "", "one", USER("hi")), "");
     CHECK_STR(TURN(all, "k", "Good.", "", "one", USER("hi"), MODEL("Hello,\n you."), USER("so?")),
@@ -166,34 +166,34 @@ TEST(the_next_request_of_a_conversation_is_of_its_session)
                    MODEL("Good."),
                    USER("bye")),
               "one");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(the_same_question_again_is_another_conversation)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "k", "Hello.", "", "one", USER("hi")), "");
     CHECK_STR(TURN(all, "k", "Hallo.", "", "two", USER("hi")), "");
     CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("Hello."), USER("a")), "one");
     CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("Hallo."), USER("a")), "two");
     CHECK_STR(TURN(all, "k", "", "", "", USER("hi"), MODEL("changed"), USER("a")), "");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(a_reply_that_the_client_changed_is_found_by_what_was_asked)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "k", "Hello there", "", "one", USER("a question of one's own")), "");
     CHECK_STR(TURN(all, "k", "", "", "", USER("a question of one's own"), MODEL("Hel"), USER("go")),
               "one");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(conversations_that_begin_alike_stay_apart)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
     CHECK_STR(TURN(all, "", "yes", "", "two", USER("hi")), "");
@@ -208,43 +208,43 @@ TEST(conversations_that_begin_alike_stay_apart)
     CHECK_STR(TURN(all, "", "yes", "", "three", USER("hi")), ""); /* when both have gone on */
     CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("d")), "three");
     CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("e")), "three");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(one_that_is_asked_again_from_the_middle_stays_one)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "", "yes", "", "one", USER("hi")), "");
     CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
     CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("b")), "one");
     CHECK_STR(TURN(all, "", "left", "", "one", USER("hi"), MODEL("yes"), USER("a")), "one");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(calls_are_known_by_their_ids)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "k", "", "call_1", "one", USER("look")), "");
     CHECK_STR(TURN(all, "k", "", "call_2", "two", USER("look")), "");
     CHECK_STR(TURN(all, "k", "", "", "", USER("look"), CALLS("call_1"), RESULT("call_1")), "one");
     CHECK_STR(TURN(all, "k", "", "", "", USER("look"), CALLS("call_2"), RESULT("call_2")), "two");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(what_one_key_said_is_not_found_by_another)
 {
-    struct talks *all = fresh(64);
+    struct conversations *all = fresh(64);
 
     CHECK_STR(TURN(all, "k", "Hello.", "", "one", USER("hi")), "");
     CHECK_STR(TURN(all, "other", "", "", "", USER("hi"), MODEL("Hello."), USER("a")), "");
-    talks_free(all);
+    conversations_free(all);
 }
 
 TEST(the_oldest_is_forgotten_first)
 {
-    struct talks *all = fresh(4); /* two conversations */
+    struct conversations *all = fresh(4); /* two conversations */
     char text[16];
 
     for (int i = 0; i < 5; i++) {
@@ -253,16 +253,16 @@ TEST(the_oldest_is_forgotten_first)
     }
     CHECK_STR(TURN(all, "k", "", "", "", USER("q0"), MODEL("yes"), USER("a")), "");
     CHECK_STR(TURN(all, "k", "", "", "", USER("q4"), MODEL("yes"), USER("a")), "q4");
-    talks_free(all);
+    conversations_free(all);
 }
 
 /* Whether a request that names it is of the conversation that had these ids. */
 static bool gone_on(const char *body, const char *given, const char *ours)
 {
-    struct talks *all = fresh(16);
+    struct conversations *all = fresh(16);
     struct chat_request r = request((const struct say[]){USER("hi")}, 1);
     struct json doc;
-    struct talk t;
+    struct conversation t;
     struct err e;
     str found = STR("");
     bool known;
@@ -270,16 +270,16 @@ static bool gone_on(const char *body, const char *given, const char *ours)
     r.dialect = CHAT_RESPONSES;
     json_init(&doc);
     CHECK(json_parse(&doc, str_c(body), &e));
-    talk_begin(all, &t, STR(""), &r, &arena);
-    talk_text(&t, STR("yes"));
-    talk_end(all, &t, STR("one"), str_c(given), str_c(ours));
+    conversation_begin(all, &t, STR(""), &r, &arena);
+    conversation_text(&t, STR("yes"));
+    conversation_end(all, &t, STR("one"), str_c(given), str_c(ours));
     r = request((const struct say[]){USER("and now")}, 1);
     r.dialect = CHAT_RESPONSES;
     r.doc = &doc;
-    talk_begin(all, &t, STR(""), &r, &arena);
-    known = talk_find(all, &t, &arena, &found) && str_eq(found, STR("one"));
+    conversation_begin(all, &t, STR(""), &r, &arena);
+    known = conversation_find(all, &t, &arena, &found) && str_eq(found, STR("one"));
     json_release(&doc);
-    talks_free(all);
+    conversations_free(all);
     arena_release(&arena);
     return known;
 }

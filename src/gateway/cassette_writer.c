@@ -1,8 +1,8 @@
-/* scribe.c - a queue of lines and the thread that writes them.
+/* cassette_writer.c - a queue of lines and the thread that writes them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/scribe.h"
+#include "gateway/cassette_writer.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -18,7 +18,7 @@ struct item {
     char bytes[]; /* path and its NUL, head, line */
 };
 
-struct scribe {
+struct cassette_writer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -27,7 +27,7 @@ struct scribe {
     bool over;
 };
 
-static void write_item(const struct item *it)
+static void cassette_writer_write_item(const struct item *it)
 {
     struct file_out out;
     struct stat st;
@@ -48,9 +48,9 @@ static void write_item(const struct item *it)
     close(fd);
 }
 
-static void *work(void *arg)
+static void *cassette_writer_run(void *arg)
 {
-    struct scribe *s = arg;
+    struct cassette_writer *s = arg;
 
     pthread_mutex_lock(&s->lock);
     for (;;) {
@@ -67,7 +67,7 @@ static void *work(void *arg)
             s->last = NULL;
         s->size -= it->line_n;
         pthread_mutex_unlock(&s->lock);
-        write_item(it);
+        cassette_writer_write_item(it);
         free(it);
         pthread_mutex_lock(&s->lock);
     }
@@ -75,19 +75,19 @@ static void *work(void *arg)
     return NULL;
 }
 
-struct scribe *scribe_new(void)
+struct cassette_writer *cassette_writer_new(void)
 {
-    struct scribe *s = base_alloc(sizeof *s);
+    struct cassette_writer *s = base_alloc(sizeof *s);
 
-    *s = (struct scribe){0};
+    *s = (struct cassette_writer){0};
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->more, NULL);
-    if (pthread_create(&s->thread, NULL, work, s) != 0)
+    if (pthread_create(&s->thread, NULL, cassette_writer_run, s) != 0)
         base_die("no thread could be started");
     return s;
 }
 
-void scribe_free(struct scribe *s)
+void cassette_writer_free(struct cassette_writer *s)
 {
     pthread_mutex_lock(&s->lock);
     s->over = true;
@@ -99,7 +99,7 @@ void scribe_free(struct scribe *s)
     free(s);
 }
 
-void scribe_add(struct scribe *s, str path, str head, str line)
+void cassette_writer_add(struct cassette_writer *s, str path, str head, str line)
 {
     struct item *it = base_alloc(sizeof *it + path.n + 1 + head.n + line.n);
     bool fits;
@@ -110,7 +110,7 @@ void scribe_add(struct scribe *s, str path, str head, str line)
     memcpy(it->bytes + path.n + 1, head.p, head.n);
     memcpy(it->bytes + path.n + 1 + head.n, line.p, line.n);
     pthread_mutex_lock(&s->lock);
-    fits = s->size + line.n <= SCRIBE_MAX;
+    fits = s->size + line.n <= CASSETTE_WRITER_MAX;
     if (fits) {
         s->size += line.n;
         if (s->last)

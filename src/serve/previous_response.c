@@ -1,4 +1,4 @@
-/* past.c - Responses that go on from another by its id, for providers that keep none.
+/* previous_response.c - Responses that go on from another by its id, for providers that keep none.
  *
  * The items of what was said before are put in front of what the client sends, so that from here
  * on the request is one that says everything by itself. The id stays in it: the reply repeats it,
@@ -9,7 +9,7 @@
 #include "base/json_edit.h"
 #include "serve/internal.h"
 
-str past_items_of(const struct json *doc, const struct json_node *v, struct arena *a)
+str exchange_items_of(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     str raw;
 
@@ -21,7 +21,7 @@ str past_items_of(const struct json *doc, const struct json_node *v, struct aren
     return v->kind == JSON_ARRAY ? str_trim(str_slice(raw, 1, raw.n - 1)) : STR("");
 }
 
-static str who(const struct exchange *ex)
+static str previous_key_name(const struct exchange *ex)
 {
     return ex->key ? ex->key->name : STR("");
 }
@@ -50,10 +50,10 @@ static bool put_anew(struct exchange *ex, struct json_edits *edits)
 }
 
 /* An item that is only named, if it is known: its JSON, else "". */
-static str named(struct exchange *ex, const struct json_node *item)
+static str previous_is_named(struct exchange *ex, const struct json_node *item)
 {
     struct arena *a = server_arena(ex->x);
-    struct past *past = ex->worker->daemon->gateway.past;
+    struct previous_responses *known = ex->worker->daemon->gateway.previous_responses;
     str id, text = STR("");
     struct buf found;
     struct err e;
@@ -63,7 +63,7 @@ static str named(struct exchange *ex, const struct json_node *item)
         !json_text(&ex->doc, json_find(&ex->doc, item, STR("id")), a, &id))
         return text;
     buf_init(&found, ex->setup->config->body_max);
-    if (past_find(past, who(ex), id, &found, &e))
+    if (previous_response_find(known, previous_key_name(ex), id, &found, &e))
         text = arena_dup(a, buf_str(&found));
     buf_release(&found);
     return text;
@@ -81,7 +81,7 @@ static bool put_items(struct exchange *ex)
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     for (const struct json_node *v = json_first(&ex->doc, input); v;
          v = json_next(&ex->doc, input, v)) {
-        str item = named(ex, v);
+        str item = previous_is_named(ex, v);
 
         if (item.n)
             json_edit_replace(&edits, v, item);
@@ -91,50 +91,53 @@ static bool put_items(struct exchange *ex)
 }
 
 /* What was said before, in front of what is said now. */
-static bool put_before(struct exchange *ex, struct buf *items)
+static bool previous_put_before(struct exchange *ex, struct buf *items)
 {
     struct json_edits edits;
     str list;
 
-    if (items->n && ex->past.items.n)
+    if (items->n && ex->previous.items.n)
         buf_add_c(items, ',');
-    buf_add(items, ex->past.items);
+    buf_add(items, ex->previous.items);
     list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
-    ex->past.whole = put_anew(ex, &edits);
-    return ex->past.whole;
+    ex->previous.whole = put_anew(ex, &edits);
+    return ex->previous.whole;
 }
 
-bool past_begin(struct exchange *ex)
+bool exchange_add_previous(struct exchange *ex)
 {
     struct arena *a = server_arena(ex->x);
-    struct past *past = ex->worker->daemon->gateway.past;
+    struct previous_responses *known = ex->worker->daemon->gateway.previous_responses;
     const struct json_node *root = json_root(&ex->doc);
     bool store = true, ok = true;
     struct buf items;
     struct err e;
 
-    ex->past = (struct exchange_past){.items = STR(""), .previous = STR(""), .read = ex->past.read};
+    ex->previous =
+        (struct exchange_previous){.items = STR(""), .id = STR(""), .read = ex->previous.read};
     if (ex->wire->dialect != CHAT_RESPONSES || root->kind != JSON_OBJECT)
         return true;
     if (!put_items(ex))
         return false;
     root = json_root(&ex->doc);
     (void)!json_bool(json_find(&ex->doc, root, STR("store")), &store);
-    ex->past.keep = store;
-    ex->past.items = past_items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
+    ex->previous.keep = store;
+    ex->previous.items = exchange_items_of(&ex->doc, json_find(&ex->doc, root, STR("input")), a);
     if (!json_text(&ex->doc,
                    json_find(&ex->doc, root, STR("previous_response_id")),
                    a,
-                   &ex->past.previous) ||
-        !ex->past.previous.n)
+                   &ex->previous.id) ||
+        !ex->previous.id.n)
         return true;
     buf_init(&items, 2 * ex->setup->config->body_max);
-    if (past_find(past, who(ex), ex->past.previous, &items, &e) || e.code == ERR_LIMIT)
-        ok = put_before(ex, &items);
+    if (previous_response_find(known, previous_key_name(ex), ex->previous.id, &items, &e) ||
+        e.code == ERR_LIMIT)
+        ok = previous_put_before(ex, &items);
     else
-        ok = !past_read(ex); /* one that is not known here may be known to the provider */
+        ok = !exchange_read_previous(
+            ex); /* one that is not known here may be known to the provider */
     buf_release(&items);
     return ok;
 }
@@ -162,18 +165,18 @@ static str last_response(struct exchange *ex)
 
 /* Each can be named by itself, too. */
 static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
-                     struct past_response r)
+                     struct previous_response r)
 {
     r.previous = STR("");
     for (const struct json_node *v = json_first(doc, output); v; v = json_next(doc, output, v)) {
         r.items = json_raw(doc, v);
         if (v->kind == JSON_OBJECT &&
             json_text(doc, json_find(doc, v, STR("id")), server_arena(ex->x), &r.id))
-            past_put(ex->worker->daemon->gateway.past, &r);
+            previous_response_put(ex->worker->daemon->gateway.previous_responses, &r);
     }
 }
 
-static void put_response(struct exchange *ex, const struct json *doc, struct past_response r)
+static void put_response(struct exchange *ex, const struct json *doc, struct previous_response r)
 {
     struct arena *a = server_arena(ex->x);
     const struct json_node *root = json_root(doc), *output;
@@ -184,23 +187,24 @@ static void put_response(struct exchange *ex, const struct json *doc, struct pas
     if (!output || output->kind != JSON_ARRAY ||
         !json_text(doc, json_find(doc, root, STR("id")), a, &r.id) || !str_ends(r.id, ex->id))
         return;
-    said = past_items_of(doc, output, a);
-    r.items = arena_join(a, ex->past.items, ex->past.items.n && said.n ? STR(",") : STR(""), said);
-    past_put(ex->worker->daemon->gateway.past, &r);
+    said = exchange_items_of(doc, output, a);
+    r.items = arena_join(
+        a, ex->previous.items, ex->previous.items.n && said.n ? STR(",") : STR(""), said);
+    previous_response_put(ex->worker->daemon->gateway.previous_responses, &r);
     put_each(ex, doc, output, r);
 }
 
-void past_end(struct exchange *ex)
+void exchange_keep_response(struct exchange *ex)
 {
-    struct past_response r = {.who = who(ex),
-                              .session = call_session(ex->call),
-                              .previous = ex->past.whole ? ex->past.previous : STR("")};
+    struct previous_response r = {.who = previous_key_name(ex),
+                                  .session = call_session(ex->call),
+                                  .previous = ex->previous.whole ? ex->previous.id : STR("")};
     struct json doc;
     struct err e;
 
     /* What a provider has under an id of its own it can go on from by itself. */
-    if (ex->wire->dialect != CHAT_RESPONSES || !ex->past.keep || call_relays(ex->call) ||
-        (ex->past.previous.n && !ex->past.whole))
+    if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
+        (ex->previous.id.n && !ex->previous.whole))
         return;
     json_init(&doc);
     if (json_parse(&doc, last_response(ex), &e))
