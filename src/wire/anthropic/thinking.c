@@ -7,6 +7,8 @@
  */
 #include "wire/anthropic/anthropic.h"
 
+#include "base/ctype.h"
+
 #define BUDGET_TOKENS_MIN 1024
 #define ANSWER_TOKENS_MIN 1024 /* room that stays for the answer */
 #define MAX_TOKENS_DEFAULT 4096
@@ -28,18 +30,13 @@ static const struct {
     {"", 0, {ANTHROPIC_BUDGET, .unknown = true}}, /* other makers with this API know budgets */
 };
 
-static bool anthropic_thinking_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* A run of one or two digits at *at, or -1: longer runs are dates. */
 static int anthropic_thinking_small_number(str s, size_t *at)
 {
     size_t from = *at;
     int n = 0;
 
-    while (*at < s.n && anthropic_thinking_is_digit(s.p[*at]))
+    while (*at < s.n && char_is_digit(s.p[*at]))
         n = *at - from < 3 ? n * 10 + (s.p[*at] - '0') : n, (*at)++;
     return *at > from && *at - from <= 2 ? n : -1;
 }
@@ -55,7 +52,7 @@ static int anthropic_thinking_version_of(str model)
     for (at += 6; at < model.n; at++) {
         int major, minor;
 
-        if (!anthropic_thinking_is_digit(model.p[at]))
+        if (!char_is_digit(model.p[at]))
             continue;
         major = anthropic_thinking_small_number(model, &at);
         if (major < 0)
@@ -63,7 +60,7 @@ static int anthropic_thinking_version_of(str model)
         if (at >= model.n || (model.p[at] != '-' && model.p[at] != '.'))
             return major * 100;
         at++;
-        minor = at < model.n && anthropic_thinking_is_digit(model.p[at])
+        minor = at < model.n && char_is_digit(model.p[at])
                     ? anthropic_thinking_small_number(model, &at)
                     : -1;
         return major * 100 + (minor > 0 ? minor : 0);
