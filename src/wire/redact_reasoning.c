@@ -260,7 +260,7 @@ static void redact_item(const struct redaction *w, const struct json_node *item,
     static const char *const told[] = {"type", "id", "status", "summary", "content", NULL};
     static const char *const lists[] = {"summary", "content"};
 
-    if (!json_is(w->doc, json_find(w->doc, item, STR("type")), STR("reasoning")))
+    if (!json_get_is(w->doc, item, "type", "reasoning"))
         return;
     JSON_FOREACH(k, w->doc, item)
         if (!redact_is_one_of(w->doc, k, told))

@@ -186,7 +186,7 @@ static void anthropic_relay_on_start(struct wire_encoder *en, const struct wire_
     s->open_block = n ? events[0].block : ANTHROPIC_ANY_BLOCK;
     s->open_relayed = true;
     s->is_signed = false;
-    if (kind == OPEN_TEXT && json_is(f->doc, json_find(f->doc, block, STR("text")), STR("")))
+    if (kind == OPEN_TEXT && json_get_is(f->doc, block, "text", ""))
         anthropic_relay_hold(en, f, slot);
     else
         anthropic_relay_write_indexed(en, f, slot->out);

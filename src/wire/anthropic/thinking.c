@@ -84,8 +84,7 @@ static bool anthropic_asks_adaptive(const struct json *doc)
     const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
     const struct json_node *config = json_find(doc, json_root(doc), STR("output_config"));
 
-    return json_is(doc, json_find(doc, thinking, STR("type")), STR("adaptive")) ||
-           json_find(doc, config, STR("effort"));
+    return json_get_is(doc, thinking, "type", "adaptive") || json_find(doc, config, STR("effort"));
 }
 
 struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan)
@@ -221,7 +220,7 @@ static void anthropic_thinking_drop_thinking_edits(const struct json *doc, struc
     if (!edits || edits->kind != JSON_ARRAY)
         return;
     JSON_FOREACH(v, doc, edits)
-        if (json_is(doc, json_find(doc, v, STR("type")), STR("clear_thinking_20251015"))) {
+        if (json_get_is(doc, v, "type", "clear_thinking_20251015")) {
             json_edit_drop(ed, edits, v);
             dropped++;
         }
@@ -275,7 +274,7 @@ bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan)
         return false;
     if (plan->set_level && plan->think != WIRE_THINK_NONE)
         return !anthropic_told_off(doc, plan);
-    return thinking && !json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+    return thinking && !json_get_is(doc, thinking, "type", "disabled");
 }
 
 bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
@@ -288,5 +287,5 @@ bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
         return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
                (anthropic_model_for(doc, plan).think == ANTHROPIC_BUDGET &&
                 anthropic_forced(doc, plan));
-    return json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+    return json_get_is(doc, thinking, "type", "disabled");
 }
