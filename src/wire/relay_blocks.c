@@ -39,6 +39,7 @@ static void relay_blocks_flush(struct relay_blocks *r)
 {
     struct json_out o;
 
+    assert(!r->element || relay_blocks_inside(r->list, r->element));
     if (!r->pending)
         return;
     r->pending = false;

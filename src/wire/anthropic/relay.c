@@ -92,6 +92,7 @@ static void anthropic_relay_hold_drop(struct wire_encoder *en)
     if (!s->holding)
         return;
     buf_add(en->out, str_slice(arena_text_str(&s->held), s->held_start, s->held.n));
+    assert(s->next > 0 && s->held_start <= s->held.n);
     s->holding = false;
     s->next--;
     s->open = OPEN_NONE;
