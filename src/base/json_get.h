@@ -41,8 +41,12 @@ bool json_has_content(const struct json *doc, const struct json_node *v);
 /* The count of a member, or -1. */
 int64_t json_get_count(const struct json *doc, const struct json_node *v, const char *key);
 /* Whether a member is that text: {"type": "function"}. */
-bool json_get_is(const struct json *doc, const struct json_node *v, const char *key,
-                 const char *text);
+static inline bool json_get_is(const struct json *doc, const struct json_node *v, const char *key,
+                               const char *text)
+{
+    return json_is(doc, json_find(doc, v, str_c(key)), str_c(text));
+}
+
 /* Puts a member's text or number over *out; leaves it where there is none, or an empty one. */
 void json_get_into(const struct json *doc, const struct json_node *v, const char *key,
                    struct arena *a, str *out);

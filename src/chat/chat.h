@@ -117,6 +117,8 @@ const char *chat_level_name(enum chat_level level);
 bool chat_level_parse(str name, enum chat_level *out) MUST_USE;
 
 /* Numbers are kept as the client's text, so that 0.70 stays 0.70; empty if not given. */
+#define CHAT_NUMBER_COUNT 8 /* settings that are numbers */
+
 struct chat_request {
     enum chat_dialect dialect;     /* in which it was asked */
     str model;                     /* as asked */
@@ -128,7 +130,12 @@ struct chat_request {
     enum chat_choice_kind choice;
     str choice_name;
     bool parallel, parallel_given;
-    str max_tokens, temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, n;
+    union { /* settings that are numbers, as the client wrote them; "" if not given */
+        struct {
+            str max_tokens, temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, n;
+        };
+        str numbers[CHAT_NUMBER_COUNT];
+    };
     str *stops;
     size_t stop_count;
     enum chat_format_kind format;

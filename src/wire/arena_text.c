@@ -4,7 +4,7 @@
  */
 #include "wire/arena_text.h"
 
-#define PIECE_MIN 64
+#define ARENA_TEXT_MIN 64
 #define ROOM_SPARE ((size_t)64 << 10)
 
 bool arena_text_room(const struct arena *a, size_t size)
@@ -26,7 +26,7 @@ void *arena_text_zero(struct arena *a, size_t size)
 
 static bool arena_text_grow(struct arena_text *t, struct arena *a, size_t need)
 {
-    size_t cap = t->cap ? t->cap : PIECE_MIN;
+    size_t cap = t->cap ? t->cap : ARENA_TEXT_MIN;
     char *p;
 
     while (cap < need)

@@ -1,4 +1,4 @@
-/* assemble_reply.c - a reply gathered block by block.
+/* assemble_reply.c - a reply collected block by block.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

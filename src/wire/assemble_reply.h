@@ -43,7 +43,7 @@ struct assembled_reply {
 
 /* Makes one of all zeroes ready; assemble_event does so by itself. */
 void assemble_begin(struct assembled_reply *g);
-/* What a streamed reply gathers too, because it is said at its end. */
+/* Whether a streamed reply collects the event, too, because it is written at the end. */
 bool assemble_is_meta(const struct chat_event *ev);
 /* Takes one event of a reply. Signatures, opaque blocks and extras are taken if they are of the
  * dialect; texts are copied into the arena. */

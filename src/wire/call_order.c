@@ -92,6 +92,8 @@ static bool call_order_busy(const struct call_order *t, const struct chat_event 
 
 static void call_order_append(struct call_order *t, struct waiting *w)
 {
+    assert(t->count < WAITING_MAX && t->open_count <= OPEN_MAX);
+    assert(!t->first == !t->last);
     w->next = NULL;
     *(t->last ? &t->last->next : &t->first) = w;
     t->last = w;

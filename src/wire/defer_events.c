@@ -24,6 +24,7 @@ static void defer_events_on_event(void *ctx, const struct chat_event *ev)
         h->to.on_event(h->to.ctx, ev);
         return;
     }
+    assert(h->n < DEFERRED_EVENTS_MAX);
     held = &h->events[h->n++];
     *held = *ev;
     if (ev->kind == CHAT_USAGE) {

@@ -1,15 +1,15 @@
-/* defer_events.h - the events of a whole reply, kept until its decoder is through.
+/* defer_events.h - collects the events of a whole reply until its decoder is done.
  *
  *     defer_events_begin(&h, &decoder);
  *     wire_whole_decode(&decoder, &frame);
- *     defer_events_end(&h, &decoder);              decoded; nothing, or little, has gone on yet
+ *     defer_events_end(&h, &decoder);      decoded; no event, or few, has gone on yet
  *     ...
- *     defer_events_flush(&h);                    now all of it has
+ *     defer_events_flush(&h);              now all of them have
  *
- * Reading a reply and dealing with what it says are each as much code as fits the processor's cache
- * of instructions: in two steps, each done for many replies at once, they do not drive each other
- * out. Events come out as they went in, and in that order. Those whose texts may be gone by then,
- * and those behind which there is no room, go on at once, with all that is held before them.
+ * Decoding and processing a reply each fill the processor's instruction cache. In two steps, each
+ * done for many replies in a row, they do not evict each other. Events leave in the order in which
+ * they came. An event whose text may not last, or for which there is no room, goes on at once,
+ * after all events collected before it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

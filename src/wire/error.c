@@ -4,6 +4,8 @@
  */
 #include "wire/error.h"
 
+#include "base/ctype.h"
+
 #define COUNT_MIN 512 /* smaller numbers in a message are no context: statuses, versions */
 
 static const char *const context_codes[] = {
@@ -47,14 +49,12 @@ static const char *const context_phrases[] = {
     "should not exceed max_num_tokens", /* TensorRT-LLM */
 };
 
-static bool wire_error_error_has_phrase(str text, str phrase)
+static bool wire_error_has_phrase(str text, str phrase)
 {
     for (size_t i = 0; i + phrase.n <= text.n; i++) {
         size_t n = 0;
 
-        while (n < phrase.n &&
-               ((text.p[i + n] >= 'A' && text.p[i + n] <= 'Z') ? (char)(text.p[i + n] | 0x20)
-                                                               : text.p[i + n]) == phrase.p[n])
+        while (n < phrase.n && char_to_lower(text.p[i + n]) == phrase.p[n])
             n++;
         if (n == phrase.n)
             return true;
@@ -63,28 +63,28 @@ static bool wire_error_error_has_phrase(str text, str phrase)
 }
 
 /* A status that a request which is too long can have; a limit per minute has another. */
-static bool wire_error_error_may_be_context(int status)
+static bool wire_error_may_be_context(int status)
 {
     return status == 400 || status == 413 || status == 422 || status == 500 || status == 502;
 }
 
-static bool wire_error_error_says_context(const struct chat_error *error)
+static bool wire_error_says_context(const struct chat_error *error)
 {
     for (size_t i = 0; i < COUNT_OF(context_codes); i++)
         if (str_eq(error->code, str_c(context_codes[i])) ||
             str_eq(error->type, str_c(context_codes[i])))
             return true;
     for (size_t i = 0; i < COUNT_OF(context_phrases); i++)
-        if (wire_error_error_has_phrase(error->message, str_c(context_phrases[i])))
+        if (wire_error_has_phrase(error->message, str_c(context_phrases[i])))
             return true;
     /* GitHub Copilot: "prompt token count of 9000 exceeds the limit of 8000" */
-    return wire_error_error_has_phrase(error->message, STR("prompt token count of ")) &&
-           wire_error_error_has_phrase(error->message, STR(" exceeds the limit of "));
+    return wire_error_has_phrase(error->message, STR("prompt token count of ")) &&
+           wire_error_has_phrase(error->message, STR(" exceeds the limit of "));
 }
 
 void wire_error_classify(struct chat_error *error)
 {
-    if (wire_error_error_may_be_context(error->status) && wire_error_error_says_context(error)) {
+    if (wire_error_may_be_context(error->status) && wire_error_says_context(error)) {
         error->status = 400;
         error->type = STR("invalid_request_error");
         error->code = STR(WIRE_CONTEXT_CODE);
@@ -99,17 +99,16 @@ bool wire_error_is_context(const struct chat_error *error)
     return str_eq(error->code, STR(WIRE_CONTEXT_CODE));
 }
 
-static bool wire_error_error_in_word(char c)
+static bool wire_error_in_word(char c)
 {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' ||
-           c == '_' || c == '.';
+    return char_is_digit(c) || char_is_letter(c) || c == '-' || c == '_' || c == '.';
 }
 
 /* The next number that is a word of its own, from *at on. */
-static bool wire_error_error_next_count(str text, size_t *at, uint64_t *out)
+static bool wire_error_next_count(str text, size_t *at, uint64_t *out)
 {
     for (size_t i = *at, end; i < text.n; i = end) {
-        for (end = i; end < text.n && wire_error_error_in_word(text.p[end]); end++)
+        for (end = i; end < text.n && wire_error_in_word(text.p[end]); end++)
             ;
         if (end == i) {
             end++;
@@ -133,8 +132,8 @@ bool wire_error_tokens(const struct chat_error *error, uint64_t *used, uint64_t 
     uint64_t a, b;
 
     if (str_find(error->message, STR(" + ")) != STR_NONE ||
-        !wire_error_error_next_count(error->message, &at, &a) ||
-        !wire_error_error_next_count(error->message, &at, &b) || a == b)
+        !wire_error_next_count(error->message, &at, &a) ||
+        !wire_error_next_count(error->message, &at, &b) || a == b)
         return false;
     *used = a > b ? a : b;
     *max = a > b ? b : a;

@@ -1,9 +1,9 @@
-/* error.h - what a provider's error is about, whatever its words.
+/* error.h - recognises errors of providers by their words.
  *
  * Clients act on some errors: they shorten a conversation that is too long, or ask for another key.
- * Each dialect says so in its own way, and each host of a dialect in another. wire_error_classify
- * knows the ways; afterwards the error has OpenAI's code and the status that fits, and every
- * dialect's write_error says it as its own clients expect.
+ * Each dialect, and each host of a dialect, words these errors differently. wire_error_classify
+ * sets OpenAI's code and the matching status, so that every dialect's write_error can report the
+ * error as its own clients expect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,17 +1,16 @@
-/* images.h - images that a model drew, from one dialect to another.
+/* images.h - converts images that a model drew from one dialect to another.
  *
  *     Gemini     a part {inlineData: {mimeType, data}}
  *     Responses  an item {type: image_generation_call, output_format, result}
  *     Chat       images: [{type: image_url, image_url: {url: "data:..."}}], as OpenRouter has it
  *
- * Who writes Chat or Gemini asks of each event whether it is an image in other words, and encodes
- * in its place what it is given:
+ * An encoder of Chat or Gemini asks for each event whether it is an image of another dialect, and
+ * encodes the converted events in its place:
  *
  *     if (image_needs_conversion(ev, CHAT_OPENAI))
  *         image_convert(ev, CHAT_OPENAI, (struct chat_sink){encode, en});
  *
- * An image that was only thought of stays in its dialect, and so does one that is known by its
- * address alone.
+ * Images inside reasoning, and images given only by an address, are not converted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

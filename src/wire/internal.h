@@ -1,4 +1,4 @@
-/* internal.h - what the dialects share among themselves: their rows, and the tools of all of them.
+/* internal.h - the rows of all dialects, and the tools that they share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -14,7 +14,7 @@ static int json_replace_by_place(const void *pa, const void *pb)
 }
 
 /* White space and commas that end there. */
-static str json_replace_patchwork_gap(const struct json *doc, size_t end)
+static str json_replace_gap(const struct json *doc, size_t end)
 {
     size_t from = end;
 
@@ -26,7 +26,7 @@ static str json_replace_patchwork_gap(const struct json *doc, size_t end)
 void json_replace_list_next(const struct json *doc, const struct json_node *element,
                             struct buf *out)
 {
-    str gap = element ? json_replace_patchwork_gap(doc, element->at) : STR("");
+    str gap = element ? json_replace_gap(doc, element->at) : STR("");
     bool first = out->n <= 1, comma = str_find(gap, STR(",")) != STR_NONE;
 
     if (first != comma)
@@ -38,7 +38,7 @@ void json_replace_list_next(const struct json *doc, const struct json_node *elem
 void json_replace_list_end(const struct json *doc, const struct json_node *list, struct buf *out)
 {
     if (list->kind == JSON_ARRAY)
-        buf_add(out, json_replace_patchwork_gap(doc, list->at + list->size - 1));
+        buf_add(out, json_replace_gap(doc, list->at + list->size - 1));
     buf_add_c(out, ']');
 }
 

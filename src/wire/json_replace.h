@@ -1,4 +1,4 @@
-/* json_replace.h - a frame with a few of its values replaced, in one go and without an arena.
+/* json_replace.h - writes a frame with a few of its values replaced, without an arena.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,14 +14,14 @@ struct json_replacement {
 
 #define JSON_REPLACE_MAX 16
 
-/* For a list written to `out`, which begins with its bracket, of elements that are copied from a
- * list of the source. The first writes what is between elements: as the source has it before
- * `element`, or a comma if that is NULL. The second writes the end. */
+/* For a list whose elements are copied from a list of the source; `out` begins with its bracket.
+ * The first function writes the bytes between two elements: those that the source has before
+ * `element`, or a comma if that is NULL. The second one writes the end. */
 void json_replace_list_next(const struct json *doc, const struct json_node *element,
                             struct buf *out);
 void json_replace_list_end(const struct json *doc, const struct json_node *list, struct buf *out);
 
-/* The source with those values replaced, in the order of their places. With `sse`, line ends in it
- * go on as further data lines. */
+/* The source with those values replaced; sorts the list. With `sse`, each line of it becomes a data
+ * line of its own. */
 void json_replace_write(const struct json *doc, struct json_replacement *list, size_t n, bool sse,
                         struct buf *out);

@@ -4,6 +4,8 @@
  */
 #include "wire/json_write.h"
 
+#include "base/json_get.h"
+
 #define STRICT_MEMBERS_MAX 1000
 
 void json_write_text_or_null(struct json_out *o, const char *key, str text)
@@ -187,8 +189,7 @@ bool schema_is_strict(const struct chat_request *r, bool strict, str schema)
         const struct json_node *v = json_root(&doc) + i;
         const struct json_node *members =
             v->kind == JSON_OBJECT ? json_find(&doc, v, STR("properties")) : NULL;
-        bool object =
-            v->kind == JSON_OBJECT && json_is(&doc, json_find(&doc, v, STR("type")), STR("object"));
+        bool object = v->kind == JSON_OBJECT && json_get_is(&doc, v, "type", "object");
 
         if ((members && members->kind == JSON_OBJECT) || (object && !members))
             ok = json_write_object_is_strict(&doc, v, members);

@@ -1,4 +1,4 @@
-/* json_write.h - members of JSON objects beyond those of base/json.h, as all dialects write them.
+/* json_write.h - JSON members and SSE frames as all dialects write them, beyond base/json.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,20 +8,20 @@
 
 /* A key and a text, or null where the text is empty. */
 void json_write_text_or_null(struct json_out *o, const char *key, str text);
-/* The same, or nothing where the text is empty. */
+/* A key and a text; nothing if the text is empty. */
 void json_write_text(struct json_out *o, const char *key, str text);
-/* A key and a JSON value that is already written; nothing where it is empty. */
+/* A key and a value that is already JSON; nothing if it is empty. */
 void json_write_raw(struct json_out *o, const char *key, str json);
 /* A key and a list of texts; nothing where there are none. */
 void json_write_texts(struct json_out *o, const char *key, const str *texts, size_t n);
 /* A key and where a part's data is: "data:MIME;base64,DATA", or its address. */
 void json_write_url(struct json_out *o, const char *key, const struct chat_part *p);
-/* A member of the client's body as it stands, or of an object in it (`in`, or NULL); empty if it is
- * not there, or null. */
+/* The JSON of a member of the client's body, or of the object `in` of it (or NULL); empty if it is
+ * absent or null. */
 str request_member_raw(const struct chat_request *r, const char *in, const char *name);
 /* The members that mean the same in Chat Completions and Responses, and have no place in chat.h. */
 void json_write_shared(struct json_out *o, const struct chat_request *r);
-/* For a user who has said nothing, where a conversation has to begin with the user's words. */
+/* For dialects that demand a first message of the user, if the request has none. */
 #define SILENT_USER_TEXT "(The user has said nothing yet.)"
 /* {"type": TYPE, which the caller ends. */
 void json_write_typed(struct json_out *o, const char *type);

@@ -13,8 +13,12 @@ void part_request_init(struct chat_request *out, enum chat_dialect dialect, cons
 {
     struct chat_request q = {.dialect = dialect, .budget_tokens = -1, .doc = doc};
 
-    q.model = q.choice_name = q.max_tokens = q.temperature = q.top_p = q.top_k = STR("");
-    q.seed = q.frequency_penalty = q.presence_penalty = q.n = q.user = STR("");
+    static_assert(offsetof(struct chat_request, n) + sizeof(str) ==
+                      offsetof(struct chat_request, numbers) + sizeof q.numbers,
+                  "every number is in the array");
+    for (size_t i = 0; i < CHAT_NUMBER_COUNT; i++)
+        q.numbers[i] = STR("");
+    q.model = q.choice_name = q.user = STR("");
     q.format_name = q.format_description = q.format_schema = STR("");
     q.unknown_param = q.unknown_why = STR("");
     *out = q;

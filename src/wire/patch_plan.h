@@ -1,4 +1,4 @@
-/* patch_plan.h - what the patchers of all dialects do alike with the gateway's plan.
+/* patch_plan.h - the parts of patching that all dialects share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #include "wire/wire.h"
 
-/* A body, the plan for it and the edits that come of it. */
+/* A body, the plan for it and the edits that carry the plan out. */
 struct patch_plan {
     const struct json *doc;
     const struct json_node *root;
@@ -18,7 +18,7 @@ struct patch_plan {
 const struct json_node *patch_find(const struct patch_plan *p, const char *key);
 /* Sets a member of the body to a JSON value. */
 void patch_set(const struct patch_plan *p, const char *key, str json);
-/* `model` and `stream`, as the plan wants them. */
+/* Sets `model` and `stream` as the plan says. */
 void patch_head(const struct patch_plan *p);
 /* temperature and top_p: set where the body has none, removed where the provider refused them. */
 void patch_sampling(const struct patch_plan *p);
@@ -27,8 +27,8 @@ void patch_append_system(const struct patch_plan *p, const struct json_node *tex
 /* The plan's merge, deep into the body. */
 void patch_merge(const struct patch_plan *p);
 
-/* What a level is in tokens, where none were told; and a level for tokens where none was told. */
+/* The token budget for a level, and the level for a budget. */
 int64_t wire_level_tokens(enum chat_level level);
 enum chat_level wire_tokens_level(int64_t tokens);
-/* A level in OpenAI's words, which have none above xhigh. */
+/* The level as OpenAI names it: max is xhigh. */
 const char *wire_level_effort(enum chat_level level);

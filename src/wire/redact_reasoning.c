@@ -4,12 +4,13 @@
  */
 #include "wire/redact_reasoning.h"
 
+#include "base/ctype.h"
 #include "wire/internal.h"
 #include "wire/openai/openai.h"
 
 #define DEPTH_MAX 8
 
-struct veil {
+struct redaction {
     const struct wire_decoder *d;
     const struct json *doc;
     struct json_edits *ed;
@@ -17,46 +18,35 @@ struct veil {
 };
 
 /* A word in the name of a member; `alone`: not as a part of a longer word. */
-struct veil_word {
+struct redact_word {
     const char *text;
     bool alone;
 };
 
-static char redact_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool redact_is_letter(char c)
-{
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
 /* Words are written apart (cot_summary) or each with a capital letter (cotSummary). */
 static bool redact_stands_alone(str name, size_t at, size_t end)
 {
-    bool begins =
-        at == 0 || !redact_is_letter(name.p[at - 1]) || (name.p[at] >= 'A' && name.p[at] <= 'Z');
+    bool begins = at == 0 || !char_is_letter(name.p[at - 1]) || char_is_upper(name.p[at]);
 
     return begins && (end == name.n || !(name.p[end] >= 'a' && name.p[end] <= 'z'));
 }
 
-static bool redact_word_is_at(str name, size_t at, const struct veil_word *word)
+static bool redact_word_is_at(str name, size_t at, const struct redact_word *word)
 {
     size_t n = strlen(word->text), i = 0;
 
     if (at + n > name.n)
         return false;
-    while (i < n && redact_lower(name.p[at + i]) == word->text[i])
+    while (i < n && char_to_lower(name.p[at + i]) == word->text[i])
         i++;
     return i == n && (!word->alone || redact_stands_alone(name, at, at + n));
 }
 
-static bool redact_has_word(str name, const struct veil_word *words)
+static bool redact_has_word(str name, const struct redact_word *words)
 {
     for (size_t at = 0; at < name.n; at++)
         for (size_t i = 0; words[i].text; i++)
-            if (redact_lower(name.p[at]) == words[i].text[0] &&
+            if (char_to_lower(name.p[at]) == words[i].text[0] &&
                 redact_word_is_at(name, at, &words[i]))
                 return true;
     return false;
@@ -65,33 +55,33 @@ static bool redact_has_word(str name, const struct veil_word *words)
 /* Whether a member by this name holds reasoning in words. */
 static bool redact_names_reasoning(str name)
 {
-    static const struct veil_word words[] = {{"reasoning", false},
-                                             {"thinking", false},
-                                             {"thought", false},
-                                             {"think", true},
-                                             {"cot", true}, /* GitHub Copilot: cot_summary */
-                                             {"analysis", true},
-                                             {"tool_plan", true}, /* Cohere */
-                                             {"scratchpad", true},
-                                             {"monologue", true},
-                                             {"deliberation", true},
-                                             {"reflection", true},
-                                             {NULL, false}};
+    static const struct redact_word words[] = {{"reasoning", false},
+                                               {"thinking", false},
+                                               {"thought", false},
+                                               {"think", true},
+                                               {"cot", true}, /* GitHub Copilot: cot_summary */
+                                               {"analysis", true},
+                                               {"tool_plan", true}, /* Cohere */
+                                               {"scratchpad", true},
+                                               {"monologue", true},
+                                               {"deliberation", true},
+                                               {"reflection", true},
+                                               {NULL, false}};
     /* Sealed data, ids, counts and settings by such a name hold no words of it. */
-    static const struct veil_word others[] = {{"signature", false},
-                                              {"opaque", false},
-                                              {"encrypted", false},
-                                              {"token", false},
-                                              {"effort", false},
-                                              {"budget", false},
-                                              {"config", false},
-                                              {"id", true},
-                                              {NULL, false}};
+    static const struct redact_word others[] = {{"signature", false},
+                                                {"opaque", false},
+                                                {"encrypted", false},
+                                                {"token", false},
+                                                {"effort", false},
+                                                {"budget", false},
+                                                {"config", false},
+                                                {"id", true},
+                                                {NULL, false}};
 
     return redact_has_word(name, words) && !redact_has_word(name, others);
 }
 
-static str redact_key_of(const struct veil *w, const struct json_node *key)
+static str redact_key_of(const struct redaction *w, const struct json_node *key)
 {
     return str_slice(json_raw(w->doc, key), 1, key->size - 1);
 }
@@ -102,7 +92,7 @@ static bool redact_has_words(const struct json *doc, const struct json_node *v)
 }
 
 /* Takes out of a value nobody knows whatever names reasoning, at any depth. */
-static void redact_walk(const struct veil *w, const struct json_node *v, unsigned depth)
+static void redact_walk(const struct redaction *w, const struct json_node *v, unsigned depth)
 {
     if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
         return;
@@ -128,20 +118,20 @@ static bool redact_is_one_of(const struct json *doc, const struct json_node *key
 
 /* Members of a reply that repeat all of it before it was split, or the prompt with the reasoning of
  * earlier turns. */
-static const char *const veil_dumps[] = {"__verbose",        /* llama.cpp */
-                                         "raw_output",       /* Fireworks */
-                                         "prompt_token_ids", /* vLLM */
-                                         "prompt_logprobs",
-                                         "prompt_text",
-                                         NULL};
+static const char *const redact_dumps[] = {"__verbose",        /* llama.cpp */
+                                           "raw_output",       /* Fireworks */
+                                           "prompt_token_ids", /* vLLM */
+                                           "prompt_logprobs",
+                                           "prompt_text",
+                                           NULL};
 
 /* Members of a choice that list the tokens of its text. */
-static const char *const veil_token_lists[] = {"logprobs", "token_ids", NULL};
+static const char *const redact_token_members[] = {"logprobs", "token_ids", NULL};
 
 bool redact_is_token_list(str name)
 {
-    for (size_t i = 0; veil_token_lists[i]; i++)
-        if (str_eq(name, str_c(veil_token_lists[i])))
+    for (size_t i = 0; redact_token_members[i]; i++)
+        if (str_eq(name, str_c(redact_token_members[i])))
             return true;
     return false;
 }
@@ -159,16 +149,17 @@ void redact_token_lists(const struct json *doc, const struct json_node *choice,
                         const struct chat_event *events, size_t n, uint32_t index,
                         struct json_edits *ed)
 {
-    for (size_t i = 0; veil_token_lists[i]; i++) {
-        str name = str_c(veil_token_lists[i]);
+    for (size_t i = 0; redact_token_members[i]; i++) {
+        str name = str_c(redact_token_members[i]);
 
-        if (json_get(doc, choice, veil_token_lists[i]) && !redact_has_extra(events, n, index, name))
+        if (json_get(doc, choice, redact_token_members[i]) &&
+            !redact_has_extra(events, n, index, name))
             json_edit_remove(ed, choice, name);
     }
 }
 
 /* A member that nobody knows: it goes, or what it has inside does. */
-static void redact_other(const struct veil *w, const struct json_node *object,
+static void redact_other(const struct redaction *w, const struct json_node *object,
                          const struct json_node *key)
 {
     const struct json_node *value = json_value(key);
@@ -182,7 +173,7 @@ static void redact_other(const struct veil *w, const struct json_node *object,
 /* ---- Chat Completions ---- */
 
 /* What the decoder reads itself: its events are hidden like all others. */
-static bool redact_is_read(const struct veil *w, const struct json_node *key)
+static bool redact_is_read(const struct redaction *w, const struct json_node *key)
 {
     const struct json_node *value = json_value(key);
 
@@ -196,7 +187,7 @@ static bool redact_is_read(const struct veil *w, const struct json_node *key)
 }
 
 /* Whether the message has reasoning. */
-static bool redact_message(const struct veil *w, const struct json_node *message)
+static bool redact_message(const struct redaction *w, const struct json_node *message)
 {
     static const char *const told[] = {
         "content", "tool_calls", "function_call", "refusal", "audio", NULL};
@@ -213,16 +204,16 @@ static bool redact_message(const struct veil *w, const struct json_node *message
 
 /* Whether a member beside the message has its reasoning: `text` repeats the content, and tokens are
  * those of the reasoning too. */
-static bool redact_repeats(const struct veil *w, const struct json_node *key, bool says,
+static bool redact_repeats(const struct redaction *w, const struct json_node *key, bool says,
                            bool thinks)
 {
     return redact_has_words(w->doc, json_value(key)) &&
            ((says && json_is(w->doc, key, STR("text"))) ||
-            (thinks && redact_is_one_of(w->doc, key, veil_token_lists)) ||
-            redact_is_one_of(w->doc, key, veil_dumps));
+            (thinks && redact_is_one_of(w->doc, key, redact_token_members)) ||
+            redact_is_one_of(w->doc, key, redact_dumps));
 }
 
-static void redact_choice(const struct veil *w, const struct json_node *choice)
+static void redact_choice(const struct redaction *w, const struct json_node *choice)
 {
     const struct json_node *delta = json_get(w->doc, choice, "delta");
     const struct json_node *message = json_get(w->doc, choice, "message");
@@ -243,7 +234,7 @@ static void redact_choice(const struct veil *w, const struct json_node *choice)
     }
 }
 
-static void redact_openai(const struct veil *w, const struct json_node *root)
+static void redact_openai(const struct redaction *w, const struct json_node *root)
 {
     static const char *const told[] = {"id", "object", "created", "model", "usage", NULL};
 
@@ -254,7 +245,7 @@ static void redact_openai(const struct veil *w, const struct json_node *root)
             JSON_FOREACH(c, w->doc, value)
                 if (c->kind == JSON_OBJECT)
                     redact_choice(w, c);
-        } else if (redact_is_one_of(w->doc, k, veil_dumps) && redact_has_words(w->doc, value)) {
+        } else if (redact_is_one_of(w->doc, k, redact_dumps) && redact_has_words(w->doc, value)) {
             json_edit_remove(w->ed, root, redact_key_of(w, k));
         } else if (!redact_is_one_of(w->doc, k, told)) {
             redact_other(w, root, k);
@@ -264,12 +255,12 @@ static void redact_openai(const struct veil *w, const struct json_node *root)
 
 /* ---- Responses ---- */
 
-static void redact_item(const struct veil *w, const struct json_node *item, bool begins)
+static void redact_item(const struct redaction *w, const struct json_node *item, bool begins)
 {
     static const char *const told[] = {"type", "id", "status", "summary", "content", NULL};
     static const char *const lists[] = {"summary", "content"};
 
-    if (!json_is(w->doc, json_find(w->doc, item, STR("type")), STR("reasoning")))
+    if (!json_get_is(w->doc, item, "type", "reasoning"))
         return;
     JSON_FOREACH(k, w->doc, item)
         if (!redact_is_one_of(w->doc, k, told))
@@ -284,7 +275,7 @@ static void redact_item(const struct veil *w, const struct json_node *item, bool
 }
 
 /* Events by names that nobody knows stay, without their words: their numbers are counted. */
-static void redact_event(const struct veil *w, const struct json_node *root)
+static void redact_event(const struct redaction *w, const struct json_node *root)
 {
     static const char *const texts[] = {"delta", "text"};
 
@@ -296,7 +287,7 @@ static void redact_event(const struct veil *w, const struct json_node *root)
     }
 }
 
-static void redact_responses(const struct veil *w, const struct json_node *root)
+static void redact_responses(const struct redaction *w, const struct json_node *root)
 {
     static const char *const known[] = {"response.reasoning_text.delta",
                                         "response.reasoning_text.done",
@@ -324,7 +315,7 @@ static void redact_responses(const struct veil *w, const struct json_node *root)
 
 /* ---- Gemini, Ollama: tokens that are told one by one, those of the reasoning among them ---- */
 
-static void redact_gemini(const struct veil *w, const struct json_node *root)
+static void redact_gemini(const struct redaction *w, const struct json_node *root)
 {
     const struct json_node *list = json_get(w->doc, root, "candidates");
 
@@ -346,7 +337,7 @@ static void redact_gemini(const struct veil *w, const struct json_node *root)
     }
 }
 
-static void redact_ollama(const struct veil *w, const struct json_node *root)
+static void redact_ollama(const struct redaction *w, const struct json_node *root)
 {
     static const char *const told[] = {"role", "content", "thinking", "tool_calls", "images", NULL};
     const struct json_node *message = json_get(w->doc, root, "message");
@@ -362,7 +353,7 @@ static void redact_ollama(const struct veil *w, const struct json_node *root)
 
 bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *ed)
 {
-    const struct veil w = {d, &d->doc, ed, whole};
+    const struct redaction w = {d, &d->doc, ed, whole};
     const struct json_node *root = json_root(&d->doc);
 
     if (!root || root->kind != JSON_OBJECT)
@@ -381,7 +372,7 @@ bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *e
 /* ---- requests ---- */
 
 /* Where the messages of a request are, by dialect. */
-static const char *const veil_histories[] = {"messages", "input", "contents"};
+static const char *const redact_histories[] = {"messages", "input", "contents"};
 
 /* A block, part or item that is reasoning and nothing else. */
 static bool redact_is_thought(const struct json *doc, const struct json_node *v)
@@ -389,7 +380,7 @@ static bool redact_is_thought(const struct json *doc, const struct json_node *v)
     return v->kind == JSON_OBJECT && openai_is_thought_chunk(doc, v);
 }
 
-static void redact_forget_parts(const struct veil *w, const struct json_node *list)
+static void redact_forget_parts(const struct redaction *w, const struct json_node *list)
 {
     for (const struct json_node *p = json_first(w->doc, list); p && list->kind == JSON_ARRAY;
          p = json_next(w->doc, list, p))
@@ -397,7 +388,7 @@ static void redact_forget_parts(const struct veil *w, const struct json_node *li
             json_edit_drop(w->ed, list, p);
 }
 
-static void redact_forget_message(const struct veil *w, const struct json_node *message)
+static void redact_forget_message(const struct redaction *w, const struct json_node *message)
 {
     for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
          k = json_next(w->doc, message, k)) {
@@ -411,10 +402,10 @@ static void redact_forget_message(const struct veil *w, const struct json_node *
 
 bool redact_history(const struct json *doc, struct json_edits *ed)
 {
-    const struct veil w = {NULL, doc, ed, true};
+    const struct redaction w = {NULL, doc, ed, true};
 
-    for (size_t i = 0; i < COUNT_OF(veil_histories); i++) {
-        const struct json_node *list = json_get(doc, json_root(doc), veil_histories[i]);
+    for (size_t i = 0; i < COUNT_OF(redact_histories); i++) {
+        const struct json_node *list = json_get(doc, json_root(doc), redact_histories[i]);
 
         redact_forget_parts(&w, list);
         for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
@@ -427,7 +418,7 @@ bool redact_history(const struct json *doc, struct json_edits *ed)
 
 /* ---- texts of reasoning in a request ---- */
 
-struct veil_test {
+struct redact_test {
     const struct json *doc;
     struct arena *arena;
     bool (*is)(void *ctx, str text);
@@ -435,7 +426,8 @@ struct veil_test {
 };
 
 /* All texts of a value but names and sealed data. */
-static bool redact_test_texts(const struct veil_test *t, const struct json_node *v, unsigned depth)
+static bool redact_test_texts(const struct redact_test *t, const struct json_node *v,
+                              unsigned depth)
 {
     static const char *const sealed[] = {
         "type", "id", "status", "format", "signature", "data", "encrypted_content", NULL};
@@ -456,7 +448,7 @@ static bool redact_test_texts(const struct veil_test *t, const struct json_node 
     return found;
 }
 
-static bool redact_test_parts(const struct veil_test *t, const struct json_node *list)
+static bool redact_test_parts(const struct redact_test *t, const struct json_node *list)
 {
     for (const struct json_node *p = json_first(t->doc, list); p && list->kind == JSON_ARRAY;
          p = json_next(t->doc, list, p))
@@ -465,9 +457,9 @@ static bool redact_test_parts(const struct veil_test *t, const struct json_node 
     return false;
 }
 
-static bool redact_test_message(const struct veil_test *t, const struct json_node *message)
+static bool redact_test_message(const struct redact_test *t, const struct json_node *message)
 {
-    const struct veil w = {.doc = t->doc};
+    const struct redaction w = {.doc = t->doc};
 
     for (const struct json_node *k = json_first(t->doc, message); k && message->kind == JSON_OBJECT;
          k = json_next(t->doc, message, k)) {
@@ -484,11 +476,11 @@ static bool redact_test_message(const struct veil_test *t, const struct json_nod
 bool redact_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
                         void *ctx)
 {
-    const struct veil_test t = {doc, a, is, ctx};
+    const struct redact_test t = {doc, a, is, ctx};
     bool found = false;
 
-    for (size_t i = 0; i < COUNT_OF(veil_histories) && !found; i++) {
-        const struct json_node *list = json_get(doc, json_root(doc), veil_histories[i]);
+    for (size_t i = 0; i < COUNT_OF(redact_histories) && !found; i++) {
+        const struct json_node *list = json_get(doc, json_root(doc), redact_histories[i]);
 
         found = redact_test_parts(&t, list);
         for (const struct json_node *m = json_first(doc, list);

@@ -28,6 +28,7 @@ bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f)
         memcmp(f->data.p, e->bytes, e->before) != 0 ||
         memcmp(f->data.p + f->data.n - e->after, e->bytes + e->before, e->after) != 0)
         return false;
+    assert(d->wire->again && around <= REPEAT_FRAME_MAX);
     text = str_slice(f->data, e->before, f->data.n - e->after);
     if (!json_plain(text) && !repeat_frame_spelled(d, f, &text))
         return false;

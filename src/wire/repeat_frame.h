@@ -1,18 +1,17 @@
-/* repeat_frame.h - a frame that is the one before with another text in it.
+/* repeat_frame.h - decodes a frame that differs from the one before in one text, without parsing.
  *
- * A model's words come in hundreds of frames that differ in one string. If a frame's only news was
- * one text, and the next one has the same bytes before it and after it and the inside of one JSON
- * string between them, then it says that text in the same place and nothing else: no other JSON has
- * these bytes. So it is not parsed, its members are not looked up, and the dialect is only told
- * (again) what it would have kept of it.
+ * A reply streams in hundreds of frames that differ in one string. If the only news of a frame was
+ * one text, and the next frame has the same bytes before and after one JSON string, then that frame
+ * says the new text in the same place and nothing else. So the decoder does not parse it; it only
+ * tells the dialect (`again`) which text came.
  *
- *     if (repeat_frame_decode(d, f))        the frame was such a one, and its event is out
+ *     if (repeat_frame_decode(d, f))     the frame was such a one, and its event is out
  *         return;
  *     repeat_frame_forget(d);
- *     ... decode it; repeat_frame_note_event for each event that goes out
- *     repeat_frame_learn(d, f);            the next one may be like it
+ *     ... decode the frame; repeat_frame_note_event for each event
+ *     repeat_frame_learn(d, f);          the next frame may repeat this one
  *
- * Promise: the events are those that decoding would have given, but that they name no node.
+ * Promise: the events are those that decoding would have given, except that they have no node.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,15 +22,14 @@
 struct wire_decoder;
 struct wire_frame;
 
-#define REPEAT_FRAME_MAX                                                                           \
-    640 /* bytes around a text that are remembered; longer frames are decoded */
+#define REPEAT_FRAME_MAX 640 /* bytes around a text; longer frames are always decoded */
 
-/* How the last frame was spelled around the one text that was all its news. */
+/* The bytes of the last frame around its one new text. */
 struct repeat_frame {
-    char *bytes;             /* what stands before the text and, right behind, after it */
-    size_t before, after;    /* 0: nothing is known */
-    unsigned events;         /* of the frame at hand */
-    unsigned shape;          /* how many were learnt */
+    char *bytes;             /* those before the text, then those after it */
+    size_t before, after;    /* 0: there is no such frame */
+    unsigned events;         /* of the current frame */
+    unsigned shape;          /* how many frames were learnt */
     struct chat_event event; /* the first of them */
 };
 

@@ -31,6 +31,7 @@ bool request_fail(const struct request_reader *r, const struct request_path *at,
 {
     struct buf b;
 
+    assert(r->e && what);
     buf_init(&b, 4096);
     request_write_path(&b, at, r->brackets);
     if (key)

@@ -1,11 +1,11 @@
-/* rope.h - bytes that grow in an arena, piece by piece, for replies that must be said again whole.
+/* rope.h - bytes that grow in an arena without moving, for replies that are written again whole.
  *
  *     struct rope_mark at = rope_end(&r);
  *     rope_add(&r, arena, text);
- *     rope_copy(&r, at, out);               what was added since
+ *     rope_copy(&r, at, out);               all that was added since
  *
- * Nothing moves once it is in. A rope takes at most ROPE_SIZE_MAX bytes, and never the last of its
- * arena; more sets `full`, and it holds what it has.
+ * A rope takes at most ROPE_SIZE_MAX bytes and never the last of its arena. An addition beyond that
+ * sets `full` and is ignored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -14,6 +14,7 @@ static const str *setting_value(const struct chat_request *r, const struct setti
 bool settings_read(const struct request_reader *r, const struct request_path *at,
                    const struct json_node *v, const struct settings *table)
 {
+    assert(table->check && table->find);
     for (size_t i = 0; i < table->count; i++) {
         const struct setting *s = &table->rows[i];
         const struct json_node *m = table->find(r->doc, v, s->name);

@@ -4,6 +4,8 @@
  */
 #include "wire/utf8_repair.h"
 
+#include "base/ctype.h"
+
 #include "base/utf8.h"
 
 #define ESCAPE_SIZE 6 /* \uXXXX */
@@ -24,10 +26,7 @@ static int utf8_repair_unit(str s, size_t at)
     if (at + ESCAPE_SIZE > s.n || s.p[at] != '\\' || s.p[at + 1] != 'u')
         return -1;
     for (size_t i = at + 2; i < at + ESCAPE_SIZE; i++) {
-        char c = s.p[i];
-        int digit = c >= '0' && c <= '9'                     ? c - '0'
-                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                             : -1;
+        int digit = char_hex_value(s.p[i]);
 
         if (digit < 0)
             return -1;

@@ -1,9 +1,9 @@
-/* utf8_repair.h - characters that a host has cut in two.
+/* utf8_repair.h - joins characters that a host cut in two.
  *
  * A host that counts a text in UTF-16 units or in bytes may end one piece of a stream in the middle
  * of a character and begin the next with the rest: "\ud83c" and then "\udf0d", or two bytes and
- * then two more. No such piece is JSON by itself, though nothing is lost. The halves are put
- * together at the front of the later piece; what has no other half becomes U+FFFD.
+ * then two more. Neither piece alone is valid JSON. The halves are joined at the start of the later
+ * piece; a half without its other half becomes U+FFFD.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,6 +18,6 @@ struct utf8_repair {
     size_t n;
 };
 
-/* Appends the JSON text with its strings mended; whether there was anything to mend. Without
- * `more` nothing comes behind it, so no half is kept. Linear, and only strings are changed. */
+/* Appends the JSON text with its strings repaired; false if there was nothing to repair. `more`:
+ * another piece may follow, so a half at the end is kept for it. Linear; changes only strings. */
 bool utf8_repair_json(struct utf8_repair *m, str json, bool more, struct buf *out);

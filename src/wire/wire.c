@@ -91,6 +91,7 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
 {
     struct chat_event whole;
 
+    assert(!d->ended || d->deaf);
     if (d->deaf)
         return;
     switch (ev->kind) {
@@ -389,6 +390,7 @@ struct wire_frame wire_frame_whole(const struct wire_frame *f)
 void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched)
 {
+    assert(en->wire->relay);
     if (!en->failed)
         wire_relay_frame(en, f, events, n, touched);
 }

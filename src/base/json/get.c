@@ -72,12 +72,6 @@ int64_t json_get_count(const struct json *doc, const struct json_node *v, const 
     return json_to_count(doc, json_find(doc, v, str_c(key)));
 }
 
-bool json_get_is(const struct json *doc, const struct json_node *v, const char *key,
-                 const char *text)
-{
-    return json_is(doc, json_find(doc, v, str_c(key)), str_c(text));
-}
-
 void json_get_into(const struct json *doc, const struct json_node *v, const char *key,
                    struct arena *a, str *out)
 {

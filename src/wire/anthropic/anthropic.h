@@ -7,11 +7,17 @@
 #include "base/map.h"
 #include "wire/assemble_reply.h"
 #include "wire/json_replace.h"
+#include "wire/settings.h"
 
 #define ANTHROPIC_OPEN_MAX 16 /* blocks of a stream open at once */
 
 bool anthropic_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e) MUST_USE;
+/* `count`: a request to count tokens, which needs no max_tokens. */
+bool anthropic_read_numbers(const struct request_reader *r, const struct json_node *root,
+                            bool count) MUST_USE;
+/* Thinking and output format. */
+bool anthropic_read_settings(const struct request_reader *r, const struct json_node *root) MUST_USE;
 void anthropic_write(const struct chat_request *r, struct buf *out);
 void anthropic_patch(const struct json *doc, const struct wire_plan *plan,
                      struct json_edits *edits);

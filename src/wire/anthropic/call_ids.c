@@ -9,6 +9,8 @@
  */
 #include "wire/anthropic/anthropic.h"
 
+#include "base/ctype.h"
+
 #define ID_MAX 256
 #define IDS_MAX ((size_t)1 << 24)
 #define ARENA_MAX ((size_t)1 << 30)
@@ -35,8 +37,7 @@ static str anthropic_id_safe_id(str id, char out[ID_MAX])
 
     for (size_t i = 0; i < n; i++) {
         char c = id.p[i];
-        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '-';
+        bool good = char_is_letter(c) || char_is_digit(c) || c == '_' || c == '-';
 
         out[i] = good ? c : '_';
     }

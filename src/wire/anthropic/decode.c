@@ -266,7 +266,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     const struct json_node *content = json_get(f->doc, root, "content");
     int64_t index = 0;
 
-    if (json_is(f->doc, json_find(f->doc, root, STR("type")), STR("error")) ||
+    if (json_get_is(f->doc, root, "type", "error") ||
         (!content && json_has_content(f->doc, json_find(f->doc, root, STR("error"))))) {
         anthropic_decode_on_error(d, f->doc, root);
         return;

@@ -371,8 +371,8 @@ static const struct {
 
 /* The block a delta belongs to: that of its index if it is of the kind, else one that begins now.
  * Arguments without a call have no place. */
-static struct anthropic_block *anthropic_block_block_for(struct wire_decoder *d, int64_t index,
-                                                         enum anthropic_kind kind)
+static struct anthropic_block *anthropic_block_for(struct wire_decoder *d, int64_t index,
+                                                   enum anthropic_kind kind)
 {
     struct anthropic_block *b = anthropic_block_find(d, index);
 
@@ -413,7 +413,7 @@ static void anthropic_block_feed(struct wire_decoder *d, const struct json *doc,
                    : STR("");
     if (text.n == 0)
         return;
-    b = anthropic_block_block_for(d, index, deltas[row].kind);
+    b = anthropic_block_for(d, index, deltas[row].kind);
     if (!b)
         return;
     b->fed = true;
@@ -442,7 +442,7 @@ void anthropic_block_delta(struct wire_decoder *d, const struct json *doc,
     if (anthropic_block_is_of(doc, delta, "citations_delta", "citation")) {
         const struct json_node *c = json_find(doc, delta, STR("citation"));
 
-        b = anthropic_block_block_for(d, index, KIND_TEXT);
+        b = anthropic_block_for(d, index, KIND_TEXT);
         if (b && c)
             anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR("citation"), json_raw(doc, c));
         return;

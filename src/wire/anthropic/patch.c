@@ -105,7 +105,7 @@ static void anthropic_patch_add_tails(const struct json *doc, const struct wire_
 {
     const struct json_node *messages = json_find(doc, json_root(doc), STR("messages"));
     const struct json_node *last = anthropic_patch_last_of(doc, messages), *content;
-    bool user = json_is(doc, json_find(doc, last, STR("role")), STR("user"));
+    bool user = json_get_is(doc, last, "role", "user");
     struct buf blocks;
     size_t n = 0;
 
@@ -158,7 +158,7 @@ static bool anthropic_patch_may_go(const struct json *doc, const struct json_nod
 
     if (plan->foreign_kept)
         return false;
-    if (json_is(doc, json_find(doc, block, STR("type")), STR("redacted_thinking")))
+    if (json_get_is(doc, block, "type", "redacted_thinking"))
         return true;
     signature = json_get_text(doc, block, "signature", a);
     return signature.n > 0 && !wire_signature_ours(signature);
@@ -196,7 +196,7 @@ static void anthropic_patch_find_thoughts(const struct json *doc, const struct j
         struct wire_kept kept[KEPT_MAX];
         size_t n;
 
-        if (!json_is(doc, json_find(doc, b, STR("type")), STR("tool_use")))
+        if (!json_get_is(doc, b, "type", "tool_use"))
             continue;
         n = plan->vault->find(plan->vault->ctx, json_get_text(doc, b, "id", a), kept, KEPT_MAX);
         for (size_t i = 0; i < n && i < KEPT_MAX; i++)
@@ -249,7 +249,7 @@ void anthropic_patch_history(const struct json *doc, const struct wire_plan *pla
         const struct json_node *content = json_find(doc, m, STR("content"));
 
         if (!content || content->kind != JSON_ARRAY || !json_first(doc, content) ||
-            !json_is(doc, json_find(doc, m, STR("role")), STR("assistant")))
+            !json_get_is(doc, m, "role", "assistant"))
             continue;
         if (anthropic_patch_all_goes(doc, content, plan, ed->arena))
             json_edit_drop(ed, messages, m);
@@ -263,7 +263,7 @@ static bool anthropic_patch_goes_on(const struct json *doc)
 {
     const struct json_node *thread = json_find(doc, json_root(doc), STR("thread"));
 
-    return json_is(doc, json_find(doc, thread, STR("type")), STR("continue"));
+    return json_get_is(doc, thread, "type", "continue");
 }
 
 void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *ed)

@@ -92,6 +92,7 @@ static void anthropic_relay_hold_drop(struct wire_encoder *en)
     if (!s->holding)
         return;
     buf_add(en->out, str_slice(arena_text_str(&s->held), s->held_start, s->held.n));
+    assert(s->next > 0 && s->held_start <= s->held.n);
     s->holding = false;
     s->next--;
     s->open = OPEN_NONE;
@@ -186,7 +187,7 @@ static void anthropic_relay_on_start(struct wire_encoder *en, const struct wire_
     s->open_block = n ? events[0].block : ANTHROPIC_ANY_BLOCK;
     s->open_relayed = true;
     s->is_signed = false;
-    if (kind == OPEN_TEXT && json_is(f->doc, json_find(f->doc, block, STR("text")), STR("")))
+    if (kind == OPEN_TEXT && json_get_is(f->doc, block, "text", ""))
         anthropic_relay_hold(en, f, slot);
     else
         anthropic_relay_write_indexed(en, f, slot->out);

@@ -7,6 +7,8 @@
  */
 #include "wire/anthropic/anthropic.h"
 
+#include "base/ctype.h"
+
 #define BUDGET_TOKENS_MIN 1024
 #define ANSWER_TOKENS_MIN 1024 /* room that stays for the answer */
 #define MAX_TOKENS_DEFAULT 4096
@@ -28,18 +30,13 @@ static const struct {
     {"", 0, {ANTHROPIC_BUDGET, .unknown = true}}, /* other makers with this API know budgets */
 };
 
-static bool anthropic_thinking_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* A run of one or two digits at *at, or -1: longer runs are dates. */
 static int anthropic_thinking_small_number(str s, size_t *at)
 {
     size_t from = *at;
     int n = 0;
 
-    while (*at < s.n && anthropic_thinking_is_digit(s.p[*at]))
+    while (*at < s.n && char_is_digit(s.p[*at]))
         n = *at - from < 3 ? n * 10 + (s.p[*at] - '0') : n, (*at)++;
     return *at > from && *at - from <= 2 ? n : -1;
 }
@@ -55,7 +52,7 @@ static int anthropic_thinking_version_of(str model)
     for (at += 6; at < model.n; at++) {
         int major, minor;
 
-        if (!anthropic_thinking_is_digit(model.p[at]))
+        if (!char_is_digit(model.p[at]))
             continue;
         major = anthropic_thinking_small_number(model, &at);
         if (major < 0)
@@ -63,7 +60,7 @@ static int anthropic_thinking_version_of(str model)
         if (at >= model.n || (model.p[at] != '-' && model.p[at] != '.'))
             return major * 100;
         at++;
-        minor = at < model.n && anthropic_thinking_is_digit(model.p[at])
+        minor = at < model.n && char_is_digit(model.p[at])
                     ? anthropic_thinking_small_number(model, &at)
                     : -1;
         return major * 100 + (minor > 0 ? minor : 0);
@@ -87,8 +84,7 @@ static bool anthropic_asks_adaptive(const struct json *doc)
     const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
     const struct json_node *config = json_find(doc, json_root(doc), STR("output_config"));
 
-    return json_is(doc, json_find(doc, thinking, STR("type")), STR("adaptive")) ||
-           json_find(doc, config, STR("effort"));
+    return json_get_is(doc, thinking, "type", "adaptive") || json_find(doc, config, STR("effort"));
 }
 
 struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan)
@@ -224,7 +220,7 @@ static void anthropic_thinking_drop_thinking_edits(const struct json *doc, struc
     if (!edits || edits->kind != JSON_ARRAY)
         return;
     JSON_FOREACH(v, doc, edits)
-        if (json_is(doc, json_find(doc, v, STR("type")), STR("clear_thinking_20251015"))) {
+        if (json_get_is(doc, v, "type", "clear_thinking_20251015")) {
             json_edit_drop(ed, edits, v);
             dropped++;
         }
@@ -278,7 +274,7 @@ bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan)
         return false;
     if (plan->set_level && plan->think != WIRE_THINK_NONE)
         return !anthropic_told_off(doc, plan);
-    return thinking && !json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+    return thinking && !json_get_is(doc, thinking, "type", "disabled");
 }
 
 bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
@@ -291,5 +287,5 @@ bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
         return plan->level == CHAT_LEVEL_NONE || plan->budget_tokens == 0 ||
                (anthropic_model_for(doc, plan).think == ANTHROPIC_BUDGET &&
                 anthropic_forced(doc, plan));
-    return json_is(doc, json_find(doc, thinking, STR("type")), STR("disabled"));
+    return json_get_is(doc, thinking, "type", "disabled");
 }

@@ -4,6 +4,8 @@
  */
 #include "wire/gemini/gemini.h"
 
+#include "base/ctype.h"
+
 #define KEY_SIZE_MAX 64
 
 /* camelCase to snake_case; false if there is no other spelling. */
@@ -13,11 +15,11 @@ static bool gemini_snake(const char *camel, char out[KEY_SIZE_MAX])
     bool other = false;
 
     for (; *camel && n + 2 < KEY_SIZE_MAX; camel++) {
-        if (*camel >= 'A' && *camel <= 'Z') {
+        if (char_is_upper(*camel)) {
             out[n++] = '_';
             other = true;
         }
-        out[n++] = *camel >= 'A' && *camel <= 'Z' ? (char)(*camel - 'A' + 'a') : *camel;
+        out[n++] = char_to_lower(*camel);
     }
     out[n] = '\0';
     return other;
@@ -231,8 +233,8 @@ static void gemini_path(str model, bool stream, struct buf *out)
     buf_add(out, STR("/v1beta/models/"));
     for (size_t i = 0; i < model.n; i++) {
         uint8_t c = (uint8_t)model.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '-' || c == '_' || c == '.' || c == '~' || c == '@' || c == '/';
+        bool plain = char_is_letter((char)c) || char_is_digit((char)c) || c == '-' || c == '_' ||
+                     c == '.' || c == '~' || c == '@' || c == '/';
 
         if (plain)
             buf_add_c(out, (char)c);

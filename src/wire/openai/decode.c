@@ -18,6 +18,7 @@ bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_n
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many parts");
         return false;
     }
+    assert(c->blocks < WIRE_BLOCKS_MAX);
     c->now = now;
     c->block = c->blocks++;
     if (c->index == 0)

@@ -83,13 +83,13 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
                   struct buf *out);
 /* Takes the head of all chunks from a relayed one. */
 void openai_take_head(struct wire_encoder *en, const struct json *doc);
-/* openai_unasked.c. Whether a chunk is there only for a usage that the client did not ask for. */
-bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc);
+/* unrequested_usage.c. Whether a chunk only reports usage that the client did not request. */
+bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *doc);
 /* Removes `"usage": null` from a chunk for such a client. */
-void openai_unasked_edit(const struct wire_encoder *en, const struct json *doc,
-                         struct json_edits *ed);
+void openai_unrequested_edit(const struct wire_encoder *en, const struct json *doc,
+                             struct json_edits *ed);
 /* Passes an untouched frame on, without `"usage": null` for such a client; the second form does so
  * for a frame that repeats the last one, or returns false if the frame must be parsed. */
-void openai_unasked_pass(struct wire_encoder *en, const struct wire_frame *f);
-bool openai_unasked_again(struct wire_encoder *en, const struct wire_frame *f) MUST_USE;
+void openai_unrequested_pass(struct wire_encoder *en, const struct wire_frame *f);
+bool openai_unrequested_again(struct wire_encoder *en, const struct wire_frame *f) MUST_USE;
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev);

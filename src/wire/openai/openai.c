@@ -5,6 +5,7 @@
  */
 #include "wire/openai/openai.h"
 
+#include "base/ctype.h"
 #include "wire/openai/encode.h"
 
 /* ---- errors out ---- */
@@ -40,8 +41,7 @@ static bool openai_is_word(str word)
 {
     uint64_t status;
 
-    return word.n && !(word.p[0] >= 'A' && word.p[0] <= 'Z') &&
-           !(str_u64(word, &status) && status < 600);
+    return word.n && !char_is_upper(word.p[0]) && !(str_u64(word, &status) && status < 600);
 }
 
 /* Hosts have types of their own, which stay; Anthropic's become what the status says. */

@@ -360,8 +360,7 @@ static void openai_patch_history(struct patch *p, const struct json_node *messag
     if (!p->plan->vault && !p->plan->foreign_kept)
         return;
     JSON_FOREACH(m, p->doc, messages) {
-        if (m->kind != JSON_OBJECT ||
-            !json_is(p->doc, json_find(p->doc, m, STR("role")), STR("assistant")))
+        if (m->kind != JSON_OBJECT || !json_get_is(p->doc, m, "role", "assistant"))
             continue;
         openai_patch_unsign(p, m);
         if (p->plan->vault)

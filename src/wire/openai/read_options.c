@@ -382,7 +382,7 @@ static bool openai_option_read_anthropic(const struct request_reader *r, const s
         openai_option_give_level(r, CHAT_LEVEL_ON);
     else if (type)
         request_defer_level(r, NULL, "thinking.type", "expected enabled, disabled or adaptive");
-    if (json_is(r->doc, json_find(r->doc, v, STR("display")), STR("omitted")))
+    if (json_get_is(r->doc, v, "display", "omitted"))
         r->out->no_thoughts = true;
     return true;
 }

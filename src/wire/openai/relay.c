@@ -304,7 +304,7 @@ static bool openai_relay_edit_rest(struct openai_relay_frame *r, struct json_edi
     JSON_FOREACH(c, r->doc, r->choices)
         any = openai_relay_rest_of(r, ed, c) || any;
     openai_relay_edit_usage(r, ed);
-    openai_unasked_edit(r->en, r->doc, ed);
+    openai_unrequested_edit(r->en, r->doc, ed);
     return any;
 }
 
@@ -478,7 +478,7 @@ static bool openai_relay_again(struct wire_encoder *en, const struct wire_frame 
     struct openai_encoding *s = en->state;
 
     if (!touched) {
-        if (!openai_unasked_again(en, f))
+        if (!openai_unrequested_again(en, f))
             return false;
         for (size_t i = 0; i < n; i++)
             openai_relay_note_call(en, &events[i]);
@@ -509,7 +509,7 @@ static void openai_relay_untouched(struct wire_encoder *en, const struct wire_fr
             openai_encode(en, &events[i]);
         else
             openai_relay_note_call(en, &events[i]);
-    openai_unasked_pass(en, f);
+    openai_unrequested_pass(en, f);
 }
 
 static void openai_relay_touched(struct openai_relay_frame *r)
@@ -537,7 +537,7 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
     if (f->again && openai_relay_again(en, f, events, n, touched))
         return;
     whole = wire_frame_whole(f);
-    if (openai_unasked_chunk(en, whole.doc))
+    if (openai_unrequested_chunk(en, whole.doc))
         return;
     r.f = &whole;
     r.doc = whole.doc;

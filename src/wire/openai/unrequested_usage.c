@@ -10,20 +10,20 @@
  */
 #include "wire/openai/encode.h"
 
-static bool openai_unrequested_usage_openai_unasked(const struct wire_encoder *en)
+static bool openai_usage_is_unrequested(const struct wire_encoder *en)
 {
     return en->stream && !en->request->stream_usage;
 }
 
 /* Null, or an object or array with nothing in it, or an empty text. */
-static bool openai_unasked_is_empty(const struct json_node *v)
+static bool openai_unrequested_is_empty(const struct json_node *v)
 {
     if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
         return v->span == 1;
     return v->kind == JSON_NULL || (v->kind == JSON_STRING && v->size == 2);
 }
 
-static bool openai_unasked_frames_usage(const struct json *doc, const struct json_node *key)
+static bool openai_unrequested_frames_usage(const struct json *doc, const struct json_node *key)
 {
     static const char *const names[] = {"id",
                                         "object",
@@ -38,28 +38,28 @@ static bool openai_unasked_frames_usage(const struct json *doc, const struct jso
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (json_is(doc, key, str_c(names[i])))
             return true;
-    return openai_unasked_is_empty(json_value(key));
+    return openai_unrequested_is_empty(json_value(key));
 }
 
-bool openai_unasked_chunk(const struct wire_encoder *en, const struct json *doc)
+bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *doc)
 {
     const struct json_node *root = doc ? json_root(doc) : NULL;
     const struct json_node *choices, *usage;
 
-    if (!openai_unrequested_usage_openai_unasked(en) || !root || root->kind != JSON_OBJECT)
+    if (!openai_usage_is_unrequested(en) || !root || root->kind != JSON_OBJECT)
         return false;
     choices = json_find(doc, root, STR("choices"));
     usage = json_find(doc, root, STR("usage"));
-    if ((choices && !openai_unasked_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
+    if ((choices && !openai_unrequested_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
         return false;
     JSON_FOREACH(k, doc, root)
-        if (!openai_unasked_frames_usage(doc, k))
+        if (!openai_unrequested_frames_usage(doc, k))
             return false;
     return true;
 }
 
 /* The bytes of `"usage": null` in the data of a chunk, with one comma. False: it has none. */
-static bool openai_unasked_find_null(const struct json *doc, size_t *from, size_t *to)
+static bool openai_unrequested_find_null(const struct json *doc, size_t *from, size_t *to)
 {
     const struct json_node *root = json_root(doc), *before = NULL;
 
@@ -78,18 +78,18 @@ static bool openai_unasked_find_null(const struct json *doc, size_t *from, size_
     return false;
 }
 
-void openai_unasked_edit(const struct wire_encoder *en, const struct json *doc,
-                         struct json_edits *ed)
+void openai_unrequested_edit(const struct wire_encoder *en, const struct json *doc,
+                             struct json_edits *ed)
 {
     const struct json_node *usage = json_find(doc, json_root(doc), STR("usage"));
 
-    if (openai_unrequested_usage_openai_unasked(en) && usage && usage->kind == JSON_NULL)
+    if (openai_usage_is_unrequested(en) && usage && usage->kind == JSON_NULL)
         json_edit_remove(ed, json_root(doc), STR("usage"));
 }
 
 /* The frame as it came, but for some bytes of its data. */
-static void openai_unasked_write(struct wire_encoder *en, const struct wire_frame *f, size_t from,
-                                 size_t to)
+static void openai_unrequested_write(struct wire_encoder *en, const struct wire_frame *f,
+                                     size_t from, size_t to)
 {
     uintptr_t raw = (uintptr_t)f->raw.p, data = (uintptr_t)f->data.p;
 
@@ -107,15 +107,15 @@ static void openai_unasked_write(struct wire_encoder *en, const struct wire_fram
     }
 }
 
-void openai_unasked_pass(struct wire_encoder *en, const struct wire_frame *f)
+void openai_unrequested_pass(struct wire_encoder *en, const struct wire_frame *f)
 {
     struct openai_encoding *s = en->state;
     size_t from = 0, to = 0;
     bool object = f->doc && json_root(f->doc)->kind == JSON_OBJECT;
 
-    if (openai_unrequested_usage_openai_unasked(en) && object &&
-        openai_unasked_find_null(f->doc, &from, &to))
-        openai_unasked_write(en, f, from, to);
+    if (openai_usage_is_unrequested(en) && object &&
+        openai_unrequested_find_null(f->doc, &from, &to))
+        openai_unrequested_write(en, f, from, to);
     else
         buf_add(en->out, f->raw);
     s->null_shape = f->shape;
@@ -124,19 +124,19 @@ void openai_unasked_pass(struct wire_encoder *en, const struct wire_frame *f)
     s->null_left = f->data.n - from;
 }
 
-bool openai_unasked_again(struct wire_encoder *en, const struct wire_frame *f)
+bool openai_unrequested_again(struct wire_encoder *en, const struct wire_frame *f)
 {
     const struct openai_encoding *s = en->state;
     size_t from = s->null_from;
 
-    if (openai_unrequested_usage_openai_unasked(en) && s->null_shape != f->shape)
+    if (openai_usage_is_unrequested(en) && s->null_shape != f->shape)
         return false;
-    if (!openai_unrequested_usage_openai_unasked(en) || !s->null_size) {
+    if (!openai_usage_is_unrequested(en) || !s->null_size) {
         buf_add(en->out, f->raw);
         return true;
     }
     if (from >= f->again->repeat.before) /* after the text, which may have another size now */
         from = f->data.n - s->null_left;
-    openai_unasked_write(en, f, from, from + s->null_size);
+    openai_unrequested_write(en, f, from, from + s->null_size);
     return true;
 }

@@ -207,11 +207,9 @@ static void responses_decode_on_finished(struct responses_at *at)
     str status = json_get_text(at->doc, response, "status", &at->d->scratch);
 
     if (!status.n) {
-        if (json_is(at->doc, json_find(at->doc, at->root, STR("type")), STR("response.failed")))
+        if (json_get_is(at->doc, at->root, "type", "response.failed"))
             status = STR("failed");
-        else if (json_is(at->doc,
-                         json_find(at->doc, at->root, STR("type")),
-                         STR("response.incomplete")))
+        else if (json_get_is(at->doc, at->root, "type", "response.incomplete"))
             status = STR("incomplete");
     }
     responses_decode_finish(at, response, status);

@@ -96,8 +96,7 @@ struct responses_item *responses_item_add(struct responses_at *at, uint32_t inde
 }
 
 /* The item an event speaks of; made if the host did not announce it. */
-static struct responses_item *responses_item_item_of_event(struct responses_at *at,
-                                                           enum item_kind kind)
+static struct responses_item *responses_item_of_event(struct responses_at *at, enum item_kind kind)
 {
     uint32_t index = responses_index(at->doc, at->root, "output_index", at->s->last);
     struct responses_item *it = responses_item_find(at, index);
@@ -232,7 +231,7 @@ static void responses_item_text_event(struct responses_at *at, enum item_kind ik
                                       enum place_kind pk, const char *key)
 {
     bool summary = pk == PLACE_SUMMARY, delta = strcmp(key, "delta") == 0;
-    struct responses_item *it = responses_item_item_of_event(at, ik);
+    struct responses_item *it = responses_item_of_event(at, ik);
     const struct json_node *node = json_find(at->doc, at->root, str_c(key));
     uint32_t part =
         pk == PLACE_ARGUMENTS
@@ -510,8 +509,8 @@ void responses_item_done(struct responses_at *at, struct responses_item *it,
     }
 }
 
-static void responses_item_item_name(struct responses_at *at, struct responses_item *it,
-                                     const struct json_node *node)
+static void responses_item_name(struct responses_at *at, struct responses_item *it,
+                                const struct json_node *node)
 {
     str id = json_get_text(at->doc, node, "id", &at->d->scratch);
 
@@ -522,11 +521,11 @@ static void responses_item_item_name(struct responses_at *at, struct responses_i
 static void responses_item_on_item_added(struct responses_at *at)
 {
     const struct json_node *node = json_find(at->doc, at->root, STR("item"));
-    struct responses_item *it = responses_item_item_of_event(at, responses_kind(at, node));
+    struct responses_item *it = responses_item_of_event(at, responses_kind(at, node));
 
     if (!it || it->done)
         return;
-    responses_item_item_name(at, it, node);
+    responses_item_name(at, it, node);
     if (responses_kind(at, node) == ITEM_CALL)
         responses_item_call_begin(at, it, node, false);
 }
@@ -534,11 +533,11 @@ static void responses_item_on_item_added(struct responses_at *at)
 static void responses_item_on_item_done(struct responses_at *at)
 {
     const struct json_node *node = json_find(at->doc, at->root, STR("item"));
-    struct responses_item *it = responses_item_item_of_event(at, responses_kind(at, node));
+    struct responses_item *it = responses_item_of_event(at, responses_kind(at, node));
 
     if (!it || !node || node->kind != JSON_OBJECT)
         return;
-    responses_item_item_name(at, it, node);
+    responses_item_name(at, it, node);
     responses_item_done(at, it, node);
 }
 
@@ -552,7 +551,7 @@ static void responses_item_on_part_done(struct responses_at *at)
     bool message = json_is(at->doc, type, STR("output_text"));
     bool refusal = json_is(at->doc, type, STR("refusal"));
     struct responses_item *it =
-        responses_item_item_of_event(at, message || refusal ? ITEM_MESSAGE : ITEM_REASONING);
+        responses_item_of_event(at, message || refusal ? ITEM_MESSAGE : ITEM_REASONING);
 
     if (!it || it->done)
         return;

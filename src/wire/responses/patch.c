@@ -153,7 +153,7 @@ static void responses_patch_items(const struct patch_plan *p, const struct json_
             continue;
         }
         if (json_get_is(p->doc, v, "type", "function_call_output") ||
-            json_is(p->doc, json_find(p->doc, v, STR("role")), STR("user")))
+            json_get_is(p->doc, v, "role", "user"))
             n = 0;
         if (reasoning && n < TURN_MAX)
             turn[n++] = v;

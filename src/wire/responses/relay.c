@@ -523,8 +523,7 @@ static void responses_relay_whole_rest(struct responses_relay *r, const struct j
         bool own;
 
         item = of ? of : item;
-        own = ev->kind == CHAT_REASONING && of &&
-              json_is(r->doc, json_find(r->doc, of, STR("type")), STR("reasoning"));
+        own = ev->kind == CHAT_REASONING && of && json_get_is(r->doc, of, "type", "reasoning");
         if (ev->kind == CHAT_CALL)
             ours = !responses_relay_has_call(r, list, ev->id);
         own = own || (joint && ev->kind == CHAT_REASONING && !ev->node && ev->block == block);

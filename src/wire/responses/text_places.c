@@ -192,7 +192,7 @@ const struct json_node *responses_first_text(const struct responses_relay *r,
     JSON_FOREACH(v, r->doc, list) {
         const struct json_node *parts = json_find(r->doc, v, STR("content"));
 
-        if (!json_is(r->doc, json_find(r->doc, v, STR("type")), STR("message")))
+        if (!json_get_is(r->doc, v, "type", "message"))
             continue;
         JSON_FOREACH(p, r->doc, parts)
             if (p->kind == JSON_OBJECT && json_find(r->doc, p, STR("text")))

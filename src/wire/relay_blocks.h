@@ -1,0 +1,57 @@
+/* relay_blocks.h - the list of content elements in a provider's frame, rewritten from events.
+ *
+ * For a frame that the gateway touched, in a dialect whose content is a list (Anthropic's blocks,
+ * Gemini's parts). Each event finds the element that it came from: by the place of its text, by its
+ * call, or by being that element's JSON. Such an element keeps all of its members but the text. An
+ * event that finds no element becomes a new one; an element without an event is dropped.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "wire/assemble_reply.h"
+
+struct relay_blocks;
+
+/* How a dialect's elements are read and written. */
+struct relay_rules {
+    enum chat_dialect dialect;
+    bool thinking_blocks; /* empty and redacted reasoning has elements of its own */
+    const char *empty;    /* the element of a list that would have none; or NULL */
+    bool (*is_source)(const struct json *doc, const struct json_node *element,
+                      const struct chat_event *ev);
+    /* The text of an element that a block of this kind replaces; NULL: the element stays. */
+    const struct json_node *(*find_text)(const struct json *doc, const struct json_node *element,
+                                         enum assembled_kind kind);
+    void (*on_signature)(struct relay_blocks *r, const struct chat_event *ev);
+    /* Whether the current block is written as a new one although it has an element; or NULL. */
+    bool (*is_ours)(const struct relay_blocks *r);
+    /* Whether an element stays that no event came from; or NULL: none does. */
+    bool (*stays)(const struct json *doc, const struct json_node *element);
+    void (*write)(const struct relay_blocks *r, struct json_out *o); /* a new element */
+};
+
+struct relay_blocks {
+    const struct relay_rules *rules;
+    struct wire_encoder *en;
+    const struct json *doc;
+    const struct json_node *list; /* a list, or a value that has no elements */
+    struct buf *out;
+    uint32_t choice;
+    /* Set by relay_blocks_write. */
+    uint32_t index;                  /* of the current block in the new list */
+    const struct json_node *from;    /* elements before it have found their events */
+    const struct json_node *element; /* of the current block, or NULL */
+    struct assembled_block block;    /* the current one, if it is pending */
+    bool pending;
+};
+
+/* Appends the list that says the events of the choice. */
+void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events, size_t n);
+
+/* For on_signature: the element that the event came from; and a new current block. */
+const struct json_node *relay_blocks_find(const struct relay_blocks *r,
+                                          const struct chat_event *ev);
+void relay_blocks_begin(struct relay_blocks *r, enum assembled_kind kind,
+                        const struct chat_event *ev);
+bool relay_blocks_inside(const struct json_node *outer, const struct json_node *node);
