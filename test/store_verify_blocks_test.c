@@ -294,6 +294,7 @@ static const struct {
     {"UPDATE store_counters SET call_n = 79", NULL, "store_counters is behind"},
     {"UPDATE store_counters SET block = 1", NULL, "store_counters is behind"},
     {"DELETE FROM store_counters", NULL, "store_counters is behind"},
+    {"UPDATE store_counters SET tree_from = 40", NULL, "not as it was stored"},
 };
 
 TEST(blocks_and_the_places_of_calls_cannot_be_changed)
@@ -412,6 +413,37 @@ TEST(blocks_hold_after_erasure_and_after_retention)
     r = verify(&p);
     CHECK_F(r.ok && r.rows == 30, "%lld: %s", (long long)r.rows, r.why);
     CHECK_INT(ask(&p, "SELECT sum(calls) FROM usage_hours"), 30);
+    place_release(&p);
+}
+
+/* ---- stores of before BLAKE2bp ---- */
+
+TEST(calls_of_an_earlier_version_keep_their_digests)
+{
+    struct store_receipt receipt;
+    struct audit_report r;
+    struct place p;
+    struct store *s;
+    struct err e;
+
+    make_noise();
+    place_init(&p);
+    store_close(open_store(&p));
+    do_sql(&p, "UPDATE store_counters SET tree_from = 31");
+    s = open_store(&p);
+    for (unsigned i = 0; i < 60; i++)
+        put_noise(s, i, 1000 + i);
+    settle(s);
+    r = verify(&p);
+    CHECK_F(r.ok && r.rows == 60, "%lld: %s", (long long)r.rows, r.why);
+    CHECK_F(store_erase(s, STORE_ERASE_SESSION, STR("s-1"), STR("op"), &receipt, &e), "%s", e.text);
+    store_close(s);
+    r = verify(&p);
+    CHECK_F(r.ok && r.erased > 2, "%lld: %s", (long long)r.erased, r.why);
+    CHECK_INT(
+        ask(&p, "SELECT count(*) FROM audit_log WHERE action = 'erased' AND subject = 'n-01'"), 1);
+    do_sql(&p, "UPDATE store_counters SET tree_from = 1");
+    CHECK(!verify(&p).ok);
     place_release(&p);
 }
 
@@ -557,4 +589,5 @@ TEST_MAIN(T(a_text_in_a_block_cannot_be_changed),
           T(blocks_and_the_places_of_calls_cannot_be_changed),
           T(no_column_of_a_call_can_be_changed), T(the_sums_of_an_hour_are_those_of_its_calls),
           T(blocks_hold_after_erasure_and_after_retention),
+          T(calls_of_an_earlier_version_keep_their_digests),
           T(the_log_of_a_store_of_before_blocks_holds))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/audit.h"
 
+#include "base/blake2bp.h"
 #include "base/file.h"
 #include "store/audit_in.h"
 
@@ -119,19 +120,23 @@ static void blake2b_find(void)
     blake2b = EVP_MD_fetch(NULL, "BLAKE2B-512", NULL);
 }
 
-void audit_digest_call(str key, const struct store_call *row, str entry, struct buf *bytes,
+void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes,
                        uint8_t out[SHA256_SIZE])
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
+    uint8_t digest[EVP_MAX_MD_SIZE];
 
     buf_reset(bytes);
     buf_add(bytes, key);
     for (size_t i = 0; i < row_field_count; i++)
         if (!row_fields[i].text)
-            audit_add_field(bytes, &row_fields[i], row);
-    add_text(bytes, entry);
+            audit_add_field(bytes, &row_fields[i], call->row);
+    add_text(bytes, call->entry);
     (void)pthread_once(&blake2b_once, blake2b_find);
-    if (buf_full(bytes) || !blake2b || !EVP_Digest(bytes->p, bytes->n, digest, NULL, blake2b, NULL))
+    if (buf_full(bytes))
+        base_die("a call is too long to be digested");
+    if (call->tree)
+        blake2bp_of(buf_str(bytes), digest);
+    else if (!blake2b || !EVP_Digest(bytes->p, bytes->n, digest, NULL, blake2b, NULL))
         base_die("a call cannot be digested");
     memcpy(out, digest, SHA256_SIZE);
 }

@@ -253,7 +253,13 @@ static bool start(struct verify *v, struct err *e)
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);
     v->key = (str){v->key_bytes, SHA256_SIZE};
-    return verify_all(v, e);
+    return db_query(v->db,
+                    "SELECT tree_from FROM store_counters",
+                    NULL,
+                    0,
+                    (struct db_rows){engine_keep_number, &v->tree_from},
+                    e) &&
+           verify_all(v, e);
 }
 
 static bool verify_on_nothing(void *ctx, const struct db_value *columns, size_t n)

@@ -174,7 +174,10 @@ static bool verify_call(struct verify *v, struct verify_call *call, enum verify_
     } else {
         if (!texts_entry(&v->texts, &call->at, &v->text_arena, &entry, e))
             return false;
-        audit_digest_call(v->key, &call->row, entry, &v->bytes, call->digest);
+        audit_digest_call(v->key,
+                          &(struct audit_call){&call->row, entry, call->at.call_n >= v->tree_from},
+                          &v->bytes,
+                          call->digest);
     }
     return verify_follow(v, call, e);
 }

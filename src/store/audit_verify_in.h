@@ -41,6 +41,7 @@ struct verify {
     struct arena arena; /* of the page */
     str key;
     char key_bytes[SHA256_SIZE];
+    int64_t tree_from; /* see audit_call */
     struct verify_entry page[VERIFY_PAGE];
     size_t count;
     struct map digests; /* by id: of the rows that are there */

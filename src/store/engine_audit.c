@@ -64,10 +64,12 @@ bool engine_audit_row(struct engine *en, str action, str subject, str detail, st
     return engine_audit_add(en, &entry, e);
 }
 
-void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
-                              uint8_t out[SHA256_SIZE])
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, int64_t call_n,
+                              str entry, uint8_t out[SHA256_SIZE])
 {
-    audit_digest_call((str){(const char *)en->key, SHA256_SIZE}, row, entry, &en->canon, out);
+    struct audit_call call = {row, entry, call_n >= en->tree_from};
+
+    audit_digest_call((str){(const char *)en->key, SHA256_SIZE}, &call, &en->canon, out);
 }
 
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n)
@@ -76,7 +78,7 @@ void engine_audit_record(struct engine *en, const struct store_call *row, int64_
 
     if (en->unlogged.n == 0)
         en->unlogged_first = call_n;
-    engine_audit_digest_call(en, row, buf_str(&en->entry), digest);
+    engine_audit_digest_call(en, row, call_n, buf_str(&en->entry), digest);
     audit_add_record(&en->unlogged, call_n, digest);
 }
 

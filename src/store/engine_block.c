@@ -88,11 +88,12 @@ static bool engine_on_counters(void *ctx, const struct db_value *v, size_t n)
 {
     struct engine *en = ctx;
 
-    assert(n == 4);
+    assert(n == 5);
     en->last_n = v[0].i;
     en->last_block = v[1].i;
     en->moved_to = v[2].i;
     en->last_moved = v[3].i;
+    en->tree_from = v[4].i;
     return false;
 }
 
@@ -101,7 +102,7 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
     if (en->blocks_known)
         return true;
     if (!db_query(en->db,
-                  "SELECT call_n, block, moved_to, moved FROM store_counters",
+                  "SELECT call_n, block, moved_to, moved, tree_from FROM store_counters",
                   NULL,
                   0,
                   (struct db_rows){engine_on_counters, en},

@@ -156,7 +156,7 @@ static bool entomb_call(struct engine *en, struct engine_call *call, struct aren
     arena_reset(texts);
     if (texts_read_reply(&en->texts, &call->at, texts, &call->row, e) &&
         texts_entry(&en->texts, &call->at, texts, &raw, e))
-        engine_audit_digest_call(en, &call->row, raw, digest);
+        engine_audit_digest_call(en, &call->row, call->at.call_n, raw, digest);
     else if (en->texts.damaged)
         entry.digest = STR(""); /* verification will say so */
     else

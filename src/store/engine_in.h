@@ -97,6 +97,7 @@ struct engine {
     int64_t last_n, last_block; /* the numbers given last: to a call, to a packed block */
     int64_t moved_to;           /* blocks up to it are of calls of before, */
     int64_t last_moved;         /* and this one was packed last of them */
+    int64_t tree_from;          /* see audit_digest_call */
     bool blocks_known;          /* else they are read from the tables */
     /* A store of an earlier version: calls are moved into blocks, then the file is rewritten. */
     enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
@@ -219,8 +220,8 @@ bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* seq and time are set here. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
 /* The digest of a call as it is stored. */
-void engine_audit_digest_call(struct engine *en, const struct store_call *row, str entry,
-                              uint8_t out[SHA256_SIZE]);
+void engine_audit_digest_call(struct engine *en, const struct store_call *row, int64_t call_n,
+                              str entry, uint8_t out[SHA256_SIZE]);
 /* A call was stored, its entry in a block is in `entry`: the next entry of the log tells of it. */
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n);
 /* That entry, if there are such calls. */

@@ -150,9 +150,11 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
 }
 
 /* Nothing is left in them that is not elsewhere, so nothing of it has to be overwritten: the file
- * is rewritten afterwards. */
+ * is rewritten afterwards. The file of a new store had nothing in them and stays. */
 static bool move_drop(struct engine *en, struct err *e)
 {
+    bool rewrite;
+
     if (!db_begin(en->db, false, e)) /* at once, for who reads them */
         return false;
     if (!move_drop_tables(en, old_tables, COUNT_OF(old_tables), e) ||
@@ -160,7 +162,9 @@ static bool move_drop(struct engine *en, struct err *e)
         engine_rollback(en);
         return false;
     }
-    en->move = ENGINE_REWRITE;
+    if (!db_rewrite_due(en->db, &rewrite, e))
+        return false;
+    en->move = rewrite ? ENGINE_REWRITE : ENGINE_IN_BLOCKS;
     return true;
 }
 
