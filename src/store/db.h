@@ -104,5 +104,7 @@ bool db_rewrite_due(struct db *db, bool *out, struct err *e) MUST_USE;
 /* How many bytes the rows take, roughly. */
 bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 
+/* Whether a DB_BESIDE of this process waits for an owner's transaction to end (SQLite). */
+bool db_others_wait(void);
 /* Stops the query that another thread runs on this connection, which then fails. */
 void db_interrupt(struct db *db);

@@ -18,9 +18,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
-#define BUSY_MS 2000
+#define WAITS_MS 20u          /* after its last look a writer still waits, or has its turn */
+#define BUSY_MS 2000          /* that an owner or a reader waits for a lock */
+#define BUSY_BESIDE_MS 10000u /* the owner's batches may follow one another */
 #define COLUMNS_MAX 128
 #define NEAR_COUNT 64 /* a power of two */
 
@@ -42,6 +45,9 @@ struct sqlite_db {
     bool durable;           /* how it commits now */
     uint64_t busy_since_ms; /* of the lock that is waited for */
 };
+
+/* When a writer beside the owner last waited for its turn, in any database of this process. */
+static _Atomic uint64_t db_sqlite_waited_ms;
 
 static struct sqlite_db *of(struct db *db)
 {
@@ -138,8 +144,10 @@ static int wait_a_little(void *ctx, int count)
 
     if (count == 0)
         d->busy_since_ms = now;
-    if (now - d->busy_since_ms > BUSY_MS)
+    if (now - d->busy_since_ms > (d->mode == DB_BESIDE ? BUSY_BESIDE_MS : BUSY_MS))
         return 0;
+    if (d->mode == DB_BESIDE)
+        atomic_store_explicit(&db_sqlite_waited_ms, now, memory_order_relaxed);
     (void)nanosleep(&pause, NULL);
     return 1;
 }
@@ -432,6 +440,13 @@ static bool scrub(struct db *db, bool *done, struct err *e)
 static void interrupt(struct db *db)
 {
     sqlite3_interrupt(of(db)->sqlite);
+}
+
+bool db_others_wait(void)
+{
+    uint64_t waited = atomic_load_explicit(&db_sqlite_waited_ms, memory_order_relaxed);
+
+    return waited > 0 && clock_mono_ms(&clock_real) - waited < WAITS_MS;
 }
 
 const struct db_driver db_driver_sqlite = {

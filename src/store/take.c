@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/take.h"
 
+#include "store/db.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +15,8 @@
 #define TIDY_MS 200u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u
-#define NICE 19 /* without a backlog answers come first */
+#define OTHERS_MS 200u /* that the taker waits at most for another writer to have its turn */
+#define NICE 19        /* without a backlog answers come first */
 
 struct take {
     struct take_options o;
@@ -213,12 +216,15 @@ static bool one_by_one(struct take *t, const struct journal_part *part, struct e
 }
 
 /* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
- * batch right after the other would leave them none. */
+ * batch right after the other would leave them none, least of all on a busy machine. */
 static void let_others_write(void)
 {
     struct timespec pause = {0, 1000000};
+    unsigned ms = 0;
 
-    (void)nanosleep(&pause, NULL);
+    do
+        (void)nanosleep(&pause, NULL);
+    while (db_others_wait() && ++ms < OTHERS_MS);
 }
 
 static bool take_part(struct take *t, const struct journal_part *part, struct err *e)

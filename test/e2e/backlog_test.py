@@ -12,12 +12,12 @@ import unittest
 from contextlib import contextmanager
 
 from command import BINARY, main
-from gateway import PATIENCE, Gateway, Provider, until, upstream
+from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
 
 TEXT = "the quick brown fox " * 1500  # of one request
 
 
-class Backlog(unittest.TestCase):
+class Calls(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.provider = Provider()
@@ -53,6 +53,8 @@ class Backlog(unittest.TestCase):
     def health(self, g):
         return json.loads(self.ask(g, "GET", "/health")[2])
 
+
+class Backlog(Calls):
     def fill(self, g, enough):
         """Calls that do not wait for each other, until the journal is so far behind."""
         done = []
@@ -112,6 +114,58 @@ class Backlog(unittest.TestCase):
             for t in threads:
                 t.join(PATIENCE)
             self.assertEqual(self.call(g, "after")[0], 200)
+
+
+class Spent(Calls):
+    """Keys with a limit after a process was killed: the calls that spent it are in the journal only."""
+
+    # The tables take these calls in slowly, in many short transactions.
+    SLOW = """CREATE TRIGGER slow BEFORE INSERT ON llm_interactions BEGIN SELECT count(*) FROM (
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
+        SELECT i FROM n); END"""
+    LARGE = "x" * 2_900_000  # two or three are a transaction
+    CALLS = 30
+
+    def spender(self, g, key, text="Hello"):
+        return self.ask(g, "POST", "/v1/chat/completions", {
+            "model": "plain", "max_tokens": 5, "messages": [{"role": "user", "content": text}]},
+            {"authorization": f"Bearer sk-{key}"})
+
+    def killed(self, wait):
+        g = Gateway(BINARY, {
+            "journal": {"wait": wait}, "threads": 1,
+            "keys": [{"name": "limited", "sha256": digest("sk-limited"), "spend_usd": 1},
+                     {"name": "free", "sha256": digest("sk-free")}],
+            "providers": {"test": upstream(self.provider, "openai", {"plain": "plain"},
+                                           prices={"plain": {"input": 100000, "output": 100000}})}})
+        g.__enter__()
+        self.addCleanup(g.stop)
+        with self.locked(g):
+            self.assertEqual(self.spender(g, "limited")[0], 200)
+            for n in range(self.CALLS):
+                self.assertEqual(self.spender(g, "free", f"{n} {self.LARGE}")[0], 200)
+            g.child.kill()
+            g.child.wait()
+        db = sqlite3.connect(g.folder / "history.db", isolation_level=None, timeout=PATIENCE)
+        db.execute(self.SLOW)
+        db.close()
+        g.start()
+        return g
+
+    def test_a_key_with_a_limit_waits_until_its_spend_is_known(self):
+        g = self.killed("1h")
+        self.assertEqual(self.spender(g, "free")[0], 200)
+        status, _, text = self.spender(g, "limited")
+        self.assertEqual(status, 429, text)  # the call before the kill has spent it all
+        self.assertIn("insufficient_quota", text)
+        self.assertIn("what was on its way to the tables is known", g.log.read_text())
+
+    def test_a_key_with_a_limit_does_not_wait_for_ever(self):
+        g = self.killed("100ms")
+        status, headers, text = self.spender(g, "limited")
+        self.assertEqual(status, 503, text)
+        self.assertIn("spend_not_known", text)
+        self.assertGreaterEqual(int(headers["retry-after"]), 1)
 
 
 if __name__ == "__main__":
