@@ -96,6 +96,28 @@ static str tools_test_server(struct arena *a, const char *how, const char *timeo
                         timeout);
 }
 
+TEST(definitions_are_found_by_name_or_the_nearest)
+{
+    struct config *c;
+    struct err e;
+
+    CHECK_F(config_parse(STR("store: none\nproviders: {l: {kind: openai, base_url: 'http://h/v1', "
+                             "models: [m]}}\nagents: {judge: {strategy: classic}}\n"
+                             "workflows: {triage: [{agent: judge}]}\n"),
+                         "r.yaml",
+                         &c,
+                         &e),
+            "%s",
+            e.text);
+    CHECK(agents_find(c, STR("judge")) && !agents_find(c, STR("triage")));
+    CHECK(agents_find_workflow(c, STR("triage")) && !agents_find_workflow(c, STR("judge")));
+    CHECK(strcmp(agents_nearest(c, STR("jugde")), "judge") == 0);
+    CHECK(strcmp(agents_nearest(c, STR("triag")), "triage") == 0);
+    CHECK(!agents_nearest(c, STR("nothing-like-it")));
+    CHECK(strcmp(agents_strategy_name(agents_find(c, STR("judge"))->strategy), "classic") == 0);
+    config_release(c);
+}
+
 TEST(a_server_has_the_tools_that_the_agent_names)
 {
     struct tools_ground g;
@@ -431,6 +453,7 @@ static int tools_test_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(definitions_are_found_by_name_or_the_nearest),
         T(a_server_has_the_tools_that_the_agent_names),
         T(a_tool_that_a_server_does_not_have_is_refused_with_the_nearest),
         T(a_resumed_run_has_the_tools_that_were_listed),
