@@ -236,8 +236,8 @@ TEST(a_server_is_shared_and_ends_with_its_configuration)
 TEST(a_server_that_is_bad_at_its_start_is_a_note)
 {
     static const struct {
-        const char *how, *why;
-    } cases[] = {{"dies_at_start", "ended"}, {"hangs_at_start", "in time"}};
+        const char *how, *why, *timeout;
+    } cases[] = {{"dies_at_start", "ended", "100s"}, {"hangs_at_start", "in time", "1s"}};
     struct arena a;
 
     arena_init(&a, 1 << 16);
@@ -246,7 +246,7 @@ TEST(a_server_that_is_bad_at_its_start_is_a_note)
         struct err e;
 
         CHECK_F(tools_test_open(&g,
-                                tools_test_server(&a, cases[i].how, "1500ms").p,
+                                tools_test_server(&a, cases[i].how, cases[i].timeout).p,
                                 "library.lend",
                                 "library.lend",
                                 &e),
@@ -267,12 +267,12 @@ TEST(a_server_that_is_bad_later_is_a_sentence)
     static const struct {
         const char *how, *says, *timeout;
     } cases[] = {
-        {"dies", "ended", "20s"},
+        {"dies", "ended", "100s"},
         {"hangs", "in time", "1500ms"},
         {"other_id", "in time", "1500ms"},
-        {"floods", "too long", "20s"},
-        {"lies", "copies", "20s"},
-        {"noise", "lend Emma 1", "20s"},
+        {"floods", "too long", "100s"},
+        {"lies", "copies", "100s"},
+        {"noise", "lend Emma 1", "100s"},
     };
     struct arena a;
 
@@ -336,15 +336,15 @@ TEST(operations_and_requests_reach_their_service)
 TEST(a_bad_service_is_a_sentence)
 {
     static const struct {
-        const char *path, *says;
+        const char *path, *says, *timeout;
     } cases[] = {
-        {"redirect", "[the tool s: the service answers with a redirect (status 302)"},
-        {"hang", "in time"},
-        {"drip", "in time"},
-        {"flood", "larger than"},
-        {"fails", "The service answers with status 500:\n{\"error\":\"out of paper\"}"},
-        {"picture", "[6 bytes of image/png, which are no text]"},
-        {"garbage", "[the tool s: "},
+        {"redirect", "[the tool s: the service answers with a redirect (status 302)", "100s"},
+        {"hang", "in time", "2s"},
+        {"drip", "in time", "3s"},
+        {"flood", "larger than", "100s"},
+        {"fails", "The service answers with status 500:\n{\"error\":\"out of paper\"}", "100s"},
+        {"picture", "[6 bytes of image/png, which are no text]", "100s"},
+        {"garbage", "[the tool s: ", "100s"},
     };
     struct arena a;
 
@@ -357,9 +357,10 @@ TEST(a_bad_service_is_a_sentence)
         CHECK_F(tools_test_open(&g,
                                 arena_printf(&a,
                                              "s: {http: {method: GET, url: "
-                                             "'http://127.0.0.1:%s/%s'}, timeout: 3s}",
+                                             "'http://127.0.0.1:%s/%s'}, timeout: %s}",
                                              port,
-                                             cases[i].path)
+                                             cases[i].path,
+                                             cases[i].timeout)
                                     .p,
                                 "s",
                                 "",
