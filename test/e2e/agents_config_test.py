@@ -7,12 +7,11 @@
 import json
 import re
 import shutil
-import sys
 import tempfile
 import urllib.request
 from pathlib import Path
 
-from command import SOURCE, Case, main, run
+from command import BINARY, SOURCE, Case, main, run
 from gateway import Gateway, until
 
 STOCK = {"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "search", "parameters": [
@@ -82,7 +81,7 @@ class Agents(Case):
             return {"store": "none", "agents": agents, "providers": {
                 "up": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": [model]}}}
 
-        with Gateway(sys.argv[1], config("one", {"a": {}})) as d:
+        with Gateway(BINARY, config("one", {"a": {}})) as d:
             d.reload(config("two", {"a": {"handoff": ["b"]}}))
             until(lambda: "the old one stays in force" in d.log_tail())
             self.assertIn("agents.a.handoff.0: no agent", d.log_tail())
