@@ -242,6 +242,32 @@ TEST(the_same_calls_again_and_again_are_a_loop)
     CHECK(r.iterations == 4);
 }
 
+TEST(calls_that_take_turns_are_a_loop_too)
+{
+#define A "!double {\"n\":1}"
+#define B "!double {\"n\":2}"
+#define C "!double {\"n\":3}"
+    struct script two = {.turns = {A, B, A, B, A, B, A, B, A}},
+                  three = {.turns = {C, A, B, C, A, B, C, A, B, C, A, B, C}},
+                  none = {.turns = {A, B, A, C, A, B, A, C, A, "done"}};
+    struct agent_options o = script_options(&two, box);
+    struct agent_result r;
+
+    o.limits.iterations = 20;
+    r = script_run(&o, &arena);
+    CHECK_STR(r.reason, "loop_detected");
+    CHECK_INT(r.iterations, 8);
+    o = script_options(&three, box);
+    o.limits.iterations = 20;
+    r = script_run(&o, &arena);
+    CHECK_STR(r.reason, "loop_detected");
+    CHECK_INT(r.iterations, 12);
+    o = script_options(&none, box);
+    o.limits.iterations = 20;
+    r = script_run(&o, &arena);
+    CHECK_INT(r.end, AGENT_FINISHED);
+}
+
 TEST(a_model_that_cannot_be_asked_ends_the_run)
 {
     struct script s = {.turns = {"!double {\"n\":1}", "#500"}}, limited = {.turns = {"#429"}};
@@ -448,6 +474,7 @@ int main(void)
         S(each_limit_has_its_reason),
         S(a_limit_can_end_in_a_conclusion_without_tools),
         S(the_same_calls_again_and_again_are_a_loop),
+        S(calls_that_take_turns_are_a_loop_too),
         S(a_model_that_cannot_be_asked_ends_the_run),
         S(a_cancel_leaves_a_history_that_can_be_sent),
         S(a_recorded_run_is_replayed_to_the_same_trace),

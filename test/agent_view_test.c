@@ -116,6 +116,35 @@ TEST(native_has_results_between_marks_and_the_rule)
     arena_release(&a);
 }
 
+TEST(markup_in_the_text_of_a_native_reply_is_a_call)
+{
+    static const struct {
+        const char *text;
+        unsigned calls;
+    } cases[] = {
+        {"I look.\n<tool_call>\n{\"name\": \"two.two\", \"arguments\": {}}\n</tool_call>", 1},
+        {"<invoke name=\"two.two\"><parameter name=\"n\">1</parameter></invoke>", 1},
+        {"<function=two.two><parameter=n>1</parameter></function>", 1},
+        {"[TOOL_CALLS][{\"name\": \"two.two\", \"arguments\": {}}]", 1},
+        {"<tool_call>{\"name\": \"other\", \"arguments\": {}}</tool_call>", 0},
+        {"Write:\n```\n<tool_call>{\"name\": \"two.two\", \"arguments\": {}}</tool_call>\n```", 0},
+        {"<tool_call>{\"name\": \"two.two\", \"argu", 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct writer w = {.texts = {cases[i].text, "done"}};
+        struct agent_result r;
+        struct arena a;
+
+        arena_init(&a, 64 << 20);
+        r = view_test_run(&w, AGENT_NATIVE, &a);
+        CHECK_F(r.tool_calls == cases[i].calls, "case %zu: %u", i, r.tool_calls);
+        CHECK_F(str_eq(r.text, str_c(cases[i].calls ? "done" : cases[i].text)), "case %zu", i);
+        arena_release(&w.arena);
+        arena_release(&a);
+    }
+}
+
 TEST(a_plan_is_read_as_models_write_it)
 {
     static const struct {
@@ -148,4 +177,5 @@ TEST(a_plan_is_read_as_models_write_it)
 }
 
 TEST_MAIN(T(react_is_text_both_ways), T(classic_is_one_object_with_calls_or_the_answer),
-          T(native_has_results_between_marks_and_the_rule), T(a_plan_is_read_as_models_write_it))
+          T(native_has_results_between_marks_and_the_rule),
+          T(markup_in_the_text_of_a_native_reply_is_a_call), T(a_plan_is_read_as_models_write_it))

@@ -96,6 +96,28 @@ static str tools_test_server(struct arena *a, const char *how, const char *timeo
                         timeout);
 }
 
+TEST(definitions_are_found_by_name_or_the_nearest)
+{
+    struct config *c;
+    struct err e;
+
+    CHECK_F(config_parse(STR("store: none\nproviders: {l: {kind: openai, base_url: 'http://h/v1', "
+                             "models: [m]}}\nagents: {judge: {strategy: classic}}\n"
+                             "workflows: {triage: [{agent: judge}]}\n"),
+                         "r.yaml",
+                         &c,
+                         &e),
+            "%s",
+            e.text);
+    CHECK(agents_find(c, STR("judge")) && !agents_find(c, STR("triage")));
+    CHECK(agents_find_workflow(c, STR("triage")) && !agents_find_workflow(c, STR("judge")));
+    CHECK(strcmp(agents_nearest(c, STR("jugde")), "judge") == 0);
+    CHECK(strcmp(agents_nearest(c, STR("triag")), "triage") == 0);
+    CHECK(!agents_nearest(c, STR("nothing-like-it")));
+    CHECK(strcmp(agents_strategy_name(agents_find(c, STR("judge"))->strategy), "classic") == 0);
+    config_release(c);
+}
+
 TEST(a_server_has_the_tools_that_the_agent_names)
 {
     struct tools_ground g;
@@ -214,8 +236,8 @@ TEST(a_server_is_shared_and_ends_with_its_configuration)
 TEST(a_server_that_is_bad_at_its_start_is_a_note)
 {
     static const struct {
-        const char *how, *why;
-    } cases[] = {{"dies_at_start", "ended"}, {"hangs_at_start", "in time"}};
+        const char *how, *why, *timeout;
+    } cases[] = {{"dies_at_start", "ended", "100s"}, {"hangs_at_start", "in time", "1s"}};
     struct arena a;
 
     arena_init(&a, 1 << 16);
@@ -224,7 +246,7 @@ TEST(a_server_that_is_bad_at_its_start_is_a_note)
         struct err e;
 
         CHECK_F(tools_test_open(&g,
-                                tools_test_server(&a, cases[i].how, "1500ms").p,
+                                tools_test_server(&a, cases[i].how, cases[i].timeout).p,
                                 "library.lend",
                                 "library.lend",
                                 &e),
@@ -245,12 +267,12 @@ TEST(a_server_that_is_bad_later_is_a_sentence)
     static const struct {
         const char *how, *says, *timeout;
     } cases[] = {
-        {"dies", "ended", "20s"},
+        {"dies", "ended", "100s"},
         {"hangs", "in time", "1500ms"},
         {"other_id", "in time", "1500ms"},
-        {"floods", "too long", "20s"},
-        {"lies", "copies", "20s"},
-        {"noise", "lend Emma 1", "20s"},
+        {"floods", "too long", "100s"},
+        {"lies", "copies", "100s"},
+        {"noise", "lend Emma 1", "100s"},
     };
     struct arena a;
 
@@ -314,15 +336,15 @@ TEST(operations_and_requests_reach_their_service)
 TEST(a_bad_service_is_a_sentence)
 {
     static const struct {
-        const char *path, *says;
+        const char *path, *says, *timeout;
     } cases[] = {
-        {"redirect", "[the tool s: the service answers with a redirect (status 302)"},
-        {"hang", "in time"},
-        {"drip", "in time"},
-        {"flood", "larger than"},
-        {"fails", "The service answers with status 500:\n{\"error\":\"out of paper\"}"},
-        {"picture", "[6 bytes of image/png, which are no text]"},
-        {"garbage", "[the tool s: "},
+        {"redirect", "[the tool s: the service answers with a redirect (status 302)", "100s"},
+        {"hang", "in time", "2s"},
+        {"drip", "in time", "3s"},
+        {"flood", "larger than", "100s"},
+        {"fails", "The service answers with status 500:\n{\"error\":\"out of paper\"}", "100s"},
+        {"picture", "[6 bytes of image/png, which are no text]", "100s"},
+        {"garbage", "[the tool s: ", "100s"},
     };
     struct arena a;
 
@@ -335,9 +357,10 @@ TEST(a_bad_service_is_a_sentence)
         CHECK_F(tools_test_open(&g,
                                 arena_printf(&a,
                                              "s: {http: {method: GET, url: "
-                                             "'http://127.0.0.1:%s/%s'}, timeout: 3s}",
+                                             "'http://127.0.0.1:%s/%s'}, timeout: %s}",
                                              port,
-                                             cases[i].path)
+                                             cases[i].path,
+                                             cases[i].timeout)
                                     .p,
                                 "s",
                                 "",
@@ -431,6 +454,7 @@ static int tools_test_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(definitions_are_found_by_name_or_the_nearest),
         T(a_server_has_the_tools_that_the_agent_names),
         T(a_tool_that_a_server_does_not_have_is_refused_with_the_nearest),
         T(a_resumed_run_has_the_tools_that_were_listed),

@@ -277,6 +277,30 @@ TEST(an_agents_file_is_named_with_its_own_lines)
     CHECK_F(strstr(e.text, "/agents/judge.yaml:1: there is an agent \"judge\""), "%s", e.text);
 }
 
+TEST(a_program_that_is_not_there_is_a_warning)
+{
+    static const struct {
+        const char *command;
+        size_t warnings;
+    } cases[] = {{"sh", 0}, {"no-such-program", 1}, {"./stock.json", 1}, {"rationale", 0}};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[512];
+        struct config *c;
+        struct err e;
+
+        (void)snprintf(
+            yaml, sizeof yaml, "%stools: {a: {mcp: {command: %s}}}\n", HEAD, cases[i].command);
+        CHECK_F(agents_test_parse(yaml, &c, &e), "%s", e.text);
+        CHECK_F(c->warning_count == cases[i].warnings, "case %zu", i);
+        if (c->warning_count)
+            CHECK_F(strstr(c->warnings[0].p, ":3: tools.a.mcp.command: there is no program"),
+                    "%s",
+                    c->warnings[0].p);
+        config_release(c);
+    }
+}
+
 TEST(what_is_printed_has_no_secret_and_is_read_again)
 {
     struct config *c, *again;
@@ -309,6 +333,7 @@ int main(void)
         T(tools_and_workflows_are_read_whole),
         T(a_prompt_is_a_text_a_file_or_a_name),
         T(what_is_wrong_is_refused_with_line_and_nearest_name),
+        T(a_program_that_is_not_there_is_a_warning),
         T(what_is_printed_has_no_secret_and_is_read_again),
         T(an_agents_file_is_named_with_its_own_lines),
     };

@@ -6,6 +6,7 @@
 
 #include "agent/extract.h"
 #include "base/json.h"
+#include "base/sha256.h"
 
 #define HISTORY_MAX ((size_t)32 << 20)
 #define BODY_MAX ((size_t)64 << 20)
@@ -282,11 +283,24 @@ bool run_within(struct run *r)
     return true;
 }
 
-/* The same calls with the same arguments, again and again, lead nowhere. */
+/* How often the last `period` turns were made, one round after the other. */
+static unsigned run_rounds(const struct run *r, size_t period)
+{
+    size_t same = 0;
+
+    while (same + period < COUNT_OF(r->called) && r->called[same + period] &&
+           r->called[same] == r->called[same + period])
+        same++;
+    return (unsigned)(same / period) + 1;
+}
+
+/* The same calls with the same arguments, again and again, lead nowhere: one turn, or a few of them
+ * by turns. */
 static bool looping(struct run *r, const struct ask_reply *reply)
 {
+    uint8_t digest[SHA256_SIZE];
+    struct sha256 h;
     struct buf now;
-    bool same;
 
     buf_init(&now, BODY_MAX);
     for (size_t i = 0; i < reply->call_count; i++) {
@@ -295,11 +309,15 @@ static bool looping(struct run *r, const struct ask_reply *reply)
         tool_canonical(&now, reply->calls[i].arguments);
         buf_add_c(&now, '\0');
     }
-    same = r->last_calls.n && str_eq(buf_str(&now), r->last_calls);
-    r->repeats = same ? r->repeats + 1 : 1;
-    if (!same)
-        r->last_calls = arena_dup(r->arena, buf_str(&now));
+    sha256_init(&h);
+    sha256_feed(&h, buf_str(&now));
+    sha256_finish(&h, digest);
     buf_release(&now);
+    memmove(&r->called[1], &r->called[0], sizeof r->called - sizeof r->called[0]);
+    memcpy(&r->called[0], digest, sizeof r->called[0]);
+    r->repeats = 0;
+    for (size_t period = 1; period <= RUN_LOOP_MAX && r->repeats <= AGENT_REPEATS; period++)
+        r->repeats = run_rounds(r, period);
     return r->repeats > AGENT_REPEATS;
 }
 

@@ -11,6 +11,8 @@
 #include "base/map.h"
 
 #define RUN_STEPS_MAX 4096
+#define RUN_LOOP_MAX 4 /* turns of one round of a loop */
+#define RUN_LOOP_TURNS (RUN_LOOP_MAX * (AGENT_REPEATS + 1))
 #define REPLAY_SEQ (-1) /* of the note with what the run was given */
 
 struct run {
@@ -26,10 +28,10 @@ struct run {
     bool looped; /* it is a loop, which can be gone over by its log alone */
     str was;     /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
-    struct buf tools; /* JSON of the tools */
-    str reply_id;     /* of the model call whose tools run */
-    struct map ids;   /* of calls so far */
-    str last_calls;   /* what was called in the turn before, and how often */
+    struct buf tools;                /* JSON of the tools */
+    str reply_id;                    /* of the model call whose tools run */
+    struct map ids;                  /* of calls so far */
+    uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, the newest first */
     unsigned repeats;
     bool broken; /* the log failed: err says why */
     struct err err;

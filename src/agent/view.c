@@ -10,6 +10,7 @@
 
 #include "agent/data.h"
 #include "agent/extract.h"
+#include "agent/markup.h"
 #include "agent/plan.h"
 #include "agent/react.h"
 #include "base/json.h"
@@ -363,8 +364,10 @@ static bool view_ask(void *ctx, const struct ask_request *q, const _Atomic bool 
         ok = view_ask_react(&p, q, &body, cancel, a, reply);
     else if (v->strategy == AGENT_CLASSIC)
         ok = view_ask_plan(&p, q, buf_str(&body), cancel, a, reply);
-    else if ((ok = view_ask_body(v, q, buf_str(&body), cancel, a, reply)))
+    else if ((ok = view_ask_body(v, q, buf_str(&body), cancel, a, reply))) {
+        agent_markup_read(reply, v->tools, a);
         view_report(v, reply->reasoning);
+    }
     buf_release(&body);
     arena_release(&p.arena);
     json_release(&p.doc);

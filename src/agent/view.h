@@ -7,7 +7,7 @@
  * The loop and its log know only function calls, whatever the strategy. On its way to the model a
  * request is rewritten, and the reply is turned back into calls:
  *
- *   native   the provider's function calling
+ *   native   the provider's function calling; calls that a model writes as markup count too
  *   react    text: Thought, Action, Action Input, and results as observations; one call at a time
  *   classic  text: one JSON object with the calls to make, any number at once, or with the answer
  *

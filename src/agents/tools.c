@@ -15,7 +15,7 @@
 
 #define OPEN_ARENA ((size_t)512 << 20)
 #define LIST_MAX ((size_t)16 << 20)
-#define LIST_MS 30000
+#define LIST_MS 10000 /* at least: a server must start first */
 #define MARGIN_MS 500 /* the request's own end comes before the box gives up */
 #define NAME_SHOWN 60
 
@@ -84,7 +84,7 @@ static void agents_mask_error(const struct agents_open *p, struct err *e)
 static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
 {
     const struct config_tools *t = agents_source(p, source);
-    int64_t timeout_ms = (int64_t)(t->timeout_ms < LIST_MS ? t->timeout_ms : LIST_MS);
+    int64_t timeout_ms = (int64_t)(t->timeout_ms > LIST_MS ? t->timeout_ms : LIST_MS);
     struct mcp_client *client = agents_server_client(p->running[source]);
     struct buf list;
     struct err e;

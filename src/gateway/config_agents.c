@@ -359,14 +359,14 @@ static bool config_agent_read(struct config_agents_reader *r, const struct json_
     struct config_build *b = r->b;
     const struct json_node *approve = config_agent_member(b, v, "approve"),
                            *guard = config_agent_member(b, v, "guard");
-    bool ok = config_rows_read(b, &config_agent_rows, v, a);
+    bool ok = config_rows_read(b, &config_agent_rows, v, a), found;
 
     ok &= config_agent_model(b, v, a);
     ok &= config_agent_prompt(b, config_agent_member(b, v, "prompt"), a);
     ok &= config_schema_value(b, config_agent_member(b, v, "output"), &a->output);
-    ok &= config_agent_refs(b, config_agent_member(b, v, "tools"), &a->tools, &a->tool_count) &&
-          config_agent_refs(b, approve, &a->approve, &a->approve_count) &&
-          config_agent_approve(b, approve, a);
+    found = config_agent_refs(b, config_agent_member(b, v, "tools"), &a->tools, &a->tool_count);
+    found &= config_agent_refs(b, approve, &a->approve, &a->approve_count);
+    ok &= found && config_agent_approve(b, approve, a);
     ok &= config_agent_handoff(r, config_agent_member(b, v, "handoff"), a);
     ok &= config_agent_guard(r, config_agent_member(b, guard, "input"), a, &a->guard_input);
     ok &= config_agent_guard(r, config_agent_member(b, guard, "output"), a, &a->guard_output);

@@ -9,6 +9,7 @@
 #include "gateway/config_build.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #define NAMES_MAX 1000 /* of a folder that are compared with one that is missing */
 #define NAME_SHOWN 60
@@ -124,6 +125,28 @@ static bool config_tools_env(struct config_build *b, const struct json_node *env
     return true;
 }
 
+/* Whether a program of this name is there: in its PATH, or where its path leads from its folder. */
+static bool config_tools_program(struct config_build *b, const struct config_tools *t)
+{
+    str program = str_c(t->argv[0]), rest = STR(""), folder;
+
+    if (str_find(program, STR("/")) != STR_NONE)
+        return access(program.p[0] == '/'
+                          ? program.p
+                          : arena_printf(&b->c->arena, "%s/%s", t->cwd, program.p).p,
+                      X_OK) == 0;
+    for (const char *const *var = t->env; *var; var++)
+        if (str_starts(str_c(*var), STR("PATH=")))
+            rest = str_slice(str_c(*var), 5, strlen(*var));
+    for (; rest.n; rest = str_slice(rest, folder.n + 1, rest.n)) {
+        folder = str_slice(rest, 0, str_find(rest, STR(":")));
+        if (access(arena_printf(&b->c->arena, STR_FMT "/%s", STR_ARG(folder), program.p).p, X_OK) ==
+            0)
+            return true;
+    }
+    return str_eq(program, STR("rationale")); /* this very program */
+}
+
 static bool config_tools_command(struct config_build *b, const struct json_node *v,
                                  struct config_tools *t)
 {
@@ -142,7 +165,15 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
     if (cwd && !config_resolve(b, cwd, config_text(b, cwd), &folder))
         return false;
     t->cwd = folder.n ? folder.p : "./";
-    return config_tools_env(b, config_tools_member(b, v, "env"), t);
+    if (!config_tools_env(b, config_tools_member(b, v, "env"), t))
+        return false;
+    if (!config_tools_program(b, t))
+        config_warn(b,
+                    config_tools_member(b, v, "command"),
+                    "there is no program \"%.*s\": install it, or write its path",
+                    NAME_SHOWN,
+                    t->argv[0]);
+    return true;
 }
 
 static bool config_tools_mcp(struct config_build *b, const struct json_node *v,
