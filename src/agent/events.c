@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/events.h"
-#include "agent/history.h"
+#include "agent/run_in.h"
 
 #include "base/json.h"
 
@@ -28,6 +28,8 @@ struct events {
     int64_t at;    /* events of this part so far */
     bool open;     /* an event of this part is still to come: those after it must wait */
     bool over;     /* the part has ended: nothing is still to come */
+    bool guarded;  /* the answer is for nobody before the guard has allowed it */
+    bool denied;   /* and the guard has denied it */
     bool thoughts; /* the reader may see reasoning */
     str run;       /* of the part */
     struct arena *arena;
@@ -181,11 +183,19 @@ static void event_value(struct events *v, const char *key, str json)
 static void events_message(struct events *v, const struct agent_effect *f,
                            const struct ask_reply *reply)
 {
-    if ((!reply->text.n && !reply->call_count) || !event_begin(v))
+    bool withheld = v->guarded && !reply->call_count;
+
+    if (!reply->text.n && !reply->call_count)
+        return;
+    if (withheld && !v->over) {
+        v->open = true;
+        return;
+    }
+    if (!event_begin(v))
         return;
     json_member_i64(&v->out, "seq", f->seq);
     json_member_str(&v->out, "model", f->name);
-    json_member_str(&v->out, "text", reply->text);
+    json_member_str(&v->out, "text", withheld && v->denied ? STR("") : reply->text);
     json_out_key(&v->out, STR("tool_calls"));
     json_out_array(&v->out);
     for (size_t i = 0; i < reply->call_count; i++) {
@@ -375,6 +385,23 @@ static void events_ended(struct events *v, const struct agent_row *row)
     event_end(v, "ended");
 }
 
+/* What the caller of the run noted: whether a guard is to see the answer first. */
+static bool events_is_guarded(const struct agent_effect *all, size_t n)
+{
+    struct json doc;
+    struct err e;
+    bool guarded = false;
+
+    if (!n || all[0].seq != CALLER_SEQ)
+        return false;
+    json_init(&doc);
+    if (!json_parse(&doc, all[0].result, &e) ||
+        !json_bool(json_find(&doc, json_root(&doc), STR("guarded")), &guarded))
+        guarded = false;
+    json_release(&doc);
+    return guarded;
+}
+
 static bool events_part(struct events *v, struct agent_log *log, const struct agent_row *row,
                         str part, struct err *e)
 {
@@ -390,6 +417,8 @@ static bool events_part(struct events *v, struct agent_log *log, const struct ag
     v->run = row->id;
     if (!agent_log_read(log, row->id, v->arena, &all, &n, e))
         return false;
+    v->guarded = events_is_guarded(all, n);
+    v->denied = str_eq(row->reason, STR("guard_denied"));
     events_begin(v, row);
     events_effects(v, all, n);
     return true;

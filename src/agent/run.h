@@ -164,8 +164,9 @@ struct agent_client_result {
 bool agent_client_result(struct agent_log *log, const struct agent_client_result *r, bool *already,
                          struct err *e) MUST_USE;
 
-/* A note about the run that whoever calls agent_run keeps in its log: written once, before the run.
- * The note that is in the log already, or the one given if there is none, is in *out. With `text`
- * empty the note is only read, and *out is "" if there is none. */
+/* A note about the run, JSON, that whoever calls agent_run keeps in its log: written once, before
+ * the run. The note that is in the log already, or the one given if there is none, is in *out. If
+ * its member "guarded" is true, the events of the run do not show an answer before the run has
+ * ended. With `text` empty the note is only read, and *out is "" if there is none. */
 bool agent_run_note(struct agent_log *log, str run, str text, struct arena *a, str *out,
                     struct err *e) MUST_USE;

@@ -112,7 +112,8 @@ struct exchange {
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
-    struct app_match app; /* of a route of an application */
+    struct app_match app;            /* of a route of an application */
+    const struct app_call *app_call; /* of a model call that one answers; or NULL */
     /* Not zeroed with the rest. */
     struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply: header_count of them */
     struct chat_error error;                         /* once it has failed */
