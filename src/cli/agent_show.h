@@ -6,8 +6,8 @@
  *     s.status, s.run, s.waiting ...                          what is known by then
  *     agent_show_release(&s);
  *
- * What the model thinks, what it calls and what comes back goes to stderr, a call before its result;
- * the answer goes to stdout.
+ * What the model thinks, what it calls and what comes back goes to stderr, a call before its
+ * result; the answer goes to stdout.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
