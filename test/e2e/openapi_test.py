@@ -404,6 +404,8 @@ class Applications(unittest.TestCase):
             operation = methods.get("get")
             if not operation or not is_app(operation):
                 continue
+            if operation["tags"] == ["agents"] and "{" in path:
+                continue  # the demo defines none: agent_runs_test.py asks for one
             queries = [""] + [f"?{p['name']}={value}" for p in operation.get("parameters", [])
                               if p["in"] == "query" for value in p["schema"].get("enum", [1])]
             for query in queries:
