@@ -149,6 +149,8 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
                                      .tokens_hard = true,
                                      .cost_usd = d->limits.usd,
                                      .time_ms = d->limits.time_ms};
+    p->tools->view.ask = o.ask;
+    o.ask = agent_view_ask(&p->tools->view);
     o.settle = part_settle;
     o.on_effect = part_run_on_effect;
     o.ctx = &run;

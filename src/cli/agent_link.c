@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "cli/daemon.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 /* ---- signals, if the runs are the command's own ---- */
@@ -29,14 +28,14 @@ static void *link_wait_signals(void *arg)
     return NULL;
 }
 
-static void link_block_signals(void)
+static void link_block_signals(struct agent_link *l)
 {
     sigset_t set;
 
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &set, &l->signals);
 }
 
 /* ---- opening ---- */
@@ -45,7 +44,7 @@ static bool link_open_local(struct agent_link *l, const char *config, int *code)
 {
     struct err e;
 
-    link_block_signals();
+    link_block_signals(l);
     if (!app_local_open(config, &l->local, &e)) {
         *code = cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
         return false;
@@ -84,8 +83,10 @@ void agent_link_close(struct agent_link *l)
     if (l->watching)
         pthread_join(l->watcher, NULL);
     agents_app_close(l->app);
-    if (l->local_open)
+    if (l->local_open) {
         app_local_close(&l->local);
+        (void)pthread_sigmask(SIG_SETMASK, &l->signals, NULL);
+    }
     if (l->config)
         config_release(l->config);
 }

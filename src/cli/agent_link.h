@@ -13,12 +13,15 @@
 #include "apps/agents/agents.h"
 #include "cli/agent_show.h"
 
+#include <signal.h>
+
 struct agent_link {
     struct config *config;
     bool daemon; /* the runs are the daemon's */
     struct app_local local;
     bool local_open;
     struct agents_app *app;
+    sigset_t signals; /* as they were blocked before */
     pthread_t watcher;
     bool watching;
     _Atomic bool ended;

@@ -125,6 +125,10 @@ static void show_ended(struct agent_show *s, const struct json *doc)
         return;
     if (output)
         text = json_raw(doc, output);
+    if (s->answer) {
+        buf_add(s->answer, text);
+        return;
+    }
     if (s->cli->terminal)
         show_put_safe(&s->cli->out, text);
     else

@@ -19,7 +19,8 @@
 
 struct agent_show {
     struct cli *cli;
-    bool json, quiet; /* quiet: only the answer */
+    bool json, quiet;   /* quiet: only the answer */
+    struct buf *answer; /* where the answer goes instead of stdout; or NULL */
     struct arena arena;
     str run;            /* the run's id, once known */
     str status, reason; /* of its end, or "" */

@@ -6,12 +6,17 @@
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import re
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import unittest
 import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from command import BINARY, PATIENCE, SOURCE, main, run
 from gateway import Gateway, digest, until
@@ -34,6 +39,11 @@ def tool(ask, name):
     raise AssertionError(f"no tool {name} in {ask.get('tools')}")
 
 
+def plain(result):
+    """A tool's result without the marks around it."""
+    return re.sub(r"</?data[^>]*>", "", result).strip().splitlines()[0]
+
+
 def librarian(ask):
     """Finds the book, lends it if it is asked to, and answers."""
     done = results(ask)
@@ -41,7 +51,7 @@ def librarian(ask):
         return {"reasoning": "I look it up.", "calls": [(tool(ask, "find"), {"title": "Dune"})]}
     if "lend" in last(ask, "user") and len(done) == 1:
         return {"text": "She wants to have it.", "calls": [(tool(ask, "lend"), {"title": "Dune"})]}
-    return "Done: " + done[-1].splitlines()[0]
+    return "Done: " + plain(done[-1])
 
 
 class Library(Gateway):
@@ -118,7 +128,7 @@ class Running(unittest.TestCase):
             self.assertEqual(said["usage"]["input_tokens"], 200)
             self.assertEqual(said["metadata"], {"ticket": 7})
             self.assertEqual(d.called(), ["find"])
-            self.assertEqual(model.asked[0]["messages"][0], {"role": "system", "content": "You keep a library."})
+            self.assertTrue(model.asked[0]["messages"][0]["content"].startswith("You keep a library."))
             replay = d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]
             self.assertTrue(replay["same"])
             self.assertEqual([a["name"] for a in d.ask("GET", "/api/v1/agents")[1]["agents"]], ["librarian"])
@@ -198,11 +208,41 @@ class Running(unittest.TestCase):
             self.assertIn("JSON", results(model.asked[2])[1])
             self.assertEqual(d.called(), [])
 
+    def test_calls_written_as_markup_are_calls(self):
+        def markup(ask):
+            if results(ask):
+                return "Done: " + plain(results(ask)[0])
+            call = json.dumps({"name": tool(ask, "find"), "arguments": {"title": "Dune"}})
+            return f"I look.\n<tool_call>\n{call}\n</tool_call>"
+        with Model(markup) as model, Library(model) as d:
+            self.assertEqual(d.go("Is Dune here?")["text"], "Done: Dune is on shelf 7")
+            self.assertEqual(d.called(), ["find"])
+
     def test_a_model_that_repeats_itself_is_stopped(self):
         def again(ask):
             return {"calls": [(tool(ask, "find"), {"title": "Dune"})]}
         with Model(again) as model, Library(model) as d:
             self.assertEqual(d.go("x")["reason"], "loop_detected")
+
+    def test_every_strategy(self):
+        def classic(ask):
+            if "shelf 7" in last(ask):
+                return json.dumps({"answer": "It is on shelf 7"})
+            names = re.findall(r"[\w.-]*find\b", json.dumps(ask["messages"]))
+            return json.dumps({"reason": "to look", "tools": [{"tool": names[0], "parameters": {"title": "Dune"}}]})
+
+        def react(ask):
+            if "shelf 7" in last(ask):
+                return "Thought: found\nFinal Answer: It is on shelf 7"
+            names = re.findall(r"[\w.-]*find\b", json.dumps(ask["messages"]))
+            return f'Thought: look\nAction: {names[0]}\nAction Input: {{"title": "Dune"}}'
+        for strategy, reply in (("react", react), ("classic", classic)):
+            agents = {"librarian": {"model": "m", "prompt": "You help.", "tools": ["library"], "strategy": strategy}}
+            with self.subTest(strategy), Model(reply) as model, Library(model, agents) as d:
+                said = d.go("Is Dune here?")
+                self.assertEqual((said["status"], said["text"]), ("done", "It is on shelf 7"), model.asked[-1])
+                self.assertEqual(d.called(), ["find"])
+                self.assertNotIn("tools", model.asked[0])
 
     def test_a_run_is_cancelled(self):
         hold = threading.Event()
@@ -266,7 +306,7 @@ ORDER = {"name": "order", "description": "Orders a book", "parameters": TITLE}
 
 def orders(ask):
     done = results(ask)
-    return f"It is {done[0]}" if done else {"calls": [("order", {"title": "Dune"})]}
+    return f"It is {plain(done[0])}" if done else {"calls": [("order", {"title": "Dune"})]}
 
 
 class ClientTools(unittest.TestCase):
@@ -340,6 +380,35 @@ class Together(unittest.TestCase):
                 self.assertIn("no secrets", said["detail"])
                 self.assertNotIn("the secret is 7", json.dumps([e for e in d.events(said["run_id"])]))
 
+    def test_a_guard_may_be_a_request(self):
+        seen = []
+
+        class Hook(BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                said = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                seen.append(said)
+                body = json.dumps({"allow": "secret" not in said["input"], "reason": "no secrets"}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+        hook = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+        threading.Thread(target=hook.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"http://127.0.0.1:{hook.server_port}/check"
+        agents = {"librarian": {"model": "m", "prompt": "You help.", "guard": {"input": url}}}
+        with Model(lambda ask: "hello") as model, Library(model, agents) as d:
+            self.assertEqual(d.go("hi")["text"], "hello")
+            said = d.go("a secret")
+            self.assertEqual((said["reason"], said["detail"]), ("guard_denied", "the input was denied: no secrets"))
+            self.assertEqual([x["input"] for x in seen], ["hi", "a secret"])
+            hook.shutdown()
+            hook.server_close()
+            self.assertIn("no verdict", d.go("hi")["detail"])
+
     def test_a_workflow_has_stages_side_by_side(self):
         def team(ask):
             who = ask["messages"][0]["content"].split()[-1]
@@ -402,6 +471,50 @@ class Command(unittest.TestCase):
             d.write()
             done = run("chat", "librarian", "--thread", "t", "--config", str(d.path), stdin="one\ntwo\n")
             self.assertEqual(done.out.decode(), "1: one\n2: two\n", done.err)
+
+
+class Readme(unittest.TestCase):
+    def test_the_agent_of_the_readme_runs_as_it_is_written(self):
+        section = (SOURCE / "README.md").read_text().split("## Your own agent")[1].split("\n## ")[0]
+        yaml = section.split("```yaml\n")[1].split("```")[0]
+        self.assertLessEqual(len(yaml.splitlines()), 20)
+
+        def reply(ask):
+            if not results(ask):
+                return {"text": "They ask for it.", "calls": [(tool(ask, "lend" if "lend" in last(ask) else "find"),
+                                                               {"title": "Dune"})]}
+            return plain(results(ask)[-1])
+        with Model(reply) as model, tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rationale.yaml"
+            path.write_text(yaml.replace("http://127.0.0.1:8000", model.root))
+            shutil.copy(SOURCE / "example/agents/library.py", folder)
+            done = run("run", "librarian", "Is Dune available?", cwd=folder)
+            self.assertEqual((done.code, done.out.decode()), (0, "Dune: 2 on the shelf.\n"), done.err)
+            done = run("run", "librarian", "Please lend me Dune", cwd=folder)
+            self.assertEqual(done.code, 7, done.err)
+            self.assertIn("why: They ask for it.", done.err)
+            approve = re.search(r"rationale runs approve '(\S+)' (\d+)", done.err)
+            self.assertEqual(run("runs", "approve", approve[1], approve[2], cwd=folder).code, 0)
+            done = run("run", "--run", approve[1], cwd=folder)
+            self.assertEqual(done.out.decode(), "Dune is lent: 1 left.\n", done.err)
+            done = run("chat", "librarian", cwd=folder, stdin="Is Dune available?\n")
+            self.assertIn("on the shelf", done.out.decode())
+
+    def test_agents_are_tools_of_rationale_mcp(self):
+        with Model(librarian) as model:
+            d = Library(model)
+            d.write()
+            asks = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                        "protocolVersion": "2025-06-18", "capabilities": {},
+                        "clientInfo": {"name": "t", "version": "1"}}},
+                    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+                    {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+                        "name": "librarian", "arguments": {"input": "Is Dune here?"}}}]
+            done = run("mcp", "--config", str(d.path), stdin="".join(json.dumps(x) + "\n" for x in asks))
+            said = {x["id"]: x["result"] for x in map(json.loads, done.out.decode().splitlines())}
+            self.assertIn("librarian", [t["name"] for t in said[2]["tools"]])
+            self.assertEqual(said[3]["content"][0]["text"], "Done: Dune is on shelf 7")
 
 
 if __name__ == "__main__":
