@@ -148,7 +148,8 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
                                &e);
 }
 
-static void job_work(struct agents_job *j)
+/* Whether the run waits. */
+static bool job_work(struct agents_job *j)
 {
     const struct config_workflow *w =
         j->q.workflow ? agents_find_workflow(j->setup->config, j->q.name) : NULL;
@@ -165,17 +166,18 @@ static void job_work(struct agents_job *j)
     if (!ok)
         job_fail(j, &a, &out, &e);
     arena_release(&a);
+    return out.end == AGENT_WAITING;
 }
 
-/* Whether it is to look at its log once more: a word or a result has come meanwhile. If not, it is
- * out of the table. */
-static bool job_again(struct agents_job *j)
+/* Whether it is to look at its log once more: a word or a result has come while it was about to
+ * wait. If not, it is out of the table. */
+static bool job_again(struct agents_job *j, bool waits)
 {
     struct agents_runner *r = j->runner;
     bool again;
 
     pthread_mutex_lock(&r->lock);
-    again = j->again && !atomic_load(&j->stop);
+    again = waits && j->again && !atomic_load(&j->stop);
     j->again = false;
     j->version++;
     if (!again) {
@@ -191,9 +193,8 @@ static void *job_thread(void *arg)
 {
     struct agents_job *j = arg;
 
-    do
-        job_work(j);
-    while (job_again(j));
+    while (job_again(j, job_work(j)))
+        ;
     return NULL;
 }
 

@@ -37,6 +37,8 @@ struct model_reply {
     enum chat_stop stop;
     struct chat_usage usage;
     str text;
+    struct talk talk; /* the conversation, known by its history */
+    str session;
 };
 
 /* ---- out ---- */
@@ -267,6 +269,10 @@ static void model_end(struct model_reply *m)
         return;
     }
     if (str_eq(row.status, STR("done"))) {
+        if (m->session.n) {
+            talk_text(&m->talk, m->text);
+            talk_end(m->app->host.gateway->talks, &m->talk, m->session, STR(""), m->q->call->id);
+        }
         model_finish(m, CHAT_STOP_END);
         return;
     }
@@ -376,6 +382,19 @@ static void model_add_message(struct buf *out, const struct json *doc, const str
     buf_add(out, json_raw(doc, v));
 }
 
+/* Runs of one conversation have one session: the one that the client names, else the one that the
+ * history belongs to. */
+static str model_find_session(struct model_reply *m)
+{
+    struct talks *talks = m->app->host.gateway->talks;
+    str session;
+
+    talk_begin(talks, &m->talk, m->q->key, &m->request, m->q->arena);
+    if (m->q->call->session.n)
+        return m->q->call->session;
+    return talk_find(talks, &m->talk, m->q->arena, &session) ? session : STR("");
+}
+
 /* All but the last of the client's messages stand before the input. */
 static bool model_start(struct model_reply *m, const struct json *doc, const struct json_node *list,
                         struct err *e)
@@ -385,7 +404,7 @@ static bool model_start(struct model_reply *m, const struct json *doc, const str
     struct agents_request q = {.run = STR(""),
                                .name = str_slice(m->request.model, 6, m->request.model.n),
                                .thread = STR(""),
-                               .session = m->q->call->session,
+                               .session = model_find_session(m),
                                .metadata = STR(""),
                                .tools = tools ? json_raw(doc, tools) : STR(""),
                                .key = m->q->key};
@@ -400,6 +419,7 @@ static bool model_start(struct model_reply *m, const struct json *doc, const str
     q.input =
         last ? model_content(doc, json_find(doc, last, STR("content")), m->q->arena) : STR("");
     ok = agents_start(m->app->runner, &q, m->q->arena, &m->run, e);
+    m->session = q.session.n ? q.session : m->run;
     buf_release(&before);
     return ok;
 }
@@ -453,7 +473,8 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
                             .shows = q->call->shows,
                             .usage = chat_usage_none,
                             .run = STR(""),
-                            .text = STR("")};
+                            .text = STR(""),
+                            .session = STR("")};
     struct run_cursor *c = run_cursor_new(STR(""));
     enum run_state state = RUN_GOES_ON;
     struct err e;

@@ -12,7 +12,7 @@
 #include "serve/params.h"
 #include "serve/work.h"
 
-#define HANDS 16
+#define HANDS 64 /* requests that wait for runs hold one each */
 #define ARENA_MAX ((size_t)256 << 20)
 #define OUT_MAX ((size_t)64 << 20)
 

@@ -5,11 +5,12 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import threading
 import unittest
 
 from agent_runs_test import Library, librarian, orders, approving
 from command import main
-from gateway import until
+from gateway import digest, until
 from scripted_model import Model
 
 STEP, ANSWER = "I look it up.", "Done: Dune is on shelf 7"
@@ -80,6 +81,26 @@ class AsModel(unittest.TestCase):
                 {"role": "user", "content": "three"}]})[1]
             self.assertEqual(said["choices"][0]["message"]["content"], "['one', 'two', 'three']")
 
+    def test_runs_of_one_conversation_have_one_session(self):
+        with Model(lambda ask: f"answer {len(ask['messages'])}") as model, Library(model) as d:
+            said = []
+            for words in ("one", "two", "three"):
+                said.append({"role": "user", "content": words})
+                said.append(d.ask("POST", "/v1/chat/completions", {"model": "agent/librarian", "messages": said})
+                            [1]["choices"][0]["message"])
+            sessions = [r["session_id"] for r in d.ask("GET", "/api/v1/runs?app=agents")[1]["runs"]]
+            self.assertEqual((len(sessions), len(set(sessions))), (3, 1))
+
+    def test_a_run_is_its_keys_own(self):
+        keys = [{"name": n, "sha256": digest(n + "-key"), "role": "operator" if n == "boss" else "client"} for n in ("ann", "bob", "boss")]
+        with Model(librarian) as model, Library(model, keys=keys, key="ann-key") as d:
+            id = d.go(QUESTION)["run_id"]
+            for key, status in (("ann-key", 200), ("bob-key", 404), ("boss-key", 200)):
+                self.assertEqual(d.ask("GET", f"/api/v1/runs/{id}/events", key=key)[0], status)
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/tool_results", {"call_id": "x", "result": 1},
+                                   key="bob-key")[0], 404)
+            self.assertEqual(d.ask("POST", "/api/v1/agents/librarian/runs", {"input": "x"}, key="none")[0], 401)
+
     def test_tools_of_the_request_are_the_clients(self):
         tools = [{"type": "function", "function": {"name": "order", "parameters": {"type": "object"}}}]
         with Model(orders) as model, Library(model) as d:
@@ -96,7 +117,6 @@ class AsModel(unittest.TestCase):
 
     def test_approval_is_waited_for(self):
         with Model(librarian) as model, Library(model, approving()) as d:
-            import threading
             got = []
             body = {"model": "agent/librarian", "messages": [{"role": "user", "content": "lend me Dune"}]}
             t = threading.Thread(target=lambda: got.append(d.ask("POST", "/v1/chat/completions", body)))
