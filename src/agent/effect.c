@@ -176,13 +176,15 @@ static struct agent_effect *find_question(struct agent_effect *all, size_t n, in
     return NULL;
 }
 
-static void word_write(struct buf *out, enum agent_word word, str arguments, str who,
+static void word_write(struct buf *out, enum agent_word word, str arguments, str who, str why,
                        int64_t now_us)
 {
     static const char *const words[] = {"approve", "deny", "change"};
 
     buf_printf(out, "{\"word\":\"%s\",\"who\":", words[word]);
     (void)json_quote(out, who);
+    buf_add(out, STR(",\"why\":"));
+    (void)json_quote(out, why);
     if (word == AGENT_CHANGE) {
         buf_add(out, STR(",\"arguments\":"));
         (void)json_quote(out, arguments);
@@ -190,9 +192,7 @@ static void word_write(struct buf *out, enum agent_word word, str arguments, str
     buf_printf(out, ",\"at_us\":%lld}", (long long)now_us);
 }
 
-/* First the run runs again, then there is the word: if the process ends in between, the run is
- * taken up at the next start and waits once more. */
-static bool wake_row(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e)
+bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e)
 {
     struct agent_row row;
 
@@ -221,9 +221,9 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
     if (ok && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
-    ok = ok && wake_row(log, run, &a, now_us, e);
+    ok = ok && run_wake(log, run, &a, now_us, e);
     if (ok) {
-        word_write(&out, word, arguments, who, now_us);
+        word_write(&out, word, arguments, who, f->result, now_us);
         done = *f;
         done.state = AGENT_DONE;
         done.result = buf_str(&out);

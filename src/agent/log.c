@@ -33,7 +33,7 @@ static bool put_one(struct db *db, const struct agent_effect *f, struct err *e)
         db_text(f->name),
         db_text(f->key),
         db_text(f->request),
-        f->state == AGENT_DONE ? db_text(f->result) : db_null(),
+        f->state == AGENT_DONE || f->result.n ? db_text(f->result) : db_null(),
         db_int(f->failed),
         db_int(f->state),
         db_int(f->started_us),

@@ -35,11 +35,11 @@ enum agent_care {
 struct agent_effect {
     str run;
     int64_t seq; /* in the run, from 0 */
-    str kind;    /* "model", "tool", "approval", "note" */
+    str kind;    /* "model", "tool", "client" (a tool of the run's caller), "approval", "note" */
     str name;    /* of the model or tool */
     str key;     /* idempotency key: also says what was asked, by a digest */
     str request; /* in short: arguments of a tool */
-    str result;  /* of one that is done: JSON or text */
+    str result;  /* of one that is done: JSON or text; of an approval that is asked: why */
     bool failed; /* its result says why */
     enum agent_care care;
     enum agent_state state;
@@ -89,6 +89,9 @@ struct agent_filter {
 /* Newest first, without input and result. */
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e) MUST_USE;
+/* The parts of a run, RUN/..., the oldest first; with input and result. `session` is the run's. */
+bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
+                     struct agent_row **out, size_t *n, struct err *e) MUST_USE;
 /* Those that were running when the process ended, and of one app if that is not empty; the oldest
  * first. */
 bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,

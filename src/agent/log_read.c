@@ -166,6 +166,29 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
     return true;
 }
 
+bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
+                     struct agent_row **out, size_t *n, struct err *e)
+{
+    struct list list = {.arena = a};
+    size_t kept = 0;
+
+    if (!read_list(l,
+                   RUN_COLUMNS " WHERE session_id = $1 ORDER BY created_us, run_id",
+                   session,
+                   (struct db_rows){on_row, &list},
+                   e))
+        return false;
+    for (size_t i = 0; i < list.n; i++) {
+        str id = list.u.rows[i].id;
+
+        if (id.n > run.n + 1 && str_starts(id, run) && id.p[run.n] == '/')
+            list.u.rows[kept++] = list.u.rows[i];
+    }
+    *out = list.u.rows;
+    *n = kept;
+    return true;
+}
+
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e)
 {

@@ -57,6 +57,7 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_out_key(&o, STR("cost_usd"));
     json_out_double(&o, x->limits.cost_usd);
     i64_member(&o, "conclude", x->conclude);
+    json_member_str(&o, "output", x->output);
     json_member_str(&o, "insist", str_c(x->insist));
     i64_member(&o, "say_success", x->say_success);
     i64_member(&o, "result_shown", (int64_t)x->result_shown);
@@ -167,6 +168,7 @@ static void read_options(const struct reading *r, struct agent_options *out)
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
     out->conclude = i64_at(r, root, "conclude") != 0;
+    out->output = text_at(r, root, "output");
     out->say_success = i64_at(r, root, "say_success") != 0;
     out->insist = text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
     if (!out->insist[0])
@@ -176,7 +178,6 @@ static void read_options(const struct reading *r, struct agent_options *out)
         out->results = agent_results_new();
 }
 
-/* The first effect, if it is the note. */
 static bool find_note(struct agent_log *log, str run, struct arena *a, str *out, struct err *e)
 {
     struct agent_effect *all;
@@ -184,10 +185,12 @@ static bool find_note(struct agent_log *log, str run, struct arena *a, str *out,
 
     if (!agent_log_read(log, run, a, &all, &n, e))
         return false;
-    if (!n || all[0].seq != REPLAY_SEQ)
-        return err_set(e, ERR_NOT_FOUND, "the log does not say what this run was given");
-    *out = all[0].result;
-    return true;
+    for (size_t i = 0; i < n && all[i].seq <= REPLAY_SEQ; i++)
+        if (all[i].seq == REPLAY_SEQ) {
+            *out = all[i].result;
+            return true;
+        }
+    return err_set(e, ERR_NOT_FOUND, "the log does not say what this run was given");
 }
 
 bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,

@@ -137,7 +137,7 @@ static bool put_intent(struct run *r, const struct agent_effect *f)
     struct buf note;
     bool ok;
 
-    if (!r->looped || f->seq > 0 || r->logged_count || !r->o->log)
+    if (!r->looped || f->seq > 0 || effect_logged(r, REPLAY_SEQ) || !r->o->log)
         return effect_flush(r, f, 1, NULL);
     both[0] = replay_note(r, &note);
     both[1] = *f;
@@ -332,6 +332,34 @@ static bool answer(struct run *r, const struct ask_reply *reply)
     return false;
 }
 
+/* A text without calls. False: the run is over. */
+static bool text_only(struct run *r, const struct ask_reply *reply, unsigned *nudges)
+{
+    str why;
+
+    if (!reply->text.n || r->o->insist) {
+        if (++*nudges > NUDGES_MAX)
+            return answer(r, reply);
+        if (reply->text.n)
+            history_reply(&r->history, reply);
+        history_text(&r->history, "user", str_c(reply->text.n ? r->o->insist : nudge));
+        return true;
+    }
+    if (output_check(r, reply->text, &why))
+        return answer(r, reply);
+    if (r->corrections++ == AGENT_CORRECTIONS) {
+        (void)answer(r, reply);
+        r->out->end = AGENT_FAILED;
+        r->out->reason = STR("output_invalid");
+        r->out->detail = why;
+        return false;
+    }
+    run_step(r, STR("answer"), why, STR(""), false);
+    history_reply(&r->history, reply);
+    history_text(&r->history, "user", why);
+    return true;
+}
+
 /* One turn. False: the run is over, broken or waits. */
 static bool turn(struct run *r, unsigned *nudges)
 {
@@ -342,14 +370,9 @@ static bool turn(struct run *r, unsigned *nudges)
     r->out->iterations++;
     if (reply.text.n)
         r->out->text = reply.text;
-    if (!reply.call_count) {
-        if ((reply.text.n && !r->o->insist) || ++*nudges > NUDGES_MAX)
-            return answer(r, &reply);
-        if (reply.text.n)
-            history_reply(&r->history, &reply);
-        history_text(&r->history, "user", str_c(reply.text.n ? r->o->insist : nudge));
-        return true;
-    }
+    if (!reply.call_count)
+        return text_only(r, &reply, nudges);
+    r->why = reply.text.n || !r->o->keep_reasoning ? reply.text : reply.reasoning;
     ids_settle(r, &reply);
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
@@ -415,15 +438,27 @@ bool run_open(struct run *r)
     return true;
 }
 
+static void history_system(struct run *r)
+{
+    struct buf text;
+
+    buf_init(&text, HISTORY_MAX);
+    buf_add(&text, r->o->system);
+    output_describe(r, &text);
+    history_text(&r->history, "system", buf_str(&text));
+    buf_release(&text);
+}
+
 static void begin(struct run *r)
 {
     history_init(&r->history, HISTORY_MAX);
     buf_init(&r->tools, BODY_MAX);
     pthread_mutex_init(&r->lock, NULL);
+    (void)output_init(r);
     toolbox_write(r->o->tools, &r->tools);
     ids_init(r);
-    if (r->o->system.n)
-        history_text(&r->history, "system", r->o->system);
+    if (r->o->system.n || r->output)
+        history_system(r);
     history_given(&r->history, r->o->messages);
     if (r->o->user.n)
         history_text(&r->history, "user", r->o->user);
@@ -513,10 +548,11 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .finish = STR(""),
                                  .messages = STR("")};
     begin(&r);
-    if (run_open(&r)) {
+    if (!r.broken && run_open(&r)) {
         tell_begin(&r);
         loop(&r);
         conclude(&r);
+        run_settle(&r);
         if (!r.broken)
             tell_end(&r);
     }
@@ -531,6 +567,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
     history_release(&r.history);
     buf_release(&r.tools);
     ids_release(&r);
+    output_release(&r);
     pthread_mutex_destroy(&r.lock);
     if (r.broken)
         *e = r.err;

@@ -30,6 +30,8 @@
 #define AGENT_OBSERVATION 500                /* characters of one in the trace, dots and all */
 #define AGENT_UNKNOWN_SEQ ((int64_t)1 << 40) /* and that of an effect: asks how that one ended */
 #define AGENT_REPEATS 3                      /* the same calls so often in a row are a loop */
+#define AGENT_CORRECTIONS 3 /* times a model is told what is wrong with its output */
+#define AGENT_WHY_SIZE 600  /* characters of the reason that a person is shown */
 
 /* Who answers. The reply's texts live in the arena. False: reply->error says why. */
 struct agent_ask {
@@ -57,6 +59,8 @@ struct agent_step {
     bool ok;
 };
 
+struct agent_result;
+
 struct agent_options {
     str run, app, session;
     str title; /* what the record names the session; "": what the prompt asks */
@@ -72,6 +76,7 @@ struct agent_options {
                                 text is the answer */
     bool say_success;    /* a call's error is {"success": false, "error": ...} */
     bool conclude;       /* at a limit one more call, without tools, for what there is */
+    str output;          /* JSON Schema of the answer; or "": any text */
     bool part;           /* of something larger, which tells the record of the session */
     bool keep_reasoning; /* in the log */
     bool replay;         /* from the log alone: what is not there is an error */
@@ -87,6 +92,11 @@ struct agent_options {
     void (*on_step)(void *ctx, const struct agent_step *s);
     /* After each row of the log is on disk, on whichever thread; may be NULL. */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
+    /* Before the end of a run that finished or was stopped goes to disk: may change the result (a
+     * guard denies it, another agent goes on). The changed result is an effect: once it is in the
+     * log, settle is not called again. A result that waits is not logged, so settle is called again
+     * when the run is. False: the run is broken. May be NULL. */
+    bool (*settle)(void *ctx, struct arena *a, struct agent_result *out, struct err *e);
     void *ctx;
 };
 
@@ -95,7 +105,7 @@ enum agent_end {
     AGENT_STOPPED,  /* by a limit; reason says which */
     AGENT_FAILED,   /* the model could not be asked */
     AGENT_CANCELLED,
-    AGENT_WAITING, /* for a person's word on a call */
+    AGENT_WAITING, /* for a person's word on a call, or for results of the caller's tools */
 };
 
 const char *agent_end_name(enum agent_end end);
@@ -103,17 +113,18 @@ const char *agent_end_name(enum agent_end end);
 struct agent_pending {
     int64_t seq;
     str tool, arguments;
-    str why; /* "approval", or "unknown": it may have been done already */
+    str why; /* the model's reason, or "approval" if it gave none; "unknown": the call may have been
+                carried out already */
 };
 
 struct agent_result {
     enum agent_end end;
     str reason; /* "", max_iterations_reached, token_budget_exceeded, cost_limit_exceeded,
                    time_limit_exceeded, loop_detected, llm_error, rate_limit_exceeded, cancelled,
-                   approval_needed, replay_mismatch */
+                   approval_needed, client_tools, output_invalid, replay_mismatch */
     str detail; /* in words */
     str text;   /* the answer, or the last thing that was said */
-    str finish; /* the accepted arguments, JSON; or "" */
+    str finish; /* JSON: the accepted arguments, or the answer valid by o->output; or "" */
     struct agent_step *steps;
     size_t step_count;
     unsigned iterations, model_calls, tool_calls;
@@ -139,3 +150,23 @@ enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
  * waits there. ERR_INPUT: there is another word already. `arguments` of CHANGE: a JSON object. */
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e) MUST_USE;
+
+/* The result of a call that the run's caller carries out (TOOL_CLIENT), by the call's id, which is
+ * the effect's key; then the run is to be called again. `result`: JSON or text, masked by `mask` if
+ * that is not NULL. Idempotent: the first result stays, and *already says that there was one.
+ * ERR_NOT_FOUND: the run has no such call. */
+struct agent_client_result {
+    str run, call_id, result;
+    bool failed;
+    const struct mask *mask;
+    int64_t now_us;
+};
+bool agent_client_result(struct agent_log *log, const struct agent_client_result *r, bool *already,
+                         struct err *e) MUST_USE;
+
+/* A note about the run, JSON, that whoever calls agent_run keeps in its log: written once, before
+ * the run. The note that is in the log already, or the one given if there is none, is in *out. If
+ * its member "guarded" is true, the events of the run do not show an answer before the run has
+ * ended. With `text` empty the note is only read, and *out is "" if there is none. */
+bool agent_run_note(struct agent_log *log, str run, str text, struct arena *a, str *out,
+                    struct err *e) MUST_USE;

@@ -9,11 +9,13 @@
 #include "agent/history.h"
 #include "agent/run.h"
 #include "base/map.h"
+#include "base/schema.h"
 
 #define RUN_STEPS_MAX 4096
 #define RUN_LOOP_MAX 4 /* turns of one round of a loop */
 #define RUN_LOOP_TURNS (RUN_LOOP_MAX * (AGENT_REPEATS + 1))
 #define REPLAY_SEQ (-1) /* of the note with what the run was given */
+#define CALLER_SEQ (-2) /* of the note that the caller of agent_run keeps */
 
 struct run {
     const struct agent_options *o;
@@ -33,7 +35,10 @@ struct run {
     struct map ids;                  /* of calls so far */
     uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, the newest first */
     unsigned repeats;
-    bool broken; /* the log failed: err says why */
+    struct schema *output; /* compiled, of o->output; or NULL */
+    unsigned corrections;  /* of the output, so far */
+    str why;               /* what the model said with the calls at hand, or thought */
+    bool broken;           /* the log failed: err says why */
     struct err err;
     pthread_mutex_t lock; /* of broken and err, while tools run */
 };
@@ -70,12 +75,27 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
 /* Whether the log had something there when the run began. */
 bool effect_logged(const struct run *r, int64_t seq);
 bool run_break(struct run *r, const struct err *e);
+/* A run that waits is running again, before the word or the result that it waits for is put: if the
+ * process ends in between, the run is taken up at the next start and waits once more. */
+bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);
 
 /* replay.c: the effect that says what the run was given; its text in `out`, released by the
  * caller. */
 struct agent_effect replay_note(struct run *r, struct buf *out);
+
+/* output.c: the answer by the schema of the options. */
+bool output_init(struct run *r);
+void output_release(struct run *r);
+/* The schema for the model, behind the system prompt. */
+void output_describe(const struct run *r, struct buf *out);
+/* Whether the text has a valid answer, which is then in out->finish. If not, *why is a message for
+ * the model, in the arena. */
+bool output_check(struct run *r, str text, str *why);
+
+/* settle.c: the result as it is when guards and handoffs are done with it. */
+void run_settle(struct run *r);
 
 /* tell.c */
 void tell_begin(const struct run *r);

@@ -27,25 +27,70 @@ static void value(struct json_out *o, const char *key, str json)
     json_release(&doc);
 }
 
-/* "unknown": the process ended while the call ran. */
+/* Kind "unknown": the process ended while the call ran. Why: the model's reason for the call. */
 static void write_question(struct json_out *o, const struct agent_effect *f)
 {
-    json_out_key(o, STR("pending"));
+    str kind = f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval");
+
     json_out_object(o);
+    json_member_str(o, "run_id", f->run);
+    json_member_str(o, "kind", kind);
     json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
     value(o, "arguments", f->request);
-    json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    json_member_str(o, "why", f->result.n ? f->result : kind);
     json_member_i64(o, "asked_at_us", f->started_us);
     json_out_end(o);
 }
 
-static void write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
+/* The calls that the run's caller has not given the results of. */
+static void write_client_calls(struct agent_log *log, struct json_out *o, str run, struct arena *a)
+{
+    struct agent_effect *all;
+    struct err e;
+    size_t n = 0, open = 0;
+
+    if (agent_log_read(log, run, a, &all, &n, &e))
+        for (size_t i = 0; i < n; i++) {
+            if (all[i].state == AGENT_DONE || !str_eq(all[i].kind, STR("client")))
+                continue;
+            if (!open++) {
+                json_out_object(o);
+                json_member_str(o, "kind", STR("client"));
+                json_out_key(o, STR("calls"));
+                json_out_array(o);
+            }
+            json_out_object(o);
+            json_member_str(o, "call_id", all[i].key);
+            json_member_str(o, "tool", all[i].name);
+            value(o, "arguments", all[i].request);
+            json_out_end(o);
+        }
+    if (!open) {
+        json_out_null(o);
+        return;
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+void run_json_pending(struct agent_log *log, const struct agent_row *row, struct json_out *o,
                       struct arena *a)
 {
     struct agent_effect f;
     struct err e;
 
+    if (!str_eq(row->status, STR("waiting")))
+        json_out_null(o);
+    else if (agent_log_question(log, row->id, a, &f, &e))
+        write_question(o, &f);
+    else
+        write_client_calls(log, o, row->id, a);
+}
+
+static void write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
+                      struct arena *a)
+{
     json_member_str(o, "run_id", row->id);
     json_member_str(o, "app", row->app);
     json_member_str(o, "session_id", row->session_id);
@@ -53,12 +98,8 @@ static void write_row(struct agent_log *log, struct json_out *o, const struct ag
     json_member_str(o, "reason", row->reason);
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
-    if (str_eq(row->status, STR("waiting")) && agent_log_question(log, row->id, a, &f, &e)) {
-        write_question(o, &f);
-    } else {
-        json_out_key(o, STR("pending"));
-        json_out_null(o);
-    }
+    json_out_key(o, STR("pending"));
+    run_json_pending(log, row, o, a);
 }
 
 bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct buf *out,
@@ -199,7 +240,8 @@ static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
     out->step_count = 0;
     for (size_t i = 0; i < n; i++) {
         const struct agent_effect *f = &all[i];
-        bool model = str_eq(f->kind, STR("model")), tool = str_eq(f->kind, STR("tool"));
+        bool model = str_eq(f->kind, STR("model")),
+             tool = str_eq(f->kind, STR("tool")) || str_eq(f->kind, STR("client"));
         str seen = model && !f->failed ? text_in(f->result, a) : f->result;
 
         if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))

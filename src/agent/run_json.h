@@ -6,6 +6,7 @@
 
 #include "agent/run.h"
 #include "base/buf.h"
+#include "base/json.h"
 
 /* {"runs": [...]}, newest first; one that waits has its question with it. */
 bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct buf *out,
@@ -18,6 +19,10 @@ struct run_asker {
 /* A run with its effects and its trace. */
 bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
                   struct err *e) MUST_USE;
+/* What a run waits for, or null: {"kind": "approval" or "unknown", "seq", "tool", "arguments",
+ * "why", ...}, or {"kind": "client", "calls": [...]}. */
+void run_json_pending(struct agent_log *log, const struct agent_row *row, struct json_out *o,
+                      struct arena *a);
 /* {"run_id", "same", "status", "reason", "text", "trace"}: the run gone over again from its log.
  * same: it came to the end that is on record. */
 bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err *e) MUST_USE;

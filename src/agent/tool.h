@@ -39,6 +39,8 @@ enum tool_flag {
     TOOL_PURE = 32,      /* quick and without waiting: runs on the caller's thread */
     TOOL_STRICT = 64,    /* no members but those that the schema names, also where it is silent */
     TOOL_SAYS_STRICT = 128, /* the provider is told to keep the model to the schema */
+    TOOL_CLIENT = 256, /* the caller of the run carries it out, and the run waits for its result:
+                          run is NULL (agent_client_result) */
 };
 
 /* What to do when a process ended between the beginning and the end of a call. */

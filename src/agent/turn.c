@@ -190,19 +190,19 @@ static str member(struct run *r, str json, const char *key)
     return text;
 }
 
-static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, const char *why)
+static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, str why)
 {
     r->out->end = AGENT_WAITING;
     r->out->reason = STR("approval_needed");
     r->out->detail = arena_printf(
         r->arena, "a person is asked about the call of " STR_FMT, STR_ARG(c->tool->name));
     r->out->pending =
-        (struct agent_pending){seq, c->tool->name, arena_dup(r->arena, c->arguments), str_c(why)};
+        (struct agent_pending){seq, c->tool->name, arena_dup(r->arena, c->arguments), why};
     return false;
 }
 
 /* False: nobody has said anything yet, or the run is broken. */
-static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const char *why, str *word)
+static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, str *word)
 {
     struct run *r = t->r;
     struct agent_effect *f;
@@ -217,6 +217,8 @@ static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const c
             c->arguments = member(r, f->result, "arguments");
         return true;
     }
+    if (known == KNOWN_BEGUN && f->result.n)
+        why = f->result;
     if (known == KNOWN_NOT &&
         !effect_flush(r,
                       &(struct agent_effect){.run = r->o->run,
@@ -225,12 +227,28 @@ static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, const c
                                              .name = c->tool->name,
                                              .key = key,
                                              .request = effect_masked(r, c->arguments),
-                                             .result = STR(""),
+                                             .result = why,
                                              .started_us = run_now_us(r)},
                       1,
                       NULL))
         return false;
     return wait_for_word(r, c, seq, why);
+}
+
+/* The model's own reason, as the log may have it. While the question is open its effect has the
+ * reason as its result; the person's word replaces it. */
+static str turn_reason(struct run *r)
+{
+    str said = str_trim(r->why);
+    struct buf masked;
+
+    if (!said.n)
+        return STR("approval");
+    buf_init(&masked, 4 * said.n + 65536);
+    if (r->o->mask && mask_text(r->o->mask, said, &masked, NULL))
+        said = arena_dup(r->arena, buf_str(&masked));
+    buf_release(&masked);
+    return utf8_cut_count(said, AGENT_WHY_SIZE);
 }
 
 static bool approvals(struct turn *t)
@@ -242,7 +260,7 @@ static bool approvals(struct turn *t)
 
         if (!c->valid || !(c->tool->flags & TOOL_APPROVAL))
             continue;
-        if (!ask_person(t, c, t->r->seq++, "approval", &word))
+        if (!ask_person(t, c, t->r->seq++, turn_reason(t->r), &word))
             return false;
         if (str_eq(word, STR("deny")))
             settle(
@@ -268,7 +286,7 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
     if (again(c->tool))
         return !t->r->o->replay || effect_missing(t->r, c->seq);
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
-        !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, "unknown", &word))
+        !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &word))
         return false;
     if (str_eq(word, STR("deny")))
         settle(t,
@@ -278,6 +296,12 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
                             STR("its end is unknown: the process ended while it ran; it may have "
                                 "been done, and was not run again")));
     return true;
+}
+
+/* Who carries a call out: the process, or the run's caller. */
+static str turn_kind(const struct tool *tool)
+{
+    return tool->flags & TOOL_CLIENT ? STR("client") : STR("tool");
 }
 
 static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
@@ -292,10 +316,10 @@ static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
     f = (struct agent_effect){
         .run = r->o->run,
         .seq = c->seq,
-        .kind = STR("tool"),
+        .kind = turn_kind(c->tool),
         .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
         .name = c->tool->name,
-        .key = effect_key(r, c->seq, STR("tool"), c->tool->name, buf_str(&asked)),
+        .key = effect_key(r, c->seq, turn_kind(c->tool), c->tool->name, buf_str(&asked)),
         .request = c->shown,
         .result = STR(""),
         .started_us = run_now_us(r)};
@@ -317,7 +341,7 @@ static bool intents(struct turn *t)
             continue;
         c->seq = t->r->seq++;
         fresh[n] = effect_of(t, c);
-        known = effect_find(t->r, c->seq, STR("tool"), fresh[n].key, &f);
+        known = effect_find(t->r, c->seq, fresh[n].kind, fresh[n].key, &f);
         if (t->r->broken)
             return false;
         if (known == KNOWN_DONE) {
@@ -325,7 +349,7 @@ static bool intents(struct turn *t)
             t->r->out->tool_calls++;
         } else if (known == KNOWN_NOT) {
             n++;
-        } else if (!unknown_end(t, c)) {
+        } else if (!(c->tool->flags & TOOL_CLIENT) && !unknown_end(t, c)) {
             return false;
         }
     }
@@ -401,7 +425,8 @@ static void carry_out(struct turn *t, bool finishing)
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
-        if (!c->valid || c->settled || finishing != ((c->tool->flags & TOOL_FINISH) != 0))
+        if (!c->valid || c->settled || finishing != ((c->tool->flags & TOOL_FINISH) != 0) ||
+            (c->tool->flags & TOOL_CLIENT))
             continue;
         of[batch.n] = c;
         results[batch.n].tool = c->tool;
@@ -459,6 +484,33 @@ static bool tell(struct turn *t)
     return on;
 }
 
+/* False: the caller of the run still carries out some of the calls. */
+static bool turn_has_client_results(struct turn *t)
+{
+    struct agent_result *out = t->r->out;
+    size_t open = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct turn_call *c = &t->calls[i];
+
+        if (!c->valid || c->settled || !(c->tool->flags & TOOL_CLIENT))
+            continue;
+        if (!open++)
+            out->pending = (struct agent_pending){
+                c->seq, c->tool->name, arena_dup(t->r->arena, c->arguments), STR("client")};
+    }
+    if (!open)
+        return true;
+    (void)effect_flush(t->r, NULL, 0, NULL);
+    out->end = AGENT_WAITING;
+    out->reason = STR("client_tools");
+    out->detail = arena_printf(t->r->arena,
+                               "the caller of the run carries out " STR_FMT "%s",
+                               STR_ARG(out->pending.tool),
+                               open > 1 ? " and others" : "");
+    return false;
+}
+
 static bool turn_run(struct turn *t, const struct ask_reply *reply)
 {
     struct run *r = t->r;
@@ -478,6 +530,8 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
     if (!approvals(t) || !intents(t))
         return false;
     carry_out(t, false);
+    if (r->broken || !turn_has_client_results(t))
+        return false;
     carry_out(t, true); /* with what the others have found */
     return !r->broken;
 }

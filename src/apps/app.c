@@ -13,7 +13,8 @@
 #define MESSAGE_MAX 1024
 #define RUNS_ARENA ((size_t)256 << 20)
 
-static const struct app *const rows[] = {&app_incidents, &app_policy, &app_orders, &app_optimize};
+static const struct app *const rows[] = {
+    &app_agents, &app_incidents, &app_policy, &app_orders, &app_optimize};
 
 struct apps {
     struct app_host host;
@@ -60,29 +61,37 @@ void *apps_find(struct apps *a, const struct app *row)
     return NULL;
 }
 
-void apps_resume(struct apps *a)
+static void resume_runs(struct apps *a, size_t i, str app)
 {
+    struct agent_row *list;
     struct arena arena;
     struct err e;
+    size_t n;
 
-    if (!a->host.log)
-        return;
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct agent_row *list;
-        size_t n;
+    arena_init(&arena, RUNS_ARENA);
+    if (!agent_log_unfinished(a->host.log, app, &arena, &list, &n, &e)) {
+        log_warn("unfinished runs cannot be read", LOG_ERR(&e));
+        n = 0;
+    }
+    for (size_t j = 0; j < n; j++) {
+        log_info("a run goes on", LOG_STR("app", app), LOG_STR("run", list[j].id));
+        rows[i]->resume(a->open[i], &list[j]);
+    }
+    arena_release(&arena);
+}
 
+/* A part may be running while the run that it is of still waits: the process ended right after a
+ * person's word was kept. */
+void apps_resume(struct apps *a)
+{
+    char part[64];
+
+    for (size_t i = 0; a->host.log && i < COUNT_OF(rows); i++) {
         if (!a->open[i] || !rows[i]->resume)
             continue;
-        arena_init(&arena, RUNS_ARENA);
-        if (!agent_log_unfinished(a->host.log, str_c(rows[i]->name), &arena, &list, &n, &e)) {
-            log_warn("unfinished runs cannot be read", LOG_ERR(&e));
-            n = 0;
-        }
-        for (size_t j = 0; j < n; j++) {
-            log_info("a run goes on", LOG_TEXT("app", rows[i]->name), LOG_STR("run", list[j].id));
-            rows[i]->resume(a->open[i], &list[j]);
-        }
-        arena_release(&arena);
+        resume_runs(a, i, str_c(rows[i]->name));
+        (void)snprintf(part, sizeof part, "%s.part", rows[i]->name);
+        resume_runs(a, i, str_c(part));
     }
 }
 
@@ -252,19 +261,42 @@ str app_query(const struct app_request *q, const char *name)
 
 /* ---- streams ---- */
 
-void app_send(struct app_reply *r, const char *event, str json)
+static void send_text(struct app_reply *r, str text)
+{
+    r->type = "text/event-stream";
+    if (r->send)
+        r->send(r->send_ctx, text);
+    else
+        buf_add(&r->body, text);
+}
+
+void app_send_id(struct app_reply *r, const char *event, str id, str json)
 {
     struct buf line;
 
-    r->type = "text/event-stream";
-    buf_init(&line, json.n + 256);
-    buf_printf(&line, "event: %s\ndata: ", event);
+    buf_init(&line, json.n + id.n + 256);
+    buf_printf(&line, "event: %s\n", event);
+    if (id.n)
+        buf_printf(&line, "id: " STR_FMT "\n", STR_ARG(id));
+    buf_add(&line, STR("data: "));
     buf_add(&line, json);
     buf_add(&line, STR("\n\n"));
-    if (r->send)
-        r->send(r->send_ctx, buf_str(&line));
-    else
-        buf_add(&r->body, buf_str(&line));
+    send_text(r, buf_str(&line));
+    buf_release(&line);
+}
+
+void app_send(struct app_reply *r, const char *event, str json)
+{
+    app_send_id(r, event, STR(""), json);
+}
+
+void app_send_retry(struct app_reply *r, unsigned ms)
+{
+    struct buf line;
+
+    buf_init(&line, 64);
+    buf_printf(&line, "retry: %u\n\n", ms);
+    send_text(r, buf_str(&line));
     buf_release(&line);
 }
 

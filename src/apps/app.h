@@ -36,15 +36,25 @@ struct app_host {
 #define APP_PARTS_MAX 4
 #define APP_BODY_MAX ((size_t)10 << 20)
 
+/* A model call that an application answers (agent/NAME). */
+struct app_call {
+    enum chat_dialect dialect;
+    str id, model, session;
+    bool stream, shows; /* shows: the client may see reasoning */
+    bool array, bare;   /* Gemini: a stream is an array; no comments */
+};
+
 struct app_request {
     str method, path;
     str parts[APP_PARTS_MAX]; /* what the route's stars stand for, decoded */
     str query;                /* behind the question mark, as it came: app_query */
     str body, type, accept;
-    str key, subject;           /* who asks: the key's name, or "" */
-    bool operator_;             /* may see all and change things */
-    bool thoughts;              /* may see reasoning */
-    const _Atomic bool *cancel; /* nobody waits for the answer any more */
+    str last_event;              /* where a stream of events goes on: Last-Event-ID, or "" */
+    str key, subject;            /* who asks: the key's name, or "" */
+    bool operator_;              /* may see all and change things */
+    bool thoughts;               /* may see reasoning */
+    const struct app_call *call; /* of a model call, else NULL */
+    const _Atomic bool *cancel;  /* nobody waits for the answer any more */
     struct arena *arena;
 };
 
@@ -75,6 +85,9 @@ struct app {
     void (*resume)(void *app, const struct agent_row *row);
     /* A run of its own that waited was ended by a person. May be NULL. */
     void (*ended)(void *app, const struct agent_row *row);
+    /* Stops a run of its own that is running, as soon as it can be; false: it is not active in this
+     * process. May be NULL: such runs cannot be stopped. */
+    bool (*cancel)(void *app, const struct agent_row *row);
     /* The configuration was read again; what is bad changes nothing, and is logged. May be NULL. */
     void (*reload)(void *app);
     /* Waits for what runs to be where it can be left. */
@@ -85,7 +98,7 @@ struct app {
 /* The rows, NULL behind the last. */
 const struct app *app_at(size_t i);
 
-extern const struct app app_incidents, app_policy, app_orders, app_optimize;
+extern const struct app app_agents, app_incidents, app_policy, app_orders, app_optimize;
 
 struct apps;
 
@@ -109,6 +122,10 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 
 /* An event of a stream (text/event-stream), on its way at once; `json` is one line. */
 void app_send(struct app_reply *r, const char *event, str json);
+/* The same with an id, which a client that comes back sends as Last-Event-ID. */
+void app_send_id(struct app_reply *r, const char *event, str id, str json);
+/* When a client whose stream ended is to come back. */
+void app_send_retry(struct app_reply *r, unsigned ms);
 /* Whether the asker wants a stream: by its Accept header, or "stream": true in the body. */
 bool app_wants_stream(const struct app_request *q, const struct json *body);
 /* {"detail": {"error": CODE, "message": ...}} with the status. */

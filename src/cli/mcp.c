@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "cli/cli.h"
+#include "cli/mcp_agents.h"
 #include "cli/mcp_record.h"
 #include "mcp/replay.h"
 
@@ -25,7 +26,8 @@ struct serving {
     struct cli *cli;
     const struct config *config; /* or NULL */
     struct cli_mcp_record record;
-    struct replay *replay; /* or NULL */
+    struct cli_mcp_agents agents; /* if there is a configuration */
+    struct replay *replay;        /* or NULL */
 };
 
 static void on_ready(void *ctx, str address)
@@ -63,6 +65,8 @@ static int serve(struct serving *s, const struct cli_args *args)
         o.instructions = "Tools that say what they said when they were recorded.";
     } else if (s->config && !str_eq(s->config->store_url, STR("none")))
         o.sets[sets++] = &s->record.set;
+    if (!s->replay && s->agents.set.tool_count)
+        o.sets[sets++] = &s->agents.set;
     if (args->value[CONFORMANCE])
         o.sets[sets++] = &cli_mcp_conformance;
     if (s->config && s->config->key_count)
@@ -101,7 +105,10 @@ static int run(struct cli *cli, const struct cli_args *args)
     for (size_t i = 0; s.replay && replay_fault(s.replay, i); i++)
         (void)cli_complain(CLI_OK, "%s/%s", args->value[REPLAY], replay_fault(s.replay, i));
     cli_mcp_record_init(&s.record, config);
+    if (config)
+        cli_mcp_agents_init(&s.agents, config, args->value[CONFIG]);
     code = serve(&s, args);
+    cli_mcp_agents_release(&s.agents);
     cli_mcp_record_release(&s.record);
     replay_close(s.replay);
     if (config)
@@ -121,7 +128,8 @@ const struct cli_command cli_mcp = {
         "comes under another name than this machine's; with keys, each request shows one: "
         "Authorization: Bearer KEY.\n\n"
         "With a configuration that has a store, the record can be asked: search_decisions, "
-        "why_was_this_called, show_session. split_text needs none. docs/mcp.md has them all.\n\n"
+        "why_was_this_called, show_session. Each agent and workflow of the configuration is a tool "
+        "too. split_text needs none. docs/mcp.md has them all.\n\n"
         "With --replay the tools are those of a folder of recordings, which answer as they did "
         "when they were recorded: docs/eval.md.",
     .examples = "  rationale mcp\n"

@@ -12,7 +12,7 @@
 #include "serve/params.h"
 #include "serve/work.h"
 
-#define HANDS 16
+#define HANDS 64 /* requests that wait for runs hold one each */
 #define ARENA_MAX ((size_t)256 << 20)
 #define OUT_MAX ((size_t)64 << 20)
 
@@ -31,6 +31,7 @@ struct app_job {
     struct loop_timer keepalive;
     uint64_t sent_ns;
     bool headed;          /* it is a stream, and has begun */
+    bool events;          /* of server-sent events, which may have comments */
     bool over;            /* all is made; the loop's thread only */
     pthread_mutex_t lock; /* of what follows */
     struct buf pieces;    /* to be written */
@@ -104,7 +105,7 @@ static void keep_alive(void *ctx)
 
     if (!j->ex)
         return;
-    if (quiet_ms >= every_ms) {
+    if (quiet_ms >= every_ms && j->events) {
         write_some(j, STR(": keep-alive\n\n"));
         quiet_ms = 0;
     }
@@ -118,8 +119,11 @@ static void head(struct app_job *j)
 
     j->headed = true;
     ex->status = 200;
-    exchange_header(ex, STR("content-type"), STR("text/event-stream"));
-    api_protect(ex);
+    j->events = strcmp(j->reply.type, "text/event-stream") == 0 &&
+                !(j->request.call && j->request.call->bare);
+    exchange_header(ex, STR("content-type"), str_c(j->reply.type));
+    if (ex->api)
+        api_protect(ex);
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
     server_head(ex->x, 200, ex->headers, ex->header_count);
     if (every_ms)
@@ -207,6 +211,20 @@ static bool parts(struct app_job *j)
     return true;
 }
 
+static const struct app_call *copy_call(struct app_job *j)
+{
+    struct app_call *c;
+
+    if (!j->ex->app_call)
+        return NULL;
+    c = arena_zero(&j->arena, 1, sizeof *c);
+    *c = *j->ex->app_call;
+    c->id = arena_dup(&j->arena, c->id);
+    c->model = arena_dup(&j->arena, c->model);
+    c->session = arena_dup(&j->arena, c->session);
+    return c;
+}
+
 static struct app_job *job_new(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -223,15 +241,17 @@ static struct app_job *job_new(struct exchange *ex)
     loop_task_init(&j->writing, writing, j);
     loop_timer_init(&j->keepalive, keep_alive, j);
     buf_add(&j->body, server_body(ex->x));
-    j->request =
-        (struct app_request){.method = arena_dup(&j->arena, h->method),
-                             .path = arena_dup(&j->arena, h->path),
-                             .query = arena_dup(&j->arena, h->query),
-                             .body = buf_str(&j->body),
-                             .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
-                             .accept = arena_dup(&j->arena, http1_find(h, STR("accept"))),
-                             .cancel = &j->cancel,
-                             .arena = &j->arena};
+    j->request = (struct app_request){
+        .method = arena_dup(&j->arena, h->method),
+        .path = arena_dup(&j->arena, h->path),
+        .query = arena_dup(&j->arena, h->query),
+        .body = buf_str(&j->body),
+        .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
+        .accept = arena_dup(&j->arena, http1_find(h, STR("accept"))),
+        .last_event = arena_dup(&j->arena, http1_find(h, STR("last-event-id"))),
+        .cancel = &j->cancel,
+        .arena = &j->arena};
+    j->request.call = copy_call(j);
     who(j);
     return j;
 }

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/log.h"
-#include "serve/internal.h"
+#include "serve/agent_model.h"
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 
@@ -504,7 +504,9 @@ void chat_read_on(struct exchange *ex)
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)
         ex->request.model = first_model(ex->setup->config);
-    if (!loads(ex))
+    if (agent_model_is(ex->request.model))
+        agent_model_handle(ex);
+    else if (!loads(ex))
         start_soon(ex);
 }
 
@@ -535,5 +537,8 @@ void gemini_handle(struct exchange *ex)
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';
-    start_soon(ex);
+    if (agent_model_is(model))
+        agent_model_handle(ex);
+    else
+        start_soon(ex);
 }

@@ -6,7 +6,8 @@
  *   routes.c     the table: method, path, who answers
  *   exchange.c   one request: who asks, what for, the reply's head
  *   chat.c       model calls in any dialect
- *   models.c     lists of models; count.c count_tokens; passed.c a provider's headers
+ *   models.c     lists of models; agent_model.c agents as models; count.c count_tokens; passed.c
+ *                a provider's headers
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
@@ -112,7 +113,8 @@ struct exchange {
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
-    struct app_match app; /* of a route of an application */
+    struct app_match app;            /* of a route of an application */
+    const struct app_call *app_call; /* of a model call that one answers; or NULL */
     /* Not zeroed with the rest. */
     struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply: header_count of them */
     struct chat_error error;                         /* once it has failed */
@@ -204,8 +206,7 @@ struct login *login_new(const struct clock *clock);
 void login_free(struct login *l); /* NULL: nothing */
 /* The digest of the key that a cookie stands for; false if it stands for none. */
 bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
-void login_handle(struct exchange *ex);
-void logout_handle(struct exchange *ex);
+void login_handle(struct exchange *ex), logout_handle(struct exchange *ex);
 
 /* chat.c */
 void chat_handle(struct exchange *ex);
@@ -227,8 +228,7 @@ void gemini_models_handle(struct exchange *ex), gemini_model_handle(struct excha
 void ollama_tags_handle(struct exchange *ex), ollama_version_handle(struct exchange *ex);
 void ollama_show_handle(struct exchange *ex), ollama_ps_handle(struct exchange *ex);
 void count_handle(struct exchange *ex), gemini_count(struct exchange *ex, str model);
-void health_handle(struct exchange *ex);
-void ready_handle(struct exchange *ex);
+void health_handle(struct exchange *ex), ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
 
 /* live.c, live_stream.c, live_health.c */

@@ -2,8 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agents/definition.h"
 #include "base/json_get.h"
 #include "base/sha256.h"
+#include "serve/agent_model.h"
 #include "serve/params.h"
 
 bool exchange_may_use(const struct exchange *ex, str model)
@@ -27,11 +29,24 @@ static bool listed(const struct exchange *ex, size_t provider, size_t model)
            first.provider == &c->providers[provider];
 }
 
+/* "agent/NAME", in the exchange's arena. */
+static str agent_model_name(const struct exchange *ex, size_t i)
+{
+    return arena_join(
+        server_arena(ex->x), STR("agent/"), ex->setup->config->agents->agents[i].name, STR(""));
+}
+
 static void each(struct exchange *ex, struct json_out *o,
                  void (*fn)(struct json_out *o, str model, str provider))
 {
     const struct config *c = ex->setup->config;
 
+    for (size_t i = 0; i < c->agents->agent_count; i++) {
+        str name = agent_model_name(ex, i);
+
+        if (exchange_may_use(ex, name))
+            fn(o, name, STR("agent"));
+    }
     for (size_t p = 0; p < c->provider_count; p++)
         for (size_t m = 0; m < c->providers[p].model_count; m++)
             if (listed(ex, p, m))
@@ -156,6 +171,11 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
     const struct config *c = ex->setup->config;
     str first = STR(""), last = STR("");
 
+    for (size_t i = 0; i < c->agents->agent_count; i++)
+        if (exchange_may_use(ex, agent_model_name(ex, i))) {
+            last = agent_model_name(ex, i);
+            first = first.n ? first : last;
+        }
     for (size_t p = 0; p < c->provider_count; p++)
         for (size_t m = 0; m < c->providers[p].model_count; m++)
             if (listed(ex, p, m)) {
@@ -232,11 +252,13 @@ void ollama_ps_handle(struct exchange *ex)
 static void one(struct exchange *ex, str model,
                 void (*row)(struct json_out *o, str model, str provider))
 {
+    const struct config *c = ex->setup->config;
     struct config_route route;
     struct buf body;
     struct json_out o;
+    bool agent = agent_model_is(model) && agents_find(c, str_slice(model, 6, model.n));
 
-    if (!config_find(ex->setup->config, model, &route) || !exchange_may_use(ex, model)) {
+    if ((!agent && !config_find(c, model, &route)) || !exchange_may_use(ex, model)) {
         exchange_fail(ex,
                       404,
                       "model_not_found",
@@ -246,7 +268,7 @@ static void one(struct exchange *ex, str model,
     }
     buf_init(&body, 65536);
     json_out_init(&o, &body);
-    row(&o, model, route.provider->name);
+    row(&o, model, agent ? STR("agent") : route.provider->name);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
     buf_release(&body);
 }

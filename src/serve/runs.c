@@ -187,6 +187,15 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     return ok;
 }
 
+/* A run that is active ends by itself once it is told to. */
+static bool cancel_running(struct history_job *j, const struct agent_row *row)
+{
+    void *open;
+    const struct app *app = app_of(j->worker->daemon, row, &open);
+
+    return app && app->cancel && app->cancel(open, row);
+}
+
 /* What it wanted is denied, so that of a word and a cancel at once only one counts. */
 static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
@@ -196,10 +205,20 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     void *open;
 
     (void)r;
-    if (!waits(j, &row, e) || !agent_log_question(log_of(j), j->id, &j->arena, &f, e))
+    if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
-    if (!say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
+    if (cancel_running(j, &row)) {
+        buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
+        return true;
+    }
+    if (!waits(j, &row, e))
         return false;
+    if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
+        if (!say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
+            return false;
+    } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
+        return false;
+    }
     row.status = row.reason = STR("cancelled");
     row.updated_us = j->asker.now_us;
     if (!agent_log_run_put(log_of(j), &row, e))
@@ -274,6 +293,10 @@ static void handle(struct exchange *ex, const char *method)
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
         !is_id(id)) {
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");
+        return;
+    }
+    if (apps_route(str_c(method), server_request(ex->x)->path, &ex->app, NULL) && ex->app.route) {
+        apps_any.handle(ex);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(views); i++) {

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#define THREADS_MAX 16
+#define THREADS_MAX 64
 #define LOOK_MS 250
 
 struct work {

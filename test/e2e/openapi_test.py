@@ -24,7 +24,7 @@ from history_test import ALICE, ask, call, now_us, plant, setUpModule, sql, tear
 # A stream that does not end: live_test.py has what is in it.
 ENDLESS = "/api/v1/live"
 # Routes that are there where an application is configured: as the demo is.
-APPLICATIONS = {"incidents", "policy", "orders", "optimize"}
+APPLICATIONS = {"agents", "incidents", "policy", "orders", "optimize"}
 
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
          "object": dict, "null": type(None)}
@@ -404,6 +404,8 @@ class Applications(unittest.TestCase):
             operation = methods.get("get")
             if not operation or not is_app(operation):
                 continue
+            if operation["tags"] == ["agents"] and "{" in path:
+                continue  # the demo defines none: agent_runs_test.py asks for one
             queries = [""] + [f"?{p['name']}={value}" for p in operation.get("parameters", [])
                               if p["in"] == "query" for value in p["schema"].get("enum", [1])]
             for query in queries:

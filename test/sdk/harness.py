@@ -92,7 +92,8 @@ def main():
             good = [run(n, p, words, env) for n, p in suites(chosen).items()]
         else:
             plain, bad = models()
-            config = providers_of(provider, UPSTREAM_KEY, plain, bad)
+            config = providers_of(provider, UPSTREAM_KEY, plain, bad,
+                                  agents={"helper": {"model": "openai-think", "prompt": "You help everyone."}})
             with Gateway(binary, config, client_key=CLIENT_KEY) as gateway:
                 env.update(SDK_ROOT=gateway.root, SDK_KEY=CLIENT_KEY)
                 good = [run(n, p, words, env) for n, p in suites(chosen).items()]

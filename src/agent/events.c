@@ -1,0 +1,475 @@
+/* events.c - see events.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/events.h"
+#include "agent/run_in.h"
+
+#include "base/json.h"
+
+#define ARENA_MAX ((size_t)1 << 30)
+#define EVENT_MAX ((size_t)64 << 20)
+#define CURSOR_MAX 65536
+#define PART_MAX 256
+
+struct cursor_part {
+    char part[PART_MAX]; /* behind "RUN/"; "" is the run itself */
+    int64_t n;           /* events that were read */
+};
+
+struct run_cursor {
+    struct cursor_part *parts; /* the first is the run itself */
+    size_t count, max;
+};
+
+struct events {
+    struct run_cursor *cursor;
+    size_t part;   /* in the cursor */
+    int64_t at;    /* events of this part so far */
+    bool open;     /* an event of this part is still to come: those after it must wait */
+    bool over;     /* the part has ended: nothing is still to come */
+    bool guarded;  /* the answer is for nobody before the guard has allowed it */
+    bool denied;   /* and the guard has denied it */
+    bool thoughts; /* the reader may see reasoning */
+    str run;       /* of the part */
+    struct arena *arena;
+    struct buf json, id;
+    struct json_out out;
+    void (*on_event)(void *ctx, const struct run_event *ev);
+    void *ctx;
+};
+
+/* ---- the cursor ---- */
+
+static size_t cursor_find_part(struct run_cursor *c, str part)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (str_eq(str_c(c->parts[i].part), part))
+            return i;
+    if (c->count == RUN_CURSOR_PARTS_MAX || part.n >= PART_MAX)
+        return c->count;
+    if (c->count == c->max) {
+        c->max *= 2;
+        c->parts = base_realloc(c->parts, c->max * sizeof *c->parts);
+    }
+    c->parts[c->count] = (struct cursor_part){.n = 0};
+    memcpy(c->parts[c->count].part, part.p, part.n);
+    return c->count++;
+}
+
+static bool cursor_read_number(str text, int64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+        *out = 10 * *out + (text.p[i] - '0');
+    }
+    return text.n > 0 && text.n < 12;
+}
+
+static void cursor_read(struct run_cursor *c, str text)
+{
+    while (text.n) {
+        size_t comma = str_find(text, STR(",")), equals;
+        str item = str_slice(text, 0, comma), number = item, part = STR("");
+        int64_t n;
+        size_t i;
+
+        text = comma == STR_NONE ? STR("") : str_slice(text, comma + 1, text.n);
+        equals = str_find(item, STR("="));
+        if (equals != STR_NONE) {
+            part = str_slice(item, 0, equals);
+            number = str_slice(item, equals + 1, item.n);
+        }
+        if (!cursor_read_number(number, &n))
+            continue;
+        i = cursor_find_part(c, part);
+        if (i < c->count)
+            c->parts[i].n = n;
+    }
+}
+
+struct run_cursor *run_cursor_new(str text)
+{
+    struct run_cursor *c = base_alloc(sizeof *c);
+
+    *c = (struct run_cursor){.max = 8};
+    c->parts = base_alloc(c->max * sizeof *c->parts);
+    (void)cursor_find_part(c, STR(""));
+    cursor_read(c, str_slice(text, 0, CURSOR_MAX));
+    return c;
+}
+
+void run_cursor_free(struct run_cursor *c)
+{
+    if (c)
+        free(c->parts);
+    free(c);
+}
+
+void run_cursor_write(const struct run_cursor *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (!i)
+            buf_printf(out, "%lld", (long long)c->parts[i].n);
+        else if (c->parts[i].n)
+            buf_printf(out, ",%s=%lld", c->parts[i].part, (long long)c->parts[i].n);
+}
+
+/* ---- one event ---- */
+
+/* Whether the next event is one that the reader does not have; then its JSON is begun. */
+static bool event_begin(struct events *v)
+{
+    if (v->open)
+        return false;
+    v->at++;
+    if (v->at <= v->cursor->parts[v->part].n)
+        return false;
+    buf_reset(&v->json);
+    json_out_init(&v->out, &v->json);
+    json_out_object(&v->out);
+    json_member_str(&v->out, "run_id", v->run);
+    return true;
+}
+
+static void event_end(struct events *v, const char *name)
+{
+    json_out_end(&v->out);
+    v->cursor->parts[v->part].n = v->at;
+    buf_reset(&v->id);
+    run_cursor_write(v->cursor, &v->id);
+    v->on_event(v->ctx, &(struct run_event){name, buf_str(&v->id), buf_str(&v->json)});
+}
+
+/* An event that this reader may not see counts like any other. */
+static void event_pass(struct events *v)
+{
+    v->cursor->parts[v->part].n = v->at;
+}
+
+/* In JSON a line break is white space: inside texts it is written as an escape. */
+static str event_one_line(struct events *v, str json)
+{
+    char *p;
+
+    if (!memchr(json.p, '\n', json.n) && !memchr(json.p, '\r', json.n))
+        return json;
+    p = arena_alloc(v->arena, json.n);
+    for (size_t i = 0; i < json.n; i++)
+        p[i] = (char)(json.p[i] == '\n' || json.p[i] == '\r' ? ' ' : json.p[i]);
+    return (str){p, json.n};
+}
+
+static void event_value(struct events *v, const char *key, str json)
+{
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    json_out_key(&v->out, str_c(key));
+    if (json.n && json_parse(&doc, json, &e))
+        json_out_raw(&v->out, event_one_line(v, json));
+    else if (json.n)
+        json_out_str(&v->out, json);
+    else
+        json_out_null(&v->out);
+    json_release(&doc);
+}
+
+/* ---- effects ---- */
+
+static void events_message(struct events *v, const struct agent_effect *f,
+                           const struct ask_reply *reply)
+{
+    bool withheld = v->guarded && !reply->call_count;
+
+    if (!reply->text.n && !reply->call_count)
+        return;
+    if (withheld && !v->over) {
+        v->open = true;
+        return;
+    }
+    if (!event_begin(v))
+        return;
+    json_member_i64(&v->out, "seq", f->seq);
+    json_member_str(&v->out, "model", f->name);
+    json_member_str(&v->out, "text", withheld && v->denied ? STR("") : reply->text);
+    json_out_key(&v->out, STR("tool_calls"));
+    json_out_array(&v->out);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        json_out_object(&v->out);
+        json_member_str(&v->out, "name", reply->calls[i].name);
+        event_value(v, "arguments", reply->calls[i].arguments);
+        json_out_end(&v->out);
+    }
+    json_out_end(&v->out);
+    json_out_key(&v->out, STR("usage"));
+    json_out_object(&v->out);
+    json_member_i64(&v->out, "input_tokens", reply->usage.input);
+    json_member_i64(&v->out, "output_tokens", reply->usage.output);
+    json_member_i64(&v->out, "reasoning_tokens", reply->usage.reasoning);
+    json_out_end(&v->out);
+    event_end(v, "message");
+}
+
+static void events_model(struct events *v, const struct agent_effect *f)
+{
+    struct ask_reply reply;
+
+    if (f->state != AGENT_DONE) {
+        v->open = !v->over;
+        return;
+    }
+    if (f->failed) {
+        if (event_begin(v)) {
+            json_member_i64(&v->out, "seq", f->seq);
+            event_value(v, "error", f->result);
+            event_end(v, "error");
+        }
+        return;
+    }
+    if (!reply_read(f->result, v->arena, &reply))
+        return;
+    if (reply.reasoning.n && event_begin(v)) {
+        if (v->thoughts) {
+            json_member_i64(&v->out, "seq", f->seq);
+            json_member_str(&v->out, "text", reply.reasoning);
+            event_end(v, "reasoning");
+        } else {
+            event_pass(v);
+        }
+    }
+    events_message(v, f, &reply);
+}
+
+/* The reason is the effect's result while the question is open, and in the word afterwards. */
+static str events_reason(struct events *v, const struct agent_effect *f)
+{
+    struct json doc;
+    struct err e;
+    str why = f->result;
+
+    json_init(&doc);
+    if (f->state == AGENT_DONE &&
+        (!json_parse(&doc, f->result, &e) ||
+         !json_text(&doc, json_find(&doc, json_root(&doc), STR("why")), v->arena, &why)))
+        why = STR("");
+    why = arena_dup(v->arena, why);
+    json_release(&doc);
+    return why.n ? why : STR("approval");
+}
+
+static void events_approval(struct events *v, const struct agent_effect *f)
+{
+    if (event_begin(v)) {
+        json_member_i64(&v->out, "seq", f->seq);
+        json_member_str(&v->out, "tool", f->name);
+        event_value(v, "arguments", f->request);
+        json_member_str(&v->out, "why", events_reason(v, f));
+        event_end(v, "approval");
+    }
+    if (f->state != AGENT_DONE) {
+        v->open = !v->over;
+    } else if (event_begin(v)) {
+        json_member_i64(&v->out, "seq", f->seq);
+        event_value(v, "answer", f->result);
+        event_end(v, "decided");
+    }
+}
+
+static void events_call(struct events *v, const struct agent_effect *f)
+{
+    if (!event_begin(v))
+        return;
+    json_member_i64(&v->out, "seq", f->seq);
+    json_member_str(&v->out, "call_id", f->key);
+    json_member_str(&v->out, "tool", f->name);
+    event_value(v, "arguments", f->request);
+    json_out_key(&v->out, STR("client"));
+    json_out_bool(&v->out, str_eq(f->kind, STR("client")));
+    event_end(v, "tool_call");
+}
+
+static void events_result(struct events *v, const struct agent_effect *f)
+{
+    if (f->state != AGENT_DONE) {
+        v->open = !v->over;
+        return;
+    }
+    if (!event_begin(v))
+        return;
+    json_member_i64(&v->out, "seq", f->seq);
+    json_member_str(&v->out, "call_id", f->key);
+    json_member_str(&v->out, "tool", f->name);
+    json_out_key(&v->out, STR("ok"));
+    json_out_bool(&v->out, !f->failed);
+    event_value(v, "result", f->result);
+    event_end(v, "tool_result");
+}
+
+static bool events_is_call(const struct agent_effect *f)
+{
+    return str_eq(f->kind, STR("tool")) || str_eq(f->kind, STR("client"));
+}
+
+/* The question about a call that was cut off has the call's seq and AGENT_UNKNOWN_SEQ. */
+static const struct agent_effect *events_unknown(const struct agent_effect *all, size_t n,
+                                                 int64_t seq)
+{
+    while (n-- > 0 && all[n].seq >= AGENT_UNKNOWN_SEQ)
+        if (all[n].seq == seq + AGENT_UNKNOWN_SEQ)
+            return &all[n];
+    return NULL;
+}
+
+/* The calls of one turn, from `from` on; returns the first effect behind them. */
+static size_t events_turn(struct events *v, const struct agent_effect *all, size_t n, size_t from)
+{
+    size_t end = from;
+
+    while (end < n && events_is_call(&all[end]) && all[end].seq < AGENT_UNKNOWN_SEQ)
+        events_call(v, &all[end++]);
+    for (size_t i = from; i < end; i++) {
+        const struct agent_effect *asked = events_unknown(all, n, all[i].seq);
+
+        if (asked)
+            events_approval(v, asked);
+        events_result(v, &all[i]);
+    }
+    return end;
+}
+
+static void events_effects(struct events *v, const struct agent_effect *all, size_t n)
+{
+    for (size_t i = 0; i < n && all[i].seq < AGENT_UNKNOWN_SEQ;) {
+        if (all[i].seq >= 0 && events_is_call(&all[i])) {
+            i = events_turn(v, all, n, i);
+            continue;
+        }
+        if (all[i].seq >= 0 && str_eq(all[i].kind, STR("model")))
+            events_model(v, &all[i]);
+        else if (all[i].seq >= 0 && str_eq(all[i].kind, STR("approval")))
+            events_approval(v, &all[i]);
+        i++;
+    }
+}
+
+/* ---- one run of the whole ---- */
+
+static enum run_state events_state(const struct agent_row *row)
+{
+    return str_eq(row->status, STR("running"))   ? RUN_GOES_ON
+           : str_eq(row->status, STR("waiting")) ? RUN_WAITS
+                                                 : RUN_ENDED;
+}
+
+static void events_begin(struct events *v, const struct agent_row *row)
+{
+    if (!event_begin(v))
+        return;
+    json_member_str(&v->out, "app", row->app);
+    json_member_str(&v->out, "session_id", row->session_id);
+    json_member_i64(&v->out, "created_at_us", row->created_us);
+    event_end(v, "started");
+}
+
+static void events_ended(struct events *v, const struct agent_row *row)
+{
+    if (!event_begin(v))
+        return;
+    json_member_str(&v->out, "status", row->status);
+    json_member_str(&v->out, "reason", row->reason);
+    event_value(v, "result", row->result);
+    event_end(v, "ended");
+}
+
+/* What the caller of the run noted: whether a guard is to see the answer first. */
+static bool events_is_guarded(const struct agent_effect *all, size_t n)
+{
+    struct json doc;
+    struct err e;
+    bool guarded = false;
+
+    if (!n || all[0].seq != CALLER_SEQ)
+        return false;
+    json_init(&doc);
+    if (!json_parse(&doc, all[0].result, &e) ||
+        !json_bool(json_find(&doc, json_root(&doc), STR("guarded")), &guarded))
+        guarded = false;
+    json_release(&doc);
+    return guarded;
+}
+
+static bool events_part(struct events *v, struct agent_log *log, const struct agent_row *row,
+                        str part, struct err *e)
+{
+    struct agent_effect *all;
+    size_t n;
+
+    v->part = cursor_find_part(v->cursor, part);
+    if (v->part == v->cursor->count)
+        return true;
+    v->at = 0;
+    v->open = false;
+    v->over = events_state(row) == RUN_ENDED;
+    v->run = row->id;
+    if (!agent_log_read(log, row->id, v->arena, &all, &n, e))
+        return false;
+    v->guarded = events_is_guarded(all, n);
+    v->denied = str_eq(row->reason, STR("guard_denied"));
+    events_begin(v, row);
+    events_effects(v, all, n);
+    return true;
+}
+
+/* The row is read before the effects: what it says has ended is in them. The parts come before the
+ * end of the whole. */
+static bool events_read(struct events *v, struct agent_log *log, str run, enum run_state *state,
+                        struct err *e)
+{
+    struct agent_row row, *parts;
+    int64_t at;
+    size_t n;
+
+    if (!agent_log_run_get(log, run, v->arena, &row, e) ||
+        !agent_log_parts(log, run, row.session_id, v->arena, &parts, &n, e) ||
+        !events_part(v, log, &row, STR(""), e))
+        return false;
+    *state = events_state(&row);
+    at = v->at;
+    for (size_t i = 0; i < n; i++)
+        if (!events_part(v, log, &parts[i], str_slice(parts[i].id, run.n + 1, parts[i].id.n), e))
+            return false;
+        else if (v->over && v->part < v->cursor->count)
+            events_ended(v, &parts[i]);
+    if (*state == RUN_ENDED) {
+        v->part = 0;
+        v->at = at;
+        v->run = row.id;
+        v->open = false;
+        events_ended(v, &row);
+    }
+    return true;
+}
+
+bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
+                     const struct run_asker *who,
+                     void (*on_event)(void *ctx, const struct run_event *ev), void *ctx,
+                     enum run_state *state, struct err *e)
+{
+    struct arena a;
+    struct events v = {
+        .cursor = c, .thoughts = who->thoughts, .arena = &a, .on_event = on_event, .ctx = ctx};
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    buf_init(&v.json, EVENT_MAX);
+    buf_init(&v.id, CURSOR_MAX * 4);
+    ok = events_read(&v, log, run, state, e);
+    buf_release(&v.json);
+    buf_release(&v.id);
+    arena_release(&a);
+    return ok;
+}

@@ -1,0 +1,55 @@
+/* events.h - a run as a sequence of events, read from its log.
+ *
+ *     struct run_cursor *c = run_cursor_new(last_event_id);          "" is the beginning
+ *     run_events_read(log, run, c, &who, on_event, ctx, &state, e)   those after the cursor
+ *     ... wait until something was put into the log, and read again ...
+ *     run_cursor_free(c);
+ *
+ * The events of a run and their numbers depend on its log alone: whoever comes back with the id of
+ * the last event, perhaps to another process, gets the rest, each event once. A run that is made of
+ * parts (RUN/PART) has their events too; each part is numbered by itself, and the id of an event
+ * says how far each of them was.
+ *
+ *   started        run_id, session_id, created_at_us
+ *   reasoning      text                       left out for those who may not see it
+ *   message        text, tool_calls, usage    what the model said
+ *   error          text                       the model could not be asked
+ *   approval       seq, tool, arguments, why  a person is asked
+ *   decided        seq, word, who             and has answered
+ *   tool_call      call_id, tool, arguments, client; client: the caller is to carry it out
+ *   tool_result    call_id, tool, ok, result
+ *   ended          status, reason, result
+ *
+ * A call's result never precedes the call. Results of calls that ran side by side come in the order
+ * of the calls.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/run_json.h"
+
+#define RUN_CURSOR_PARTS_MAX 1024
+
+struct run_cursor;
+
+/* A text that is no cursor is the beginning. */
+struct run_cursor *run_cursor_new(str text);
+void run_cursor_free(struct run_cursor *c);
+/* "7", or with parts "7,1.logs=4,1.metrics=2". */
+void run_cursor_write(const struct run_cursor *c, struct buf *out);
+
+/* Lent for the call. */
+struct run_event {
+    const char *name;
+    str id;   /* the cursor after this event */
+    str json; /* one line; "run_id" is the part's */
+};
+
+enum run_state { RUN_GOES_ON, RUN_WAITS, RUN_ENDED };
+
+/* ERR_NOT_FOUND: there is no such run. *state: of the run when its log was read. */
+bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
+                     const struct run_asker *who,
+                     void (*on_event)(void *ctx, const struct run_event *ev), void *ctx,
+                     enum run_state *state, struct err *e) MUST_USE;

@@ -1,0 +1,121 @@
+/* settle.c - the last effect of a run: its result as guards and handoffs leave it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_in.h"
+
+#include "base/json.h"
+
+#define NOTE_NAME "settled"
+#define NOTE_MAX ((size_t)32 << 20)
+
+static void settle_write(const struct agent_result *x, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_member_str(&o, "status", str_c(agent_end_name(x->end)));
+    json_member_str(&o, "reason", x->reason);
+    json_member_str(&o, "detail", x->detail);
+    json_member_str(&o, "text", x->text);
+    json_member_str(&o, "finish", x->finish);
+    json_member_i64(&o, "input_tokens", x->input_tokens);
+    json_member_i64(&o, "output_tokens", x->output_tokens);
+    json_member_i64(&o, "reasoning_tokens", x->reasoning_tokens);
+    json_member_i64(&o, "model_calls", x->model_calls);
+    json_member_i64(&o, "tool_calls", x->tool_calls);
+    json_out_key(&o, STR("cost_usd"));
+    json_out_double(&o, x->cost_usd);
+    json_out_end(&o);
+}
+
+static str settle_text(struct run *r, const struct json *doc, const char *key)
+{
+    str s;
+
+    return json_text(doc, json_find(doc, json_root(doc), str_c(key)), r->arena, &s)
+               ? arena_dup(r->arena, s)
+               : STR("");
+}
+
+static int64_t settle_i64(const struct json *doc, const char *key)
+{
+    int64_t n;
+
+    return json_i64(doc, json_find(doc, json_root(doc), str_c(key)), &n) ? n : 0;
+}
+
+static void settle_read(struct run *r, str json)
+{
+    struct agent_result *out = r->out;
+    struct json doc;
+    struct err e;
+    str status;
+
+    json_init(&doc);
+    if (json_parse(&doc, json, &e)) {
+        status = settle_text(r, &doc, "status");
+        for (int i = AGENT_FINISHED; i <= AGENT_WAITING; i++)
+            if (str_eq(status, str_c(agent_end_name((enum agent_end)i))))
+                out->end = (enum agent_end)i;
+        out->reason = settle_text(r, &doc, "reason");
+        out->detail = settle_text(r, &doc, "detail");
+        out->text = settle_text(r, &doc, "text");
+        out->finish = settle_text(r, &doc, "finish");
+        out->input_tokens = settle_i64(&doc, "input_tokens");
+        out->output_tokens = settle_i64(&doc, "output_tokens");
+        out->reasoning_tokens = settle_i64(&doc, "reasoning_tokens");
+        out->model_calls = (unsigned)settle_i64(&doc, "model_calls");
+        out->tool_calls = (unsigned)settle_i64(&doc, "tool_calls");
+        if (!json_double(&doc, json_find(&doc, json_root(&doc), STR("cost_usd")), &out->cost_usd))
+            out->cost_usd = 0;
+    }
+    json_release(&doc);
+}
+
+static void settle_log(struct run *r, int64_t seq)
+{
+    struct buf note;
+
+    buf_init(&note, NOTE_MAX);
+    settle_write(r->out, &note);
+    effect_hold(r,
+                &(struct agent_effect){.run = r->o->run,
+                                       .seq = seq,
+                                       .kind = STR("note"),
+                                       .name = STR(NOTE_NAME),
+                                       .key = STR(NOTE_NAME),
+                                       .request = STR(""),
+                                       .result = effect_masked(r, buf_str(&note)),
+                                       .care = AGENT_SAFE,
+                                       .state = AGENT_DONE,
+                                       .started_us = run_now_us(r),
+                                       .ended_us = run_now_us(r)});
+    buf_release(&note);
+}
+
+void run_settle(struct run *r)
+{
+    struct agent_effect *f = effect_at(r, r->seq);
+    struct err e;
+
+    if (r->broken || (r->out->end != AGENT_FINISHED && r->out->end != AGENT_STOPPED))
+        return;
+    if (f && f->state == AGENT_DONE && str_eq(f->name, STR(NOTE_NAME))) {
+        r->seq++;
+        settle_read(r, f->result);
+        return;
+    }
+    if (!r->o->settle || r->o->replay)
+        return;
+    /* What the model said last is on disk before somebody acts on it. */
+    if (!effect_flush(r, NULL, 0, NULL))
+        return;
+    r->out->messages = arena_join(r->arena, buf_str(&r->history.json), STR("]"), STR(""));
+    if (!r->o->settle(r->o->ctx, r->arena, r->out, &e))
+        (void)run_break(r, &e);
+    else if (r->out->end == AGENT_FINISHED || r->out->end == AGENT_STOPPED ||
+             r->out->end == AGENT_FAILED)
+        settle_log(r, r->seq++);
+}

@@ -1,0 +1,152 @@
+/* handoff.c - the conversation passed on to another agent, with the reason.
+ *
+ * Each agent that may be handed over to is a tool, handoff_to_NAME, whose success ends the run. The
+ * other agent goes on in a run below it with all that was said, and its result is the run's.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agents/runner_in.h"
+
+#define HANDOFF "handoff_to_"
+
+static const char handoff_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\",\"description\":\"Why "
+    "the other agent is to go on, and what it needs to know\"}},\"required\":[\"reason\"],"
+    "\"additionalProperties\":false}";
+
+static bool handoff_accept(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c, (void)e;
+    buf_add(out, STR("{\"handed_over\":true}"));
+    return true;
+}
+
+bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
+{
+    const struct config_agents *all = agents_job_config(p->job);
+
+    for (size_t i = 0; i < p->agent->handoff_count; i++) {
+        const struct config_agent *to = &all->agents[p->agent->handoff[i]];
+        struct tool t = {.name = arena_join(p->arena, STR(HANDOFF), to->name, STR("")),
+                         .description =
+                             arena_printf(p->arena,
+                                          "Passes the conversation on to the agent " STR_FMT
+                                          ", which goes on with it%s" STR_FMT,
+                                          STR_ARG(to->name),
+                                          to->description.n ? ": " : ".",
+                                          STR_ARG(to->description)),
+                         .schema = str_c(handoff_schema),
+                         .server = STR(""),
+                         .flags = TOOL_FINISH | TOOL_PURE | TOOL_IDEMPOTENT,
+                         .run = handoff_accept};
+
+        if (!toolbox_add(p->tools->box, &t, e))
+            return false;
+    }
+    return true;
+}
+
+/* The agent that the run ended with a handoff to, or NULL. */
+static const struct config_agent *handoff_target(const struct agents_part *p,
+                                                 const struct agent_result *out)
+{
+    const struct config_agents *all = agents_job_config(p->job);
+
+    for (size_t i = 0; out->finish.n && i < out->step_count; i++) {
+        const struct agent_step *s = &out->steps[i];
+
+        if (!s->ok || !str_starts(s->tool, STR(HANDOFF)))
+            continue;
+        for (size_t k = 0; k < p->agent->handoff_count; k++) {
+            const struct config_agent *to = &all->agents[p->agent->handoff[k]];
+
+            if (str_eq(str_slice(s->tool, sizeof HANDOFF - 1, s->tool.n), to->name))
+                return to;
+        }
+    }
+    return NULL;
+}
+
+static str handoff_reason(str arguments, struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str reason = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, arguments, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("reason")), a, &reason))
+        reason = arena_dup(a, reason);
+    json_release(&doc);
+    return reason;
+}
+
+/* All messages but the first agent's own prompt. */
+static str handoff_messages(str history, struct arena *a)
+{
+    struct json doc;
+    struct buf out;
+    struct err e;
+    str all;
+
+    json_init(&doc);
+    buf_init(&out, history.n + 1);
+    if (json_parse(&doc, history, &e))
+        for (const struct json_node *m = json_first(&doc, json_root(&doc)); m;
+             m = json_next(&doc, json_root(&doc), m)) {
+            if (json_is(&doc, json_find(&doc, m, STR("role")), STR("system")))
+                continue;
+            if (out.n)
+                buf_add_c(&out, ',');
+            buf_add(&out, json_raw(&doc, m));
+        }
+    all = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    json_release(&doc);
+    return all;
+}
+
+static void handoff_take_result(struct agent_result *out, const struct agent_result *from)
+{
+    out->end = from->end;
+    out->reason = from->reason;
+    out->detail = from->detail;
+    out->text = from->text;
+    out->finish = from->finish;
+    out->pending = from->pending;
+    out->model_calls += from->model_calls;
+    out->tool_calls += from->tool_calls;
+    out->input_tokens += from->input_tokens;
+    out->output_tokens += from->output_tokens;
+    out->reasoning_tokens += from->reasoning_tokens;
+    out->cost_usd += from->cost_usd;
+}
+
+bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, struct err *e)
+{
+    const struct config_agent *to = handoff_target(p, out);
+    struct agents_part next = {
+        .job = p->job, .agent = to, .arena = p->arena, .depth = p->depth + 1};
+    struct agent_result result;
+
+    if (!to)
+        return true;
+    if (next.depth > AGENTS_HANDOFFS_MAX) {
+        out->end = AGENT_STOPPED;
+        out->reason = STR("handoff_limit_exceeded");
+        out->detail = STR("the conversation was passed on too often");
+        out->finish = STR("");
+        return true;
+    }
+    next.run = arena_printf(p->arena, STR_FMT "/" STR_FMT, STR_ARG(p->run), STR_ARG(to->name));
+    next.messages = handoff_messages(out->messages, p->arena);
+    next.input = arena_printf(p->arena,
+                              "The agent " STR_FMT " has passed this conversation on to you. Its "
+                              "reason: " STR_FMT "\nGo on with it: the user reads your answer.",
+                              STR_ARG(p->agent->name),
+                              STR_ARG(handoff_reason(out->finish, p->arena)));
+    if (!agents_part_run(&next, &result, e))
+        return false;
+    handoff_take_result(out, &result);
+    return true;
+}

@@ -1,0 +1,135 @@
+/* memory.c - the conversation of a thread: what the user said and what the agent answered.
+ *
+ * The messages are the channel "messages" of the thread, as Chat Completions has them. A run adds
+ * its own when it ends, and the checkpoint's metadata names the run, so that a run that is resumed
+ * at its very end does not add them twice.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agents/runner_in.h"
+
+#define CHANNEL "messages"
+#define MEMORY_ARENA (THREAD_TUPLE_MAX / 4 * 5 + ((size_t)1 << 20))
+
+static struct thread_asker memory_asker(const struct agents_job *j)
+{
+    return (struct thread_asker){
+        .key = j->q.key, .all = !j->q.key.n, .now_us = clock_wall_ms(j->runner->host.clock) * 1000};
+}
+
+/* The list without its brackets. */
+static str memory_items(str list, struct arena *a)
+{
+    list = str_trim(list);
+    if (list.n < 2 || list.p[0] != '[')
+        return STR("");
+    return arena_dup(a, str_trim(str_slice(list, 1, list.n - 1)));
+}
+
+static bool memory_get(struct agents_job *j, struct arena *scratch, struct thread_tuple *out,
+                       bool *found, struct err *e)
+{
+    struct thread_asker who = memory_asker(j);
+
+    *found =
+        threads_get(j->runner->host.threads, &who, j->q.thread, STR(""), STR(""), scratch, out, e);
+    return *found || e->code == ERR_NOT_FOUND;
+}
+
+bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages, struct err *e)
+{
+    struct thread_tuple t;
+    struct arena scratch;
+    bool ok, found;
+
+    *messages = STR("");
+    if (!j->q.thread.n)
+        return true;
+    if (!j->runner->host.threads)
+        return err_set(e, ERR_INPUT, "thread: nothing is on record, so there are no threads");
+    arena_init(&scratch, MEMORY_ARENA);
+    ok = memory_get(j, &scratch, &t, &found, e);
+    for (size_t i = 0; ok && found && i < t.value_count; i++)
+        if (str_eq(t.values[i].channel, STR(CHANNEL)))
+            *messages = memory_items(t.values[i].bytes, a);
+    arena_release(&scratch);
+    return ok;
+}
+
+static bool memory_has(const struct agents_job *j, str metadata)
+{
+    struct arena a;
+    struct json doc;
+    struct err e;
+    bool has;
+    str run;
+
+    arena_init(&a, metadata.n + 65536);
+    json_init(&doc);
+    has = json_parse(&doc, metadata, &e) &&
+          json_text(&doc, json_find(&doc, json_root(&doc), STR("run_id")), &a, &run) &&
+          str_eq(run, j->q.run);
+    json_release(&doc);
+    arena_release(&a);
+    return has;
+}
+
+static void memory_write_message(struct json_out *o, const char *role, str text)
+{
+    json_out_object(o);
+    json_member_str(o, "role", str_c(role));
+    json_member_str(o, "content", text);
+    json_out_end(o);
+}
+
+static bool memory_put(struct agents_job *j, str input, str answer, struct arena *a, struct err *e)
+{
+    struct thread_asker who = memory_asker(j);
+    struct thread_update u = {.thread = j->q.thread,
+                              .ns = STR(""),
+                              .from = STR(""),
+                              .reducers = STR("{\"" CHANNEL "\":\"append\"}")};
+    struct buf values, metadata;
+    struct json_out o;
+    bool ok;
+    str id;
+
+    buf_init(&values, AGENTS_TEXT_MAX);
+    buf_init(&metadata, 65536);
+    json_out_init(&o, &values);
+    json_out_object(&o);
+    json_out_key(&o, STR(CHANNEL));
+    json_out_array(&o);
+    memory_write_message(&o, "user", input);
+    memory_write_message(&o, "assistant", answer);
+    json_out_end(&o);
+    json_out_end(&o);
+    ok = json_out_ok(&o, e);
+    u.values = agents_job_masked(j, buf_str(&values), a);
+    json_out_init(&o, &metadata);
+    json_out_object(&o);
+    json_member_str(&o, "source", STR("update"));
+    json_member_str(&o, "run_id", j->q.run);
+    json_member_str(&o, "agent", j->q.name);
+    json_out_end(&o);
+    u.metadata = buf_str(&metadata);
+    ok = ok && threads_update(j->runner->host.threads, &who, &u, a, &id, e);
+    buf_release(&values);
+    buf_release(&metadata);
+    return ok;
+}
+
+bool agents_memory_add(struct agents_job *j, str input, str answer, struct arena *a, struct err *e)
+{
+    struct thread_tuple t;
+    struct arena scratch;
+    bool ok, found, has;
+
+    if (!j->q.thread.n || !j->runner->host.threads)
+        return true;
+    arena_init(&scratch, MEMORY_ARENA);
+    ok = memory_get(j, &scratch, &t, &found, e);
+    has = ok && found && memory_has(j, t.metadata);
+    arena_release(&scratch);
+    return ok && (has || memory_put(j, input, answer, a, e));
+}

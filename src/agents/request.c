@@ -1,0 +1,148 @@
+/* request.c - a request for a run: checked, and kept as the input of the run's row.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agents/runner_in.h"
+
+static const struct {
+    const char *name;
+    size_t at;
+} request_texts[] = {{"name", offsetof(struct agents_request, name)},
+                     {"input", offsetof(struct agents_request, input)},
+                     {"messages", offsetof(struct agents_request, messages)},
+                     {"thread", offsetof(struct agents_request, thread)},
+                     {"session", offsetof(struct agents_request, session)},
+                     {"metadata", offsetof(struct agents_request, metadata)},
+                     {"tools", offsetof(struct agents_request, tools)},
+                     {"key", offsetof(struct agents_request, key)}};
+
+static str *request_text_at(struct agents_request *q, size_t i)
+{
+    return (str *)(void *)((char *)q + request_texts[i].at);
+}
+
+void agents_request_write(const struct agents_request *q, struct buf *out)
+{
+    struct agents_request copy = *q;
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    for (size_t i = 0; i < COUNT_OF(request_texts); i++)
+        if (request_text_at(&copy, i)->n)
+            json_member_str(&o, request_texts[i].name, *request_text_at(&copy, i));
+    json_out_key(&o, STR("workflow"));
+    json_out_bool(&o, q->workflow);
+    json_out_end(&o);
+}
+
+bool agents_request_read(str json, struct arena *a, struct agents_request *out, struct err *e)
+{
+    struct json doc;
+    bool ok;
+
+    *out = (struct agents_request){.run = STR("")};
+    json_init(&doc);
+    ok = json_parse(&doc, json, e);
+    for (size_t i = 0; ok && i < COUNT_OF(request_texts); i++) {
+        str *to = request_text_at(out, i);
+
+        *to = STR("");
+        if (json_text(&doc, json_find(&doc, json_root(&doc), str_c(request_texts[i].name)), a, to))
+            *to = arena_dup(a, *to);
+    }
+    if (ok && !json_bool(json_find(&doc, json_root(&doc), STR("workflow")), &out->workflow))
+        out->workflow = false;
+    json_release(&doc);
+    return ok;
+}
+
+/* ---- the caller's tools ---- */
+
+static bool request_add_tool(const struct json *doc, const struct json_node *t, struct toolbox *box,
+                             struct arena *a, struct err *e)
+{
+    const struct json_node *schema = json_find(doc, t, STR("parameters"));
+    struct tool tool = {
+        .description = STR(""), .schema = STR(""), .server = STR(""), .flags = TOOL_CLIENT};
+
+    if (json_find(doc, t, STR("function"))) /* as Chat Completions has it */
+        return request_add_tool(doc, json_find(doc, t, STR("function")), box, a, e);
+    if (t->kind != JSON_OBJECT || !json_text(doc, json_find(doc, t, STR("name")), a, &tool.name))
+        return err_set(e, ERR_INPUT, "tools: each must be an object with a name");
+    if (!json_text(doc, json_find(doc, t, STR("description")), a, &tool.description))
+        tool.description = STR("");
+    if (schema)
+        tool.schema = json_raw(doc, schema);
+    if (toolbox_find(box, tool.name))
+        return err_set(e,
+                       ERR_INPUT,
+                       "tools: the agent has a tool \"" STR_FMT "\" already",
+                       STR_ARG(str_slice(tool.name, 0, 80)));
+    return toolbox_add(box, &tool, e) || err_prefix(e, "tools: ");
+}
+
+bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e)
+{
+    const struct json_node *root;
+    struct arena a;
+    struct json doc;
+    size_t n = 0;
+    bool ok;
+
+    if (!tools.n)
+        return true;
+    arena_init(&a, 2 * tools.n + 65536);
+    json_init(&doc);
+    ok = json_parse(&doc, tools, e);
+    root = ok ? json_root(&doc) : NULL;
+    if (ok && root->kind != JSON_ARRAY)
+        ok = err_set(e, ERR_INPUT, "tools: must be a list");
+    for (const struct json_node *t = ok ? json_first(&doc, root) : NULL; ok && t;
+         t = json_next(&doc, root, t)) {
+        if (n++ == AGENTS_CLIENT_TOOLS_MAX)
+            ok = err_set(e, ERR_INPUT, "tools: at most %d are allowed", AGENTS_CLIENT_TOOLS_MAX);
+        else
+            ok = request_add_tool(&doc, t, box, &a, e);
+    }
+    json_release(&doc);
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- checks ---- */
+
+static bool request_unknown(const struct agents_request *q, const struct config *c, struct err *e)
+{
+    const char *near = agents_nearest(c, q->name);
+
+    return err_set(e,
+                   ERR_NOT_FOUND,
+                   "there is no %s \"" STR_FMT "\"%s%s%s",
+                   q->workflow ? "workflow" : "agent",
+                   STR_ARG(str_slice(q->name, 0, 80)),
+                   near ? ": did you mean \"" : "",
+                   near ? near : "",
+                   near ? "\"?" : "");
+}
+
+bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
+{
+    struct toolbox *box;
+    bool ok;
+
+    if (q->workflow ? !agents_find_workflow(c, q->name) : !agents_find(c, q->name))
+        return request_unknown(q, c, e);
+    if (!q->input.n)
+        return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
+    if (q->input.n > AGENTS_INPUT_MAX)
+        return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
+    if (q->thread.n > THREAD_ID_MAX)
+        return err_set(e, ERR_INPUT, "thread: is longer than %d bytes", THREAD_ID_MAX);
+    if (q->workflow && q->tools.n)
+        return err_set(e, ERR_INPUT, "tools: a workflow takes none from its caller");
+    box = toolbox_new(&clock_real);
+    ok = agents_request_add_tools(q->tools, box, e);
+    toolbox_free(box);
+    return ok;
+}

@@ -1,0 +1,396 @@
+/* runner.c - see runner.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agents/runner_in.h"
+
+#include "base/log.h"
+
+#define LOOK_NS 50000000L
+#define STACK_SIZE ((size_t)2 << 20)
+
+/* ---- the table of active runs; under the lock ---- */
+
+static struct agents_job *runner_find(struct agents_runner *r, str run)
+{
+    for (struct agents_job *j = r->jobs; j; j = j->next)
+        if (str_eq(j->q.run, run))
+            return j;
+    return NULL;
+}
+
+static bool runner_thread_is_busy(struct agents_runner *r, const struct agents_request *q)
+{
+    for (struct agents_job *j = r->jobs; j; j = j->next)
+        if (q->thread.n && str_eq(j->q.thread, q->thread) && str_eq(j->q.key, q->key))
+            return true;
+    return false;
+}
+
+static void runner_remove(struct agents_runner *r, struct agents_job *j)
+{
+    struct agents_job **at = &r->jobs;
+
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    r->job_count--;
+}
+
+/* ---- a job ---- */
+
+static void job_free(struct agents_job *j)
+{
+    setup_release(j->setup);
+    arena_release(&j->arena);
+    free(j);
+}
+
+static struct agents_job *job_new(struct agents_runner *r, const struct agents_request *q)
+{
+    struct agents_job *j = base_alloc(sizeof *j);
+    char made[RAND_ID_SIZE];
+    struct buf input;
+
+    memset(j, 0, sizeof *j);
+    j->runner = r;
+    j->setup = gateway_setup(r->host.gateway);
+    arena_init(&j->arena, (size_t)256 << 20);
+    j->q = (struct agents_request){
+        .run = q->run.n ? arena_dup(&j->arena, q->run)
+                        : arena_dup(&j->arena, rand_id(&r->host.gateway->ids, made)),
+        .name = arena_dup(&j->arena, q->name),
+        .workflow = q->workflow,
+        .input = arena_dup(&j->arena, q->input),
+        .messages = arena_dup(&j->arena, q->messages),
+        .thread = arena_dup(&j->arena, q->thread),
+        .session = arena_dup(&j->arena, q->session),
+        .metadata = arena_dup(&j->arena, q->metadata),
+        .tools = arena_dup(&j->arena, q->tools),
+        .key = arena_dup(&j->arena, q->key)};
+    j->session = j->q.session.n ? j->q.session : j->q.thread.n ? j->q.thread : j->q.run;
+    buf_init(&input, AGENTS_TEXT_MAX);
+    agents_request_write(&j->q, &input);
+    j->input = agents_job_masked(j, buf_str(&input), &j->arena);
+    buf_release(&input);
+    return j;
+}
+
+/* The row is there before the run: whatever happens from here on, it is not lost. */
+static bool job_put_row(struct agents_job *j, struct err *e)
+{
+    struct agents_runner *r = j->runner;
+    int64_t now_us = clock_wall_ms(r->host.clock) * 1000;
+    struct agent_row row = {.id = j->q.run,
+                            .app = STR(AGENTS_APP),
+                            .session_id = j->session,
+                            .status = STR("running"),
+                            .reason = STR(""),
+                            .input = j->input,
+                            .result = STR(""),
+                            .created_us = now_us,
+                            .updated_us = now_us,
+                            .care = AGENT_SAFE};
+
+    return !r->host.log || agent_log_run_put(r->host.log, &row, e);
+}
+
+static bool job_run_agent(struct agents_job *j, struct arena *a, struct agent_result *out,
+                          struct err *e)
+{
+    const struct config_agent *d = agents_find(j->setup->config, j->q.name);
+    struct agents_part p = {.job = j,
+                            .agent = d,
+                            .run = j->q.run,
+                            .input = j->q.input,
+                            .messages = j->q.messages,
+                            .root = true,
+                            .arena = a};
+    str before;
+
+    if (!d)
+        return agents_part_end(&p,
+                               out,
+                               AGENT_FAILED,
+                               "agent_not_found",
+                               STR("the configuration does not have the agent any more"),
+                               e);
+    if (!agents_memory_read(j, a, &before, e))
+        return false;
+    if (before.n && p.messages.n)
+        p.messages = arena_join(a, before, STR(","), p.messages);
+    else if (before.n)
+        p.messages = before;
+    return agents_part_run(&p, out, e);
+}
+
+/* A log that the run does not fit will not fit the next time either. */
+static void job_fail(struct agents_job *j, struct arena *a, struct agent_result *out,
+                     const struct err *why)
+{
+    struct agents_part p = {.job = j, .run = j->q.run, .root = true, .arena = a};
+    bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND;
+    struct err e;
+
+    log_warn("a run of an agent cannot go on",
+             LOG_STR("run", j->q.run),
+             LOG_STR("agent", j->q.name),
+             LOG_ERR(why));
+    *out = (struct agent_result){.end = AGENT_CANCELLED, .reason = STR("left")};
+    if (astray)
+        (void)!agents_part_end(&p,
+                               out,
+                               AGENT_FAILED,
+                               str_starts(str_c(why->text), STR("replay_mismatch"))
+                                   ? "replay_mismatch"
+                                   : "cannot_resume",
+                               arena_dup(a, str_c(why->text)),
+                               &e);
+}
+
+/* Whether the run waits. */
+static bool job_work(struct agents_job *j)
+{
+    const struct config_workflow *w =
+        j->q.workflow ? agents_find_workflow(j->setup->config, j->q.name) : NULL;
+    struct agent_result out;
+    struct arena a;
+    struct err e;
+    bool ok;
+
+    arena_init(&a, AGENTS_ARENA);
+    if (w)
+        ok = agents_workflow_run(j, w, &a, &out, &e);
+    else
+        ok = job_run_agent(j, &a, &out, &e);
+    if (!ok)
+        job_fail(j, &a, &out, &e);
+    arena_release(&a);
+    return out.end == AGENT_WAITING;
+}
+
+/* Whether it is to look at its log once more: a word or a result has come while it was about to
+ * wait. If not, it is out of the table. */
+static bool job_again(struct agents_job *j, bool waits)
+{
+    struct agents_runner *r = j->runner;
+    bool again;
+
+    pthread_mutex_lock(&r->lock);
+    again = waits && j->again && !atomic_load(&j->stop);
+    j->again = false;
+    j->version++;
+    if (!again) {
+        runner_remove(r, j);
+        job_free(j); /* under the lock: once the table is empty, the runner may be freed */
+    }
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return again;
+}
+
+static void *job_thread(void *arg)
+{
+    struct agents_job *j = arg;
+
+    while (job_again(j, job_work(j)))
+        ;
+    return NULL;
+}
+
+/* The job is in the table. Its thread ends the job, whoever waits for it. */
+static void job_begin(struct agents_job *j)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_SIZE);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attr, job_thread, j) != 0)
+        base_die("no thread could be started");
+    pthread_attr_destroy(&attr);
+}
+
+static bool job_enter(struct agents_job *j, struct err *e)
+{
+    struct agents_runner *r = j->runner;
+    bool ok = true;
+
+    pthread_mutex_lock(&r->lock);
+    if (atomic_load(&r->leaving))
+        ok = err_set(e, ERR_CANCELLED, "the process ends");
+    else if (runner_find(r, j->q.run) || runner_thread_is_busy(r, &j->q))
+        ok = err_set(e, ERR_CANCELLED, "a run is active in this thread: wait for its end");
+    else if (r->job_count >= AGENTS_ACTIVE_MAX)
+        ok = err_set(e, ERR_LIMIT, "%d runs of agents are active: come again", AGENTS_ACTIVE_MAX);
+    if (ok) {
+        j->next = r->jobs;
+        r->jobs = j;
+        r->job_count++;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return ok;
+}
+
+static void job_leave(struct agents_job *j)
+{
+    pthread_mutex_lock(&j->runner->lock);
+    runner_remove(j->runner, j);
+    pthread_mutex_unlock(&j->runner->lock);
+    job_free(j);
+}
+
+/* ---- the runner ---- */
+
+bool agents_start(struct agents_runner *r, const struct agents_request *q, struct arena *a,
+                  str *run, struct err *e)
+{
+    struct agents_job *j = job_new(r, q);
+
+    if (!agents_request_check(&j->q, j->setup->config, e) || !job_enter(j, e)) {
+        job_free(j);
+        return false;
+    }
+    *run = arena_dup(a, j->q.run);
+    if (!job_put_row(j, e)) {
+        job_leave(j);
+        return false;
+    }
+    job_begin(j);
+    return true;
+}
+
+static void runner_resume_root(struct agents_runner *r, const struct agent_row *row)
+{
+    struct agents_request q;
+    struct agents_job *j;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, 8 * row->input.n + 65536);
+    if (!agents_request_read(row->input, &a, &q, &e)) {
+        log_warn("the input of a run cannot be read", LOG_STR("run", row->id), LOG_ERR(&e));
+        arena_release(&a);
+        return;
+    }
+    q.run = row->id;
+    j = job_new(r, &q);
+    j->session = arena_dup(&j->arena, row->session_id);
+    arena_release(&a);
+    if (job_enter(j, &e)) {
+        job_begin(j);
+        return;
+    }
+    log_warn("a run cannot go on now", LOG_STR("run", row->id), LOG_ERR(&e));
+    job_free(j);
+}
+
+void agents_resume(struct agents_runner *r, const struct agent_row *row)
+{
+    str root = str_slice(row->id, 0, str_find(row->id, STR("/")));
+    struct agents_job *active;
+    struct agent_row whole;
+    struct arena a;
+    struct err e;
+
+    pthread_mutex_lock(&r->lock);
+    active = runner_find(r, root);
+    if (active)
+        active->again = true;
+    pthread_mutex_unlock(&r->lock);
+    if (active || !r->host.log)
+        return;
+    arena_init(&a, (size_t)256 << 20);
+    if (agent_log_run_get(r->host.log, root, &a, &whole, &e))
+        runner_resume_root(r, &whole);
+    else
+        log_warn("a run cannot be read", LOG_STR("run", root), LOG_ERR(&e));
+    arena_release(&a);
+}
+
+bool agents_cancel(struct agents_runner *r, str run)
+{
+    struct agents_job *j;
+
+    pthread_mutex_lock(&r->lock);
+    j = runner_find(r, str_slice(run, 0, str_find(run, STR("/"))));
+    if (j)
+        atomic_store(&j->stop, true);
+    pthread_mutex_unlock(&r->lock);
+    return j != NULL;
+}
+
+static void runner_wait_a_little(struct agents_runner *r)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
+}
+
+bool agents_wait(struct agents_runner *r, str run, uint64_t *version, const _Atomic bool *cancel)
+{
+    struct agents_job *j;
+
+    pthread_mutex_lock(&r->lock);
+    while ((j = runner_find(r, run)) && j->version == *version) {
+        if ((cancel && atomic_load(cancel)) || (r->host.leave && atomic_load(r->host.leave)))
+            break;
+        runner_wait_a_little(r);
+    }
+    if (j)
+        *version = j->version;
+    pthread_mutex_unlock(&r->lock);
+    return j != NULL;
+}
+
+void agents_wait_gone(struct agents_runner *r, str run)
+{
+    pthread_mutex_lock(&r->lock);
+    while (runner_find(r, run))
+        runner_wait_a_little(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+struct agents_runner *agents_runner_new(const struct agents_host *h)
+{
+    struct agents_runner *r = base_alloc(sizeof *r);
+
+    memset(r, 0, sizeof *r);
+    r->host = *h;
+    r->servers = agents_servers_new(h->clock);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    return r;
+}
+
+void agents_runner_reload(struct agents_runner *r)
+{
+    struct setup *s = gateway_setup(r->host.gateway);
+
+    agents_servers_reload(r->servers, s->config);
+    setup_release(s);
+}
+
+void agents_runner_free(struct agents_runner *r)
+{
+    if (!r)
+        return;
+    atomic_store(&r->leaving, true);
+    pthread_mutex_lock(&r->lock);
+    for (struct agents_job *j = r->jobs; j; j = j->next)
+        atomic_store(&j->stop, true);
+    while (r->jobs)
+        runner_wait_a_little(r);
+    pthread_mutex_unlock(&r->lock);
+    agents_servers_free(r->servers);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->changed);
+    free(r);
+}

@@ -1,0 +1,48 @@
+/* agents.h - the agents of the configuration as an application: routes for the daemon, and the same
+ * for commands.
+ *
+ *     struct agents_app *app;
+ *     if (!agents_app_open(&host, &app, e)) ...
+ *     agents_start(app->runner, &request, &arena, &run, e)       agents/runner.h
+ *     agents_write_run(host.log, run, &who, &out, e)             its result as JSON
+ *     agents_app_close(app);
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/run_json.h"
+#include "agents/runner.h"
+#include "apps/app.h"
+
+struct registry;
+
+struct agents_app {
+    struct app_host host;
+    struct registry *registry; /* of prompts; NULL: nothing is on record */
+    struct agents_runner *runner;
+};
+
+bool agents_app_open(const struct app_host *h, struct agents_app **out, struct err *e) MUST_USE;
+void agents_app_close(struct agents_app *app); /* NULL: nothing */
+
+/* ---- view.c ---- */
+
+/* {"run_id", "agent", "status", "reason", "detail", "text", "output", "usage", "pending", ...}: the
+ * result of a run. ERR_NOT_FOUND: there is no such run, or it is not this key's. */
+bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
+                      struct err *e) MUST_USE;
+void agents_write_definition(const struct config *c, const struct config_agent *d,
+                             struct json_out *o);
+void agents_write_workflow(const struct config *c, const struct config_workflow *w,
+                           struct json_out *o);
+
+/* ---- routes.c ---- */
+
+void agents_route_list(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_show(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_run(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_events(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r);

@@ -1,0 +1,110 @@
+/* app.c - the row of the agents that the configuration defines: their routes and their runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/agents/agents.h"
+#include "apps/registry.h"
+
+static bool agents_find_prompt(void *ctx, str name, struct arena *a, str *text, struct err *e)
+{
+    struct agents_app *app = ctx;
+    struct prompt p;
+
+    if (!app->registry)
+        return err_set(e, ERR_INPUT, "there is no registry of prompts without a store");
+    if (!registry_active(app->registry, name, a, &p, e))
+        return false;
+    *text = prompt_text(&p, NULL, "system_prompt", a);
+    return true;
+}
+
+static struct agents_host agents_app_host(const struct app_host *h, struct agents_app *app)
+{
+    return (struct agents_host){.gateway = h->gateway,
+                                .gl = h->gl,
+                                .log = h->log,
+                                .threads = h->threads,
+                                .clock = h->clock,
+                                .leave = h->leave,
+                                .find_prompt = agents_find_prompt,
+                                .prompt_ctx = app};
+}
+
+bool agents_app_open(const struct app_host *h, struct agents_app **out, struct err *e)
+{
+    struct agents_app *app = base_alloc(sizeof *app);
+    struct setup *setup = gateway_setup(h->gateway);
+    struct agents_host host;
+    bool ok = true;
+
+    *app = (struct agents_app){.host = *h};
+    if (h->gateway->records)
+        ok = registry_open(setup->config->store_url, h->clock, &app->registry, e);
+    setup_release(setup);
+    if (!ok) {
+        free(app);
+        return false;
+    }
+    host = agents_app_host(h, app);
+    app->runner = agents_runner_new(&host);
+    *out = app;
+    return true;
+}
+
+void agents_app_close(struct agents_app *app)
+{
+    if (!app)
+        return;
+    agents_runner_free(app->runner);
+    registry_close(app->registry);
+    free(app);
+}
+
+static bool agents_app_row_open(const struct app_host *h, void **out, struct err *e)
+{
+    struct agents_app *app;
+
+    if (!agents_app_open(h, &app, e))
+        return false;
+    *out = app;
+    return true;
+}
+
+static void agents_app_row_close(void *app)
+{
+    agents_app_close(app);
+}
+
+static void agents_app_resume(void *app, const struct agent_row *row)
+{
+    agents_resume(((struct agents_app *)app)->runner, row);
+}
+
+static bool agents_app_cancel(void *app, const struct agent_row *row)
+{
+    return agents_cancel(((struct agents_app *)app)->runner, row->id);
+}
+
+static void agents_app_reload(void *app)
+{
+    agents_runner_reload(((struct agents_app *)app)->runner);
+}
+
+static const struct app_route routes[] = {
+    {"GET", "/api/v1/agents", agents_route_list},
+    {"GET", "/api/v1/agents/*", agents_route_show},
+    {"POST", "/api/v1/agents/*/runs", agents_route_run},
+    {"GET", "/api/v1/workflows", agents_route_workflows},
+    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow},
+    {"GET", "/api/v1/runs/*/events", agents_route_events},
+    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results},
+    {NULL, NULL, NULL},
+};
+
+const struct app app_agents = {.name = AGENTS_APP,
+                               .open = agents_app_row_open,
+                               .resume = agents_app_resume,
+                               .cancel = agents_app_cancel,
+                               .reload = agents_app_reload,
+                               .close = agents_app_row_close,
+                               .routes = routes};

@@ -1,0 +1,354 @@
+/* routes.c - the routes of agents and workflows: definitions, runs, events, results of tools.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/events.h"
+#include "apps/agents/agents.h"
+
+#define EVENTS_RETRY_MS 1000
+
+/* ---- definitions ---- */
+
+void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
+    const struct config_agents *c = s->config->agents;
+    struct json_out o;
+
+    (void)q;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("agents"));
+    json_out_array(&o);
+    for (size_t i = 0; i < c->agent_count; i++)
+        agents_write_definition(s->config, &c->agents[i], &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    setup_release(s);
+}
+
+void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
+    const struct config_agents *c = s->config->agents;
+    struct json_out o;
+
+    (void)q;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_out_key(&o, STR("workflows"));
+    json_out_array(&o);
+    for (size_t i = 0; i < c->workflow_count; i++)
+        agents_write_workflow(s->config, &c->workflows[i], &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    setup_release(s);
+}
+
+void agents_route_show(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
+    const struct config_agent *d = agents_find(s->config, q->parts[0]);
+    struct json_out o;
+
+    if (d) {
+        json_out_init(&o, &r->body);
+        agents_write_definition(s->config, d, &o);
+    } else {
+        app_fail(r,
+                 404,
+                 "not_found",
+                 "there is no agent \"" STR_FMT "\"",
+                 STR_ARG(str_slice(q->parts[0], 0, 80)));
+    }
+    setup_release(s);
+}
+
+/* ---- events ---- */
+
+struct events_stream {
+    struct app_reply *r;
+    bool sent;
+};
+
+static void stream_event(void *ctx, const struct run_event *ev)
+{
+    struct events_stream *s = ctx;
+
+    s->sent = true;
+    app_send_id(s->r, ev->name, ev->id, ev->json);
+}
+
+static struct run_asker route_asker(const struct app_request *q)
+{
+    return (struct run_asker){.key = q->operator_ ? STR("") : q->key, .thoughts = q->thoughts};
+}
+
+/* Until the run ends or waits. One that another process has to go on with is not waited for. */
+static bool stream_run(struct agents_app *app, const struct app_request *q, str run,
+                       struct app_reply *r, struct err *e)
+{
+    struct run_asker who = route_asker(q);
+    struct run_cursor *c = run_cursor_new(q->last_event.n ? q->last_event : app_query(q, "after"));
+    struct events_stream s = {.r = r};
+    enum run_state state = RUN_GOES_ON;
+    uint64_t version = 0;
+    bool active = true, ok = true;
+    struct buf waiting;
+
+    app_send_retry(r, EVENTS_RETRY_MS);
+    while (ok && state == RUN_GOES_ON && active && !atomic_load(q->cancel)) {
+        active = agents_wait(app->runner, run, &version, q->cancel);
+        ok = run_events_read(app->host.log, run, c, &who, stream_event, &s, &state, e);
+        active = active && !(app->host.leave && atomic_load(app->host.leave));
+    }
+    if (ok && state == RUN_ENDED)
+        agents_wait_gone(app->runner, run);
+    if (ok && state == RUN_WAITS) {
+        buf_init(&waiting, APP_BODY_MAX);
+        if (agents_write_run(app->host.log, run, &who, &waiting, e))
+            app_send(r, "waiting", buf_str(&waiting));
+        buf_release(&waiting);
+    }
+    run_cursor_free(c);
+    return ok || s.sent;
+}
+
+void agents_route_events(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct agents_app *x = app;
+    struct run_asker who = route_asker(q);
+    struct buf seen;
+    struct err e;
+    bool ok;
+
+    if (!x->host.log) {
+        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+        return;
+    }
+    buf_init(&seen, APP_BODY_MAX);
+    ok = agents_write_run(x->host.log, q->parts[0], &who, &seen, &e);
+    buf_release(&seen);
+    if (!ok || !stream_run(x, q, q->parts[0], r, &e))
+        app_fail_err(r, &e);
+}
+
+/* ---- runs ---- */
+
+struct run_options {
+    struct agents_request request;
+    bool stream, background;
+};
+
+static bool read_flag(const struct json *doc, const char *name, bool *out, struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+
+    *out = false;
+    return !v || json_bool(v, out) || err_set(e, ERR_INPUT, "%s: must be true or false", name);
+}
+
+static bool read_run_text(const struct json *doc, const char *name, struct arena *a, str *out,
+                          struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+
+    *out = STR("");
+    if (!v || v->kind == JSON_NULL)
+        return true;
+    if (!json_text(doc, v, a, out))
+        return err_set(e, ERR_INPUT, "%s: must be a text", name);
+    *out = arena_dup(a, *out);
+    return true;
+}
+
+static bool read_run_value(const struct json *doc, const char *name, enum json_kind kind, str *out,
+                           struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+
+    *out = STR("");
+    if (!v || v->kind == JSON_NULL)
+        return true;
+    *out = json_raw(doc, v);
+    return v->kind == kind ||
+           err_set(
+               e, ERR_INPUT, "%s: must be %s", name, kind == JSON_ARRAY ? "a list" : "an object");
+}
+
+static bool read_run(const struct app_request *q, const struct json *doc, struct run_options *out,
+                     struct err *e)
+{
+    struct agents_request *x = &out->request;
+
+    out->stream = app_wants_stream(q, doc);
+    return read_flag(doc, "background", &out->background, e) &&
+           read_run_text(doc, "input", q->arena, &x->input, e) &&
+           read_run_text(doc, "thread", q->arena, &x->thread, e) &&
+           read_run_text(doc, "session", q->arena, &x->session, e) &&
+           read_run_value(doc, "metadata", JSON_OBJECT, &x->metadata, e) &&
+           read_run_value(doc, "tools", JSON_ARRAY, &x->tools, e);
+}
+
+static void answer_run(struct agents_app *app, const struct app_request *q, str run,
+                       struct app_reply *r)
+{
+    struct run_asker who = route_asker(q);
+    struct err e;
+
+    if (!agents_write_run(app->host.log, run, &who, &r->body, &e))
+        app_fail_err(r, &e);
+}
+
+/* A client that leaves does not end the run: it can be found by its id. */
+static void wait_and_answer(struct agents_app *app, const struct app_request *q, str run,
+                            struct app_reply *r)
+{
+    uint64_t version = 0;
+
+    while (agents_wait(app->runner, run, &version, q->cancel) && !atomic_load(q->cancel) &&
+           !(app->host.leave && atomic_load(app->host.leave)))
+        ;
+    answer_run(app, q, run, r);
+}
+
+static void fail_run(struct app_reply *r, const struct err *e)
+{
+    if (e->code != ERR_CANCELLED) {
+        app_fail_err(r, e);
+        return;
+    }
+    app_fail(r, 409, "run_in_progress", "%s", e->text);
+    r->retry_after_s = 1;
+}
+
+static void run_named(struct agents_app *app, const struct app_request *q, bool workflow,
+                      struct app_reply *r)
+{
+    struct run_options o = {.request = {.run = STR(""),
+                                        .name = q->parts[0],
+                                        .workflow = workflow,
+                                        .messages = STR(""),
+                                        .key = q->key}};
+    struct json doc;
+    struct err e;
+    str run;
+
+    if (!app->host.log) {
+        app_fail(r, 503, "history_disabled", "agents need a store: nothing is on record here");
+        return;
+    }
+    json_init(&doc);
+    if (!app_json(q, &doc, r)) {
+        json_release(&doc);
+        return;
+    }
+    if (!read_run(q, &doc, &o, &e) || !agents_start(app->runner, &o.request, q->arena, &run, &e)) {
+        fail_run(r, &e);
+    } else if (o.background) {
+        answer_run(app, q, run, r);
+        r->status = 202;
+    } else if (o.stream) {
+        (void)!stream_run(app, q, run, r, &e);
+    } else {
+        wait_and_answer(app, q, run, r);
+    }
+    json_release(&doc);
+}
+
+void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)
+{
+    run_named(app, q, false, r);
+}
+
+void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r)
+{
+    run_named(app, q, true, r);
+}
+
+/* ---- results of the caller's tools ---- */
+
+/* {"call_id", "result"} or {"call_id", "error"}. */
+static bool put_tool_result(struct agents_app *app, const struct app_request *q,
+                            const struct json *doc, const struct json_node *v, struct err *e)
+{
+    const struct json_node *result = json_find(doc, v, STR("result")),
+                           *error = json_find(doc, v, STR("error"));
+    struct setup *s = gateway_setup(app->host.gateway);
+    struct agent_client_result x = {.run = q->parts[0],
+                                    .failed = error != NULL,
+                                    .mask = s->mask,
+                                    .now_us = clock_wall_ms(app->host.clock) * 1000};
+    bool already, ok = true;
+    str text;
+
+    if (!json_text(doc, json_find(doc, v, STR("call_id")), q->arena, &x.call_id))
+        ok = err_set(e, ERR_INPUT, "call_id: must be the id of the call, as in its event");
+    else if (!result == !error)
+        ok = err_set(e, ERR_INPUT, "result: a call has either a result or an error");
+    if (ok && error && json_text(doc, error, q->arena, &text)) {
+        struct buf quoted;
+
+        buf_init(&quoted, 8 * text.n + 64);
+        buf_add(&quoted, STR("{\"error\":"));
+        (void)json_quote(&quoted, text);
+        buf_add_c(&quoted, '}');
+        x.result = arena_dup(q->arena, buf_str(&quoted));
+        buf_release(&quoted);
+    } else if (ok && error) {
+        ok = err_set(e, ERR_INPUT, "error: must be a text");
+    } else if (ok && !json_text(doc, result, q->arena, &x.result)) {
+        x.result = json_raw(doc, result);
+    }
+    ok = ok && agent_client_result(app->host.log, &x, &already, e);
+    setup_release(s);
+    return ok;
+}
+
+static bool put_tool_results(struct agents_app *app, const struct app_request *q,
+                             const struct json *doc, struct err *e)
+{
+    const struct json_node *list = json_find(doc, json_root(doc), STR("results"));
+    bool ok = true;
+
+    if (!list)
+        return put_tool_result(app, q, doc, json_root(doc), e);
+    if (list->kind != JSON_ARRAY)
+        return err_set(e, ERR_INPUT, "results: must be a list");
+    for (const struct json_node *v = json_first(doc, list); ok && v; v = json_next(doc, list, v))
+        ok = put_tool_result(app, q, doc, v, e);
+    return ok;
+}
+
+/* The run looks at its log again, and goes on once the last result is there. A result that is
+ * given twice changes nothing. */
+void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct agents_app *x = app;
+    struct run_asker who = route_asker(q);
+    struct agent_row row;
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    if (!x->host.log) {
+        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+        return;
+    }
+    json_init(&doc);
+    if (!app_json(q, &doc, r)) {
+        json_release(&doc);
+        return;
+    }
+    ok = agents_write_run(x->host.log, q->parts[0], &who, &r->body, &e) &&
+         put_tool_results(x, q, &doc, &e) &&
+         agent_log_run_get(x->host.log, q->parts[0], q->arena, &row, &e);
+    buf_reset(&r->body);
+    if (ok && (str_eq(row.status, STR("waiting")) || str_eq(row.status, STR("running"))))
+        agents_resume(x->runner, &row);
+    if (ok)
+        answer_run(x, q, q->parts[0], r);
+    else
+        app_fail_err(r, &e);
+    json_release(&doc);
+}

@@ -1,0 +1,204 @@
+/* view.c - agents, workflows and what their runs have come to, as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/agents/agents.h"
+
+#define ARENA_MAX ((size_t)512 << 20)
+
+static const struct {
+    const char *from, *to;
+} run_texts[] = {{"detail", "detail"}, {"text", "text"}};
+
+/* ---- a run ---- */
+
+static void run_write_result(const struct agent_row *row, struct json_out *o, struct arena *a)
+{
+    const struct json_node *root = NULL, *tokens, *v;
+    struct json doc;
+    struct err e;
+    str text;
+
+    json_init(&doc);
+    if (row->result.n && json_parse(&doc, row->result, &e))
+        root = json_root(&doc);
+    for (size_t i = 0; i < COUNT_OF(run_texts); i++)
+        json_member_str(o,
+                        run_texts[i].to,
+                        json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text)
+                            ? text
+                            : STR(""));
+    v = json_find(&doc, root, STR("finish"));
+    json_out_key(o, STR("output"));
+    if (v)
+        json_out_raw(o, json_raw(&doc, v));
+    else
+        json_out_null(o);
+    tokens = json_find(&doc, root, STR("tokens"));
+    json_out_key(o, STR("usage"));
+    json_out_object(o);
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const names[][2] = {{"input", "input_tokens"},
+                                               {"output", "output_tokens"},
+                                               {"reasoning", "reasoning_tokens"}};
+        int64_t n = 0;
+
+        (void)!json_i64(&doc, json_find(&doc, tokens, str_c(names[i][0])), &n);
+        json_member_i64(o, names[i][1], n);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"model_calls", "tool_calls"};
+        int64_t n = 0;
+
+        (void)!json_i64(&doc, json_find(&doc, root, str_c(names[i])), &n);
+        json_member_i64(o, names[i], n);
+    }
+    json_out_key(o, STR("cost_usd"));
+    v = json_find(&doc, root, STR("cost_usd"));
+    if (v)
+        json_out_raw(o, json_raw(&doc, v));
+    else
+        json_out_null(o);
+    json_out_end(o);
+    json_release(&doc);
+}
+
+/* The run itself, or the first of its parts, that waits. */
+static const struct agent_row *run_waiting(const struct agent_row *row,
+                                           const struct agent_row *parts, size_t n)
+{
+    for (size_t i = n; i-- > 0;)
+        if (str_eq(parts[i].status, STR("waiting")))
+            return &parts[i];
+    return row;
+}
+
+static bool run_write(struct agent_log *log, const struct agent_row *row, struct json_out *o,
+                      struct arena *a, struct err *e)
+{
+    struct agent_row *parts;
+    struct agents_request q;
+    size_t n;
+
+    if (!agent_log_parts(log, row->id, row->session_id, a, &parts, &n, e) ||
+        !agents_request_read(row->input, a, &q, e))
+        return false;
+    json_out_object(o);
+    json_member_str(o, "run_id", row->id);
+    json_member_str(o, q.workflow ? "workflow" : "agent", q.name);
+    json_member_str(o, "status", row->status);
+    json_member_str(o, "reason", row->reason);
+    run_write_result(row, o, a);
+    json_out_key(o, STR("pending"));
+    run_json_pending(log, run_waiting(row, parts, n), o, a);
+    json_member_str(o, "session_id", row->session_id);
+    json_out_key(o, STR("thread"));
+    if (q.thread.n)
+        json_out_str(o, q.thread);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("metadata"));
+    json_out_raw(o, q.metadata.n ? q.metadata : STR("{}"));
+    json_member_i64(o, "created_at_us", row->created_us);
+    json_member_i64(o, "updated_at_us", row->updated_us);
+    json_out_end(o);
+    return json_out_ok(o, e);
+}
+
+bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
+                      struct err *e)
+{
+    struct agents_request q;
+    struct agent_row row;
+    struct json_out o;
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, ARENA_MAX);
+    ok = agent_log_run_get(log, run, &a, &row, e) && agents_request_read(row.input, &a, &q, e);
+    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(q.key, who->key))))
+        ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
+    json_out_init(&o, out);
+    ok = ok && run_write(log, &row, &o, &a, e);
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- definitions ---- */
+
+static void refs_write(const struct config *c, const struct config_tool_ref *refs, size_t n,
+                       struct json_out *o)
+{
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++) {
+        str source = c->agents->tools[refs[i].source].name;
+        char name[512];
+        int size = snprintf(name,
+                            sizeof name,
+                            STR_FMT "%s" STR_FMT,
+                            STR_ARG(str_slice(source, 0, 200)),
+                            refs[i].tool.n ? "." : "",
+                            STR_ARG(str_slice(refs[i].tool, 0, 200)));
+
+        json_out_str(o, (str){name, (size_t)size});
+    }
+    json_out_end(o);
+}
+
+void agents_write_definition(const struct config *c, const struct config_agent *d,
+                             struct json_out *o)
+{
+    json_out_object(o);
+    json_member_str(o, "name", d->name);
+    json_member_str(o, "description", d->description);
+    json_member_str(o, "model", d->model);
+    json_member_str(o, "strategy", str_c(agents_strategy_name(d->strategy)));
+    json_out_key(o, STR("tools"));
+    refs_write(c, d->tools, d->tool_count, o);
+    json_out_key(o, STR("approve"));
+    refs_write(c, d->approve, d->approve_count, o);
+    json_out_key(o, STR("handoff"));
+    json_out_array(o);
+    for (size_t i = 0; i < d->handoff_count; i++)
+        json_out_str(o, c->agents->agents[d->handoff[i]].name);
+    json_out_end(o);
+    json_out_key(o, STR("output"));
+    if (d->output.n)
+        json_out_raw(o, d->output);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("limits"));
+    json_out_object(o);
+    json_member_i64(o, "steps", d->limits.steps);
+    json_member_i64(o, "tokens", d->limits.tokens);
+    json_out_key(o, STR("usd"));
+    json_out_double(o, d->limits.usd);
+    json_member_i64(o, "time_ms", (int64_t)d->limits.time_ms);
+    json_out_end(o);
+    json_out_end(o);
+}
+
+void agents_write_workflow(const struct config *c, const struct config_workflow *w,
+                           struct json_out *o)
+{
+    json_out_object(o);
+    json_member_str(o, "name", w->name);
+    json_out_key(o, STR("stages"));
+    json_out_array(o);
+    for (size_t i = 0; i < w->stage_count; i++) {
+        const struct config_stage *s = &w->stages[i];
+
+        json_out_object(o);
+        json_out_key(o, STR("agents"));
+        json_out_array(o);
+        for (size_t k = 0; k < s->agent_count; k++)
+            json_out_str(o, c->agents->agents[s->agents[k]].name);
+        json_out_end(o);
+        json_out_key(o, STR("parallel"));
+        json_out_bool(o, s->parallel);
+        json_member_str(o, "success", s->all ? STR("all") : STR("any"));
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}

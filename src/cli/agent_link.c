@@ -1,0 +1,301 @@
+/* agent_link.c - see agent_link.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/agent_link.h"
+
+#include "agent/events.h"
+#include "base/json.h"
+#include "cli/daemon.h"
+
+#include <unistd.h>
+
+/* ---- signals, if the runs are the command's own ---- */
+
+/* The first leaves the run where it is, the second leaves at once. */
+static void *link_wait_signals(void *arg)
+{
+    struct agent_link *l = arg;
+    struct timespec t = {0, 50000000};
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    while (!atomic_load(&l->ended))
+        if (sigtimedwait(&set, NULL, &t) > 0 && atomic_exchange(&l->local.leave, true))
+            _exit(CLI_SIGINT);
+    return NULL;
+}
+
+static void link_block_signals(struct agent_link *l)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &set, &l->signals);
+}
+
+/* ---- opening ---- */
+
+static bool link_open_local(struct agent_link *l, const char *config, int *code)
+{
+    struct err e;
+
+    link_block_signals(l);
+    if (!app_local_open(config, &l->local, &e)) {
+        *code = cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
+        return false;
+    }
+    l->local_open = true;
+    if (!l->local.host.log) {
+        *code = cli_complain(CLI_CONFIG, "agents need a store: set `store` in %s", config);
+        return false;
+    }
+    if (!agents_app_open(&l->local.host, &l->app, &e)) {
+        *code = cli_fail(&e);
+        return false;
+    }
+    l->watching = pthread_create(&l->watcher, NULL, link_wait_signals, l) == 0;
+    return true;
+}
+
+bool agent_link_open(struct agent_link *l, const char *config, int *code)
+{
+    struct daemon_link d;
+    struct err e;
+
+    memset(l, 0, sizeof *l);
+    if (!config_load(config, &l->config, &e)) {
+        *code = cli_complain(CLI_CONFIG, "%s", e.text);
+        return false;
+    }
+    l->daemon = daemon_open(&d, l->config, &e);
+    daemon_close(&d);
+    return l->daemon || link_open_local(l, config, code);
+}
+
+void agent_link_close(struct agent_link *l)
+{
+    atomic_store(&l->ended, true);
+    if (l->watching)
+        pthread_join(l->watcher, NULL);
+    agents_app_close(l->app);
+    if (l->local_open) {
+        app_local_close(&l->local);
+        (void)pthread_sigmask(SIG_SETMASK, &l->signals, NULL);
+    }
+    if (l->config)
+        config_release(l->config);
+}
+
+/* ---- in the daemon ---- */
+
+/* The members of an error of the API: {"detail": {"message"}}. */
+static bool link_daemon_error(struct daemon_link *d, struct err *e)
+{
+    struct json doc;
+    struct arena a;
+    str body, text = STR("");
+
+    if (!daemon_body(d, &body, e))
+        return false;
+    arena_init(&a, body.n + 65536);
+    json_init(&doc);
+    if (json_parse(&doc, body, e)) {
+        const struct json_node *detail = json_find(&doc, json_root(&doc), STR("detail"));
+
+        if (!json_text(&doc, json_find(&doc, detail, STR("message")), &a, &text))
+            (void)!json_text(
+                &doc,
+                json_find(&doc, json_find(&doc, json_root(&doc), STR("error")), STR("message")),
+                &a,
+                &text);
+    }
+    err_set(e,
+            d->status == 404                       ? ERR_NOT_FOUND
+            : d->status == 401 || d->status == 403 ? ERR_AUTH
+                                                   : ERR_INPUT,
+            STR_FMT,
+            STR_ARG(text.n ? text : STR("the daemon refused the request")));
+    json_release(&doc);
+    arena_release(&a);
+    return false;
+}
+
+/* Server-sent events until the stream ends. */
+static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, struct err *e)
+{
+    str line, name = STR(""), id = STR("");
+    struct err end;
+
+    if (d->status != 200)
+        return link_daemon_error(d, e);
+    while (daemon_line(d, &line, &end)) {
+        if (str_starts(line, STR("event: ")))
+            name = arena_dup(&s->arena, str_slice(line, 7, line.n));
+        else if (str_starts(line, STR("id: ")))
+            id = arena_dup(&s->arena, str_slice(line, 4, line.n));
+        else if (str_starts(line, STR("data: ")))
+            agent_show_event(s, name, id, str_slice(line, 6, line.n));
+        else if (!line.n)
+            name = id = STR("");
+    }
+    return true;
+}
+
+static bool link_daemon_ask(struct agent_link *l, const char *method, str path, str body,
+                            struct agent_show *s, struct err *e)
+{
+    struct daemon_link d;
+    bool ok;
+
+    ok = daemon_open(&d, l->config, e) && daemon_ask(&d, method, path, body, e) &&
+         link_daemon_stream(&d, s, e);
+    daemon_close(&d);
+    return ok;
+}
+
+static bool link_daemon_run(struct agent_link *l, const struct agents_request *q,
+                            struct agent_show *s, struct err *e)
+{
+    struct json_out o;
+    struct buf body;
+    bool ok;
+
+    buf_init(&body, AGENTS_INPUT_MAX * 8);
+    json_out_init(&o, &body);
+    json_out_object(&o);
+    json_member_str(&o, "input", q->input);
+    if (q->thread.n)
+        json_member_str(&o, "thread", q->thread);
+    json_out_key(&o, STR("stream"));
+    json_out_bool(&o, true);
+    json_out_end(&o);
+    ok = json_out_ok(&o, e) && link_daemon_ask(l,
+                                               "POST",
+                                               arena_printf(&s->arena,
+                                                            "/api/v1/%s/" STR_FMT "/runs",
+                                                            q->workflow ? "workflows" : "agents",
+                                                            STR_ARG(q->name)),
+                                               buf_str(&body),
+                                               s,
+                                               e);
+    buf_release(&body);
+    return ok;
+}
+
+/* Where the run goes on: behind the last event that was shown. */
+static bool link_daemon_events(struct agent_link *l, struct agent_show *s, struct err *e)
+{
+    return link_daemon_ask(l,
+                           "GET",
+                           arena_printf(&s->arena,
+                                        "/api/v1/runs/" STR_FMT "/events?after=" STR_FMT,
+                                        STR_ARG(s->run),
+                                        STR_ARG(buf_str(&s->last))),
+                           STR(""),
+                           s,
+                           e);
+}
+
+static bool link_daemon_answer(struct agent_link *l, struct agent_show *s, bool allow,
+                               struct err *e)
+{
+    struct daemon_link d;
+    str path = arena_printf(&s->arena, "/api/v1/runs/" STR_FMT "/answer", STR_ARG(s->run)),
+        body = arena_printf(&s->arena,
+                            "{\"word\":\"%s\",\"seq\":%lld}",
+                            allow ? "approve" : "deny",
+                            (long long)s->waiting.seq);
+    bool ok = daemon_open(&d, l->config, e) && daemon_ask(&d, "POST", path, body, e) &&
+              (d.status == 200 || link_daemon_error(&d, e));
+
+    daemon_close(&d);
+    return ok;
+}
+
+/* ---- in this process ---- */
+
+static void link_on_event(void *ctx, const struct run_event *ev)
+{
+    agent_show_event(ctx, str_c(ev->name), ev->id, ev->json);
+}
+
+static bool link_local_follow(struct agent_link *l, str run, struct agent_show *s, struct err *e)
+{
+    struct run_asker who = {.key = STR(""), .thoughts = true};
+    struct run_cursor *c = run_cursor_new(buf_str(&s->last));
+    enum run_state state = RUN_GOES_ON;
+    bool active = true, ok = true;
+    uint64_t version = 0;
+    struct buf waiting;
+
+    s->run = arena_dup(&s->arena, run);
+    while (ok && active && state == RUN_GOES_ON && !atomic_load(&l->local.leave)) {
+        active = agents_wait(l->app->runner, run, &version, &l->local.leave);
+        ok = run_events_read(l->local.host.log, run, c, &who, link_on_event, s, &state, e);
+    }
+    if (ok && state == RUN_ENDED)
+        agents_wait_gone(l->app->runner, run);
+    if (ok && state == RUN_WAITS) {
+        buf_init(&waiting, (size_t)32 << 20);
+        if (agents_write_run(l->local.host.log, run, &who, &waiting, e))
+            agent_show_event(s, STR("waiting"), STR(""), buf_str(&waiting));
+        buf_release(&waiting);
+    }
+    run_cursor_free(c);
+    return ok;
+}
+
+static bool link_local_resume(struct agent_link *l, str run, struct agent_show *s, struct err *e)
+{
+    struct agent_row row;
+
+    if (!agent_log_run_get(l->local.host.log, run, &s->arena, &row, e))
+        return false;
+    if (!str_eq(row.app, STR(AGENTS_APP)))
+        return err_set(e, ERR_INPUT, "the run \"" STR_FMT "\" is not an agent's", STR_ARG(run));
+    if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")))
+        agents_resume(l->app->runner, &row);
+    return link_local_follow(l, run, s, e);
+}
+
+/* ---- either ---- */
+
+bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct agent_show *s,
+                    struct err *e)
+{
+    str run;
+
+    if (l->daemon)
+        return link_daemon_run(l, q, s, e);
+    return agents_start(l->app->runner, q, &s->arena, &run, e) && link_local_follow(l, run, s, e);
+}
+
+bool agent_link_resume(struct agent_link *l, str run, struct agent_show *s, struct err *e)
+{
+    s->run = run;
+    return l->daemon ? link_daemon_events(l, s, e) : link_local_resume(l, run, s, e);
+}
+
+bool agent_link_answer(struct agent_link *l, struct agent_show *s, bool allow, struct err *e)
+{
+    str run = s->waiting.run;
+    bool ok;
+
+    s->waiting.waits = false;
+    if (l->daemon)
+        return link_daemon_answer(l, s, allow, e) && link_daemon_events(l, s, e);
+    ok = agent_answer(l->local.host.log,
+                      run,
+                      s->waiting.seq,
+                      allow ? AGENT_APPROVE : AGENT_DENY,
+                      STR(""),
+                      STR("command"),
+                      clock_wall_ms(&clock_real) * 1000,
+                      e);
+    return ok && link_local_resume(l, s->run, s, e);
+}

@@ -1,0 +1,239 @@
+/* agent_show.c - see agent_show.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/agent_show.h"
+
+#include "base/json.h"
+#include "base/repr.h"
+#include "base/utf8.h"
+
+#include <unistd.h>
+
+#define SHOWN 300 /* characters of a text that is not the answer */
+#define ARENA_MAX ((size_t)1 << 30)
+#define LAST_MAX 262144
+
+void agent_show_init(struct agent_show *s, struct cli *cli, bool json)
+{
+    *s = (struct agent_show){
+        .cli = cli, .json = json, .run = STR(""), .status = STR(""), .reason = STR("")};
+    arena_init(&s->arena, ARENA_MAX);
+    buf_init(&s->last, LAST_MAX);
+}
+
+void agent_show_release(struct agent_show *s)
+{
+    buf_release(&s->last);
+    arena_release(&s->arena);
+}
+
+/* What a model or a tool wrote must not control the terminal. */
+static void show_put_safe(struct file_out *out, str text)
+{
+    while (text.n > 0) {
+        size_t bad, size = cli_safe_size(text, &bad);
+
+        file_out_add(out, str_slice(text, 0, size));
+        if (bad)
+            file_out_add(out, STR("?"));
+        text = str_slice(text, size + bad, text.n);
+    }
+}
+
+/* In one line, cut. */
+static void show_put_line(struct file_out *out, str text)
+{
+    str front = utf8_cut_count(str_trim(text), SHOWN);
+
+    for (size_t at = 0; at < front.n;) {
+        str rest = str_slice(front, at, front.n);
+        str piece = str_slice(rest, 0, str_find(rest, STR("\n")));
+
+        show_put_safe(out, str_trim(piece));
+        at += piece.n + 1;
+        if (at < front.n)
+            file_out_add(out, STR(" "));
+    }
+    file_out_add(out, front.n < str_trim(text).n ? STR("...\n") : STR("\n"));
+}
+
+static str show_text(struct agent_show *s, const struct json *doc, const char *name)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
+    str text;
+
+    if (!v || v->kind == JSON_NULL)
+        return STR("");
+    return json_text(doc, v, &s->arena, &text) ? arena_dup(&s->arena, text)
+                                               : arena_dup(&s->arena, json_raw(doc, v));
+}
+
+/* Which agent of the run speaks: "RUN/1.2.metrics" is "1.2.metrics". */
+static void show_put_part(struct agent_show *s, struct file_out *out, str run)
+{
+    if (run.n > s->run.n + 1 && str_starts(run, s->run))
+        file_out_printf(out, "[" STR_FMT "] ", STR_ARG(str_slice(run, s->run.n + 1, run.n)));
+}
+
+static void show_call(struct file_out *out, const struct json *doc, str tool)
+{
+    const struct json_node *arguments = json_find(doc, json_root(doc), STR("arguments"));
+    struct buf text;
+
+    buf_init(&text, (size_t)1 << 20);
+    buf_add(&text, tool);
+    buf_add_c(&text, '(');
+    if (arguments && arguments->kind == JSON_OBJECT)
+        repr_arguments(&text, doc, arguments);
+    buf_add_c(&text, ')');
+    show_put_line(out, buf_str(&text));
+    buf_release(&text);
+}
+
+static void show_waiting(struct agent_show *s, const struct json *doc)
+{
+    const struct json_node *p = json_find(doc, json_root(doc), STR("pending"));
+    str *texts[] = {&s->waiting.run, &s->waiting.tool, &s->waiting.why};
+    static const char *const names[] = {"run_id", "tool", "why"};
+
+    s->waiting.waits = true;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        *texts[i] = STR("");
+        if (json_text(doc, json_find(doc, p, str_c(names[i])), &s->arena, texts[i]))
+            *texts[i] = arena_dup(&s->arena, *texts[i]);
+    }
+    s->waiting.arguments = STR("{}");
+    if (json_find(doc, p, STR("arguments")))
+        s->waiting.arguments =
+            arena_dup(&s->arena, json_raw(doc, json_find(doc, p, STR("arguments"))));
+    if (!json_i64(doc, json_find(doc, p, STR("seq")), &s->waiting.seq))
+        s->waiting.seq = -1;
+}
+
+static void show_ended(struct agent_show *s, const struct json *doc)
+{
+    const struct json_node *result = json_find(doc, json_root(doc), STR("result"));
+    const struct json_node *output = json_find(doc, result, STR("finish"));
+    str text = STR(""), detail = STR("");
+
+    s->status = show_text(s, doc, "status");
+    s->reason = show_text(s, doc, "reason");
+    (void)!json_text(doc, json_find(doc, result, STR("text")), &s->arena, &text);
+    (void)!json_text(doc, json_find(doc, result, STR("detail")), &s->arena, &detail);
+    if (s->json)
+        return;
+    if (output)
+        text = json_raw(doc, output);
+    if (s->answer) {
+        buf_add(s->answer, text);
+        return;
+    }
+    if (s->cli->terminal)
+        show_put_safe(&s->cli->out, text);
+    else
+        file_out_add(&s->cli->out, text);
+    if (text.n)
+        file_out_add(&s->cli->out, STR("\n"));
+    file_out_flush(&s->cli->out);
+    if (!str_eq(s->status, STR("done")))
+        (void)cli_complain(CLI_OK,
+                           "the run is " STR_FMT ": " STR_FMT " (" STR_FMT ")",
+                           STR_ARG(s->status),
+                           STR_ARG(detail),
+                           STR_ARG(s->reason));
+}
+
+static void show_step(struct agent_show *s, str name, const struct json *doc)
+{
+    struct file_out out;
+    str run = show_text(s, doc, "run_id"), text = show_text(s, doc, "text");
+
+    file_out_init(&out, STDERR_FILENO);
+    if (str_eq(name, STR("reasoning")) || (str_eq(name, STR("message")) && text.n &&
+                                           !str_eq(show_text(s, doc, "tool_calls"), STR("[]")))) {
+        show_put_part(s, &out, run);
+        file_out_add(&out, str_eq(name, STR("reasoning")) ? STR("thinks: ") : STR("says: "));
+        show_put_line(&out, text);
+    } else if (str_eq(name, STR("tool_call"))) {
+        show_put_part(s, &out, run);
+        file_out_add(&out, STR("calls: "));
+        show_call(&out, doc, show_text(s, doc, "tool"));
+    } else if (str_eq(name, STR("tool_result"))) {
+        show_put_part(s, &out, run);
+        file_out_add(&out,
+                     str_eq(show_text(s, doc, "ok"), STR("true")) ? STR("  result: ")
+                                                                  : STR("  failed: "));
+        show_put_line(&out, show_text(s, doc, "result"));
+    } else if (str_eq(name, STR("error"))) {
+        file_out_add(&out, STR("error: "));
+        show_put_line(&out, show_text(s, doc, "error"));
+    }
+    file_out_flush(&out);
+}
+
+static void show_json(struct agent_show *s, str name, str id, str json)
+{
+    struct buf line;
+
+    buf_init(&line, json.n + id.n + 256);
+    buf_printf(&line, "{\"event\":\"" STR_FMT "\",\"id\":", STR_ARG(name));
+    (void)json_quote(&line, id);
+    buf_add_c(&line, ',');
+    buf_add(&line, str_slice(json, 1, json.n));
+    buf_add_c(&line, '\n');
+    file_out_add(&s->cli->out, buf_str(&line));
+    file_out_flush(&s->cli->out);
+    buf_release(&line);
+}
+
+void agent_show_event(struct agent_show *s, str name, str id, str json)
+{
+    struct json doc;
+    struct err e;
+    bool root;
+
+    json_init(&doc);
+    if (!json_parse(&doc, json, &e)) {
+        json_release(&doc);
+        return;
+    }
+    if (id.n) {
+        buf_reset(&s->last);
+        buf_add(&s->last, id);
+    }
+    if (!s->run.n)
+        s->run = show_text(s, &doc, "run_id");
+    root = str_eq(s->run, show_text(s, &doc, "run_id"));
+    if (s->json)
+        show_json(s, name, id, json);
+    else if (!s->quiet)
+        show_step(s, name, &doc);
+    if (str_eq(name, STR("waiting")))
+        show_waiting(s, &doc);
+    else if (str_eq(name, STR("ended")) && root)
+        show_ended(s, &doc);
+    json_release(&doc);
+}
+
+int agent_show_code(const struct agent_show *s)
+{
+    static const struct {
+        const char *reason;
+        int code;
+    } rows[] = {{"llm_error", CLI_UNREACHABLE},
+                {"rate_limit_exceeded", CLI_LIMIT},
+                {"token_budget_exceeded", CLI_LIMIT},
+                {"cost_limit_exceeded", CLI_LIMIT},
+                {"max_iterations_reached", CLI_LIMIT},
+                {"time_limit_exceeded", CLI_TIMEOUT}};
+
+    if (str_eq(s->status, STR("done")))
+        return CLI_OK;
+    if (s->waiting.waits)
+        return CLI_TIMEOUT;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_eq(s->reason, str_c(rows[i].reason)))
+            return rows[i].code;
+    return str_eq(s->status, STR("cancelled")) || !s->status.n ? CLI_SIGINT : CLI_NEGATIVE;
+}

@@ -1,0 +1,320 @@
+/* `rationale run`, `rationale chat` and `rationale agents`: the agents of the configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/json.h"
+#include "base/rand.h"
+#include "cli/agent_link.h"
+
+#include <unistd.h>
+
+#define LINE_SIZE 65536
+
+enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
+
+static const struct cli_option run_options[] = {
+    [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with"},
+    [RUN_RUN] = {"run", 0, "ID", NULL, "go on with this run"},
+    [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
+};
+
+static const char *agents_config(const struct cli_args *args)
+{
+    return args->value[RUN_CONFIG] ? args->value[RUN_CONFIG] : CLI_CONFIG_FILE;
+}
+
+/* ---- approvals ---- */
+
+static void agents_tell_waiting(const struct agent_show *s)
+{
+    if (s->waiting.seq < 0) {
+        (void)fprintf(stderr, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
+        return;
+    }
+    (void)fprintf(stderr,
+                  "waits for approval of " STR_FMT " " STR_FMT "\n  why: " STR_FMT
+                  "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n"
+                  "  then: rationale run --run " STR_FMT "\n",
+                  STR_ARG(s->waiting.tool),
+                  STR_ARG(s->waiting.arguments),
+                  STR_ARG(s->waiting.why),
+                  STR_ARG(s->waiting.run),
+                  (long long)s->waiting.seq,
+                  STR_ARG(s->run));
+}
+
+/* Somebody at the terminal is asked. False: nobody is there, or they do not say. */
+static bool agents_ask_person(const struct agent_show *s, bool *allow)
+{
+    char line[64];
+
+    if (s->json || s->waiting.seq < 0 || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return false;
+    (void)fprintf(stderr,
+                  "Allow " STR_FMT " " STR_FMT "?\n  why: " STR_FMT "\n  [y/n] ",
+                  STR_ARG(s->waiting.tool),
+                  STR_ARG(s->waiting.arguments),
+                  STR_ARG(s->waiting.why));
+    if (!fgets(line, sizeof line, stdin))
+        return false;
+    *allow = line[0] == 'y' || line[0] == 'Y';
+    return true;
+}
+
+/* Until the run has ended, or waits for somebody who is not here. */
+static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, struct err *e)
+{
+    bool allow;
+
+    while (ok && s->waiting.waits && agents_ask_person(s, &allow))
+        ok = agent_link_answer(l, s, allow, e);
+    if (!ok)
+        return cli_fail(e);
+    if (s->waiting.waits && !s->json)
+        agents_tell_waiting(s);
+    else if (!s->status.n && !s->json)
+        (void)fprintf(
+            stderr, "left; it goes on with: rationale run --run " STR_FMT "\n", STR_ARG(s->run));
+    return agent_show_code(s);
+}
+
+/* ---- run ---- */
+
+static struct agents_request agents_request_of(const struct agent_link *l, const char *name,
+                                               str input, str thread)
+{
+    return (struct agents_request){.run = STR(""),
+                                   .name = str_c(name),
+                                   .workflow = !agents_find(l->config, str_c(name)) &&
+                                               agents_find_workflow(l->config, str_c(name)),
+                                   .input = input,
+                                   .messages = STR(""),
+                                   .thread = thread,
+                                   .session = STR(""),
+                                   .metadata = STR(""),
+                                   .tools = STR(""),
+                                   .key = STR("")};
+}
+
+static int agents_run_once(struct agent_link *l, struct cli *cli, const struct cli_args *args)
+{
+    struct agent_show s;
+    struct agents_request q;
+    struct err e;
+    int code;
+    bool ok;
+
+    agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
+    if (args->value[RUN_RUN]) {
+        ok = agent_link_resume(l, str_c(args->value[RUN_RUN]), &s, &e);
+    } else {
+        q = agents_request_of(
+            l, args->words[0], str_c(args->words[1]), str_c(args->value[RUN_THREAD]));
+        ok = agent_link_run(l, &q, &s, &e);
+    }
+    code = agents_finish(l, &s, ok, &e);
+    agent_show_release(&s);
+    return code;
+}
+
+static int agents_run_command(struct cli *cli, const struct cli_args *args)
+{
+    struct agent_link l;
+    int code;
+
+    if (!args->value[RUN_RUN] && args->word_count < 2)
+        return cli_complain(CLI_USAGE,
+                            "run needs the name of an agent and what it is to do: rationale run "
+                            "NAME \"INPUT\"");
+    if (agent_link_open(&l, agents_config(args), &code))
+        code = agents_run_once(&l, cli, args);
+    agent_link_close(&l);
+    return code;
+}
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .summary = "run an agent or a workflow of the configuration",
+    .words = "[NAME INPUT]",
+    .about =
+        "Runs an agent (or a workflow) that the configuration defines and prints its answer. What "
+        "it thinks, which tools it calls and what comes back goes to stderr as it happens.\n\n"
+        "If a daemon has the store, the run is the daemon's; else this command runs it. Everything "
+        "is in the store: interrupted at any point, --run ID goes on from there. A call that needs "
+        "approval is asked about at the terminal, or waits for `rationale runs approve`.",
+    .examples = "  rationale run librarian \"Is Dune available?\"\n"
+                "  rationale run librarian \"Lend it to me\" --thread anna\n"
+                "  rationale run triage \"checkout is slow\" --json\n",
+    .options = run_options,
+    .option_count = COUNT_OF(run_options),
+    .word_max = 2,
+    .run = agents_run_command,
+};
+
+/* ---- chat ---- */
+
+#define CHAT_QUIET RUN_RUN /* the options of run, but this one in its place */
+
+static int agents_chat_turn(struct agent_link *l, struct cli *cli, const struct cli_args *args,
+                            const char *thread, str line)
+{
+    struct agents_request q = agents_request_of(l, args->words[0], line, str_c(thread));
+    struct agent_show s;
+    struct err e;
+    int code;
+
+    agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
+    s.quiet = args->value[CHAT_QUIET] != NULL;
+    code = agents_finish(l, &s, agent_link_run(l, &q, &s, &e), &e);
+    agent_show_release(&s);
+    return code;
+}
+
+static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_args *args)
+{
+    bool person = isatty(STDIN_FILENO) && !args->value[RUN_JSON];
+    char made[RAND_ID_SIZE], *line = base_alloc(LINE_SIZE);
+    const char *thread = args->value[RUN_THREAD];
+    struct rand_ids ids;
+    int code = CLI_OK;
+
+    if (!thread) {
+        rand_ids_init(&ids, &clock_real);
+        thread = rand_id(&ids, made).p;
+    }
+    if (person)
+        (void)fprintf(stderr, "thread %s; an empty line ends the conversation\n", thread);
+    for (;;) {
+        if (person)
+            (void)fprintf(stderr, "> ");
+        if (!fgets(line, LINE_SIZE, stdin) || !str_trim(str_c(line)).n)
+            break;
+        code = agents_chat_turn(l, cli, args, thread, str_trim(str_c(line)));
+        if (code == CLI_SIGINT || code == CLI_CONFIG)
+            break;
+    }
+    free(line);
+    return code;
+}
+
+static int agents_chat_command(struct cli *cli, const struct cli_args *args)
+{
+    struct agent_link l;
+    int code;
+
+    if (args->word_count < 1)
+        return cli_complain(CLI_USAGE, "chat needs the name of an agent: rationale chat NAME");
+    if (agent_link_open(&l, agents_config(args), &code))
+        code = agents_chat(&l, cli, args);
+    agent_link_close(&l);
+    return code;
+}
+
+static const struct cli_option chat_options[] = {
+    [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [CHAT_QUIET] = {"quiet", 'q', NULL, NULL, "only the answers"},
+    [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
+};
+
+const struct cli_command cli_chat = {
+    .name = "chat",
+    .summary = "talk to an agent of the configuration",
+    .words = "NAME",
+    .about = "Reads a line, runs the agent with it and prints the answer, until an empty line or "
+             "the end of the input. All lines are one conversation: a thread, which --thread goes "
+             "on with later.",
+    .examples = "  rationale chat librarian\n"
+                "  echo \"Is Dune available?\" | rationale chat librarian --thread anna\n",
+    .options = chat_options,
+    .option_count = COUNT_OF(chat_options),
+    .word_max = 1,
+    .run = agents_chat_command,
+};
+
+/* ---- agents ---- */
+
+enum { LIST_CONFIG, LIST_JSON };
+
+static const struct cli_option list_options[] = {
+    [LIST_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
+    [LIST_JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the API"},
+};
+
+static void agents_list_json(struct cli *cli, const struct config *c)
+{
+    struct json_out o;
+    struct buf out;
+
+    buf_init(&out, (size_t)64 << 20);
+    json_out_init(&o, &out);
+    json_out_object(&o);
+    json_out_key(&o, STR("agents"));
+    json_out_array(&o);
+    for (size_t i = 0; i < c->agents->agent_count; i++)
+        agents_write_definition(c, &c->agents->agents[i], &o);
+    json_out_end(&o);
+    json_out_key(&o, STR("workflows"));
+    json_out_array(&o);
+    for (size_t i = 0; i < c->agents->workflow_count; i++)
+        agents_write_workflow(c, &c->agents->workflows[i], &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(&out, '\n');
+    file_out_add(&cli->out, buf_str(&out));
+    buf_release(&out);
+}
+
+static void agents_list_text(struct cli *cli, const struct config *c)
+{
+    for (size_t i = 0; i < c->agents->agent_count; i++) {
+        const struct config_agent *d = &c->agents->agents[i];
+
+        file_out_printf(&cli->out,
+                        "%-24.*s %-9s %-24.*s " STR_FMT "\n",
+                        (int)d->name.n,
+                        d->name.p,
+                        agents_strategy_name(d->strategy),
+                        (int)d->model.n,
+                        d->model.p,
+                        STR_ARG(d->description));
+    }
+    for (size_t i = 0; i < c->agents->workflow_count; i++)
+        file_out_printf(&cli->out,
+                        "%-24.*s workflow  %zu stages\n",
+                        (int)c->agents->workflows[i].name.n,
+                        c->agents->workflows[i].name.p,
+                        c->agents->workflows[i].stage_count);
+}
+
+static int agents_list_command(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->value[LIST_CONFIG] ? args->value[LIST_CONFIG] : CLI_CONFIG_FILE;
+    struct config *c;
+    struct err e;
+
+    if (!config_load(path, &c, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    if (args->value[LIST_JSON])
+        agents_list_json(cli, c);
+    else if (c->agents->agent_count + c->agents->workflow_count)
+        agents_list_text(cli, c);
+    else
+        (void)cli_complain(CLI_OK, "%s defines no agents (agents: NAME: ...)", path);
+    config_release(c);
+    return CLI_OK;
+}
+
+const struct cli_command cli_agents = {
+    .name = "agents",
+    .summary = "list the agents and workflows of the configuration",
+    .words = "",
+    .about = "Lists the agents and workflows that the configuration defines: name, strategy, model "
+             "and description.",
+    .examples = "  rationale agents\n  rationale agents --json\n",
+    .options = list_options,
+    .option_count = COUNT_OF(list_options),
+    .word_max = 0,
+    .run = agents_list_command,
+};
