@@ -30,7 +30,8 @@ void call_record_init(struct call *c)
     c->record.mask_ns = CALL_MASK_NS;
     c->record.mask_job = NULL;
     call_mask_init(c);
-    buf_take(loop_bufs(c->gl->loop), &c->record.answer);
+    if (!c->in.request->stream) /* a stream may last for long with a short answer */
+        buf_take(loop_bufs(c->gl->loop), &c->record.answer);
 }
 
 void call_record_begin(struct call *c)
