@@ -558,6 +558,14 @@ static str record_write_segments(struct call *c)
     return all;
 }
 
+/* The record's reasoning is masked: if the text is the same, there was nothing to mask. */
+static str record_mask_reasoning(struct call *c)
+{
+    str text = buf_str(&c->thought.text);
+
+    return str_eq(text, buf_str(&c->record.reasoning)) ? text : call_mask_text(c, text);
+}
+
 void call_build_row(struct call *c, struct store_call *out)
 {
     str thought = STR("");
@@ -571,7 +579,7 @@ void call_build_row(struct call *c, struct store_call *out)
     out->reasoning = buf_str(&c->record.reasoning);
     out->answer = buf_str(&c->record.answer);
     if (c->config->keep != CONFIG_KEEP_NONE) {
-        thought = call_mask_text(c, buf_str(&c->thought.text));
+        thought = record_mask_reasoning(c);
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
     out->reply = record_write_reply(c);
