@@ -90,14 +90,13 @@ void map_init(struct map *m, struct arena *keys, size_t count_max)
 {
     assert(count_max <= MAP_COUNT_MAX);
     *m = (struct map){.keys = keys, .count_max = count_max};
-    rand_os(m->seed, sizeof m->seed);
 }
 
 void map_release(struct map *m)
 {
     free(m->entries);
     free(m->slots);
-    *m = (struct map){.keys = m->keys, .count_max = m->count_max, .seed = {m->seed[0], m->seed[1]}};
+    *m = (struct map){.keys = m->keys, .count_max = m->count_max};
 }
 
 /* Where a key's slot is, or would be: the first free one on its way. */
@@ -150,8 +149,11 @@ static void rebuild(struct map *m)
 
 bool map_set(struct map *m, str key, union map_value value, struct err *e)
 {
-    uint64_t hash = map_hash(m->seed, key);
+    uint64_t hash;
 
+    if (!m->slots) /* many maps stay empty, and the system takes a while for each seed */
+        rand_os(m->seed, sizeof m->seed);
+    hash = map_hash(m->seed, key);
     if (m->slots) {
         size_t at = slot_of(m, key, hash);
 

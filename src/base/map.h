@@ -49,7 +49,7 @@ struct map {
     size_t used, cap;          /* of entries */
     uint32_t *slots;           /* 0 is free, else 1 + an index of entries */
     size_t slot_count;         /* a power of two, more than cap */
-    uint64_t seed[2];
+    uint64_t seed[2];          /* chosen when the first entry is set */
 };
 
 /* Allocates nothing yet; the arena, if any, is lent until the release. */

@@ -161,8 +161,10 @@ static const str params[] = {
 
 static bool headers_is_credential(str name)
 {
+    char last = name.n ? (char)(name.p[name.n - 1] | 0x20) : '\0';
+
     for (size_t i = 0; i < COUNT_OF(credentials); i++)
-        if (name.n >= credentials[i].n &&
+        if (credentials[i].p[credentials[i].n - 1] == last && name.n >= credentials[i].n &&
             http1_same(str_slice(name, name.n - credentials[i].n, name.n), credentials[i]))
             return true;
     return false;
@@ -173,11 +175,13 @@ static const struct headers_row *headers_row_find(const struct headers_row *rows
                                                   str name)
 {
     char first = name.n ? (char)(name.p[0] | 0x20) : '\0';
+    char third = name.n > 2 ? (char)(name.p[2] | 0x20) : '\0'; /* many begin with "x-" */
 
     for (size_t i = 0; i < n; i++) {
         str row = rows[i].name;
 
-        if (row.p[0] != first || name.n < row.n || (name.n > row.n && !rows[i].prefix))
+        if (row.p[0] != first || (row.n > 2 && row.p[2] != third) || name.n < row.n ||
+            (name.n > row.n && !rows[i].prefix))
             continue;
         if (http1_same_size(name.p, row.p, row.n))
             return &rows[i];

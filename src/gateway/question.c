@@ -64,6 +64,8 @@ static const char *const naming[] = {
     "conversation title",
     "summarize this coding conversation",
 };
+/* Each of them has one of these words, and most prompts have none. */
+static const char *const naming_words[] = {"title", "isnewtopic", "conversation"};
 
 static char question_low(char c)
 {
@@ -223,6 +225,14 @@ bool question_next(struct question *q, str *words)
     return false;
 }
 
+static bool question_has_any(str low, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_find(low, str_c(list[i])) != STR_NONE)
+            return true;
+    return false;
+}
+
 static bool question_about_title(str text)
 {
     str some = str_slice(text, 0, text.n < ABOUT_MAX ? text.n : ABOUT_MAX);
@@ -230,10 +240,8 @@ static bool question_about_title(str text)
 
     for (size_t at = 0; at < some.n; at++)
         low[at] = question_low(some.p[at]);
-    for (size_t i = 0; i < COUNT_OF(naming); i++)
-        if (memmem(low, some.n, naming[i], strlen(naming[i])))
-            return true;
-    return false;
+    return question_has_any((str){low, some.n}, naming_words, COUNT_OF(naming_words)) &&
+           question_has_any((str){low, some.n}, naming, COUNT_OF(naming));
 }
 
 /* Calls that a client makes for itself beside the conversation; they offer no tools. */

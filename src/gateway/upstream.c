@@ -302,6 +302,11 @@ bool upstream_is_live(const struct upstream *u)
     return u->handler;
 }
 
+bool upstream_has_sent(const struct upstream *u)
+{
+    return u->call && !u->tape && client_has_sent(u->call); /* a recording is written at the end */
+}
+
 void upstream_cancel(struct upstream *u)
 {
     if (!u->handler)

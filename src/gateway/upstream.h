@@ -52,7 +52,7 @@ struct upstream_request {
     const struct config_provider *provider;
     const struct cassette *cassette; /* of a replay provider */
     size_t nth;                      /* which of equal recordings */
-    str target, headers, body;       /* lent until the end */
+    str target, headers, body;       /* lent until the end, or upstream_has_sent */
     str path;                        /* the target without the client's query: recordings know it */
     size_t front;                    /* bytes before the body, for the head: client.h */
     str known;                       /* headers that go before the others: client.h */
@@ -63,6 +63,8 @@ struct upstream_request {
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx);
 bool upstream_is_live(const struct upstream *u); /* it may call back */
+/* For the handler's on_head: whether the request is lent no longer. */
+bool upstream_has_sent(const struct upstream *u);
 void upstream_cancel(struct upstream *u);
 /* The same of one that has said all that is wanted: what came is kept on the cassette. */
 void upstream_let_go(struct upstream *u);

@@ -407,7 +407,7 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
         return;
     pthread_mutex_lock(&c->lock);
     hub_call_take(c);
-    hub_call_add(c, kind, text, true);
+    hub_call_add(c, kind, text);
     pthread_mutex_unlock(&c->lock);
     if (!hub_call_watched(c))
         return;

@@ -210,7 +210,7 @@ void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); 
 void hub_message_free(struct hub_message *m); /* one reference; any thread */
 
 /* text.c; the call is locked; by another thread than its own, nothing of its loop is used */
-void hub_call_add(struct hub_call *c, enum hub_text kind, str text, bool own_thread);
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
 void hub_call_become(struct hub_call *c, const struct hub_progress *p);
 void hub_call_take(struct hub_call *c);                  /* what was lent becomes its own */
 void hub_call_close(struct hub_call *c, unsigned kinds); /* these texts are over, for now */

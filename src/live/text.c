@@ -96,7 +96,7 @@ static void speak(struct hub_call *c)
     }
 }
 
-static void add_some(struct hub_call *c, enum hub_text kind, str text, bool own_thread)
+static void add_some(struct hub_call *c, enum hub_text kind, str text)
 {
     struct hub_words *w = &c->words[kind];
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
@@ -105,8 +105,6 @@ static void add_some(struct hub_call *c, enum hub_text kind, str text, bool own_
     if (w->over)
         pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
-    if (c->home && own_thread)
-        buf_take(loop_bufs(c->home->loop), to);
     buf_add(to, text);
     w->begun = true;
     if (w->raw.cap + w->text.cap != cap)
@@ -115,7 +113,7 @@ static void add_some(struct hub_call *c, enum hub_text kind, str text, bool own_
         pass(c, kind);
 }
 
-void hub_call_add(struct hub_call *c, enum hub_text kind, str text, bool own_thread)
+void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
 {
     if (kind == HUB_REASONING && !c->b.thoughts)
         return;
@@ -123,7 +121,7 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text, bool own_thr
     while (text.n) {
         str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
 
-        add_some(c, kind, some, own_thread);
+        add_some(c, kind, some);
         text = str_slice(text, some.n, text.n);
     }
 }
@@ -161,7 +159,7 @@ void hub_call_take(struct hub_call *c)
 
         p.state = l->pieces[i].state;
         hub_call_become(c, &p);
-        hub_call_add(c, l->pieces[i].kind, l->pieces[i].text, false);
+        hub_call_add(c, l->pieces[i].kind, l->pieces[i].text);
     }
     hub_call_become(c, &l->progress);
     atomic_store_explicit(&c->lent, NULL, memory_order_relaxed);

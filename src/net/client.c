@@ -63,14 +63,11 @@ struct client_call {
     uint64_t raw_count, body_count; /* bytes of it; those handed on */
     uint64_t last_ns;
     int interim;
-    bool in_body, keep_alive;
-    bool kept, retried, may_have_sent, paused, over;
+    bool in_body, keep_alive, kept, retried, may_have_sent, paused, over;
     struct err *early; /* why it fails at the start */
 };
 
 static void dial(struct client_call *call);
-
-/* The end. */
 
 static bool some_was_sent(const struct client_call *call)
 {
@@ -124,11 +121,16 @@ static void fail_cut(struct client_call *call, const struct err *why)
     fail(call, &e);
 }
 
+bool client_has_sent(const struct client_call *call)
+{
+    return call->conn && call->body_at == call->body.n && conn_queued(call->conn) == 0;
+}
+
 static void finish(struct client_call *call, bool clean)
 {
     struct conn *c = call->conn;
     bool keep = clean && call->keep_alive && call->framing.framing != HTTP1_TO_CLOSE &&
-                call->body_at == call->body.n && conn_queued(c) == 0;
+                client_has_sent(call);
 
     if (keep) {
         call->conn = NULL;
@@ -304,11 +306,10 @@ static void feed_head(struct client_call *call, str bytes)
     while (!call->over && !call->in_body && bytes.n > 0)
         if (!take_head(call, &bytes))
             break;
-    if (call->over || call->in_body) {
-        if (!call->over)
-            buf_release(&call->in);
+    if (call->in_body && !call->over)
+        buf_release(&call->in);
+    if (call->over || call->in_body)
         return;
-    }
     if (held)
         buf_drop(&call->in, call->in.n - bytes.n);
     else
@@ -586,11 +587,10 @@ struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls, s
 
 void client_free(struct client *c)
 {
-    if (!c)
-        return;
-    while (c->calls)
+    while (c && c->calls)
         client_cancel(c->calls);
-    pool_free(c->pool);
+    if (c)
+        pool_free(c->pool);
     free(c);
 }
 

@@ -91,6 +91,8 @@ struct client_call *client_start(struct client *c, const struct client_request *
 void client_cancel(struct client_call *call);
 /* Back-pressure: the socket is not read. What was read already still comes: at most
  * LOOP_SCRATCH_SIZE bytes, and the end if it stood there. */
+/* Whether the whole request is sent: its body is lent no longer, once a reply has begun. */
+bool client_has_sent(const struct client_call *call);
 void client_pause(struct client_call *call);
 void client_resume(struct client_call *call);
 size_t client_idle_count(const struct client *c);

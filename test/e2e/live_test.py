@@ -14,7 +14,7 @@ import time
 import unittest
 
 from asking import BINARY, start
-from gateway import PATIENCE, Gateway, Provider, digest, upstream
+from gateway import PATIENCE, Gateway, Provider, cpu_seconds, digest, upstream
 from watcher import Closed, Stream, Text, Watcher, frame
 
 MODELS = {"plain": "plain", "think": "think+loud", "slow": "long-think:60+loud+slow:10",
@@ -403,6 +403,21 @@ class Live(unittest.TestCase):
                 self.assertNotIn("Ab3Ab3", all_)
                 self.assertIn("[MASKED:", str(answer))
                 self.assertIn("keep it", str(answer))
+
+    def test_slow_patterns_have_a_bounded_time_for_what_is_shown(self):
+        letters = "abcdefghijklmnopqrstuvwxyz" * 1000
+        slow = {"custom_patterns": [{"name": "slow", "pattern": "[a-z]{1,3000}[XY]"}]}
+        with self.gateway(store="none", data_masking=slow) as g, Watcher(g.port) as w:
+            w.subscribe("session_watched")
+            for n in range(8):
+                before = cpu_seconds(g.child.pid)
+                _, text = self.ask(g, "echo", session="watched", said=f"{n} {letters}")
+                self.assertIn(letters, self.answer_of(text)[0])
+                shown = ""
+                while (m := w.next()).get("data", {}).get("type") != "llm_interaction":
+                    shown += json.dumps(m)
+                self.assertTrue("[MASKED:slow]" in shown, len(shown))
+                self.assertLess(cpu_seconds(g.child.pid) - before, 0.5)
 
     def test_a_key_that_is_taken_away_ends_its_viewers(self):
         with self.gateway(keys=self.keys()) as g, \

@@ -131,19 +131,24 @@ static void call_start_task(void *ctx)
     call_admit(ctx);
 }
 
-/* How much of its memory it does not need itself. */
-static size_t call_memory_left(const struct call *c)
+/* A call that nobody records needs no memory for its record, which is its last member. A stream
+ * holds its memory for long, so its arena begins in the rest. */
+static void call_lend_rest(struct call *c)
 {
-    size_t before = (size_t)((const char *)(c + 1) - (const char *)c->memory);
+    const size_t unit = _Alignof(max_align_t);
+    char *rest = c->recorded ? (char *)(c + 1) : (char *)&c->record, *begin;
 
-    return (c->size - before) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    begin = rest + -(uintptr_t)rest % unit;
+    arena_lend(&c->arena,
+               (max_align_t *)(void *)begin,
+               (size_t)((char *)c->memory + c->size - begin) / unit * unit);
 }
 
 static void call_init_buffers(struct call *c)
 {
     arena_init(&c->arena, CALL_ARENA_MAX);
-    if (c->in.request->stream) /* it holds what it has for long: it begins small, behind itself */
-        arena_lend(&c->arena, (max_align_t *)(void *)(c + 1), call_memory_left(c));
+    if (c->in.request->stream)
+        call_lend_rest(c);
     else
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
     buf_init(&c->sent.body, CALL_BODY_MAX);

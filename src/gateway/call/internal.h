@@ -141,6 +141,9 @@ str call_get_reasoning(struct call *c); /* all of it so far, or its front */
 void call_copy_texts(struct call *c);   /* that are lent by the reply */
 
 /* mask.c. Results are in the call's arena, or the text itself if nothing was masked. */
+/* How long patterns of the user's own may take for a text, of what they have left in all: a loop
+ * waits for them, and serves others too. */
+struct mask_budget call_mask_slice(uint64_t left_ns, size_t size);
 str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
 str call_mask_valid_json(struct call *c, str json); /* skips the check that it is JSON */

@@ -13,6 +13,7 @@
 #define ASKED_SIZE 4096
 #define SPARE ((size_t)64 << 10)
 #define ASKED_MARGIN 512
+#define LIVE_MASK_NS (50 * CLOCK_NS_PER_MS) /* of patterns of the user's own, for a call */
 #define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
 
 static str live_asked_text(const struct call *c)
@@ -34,17 +35,37 @@ static void live_open_masks(struct call *c)
         return;
     c->live.opened = true;
     arena_init(&c->live_texts.arena, CALL_ARENA_MAX);
+    c->live_texts.mask_ns = LIVE_MASK_NS;
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
         c->live_texts.masks[i].m = NULL;
 }
 
+/* A loop waits for the masks of what is shown, so each text has a slice of the call's time. */
+static void live_mask_begin(struct call *c, size_t size, struct mask_budget *b)
+{
+    live_open_masks(c);
+    *b = call_mask_slice(c->live_texts.mask_ns, size);
+    c->live_texts.mask_ns -= b->left_ns;
+    mask_budget_set(b);
+}
+
+static void live_mask_end(struct call *c, const struct mask_budget *b)
+{
+    mask_budget_set(NULL);
+    c->live_texts.mask_ns += b->left_ns;
+}
+
 static str live_mask_text(struct call *c, str text)
 {
+    struct mask_budget b;
     struct buf out;
+    bool found;
 
-    live_open_masks(c);
+    live_mask_begin(c, text.n, &b);
     buf_init(&out, 4 * text.n + SPARE);
-    if (mask_text(c->in.setup->mask, text, &out, NULL))
+    found = mask_text(c->in.setup->mask, text, &out, NULL);
+    live_mask_end(c, &b);
+    if (found)
         text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->live_texts.arena, buf_str(&out));
     buf_release(&out);
     return text;
@@ -76,13 +97,15 @@ static void live_on_filter(void *ctx, enum hub_text kind, str raw, bool last, st
 {
     struct call *c = ctx;
     struct mask_stream *s = &c->live_texts.masks[kind];
+    struct mask_budget b;
 
-    live_open_masks(c);
+    live_mask_begin(c, raw.n, &b);
     if (!s->m)
         mask_stream_init(s, c->in.setup->mask);
     mask_stream_feed(s, raw, out, NULL);
     if (last)
         mask_stream_finish(s, out, NULL);
+    live_mask_end(c, &b);
 }
 
 static void live_on_close(void *ctx)

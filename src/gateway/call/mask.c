@@ -12,18 +12,21 @@
 #define SLICE_NS (5 * CLOCK_NS_PER_MS) /* of patterns of the user's own at once in the loop, and */
 #define BYTE_NS 200u                   /* for each byte of the text */
 
-/* The loop serves others, too: a text has a part of the call's time that goes with its size. */
-static struct mask_budget call_mask_slice(const struct call *c, size_t size)
+struct mask_budget call_mask_slice(uint64_t left_ns, size_t size)
 {
-    uint64_t left = c->recorded ? c->record.mask_ns : CALL_MASK_NS,
-             slice = SLICE_NS + BYTE_NS * size;
+    uint64_t slice = SLICE_NS + BYTE_NS * size;
 
-    return (struct mask_budget){slice < left ? slice : left, false};
+    return (struct mask_budget){slice < left_ns ? slice : left_ns, false};
+}
+
+static struct mask_budget call_mask_budget(const struct call *c, size_t size)
+{
+    return call_mask_slice(c->recorded ? c->record.mask_ns : CALL_MASK_NS, size);
 }
 
 static void call_mask_charge(struct call *c, size_t size, const struct mask_budget *b)
 {
-    uint64_t took = call_mask_slice(c, size).left_ns - b->left_ns;
+    uint64_t took = call_mask_budget(c, size).left_ns - b->left_ns;
 
     mask_budget_set(NULL);
     if (c->recorded)
@@ -60,7 +63,7 @@ void call_clean_error(struct call *c, struct chat_error *error)
 
 str call_mask_text(struct call *c, str text)
 {
-    struct mask_budget b = call_mask_slice(c, text.n);
+    struct mask_budget b = call_mask_budget(c, text.n);
     struct buf out;
     bool found;
 
@@ -86,7 +89,7 @@ static str call_mask_some_json(struct call *c, str json, bool sound)
 {
     const struct mask *m = c->in.setup->mask;
     struct mask_counts *counts = &c->gl->redacted;
-    struct mask_budget b = call_mask_slice(c, json.n);
+    struct mask_budget b = call_mask_budget(c, json.n);
     bool body = call_mask_is_body(c, json), found;
     struct buf out;
 
@@ -160,7 +163,7 @@ void call_mask_release(struct call *c)
 void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, struct buf *out)
 {
     struct mask_counts *counts = &c->gl->redacted;
-    struct mask_budget b = call_mask_slice(c, text.n);
+    struct mask_budget b = call_mask_budget(c, text.n);
 
     if (!s->m) {
         buf_add(out, text);

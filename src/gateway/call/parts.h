@@ -182,13 +182,13 @@ struct call {
     struct call_chain chain;
     struct summary sum; /* its front from the start, the rest by call_summarize */
     _Alignas(CALL_LINE) struct pipe pipe;
-    struct frames frames;                            /* in use if its sink is set */
-    struct wire_decoder decoder;                     /* in use if its wire is set */
-    struct wire_frame whole;                         /* a reply in one piece, */
-    _Alignas(CALL_LINE) struct deferred_events held; /* and its events */
+    struct frames frames;         /* in use if its sink is set */
+    struct wire_decoder decoder;  /* in use if its wire is set */
+    struct wire_frame whole;      /* a reply in one piece, */
+    struct deferred_events *held; /* and its events */
     struct upstream upstream;
     struct call_live_texts live_texts;
-    struct call_record record;
+    struct call_record record; /* the last member: see call_lend_rest */
 };
 
 static inline const struct config_provider *call_provider(const struct call *c)

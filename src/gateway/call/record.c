@@ -30,7 +30,8 @@ void call_record_init(struct call *c)
     c->record.mask_ns = CALL_MASK_NS;
     c->record.mask_job = NULL;
     call_mask_init(c);
-    buf_take(loop_bufs(c->gl->loop), &c->record.answer);
+    if (!c->in.request->stream) /* a stream may last for long with a short answer */
+        buf_take(loop_bufs(c->gl->loop), &c->record.answer);
 }
 
 void call_record_begin(struct call *c)
@@ -567,6 +568,14 @@ static str record_write_segments(struct call *c)
     return all;
 }
 
+/* The record's reasoning is masked: if the text is the same, there was nothing to mask. */
+static str record_mask_reasoning(struct call *c)
+{
+    str text = buf_str(&c->thought.text);
+
+    return str_eq(text, buf_str(&c->record.reasoning)) ? text : call_mask_text(c, text);
+}
+
 void call_build_row(struct call *c, struct store_call *out)
 {
     str thought = STR("");
@@ -580,7 +589,7 @@ void call_build_row(struct call *c, struct store_call *out)
     out->reasoning = buf_str(&c->record.reasoning);
     out->answer = buf_str(&c->record.answer);
     if (c->config->keep != CONFIG_KEEP_NONE) {
-        thought = call_mask_text(c, buf_str(&c->thought.text));
+        thought = record_mask_reasoning(c);
         out->reasoning_summary = split_summary(thought, &c->arena);
     }
     out->reply = record_write_reply(c);

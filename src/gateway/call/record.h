@@ -86,5 +86,6 @@ struct call_live_texts {
     struct hub_lent lent;
     struct mask_stream masks[HUB_TEXT_COUNT];
     struct arena arena; /* for the same */
+    uint64_t mask_ns;   /* that patterns of the user's own have left for what is shown */
     struct hub_end end;
 };

@@ -326,6 +326,20 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
     return false;
 }
 
+/* A stream has begun and may last for long, and another attempt writes its request again. Messages
+ * of errors may yet be compared with the body, and the headers sent again to end the reasoning. */
+static void call_drop_sent(struct call *c)
+{
+    struct buf_pool *bufs = loop_bufs(c->gl->loop);
+
+    if (!upstream_has_sent(&c->upstream))
+        return;
+    if (!c->client.hides || c->in.request->message_count < 2)
+        buf_give(bufs, &c->sent.body);
+    if (!c->control)
+        buf_give(bufs, &c->sent.lines);
+}
+
 void call_reply_head(struct call *c, const struct upstream_head *head)
 {
     bool picks;
@@ -377,6 +391,8 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         c->attempt.relays = false; /* asked for a stream, given a whole; or the other way round */
     if (c->attempt.streams)
         call_set_timer(c, call_provider(c)->first_ms);
+    if (c->frames.kind != FRAMES_WHOLE)
+        call_drop_sent(c);
 }
 
 void call_reply_bytes(struct call *c, str bytes)
@@ -452,7 +468,7 @@ static void reply_whole_feed(void *ctx)
 {
     struct call *c = ctx;
 
-    defer_events_flush(&c->held);
+    defer_events_flush(c->held);
     pipe_flush(&c->pipe);
     reply_queue_step(c, reply_whole_settle);
 }
@@ -464,9 +480,10 @@ static void reply_whole_decode(void *ctx)
     c->reply.lasts = c->attempt.wire->whole_lasts;
     if (c->reply.lasts)
         call_live_begin_whole(c);
-    defer_events_begin(&c->held, &c->decoder);
+    c->held = arena_alloc(&c->arena, sizeof *c->held);
+    defer_events_begin(c->held, &c->decoder);
     wire_whole_decode(&c->decoder, &c->whole);
-    defer_events_end(&c->held, &c->decoder);
+    defer_events_end(c->held, &c->decoder);
     reply_queue_step(c, reply_whole_feed);
 }
 

@@ -313,15 +313,33 @@ static void tool_vault_add_history_calls(struct call *c, const struct chat_messa
     }
 }
 
+/* How many messages there are up to the last tool call. */
+static size_t tool_vault_history_size(const struct chat_request *r)
+{
+    size_t n = r->message_count;
+
+    for (; n > 0; n--) {
+        const struct chat_message *m = &r->messages[n - 1];
+
+        for (size_t k = 0; m->role == CHAT_ASSISTANT && k < m->part_count; k++)
+            if (m->parts[k].kind == CHAT_PART_TOOL_CALL)
+                return n;
+    }
+    return 0;
+}
+
 static void tool_vault_read_history(struct call *c)
 {
     const struct chat_request *r = c->in.request;
+    size_t n = tool_vault_history_size(r);
     struct call_place at;
 
     c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
     map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
+    if (n == 0)
+        return;
     tool_vault_place_begin(c, &at);
-    for (size_t i = 0; i < r->message_count; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (r->messages[i].role == CHAT_ASSISTANT)
             tool_vault_add_history_calls(c, &r->messages[i], &at);
         tool_vault_place_pass(c, &at, &r->messages[i]);
