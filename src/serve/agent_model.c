@@ -37,7 +37,7 @@ struct model_reply {
     enum chat_stop stop;
     struct chat_usage usage;
     str text;
-    struct talk talk; /* the conversation, known by its history */
+    struct conversation conversation; /* the conversation, known by its history */
     str session;
 };
 
@@ -270,8 +270,12 @@ static void model_end(struct model_reply *m)
     }
     if (str_eq(row.status, STR("done"))) {
         if (m->session.n) {
-            talk_text(&m->talk, m->text);
-            talk_end(m->app->host.gateway->talks, &m->talk, m->session, STR(""), m->q->call->id);
+            conversation_text(&m->conversation, m->text);
+            conversation_end(m->app->host.gateway->conversations,
+                             &m->conversation,
+                             m->session,
+                             STR(""),
+                             m->q->call->id);
         }
         model_finish(m, CHAT_STOP_END);
         return;
@@ -386,13 +390,14 @@ static void model_add_message(struct buf *out, const struct json *doc, const str
  * history belongs to. */
 static str model_find_session(struct model_reply *m)
 {
-    struct talks *talks = m->app->host.gateway->talks;
+    struct conversations *conversations = m->app->host.gateway->conversations;
     str session;
 
-    talk_begin(talks, &m->talk, m->q->key, &m->request, m->q->arena);
+    conversation_begin(conversations, &m->conversation, m->q->key, &m->request, m->q->arena);
     if (m->q->call->session.n)
         return m->q->call->session;
-    return talk_find(talks, &m->talk, m->q->arena, &session) ? session : STR("");
+    return conversation_find(conversations, &m->conversation, m->q->arena, &session) ? session
+                                                                                     : STR("");
 }
 
 /* All but the last of the client's messages stand before the input. */
