@@ -149,8 +149,10 @@ static void view_put_user(struct view_page *p, const struct json_node *m, struct
         buf_add(&list, json_raw(&p->doc, view_member(p, t, "function")));
         buf_add_c(&list, '\n');
     }
-    if (!p->v->own_prompt)
+    if (!p->v->own_prompt) {
+        buf_add_c(&text, '\n');
         buf_add(&text, p->v->strategy == AGENT_REACT ? str_c(react_how) : str_c(plan_how));
+    }
     buf_add(&text, STR("\n## Tools\n\n"));
     agent_data_write(&text, "tools", list.n ? str_trim(buf_str(&list)) : STR("none"), TOOLS_SIZE);
     view_put(out, "user", buf_str(&text));

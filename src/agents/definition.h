@@ -60,8 +60,7 @@ struct agents_tools {
      * caller) before the run. */
     struct toolbox *box;
     struct agent_results *results; /* whole results, which result_search looks through */
-    /* What the model sees by the agent's strategy; the runner sets who answers (view.ask), and may
-     * set on_reply and ctx. */
+    /* What the model sees by the agent's strategy; the runner sets who answers (view.ask). */
     struct agent_view view;
     str listed; /* JSON, for the log: see above */
     str notes; /* one line for each server that cannot be used, for the user and the model; or "" */

@@ -304,6 +304,55 @@ static bool agents_add_all(struct agents_open *p, struct err *e)
     return ok;
 }
 
+/* ---- names ---- */
+
+static bool agents_split_name(const struct agents_open *p, str box_name, str *server, str *tool)
+{
+    return mcp_toolset_find(p->set, box_name, server, tool) ||
+           mcp_names_find(&p->names, box_name, server, tool);
+}
+
+str agents_tool_name(const struct agents_tools *t, str box_name)
+{
+    struct agents_open *p = (struct agents_open *)(void *)(uintptr_t)t;
+    str server, tool;
+
+    if (!agents_split_name(p, box_name, &server, &tool))
+        return box_name;
+    return arena_printf(&p->arena, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
+}
+
+/* For a model that writes calls as text: the name in the box, SOURCE.TOOL, or TOOL if only one
+ * source has it. */
+static bool agents_find_written(void *ctx, str written, str *name)
+{
+    const struct agents_open *p = ctx;
+    const struct tool *t = toolbox_find(p->tools.box, written);
+    size_t dot = str_find(written, STR(".")), found = 0;
+
+    if (t) {
+        *name = t->called;
+        return true;
+    }
+    for (size_t i = 0; i < toolbox_count(p->tools.box); i++) {
+        str server, tool;
+        bool whole;
+
+        t = toolbox_at(p->tools.box, i);
+        if (!agents_split_name(p, t->name, &server, &tool))
+            continue;
+        whole = dot == server.n && str_starts(written, server) &&
+                str_eq(str_slice(written, dot + 1, written.n), tool);
+        if (whole || str_eq(written, tool)) {
+            *name = t->called;
+            found++;
+        }
+        if (whole)
+            return true;
+    }
+    return found == 1;
+}
+
 /* ---- life ---- */
 
 /* A server that cannot be had is one whose list says why. */
@@ -334,8 +383,10 @@ bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools
     arena_init(&p->arena, OPEN_ARENA);
     p->tools.box = toolbox_new(o->clock);
     p->tools.results = agent_results_new();
-    p->tools.view =
-        (struct agent_view){.strategy = strategies[o->agent->strategy], .tools = p->tools.box};
+    p->tools.view = (struct agent_view){.strategy = strategies[o->agent->strategy],
+                                        .tools = p->tools.box,
+                                        .find_tool = agents_find_written,
+                                        .ctx = p};
     p->tools.listed = arena_dup(&p->arena, o->listed);
     p->set = mcp_toolset_new();
     mcp_names_init(&p->names, &p->arena);
@@ -366,15 +417,4 @@ void agents_close_tools(struct agents_tools *t)
     mcp_names_release(&p->names);
     arena_release(&p->arena);
     free(p);
-}
-
-str agents_tool_name(const struct agents_tools *t, str box_name)
-{
-    struct agents_open *p = (struct agents_open *)(void *)(uintptr_t)t;
-    str server, tool;
-
-    if (mcp_toolset_find(p->set, box_name, &server, &tool) ||
-        mcp_names_find(&p->names, box_name, &server, &tool))
-        return arena_printf(&p->arena, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
-    return box_name;
 }
