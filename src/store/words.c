@@ -332,22 +332,44 @@ static inline const char *words_set_add_window(struct words_set *s, const char *
 
 #endif
 
+/* Adds the words up to the first one that only words_read_any can read. `room` bytes after the
+ * end of the text are readable and separate words; without them the last windows are left. */
+static void words_set_add_windows(struct words_set *s, struct words_reader *r, ptrdiff_t room)
+{
+#if SIMD_HAS_16
+    const char *at = NULL;
+
+    while (at != r->at && r->at < r->end && r->end - r->at + room >= WORDS_WINDOW + WORDS_CHUNK) {
+        at = r->at;
+        r->at = words_set_add_window(s, at);
+    }
+#else
+    (void)s;
+    (void)r;
+    (void)room;
+#endif
+}
+
 void words_set_add_text(struct words_set *s, str text)
 {
+    char padded[2 * (WORDS_WINDOW + WORDS_CHUNK)] = {0};
+    ptrdiff_t room = 0;
     struct words_reader r;
 
     words_read_init(&r, text);
     if (!s->slots)
         words_set_grow(s);
     for (;;) {
-#if SIMD_HAS_16
-        const char *at = NULL;
+        words_set_add_windows(s, &r, room);
+        if (room == 0 && r.end - r.at < WORDS_WINDOW + WORDS_CHUNK) {
+            size_t left = (size_t)(r.end - r.at);
 
-        while (at != r.at && r.end - r.at >= WORDS_WINDOW + WORDS_CHUNK) {
-            at = r.at;
-            r.at = words_set_add_window(s, at);
+            if (left > 0)
+                memcpy(padded, r.at, left);
+            words_read_init(&r, (str){padded, left});
+            room = (ptrdiff_t)(sizeof padded - left);
+            continue;
         }
-#endif
         if (!words_read_any(&r))
             return;
         words_set_add(s, words_padded_key(r.folded, r.n));
