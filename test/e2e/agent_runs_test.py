@@ -395,6 +395,23 @@ class Together(unittest.TestCase):
             parts = {e[2]["run_id"] for e in d.events(said["run_id"])}
             self.assertEqual(parts, {said["run_id"], said["run_id"] + "/cataloguer"})
 
+    def test_an_agent_that_was_handed_to_may_wait_for_approval(self):
+        def desk(ask):
+            if ask["messages"][0]["content"].startswith("front"):
+                return {"calls": [(tool(ask, "handoff_to_librarian"), {"reason": "a loan"})]}
+            if any("lent" in x for x in results(ask)):
+                return "lent"
+            return {"text": "They want it.", "calls": [(tool(ask, "lend"), {"title": "Dune"})]}
+        agents = {"front": {"model": "m", "prompt": "front desk, kind", "handoff": ["librarian"]}, **approving()}
+        with Model(desk) as model, Library(model, agents) as d:
+            said = d.go("lend me Dune", "front")
+            self.assertEqual((said["status"], said["pending"]["why"]), ("waiting", "They want it."))
+            self.assertEqual(said["pending"]["run_id"], said["run_id"] + "/librarian")
+            answer = {"seq": said["pending"]["seq"], "word": "approve"}
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{said['run_id']}/answer", answer)[0], 200)
+            self.assertEqual(d.ended(said["run_id"])["result"]["text"], "lent")
+            self.assertEqual(d.called(), ["lend"])
+
     def test_guards_allow_or_deny_with_a_reason(self):
         def guarded(ask):
             if ask["messages"][0]["content"].startswith("guard"):
