@@ -411,6 +411,10 @@ class Together(unittest.TestCase):
             self.assertEqual(d.ask("POST", f"/api/v1/runs/{said['run_id']}/answer", answer)[0], 200)
             self.assertEqual(d.ended(said["run_id"])["result"]["text"], "lent")
             self.assertEqual(d.called(), ["lend"])
+            id = d.go("lend me Dune", "front")["run_id"]
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/cancel")[0], 200)
+            self.assertEqual((d.one(id)["status"], d.one(id + "/librarian")["status"]), ("cancelled", "cancelled"))
+            self.assertEqual(d.called(), ["lend"])
 
     def test_guards_allow_or_deny_with_a_reason(self):
         def guarded(ask):
