@@ -301,6 +301,29 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
     buf_release(&x.json);
 }
 
+TEST(the_time_of_a_run_does_not_pass_while_it_waits)
+{
+    struct script s = {.turns = {"!pay {\"n\":5}", "done"}};
+    struct agent_options o = options(&s);
+    struct clock clock;
+    struct err e;
+
+    clock_fake_init(&clock, 1700000000000);
+    o.clock = &clock;
+    o.limits.time_ms = 60000;
+    CHECK(script_run(&o, &arena).end == AGENT_WAITING);
+    clock_fake_advance_ms(&clock, 3600000);
+    CHECK(agent_answer(log_,
+                       STR("run-1"),
+                       1,
+                       AGENT_APPROVE,
+                       STR(""),
+                       STR("me"),
+                       clock_wall_ms(&clock) * 1000,
+                       &e));
+    CHECK(script_run(&o, &arena).end == AGENT_FINISHED);
+}
+
 TEST(the_callers_note_is_written_once)
 {
     str out;
@@ -323,6 +346,7 @@ int main(void)
         S(a_settled_result_is_an_effect),
         S(events_of_a_run_can_be_read_on_from_any_of_them),
         S(who_is_asked_for_approval_reads_the_models_reason),
+        S(the_time_of_a_run_does_not_pass_while_it_waits),
         S(the_callers_note_is_written_once),
     };
 

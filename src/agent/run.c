@@ -252,7 +252,7 @@ bool run_within(struct run *r)
     const struct agent_limits *l = &r->o->limits;
     int64_t used = r->out->input_tokens + r->out->output_tokens;
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
-    int64_t ms = (run_now_us(r) - r->created_us) / 1000;
+    int64_t ms = (run_now_us(r) - r->created_us - r->waited_us) / 1000;
 
     if (ended_here(r))
         return false;
@@ -405,6 +405,17 @@ static void conclude(struct run *r)
     r->out->detail = kept.detail;
 }
 
+static void run_count_waiting(struct run *r)
+{
+    for (size_t i = 0; i < r->logged_count; i++) {
+        const struct agent_effect *f = &r->logged[i];
+
+        if (f->state == AGENT_DONE && f->ended_us > f->started_us &&
+            (str_eq(f->kind, STR("approval")) || str_eq(f->kind, STR("client"))))
+            r->waited_us += f->ended_us - f->started_us;
+    }
+}
+
 bool run_open(struct run *r)
 {
     struct agent_row row = {.id = r->o->run,
@@ -435,6 +446,7 @@ bool run_open(struct run *r)
     if (r->out->resumed &&
         !agent_log_read(r->o->log, r->o->run, r->arena, &r->logged, &r->logged_count, &e))
         return run_break(r, &e);
+    run_count_waiting(r);
     return true;
 }
 

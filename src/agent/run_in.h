@@ -30,9 +30,10 @@ struct run {
     bool looped; /* it is a loop, which can be gone over by its log alone */
     str was;     /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
-    struct buf tools;                /* JSON of the tools */
-    str reply_id;                    /* of the model call whose tools run */
-    struct map ids;                  /* of calls so far */
+    int64_t waited_us; /* for people and for tools of the caller: no part of the run's time */
+    struct buf tools;  /* JSON of the tools */
+    str reply_id;      /* of the model call whose tools run */
+    struct map ids;    /* of calls so far */
     uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, the newest first */
     unsigned repeats;
     struct schema *output; /* compiled, of o->output; or NULL */

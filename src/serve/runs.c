@@ -149,11 +149,20 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
     return true;
 }
 
+/* A run may wait with a question of its own, for its caller's tools, or because a part of it waits.
+ */
 static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
 {
+    struct agent_effect f;
+    struct err none;
+
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
         return false;
-    return str_eq(row->status, STR("waiting")) || part_waits(j, row, e);
+    if (str_eq(row->status, STR("waiting")) &&
+        (str_eq(row->reason, STR("client_tools")) ||
+         agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
+        return true;
+    return part_waits(j, row, e);
 }
 
 static bool say(struct history_job *j, const struct word *w, struct err *e)

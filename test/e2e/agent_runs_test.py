@@ -257,6 +257,38 @@ class Running(unittest.TestCase):
             self.assertEqual(d.ended(id, "cancelled")["reason"], "cancelled")
             hold.set()
 
+    def test_a_client_that_leaves_does_not_end_the_run(self):
+        hold = threading.Event()
+
+        def slow(ask):
+            if results(ask):
+                hold.wait(PATIENCE)
+            return librarian(ask)
+        with Model(slow) as model, Library(model) as d:
+            c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=PATIENCE)
+            c.request("POST", "/api/v1/agents/librarian/runs", json.dumps({"input": "x", "stream": True}),
+                      {"content-type": "application/json"})
+            r = c.getresponse()
+            seen = b""
+            while b"tool_result" not in seen:
+                seen += r.read1(65536)
+            c.close()
+            hold.set()
+            first = events_of(seen.decode().rsplit("\n\n", 1)[0])
+            id = first[0][2]["run_id"]
+            self.assertEqual(d.ended(id)["status"], "done")
+            rest = d.events(id, first[-1][1])
+            self.assertEqual([e[0] for e in first + rest], [e[0] for e in d.events(id)])
+
+    def test_secrets_are_masked_on_record(self):
+        secret = "sk-" + "a1B2" * 12
+        with Model(lambda ask: "fine") as model, Library(model) as d:
+            said = d.go(f"The key is {secret}", thread="t")
+            self.assertIn(secret, last(model.asked[0]))
+            self.assertNotIn(secret, json.dumps(d.one(said["run_id"])))
+            self.assertNotIn(secret, json.dumps(d.ask("GET", "/api/v1/threads/t/checkpoints")[1]))
+            self.assertTrue(d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]["same"])
+
     def test_bad_requests_are_refused_with_a_sentence(self):
         with Model(librarian) as model, Library(model) as d:
             for path, body, status, words in (
@@ -362,6 +394,27 @@ class Together(unittest.TestCase):
             self.assertTrue(d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]["same"])
             parts = {e[2]["run_id"] for e in d.events(said["run_id"])}
             self.assertEqual(parts, {said["run_id"], said["run_id"] + "/cataloguer"})
+
+    def test_an_agent_that_was_handed_to_may_wait_for_approval(self):
+        def desk(ask):
+            if ask["messages"][0]["content"].startswith("front"):
+                return {"calls": [(tool(ask, "handoff_to_librarian"), {"reason": "a loan"})]}
+            if any("lent" in x for x in results(ask)):
+                return "lent"
+            return {"text": "They want it.", "calls": [(tool(ask, "lend"), {"title": "Dune"})]}
+        agents = {"front": {"model": "m", "prompt": "front desk, kind", "handoff": ["librarian"]}, **approving()}
+        with Model(desk) as model, Library(model, agents) as d:
+            said = d.go("lend me Dune", "front")
+            self.assertEqual((said["status"], said["pending"]["why"]), ("waiting", "They want it."))
+            self.assertEqual(said["pending"]["run_id"], said["run_id"] + "/librarian")
+            answer = {"seq": said["pending"]["seq"], "word": "approve"}
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{said['run_id']}/answer", answer)[0], 200)
+            self.assertEqual(d.ended(said["run_id"])["result"]["text"], "lent")
+            self.assertEqual(d.called(), ["lend"])
+            id = d.go("lend me Dune", "front")["run_id"]
+            self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/cancel")[0], 200)
+            self.assertEqual((d.one(id)["status"], d.one(id + "/librarian")["status"]), ("cancelled", "cancelled"))
+            self.assertEqual(d.called(), ["lend"])
 
     def test_guards_allow_or_deny_with_a_reason(self):
         def guarded(ask):

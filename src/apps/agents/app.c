@@ -80,6 +80,26 @@ static void agents_app_resume(void *app, const struct agent_row *row)
     agents_resume(((struct agents_app *)app)->runner, row);
 }
 
+/* A part that a person ended ends the run that it is of. */
+static void agents_app_ended(void *app, const struct agent_row *row)
+{
+    struct agent_log *log = ((struct agents_app *)app)->host.log;
+    size_t slash = str_find(row->id, STR("/"));
+    struct agent_row root;
+    struct arena a;
+    struct err e;
+
+    if (slash == STR_NONE)
+        return;
+    arena_init(&a, (size_t)256 << 20);
+    if (agent_log_run_get(log, str_slice(row->id, 0, slash), &a, &root, &e)) {
+        root.status = root.reason = STR("cancelled");
+        root.updated_us = row->updated_us;
+        (void)!agent_log_run_put(log, &root, &e);
+    }
+    arena_release(&a);
+}
+
 static bool agents_app_cancel(void *app, const struct agent_row *row)
 {
     return agents_cancel(((struct agents_app *)app)->runner, row->id);
@@ -104,6 +124,7 @@ static const struct app_route routes[] = {
 const struct app app_agents = {.name = AGENTS_APP,
                                .open = agents_app_row_open,
                                .resume = agents_app_resume,
+                               .ended = agents_app_ended,
                                .cancel = agents_app_cancel,
                                .reload = agents_app_reload,
                                .close = agents_app_row_close,
