@@ -6,6 +6,8 @@
 
 #include "gateway/provider.h"
 
+#include <pthread.h>
+
 struct headers_row {
     str name;
     bool prefix; /* every name that begins with it */
@@ -170,21 +172,48 @@ static bool headers_is_credential(str name)
     return false;
 }
 
-/* The first row that is about a name, or NULL. */
-static const struct headers_row *headers_row_find(const struct headers_row *rows, size_t n,
-                                                  str name)
+/* A table, and which of its rows begin with a letter, a bit a row. Letters differ in five bits. */
+struct headers_table {
+    const struct headers_row *rows;
+    size_t n;
+    uint64_t by_letter[32];
+};
+
+static struct headers_table request_table = {requests, COUNT_OF(requests), {0}},
+                            reply_table = {replies, COUNT_OF(replies), {0}};
+static pthread_once_t headers_once = PTHREAD_ONCE_INIT;
+
+_Static_assert(COUNT_OF(requests) <= 64 && COUNT_OF(replies) <= 64, "a row is a bit");
+
+static void headers_index_table(struct headers_table *t)
 {
-    char first = name.n ? (char)(name.p[0] | 0x20) : '\0';
+    for (size_t i = 0; i < t->n; i++)
+        t->by_letter[t->rows[i].name.p[0] & 31] |= (uint64_t)1 << i;
+}
+
+static void headers_index_tables(void)
+{
+    headers_index_table(&request_table);
+    headers_index_table(&reply_table);
+}
+
+/* The first row that is about a name, or NULL. */
+static const struct headers_row *headers_row_find(const struct headers_table *t, str name)
+{
     char third = name.n > 2 ? (char)(name.p[2] | 0x20) : '\0'; /* many begin with "x-" */
+    uint64_t left;
 
-    for (size_t i = 0; i < n; i++) {
-        str row = rows[i].name;
+    if (name.n == 0)
+        return NULL;
+    (void)pthread_once(&headers_once, headers_index_tables);
+    for (left = t->by_letter[name.p[0] & 31]; left; left &= left - 1) {
+        const struct headers_row *row = &t->rows[__builtin_ctzll(left)];
 
-        if (row.p[0] != first || (row.n > 2 && row.p[2] != third) || name.n < row.n ||
-            (name.n > row.n && !rows[i].prefix))
+        if ((row->name.n > 2 && row->name.p[2] != third) || name.n < row->name.n ||
+            (name.n > row->name.n && !row->prefix))
             continue;
-        if (http1_same_size(name.p, row.p, row.n))
-            return &rows[i];
+        if (http1_same_size(name.p, row->name.p, row->name.n))
+            return row;
     }
     return NULL;
 }
@@ -235,7 +264,7 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
             e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
-        const struct headers_row *row = headers_row_find(requests, COUNT_OF(requests), f->name);
+        const struct headers_row *row = headers_row_find(&request_table, f->name);
 
         if ((row && !(row->own && same)) || headers_is_credential(f->name) ||
             headers_is_listed(&listed, f->name))
@@ -307,7 +336,7 @@ void headers_add_query(str query, struct buf *target)
 static bool headers_reply_passes(const struct http1_field *f, const struct headers_listed *listed,
                                  str key)
 {
-    if (headers_row_find(replies, COUNT_OF(replies), f->name) || headers_is_credential(f->name) ||
+    if (headers_row_find(&reply_table, f->name) || headers_is_credential(f->name) ||
         headers_is_listed(listed, f->name))
         return false;
     return key.n < PROVIDER_KEY_MIN || str_find(f->value, key) == STR_NONE;
