@@ -161,56 +161,72 @@ static const struct headers_row replies[] = {
 static const str params[] = {
     STR_INIT("alt"), STR_INIT("$alt"), STR_INIT("key"), STR_INIT("auth"), STR_INIT("sig")};
 
-static bool headers_is_credential(str name)
-{
-    char last = name.n ? (char)(name.p[name.n - 1] | 0x20) : '\0';
-
-    for (size_t i = 0; i < COUNT_OF(credentials); i++)
-        if (credentials[i].p[credentials[i].n - 1] == last && name.n >= credentials[i].n &&
-            http1_same(str_slice(name, name.n - credentials[i].n, name.n), credentials[i]))
-            return true;
-    return false;
-}
-
-/* A table, and which of its rows begin with a letter, a bit a row. Letters differ in five bits. */
+/* A table, and which of its rows a name may match, a bit a row: by the first letter and the third,
+ * because many names begin with "x-". */
 struct headers_table {
     const struct headers_row *rows;
     size_t n;
-    uint64_t by_letter[32];
+    uint64_t by_letters[64];
 };
 
 static struct headers_table request_table = {requests, COUNT_OF(requests), {0}},
                             reply_table = {replies, COUNT_OF(replies), {0}};
+static uint64_t credentials_by_last[32]; /* the same of credentials, by the last letter */
 static pthread_once_t headers_once = PTHREAD_ONCE_INIT;
 
 _Static_assert(COUNT_OF(requests) <= 64 && COUNT_OF(replies) <= 64, "a row is a bit");
 
+/* Case makes no difference. A row that is a prefix has three letters or more. */
+static size_t headers_letters(str name)
+{
+    return ((size_t)(name.p[0] & 31) ^ (name.n > 2 ? (size_t)(name.p[2] & 31) << 1 : 0)) & 63;
+}
+
 static void headers_index_table(struct headers_table *t)
 {
-    for (size_t i = 0; i < t->n; i++)
-        t->by_letter[t->rows[i].name.p[0] & 31] |= (uint64_t)1 << i;
+    for (size_t i = 0; i < t->n; i++) {
+        assert(t->rows[i].name.n > 2 || !t->rows[i].prefix);
+        t->by_letters[headers_letters(t->rows[i].name)] |= (uint64_t)1 << i;
+    }
 }
 
 static void headers_index_tables(void)
 {
     headers_index_table(&request_table);
     headers_index_table(&reply_table);
+    for (size_t i = 0; i < COUNT_OF(credentials); i++)
+        credentials_by_last[credentials[i].p[credentials[i].n - 1] & 31] |= (uint64_t)1 << i;
+}
+
+static void headers_need_tables(void)
+{
+    (void)pthread_once(&headers_once, headers_index_tables);
+}
+
+static bool headers_is_credential(str name)
+{
+    uint64_t left;
+
+    headers_need_tables();
+    for (left = name.n ? credentials_by_last[name.p[name.n - 1] & 31] : 0; left; left &= left - 1) {
+        str end = credentials[__builtin_ctzll(left)];
+
+        if (name.n >= end.n && http1_same(str_slice(name, name.n - end.n, name.n), end))
+            return true;
+    }
+    return false;
 }
 
 /* The first row that is about a name, or NULL. */
 static const struct headers_row *headers_row_find(const struct headers_table *t, str name)
 {
-    char third = name.n > 2 ? (char)(name.p[2] | 0x20) : '\0'; /* many begin with "x-" */
     uint64_t left;
 
-    if (name.n == 0)
-        return NULL;
-    (void)pthread_once(&headers_once, headers_index_tables);
-    for (left = t->by_letter[name.p[0] & 31]; left; left &= left - 1) {
+    headers_need_tables();
+    for (left = name.n ? t->by_letters[headers_letters(name)] : 0; left; left &= left - 1) {
         const struct headers_row *row = &t->rows[__builtin_ctzll(left)];
 
-        if ((row->name.n > 2 && row->name.p[2] != third) || name.n < row->name.n ||
-            (name.n > row->name.n && !row->prefix))
+        if (name.n < row->name.n || (name.n > row->name.n && !row->prefix))
             continue;
         if (http1_same_size(name.p, row->name.p, row->name.n))
             return row;
