@@ -6,6 +6,8 @@
 
 #include "gateway/provider.h"
 
+#include <pthread.h>
+
 struct headers_row {
     str name;
     bool prefix; /* every name that begins with it */
@@ -159,32 +161,75 @@ static const struct headers_row replies[] = {
 static const str params[] = {
     STR_INIT("alt"), STR_INIT("$alt"), STR_INIT("key"), STR_INIT("auth"), STR_INIT("sig")};
 
+/* A table, and which of its rows a name may match, a bit a row: by the first letter and the third,
+ * because many names begin with "x-". */
+struct headers_table {
+    const struct headers_row *rows;
+    size_t n;
+    uint64_t by_letters[64];
+};
+
+static struct headers_table request_table = {requests, COUNT_OF(requests), {0}},
+                            reply_table = {replies, COUNT_OF(replies), {0}};
+static uint64_t credentials_by_last[32]; /* the same of credentials, by the last letter */
+static pthread_once_t headers_once = PTHREAD_ONCE_INIT;
+
+_Static_assert(COUNT_OF(requests) <= 64 && COUNT_OF(replies) <= 64, "a row is a bit");
+
+/* Case makes no difference. A row that is a prefix has three letters or more. */
+static size_t headers_letters(str name)
+{
+    return ((size_t)(name.p[0] & 31) ^ (name.n > 2 ? (size_t)(name.p[2] & 31) << 1 : 0)) & 63;
+}
+
+static void headers_index_table(struct headers_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        assert(t->rows[i].name.n > 2 || !t->rows[i].prefix);
+        t->by_letters[headers_letters(t->rows[i].name)] |= (uint64_t)1 << i;
+    }
+}
+
+static void headers_index_tables(void)
+{
+    headers_index_table(&request_table);
+    headers_index_table(&reply_table);
+    for (size_t i = 0; i < COUNT_OF(credentials); i++)
+        credentials_by_last[credentials[i].p[credentials[i].n - 1] & 31] |= (uint64_t)1 << i;
+}
+
+static void headers_need_tables(void)
+{
+    (void)pthread_once(&headers_once, headers_index_tables);
+}
+
 static bool headers_is_credential(str name)
 {
-    char last = name.n ? (char)(name.p[name.n - 1] | 0x20) : '\0';
+    uint64_t left;
 
-    for (size_t i = 0; i < COUNT_OF(credentials); i++)
-        if (credentials[i].p[credentials[i].n - 1] == last && name.n >= credentials[i].n &&
-            http1_same(str_slice(name, name.n - credentials[i].n, name.n), credentials[i]))
+    headers_need_tables();
+    for (left = name.n ? credentials_by_last[name.p[name.n - 1] & 31] : 0; left; left &= left - 1) {
+        str end = credentials[__builtin_ctzll(left)];
+
+        if (name.n >= end.n && http1_same(str_slice(name, name.n - end.n, name.n), end))
             return true;
+    }
     return false;
 }
 
 /* The first row that is about a name, or NULL. */
-static const struct headers_row *headers_row_find(const struct headers_row *rows, size_t n,
-                                                  str name)
+static const struct headers_row *headers_row_find(const struct headers_table *t, str name)
 {
-    char first = name.n ? (char)(name.p[0] | 0x20) : '\0';
-    char third = name.n > 2 ? (char)(name.p[2] | 0x20) : '\0'; /* many begin with "x-" */
+    uint64_t left;
 
-    for (size_t i = 0; i < n; i++) {
-        str row = rows[i].name;
+    headers_need_tables();
+    for (left = name.n ? t->by_letters[headers_letters(name)] : 0; left; left &= left - 1) {
+        const struct headers_row *row = &t->rows[__builtin_ctzll(left)];
 
-        if (row.p[0] != first || (row.n > 2 && row.p[2] != third) || name.n < row.n ||
-            (name.n > row.n && !rows[i].prefix))
+        if (name.n < row->name.n || (name.n > row->name.n && !row->prefix))
             continue;
-        if (http1_same_size(name.p, row.p, row.n))
-            return &rows[i];
+        if (http1_same_size(name.p, row->name.p, row->name.n))
+            return row;
     }
     return NULL;
 }
@@ -235,7 +280,7 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
             e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
-        const struct headers_row *row = headers_row_find(requests, COUNT_OF(requests), f->name);
+        const struct headers_row *row = headers_row_find(&request_table, f->name);
 
         if ((row && !(row->own && same)) || headers_is_credential(f->name) ||
             headers_is_listed(&listed, f->name))
@@ -307,7 +352,7 @@ void headers_add_query(str query, struct buf *target)
 static bool headers_reply_passes(const struct http1_field *f, const struct headers_listed *listed,
                                  str key)
 {
-    if (headers_row_find(replies, COUNT_OF(replies), f->name) || headers_is_credential(f->name) ||
+    if (headers_row_find(&reply_table, f->name) || headers_is_credential(f->name) ||
         headers_is_listed(listed, f->name))
         return false;
     return key.n < PROVIDER_KEY_MIN || str_find(f->value, key) == STR_NONE;
