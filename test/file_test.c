@@ -171,6 +171,23 @@ TEST(file_write_atomic_replaces_sets_the_mode_and_leaves_nothing_behind)
     place_release(&p);
 }
 
+TEST(file_remove_unfinished_takes_only_what_a_killed_writer_left)
+{
+    static const char *const others[] = {"x", "x.1234567", "x.part", "yx.abcdef", "y.abcdef"};
+    struct place p;
+    struct err e;
+
+    place_init(&p);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        CHECK(file_write_atomic(in(&p, others[i]), STR("stays"), 0600, &e));
+    CHECK(file_write_atomic(in(&p, "x.aB3dEf"), STR("goes"), 0600, &e));
+    CHECK(file_write_atomic(in(&p, "x.zzzzzz"), STR("goes"), 0600, &e));
+    file_remove_unfinished(in(&p, "x"));
+    CHECK_INT(entries(&p), COUNT_OF(others));
+    file_remove_unfinished(in(&p, "nowhere/x"));
+    place_release(&p);
+}
+
 TEST(file_write_atomic_refuses_a_path_with_no_room_for_its_neighbour)
 {
     char path[FILE_PATH_MAX];
@@ -356,6 +373,7 @@ TEST_MAIN(T(file_part_has_its_name_once_it_is_whole), T(file_read_gives_back_wha
           T(file_read_takes_files_that_say_they_are_empty),
           T(file_errors_name_the_path_and_tell_missing_from_broken),
           T(file_write_atomic_replaces_sets_the_mode_and_leaves_nothing_behind),
+          T(file_remove_unfinished_takes_only_what_a_killed_writer_left),
           T(file_write_atomic_refuses_a_path_with_no_room_for_its_neighbour),
           T(file_mkdirs_makes_what_is_missing_and_takes_what_is_there),
           T(file_out_writes_small_and_large_in_order),

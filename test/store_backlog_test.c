@@ -124,6 +124,8 @@ TEST(a_backlog_is_counted_in_seconds_and_said_in_a_sentence)
         CHECK(looks < LOOKS);
         usleep(10000);
     }
+    /* Also beside the reason, once there is one. */
+    CHECK_F(strstr(h.why, "the tables are behind: ") && !strstr(h.why, " 0.0 MB "), "%s", h.why);
     database_away(&s.place, false);
     /* Behind while it is taken in, and not in trouble. */
     for (int looks = 0; h.behind && !strstr(h.why, "the tables are behind: "); looks++) {

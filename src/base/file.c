@@ -3,12 +3,15 @@
 
 #include "base/buf.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define BESIDE ".XXXXXX" /* what mkstemp adds to the name of an unfinished file */
 
 #define READ_SIZE 65536
 
@@ -148,7 +151,7 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
     char beside[FILE_PATH_MAX];
     int fd, n;
 
-    n = snprintf(beside, sizeof beside, "%s.XXXXXX", path);
+    n = snprintf(beside, sizeof beside, "%s" BESIDE, path);
     if (n < 0 || (size_t)n >= sizeof beside)
         return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 8);
     fd = mkostemp(beside, O_CLOEXEC);
@@ -167,6 +170,30 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
         return false;
     }
     return sync_folder_of(path) || fail(e, "bring to disk the folder of", path);
+}
+
+void file_remove_unfinished(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    str name = str_c(slash ? slash + 1 : path);
+    char folder[FILE_PATH_MAX], full[FILE_PATH_MAX + 8];
+    struct dirent *entry;
+    DIR *dir;
+
+    (void)snprintf(
+        folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    dir = opendir(folder);
+    while (dir && (entry = readdir(dir))) {
+        str found = str_c(entry->d_name);
+
+        if (found.n != name.n + strlen(BESIDE) || !str_starts(found, name) ||
+            found.p[name.n] != '.')
+            continue;
+        (void)snprintf(full, sizeof full, "%s%s", path, found.p + name.n);
+        (void)unlink(full);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 bool file_part_open(struct file_part *f, const char *path, struct err *e)

@@ -42,6 +42,9 @@ bool file_read_fd(struct arena *a, int fd, size_t size_max, str *out, struct err
 /* Replaces the file (or the symbolic link) at path: written beside it, brought to disk, renamed.
  * The mode is set as given, whatever the umask is. */
 bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e) MUST_USE;
+/* Removes the files that file_write_atomic of this path left when its process was killed. Only for
+ * the path's only writer. */
+void file_remove_unfinished(const char *path);
 
 /* A file that is written over a longer time: it has its name once it is whole, and is called
  * NAME.part before. Only its owner can read it. */

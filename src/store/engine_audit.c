@@ -183,6 +183,8 @@ bool engine_audit_open(struct engine *en, struct err *e)
 {
     int64_t erased = 0, unscrubbed = 0;
 
+    if (en->head_path)
+        file_remove_unfinished(en->head_path);
     if (!db_begin(en->db, true, e))
         return false;
     if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "store/engine_in.h"
 
-#define SESSIONS_MAX 100000u /* of one erasure */
+#define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
 #define RETAIN_BATCH 50u
 #define DETAIL_SIZE_MAX 300u
 
@@ -387,6 +387,8 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
              forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
         (void)add_name(&names, &arg, 1);
+    if (ok && names.count >= SESSIONS_MAX)
+        ok = err_set(e, ERR_INPUT, "%zu sessions are too many for one erasure", names.count);
     for (size_t i = 0; ok && i < names.count; i++) {
         struct db_value session = db_text(names.items[i]);
 

@@ -55,13 +55,15 @@ static bool move_read(struct engine *en, struct engine_call *call, struct arena 
 static bool move_adopt(struct engine *en, struct err *e)
 {
     struct db_value args[] = {db_int(0), db_int(MOVE_CALLS)};
-    struct engine_calls calls = {.arena = &en->arena};
-    struct arena texts;
+    struct arena texts, rows;
+    struct engine_calls calls = {.arena = &rows};
     bool ok = true;
 
     arena_init(&texts, ENGINE_ARENA_MAX);
+    arena_init(&rows, ENGINE_ARENA_MAX);
     do {
         calls.count = 0;
+        arena_reset(&rows);
         ok = engine_calls_read(en, ENGINE_GET_UNMOVED, args, 2, &calls, e);
         for (size_t i = 0; ok && i < calls.count; i++) {
             struct engine_call *call = &calls.items[i];
@@ -74,6 +76,7 @@ static bool move_adopt(struct engine *en, struct err *e)
         }
     } while (ok && calls.count == MOVE_CALLS);
     arena_release(&texts);
+    arena_release(&rows);
     free(calls.items);
     return ok;
 }

@@ -5,7 +5,7 @@
  * calls that are not in a block. Then the rows of the calls that match are read, with the asker's
  * scope and the caller's conditions.
  *
- * It unpacks at most blocks_max blocks and looks at FIND_OLD_MAX calls that are not in a block;
+ * It unpacks at most blocks_max blocks and reads FIND_OLD_MAX calls that are not in a block;
  * where that ends it, back_to_us says how far it came.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -14,8 +14,9 @@
 #include "store/query_in.h"
 #include "store/word_search.h"
 
-#define FIND_OLD_MAX 500
-#define FIND_OPEN_MAX 4 /* blocks that are filled at a time */
+#define FIND_OLD_MAX 500        /* calls whose texts are read */
+#define FIND_OLD_ROWS_MAX 20000 /* rows that are looked at for those */
+#define FIND_OPEN_MAX 4         /* blocks that are filled at a time */
 #define FIND_SNIPPET_WORDS 24
 #define FIND_NEIGHBOURS 16 /* blocks */
 
@@ -288,30 +289,50 @@ static bool find_on_old(void *ctx, struct db_value *v, const struct store_call *
     return find_give(o->g, v, row, t.text[hit.field], &hit);
 }
 
+/* The newest call that is not looked at; 0: all are. */
+static bool find_old_bound(struct finding *g, int64_t *out, struct err *e)
+{
+    struct sql q;
+    bool ok;
+
+    sql_init(&q);
+    sql_add(&q, "SELECT i.call_n FROM llm_interactions i WHERE i.block IS NULL");
+    sql_add(&q, " ORDER BY i.call_n DESC");
+    sql_limit(&q, 1, FIND_OLD_ROWS_MAX);
+    ok = sql_number(g->r, &q, out, e);
+    sql_release(&q);
+    return ok;
+}
+
 static bool find_old(struct finding *g, struct err *e)
 {
     struct find_old o = {.g = g};
     struct column *columns = arena_alloc(&g->r->arena, (g->f->count + 1) * sizeof *columns);
     const struct call_rows rows = {
         .on_call = find_on_old, .ctx = &o, .columns = columns, .count = g->f->count + 1};
+    int64_t after_n;
     struct sql q;
     bool ok;
 
+    if (!find_old_bound(g, &after_n, e))
+        return false;
     memcpy(columns, g->f->columns, g->f->count * sizeof *columns);
     columns[g->f->count] = (struct column){"call_n", "i.call_n", COLUMN_SKIP};
     sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_and(&q);
     sql_add(&q, "i.block IS NULL");
+    if (after_n > 0)
+        sql_where(&q, "i.call_n >", db_int(after_n));
     find_where(g, &q);
     sql_add(&q, " ORDER BY i.call_n DESC");
     sql_limit(&q, FIND_OLD_MAX, 0);
     ok = call_rows_query(g->r, &q, &rows, e);
     sql_release(&q);
-    if (!ok || g->enough || o.count < FIND_OLD_MAX)
+    if (!ok || g->enough || (o.count < FIND_OLD_MAX && after_n == 0))
         return ok;
     g->enough = true;
-    return find_bound(g, o.last_n, e);
+    return find_bound(g, o.count < FIND_OLD_MAX ? after_n + 1 : o.last_n, e);
 }
 
 /* ---- open blocks ---- */

@@ -503,10 +503,10 @@ static void store_say_behind(struct store_health *h)
 
     (void)snprintf(h->why + n,
                    sizeof h->why - n,
-                   "%sthe tables are behind: %llu MB in about %llu records wait in the journal, the"
+                   "%sthe tables are behind: %.1f MB in about %llu records wait in the journal, the"
                    " oldest for %llu s; new calls wait for them",
                    n ? "; " : "",
-                   (unsigned long long)(h->journal_bytes / 1000000),
+                   (double)h->journal_bytes / 1e6,
                    (unsigned long long)h->pending,
                    (unsigned long long)h->pending_s);
 }
@@ -532,7 +532,7 @@ void store_health(struct store *s, struct store_health *out)
                        "%s%s",
                        out->why[0] ? "; " : "",
                        why.text);
-    else if (out->behind)
+    if (out->behind)
         store_say_behind(out);
     out->tables_ok = out->tables_ok && !out->behind;
     if (statvfs(s->dir, &st) == 0)

@@ -206,7 +206,7 @@ extern const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS];
 struct store_health {
     bool ok;                                       /* what is put is stored */
     bool tables_ok;                                /* and the tables follow closely */
-    char why[240];                                 /* if either is not so */
+    char why[480];                                 /* if either is not so */
     uint64_t stored, dropped, errors;              /* records since start, pieces among them */
     uint64_t queue_bytes, journal_bytes;           /* waiting for the disk, for the tables */
     uint64_t free_bytes, journal_max_bytes;        /* of the file system; for journal_bytes */

@@ -15,8 +15,10 @@
 #define TIDY_MS 200u
 #define RETRY_MS_MIN 50u
 #define RETRY_MS_MAX 5000u
-#define OTHERS_MS 200u /* that the taker waits at most for another writer to have its turn */
-#define NICE 19        /* without a backlog answers come first */
+#define LOG_OTHER_MS 5000u  /* after an error, until one with another text is logged */
+#define LOG_AGAIN_MS 60000u /* and until the same one is */
+#define OTHERS_MS 200u      /* that the taker waits at most for another writer to have its turn */
+#define NICE 19             /* without a backlog answers come first */
 
 struct take {
     struct take_options o;
@@ -26,6 +28,7 @@ struct take {
     /* Under the lock: */
     bool stop, failing;
     struct err why;
+    uint64_t logged_ns; /* when an error was logged last */
     struct take_counts counts;
     /* The thread's own: */
     struct segment_reader reader;
@@ -303,13 +306,26 @@ static bool step(struct take *t, struct err *e)
     return (some && now_ns() < t->retain_ns) || do_chores(t, e);
 }
 
-/* Remembers how it went; says so when that changes. */
+/* Whether an error is worth a line of the log: the first, one with another text, and now and then
+ * one of those that go on. Under the lock, before t->why is set. */
+static bool take_error_is_news(struct take *t, const struct err *e)
+{
+    uint64_t since_ms = (now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
+    bool news = !t->failing || since_ms >= LOG_AGAIN_MS ||
+                (since_ms >= LOG_OTHER_MS && strcmp(t->why.text, e->text) != 0);
+
+    if (news)
+        t->logged_ns = now_ns();
+    return news;
+}
+
+/* Remembers how it went, and logs what is new about it. */
 static void note(struct take *t, bool ok, const struct err *e)
 {
     bool news;
 
     pthread_mutex_lock(&t->lock);
-    news = t->failing == ok;
+    news = ok ? t->failing : take_error_is_news(t, e);
     t->failing = !ok;
     if (!ok) {
         t->why = *e;

@@ -8,7 +8,7 @@ const root = process.env.DASH_BEHIND;
 const store = process.env.DASH_BEHIND_STORE;
 const SOFT_MARK = (1 << 20) / 4;
 // As long as the database waits for the lock, and once it has given up for now.
-const WHY = /The record is degraded: (the tables are behind: \d+ MB in about \d+ records wait in the journal, the oldest for \d+ s|database: database is locked)/;
+const WHY = /The record is degraded: (the tables are behind: [\d.]+ MB in about \d+ records wait in the journal, the oldest for \d+ s|database: database is locked)/;
 const TEXT = "the quick brown fox ".repeat(1500);
 const LOCK = `
 import sqlite3, sys

@@ -37,8 +37,9 @@ def run(*args, stdin=b"", env=None, **more):
     elif stdin is not None:
         more["stdin"] = stdin
     more.setdefault("stdout", subprocess.PIPE)
+    more.setdefault("timeout", PATIENCE)
     done = subprocess.run([BINARY, *args], stderr=subprocess.PIPE, env=env or environment(),
-                          timeout=PATIENCE, check=False, **more)
+                          check=False, **more)
     return Done(done.returncode, done.stdout, done.stderr.decode())
 
 

@@ -35,7 +35,7 @@ CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
 STREAMS = int(os.environ.get("KILL_STREAMS", "32"))
 BACKLOG = os.environ.get("KILL_BACKLOG") == "1"
 LONG = " ".join(random.Random(1).choices(  # some part of it is sent with each call, with a backlog
-    [a + b + c for a in ("ba", "ke", "lo", "mu") for b in ("dri", "fen", "gol", "hap") for c in "nrst"], k=40_000))
+    [a + b + c for a in ("ba", "ke", "lo", "mu") for b in ("dri", "fen", "gol", "hap") for c in "nrst"], k=20_000))
 VERIFY_EVERY = 25 if BACKLOG else 1  # so much text takes its time
 LOOK_UPS = 64 if BACKLOG else 3
 FAST = os.environ.get("KILL_DURABILITY") == "fast"
@@ -264,7 +264,8 @@ class Kills:
 
     def check(self):
         there = {call: (c["complete"], c["error_code"] or "", c["response"] or "") for call, c in
-                 recorded(self.gateway.path, env=self.gateway.env, cwd=self.gateway.folder).items()}
+                 recorded(self.gateway.path, env=self.gateway.env, cwd=self.gateway.folder,
+                          timeout=900).items()}
         self.doubled += len(self.tables.rows("SELECT call_n FROM llm_interactions")) - len(there)
         acked = [c for c in self.calls.values() if c.acked]
         lost = [c.id for c in acked if c.id not in there and self.promised(c.id)]
