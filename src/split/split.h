@@ -124,6 +124,7 @@ struct split {
     uint8_t calls;     /* enum split_call_style of the tool block at hand */
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
+    bool nested_doubt;        /* the closer is in doubt since it may be that of a nested block */
     bool fence_only;          /* the closer is in doubt only because it is in an open code fence */
     bool steady;              /* a piece without a `marking` byte is text of `plain_kind` */
     bool plain;               /* and changes nothing else if it has no `special` byte */
