@@ -139,8 +139,15 @@ struct split {
     struct split_line answer, reason, answer_then;
     size_t held;
     char hold[SPLIT_HOLD_MAX];
-    struct split_index own;
+    struct split_index own; /* last, and not there if split_size leaves it out */
 };
+
+/* Bytes of a splitter for this format, for those who have many: a format that has its index needs
+ * none in the splitter. */
+static inline size_t split_size(const struct split_format *format)
+{
+    return format->index && !format->picks ? offsetof(struct split, own) : sizeof(struct split);
+}
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink);
