@@ -62,6 +62,18 @@ static bool pipe_redact_is_foreign(const struct pipe_redact *s, str json)
     return foreign;
 }
 
+/* An event of the frame at hand that the client gets. */
+static inline void pipe_redact_note(struct pipe_redact *s, const struct chat_event *ev)
+{
+    str before = s->frame_says ? s->text : STR(""), more = STR("");
+
+    s->frame_says = true;
+    s->block = 0;
+    if (ev->kind == CHAT_TEXT)
+        more = ev->text;
+    s->text = !before.n ? more : arena_join(s->shared->scratch, before, more, STR(""));
+}
+
 /* Reasoning is hidden: whether another event tells something of it. */
 NOINLINE static bool pipe_redact_drops(struct pipe_redact *s, const struct chat_event *ev,
                                        enum pipe_mark mark)
@@ -78,11 +90,8 @@ NOINLINE static bool pipe_redact_drops(struct pipe_redact *s, const struct chat_
                  ev->dialect == CHAT_GEMINI && !ev->summary);
     if (mark == PIPE_BREAK || pipe_is_content(ev))
         s->block = 0;
-    if (!s->frame_says)
-        s->text = STR("");
-    if (ev->kind == CHAT_TEXT)
-        s->text = s->text.n ? arena_join(sh->scratch, s->text, ev->text, STR("")) : ev->text;
-    s->frame_says = s->frame_says || (pipe_is_content(ev) && ev->kind != CHAT_OPAQUE);
+    if (pipe_is_content(ev) && ev->kind != CHAT_OPAQUE)
+        pipe_redact_note(s, ev);
     return false;
 }
 
@@ -97,9 +106,13 @@ void pipe_redact_feed(struct pipe_redact *s, const struct chat_event *ev, enum p
         if (s->block != ev->block + 1)
             pipe_redact_begin(s, ev->block);
         s->reasoned = s->reasoned || !pipe_is_blank(ev->text);
+        return;
+    }
+    if (o->hide && ev->kind == CHAT_TEXT) {
+        pipe_redact_note(s, ev);
     } else if (o->hide && pipe_redact_drops(s, ev, mark)) {
         *s->shared->touched = true;
-    } else {
-        pipe_number_feed(s->next, ev, mark);
+        return;
     }
+    pipe_number_feed(s->next, ev, mark);
 }
