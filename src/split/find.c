@@ -210,6 +210,9 @@ static bool may_be(const struct split *sp, const struct split_mark *m)
 
     if ((m->rules & SPLIT_SIBLING) && sp->pair == SPLIT_UNNUMBERED)
         return false;
+    if ((m->rules & SPLIT_SIBLING) && (m->rules & SPLIT_AGAIN) &&
+        !(sp->ambiguous && sp->nested_doubt))
+        return false;
     if ((m->rules & SPLIT_AGAIN) && (sp->ambiguous ? !own : sp->seen))
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)

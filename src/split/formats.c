@@ -49,7 +49,9 @@
 /* Tags that models confuse: each has a number of its own, and a closer of another one closes a
  * block as well, in doubt until its own closer comes or the text ends. */
 enum { OWN, THINK_TAG = 101, THINKING_TAG, REASONING_TAG, ANALYSIS_TAG, THOUGHT_TAG, BUDGET_TAG };
-#define SIBLING(t) M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_SIBLING)
+#define SIBLING(t) \
+    M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_SIBLING), \
+    M(t, .in = OUT, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_SIBLING | SPLIT_AGAIN)
 #define SIBLINGS \
     SIBLING("</think>"), SIBLING("</thinking>"), SIBLING("</reasoning>"), \
     SIBLING("</analysis>"), SIBLING("</thought>"), SIBLING("</budget:thinking>")

@@ -229,6 +229,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
     if (mismatched || fenced || sp->nested > 0)
         split_begin_doubt(sp, mismatched);
     sp->fence_only = fenced && !mismatched && sp->nested == 0;
+    sp->nested_doubt = sp->nested > 0;
     sp->nested -= sp->nested > 0;
     split_emit(sp, SPLIT_FRAMING, bytes);
     if (!again)

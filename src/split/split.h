@@ -124,6 +124,7 @@ struct split {
     uint8_t calls;     /* enum split_call_style of the tool block at hand */
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
+    bool nested_doubt;        /* the closer is in doubt since it may be that of a nested block */
     bool fence_only;          /* the closer is in doubt only because it is in an open code fence */
     bool steady;              /* a piece without a `marking` byte is text of `plain_kind` */
     bool plain;               /* and changes nothing else if it has no `special` byte */
@@ -138,8 +139,15 @@ struct split {
     struct split_line answer, reason, answer_then;
     size_t held;
     char hold[SPLIT_HOLD_MAX];
-    struct split_index own;
+    struct split_index own; /* last, and not there if split_size leaves it out */
 };
+
+/* Bytes of a splitter for this format, for those who have many: a format that has its index needs
+ * none in the splitter. */
+static inline size_t split_size(const struct split_format *format)
+{
+    return format->index && !format->picks ? offsetof(struct split, own) : sizeof(struct split);
+}
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink);

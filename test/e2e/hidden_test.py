@@ -284,6 +284,17 @@ class Hidden(unittest.TestCase):
         self.assertEqual([c["choices"][0].get("logprobs") for c in events(r.body)],
                          [logprobs("Yes", "."), None])
 
+    def test_tokens_of_another_chunk_are_no_copy_of_this_one(self):
+        """Hosts that hold text back send the tokens of one chunk with the text of another."""
+        for tokens in ((SECRET,), (SECRET, "Yes", "."), ("Yes", ".", SECRET)):
+            for first in ({"reasoning_content": SECRET}, {"content": TAGS}):
+                frames = [chunk(first), chunk({"content": "Yes."}, logprobs=logprobs(*tokens)),
+                          chunk({"content": " No."}, logprobs=logprobs(" No", ".")), chunk({}, "stop")]
+                r = self.hides(self.chat(stream(*frames), stream=True))
+                kept = [c["choices"][0]["logprobs"] for c in events(r.body)
+                        if c["choices"] and c["choices"][0].get("logprobs")]
+                self.assertEqual(kept, [logprobs(" No", ".")])
+
     def fails(self, path, body, reply, headers=None):
         self.up.reply = lambda *_: reply
         return request(path, body, headers or {})

@@ -76,7 +76,9 @@ void pipe_release(struct pipe *p)
 void pipe_begin(struct pipe *p)
 {
     p->ever_touched |= p->touched;
-    arena_reset(&p->frame);
+    if (p->frame.block)
+        arena_release(&p->frame); /* nothing is kept for it while a stream waits */
+    arena_lend(&p->frame, p->frame_first, sizeof p->frame_first);
     p->events = p->events_first;
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;

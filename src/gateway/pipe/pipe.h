@@ -33,7 +33,8 @@
 #include "gateway/pipe/redact.h"
 #include "gateway/pipe/split.h"
 
-#define PIPE_EVENTS_FIRST 8
+#define PIPE_EVENTS_FIRST 4
+#define PIPE_FRAME_FIRST 256
 
 struct pipe {
     /* Of the frame at hand. */
@@ -58,6 +59,7 @@ struct pipe {
     struct arena frame; /* what the frame at hand needs */
     struct chat_usage usage_first;
     struct chat_event events_first[PIPE_EVENTS_FIRST];
+    max_align_t frame_first[PIPE_FRAME_FIRST / sizeof(max_align_t)];
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);

@@ -225,7 +225,7 @@ static void pipe_split_start(struct pipe_split *s)
     bool inside = s->held || !(s->reasoned || s->started || s->continued);
 
     if (!s->splitter)
-        s->splitter = arena_alloc(s->shared->arena, sizeof *s->splitter);
+        s->splitter = arena_alloc(s->shared->arena, split_size(o->format));
     split_init(s->splitter,
                o->format,
                o->inside && inside,
@@ -272,6 +272,7 @@ void pipe_split_restart(struct pipe_split *s)
     if (s->held && s->held->why == PIPE_HELD_CLOSER)
         s->held = NULL;
     s->picked = NULL;
+    s->splitter = NULL; /* another format may need a larger one */
     s->state = PIPE_IDLE;
     arena_text_reset(&s->space);
 }
