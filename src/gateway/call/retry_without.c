@@ -32,33 +32,33 @@ enum chat_level call_level(const struct call *c)
 void call_apply_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
-    struct setup_learnt *learnt =
-        setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
+    struct setup_capability *known =
+        setup_find_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    if (!learnt || learnt->levels[level].until_ns <= call_now_ns(c))
+    if (!known || known->levels[level].until_ns <= call_now_ns(c))
         return;
-    c->attempt.without |= (uint16_t)learnt->levels[level].without;
+    c->attempt.without |= (uint16_t)known->levels[level].without;
     if (c->attempt.effort == CHAT_LEVEL_NOT_GIVEN)
-        c->attempt.effort = (uint8_t)learnt->levels[level].effort;
+        c->attempt.effort = (uint8_t)known->levels[level].effort;
 }
 
 void call_remember_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
     uint64_t now = call_now_ns(c);
-    struct setup_learnt *learnt;
+    struct setup_capability *known;
 
     if (!c->attempt.learning && !c->attempt.efforts_tried)
         return;
-    learnt = setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
-    if (!learnt)
+    known = setup_add_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
+    if (!known)
         return;
-    if (learnt->levels[level].until_ns <= now)
-        learnt->levels[level].without = learnt->levels[level].effort = 0;
-    learnt->levels[level].without |= c->attempt.learning;
+    if (known->levels[level].until_ns <= now)
+        known->levels[level].without = known->levels[level].effort = 0;
+    known->levels[level].without |= c->attempt.learning;
     if (c->attempt.efforts_tried)
-        learnt->levels[level].effort = c->attempt.effort;
-    learnt->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
+        known->levels[level].effort = c->attempt.effort;
+    known->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
     c->attempt.learning = c->attempt.efforts_tried = 0;
 }
 
