@@ -6,8 +6,8 @@
  *     if (setup_cache_clean_counts(&gl->setup_cache, setup, usage)) ...   nor in that
  *
  * Clients show the same few keys and ask for the same few models all the time. The loop hashes a
- * key, and searches a name for secrets, only the first time; the same for a provider's usage object,
- * of which only the numbers change. A new setup empties the cache. All zero is empty; one thread's.
+ * key, and searches a name for secrets, only the first time; likewise a usage object, of
+ * which only the numbers change. A new setup empties the cache. All zero is empty; one thread's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
