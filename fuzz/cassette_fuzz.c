@@ -5,7 +5,7 @@
  */
 #include "gateway/cassette.h"
 
-#include "gateway/cassette_in.h"
+#include "gateway/cassette_internal.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "gateway/cassette.h"
 
 #include "base/file.h"
-#include "gateway/cassette_in.h"
+#include "gateway/cassette_internal.h"
 #include "test.h"
 
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "cli/daemon.h"
 #include "cli/history.h"
 #include "cli/probe.h"
-#include "gateway/kept.h"
+#include "gateway/storage_info.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -255,11 +255,11 @@ static str doctor_bytes(struct arena *a, int64_t n)
 static void look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
 {
     struct arena a;
-    struct kept k;
+    struct storage_info k;
     struct err e;
 
     arena_init(&a, 1 << 16);
-    if (!kept_find(c, r, &a, &k, &e)) {
+    if (!storage_info_read(c, r, &a, &k, &e)) {
         arena_release(&a);
         return;
     }

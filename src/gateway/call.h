@@ -4,14 +4,10 @@
  *     ... on_frame ..., then on_end, or on_error and on_end
  *     call_cancel(call);                                   the client has left
  *
- * It picks provider and preset, writes the upstream's body, sends it, reads what comes back, holds
- * the reasoning to its budget, hides it where policy says so, tries again and elsewhere while the
- * client has seen nothing yet, and puts the call on record before on_end. A client that is given
- * its reply in one piece has seen nothing before the end, however much of it has come.
- *
- *     waiting --head 2xx--> reading --end--> recording --stored--> on_end
- *        |  ^ backoff, fallback  | cut, starved: a second call goes on where this one ended
- *        +--+--------------------+
+ * A call picks the provider and the preset, writes and sends the request, reads the reply, ends
+ * reasoning at its cap, redacts it where policy says so, retries and falls back to other providers
+ * while the client has received nothing, and is recorded before on_end. A client that gets its
+ * reply in one piece has received nothing before the end. The states are in call/state.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "base/utf8.h"
-#include "gateway/cassette_in.h"
+#include "gateway/cassette_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/cassette_in.h"
+#include "gateway/cassette_internal.h"
 
 #include "base/utf8.h"
 

@@ -79,7 +79,7 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
     s->unlisted_count = 0;
     pthread_mutex_init(&s->lock, NULL);
     s->cassettes = base_alloc((c->provider_count + 1) * sizeof(struct cassette *));
-    s->learnt = base_alloc((c->provider_count + 1) * sizeof(struct setup_learnt *));
+    s->capability = base_alloc((c->provider_count + 1) * sizeof(struct setup_capability *));
     s->heads = base_alloc((c->provider_count + 1) * sizeof s->heads[0]);
     memset(s->heads, 0, (c->provider_count + 1) * sizeof s->heads[0]);
     s->sound = base_alloc(c->provider_count + 1);
@@ -87,8 +87,8 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         size_t n = i < c->provider_count ? c->providers[i].model_count : 0;
 
         s->cassettes[i] = NULL;
-        s->learnt[i] = base_alloc((n + 1) * sizeof *s->learnt[i]);
-        memset(s->learnt[i], 0, (n + 1) * sizeof *s->learnt[i]);
+        s->capability[i] = base_alloc((n + 1) * sizeof *s->capability[i]);
+        memset(s->capability[i], 0, (n + 1) * sizeof *s->capability[i]);
     }
     if (!masker_new(c, &s->mask, e)) {
         setup_release(s);
@@ -114,30 +114,32 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
 struct setup_unlisted {
     const struct config_provider *provider;
     struct setup_unlisted *next;
-    struct setup_learnt learnt;
+    struct setup_capability capability;
     size_t n;
     char name[];
 };
 
-struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream)
+struct setup_capability *setup_find_capability(struct setup *s, const struct config_provider *p,
+                                               str upstream)
 {
     for (size_t i = 0; i < p->model_count; i++)
         if (str_eq(p->models[i].upstream, upstream))
-            return &s->learnt[p - s->config->providers][i];
+            return &s->capability[p - s->config->providers][i];
     for (struct setup_unlisted *u = s->unlisted; u; u = u->next)
         if (u->provider == p && str_eq((str){u->name, u->n}, upstream))
-            return &u->learnt;
+            return &u->capability;
     return NULL;
 }
 
-struct setup_learnt *setup_learn(struct setup *s, const struct config_provider *p, str upstream)
+struct setup_capability *setup_add_capability(struct setup *s, const struct config_provider *p,
+                                              str upstream)
 {
-    struct setup_learnt *learnt;
+    struct setup_capability *known;
     struct setup_unlisted *u;
 
     pthread_mutex_lock(&s->lock);
-    learnt = setup_learnt(s, p, upstream);
-    if (!learnt && s->unlisted_count < SETUP_UNLISTED_MAX) {
+    known = setup_find_capability(s, p, upstream);
+    if (!known && s->unlisted_count < SETUP_UNLISTED_MAX) {
         u = base_alloc(sizeof *u + upstream.n);
         memset(u, 0, sizeof *u);
         u->provider = p;
@@ -146,10 +148,10 @@ struct setup_learnt *setup_learn(struct setup *s, const struct config_provider *
         memcpy(u->name, upstream.p, upstream.n);
         s->unlisted = u;
         s->unlisted_count++;
-        learnt = &u->learnt;
+        known = &u->capability;
     }
     pthread_mutex_unlock(&s->lock);
-    return learnt;
+    return known;
 }
 
 static void setup_free_unlisted(struct setup *s)
@@ -175,14 +177,14 @@ void setup_release(struct setup *s)
         if (s->cassettes[i])
             cassette_free(s->cassettes[i]);
     for (size_t i = 0; i <= s->config->provider_count; i++) {
-        free(s->learnt[i]);
+        free(s->capability[i]);
         secret_release(&s->heads[i][0]);
         secret_release(&s->heads[i][1]);
     }
     setup_free_unlisted(s);
     free(s->heads);
     free(s->sound);
-    free(s->learnt);
+    free(s->capability);
     free(s->cassettes);
     mask_free(s->mask);
     config_release(s->config);

@@ -13,13 +13,13 @@
 #include "gateway/cassette_writer.h"
 #include "gateway/config.h"
 #include "gateway/conversation.h"
-#include "gateway/learnt.h"
 #include "gateway/limits.h"
 #include "gateway/mask_work.h"
 #include "gateway/metrics.h"
 #include "gateway/otlp.h"
 #include "gateway/previous_response.h"
 #include "gateway/recall.h"
+#include "gateway/setup_cache.h"
 #include "gateway/vault.h"
 #include "live/hub.h"
 #include "mask/mask.h"
@@ -27,8 +27,8 @@
 #include "store/store.h"
 #include "tokens/tokens.h"
 
-/* What a model has refused, as any loop has learnt; a new setup begins with nothing known. */
-struct setup_learnt {
+/* The parameters that a model refused, found by any loop. A new setup begins with none. */
+struct setup_capability {
     _Atomic uint64_t no_control_ns; /* it is not told to end its reasoning before that time */
     struct {
         _Atomic uint64_t until_ns; /* nothing of the rest holds after that time */
@@ -44,7 +44,7 @@ struct setup_unlisted;
 struct setup {
     struct config *config;
     struct cassette **cassettes;               /* by provider; NULL where it is none */
-    struct setup_learnt **learnt;              /* by provider and listed model */
+    struct setup_capability **capability;      /* by provider and listed model */
     _Atomic(struct setup_unlisted *) unlisted; /* of the other models, the newest first */
     size_t unlisted_count;
     pthread_mutex_t lock;      /* of adding one */
@@ -57,9 +57,11 @@ struct setup {
 /* Takes over the caller's hold on the configuration, also when it fails. */
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
 /* What is known of a model; NULL: nothing. */
-struct setup_learnt *setup_learnt(struct setup *s, const struct config_provider *p, str upstream);
+struct setup_capability *setup_find_capability(struct setup *s, const struct config_provider *p,
+                                               str upstream);
 /* The same, to put something in; NULL: too many are known already. */
-struct setup_learnt *setup_learn(struct setup *s, const struct config_provider *p, str upstream);
+struct setup_capability *setup_add_capability(struct setup *s, const struct config_provider *p,
+                                              str upstream);
 /* The header lines of all calls of a provider, its key among them; lent. */
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream);
 /* Whether that is lines for certain. */
@@ -109,7 +111,7 @@ struct gateway_loop {
     struct metrics_shard *metrics;
     struct hub_port *port; /* or NULL: nobody is told */
     struct rand rand;
-    struct learnt learnt;
+    struct setup_cache setup_cache;
     struct mask_counts redacted; /* all zero but while something is masked */
     size_t calls;                /* running */
     struct loop_task push;       /* at the end of a round: what it put on record goes to disk */

@@ -19,7 +19,7 @@ static str loggable(struct exchange *ex, str said)
     const struct mask *m = ex->setup ? ex->setup->mask : NULL;
     struct buf out;
 
-    if (!m || learnt_clean(&ex->worker->gl.learnt, ex->setup, said))
+    if (!m || setup_cache_clean(&ex->worker->gl.setup_cache, ex->setup, said))
         return said;
     buf_init(&out, 4 * said.n + LOGGED_SPARE);
     if (mask_text(m, said, &out, NULL))
@@ -276,7 +276,7 @@ static bool authenticated(struct exchange *ex)
     key = presented_key(server_request(ex->x));
     if (!key.n)
         key = query_key(ex);
-    ex->key = learnt_key(&ex->worker->gl.learnt, ex->setup, key);
+    ex->key = setup_cache_key(&ex->worker->gl.setup_cache, ex->setup, key);
     if (!key.n && login_find(ex->worker->daemon->login,
                              http1_find(server_request(ex->x), STR("cookie")),
                              digest)) {
@@ -409,7 +409,7 @@ static void on_request(void *ctx, struct server_exchange *x)
     ex->worker = w;
     ex->start_ns = loop_now_ns(w->gl.loop);
     ex->id = rand_id_at(&w->daemon->gateway.ids, gateway_wall_ms(&w->gl), id);
-    ex->setup = learnt_setup(&w->gl.learnt, &w->daemon->gateway);
+    ex->setup = setup_cache_setup(&w->gl.setup_cache, &w->daemon->gateway);
     ex->rest = ex->request.model = STR("");
     json_init(&ex->doc);
     buf_init(&ex->out, (size_t)64 << 20);

@@ -6,7 +6,7 @@
 #include "serve/history_job.h"
 
 #include "base/utf8.h"
-#include "gateway/kept.h"
+#include "gateway/storage_info.h"
 
 #define PAGE_MAX 100
 #define PAGES_MAX 1000000
@@ -258,7 +258,7 @@ void reasoning_handle(struct exchange *ex)
     go(j, &p);
 }
 
-static void put_kept(struct json_out *o, const struct kept *k, bool places)
+static void put_kept(struct json_out *o, const struct storage_info *k, bool places)
 {
     json_out_object(o);
     json_out_key(o, STR("reasoning"));
@@ -287,8 +287,8 @@ static bool ask_kept(struct history_job *j, struct reader *r, struct buf *out, s
 {
     struct setup *s = gateway_setup(&j->worker->daemon->gateway);
     struct json_out o;
-    struct kept k;
-    bool ok = kept_find(s->config, r, &j->arena, &k, e);
+    struct storage_info k;
+    bool ok = storage_info_read(s->config, r, &j->arena, &k, e);
 
     json_out_init(&o, out);
     if (ok)

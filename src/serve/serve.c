@@ -71,7 +71,7 @@ static void worker_release(struct worker *w)
 {
     if (w->server)
         server_free(w->server);
-    learnt_release(&w->gl.learnt);
+    setup_cache_release(&w->gl.setup_cache);
     buf_release(&w->words);
     if (w->gl.client)
         client_free(w->gl.client);

@@ -42,10 +42,10 @@ struct call_control {
 
 static bool control_known_to_fail(struct call *c)
 {
-    const struct setup_learnt *learnt =
-        setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
+    const struct setup_capability *known =
+        setup_find_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    return learnt && learnt->no_control_ns > call_now_ns(c);
+    return known && known->no_control_ns > call_now_ns(c);
 }
 
 bool call_control_arm(struct call *c)
@@ -72,11 +72,11 @@ void call_control_named(struct call *c, str id)
 
 void call_control_failed(struct call *c)
 {
-    struct setup_learnt *learnt =
-        setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
+    struct setup_capability *known =
+        setup_add_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    if (learnt)
-        learnt->no_control_ns = call_now_ns(c) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
+    if (known)
+        known->no_control_ns = call_now_ns(c) + (uint64_t)AGAIN_MS * CLOCK_NS_PER_MS;
 }
 
 void call_control_gave_up(struct call *c, str why)

@@ -84,6 +84,14 @@ str call_error_frame(struct call *c, const struct wire_frame *f)
     return frame;
 }
 
+void call_own_error(struct call *c, struct chat_error *error)
+{
+    str *const texts[] = {&error->message, &error->type, &error->code, &error->param};
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = arena_dup(&c->arena, *texts[i]);
+}
+
 static void call_error_read(struct call *c, struct chat_error *error)
 {
     bool same = c->attempt.wire->dialect == c->in.wire->dialect, long_input;
@@ -96,10 +104,7 @@ static void call_error_read(struct call *c, struct chat_error *error)
         error->raw = STR("");
         if (!error->message.n) /* of something before it, which speaks as most do */
             wire_get(CHAT_OPENAI)->read_error(&doc, &c->arena, error);
-        error->message = arena_dup(&c->arena, error->message);
-        error->type = arena_dup(&c->arena, error->type);
-        error->code = arena_dup(&c->arena, error->code);
-        error->param = arena_dup(&c->arena, error->param);
+        call_own_error(c, error);
         wire_error_classify(error);
         long_input = wire_error_is_context(error) && call_error_is_openai(c);
         if (same && c->failure->status >= 400 && c->failure->status < 500 && !long_input)

@@ -175,10 +175,7 @@ void call_on_event(void *ctx, const struct chat_event *ev)
         c->reply.error_seen = true;
         call_make_failure(c);
         c->failure->error = *ev->error;
-        c->failure->error.message = arena_dup(&c->arena, ev->error->message);
-        c->failure->error.type = arena_dup(&c->arena, ev->error->type);
-        c->failure->error.code = arena_dup(&c->arena, ev->error->code);
-        c->failure->error.param = arena_dup(&c->arena, ev->error->param);
+        call_own_error(c, &c->failure->error);
         c->failure->error.raw = STR(""); /* an event, not a body of its own */
         c->failure->error.frame = STR("");
         wire_error_classify(&c->failure->error);

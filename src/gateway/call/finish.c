@@ -66,7 +66,8 @@ int64_t call_wall_start_ms(struct call *c)
 
 static str finish_mask_name(struct call *c, str name)
 {
-    return learnt_clean(&c->gl->learnt, c->in.setup, name) ? name : call_mask_asked(c, name);
+    return setup_cache_clean(&c->gl->setup_cache, c->in.setup, name) ? name
+                                                                     : call_mask_asked(c, name);
 }
 
 /* It was told how much it may think, and says that it has thought so much. */

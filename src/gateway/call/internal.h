@@ -125,6 +125,8 @@ bool call_end_starved(struct call *c);
 /* error.c */
 void call_error_bytes(struct call *c, str bytes);
 void call_error_reply(struct call *c); /* the error reply is complete */
+/* Copies the error's texts to the call's arena, but raw and frame. */
+void call_own_error(struct call *c, struct chat_error *error);
 /* The frame of an error event, in the call's arena; "" if the client may not get it as it came. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
 /* quotes.c: replaces the message of an error that quotes hidden reasoning. */
@@ -152,6 +154,7 @@ str call_mask_asked(struct call *c, str text);
 str call_mask_error(struct call *c); /* the message of the last failure; or "" */
 /* Removes the provider's key from the texts of an error. */
 void call_clean_error(struct call *c, struct chat_error *error);
+void call_mask_count(struct call *c, const struct mask_counts *counts); /* to the metrics */
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
 /* More of a text. Bytes that may become a secret are held back until `last`. */

@@ -33,23 +33,27 @@ static void call_mask_charge(struct call *c, size_t size, const struct mask_budg
         c->record.mask_ns -= took;
 }
 
-/* What the loop has masked, to the metrics. */
-static NOINLINE void call_mask_count_loop(struct call *c)
+void call_mask_count(struct call *c, const struct mask_counts *counts)
 {
     const struct mask *m = c->in.setup->mask;
-    struct mask_counts *counts = &c->gl->redacted;
 
-    for (size_t i = 0; i < mask_rule_count(m); i++)
+    for (size_t i = 0; counts->all && i < mask_rule_count(m); i++)
         if (counts->n[i])
             metrics_redacted(c->gl->metrics, mask_rule_name(m, i), counts->n[i]);
-    *counts = (struct mask_counts){{0}, 0};
+}
+
+static void call_mask_count_loop(struct call *c)
+{
+    if (!c->gl->redacted.all)
+        return;
+    call_mask_count(c, &c->gl->redacted);
+    c->gl->redacted = (struct mask_counts){{0}, 0};
 }
 
 /* What came out, or the text if nothing had to go. */
 static str call_mask_result(struct call *c, bool found, str text, struct buf *out, str left_out)
 {
-    if (c->gl->redacted.all)
-        call_mask_count_loop(c);
+    call_mask_count_loop(c);
     if (found)
         text = buf_full(out) ? left_out : arena_dup(&c->arena, buf_str(out));
     buf_release(out);
@@ -175,6 +179,5 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, 
     else
         mask_stream_feed(s, text, out, counts);
     call_mask_charge(c, text.n, &b);
-    if (counts->all)
-        call_mask_count_loop(c);
+    call_mask_count_loop(c);
 }

@@ -19,15 +19,6 @@ struct call_mask_job {
     char *body;
 };
 
-static void call_mask_count(struct call *c, const struct mask_counts *counts)
-{
-    const struct mask *m = c->in.setup->mask;
-
-    for (size_t i = 0; counts->all && i < mask_rule_count(m); i++)
-        if (counts->n[i])
-            metrics_redacted(c->gl->metrics, mask_rule_name(m, i), counts->n[i]);
-}
-
 static void call_mask_keep(struct call *c, const struct mask_job *j)
 {
     c->record.mask_ns = j->budget.left_ns;

@@ -415,7 +415,7 @@ static bool record_is_clean(struct call *c, str front)
 {
     const struct setup *setup = c->in.setup;
 
-    return learnt_clean_counts(&c->gl->learnt, setup, c->sum.usage.raw) &&
+    return setup_cache_clean_counts(&c->gl->setup_cache, setup, c->sum.usage.raw) &&
            (!setup->mask || mask_json_clean(setup->mask, front));
 }
 

@@ -279,14 +279,12 @@ static enum frames_kind reply_framing(const struct call *c, str type)
 
 static void reply_fail(struct call *c, int status, const char *code, const char *message)
 {
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .message = arena_dup(&c->arena, str_c(message)),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error;
+    struct err e;
 
+    err_set(&e, ERR_UPSTREAM, "%s", message);
+    call_refuse(&error, &c->arena, status, code, &e);
+    call_hang_up(c, false);
     call_fail_attempt(c, &error);
 }
 
@@ -295,7 +293,6 @@ void call_reply_silent(struct call *c)
 {
     struct err e;
 
-    call_hang_up(c, false);
     err_set(&e,
             ERR_TIMEOUT,
             "the provider \"" STR_FMT "\" began a reply and then said nothing for %llu ms",
@@ -314,12 +311,10 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
                        sizeof why,
                        "the provider packed its reply, which nobody asked for: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
-        call_hang_up(c, false);
         reply_fail(c, 502, "upstream_encoding", why);
         return true;
     }
     if (http1_same(head->type, STR("text/html"))) {
-        call_hang_up(c, false);
         reply_fail(c, 502, "upstream_error", "the provider sent a web page in place of a reply");
         return true;
     }
@@ -399,13 +394,11 @@ void call_reply_bytes(struct call *c, str bytes)
 {
     frames_feed(&c->frames, bytes);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
-        call_hang_up(c, false);
         reply_fail(
             c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
         return;
     }
     if (call_is_reading(c) && c->frames.full) {
-        call_hang_up(c, false);
         reply_fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
     }
 }

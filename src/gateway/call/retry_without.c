@@ -32,33 +32,33 @@ enum chat_level call_level(const struct call *c)
 void call_apply_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
-    struct setup_learnt *learnt =
-        setup_learnt(c->in.setup, call_provider(c), call_model(c)->upstream);
+    struct setup_capability *known =
+        setup_find_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
 
-    if (!learnt || learnt->levels[level].until_ns <= call_now_ns(c))
+    if (!known || known->levels[level].until_ns <= call_now_ns(c))
         return;
-    c->attempt.without |= (uint16_t)learnt->levels[level].without;
+    c->attempt.without |= (uint16_t)known->levels[level].without;
     if (c->attempt.effort == CHAT_LEVEL_NOT_GIVEN)
-        c->attempt.effort = (uint8_t)learnt->levels[level].effort;
+        c->attempt.effort = (uint8_t)known->levels[level].effort;
 }
 
 void call_remember_refusals(struct call *c)
 {
     enum chat_level level = call_level(c);
     uint64_t now = call_now_ns(c);
-    struct setup_learnt *learnt;
+    struct setup_capability *known;
 
     if (!c->attempt.learning && !c->attempt.efforts_tried)
         return;
-    learnt = setup_learn(c->in.setup, call_provider(c), call_model(c)->upstream);
-    if (!learnt)
+    known = setup_add_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
+    if (!known)
         return;
-    if (learnt->levels[level].until_ns <= now)
-        learnt->levels[level].without = learnt->levels[level].effort = 0;
-    learnt->levels[level].without |= c->attempt.learning;
+    if (known->levels[level].until_ns <= now)
+        known->levels[level].without = known->levels[level].effort = 0;
+    known->levels[level].without |= c->attempt.learning;
     if (c->attempt.efforts_tried)
-        learnt->levels[level].effort = c->attempt.effort;
-    learnt->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
+        known->levels[level].effort = c->attempt.effort;
+    known->levels[level].until_ns = now + (uint64_t)REMEMBER_MS * CLOCK_NS_PER_MS;
     c->attempt.learning = c->attempt.efforts_tried = 0;
 }
 
@@ -84,24 +84,29 @@ static str call_error_words(struct call *c, const struct chat_error *error)
                                         STR_ARG(error->code)));
 }
 
-static bool error_names(str words, const char *const *names)
+/* names: words, with "|" between them. */
+static bool error_names(str words, const char *names)
 {
-    for (; *names; names++)
-        if (str_find(words, str_c(*names)) != STR_NONE)
+    for (str rest = str_c(names); rest.n;) {
+        size_t end = str_find(rest, STR("|")), n = end == STR_NONE ? rest.n : end;
+
+        if (str_find(words, str_slice(rest, 0, n)) != STR_NONE)
             return true;
+        rest = str_slice(rest, n + 1, rest.n);
+    }
     return false;
 }
 
 static bool error_names_thinking(str words)
 {
-    static const char *const names[] = {"reasoning", "think", "effort", "budget", "template", NULL};
+    static const char names[] = "reasoning|think|effort|budget|template";
 
     return error_names(words, names);
 }
 
 static bool error_names_sampling(str words)
 {
-    static const char *const names[] = {"temperature", "top_p", "topp", NULL};
+    static const char names[] = "temperature|top_p|topp";
 
     return error_names(words, names);
 }
@@ -109,15 +114,9 @@ static bool error_names_sampling(str words)
 /* The parameter is refused, whatever its value. */
 static bool error_refuses_parameter(str words)
 {
-    static const char *const names[] = {"unsupported parameter",
-                                        "unsupported_parameter",
-                                        "unrecognized",
-                                        "unknown",
-                                        "unexpected",
-                                        "extra inputs",
-                                        "extra_forbidden",
-                                        "not permitted",
-                                        NULL};
+    static const char names[] =
+        "unsupported parameter|unsupported_parameter|unrecognized|unknown|unexpected|"
+        "extra inputs|extra_forbidden|not permitted";
 
     return error_names(words, names);
 }
@@ -125,16 +124,9 @@ static bool error_refuses_parameter(str words)
 /* The provider does not support it: the client may have given what others take. */
 static bool error_says_unsupported(str words)
 {
-    static const char *const names[] = {"unsupported",
-                                        "not support",
-                                        "n't support",
-                                        "only the default",
-                                        "not allowed",
-                                        "not enabled",
-                                        "not available",
-                                        "deprecated",
-                                        "cannot both",
-                                        NULL};
+    static const char names[] =
+        "unsupported|not support|n't support|only the default|not allowed|not enabled|"
+        "not available|deprecated|cannot both";
 
     return error_names(words, names) || error_refuses_parameter(words);
 }
@@ -142,18 +134,9 @@ static bool error_says_unsupported(str words)
 /* The provider refuses the question itself, whatever the parameters: its length or its content. */
 static bool error_is_about_question(str words)
 {
-    static const char *const names[] = {"context length",
-                                        "context window",
-                                        "context size",
-                                        "context_length",
-                                        "too long",
-                                        "too many tokens",
-                                        "content policy",
-                                        "content_policy",
-                                        "content management",
-                                        "flagged",
-                                        "credit balance",
-                                        NULL};
+    static const char names[] =
+        "context length|context window|context size|context_length|too long|too many tokens|"
+        "content policy|content_policy|content management|flagged|credit balance";
 
     return error_names(words, names) && !error_names_thinking(words) &&
            !error_names_sampling(words);
@@ -162,15 +145,9 @@ static bool error_is_about_question(str words)
 /* A maximum that it does not know, or that is more than the model or its context holds. */
 static bool error_names_bound(str words)
 {
-    static const char *const names[] = {"max_tokens",
-                                        "max_completion_tokens",
-                                        "max_output_tokens",
-                                        "maxoutputtokens",
-                                        "num_predict",
-                                        "in the completion",
-                                        "output tokens",
-                                        "completion tokens",
-                                        NULL};
+    static const char names[] =
+        "max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|num_predict|"
+        "in the completion|output tokens|completion tokens";
 
     return error_names(words, names);
 }
@@ -210,8 +187,7 @@ static bool retry_params_named(struct call *c, str words)
 /* Both are fine, but not in one request: see plan_pick_sampling. */
 static bool error_says_conflict(str words)
 {
-    static const char *const names[] = {
-        "both", "only one", "one of", "mutually exclusive", "together", NULL};
+    static const char names[] = "both|only one|one of|mutually exclusive|together";
 
     return str_find(words, STR("temperature")) != STR_NONE && error_names(words, names) &&
            (str_find(words, STR("top_p")) != STR_NONE || str_find(words, STR("topp")) != STR_NONE);
@@ -254,7 +230,7 @@ static bool retry_usage_can_go(const struct call *c)
 
 static bool retry_usage_refused(const struct call *c, str words)
 {
-    static const char *const names[] = {"stream_options", "include_usage", "stream option", NULL};
+    static const char names[] = "stream_options|include_usage|stream option";
 
     return retry_usage_can_go(c) && error_names(words, names);
 }
@@ -330,7 +306,7 @@ static enum chat_level retry_effort_instead(const struct call *c, str words)
  * know is no refusal of the way: see effort_instead. */
 static bool retry_anthropic_way_refused(const struct call *c, str words)
 {
-    static const char *const mismatch[] = {"does not match", "expected", "input should be", NULL};
+    static const char mismatch[] = "does not match|expected|input should be";
     enum chat_level now = c->attempt.effort ? (enum chat_level)c->attempt.effort : call_level(c);
     bool unsupported = error_says_unsupported(words);
 
@@ -346,13 +322,9 @@ static bool retry_anthropic_way_refused(const struct call *c, str words)
 /* There are two ways to say how much, of which a model takes one. */
 static bool retry_way_refused(const struct call *c, str words)
 {
-    static const char *const names[] = {"thinking level is not supported",
-                                        "thinking_level is not supported",
-                                        "thinkinglevel is not supported",
-                                        "thinking budget is not supported",
-                                        "thinking_budget is not supported",
-                                        "thinkingbudget is not supported",
-                                        NULL};
+    static const char names[] = "thinking level is not supported|thinking_level is not supported|"
+                                "thinkinglevel is not supported|thinking budget is not supported|"
+                                "thinking_budget is not supported|thinkingbudget is not supported";
 
     if (c->attempt.without & CALL_WITHOUT_USUAL_WAY)
         return false;

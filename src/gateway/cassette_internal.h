@@ -1,4 +1,4 @@
-/* cassette_in.h - what the files of the cassette share.
+/* cassette_internal.h - what the files of the cassette share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
-/* kept.c - see kept.h.
+/* storage_info.c - see kept.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/kept.h"
+#include "gateway/storage_info.h"
 
 #include "base/file.h"
 #include "gateway/config_build.h"
@@ -89,20 +89,21 @@ static str kept_url(str url, struct arena *a)
     return masked;
 }
 
-bool kept_find(const struct config *c, struct reader *r, struct arena *a, struct kept *out,
-               struct err *e)
+bool storage_info_read(const struct config *c, struct reader *r, struct arena *a,
+                       struct storage_info *out, struct err *e)
 {
     static const str names[] = {STR_INIT("none"), STR_INIT("summary"), STR_INIT("text")};
     char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
 
     if (!store_places(c->store_url, c->spool, path, journal, e))
         return false;
-    *out = (struct kept){.reasoning = names[c->keep],
-                         .masked = c->masking,
-                         .where = path[0] ? kept_absolute(path, a) : kept_url(c->store_url, a),
-                         .bytes = -1,
-                         .journal = kept_absolute(journal, a),
-                         .journal_bytes = kept_folder_bytes(journal),
-                         .retention = kept_retention(c, a)};
+    *out =
+        (struct storage_info){.reasoning = names[c->keep],
+                              .masked = c->masking,
+                              .where = path[0] ? kept_absolute(path, a) : kept_url(c->store_url, a),
+                              .bytes = -1,
+                              .journal = kept_absolute(journal, a),
+                              .journal_bytes = kept_folder_bytes(journal),
+                              .retention = kept_retention(c, a)};
     return !r || query_size(r, &out->bytes, e);
 }

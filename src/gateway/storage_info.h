@@ -1,7 +1,7 @@
-/* kept.h - what the record keeps, where, how large it is and how long it stays.
+/* storage_info.h - reports what the record keeps, where, how large it is and for how long.
  *
- *     struct kept k;
- *     if (kept_find(config, reader, &arena, &k, e)) ... k.reasoning, k.where, k.bytes
+ *     struct storage_info k;
+ *     if (storage_info_read(config, reader, &arena, &k, e)) ... k.reasoning, k.where, k.bytes
  *
  * It asks the store and looks at files, so it is not for a loop's thread.
  *
@@ -12,7 +12,7 @@
 #include "gateway/config.h"
 #include "store/query.h"
 
-struct kept {
+struct storage_info {
     str reasoning;         /* none, summary or text; answers and requests always are kept */
     bool masked;           /* secrets are masked before anything is written */
     str where;             /* the database: an absolute path, or a URL without its password */
@@ -23,5 +23,5 @@ struct kept {
 };
 
 /* The reader may be NULL: then the size of the tables is unknown. */
-bool kept_find(const struct config *c, struct reader *r, struct arena *a, struct kept *out,
-               struct err *e) MUST_USE;
+bool storage_info_read(const struct config *c, struct reader *r, struct arena *a,
+                       struct storage_info *out, struct err *e) MUST_USE;

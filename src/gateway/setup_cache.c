@@ -1,50 +1,50 @@
-/* learnt.c - keys and names that a loop has met.
+/* setup_cache.c - keys and names that a loop has met.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "gateway/learnt.h"
+#include "gateway/setup_cache.h"
 
 #include "base/sha256.h"
 #include "gateway/gateway.h"
 
 /* Where something of that look would be; what stood there gives way. */
-static size_t slot(str s, size_t count)
+static size_t setup_cache_slot(str s, size_t count)
 {
     unsigned char first = (unsigned char)s.p[0], last = (unsigned char)s.p[s.n - 1];
 
     return (s.n + first + 5u * last) % count;
 }
 
-static void forget(struct learnt *l)
+static void setup_cache_forget(struct setup_cache *l)
 {
-    for (size_t i = 0; i < LEARNT_KEYS; i++) {
+    for (size_t i = 0; i < SETUP_CACHE_KEYS; i++) {
         secret_release(&l->keys[i].shown);
         l->keys[i].key = NULL;
     }
     memset(l->names, 0, sizeof l->names);
-    for (size_t i = 0; i < LEARNT_COUNTS; i++)
+    for (size_t i = 0; i < SETUP_CACHE_COUNTS; i++)
         l->counts[i].n = 0;
 }
 
-void learnt_release(struct learnt *l)
+void setup_cache_release(struct setup_cache *l)
 {
-    forget(l);
+    setup_cache_forget(l);
     if (l->setup)
         setup_release(l->setup);
     l->setup = NULL;
 }
 
-struct setup *learnt_setup(struct learnt *l, struct gateway *g)
+struct setup *setup_cache_setup(struct setup_cache *l, struct gateway *g)
 {
     /* What is held cannot have been freed, so no other can stand where it stands. */
     if (!l->setup || g->setup != l->setup) {
-        learnt_release(l);
+        setup_cache_release(l);
         l->setup = gateway_setup(g);
     }
     return setup_retain(l->setup);
 }
 
-const struct config_key *learnt_key(struct learnt *l, const struct setup *s, str shown)
+const struct config_key *setup_cache_key(struct setup_cache *l, const struct setup *s, str shown)
 {
     uint8_t digest[SHA256_SIZE];
     const struct config_key *key;
@@ -53,7 +53,7 @@ const struct config_key *learnt_key(struct learnt *l, const struct setup *s, str
 
     if (!shown.n)
         return NULL;
-    at = slot(shown, LEARNT_KEYS);
+    at = setup_cache_slot(shown, SETUP_CACHE_KEYS);
     if (s == l->setup && secret_equal(&l->keys[at].shown, shown))
         return l->keys[at].key;
     sha256_of(shown, digest);
@@ -65,7 +65,7 @@ const struct config_key *learnt_key(struct learnt *l, const struct setup *s, str
     return key;
 }
 
-bool learnt_clean(struct learnt *l, const struct setup *s, str name)
+bool setup_cache_clean(struct setup_cache *l, const struct setup *s, str name)
 {
     struct buf out;
     bool clean;
@@ -73,9 +73,9 @@ bool learnt_clean(struct learnt *l, const struct setup *s, str name)
 
     if (!s->mask || !name.n)
         return true;
-    if (s != l->setup || name.n > LEARNT_NAME_MAX)
+    if (s != l->setup || name.n > SETUP_CACHE_NAME_MAX)
         return false;
-    at = slot(name, LEARNT_NAMES);
+    at = setup_cache_slot(name, SETUP_CACHE_NAMES);
     if (l->names[at].n == name.n && memcmp(l->names[at].text, name.p, name.n) == 0)
         return true;
     buf_init(&out, 4096);
@@ -90,24 +90,24 @@ bool learnt_clean(struct learnt *l, const struct setup *s, str name)
 
 /* ---- counts ---- */
 
-static bool is_digit(char c)
+static bool setup_cache_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_word(char c)
+static bool setup_cache_is_word(char c)
 {
-    return is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
+    return setup_cache_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-static bool is_blank(char c)
+static bool setup_cache_is_blank(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 static size_t digits_end(str s, size_t at)
 {
-    while (at < s.n && is_digit(s.p[at]))
+    while (at < s.n && setup_cache_is_digit(s.p[at]))
         at++;
     return at;
 }
@@ -118,18 +118,18 @@ static size_t next_of_counts(str s, size_t at)
 {
     size_t end = at + 1;
 
-    if (is_digit(s.p[at])) {
+    if (setup_cache_is_digit(s.p[at])) {
         end = digits_end(s, at);
         return end - at <= MASK_COUNT_DIGITS ? end : at;
     }
     if (s.p[at] == '"') {
-        while (end < s.n && is_word(s.p[end]))
+        while (end < s.n && setup_cache_is_word(s.p[end]))
             end++;
         return str_starts(str_slice(s, end, s.n), STR("\":")) ? end + 2 : at;
     }
     if (str_starts(str_slice(s, at, s.n), STR("null")))
         return at + 4;
-    return memchr("{},:", s.p[at], 4) || is_blank(s.p[at]) ? end : at;
+    return memchr("{},:", s.p[at], 4) || setup_cache_is_blank(s.p[at]) ? end : at;
 }
 
 static bool are_counts(str s)
@@ -141,7 +141,7 @@ static bool are_counts(str s)
     return at == s.n;
 }
 
-static bool same_word(const char *a, const char *b)
+static bool setup_cache_same_word(const char *a, const char *b)
 {
     return memcmp(a, b, sizeof(uint64_t)) == 0;
 }
@@ -153,18 +153,18 @@ static bool differ_in_counts(str a, str b)
     size_t i = 0, k = 0, a_end, b_end;
 
     for (;;) {
-        while (a.n - i >= 8 && b.n - k >= 8 && same_word(a.p + i, b.p + k))
+        while (a.n - i >= 8 && b.n - k >= 8 && setup_cache_same_word(a.p + i, b.p + k))
             i += 8, k += 8;
         while (i < a.n && k < b.n && a.p[i] == b.p[k])
             i++, k++;
         if (i == a.n && k == b.n)
             return true;
-        while (i > 0 && is_digit(a.p[i - 1]))
+        while (i > 0 && setup_cache_is_digit(a.p[i - 1]))
             i--, k--;
         a_end = digits_end(a, i);
         b_end = digits_end(b, k);
-        if (i == 0 || !(a.p[i - 1] == ':' || is_blank(a.p[i - 1])) || a_end == i || b_end == k ||
-            b_end - k > MASK_COUNT_DIGITS || a_end == a.n || b_end == b.n ||
+        if (i == 0 || !(a.p[i - 1] == ':' || setup_cache_is_blank(a.p[i - 1])) || a_end == i ||
+            b_end == k || b_end - k > MASK_COUNT_DIGITS || a_end == a.n || b_end == b.n ||
             a.p[a_end] != b.p[b_end])
             return false;
         i = a_end;
@@ -172,19 +172,19 @@ static bool differ_in_counts(str a, str b)
     }
 }
 
-bool learnt_clean_counts(struct learnt *l, const struct setup *s, str json)
+bool setup_cache_clean_counts(struct setup_cache *l, const struct setup *s, str json)
 {
     if (!s->mask)
         return true;
     if (s != l->setup || mask_minds_counts(s->mask) || !json.n)
         return false;
-    for (size_t i = 0; i < LEARNT_COUNTS; i++)
+    for (size_t i = 0; i < SETUP_CACHE_COUNTS; i++)
         if (l->counts[i].n && differ_in_counts((str){l->counts[i].text, l->counts[i].n}, json))
             return true;
-    if (json.n > LEARNT_COUNTS_MAX || !are_counts(json) || !mask_json_clean(s->mask, json))
+    if (json.n > SETUP_CACHE_COUNTS_MAX || !are_counts(json) || !mask_json_clean(s->mask, json))
         return false;
     l->counts[l->counts_next].n = (uint16_t)json.n;
     memcpy(l->counts[l->counts_next].text, json.p, json.n);
-    l->counts_next = (l->counts_next + 1) % LEARNT_COUNTS;
+    l->counts_next = (l->counts_next + 1) % SETUP_CACHE_COUNTS;
     return true;
 }

@@ -1,4 +1,4 @@
-/* What a loop has learnt is what it would be told again.
+/* setup_cache_test.c - a cached lookup gives the same as the lookup itself.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,17 +40,17 @@ static void begin(struct gateway *g, const char *const *keys)
     g->setup = setup_with(keys);
 }
 
-static void end(struct gateway *g, struct learnt *k)
+static void end(struct gateway *g, struct setup_cache *k)
 {
-    learnt_release(k);
+    setup_cache_release(k);
     setup_release(g->setup);
     pthread_mutex_destroy(&g->lock);
 }
 
-static bool knows(struct learnt *k, const struct setup *s, const char *key)
+static bool knows(struct setup_cache *k, const struct setup *s, const char *key)
 {
     for (int i = 0; i < 3; i++) {
-        const struct config_key *found = learnt_key(k, s, str_c(key));
+        const struct config_key *found = setup_cache_key(k, s, str_c(key));
 
         if (!found)
             return false;
@@ -63,11 +63,11 @@ TEST(keys_are_told_apart_however_often_and_in_whatever_order_they_are_shown)
 {
     static const char *const keys[] = {"a1", "b1", "ab", "ba", "aab", "aXb", "aYb", NULL};
     static struct gateway g;
-    struct learnt k = {0};
+    struct setup_cache k = {0};
     struct setup *s;
 
     begin(&g, keys);
-    s = learnt_setup(&k, &g);
+    s = setup_cache_setup(&k, &g);
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; keys[i]; i++) {
             CHECK(knows(&k, s, keys[i]));
@@ -83,14 +83,14 @@ TEST(a_key_that_is_gone_with_a_new_setup_is_known_no_more)
 {
     static const char *const before[] = {"old", "both", NULL}, *const after[] = {"both", NULL};
     static struct gateway g;
-    struct learnt k = {0};
+    struct setup_cache k = {0};
     struct setup *s, *then;
 
     begin(&g, before);
-    s = learnt_setup(&k, &g);
+    s = setup_cache_setup(&k, &g);
     CHECK(knows(&k, s, "old") && knows(&k, s, "both"));
     gateway_setup_set(&g, setup_with(after));
-    then = learnt_setup(&k, &g);
+    then = setup_cache_setup(&k, &g);
     CHECK(then != s && then == g.setup);
     CHECK(!knows(&k, then, "old") && knows(&k, then, "both"));
     CHECK(knows(&k, s, "old")); /* whoever still holds that one */
@@ -110,18 +110,18 @@ TEST(a_name_is_clean_if_and_only_if_masking_leaves_it_alone)
                                         "/v1/chat/completions",
                                         "ghp_0123456789abcdefghijABCDEFGHIJ012345"};
     static struct gateway g;
-    struct learnt k = {0};
+    struct setup_cache k = {0};
     struct setup *s;
 
     begin(&g, keys);
-    s = learnt_setup(&k, &g);
+    s = setup_cache_setup(&k, &g);
     CHECK(s->mask != NULL);
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < COUNT_OF(names); i++) {
             struct buf out;
 
             buf_init(&out, 65536);
-            CHECK(learnt_clean(&k, s, str_c(names[i])) ==
+            CHECK(setup_cache_clean(&k, s, str_c(names[i])) ==
                   !mask_text(s->mask, str_c(names[i]), &out, NULL));
             buf_release(&out);
         }
@@ -130,14 +130,14 @@ TEST(a_name_is_clean_if_and_only_if_masking_leaves_it_alone)
 }
 
 /* What is said to be clean, masking leaves alone; whether it was met before or not. */
-static bool counts_clean(struct learnt *k, const struct setup *s, const char *json)
+static bool counts_clean(struct setup_cache *k, const struct setup *s, const char *json)
 {
-    bool clean = learnt_clean_counts(k, s, str_c(json));
+    bool clean = setup_cache_clean_counts(k, s, str_c(json));
     struct buf out;
 
     buf_init(&out, 65536);
     CHECK_F(!clean || !mask_json(s->mask, str_c(json), &out, NULL), "%s", json);
-    CHECK(clean == learnt_clean_counts(k, s, str_c(json)));
+    CHECK(clean == setup_cache_clean_counts(k, s, str_c(json)));
     buf_release(&out);
     return clean;
 }
@@ -171,11 +171,11 @@ TEST(counts_are_known_whatever_their_numbers_and_nothing_else_is)
         "\"pin:5\"",
     };
     static struct gateway g;
-    struct learnt k = {0};
+    struct setup_cache k = {0};
     struct setup *s;
 
     begin(&g, keys);
-    s = learnt_setup(&k, &g);
+    s = setup_cache_setup(&k, &g);
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < COUNT_OF(known); i++)
             CHECK_F(counts_clean(&k, s, known[i]), "%s", known[i]);
@@ -192,11 +192,11 @@ TEST(counts_that_are_cut_or_changed_anywhere_are_no_others)
     static const char counts[] = "{\"in\":219,\"of\":{\"pi\": 12,\"b\":0},\"out\":5}";
     static const char put[] = "0n,:\" {}";
     static struct gateway g;
-    struct learnt k = {0};
+    struct setup_cache k = {0};
     struct setup *s;
 
     begin(&g, keys);
-    s = learnt_setup(&k, &g);
+    s = setup_cache_setup(&k, &g);
     CHECK(counts_clean(&k, s, counts));
     for (size_t at = 0; at < sizeof counts - 1; at++)
         for (size_t c = 0; c < sizeof put - 1; c++) {
@@ -209,8 +209,9 @@ TEST(counts_that_are_cut_or_changed_anywhere_are_no_others)
             memcpy(text + at + 1, counts + at, sizeof counts - at);
             (void)counts_clean(&k, s, text);
         }
-    CHECK(!learnt_clean_counts(&k, s, STR("{\"in\":219,\"pin\": 12,\"b\":0},\"out\":5}")));
-    CHECK(!learnt_clean_counts(&k, s, STR("{\"in\":219,\"of\":{\"pin\": 12,\"b\":0},\"out\":5}")));
+    CHECK(!setup_cache_clean_counts(&k, s, STR("{\"in\":219,\"pin\": 12,\"b\":0},\"out\":5}")));
+    CHECK(!setup_cache_clean_counts(
+        &k, s, STR("{\"in\":219,\"of\":{\"pin\": 12,\"b\":0},\"out\":5}")));
     setup_release(s);
     end(&g, &k);
 }
