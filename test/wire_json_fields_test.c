@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "test.h"
+#include "wire/json_write.h"
 #include "wire/openai/fields.h"
 
 static const struct json_field_set *const sets[] = {
@@ -96,5 +97,18 @@ TEST(what_is_no_object_has_no_members)
     json_release(&doc);
 }
 
-TEST_MAIN(T(every_name_has_its_number), T(a_name_with_one_byte_changed_is_not_found),
-          T(one_walk_finds_what_single_looks_find), T(what_is_no_object_has_no_members))
+TEST(a_template_writes_json_with_texts_quoted)
+{
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    CHECK_STR(
+        json_format(&a, "{'role':%q,'n':%d,'raw':%j}", STR("a\"b\n"), (int64_t)-7, STR("[1]")),
+        "{\"role\":\"a\\\"b\\n\",\"n\":-7,\"raw\":[1]}");
+    CHECK_STR(json_format(&a, ""), "");
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_template_writes_json_with_texts_quoted), T(every_name_has_its_number),
+          T(a_name_with_one_byte_changed_is_not_found), T(one_walk_finds_what_single_looks_find),
+          T(what_is_no_object_has_no_members))

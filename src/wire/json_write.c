@@ -6,6 +6,8 @@
 
 #include "base/json_get.h"
 
+#include <stdarg.h>
+
 #define STRICT_MEMBERS_MAX 1000
 
 void json_write_text_or_null(struct json_out *o, const char *key, str text)
@@ -207,6 +209,34 @@ str json_quoted(struct arena *a, str text)
 
     buf_init(&b, 6 * text.n + 16);
     (void)json_quote(&b, text);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str json_format(struct arena *a, const char *format, ...)
+{
+    struct buf b;
+    va_list args;
+    str out;
+
+    buf_init(&b, JSON_SIZE_MAX);
+    va_start(args, format);
+    for (const char *p = format; *p; p++) {
+        if (*p != '%') {
+            buf_add_c(&b, *p == '\'' ? '"' : *p);
+            continue;
+        }
+        p++;
+        assert(*p == 'q' || *p == 'j' || *p == 'd');
+        if (*p == 'q')
+            (void)json_quote(&b, va_arg(args, str));
+        else if (*p == 'j')
+            buf_add(&b, va_arg(args, str));
+        else
+            buf_printf(&b, "%lld", (long long)va_arg(args, int64_t));
+    }
+    va_end(args);
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);
     return out;

@@ -35,6 +35,11 @@ void json_write_schema(struct json_out *o, str schema);
 /* The parameters of a tool as they are, or those of a tool that takes none. */
 str tool_parameters(const struct chat_tool *t);
 
+/* JSON from a template, in the arena: %q is a str as a JSON string, %j a str that is JSON already,
+ * %d an int64_t; ' stands for the double quote.
+ *
+ *     json_format(a, "{'role':'user','content':%q}", text) */
+str json_format(struct arena *a, const char *format, ...);
 /* A text as a JSON string, in the arena. */
 str json_quoted(struct arena *a, str text);
 /* A text as the inside of a JSON string, behind what is in `out`; the answer is that part of it. */

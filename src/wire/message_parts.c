@@ -6,6 +6,7 @@
 
 #include "base/json_get.h"
 #include "wire/arena_text.h"
+#include "wire/json_write.h"
 
 #define LOOK_BACK_MAX 1024 /* parts, and messages: of a turn there are never so many */
 
@@ -13,7 +14,7 @@ void part_request_init(struct chat_request *out, enum chat_dialect dialect, cons
 {
     struct chat_request q = {.dialect = dialect, .budget_tokens = -1, .doc = doc};
 
-    static_assert(offsetof(struct chat_request, n) + sizeof(str) ==
+    static_assert(offsetof(struct chat_request, stops) ==
                       offsetof(struct chat_request, numbers) + sizeof q.numbers,
                   "every number is in the array");
     for (size_t i = 0; i < CHAT_NUMBER_COUNT; i++)
@@ -168,7 +169,7 @@ str part_custom_arguments(const struct json *doc, const struct json_node *input,
 {
     str raw = input && input->kind == JSON_STRING ? json_raw(doc, input) : STR("\"\"");
 
-    return arena_printf(a, "{\"input\":" STR_FMT "}", STR_ARG(raw));
+    return json_format(a, "{'input':%j}", raw);
 }
 
 str part_custom_input(str arguments, struct arena *a)

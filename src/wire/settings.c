@@ -11,35 +11,45 @@ static const str *setting_value(const struct chat_request *r, const struct setti
     return (const str *)(const void *)((const char *)r + s->at);
 }
 
-bool settings_read(const struct request_reader *r, const struct request_path *at,
-                   const struct json_node *v, const struct settings *table)
+bool settings_take(const struct request_reader *r, const struct request_path *at,
+                   const struct json_node *const *found, const struct settings *table)
 {
-    assert(table->check && table->find);
+    assert(table->check);
     for (size_t i = 0; i < table->count; i++) {
         const struct setting *s = &table->rows[i];
-        const struct json_node *m = table->find(r->doc, v, s->name);
         char room[SETTING_ROOM];
         const char *wrong;
         str number;
 
-        if (!m)
+        if (!found[i])
             continue;
-        wrong = table->check(r, m, s, &number, room);
+        wrong = table->check(r, found[i], s, &number, room);
         if (!wrong)
             *(str *)(void *)((char *)r->out + s->at) = number;
         else if (s->flags & SETTING_OURS)
-            return request_fail(r, at, s->name, wrong);
+            return request_fail(r, at, s->name.p, wrong);
         else
-            request_defer_error(r, at, s->name, wrong);
+            request_defer_error(r, at, s->name.p, wrong);
     }
     return true;
+}
+
+bool settings_read(const struct request_reader *r, const struct request_path *at,
+                   const struct json_node *v, const struct settings *table)
+{
+    const struct json_node *found[SETTINGS_MAX];
+
+    assert(table->find && table->count <= SETTINGS_MAX);
+    for (size_t i = 0; i < table->count; i++)
+        found[i] = table->find(r->doc, v, table->rows[i].name.p);
+    return settings_take(r, at, found, table);
 }
 
 void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table)
 {
     for (size_t i = 0; i < table->count; i++)
         if (!(table->rows[i].flags & SETTING_READ_ONLY))
-            json_write_raw(o, table->rows[i].name, *setting_value(r, &table->rows[i]));
+            json_write_raw(o, table->rows[i].name.p, *setting_value(r, &table->rows[i]));
 }
 
 bool settings_given(const struct chat_request *r, const struct settings *table)

@@ -24,7 +24,7 @@ enum setting_flag {
 };
 
 struct setting {
-    const char *name;
+    str name;
     size_t at;       /* of a str in struct chat_request: the number as the client wrote it */
     double min, max; /* of the values that the dialect allows, if its check looks at them */
     unsigned flags;
@@ -32,7 +32,7 @@ struct setting {
 #define SETTING_AT(member) offsetof(struct chat_request, member)
 #define SETTING(name, member, min, max, flags)                                                     \
     {                                                                                              \
-        name, SETTING_AT(member), min, max, flags                                                  \
+        STR_INIT(name), SETTING_AT(member), min, max, flags                                        \
     }
 
 /* What is wrong with a value, in the dialect's words, or NULL after setting *out to the number.
@@ -40,6 +40,8 @@ struct setting {
 #define SETTING_ROOM 80
 typedef const char *setting_check(const struct request_reader *r, const struct json_node *v,
                                   const struct setting *s, str *out, char *room);
+
+#define SETTINGS_MAX 16 /* rows of a table */
 
 struct settings {
     const struct setting *rows;
@@ -53,6 +55,9 @@ struct settings {
 /* The settings among the members of v, into r->out. */
 bool settings_read(const struct request_reader *r, const struct request_path *at,
                    const struct json_node *v, const struct settings *table) MUST_USE;
+/* The same for members that were found already: a value, or NULL, for each row. */
+bool settings_take(const struct request_reader *r, const struct request_path *at,
+                   const struct json_node *const *found, const struct settings *table) MUST_USE;
 /* The settings that the request has, as members. */
 void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table);
 /* Whether the request has any of them. */

@@ -9,9 +9,7 @@
 
 static str anthropic_patch_text_block(struct arena *a, str text)
 {
-    str q = json_quoted(a, text);
-
-    return arena_printf(a, "{\"type\":\"text\",\"text\":" STR_FMT "}", STR_ARG(q));
+    return json_format(a, "{'type':'text','text':%q}", text);
 }
 
 /* A system prompt of text goes on behind a blank line; one of blocks gets one more, so that what is
@@ -127,17 +125,16 @@ static void anthropic_patch_add_tails(const struct json *doc, const struct wire_
     else if (n && user && content && content->kind == JSON_STRING)
         json_edit_replace(ed,
                           content,
-                          arena_printf(ed->arena,
-                                       "[{\"type\":\"text\",\"text\":" STR_FMT "}," STR_FMT "]",
-                                       STR_ARG(json_raw(doc, content)),
-                                       STR_ARG(buf_str(&blocks))));
+                          json_format(ed->arena,
+                                      "[{'type':'text','text':%j},%j]",
+                                      json_raw(doc, content),
+                                      buf_str(&blocks)));
     else if (n)
-        json_edit_insert(ed,
-                         messages,
-                         NULL,
-                         arena_printf(ed->arena,
-                                      "{\"role\":\"user\",\"content\":[" STR_FMT "]}",
-                                      STR_ARG(buf_str(&blocks))));
+        json_edit_insert(
+            ed,
+            messages,
+            NULL,
+            json_format(ed->arena, "{'role':'user','content':[%j]}", buf_str(&blocks)));
     buf_release(&blocks);
 }
 

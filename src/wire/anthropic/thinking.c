@@ -125,14 +125,10 @@ static void anthropic_thinking_set_budget(const struct json *doc, const struct w
     json_edit_set(ed,
                   json_root(doc),
                   STR("thinking"),
-                  arena_printf(ed->arena,
-                               "{\"type\":\"enabled\",\"budget_tokens\":%lld}",
-                               (long long)budget));
+                  json_format(ed->arena, "{'type':'enabled','budget_tokens':%d}", budget));
     if (max < budget + ANSWER_TOKENS_MIN)
-        json_edit_set(ed,
-                      json_root(doc),
-                      STR("max_tokens"),
-                      arena_printf(ed->arena, "%lld", (long long)(budget + max)));
+        json_edit_set(
+            ed, json_root(doc), STR("max_tokens"), json_format(ed->arena, "%d", budget + max));
 }
 
 /* The effort for a level, or for a budget where no level was told. */
@@ -171,13 +167,12 @@ static void anthropic_thinking_set_adaptive(const struct json *doc, const struct
         json_find(doc, json_find(doc, root, STR("thinking")), STR("display"));
     str shown = display ? json_raw(doc, display) : m.omits ? STR("\"summarized\"") : STR("");
 
-    json_edit_set(ed,
-                  root,
-                  STR("thinking"),
-                  arena_printf(ed->arena,
-                               "{\"type\":\"adaptive\"%s" STR_FMT "}",
-                               shown.n ? ",\"display\":" : "",
-                               STR_ARG(shown)));
+    json_edit_set(
+        ed,
+        root,
+        STR("thinking"),
+        json_format(
+            ed->arena, "{'type':'adaptive'%j%j}", shown.n ? STR(",\"display\":") : STR(""), shown));
     anthropic_thinking_set_effort(doc, plan, m, ed);
 }
 

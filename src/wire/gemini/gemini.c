@@ -15,11 +15,13 @@ static bool gemini_snake(const char *camel, char out[KEY_SIZE_MAX])
     bool other = false;
 
     for (; *camel && n + 2 < KEY_SIZE_MAX; camel++) {
-        if (char_is_upper(*camel)) {
-            out[n++] = '_';
-            other = true;
+        if (!char_is_upper(*camel)) {
+            out[n++] = *camel;
+            continue;
         }
+        out[n++] = '_';
         out[n++] = char_to_lower(*camel);
+        other = true;
     }
     out[n] = '\0';
     return other;
@@ -28,9 +30,12 @@ static bool gemini_snake(const char *camel, char out[KEY_SIZE_MAX])
 const struct json_node *gemini_find(const struct json *doc, const struct json_node *v,
                                     const char *camel)
 {
-    const struct json_node *found = json_find(doc, v, str_c(camel));
+    const struct json_node *found;
     char other[KEY_SIZE_MAX];
 
+    if (!v || v->kind != JSON_OBJECT)
+        return NULL;
+    found = json_find(doc, v, str_c(camel));
     if (!found && gemini_snake(camel, other))
         found = json_find(doc, v, str_c(other));
     return found && found->kind != JSON_NULL ? found : NULL;

@@ -54,9 +54,7 @@ static enum think gemini_patch_think_way(const struct wire_plan *plan)
 
 static str gemini_patch_text_part(struct arena *a, str text)
 {
-    str q = json_quoted(a, text);
-
-    return arena_printf(a, "{\"text\":" STR_FMT "}", STR_ARG(q));
+    return json_format(a, "{'text':%q}", text);
 }
 
 /* ---- generationConfig ---- */
@@ -140,7 +138,7 @@ static void gemini_patch_keep_room(const struct json *doc, const struct wire_pla
         max = (int64_t)told;
     if (max > 0 && max < INT64_MAX / 4 && budget > 0 && max < budget + ANSWER_TOKENS_MIN)
         gemini_patch_set_config(
-            doc, "maxOutputTokens", arena_printf(ed->arena, "%lld", (long long)(max + budget)), ed);
+            doc, "maxOutputTokens", json_format(ed->arena, "%d", max + budget), ed);
 }
 
 /* The reasoning_params as they fit the body: thinkingConfig is a member of generationConfig, where
@@ -189,8 +187,7 @@ static void gemini_patch_set_amount(const struct json *doc, const struct wire_pl
     if (gemini_patch_think_way(plan) == THINK_BUDGET) {
         int64_t budget = gemini_patch_budget_of(plan, row);
 
-        gemini_patch_set_thinking(
-            doc, "thinkingBudget", arena_printf(ed->arena, "%lld", (long long)budget), ed);
+        gemini_patch_set_thinking(doc, "thinkingBudget", json_format(ed->arena, "%d", budget), ed);
         gemini_patch_keep_room(doc, plan, budget, ed);
     } else {
         gemini_patch_set_thinking(
@@ -260,24 +257,17 @@ static void gemini_patch_add_system(const struct json *doc, str extra, struct js
     if (parts && parts->kind == JSON_ARRAY)
         json_edit_insert(ed, parts, NULL, part);
     else if (parts && parts->kind == JSON_OBJECT)
-        json_edit_replace(ed,
-                          parts,
-                          arena_printf(ed->arena,
-                                       "[" STR_FMT "," STR_FMT "]",
-                                       STR_ARG(json_raw(doc, parts)),
-                                       STR_ARG(part)));
+        json_edit_replace(ed, parts, json_format(ed->arena, "[%j,%j]", json_raw(doc, parts), part));
     else if (system && system->kind == JSON_STRING)
-        json_edit_replace(ed,
-                          system,
-                          arena_printf(ed->arena,
-                                       "{\"parts\":[{\"text\":" STR_FMT "}," STR_FMT "]}",
-                                       STR_ARG(json_raw(doc, system)),
-                                       STR_ARG(part)));
+        json_edit_replace(
+            ed,
+            system,
+            json_format(ed->arena, "{'parts':[{'text':%j},%j]}", json_raw(doc, system), part));
     else
         json_edit_set(ed,
                       root,
                       gemini_key(doc, root, "systemInstruction", ed->arena),
-                      arena_printf(ed->arena, "{\"parts\":[" STR_FMT "]}", STR_ARG(part)));
+                      json_format(ed->arena, "{'parts':[%j]}", part));
 }
 
 static void gemini_patch_add_tails(const struct json *doc, const struct wire_plan *plan,
@@ -303,12 +293,8 @@ static void gemini_patch_add_tails(const struct json *doc, const struct wire_pla
         if (parts && parts->kind == JSON_ARRAY)
             json_edit_insert(ed, parts, NULL, part);
         else
-            json_edit_insert(ed,
-                             contents,
-                             NULL,
-                             arena_printf(ed->arena,
-                                          "{\"role\":\"user\",\"parts\":[" STR_FMT "]}",
-                                          STR_ARG(part)));
+            json_edit_insert(
+                ed, contents, NULL, json_format(ed->arena, "{'role':'user','parts':[%j]}", part));
     }
 }
 

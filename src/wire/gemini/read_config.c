@@ -35,10 +35,7 @@ static void gemini_config_read_builtin(const struct request_reader *r, const str
 
     out->dialect = CHAT_GEMINI;
     out->name = str_slice(name, 1, name.n - 1);
-    out->opaque = arena_printf(r->a,
-                               "{" STR_FMT ":" STR_FMT "}",
-                               STR_ARG(name),
-                               STR_ARG(json_raw(r->doc, json_value(key))));
+    out->opaque = json_format(r->a, "{%j:%j}", name, json_raw(r->doc, json_value(key)));
 }
 
 static bool gemini_config_read_tool(const struct request_reader *r, const struct request_path *at,

@@ -199,20 +199,13 @@ void ollama_write(const struct chat_request *r, struct buf *out)
 static str ollama_write_message_json(const struct patch_plan *p, const char *role, str text,
                                      str thinking)
 {
-    struct json_out o;
-    struct buf b;
-    str s;
+    struct arena *a = p->ed->arena;
 
-    buf_init(&b, JSON_SIZE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "role", str_c(role));
-    json_member_str(&o, "content", text);
-    json_write_text(&o, "thinking", thinking);
-    json_out_end(&o);
-    s = arena_dup(p->ed->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return json_format(a,
+                       "{'role':%q,'content':%q%j}",
+                       str_c(role),
+                       text,
+                       thinking.n ? json_format(a, ",'thinking':%q", thinking) : STR(""));
 }
 
 static void ollama_write_set_option(const struct patch_plan *p, const char *key, str json)

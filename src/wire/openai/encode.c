@@ -379,13 +379,11 @@ void openai_take_head(struct wire_encoder *en, const struct json *doc)
     model = json_get(doc, root, "model");
     if (!id || !root || root->kind != JSON_OBJECT)
         return;
-    s->head =
-        arena_printf(en->arena,
-                     "{\"id\":" STR_FMT ",\"object\":\"chat.completion.chunk\",\"created\":" STR_FMT
-                     ",\"model\":" STR_FMT,
-                     STR_ARG(json_raw(doc, id)),
-                     STR_ARG(created ? json_raw(doc, created) : STR("0")),
-                     STR_ARG(model ? json_raw(doc, model) : STR("\"\"")));
+    s->head = json_format(en->arena,
+                          "{'id':%j,'object':'chat.completion.chunk','created':%j,'model':%j",
+                          json_raw(doc, id),
+                          created ? json_raw(doc, created) : STR("0"),
+                          model ? json_raw(doc, model) : STR("\"\""));
 }
 
 static void openai_encode_stop(struct wire_encoder *en, const struct chat_event *ev)

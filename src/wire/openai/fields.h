@@ -90,10 +90,15 @@
 
 /* Of a client's body. */
 #define OPENAI_REQUEST_FIELDS(LENGTH, FIELD)                                                       \
+    LENGTH(1)                                                                                      \
+    FIELD(OPENAI_ASK_N, "n")                                                                       \
     LENGTH(4)                                                                                      \
+    FIELD(OPENAI_ASK_SEED, "seed")                                                                 \
     FIELD(OPENAI_ASK_USER, "user")                                                                 \
     FIELD(OPENAI_ASK_STOP, "stop")                                                                 \
     LENGTH(5)                                                                                      \
+    FIELD(OPENAI_ASK_TOP_P, "top_p")                                                               \
+    FIELD(OPENAI_ASK_TOP_K, "top_k")                                                               \
     FIELD(OPENAI_ASK_MODEL, "model")                                                               \
     FIELD(OPENAI_ASK_TOOLS, "tools")                                                               \
     FIELD(OPENAI_ASK_THINK, "think")                                                               \
@@ -108,6 +113,7 @@
     LENGTH(10)                                                                                     \
     FIELD(OPENAI_ASK_MAX_TOKENS, "max_tokens")                                                     \
     LENGTH(11)                                                                                     \
+    FIELD(OPENAI_ASK_TEMPERATURE, "temperature")                                                   \
     FIELD(OPENAI_ASK_TOOL_CHOICE, "tool_choice")                                                   \
     LENGTH(13)                                                                                     \
     FIELD(OPENAI_ASK_FUNCTION_CALL, "function_call")                                               \
@@ -118,9 +124,11 @@
     FIELD(OPENAI_ASK_ENABLE_THINKING, "enable_thinking")                                           \
     FIELD(OPENAI_ASK_THINKING_BUDGET, "thinking_budget")                                           \
     LENGTH(16)                                                                                     \
+    FIELD(OPENAI_ASK_PRESENCE_PENALTY, "presence_penalty")                                         \
     FIELD(OPENAI_ASK_REASONING_EFFORT, "reasoning_effort")                                         \
     FIELD(OPENAI_ASK_REASONING_FORMAT, "reasoning_format")                                         \
     LENGTH(17)                                                                                     \
+    FIELD(OPENAI_ASK_FREQUENCY_PENALTY, "frequency_penalty")                                       \
     FIELD(OPENAI_ASK_INCLUDE_REASONING, "include_reasoning")                                       \
     LENGTH(19)                                                                                     \
     FIELD(OPENAI_ASK_PARALLEL_TOOL_CALLS, "parallel_tool_calls")                                   \

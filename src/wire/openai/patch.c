@@ -126,10 +126,9 @@ static void openai_patch_append_system(struct patch *p, const struct json_node *
         json_edit_insert(p->ed,
                          content,
                          NULL,
-                         arena_printf(p->a,
-                                      "{\"type\":\"text\",\"text\":" STR_FMT "}",
-                                      STR_ARG(json_quoted(
-                                          p->a, arena_join(p->a, STR("\n\n"), extra, STR(""))))));
+                         json_format(p->a,
+                                     "{'type':'text','text':%q}",
+                                     arena_join(p->a, STR("\n\n"), extra, STR(""))));
     else
         json_edit_set(p->ed, m, STR("content"), json_quoted(p->a, extra));
 }
@@ -146,9 +145,7 @@ static void openai_patch_system(struct patch *p, const struct json_node *message
     json_edit_insert(p->ed,
                      messages,
                      json_first(p->doc, messages),
-                     arena_printf(p->a,
-                                  "{\"role\":\"system\",\"content\":" STR_FMT "}",
-                                  STR_ARG(json_quoted(p->a, p->plan->system_extra))));
+                     json_format(p->a, "{'role':'system','content':%q}", p->plan->system_extra));
 }
 
 /* ---- messages behind those of the client ---- */
@@ -166,22 +163,15 @@ static str openai_patch_engine_text(struct patch *p, const struct wire_tail *t)
 
 static str openai_patch_mistral_prefill(struct patch *p, const struct wire_tail *t)
 {
-    str text = t->text.n ? arena_printf(p->a,
-                                        ",{\"type\":\"text\",\"text\":" STR_FMT "}",
-                                        STR_ARG(json_quoted(p->a, t->text)))
-                         : STR("");
-
     if (t->reasoning.n == 0)
-        return arena_printf(p->a,
-                            "{\"role\":\"assistant\",\"content\":" STR_FMT ",\"prefix\":true}",
-                            STR_ARG(json_quoted(p->a, t->text)));
-    return arena_printf(p->a,
-                        "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":["
-                        "{\"type\":\"text\",\"text\":" STR_FMT "}],\"closed\":%s}" STR_FMT
-                        "],\"prefix\":true}",
-                        STR_ARG(json_quoted(p->a, t->reasoning)),
-                        t->closed ? "true" : "false",
-                        STR_ARG(text));
+        return json_format(p->a, "{'role':'assistant','content':%q,'prefix':true}", t->text);
+    return json_format(p->a,
+                       "{'role':'assistant','content':[{'type':'thinking','thinking':[{'type':"
+                       "'text','text':%q}],'closed':%j}%j],'prefix':true}",
+                       t->reasoning,
+                       t->closed ? STR("true") : STR("false"),
+                       t->text.n ? json_format(p->a, ",{'type':'text','text':%q}", t->text)
+                                 : STR(""));
 }
 
 static str openai_patch_prefill(struct patch *p, const struct wire_tail *t)
@@ -197,19 +187,14 @@ static str openai_patch_prefill(struct patch *p, const struct wire_tail *t)
     case WIRE_THINK_LLAMACPP:
         break;
     case WIRE_THINK_DEEPSEEK:
-        return arena_printf(p->a,
-                            "{\"role\":\"assistant\",\"content\":" STR_FMT
-                            ",\"reasoning_content\":" STR_FMT ",\"prefix\":true}",
-                            STR_ARG(json_quoted(p->a, t->text)),
-                            STR_ARG(json_quoted(p->a, t->reasoning)));
+        return json_format(p->a,
+                           "{'role':'assistant','content':%q,'reasoning_content':%q,'prefix':true}",
+                           t->text,
+                           t->reasoning);
     default:
-        return arena_printf(p->a,
-                            "{\"role\":\"assistant\",\"content\":" STR_FMT "}",
-                            STR_ARG(json_quoted(p->a, t->text)));
+        return json_format(p->a, "{'role':'assistant','content':%q}", t->text);
     }
-    return arena_printf(p->a,
-                        "{\"role\":\"assistant\",\"content\":" STR_FMT "}",
-                        STR_ARG(json_quoted(p->a, openai_patch_engine_text(p, t))));
+    return json_format(p->a, "{'role':'assistant','content':%q}", openai_patch_engine_text(p, t));
 }
 
 static void openai_patch_tails(struct patch *p, const struct json_node *messages)
@@ -222,14 +207,13 @@ static void openai_patch_tails(struct patch *p, const struct json_node *messages
     for (size_t i = 0; i < p->plan->tail_count; i++) {
         const struct wire_tail *t = &p->plan->tails[i];
 
-        json_edit_insert(p->ed,
-                         messages,
-                         NULL,
-                         t->prefill ? openai_patch_prefill(p, t)
-                                    : arena_printf(p->a,
-                                                   "{\"role\":\"%s\",\"content\":" STR_FMT "}",
-                                                   roles[t->role],
-                                                   STR_ARG(json_quoted(p->a, t->text))));
+        json_edit_insert(
+            p->ed,
+            messages,
+            NULL,
+            t->prefill
+                ? openai_patch_prefill(p, t)
+                : json_format(p->a, "{'role':%q,'content':%q}", str_c(roles[t->role]), t->text));
     }
 }
 
@@ -269,15 +253,13 @@ static void openai_patch_put_chunks(struct patch *p, const struct json_node *m, 
 
     if (content && content->kind == JSON_ARRAY)
         return; /* the client kept its chunks */
-    json_edit_set(p->ed,
-                  m,
-                  STR("content"),
-                  content && content->size > 2
-                      ? arena_printf(p->a,
-                                     "[" STR_FMT ",{\"type\":\"text\",\"text\":" STR_FMT "}]",
-                                     STR_ARG(inner),
-                                     STR_ARG(json_raw(p->doc, content)))
-                      : arena_dup(p->a, chunks));
+    json_edit_set(
+        p->ed,
+        m,
+        STR("content"),
+        content && content->size > 2
+            ? json_format(p->a, "[%j,{'type':'text','text':%j}]", inner, json_raw(p->doc, content))
+            : arena_dup(p->a, chunks));
 }
 
 static void openai_patch_put_back(struct patch *p, const struct json_node *m,

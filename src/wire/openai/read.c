@@ -274,7 +274,7 @@ static void openai_read_details(const struct request_reader *r, const struct jso
             openai_read_add(r, out, CHAT_PART_REASONING)->text = text;
     }
     openai_read_add(r, out, CHAT_PART_OPAQUE)->json =
-        arena_printf(r->a, "{\"reasoning_details\":" STR_FMT "}", STR_ARG(json_raw(r->doc, list)));
+        json_format(r->a, "{'reasoning_details':%j}", json_raw(r->doc, list));
 }
 
 static void openai_read_thoughts(const struct request_reader *r, const struct json_fields *of,
@@ -309,7 +309,7 @@ static str openai_read_arguments(const struct request_reader *r, const struct js
         return STR("{}");
     if (json_is_object_text(text))
         return text;
-    return arena_printf(r->a, "{\"arguments\":" STR_FMT "}", STR_ARG(json_raw(r->doc, v)));
+    return json_format(r->a, "{'arguments':%j}", json_raw(r->doc, v));
 }
 
 static bool openai_read_tool_calls(const struct request_reader *r, const struct json_node *list,

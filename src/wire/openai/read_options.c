@@ -41,7 +41,21 @@ static const struct setting openai_setting_rows[] = {
     SETTING("n", n, 1, OPENAI_CHOICES_MAX, SETTING_WHOLE | SETTING_OURS),
 };
 const struct settings openai_settings = {
-    openai_setting_rows, COUNT_OF(openai_setting_rows), openai_option_check, json_get};
+    openai_setting_rows, COUNT_OF(openai_setting_rows), openai_option_check, NULL};
+
+static bool openai_option_read_numbers(const struct request_reader *r, const struct json_fields *m)
+{
+    const struct json_node *found[COUNT_OF(openai_setting_rows)];
+
+    for (size_t i = 0; i < COUNT_OF(found); i++) {
+        str name = openai_setting_rows[i].name;
+        int field = openai_request_fields.find(name.p, name.n);
+
+        assert(field >= 0); /* each row is in OPENAI_REQUEST_FIELDS, too */
+        found[i] = json_fields_present(m, (unsigned)field);
+    }
+    return settings_take(r, NULL, found, &openai_settings);
+}
 
 static bool openai_option_read_flag(const struct request_reader *r, const struct request_path *at,
                                     const struct json_node *v, const char *name, bool *out,
@@ -275,8 +289,7 @@ static bool openai_option_read_stream(const struct request_reader *r, const stru
 
 bool openai_read_options(const struct request_reader *r, const struct json_fields *m)
 {
-    if (!settings_read(r, NULL, json_root(r->doc), &openai_settings) ||
-        !openai_option_read_stream(r, m))
+    if (!openai_option_read_numbers(r, m) || !openai_option_read_stream(r, m))
         return false;
     r->out->user = json_fields_text(m, OPENAI_ASK_USER, r->doc, r->a);
     if (!(m->seen & (BIT(STOP) | BIT(FUNCTIONS) | BIT(TOOLS) | BIT(FUNCTION_CALL) |

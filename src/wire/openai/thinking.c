@@ -67,8 +67,7 @@ static void openai_thinking_set_word(struct wish *w, const char *member, const c
 static void openai_thinking_set_budget(struct wish *w, const char *member, const char *inner)
 {
     if (w->budget >= 0)
-        openai_thinking_set(
-            w, member, inner, arena_printf(w->ed->arena, "%lld", (long long)w->budget));
+        openai_thinking_set(w, member, inner, json_format(w->ed->arena, "%d", w->budget));
 }
 
 /* Qwen's templates ask for one name, DeepSeek's and Granite's for the other. */

@@ -7,15 +7,6 @@
 #define KEPT_MAX 8
 #define SEALED "reasoning.encrypted_content"
 
-/* JSON written with a buf, kept in the edits' arena. */
-static str responses_patch_keep(const struct patch_plan *p, struct buf *b)
-{
-    str s = arena_dup(p->ed->arena, buf_str(b));
-
-    buf_release(b);
-    return s;
-}
-
 static void responses_patch_set_reasoning(const struct patch_plan *p, const char *key, str json)
 {
     str path[] = {STR("reasoning"), str_c(key)};
@@ -44,7 +35,7 @@ static void responses_patch_level(const struct patch_plan *p)
         return;
     if (plan->think == WIRE_THINK_OPENROUTER && plan->budget_tokens > 0) {
         responses_patch_set_reasoning(
-            p, "max_tokens", arena_printf(p->ed->arena, "%lld", (long long)plan->budget_tokens));
+            p, "max_tokens", json_format(p->ed->arena, "%d", plan->budget_tokens));
         if (json_get(p->doc, patch_find(p, "reasoning"), "effort"))
             json_edit_remove(p->ed, patch_find(p, "reasoning"), STR("effort"));
         return;
@@ -169,16 +160,8 @@ static void responses_patch_items(const struct patch_plan *p, const struct json_
 static str responses_patch_tail_item(const struct patch_plan *p, const struct wire_tail *t)
 {
     static const char *const roles[] = {"developer", "user", "assistant", "user"};
-    struct json_out o;
-    struct buf b;
 
-    buf_init(&b, JSON_SIZE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "role", str_c(roles[t->role]));
-    json_member_str(&o, "content", t->text);
-    json_out_end(&o);
-    return responses_patch_keep(p, &b);
+    return json_format(p->ed->arena, "{'role':%q,'content':%q}", str_c(roles[t->role]), t->text);
 }
 
 static void responses_patch_tails(const struct patch_plan *p, const struct json_node *input)
@@ -203,7 +186,8 @@ static void responses_patch_tails(const struct patch_plan *p, const struct json_
         buf_add(&b, responses_patch_tail_item(p, &plan->tails[i]));
     }
     buf_add_c(&b, ']');
-    patch_set(p, "input", responses_patch_keep(p, &b));
+    patch_set(p, "input", arena_dup(p->ed->arena, buf_str(&b)));
+    buf_release(&b);
 }
 
 void responses_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits)

@@ -243,10 +243,9 @@ void responses_fix_usage(struct responses_relay *r, const struct json_node *resp
         return;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == CHAT_USAGE && r->events[i].usage->reasoning >= 0)
-            json_edit_set_path(
-                &r->ed,
-                response,
-                path,
-                COUNT_OF(path),
-                arena_printf(r->arena, "%lld", (long long)r->events[i].usage->reasoning));
+            json_edit_set_path(&r->ed,
+                               response,
+                               path,
+                               COUNT_OF(path),
+                               json_format(r->arena, "%d", r->events[i].usage->reasoning));
 }
