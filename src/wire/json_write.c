@@ -223,11 +223,19 @@ str json_format(struct arena *a, const char *format, ...)
     buf_init(&b, JSON_SIZE_MAX);
     va_start(args, format);
     for (const char *p = format; *p; p++) {
-        if (*p != '%') {
-            buf_add_c(&b, *p == '\'' ? '"' : *p);
-            continue;
-        }
-        p++;
+        size_t n = str_c(p).n;
+        const char *mark = memchr(p, '%', n);
+        char *room;
+
+        n = mark ? (size_t)(mark - p) : n;
+        room = n ? buf_room(&b, n) : NULL;
+        for (size_t i = 0; room && i < n; i++)
+            room[i] = p[i] == '\'' ? '"' : p[i];
+        if (room)
+            buf_wrote(&b, n);
+        if (!mark)
+            break;
+        p = mark + 1;
         assert(*p == 'q' || *p == 'j' || *p == 'd');
         if (*p == 'q')
             (void)json_quote(&b, va_arg(args, str));
