@@ -57,7 +57,7 @@ struct messages {
     struct map by_id; /* to an index of raw */
 };
 
-static bool place(struct messages *m, str id, str raw, struct err *e)
+static bool agent_channel_place(struct messages *m, str id, str raw, struct err *e)
 {
     struct map_entry *found = id.n ? map_find(&m->by_id, id) : NULL;
 
@@ -102,7 +102,7 @@ static bool take_message(struct messages *m, const struct json *doc, const struc
     if (removes && json_is(doc, json_find(doc, v, STR("type")), STR("remove")))
         return has_id ? take_away(m, id, e)
                       : err_set(e, ERR_INPUT, "messages: what is to be removed needs its id");
-    return place(m, id, json_raw(doc, v), e);
+    return agent_channel_place(m, id, json_raw(doc, v), e);
 }
 
 static bool take_messages(struct messages *m, const struct json *doc, bool removes, struct err *e)

@@ -29,7 +29,7 @@ bool run_break(struct run *r, const struct err *e)
     return false;
 }
 
-static void feed(struct sha256 *h, str s)
+static void agent_effect_feed(struct sha256 *h, str s)
 {
     uint64_t n = s.n;
 
@@ -61,11 +61,11 @@ str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
     if (r->o->mask && asked.n && mask_json(r->o->mask, asked, &masked, NULL))
         asked = buf_str(&masked);
     sha256_init(&h);
-    feed(&h, r->o->run);
-    feed(&h, (str){(const char *)&seq, sizeof seq});
-    feed(&h, kind);
-    feed(&h, name);
-    feed(&h, asked);
+    agent_effect_feed(&h, r->o->run);
+    agent_effect_feed(&h, (str){(const char *)&seq, sizeof seq});
+    agent_effect_feed(&h, kind);
+    agent_effect_feed(&h, name);
+    agent_effect_feed(&h, asked);
     sha256_finish(&h, digest);
     buf_release(&masked);
     return arena_dup(r->arena, str_slice(sha256_hex(digest, hex), 0, KEY_HEX));

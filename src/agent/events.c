@@ -68,7 +68,7 @@ static bool cursor_read_number(str text, int64_t *out)
     return text.n > 0 && text.n < 12;
 }
 
-static void cursor_read(struct run_cursor *c, str text)
+static void agent_events_cursor_read(struct run_cursor *c, str text)
 {
     while (text.n) {
         size_t comma = str_find(text, STR(",")), equals;
@@ -97,7 +97,7 @@ struct run_cursor *run_cursor_new(str text)
     *c = (struct run_cursor){.max = 8};
     c->parts = base_alloc(c->max * sizeof *c->parts);
     (void)cursor_find_part(c, STR(""));
-    cursor_read(c, str_slice(text, 0, CURSOR_MAX));
+    agent_events_cursor_read(c, str_slice(text, 0, CURSOR_MAX));
     return c;
 }
 
@@ -134,7 +134,7 @@ static bool event_begin(struct events *v)
     return true;
 }
 
-static void event_end(struct events *v, const char *name)
+static void agent_events_event_end(struct events *v, const char *name)
 {
     json_out_end(&v->out);
     v->cursor->parts[v->part].n = v->at;
@@ -211,7 +211,7 @@ static void events_message(struct events *v, const struct agent_effect *f,
     json_member_i64(&v->out, "output_tokens", reply->usage.output);
     json_member_i64(&v->out, "reasoning_tokens", reply->usage.reasoning);
     json_out_end(&v->out);
-    event_end(v, "message");
+    agent_events_event_end(v, "message");
 }
 
 static void events_model(struct events *v, const struct agent_effect *f)
@@ -226,7 +226,7 @@ static void events_model(struct events *v, const struct agent_effect *f)
         if (event_begin(v)) {
             json_member_i64(&v->out, "seq", f->seq);
             event_value(v, "error", f->result);
-            event_end(v, "error");
+            agent_events_event_end(v, "error");
         }
         return;
     }
@@ -236,7 +236,7 @@ static void events_model(struct events *v, const struct agent_effect *f)
         if (v->thoughts) {
             json_member_i64(&v->out, "seq", f->seq);
             json_member_str(&v->out, "text", reply.reasoning);
-            event_end(v, "reasoning");
+            agent_events_event_end(v, "reasoning");
         } else {
             event_pass(v);
         }
@@ -268,14 +268,14 @@ static void events_approval(struct events *v, const struct agent_effect *f)
         json_member_str(&v->out, "tool", f->name);
         event_value(v, "arguments", f->request);
         json_member_str(&v->out, "why", events_reason(v, f));
-        event_end(v, "approval");
+        agent_events_event_end(v, "approval");
     }
     if (f->state != AGENT_DONE) {
         v->open = !v->over;
     } else if (event_begin(v)) {
         json_member_i64(&v->out, "seq", f->seq);
         event_value(v, "answer", f->result);
-        event_end(v, "decided");
+        agent_events_event_end(v, "decided");
     }
 }
 
@@ -289,7 +289,7 @@ static void events_call(struct events *v, const struct agent_effect *f)
     event_value(v, "arguments", f->request);
     json_out_key(&v->out, STR("client"));
     json_out_bool(&v->out, str_eq(f->kind, STR("client")));
-    event_end(v, "tool_call");
+    agent_events_event_end(v, "tool_call");
 }
 
 static void events_result(struct events *v, const struct agent_effect *f)
@@ -306,7 +306,7 @@ static void events_result(struct events *v, const struct agent_effect *f)
     json_out_key(&v->out, STR("ok"));
     json_out_bool(&v->out, !f->failed);
     event_value(v, "result", f->result);
-    event_end(v, "tool_result");
+    agent_events_event_end(v, "tool_result");
 }
 
 static bool events_is_call(const struct agent_effect *f)
@@ -372,7 +372,7 @@ static void events_begin(struct events *v, const struct agent_row *row)
     json_member_str(&v->out, "app", row->app);
     json_member_str(&v->out, "session_id", row->session_id);
     json_member_i64(&v->out, "created_at_us", row->created_us);
-    event_end(v, "started");
+    agent_events_event_end(v, "started");
 }
 
 static void events_ended(struct events *v, const struct agent_row *row)
@@ -382,7 +382,7 @@ static void events_ended(struct events *v, const struct agent_row *row)
     json_member_str(&v->out, "status", row->status);
     json_member_str(&v->out, "reason", row->reason);
     event_value(v, "result", row->result);
-    event_end(v, "ended");
+    agent_events_event_end(v, "ended");
 }
 
 /* What the caller of the run noted: whether a guard is to see the answer first. */
@@ -426,8 +426,8 @@ static bool events_part(struct events *v, struct agent_log *log, const struct ag
 
 /* The row is read before the effects: what it says has ended is in them. The parts come before the
  * end of the whole. */
-static bool events_read(struct events *v, struct agent_log *log, str run, enum run_state *state,
-                        struct err *e)
+static bool agent_events_read(struct events *v, struct agent_log *log, str run,
+                              enum run_state *state, struct err *e)
 {
     struct agent_row row, *parts;
     int64_t at;
@@ -467,7 +467,7 @@ bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
     arena_init(&a, ARENA_MAX);
     buf_init(&v.json, EVENT_MAX);
     buf_init(&v.id, CURSOR_MAX * 4);
-    ok = events_read(&v, log, run, state, e);
+    ok = agent_events_read(&v, log, run, state, e);
     buf_release(&v.json);
     buf_release(&v.id);
     arena_release(&a);

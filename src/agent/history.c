@@ -18,7 +18,7 @@ void history_release(struct history *h)
     buf_release(&h->json);
 }
 
-static void next(struct history *h)
+static void agent_history_next(struct history *h)
 {
     if (h->count++)
         buf_add_c(&h->json, ',');
@@ -26,13 +26,13 @@ static void next(struct history *h)
 
 void history_text(struct history *h, const char *role, str text)
 {
-    next(h);
+    agent_history_next(h);
     buf_printf(&h->json, "{\"role\":\"%s\",\"content\":", role);
     (void)json_quote(&h->json, text);
     buf_add_c(&h->json, '}');
 }
 
-static void put_call(struct buf *out, const struct ask_call *c, str arguments)
+static void agent_history_put_call(struct buf *out, const struct ask_call *c, str arguments)
 {
     buf_add(out, STR("{\"id\":"));
     (void)json_quote(out, c->id);
@@ -60,14 +60,14 @@ static void put_sent(struct buf *out, const struct ask_call *c)
         (void)json_quote(&in, c->arguments);
         buf_add_c(&in, '}');
     }
-    put_call(out, c, in.n ? buf_str(&in) : c->arguments);
+    agent_history_put_call(out, c, in.n ? buf_str(&in) : c->arguments);
     buf_release(&in);
     json_release(&doc);
 }
 
 void history_reply(struct history *h, const struct ask_reply *r)
 {
-    next(h);
+    agent_history_next(h);
     buf_add(&h->json, STR("{\"role\":\"assistant\",\"content\":"));
     if (r->text.n || !r->call_count)
         (void)json_quote(&h->json, r->text);
@@ -82,7 +82,7 @@ void history_reply(struct history *h, const struct ask_reply *r)
 
 void history_result(struct history *h, str call_id, str text)
 {
-    next(h);
+    agent_history_next(h);
     buf_add(&h->json, STR("{\"role\":\"tool\",\"tool_call_id\":"));
     (void)json_quote(&h->json, call_id);
     buf_add(&h->json, STR(",\"content\":"));
@@ -94,7 +94,7 @@ void history_given(struct history *h, str messages)
 {
     if (!messages.n)
         return;
-    next(h);
+    agent_history_next(h);
     buf_add(&h->json, messages);
 }
 
@@ -113,7 +113,7 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
     buf_add(out, STR(",\"calls\":["));
     for (size_t i = 0; i < r->call_count; i++) {
         buf_add(out, i ? STR(",") : STR(""));
-        put_call(out, &r->calls[i], r->calls[i].arguments);
+        agent_history_put_call(out, &r->calls[i], r->calls[i].arguments);
     }
     buf_printf(out,
                "],\"stop\":%d,\"input\":%lld,\"output\":%lld,\"thought\":%lld,\"cost_usd\":%.17g}",
@@ -124,15 +124,15 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
                r->cost_usd);
 }
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
+static str agent_history_text_at(const struct json *doc, const struct json_node *v, const char *key,
+                                 struct arena *a)
 {
     str s;
 
     return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static int64_t number_at(const struct json *doc, const char *key)
+static int64_t agent_history_number_at(const struct json *doc, const char *key)
 {
     int64_t n;
 
@@ -149,8 +149,10 @@ static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *
     for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] = (struct ask_call){
-            text_at(doc, c, "id", a), text_at(doc, f, "name", a), text_at(doc, f, "arguments", a)};
+        out->calls[out->call_count++] =
+            (struct ask_call){agent_history_text_at(doc, c, "id", a),
+                              agent_history_text_at(doc, f, "name", a),
+                              agent_history_text_at(doc, f, "arguments", a)};
     }
 }
 
@@ -166,14 +168,14 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
     ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
-        out->id = text_at(&doc, root, "id", a);
-        out->text = text_at(&doc, root, "text", a);
-        out->reasoning = text_at(&doc, root, "reasoning", a);
+        out->id = agent_history_text_at(&doc, root, "id", a);
+        out->text = agent_history_text_at(&doc, root, "text", a);
+        out->reasoning = agent_history_text_at(&doc, root, "reasoning", a);
         calls_in(&doc, a, out);
-        out->stop = (enum chat_stop)number_at(&doc, "stop");
-        out->usage.input = number_at(&doc, "input");
-        out->usage.output = number_at(&doc, "output");
-        out->usage.reasoning = number_at(&doc, "thought");
+        out->stop = (enum chat_stop)agent_history_number_at(&doc, "stop");
+        out->usage.input = agent_history_number_at(&doc, "input");
+        out->usage.output = agent_history_number_at(&doc, "output");
+        out->usage.reasoning = agent_history_number_at(&doc, "thought");
         if (!json_double(&doc, json_find(&doc, root, STR("cost_usd")), &out->cost_usd))
             out->cost_usd = -1;
     }

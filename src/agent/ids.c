@@ -14,7 +14,7 @@
 #define IDS_MAX ((size_t)1 << 20)
 #define ID_KEPT 24 /* bytes of an id that stay in front of a number: providers take 40 in all */
 
-static void note(struct run *r, str id)
+static void agent_ids_note(struct run *r, str id)
 {
     struct err e;
 
@@ -30,7 +30,7 @@ static void note_calls(struct run *r, const struct json *doc, const struct json_
         return;
     for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c))
         if (json_text(doc, json_find(doc, c, STR("id")), r->arena, &id))
-            note(r, id);
+            agent_ids_note(r, id);
 }
 
 /* Those of the messages that the run begins with. */
@@ -76,12 +76,12 @@ void ids_settle(struct run *r, struct ask_reply *reply)
 
         settle_name(r, c);
         if (c->id.n && !map_find(&r->ids, c->id)) {
-            note(r, c->id);
+            agent_ids_note(r, c->id);
             continue;
         }
         do
             c->id = arena_printf(r->arena, STR_FMT "_%u", STR_ARG(stem), ++n);
         while (map_find(&r->ids, c->id));
-        note(r, c->id);
+        agent_ids_note(r, c->id);
     }
 }

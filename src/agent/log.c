@@ -24,7 +24,7 @@ static const char put_run[] =
     " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, reason = excluded.reason,"
     " result = excluded.result, updated_us = excluded.updated_us";
 
-static bool put_one(struct db *db, const struct agent_effect *f, struct err *e)
+static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct err *e)
 {
     struct db_value args[] = {
         db_text(f->run),
@@ -43,7 +43,7 @@ static bool put_one(struct db *db, const struct agent_effect *f, struct err *e)
     return db_run(db, put_effect, args, COUNT_OF(args), e);
 }
 
-static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
+static bool agent_log_put_row(struct db *db, const struct agent_row *r, struct err *e)
 {
     struct db_value args[] = {
         db_text(r->id),
@@ -63,9 +63,9 @@ static bool put_row(struct db *db, const struct agent_row *r, struct err *e)
 static bool put_wait(struct db *db, const struct wait *w, struct err *e)
 {
     for (size_t i = 0; i < w->n; i++)
-        if (!put_one(db, &w->effects[i], e))
+        if (!agent_log_put_one(db, &w->effects[i], e))
             return false;
-    return !w->row || put_row(db, w->row, e);
+    return !w->row || agent_log_put_row(db, w->row, e);
 }
 
 static enum agent_care care_of(const struct wait *w)
@@ -78,7 +78,7 @@ static enum agent_care care_of(const struct wait *w)
 }
 
 /* All or nothing: one row that is refused is tried alone, so that it fails alone. */
-static bool put_all(struct db *db, struct wait *list, struct err *e)
+static bool agent_log_put_all(struct db *db, struct wait *list, struct err *e)
 {
     bool durable = false;
 
@@ -97,10 +97,10 @@ static bool put_all(struct db *db, struct wait *list, struct err *e)
     return false;
 }
 
-static void put_batch(struct agent_log *l, struct wait *list)
+static void agent_log_put_batch(struct agent_log *l, struct wait *list)
 {
     struct err e;
-    bool ok = put_all(l->writer, list, &e), alone = !ok && list->next;
+    bool ok = agent_log_put_all(l->writer, list, &e), alone = !ok && list->next;
 
     for (struct wait *w = list; w; w = w->next) {
         struct wait *next = w->next;
@@ -109,13 +109,13 @@ static void put_batch(struct agent_log *l, struct wait *list)
         w->ok = ok;
         if (alone) {
             w->next = NULL;
-            w->ok = put_all(l->writer, w, &w->err);
+            w->ok = agent_log_put_all(l->writer, w, &w->err);
             w->next = next;
         }
     }
 }
 
-static struct wait *take_batch(struct agent_log *l)
+static struct wait *agent_log_take_batch(struct agent_log *l)
 {
     struct wait *list = l->first, *w = list;
 
@@ -138,7 +138,7 @@ static void later_end(struct agent_log *l, struct wait *w)
     free(w);
 }
 
-static void *write_all(void *arg)
+static void *agent_log_write_all(void *arg)
 {
     struct agent_log *l = arg;
     struct wait *list, *next;
@@ -147,11 +147,11 @@ static void *write_all(void *arg)
     for (;;) {
         while (!l->first && !l->stop)
             pthread_cond_wait(&l->work, &l->lock);
-        list = take_batch(l);
+        list = agent_log_take_batch(l);
         if (!list)
             break;
         pthread_mutex_unlock(&l->lock);
-        put_batch(l, list);
+        agent_log_put_batch(l, list);
         pthread_mutex_lock(&l->lock);
         for (struct wait *w = list; w; w = next) {
             next = w->next;
@@ -181,7 +181,7 @@ static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
     pthread_mutex_init(&l->read_lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
-    if (write && pthread_create(&l->thread, NULL, write_all, l) != 0)
+    if (write && pthread_create(&l->thread, NULL, agent_log_write_all, l) != 0)
         base_die("no thread could be started");
     *out = l;
     return true;
@@ -217,7 +217,7 @@ void agent_log_close(struct agent_log *l)
 }
 
 /* Under the lock. */
-static void post(struct agent_log *l, struct wait *w)
+static void agent_log_post(struct agent_log *l, struct wait *w)
 {
     if (l->last)
         l->last->next = w;
@@ -227,11 +227,11 @@ static void post(struct agent_log *l, struct wait *w)
     pthread_cond_signal(&l->work);
 }
 
-static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
+static bool agent_log_wait_for(struct agent_log *l, struct wait *w, struct err *e)
 {
     (void)sem_init(&w->over, 0, 0);
     pthread_mutex_lock(&l->lock);
-    post(l, w);
+    agent_log_post(l, w);
     pthread_mutex_unlock(&l->lock);
     while (sem_wait(&w->over) != 0)
         continue;
@@ -242,7 +242,7 @@ static bool wait_for(struct agent_log *l, struct wait *w, struct err *e)
 }
 
 /* A copy of texts that need not end in a NUL, behind one another from *at on. */
-static str keep(char **at, str s)
+static str agent_log_keep(char **at, str s)
 {
     char *p = *at;
 
@@ -278,28 +278,28 @@ static void post_later(struct agent_log *l, const struct agent_effect *effects, 
     w->effects = f;
     for (size_t i = 0; i < n; i++, f++) {
         *f = effects[i];
-        f->run = keep(&at, f->run);
-        f->kind = keep(&at, f->kind);
-        f->name = keep(&at, f->name);
-        f->key = keep(&at, f->key);
-        f->request = keep(&at, f->request);
-        f->result = keep(&at, f->result);
+        f->run = agent_log_keep(&at, f->run);
+        f->kind = agent_log_keep(&at, f->kind);
+        f->name = agent_log_keep(&at, f->name);
+        f->key = agent_log_keep(&at, f->key);
+        f->request = agent_log_keep(&at, f->request);
+        f->result = agent_log_keep(&at, f->result);
     }
     if (row) {
         *r = *row;
-        r->id = keep(&at, r->id);
-        r->app = keep(&at, r->app);
-        r->session_id = keep(&at, r->session_id);
-        r->status = keep(&at, r->status);
-        r->reason = keep(&at, r->reason);
-        r->input = keep(&at, r->input);
-        r->result = keep(&at, r->result);
+        r->id = agent_log_keep(&at, r->id);
+        r->app = agent_log_keep(&at, r->app);
+        r->session_id = agent_log_keep(&at, r->session_id);
+        r->status = agent_log_keep(&at, r->status);
+        r->reason = agent_log_keep(&at, r->reason);
+        r->input = agent_log_keep(&at, r->input);
+        r->result = agent_log_keep(&at, r->result);
         w->row = r;
     }
     assert(at == (char *)w + size);
     pthread_mutex_lock(&l->lock);
     l->later++;
-    post(l, w);
+    agent_log_post(l, w);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -314,12 +314,12 @@ void log_settle(struct agent_log *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-static bool put(struct agent_log *l, struct wait *w, struct err *e)
+static bool agent_log_write_effect(struct agent_log *l, struct wait *w, struct err *e)
 {
     if (!l->writer)
         return err_set(e, ERR_SYSTEM, "the log is open to be read only");
     if (care_of(w) != AGENT_LATER)
-        return wait_for(l, w, e);
+        return agent_log_wait_for(l, w, e);
     post_later(l, w->effects, w->n, w->row);
     return true;
 }
@@ -328,7 +328,7 @@ bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size
 {
     struct wait w = {.effects = effects, .n = n};
 
-    return n == 0 || put(l, &w, e);
+    return n == 0 || agent_log_write_effect(l, &w, e);
 }
 
 bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
@@ -336,12 +336,12 @@ bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects,
 {
     struct wait w = {.effects = effects, .n = n, .row = row};
 
-    return put(l, &w, e);
+    return agent_log_write_effect(l, &w, e);
 }
 
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)
 {
     struct wait w = {.row = row};
 
-    return put(l, &w, e);
+    return agent_log_write_effect(l, &w, e);
 }

@@ -15,12 +15,12 @@ struct list {
     size_t n, max;
 };
 
-static str text_of(struct arena *a, const struct db_value *v)
+static str agent_log_read_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
 }
 
-static bool on_effect(void *ctx, const struct db_value *c, size_t n)
+static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t n)
 {
     struct list *l = ctx;
     struct agent_effect *grown;
@@ -34,13 +34,13 @@ static bool on_effect(void *ctx, const struct db_value *c, size_t n)
         l->u.effects = grown;
     }
     l->u.effects[l->n++] = (struct agent_effect){
-        .run = text_of(l->arena, &c[0]),
+        .run = agent_log_read_text_of(l->arena, &c[0]),
         .seq = c[1].i,
-        .kind = text_of(l->arena, &c[2]),
-        .name = text_of(l->arena, &c[3]),
-        .key = text_of(l->arena, &c[4]),
-        .request = text_of(l->arena, &c[5]),
-        .result = text_of(l->arena, &c[6]),
+        .kind = agent_log_read_text_of(l->arena, &c[2]),
+        .name = agent_log_read_text_of(l->arena, &c[3]),
+        .key = agent_log_read_text_of(l->arena, &c[4]),
+        .request = agent_log_read_text_of(l->arena, &c[5]),
+        .result = agent_log_read_text_of(l->arena, &c[6]),
         .failed = c[7].i != 0,
         .state = c[8].i ? AGENT_DONE : AGENT_INTENT,
         .started_us = c[9].i,
@@ -49,7 +49,7 @@ static bool on_effect(void *ctx, const struct db_value *c, size_t n)
     return l->n < READ_MAX;
 }
 
-static bool on_row(void *ctx, const struct db_value *c, size_t n)
+static bool agent_log_read_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct list *l = ctx;
     struct agent_row *grown;
@@ -63,21 +63,21 @@ static bool on_row(void *ctx, const struct db_value *c, size_t n)
         l->u.rows = grown;
     }
     l->u.rows[l->n++] = (struct agent_row){
-        .id = text_of(l->arena, &c[0]),
-        .app = text_of(l->arena, &c[1]),
-        .session_id = text_of(l->arena, &c[2]),
-        .status = text_of(l->arena, &c[3]),
-        .reason = text_of(l->arena, &c[4]),
-        .input = text_of(l->arena, &c[5]),
-        .result = text_of(l->arena, &c[6]),
+        .id = agent_log_read_text_of(l->arena, &c[0]),
+        .app = agent_log_read_text_of(l->arena, &c[1]),
+        .session_id = agent_log_read_text_of(l->arena, &c[2]),
+        .status = agent_log_read_text_of(l->arena, &c[3]),
+        .reason = agent_log_read_text_of(l->arena, &c[4]),
+        .input = agent_log_read_text_of(l->arena, &c[5]),
+        .result = agent_log_read_text_of(l->arena, &c[6]),
         .created_us = c[7].i,
         .updated_us = c[8].i,
     };
     return l->n < READ_MAX;
 }
 
-static bool ask(struct agent_log *l, const char *sql, const struct db_value *args, size_t n,
-                struct db_rows rows, struct err *e)
+static bool agent_log_read_ask(struct agent_log *l, const char *sql, const struct db_value *args,
+                               size_t n, struct db_rows rows, struct err *e)
 {
     bool ok;
 
@@ -88,10 +88,10 @@ static bool ask(struct agent_log *l, const char *sql, const struct db_value *arg
     return ok;
 }
 
-static bool read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
-                      struct err *e)
+static bool agent_log_read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
+                                struct err *e)
 {
-    return ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
+    return agent_log_read_ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
 }
 
 #define EFFECT_COLUMNS                                                                             \
@@ -103,11 +103,11 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
 {
     struct list list = {.arena = a};
 
-    if (!read_list(l,
-                   EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq",
-                   run,
-                   (struct db_rows){on_effect, &list},
-                   e))
+    if (!agent_log_read_list(l,
+                             EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq",
+                             run,
+                             (struct db_rows){agent_log_read_on_effect, &list},
+                             e))
         return false;
     *out = list.u.effects;
     *n = list.n;
@@ -119,12 +119,12 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
 {
     struct list list = {.arena = a};
 
-    if (!read_list(l,
-                   EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND state = 0"
-                                  " ORDER BY seq",
-                   run,
-                   (struct db_rows){on_effect, &list},
-                   e))
+    if (!agent_log_read_list(l,
+                             EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND state = 0"
+                                            " ORDER BY seq",
+                             run,
+                             (struct db_rows){agent_log_read_on_effect, &list},
+                             e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer");
@@ -141,7 +141,11 @@ bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agen
 {
     struct list list = {.arena = a};
 
-    if (!read_list(l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){on_row, &list}, e))
+    if (!agent_log_read_list(l,
+                             RUN_COLUMNS " WHERE run_id = $1",
+                             id,
+                             (struct db_rows){agent_log_read_on_row, &list},
+                             e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
@@ -154,12 +158,12 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
 {
     struct list list = {.arena = a};
 
-    if (!read_list(l,
-                   RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
-                               " ORDER BY created_us, run_id",
-                   app,
-                   (struct db_rows){on_row, &list},
-                   e))
+    if (!agent_log_read_list(l,
+                             RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
+                                         " ORDER BY created_us, run_id",
+                             app,
+                             (struct db_rows){agent_log_read_on_row, &list},
+                             e))
         return false;
     *out = list.u.rows;
     *n = list.n;
@@ -172,11 +176,11 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
     struct list list = {.arena = a};
     size_t kept = 0;
 
-    if (!read_list(l,
-                   RUN_COLUMNS " WHERE session_id = $1 ORDER BY created_us, run_id",
-                   session,
-                   (struct db_rows){on_row, &list},
-                   e))
+    if (!agent_log_read_list(l,
+                             RUN_COLUMNS " WHERE session_id = $1 ORDER BY created_us, run_id",
+                             session,
+                             (struct db_rows){agent_log_read_on_row, &list},
+                             e))
         return false;
     for (size_t i = 0; i < list.n; i++) {
         str id = list.u.rows[i].id;
@@ -208,7 +212,8 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                               db_int((int64_t)f->offset)};
     struct list list = {.arena = a};
 
-    if (!ask(l, sql, args, COUNT_OF(args), (struct db_rows){on_row, &list}, e))
+    if (!agent_log_read_ask(
+            l, sql, args, COUNT_OF(args), (struct db_rows){agent_log_read_on_row, &list}, e))
         return false;
     *out = list.u.rows;
     *n = list.n;

@@ -108,7 +108,7 @@ bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
 
 /* ---- one call ---- */
 
-static void put_masked(const struct mask *mask, str text, struct buf *out)
+static void agent_mcp_tools_put_masked(const struct mask *mask, str text, struct buf *out)
 {
     struct buf masked;
 
@@ -127,13 +127,14 @@ static bool fail_masked(const struct served *t, struct err *e)
 
     buf_init(&out, sizeof e->text * 8);
     (void)snprintf(text, sizeof text, "%s", e->text);
-    put_masked(t->mask, str_c(text), &out);
+    agent_mcp_tools_put_masked(t->mask, str_c(text), &out);
     err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&out)));
     buf_release(&out);
     return false;
 }
 
-static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
+static bool agent_mcp_tools_run_tool(void *ctx, const struct tool_call *call, struct buf *out,
+                                     struct err *e)
 {
     const struct served *t = ctx;
     struct mcp_result result;
@@ -155,7 +156,7 @@ static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, s
         if (result.is_error)
             buf_add(out, STR("The tool reports an error:\n"));
         mcp_result_text(&result, MCP_TOOL_RESULT_MAX, &text);
-        put_masked(t->mask, buf_str(&text), out);
+        agent_mcp_tools_put_masked(t->mask, buf_str(&text), out);
     }
     buf_release(&text);
     arena_release(&a);
@@ -164,7 +165,7 @@ static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, s
 
 /* ---- into the box ---- */
 
-static bool allowed(const struct mcp_toolset_server *s, str tool)
+static bool agent_mcp_tools_allowed(const struct mcp_toolset_server *s, str tool)
 {
     if (!s->allow)
         return true;
@@ -191,8 +192,9 @@ static bool asks(const struct mcp_toolset_server *s, str tool)
     return false;
 }
 
-static struct tool row_of(const struct json *doc, const struct json_node *v,
-                          const struct mcp_toolset_server *s, struct served *t, struct arena *a)
+static struct tool agent_mcp_tools_row_of(const struct json *doc, const struct json_node *v,
+                                          const struct mcp_toolset_server *s, struct served *t,
+                                          struct arena *a)
 {
     const struct json_node *schema = json_find(doc, v, STR("schema"));
     struct tool row = {.name = t->name,
@@ -203,7 +205,7 @@ static struct tool row_of(const struct json *doc, const struct json_node *v,
                        .unknown = s->unknown,
                        .timeout_ms = t->timeout_ms + MARGIN_MS,
                        .retries = s->retries,
-                       .run = run_tool,
+                       .run = agent_mcp_tools_run_tool,
                        .ctx = t};
 
     if (flag(doc, v, "read_only"))
@@ -214,8 +216,9 @@ static struct tool row_of(const struct json *doc, const struct json_node *v,
     return row;
 }
 
-static bool add_one(struct mcp_toolset *m, struct toolbox *box, const struct mcp_toolset_server *s,
-                    const struct json *doc, const struct json_node *v, struct err *e)
+static bool agent_mcp_tools_add_one(struct mcp_toolset *m, struct toolbox *box,
+                                    const struct mcp_toolset_server *s, const struct json *doc,
+                                    const struct json_node *v, struct err *e)
 {
     struct served *t;
     struct tool row;
@@ -223,7 +226,7 @@ static bool add_one(struct mcp_toolset *m, struct toolbox *box, const struct mcp
 
     if (!json_text(doc, json_find(doc, v, STR("name")), &m->arena, &tool))
         return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(s->name));
-    if (!allowed(s, tool))
+    if (!agent_mcp_tools_allowed(s, tool))
         return true;
     if (m->count == TOOL_COUNT_MAX)
         return err_set(e, ERR_LIMIT, "more than %d tools", TOOL_COUNT_MAX);
@@ -235,7 +238,7 @@ static bool add_one(struct mcp_toolset *m, struct toolbox *box, const struct mcp
                          .timeout_ms = s->timeout_ms ? s->timeout_ms : MCP_CALL_MS};
     if (!mcp_names_add(&m->names, t->server, t->tool, &t->name, e))
         return false;
-    row = row_of(doc, v, s, t, &m->arena);
+    row = agent_mcp_tools_row_of(doc, v, s, t, &m->arena);
     if (!toolbox_add(box, &row, e)) {
         log_warn("the schema of a tool cannot be used: any arguments are taken",
                  LOG_STR("tool", t->name),
@@ -259,7 +262,7 @@ bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mc
     ok = json_parse(&doc, list, e);
     all = ok ? json_root(&doc) : NULL;
     for (const struct json_node *v = json_first(&doc, all); ok && v; v = json_next(&doc, all, v))
-        ok = add_one(m, box, s, &doc, v, e);
+        ok = agent_mcp_tools_add_one(m, box, s, &doc, v, e);
     json_release(&doc);
     return ok;
 }

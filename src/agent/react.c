@@ -34,7 +34,7 @@ static bool is_frame(char c)
 }
 
 /* Whether a line begins with a label; *skip is what stands before its text. */
-static enum label label_of(str line, size_t *skip)
+static enum label agent_react_label_of(str line, size_t *skip)
 {
     size_t from = 0, at;
 
@@ -59,7 +59,7 @@ static enum label label_of(str line, size_t *skip)
     return LABEL_NONE;
 }
 
-static str next_line(str s, size_t at)
+static str agent_react_next_line(str s, size_t at)
 {
     const char *end = memchr(s.p + at, '\n', s.n - at);
 
@@ -83,7 +83,7 @@ static bool is_object(void *ctx, const struct json *doc)
     return json_root(doc)->kind == JSON_OBJECT;
 }
 
-static str input_of(str said, struct arena *a)
+static str agent_react_input_of(str said, struct arena *a)
 {
     struct buf out;
     struct err e;
@@ -107,7 +107,7 @@ static void split_call(struct react_reply *r, struct arena *a)
            r->action.p[at] != '\n')
         at++;
     if (at < r->action.n && r->action.p[at] != '\n' && !r->input.n)
-        r->input = input_of(str_slice(r->action, at, r->action.n), a);
+        r->input = agent_react_input_of(str_slice(r->action, at, r->action.n), a);
     r->action = bare_name(str_slice(r->action, 0, at));
 }
 
@@ -121,9 +121,9 @@ static bool says_finish(str name)
     return false;
 }
 
-static void settle(struct react_reply *r, str input, struct arena *a)
+static void agent_react_settle(struct react_reply *r, str input, struct arena *a)
 {
-    r->input = r->input.n ? input_of(r->input, a) : STR("");
+    r->input = r->input.n ? agent_react_input_of(r->input, a) : STR("");
     split_call(r, a);
     if (says_finish(r->action)) {
         r->has_action = false;
@@ -143,9 +143,9 @@ void react_read(str said, struct arena *a, struct react_reply *out)
 
     *out = (struct react_reply){STR(""), STR(""), STR(""), STR(""), false, false};
     for (size_t at = 0; at < said.n && !over;) {
-        str line = next_line(said, at);
+        str line = agent_react_next_line(said, at);
         size_t skip = 0;
-        enum label label = out->has_answer ? LABEL_NONE : label_of(line, &skip);
+        enum label label = out->has_answer ? LABEL_NONE : agent_react_label_of(line, &skip);
 
         over = label == LABEL_SEEN || (out->has_action && label == LABEL_ACTION) ||
                (out->has_action && (label == LABEL_ANSWER || label == LABEL_THOUGHT));
@@ -175,5 +175,5 @@ void react_read(str said, struct arena *a, struct react_reply *out)
     out->action = str_trim(out->action);
     out->input = str_trim(raw_input);
     if (out->has_action)
-        settle(out, raw_input, a);
+        agent_react_settle(out, raw_input, a);
 }

@@ -21,7 +21,7 @@ static void i64_member(struct json_out *o, const char *key, int64_t n)
     json_out_i64(o, n);
 }
 
-static void write_tools(const struct toolbox *b, struct json_out *o)
+static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o)
 {
     json_out_key(o, STR("tools"));
     json_out_array(o);
@@ -62,7 +62,7 @@ static void write_options(const struct agent_options *x, struct buf *out)
     i64_member(&o, "say_success", x->say_success);
     i64_member(&o, "result_shown", (int64_t)x->result_shown);
     i64_member(&o, "results", x->results != NULL);
-    write_tools(x->tools, &o);
+    agent_replay_write_tools(x->tools, &o);
     json_out_end(&o);
 }
 
@@ -101,7 +101,7 @@ struct reading {
     struct arena *a;
 };
 
-static str text_at(const struct reading *r, const struct json_node *v, const char *key)
+static str agent_replay_text_at(const struct reading *r, const struct json_node *v, const char *key)
 {
     str s;
 
@@ -133,16 +133,16 @@ static bool never_asked(void *ctx, const struct ask_request *q, const _Atomic bo
     return false;
 }
 
-static bool read_tools(const struct reading *r, struct toolbox *b, struct err *e)
+static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, struct err *e)
 {
     const struct json_node *list = json_find(r->doc, json_root(r->doc), STR("tools"));
 
     for (const struct json_node *v = list ? json_first(r->doc, list) : NULL; v;
          v = json_next(r->doc, list, v)) {
-        struct tool t = {.name = text_at(r, v, "name"),
-                         .description = text_at(r, v, "description"),
-                         .schema = text_at(r, v, "schema"),
-                         .accepts = text_at(r, v, "accepts"),
+        struct tool t = {.name = agent_replay_text_at(r, v, "name"),
+                         .description = agent_replay_text_at(r, v, "description"),
+                         .schema = agent_replay_text_at(r, v, "schema"),
+                         .accepts = agent_replay_text_at(r, v, "accepts"),
                          .flags = (unsigned)i64_at(r, v, "flags"),
                          .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
                          .run = never};
@@ -157,20 +157,21 @@ static void read_options(const struct reading *r, struct agent_options *out)
 {
     const struct json_node *root = json_root(r->doc);
 
-    out->model_name = text_at(r, root, "model");
-    out->extra = text_at(r, root, "extra");
-    out->system = text_at(r, root, "system");
-    out->messages = text_at(r, root, "messages");
-    out->user = text_at(r, root, "user");
+    out->model_name = agent_replay_text_at(r, root, "model");
+    out->extra = agent_replay_text_at(r, root, "extra");
+    out->system = agent_replay_text_at(r, root, "system");
+    out->messages = agent_replay_text_at(r, root, "messages");
+    out->user = agent_replay_text_at(r, root, "user");
     out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
     out->limits.tokens = i64_at(r, root, "tokens");
     out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
     out->conclude = i64_at(r, root, "conclude") != 0;
-    out->output = text_at(r, root, "output");
+    out->output = agent_replay_text_at(r, root, "output");
     out->say_success = i64_at(r, root, "say_success") != 0;
-    out->insist = text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
+    out->insist =
+        agent_replay_text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
     if (!out->insist[0])
         out->insist = NULL;
     out->result_shown = (size_t)i64_at(r, root, "result_shown");
@@ -219,7 +220,7 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
     if (ok) {
         r.doc = &doc;
         read_options(&r, &o);
-        ok = read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
+        ok = agent_replay_read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
     }
     toolbox_free(o.tools);
     agent_results_free(o.results);

@@ -37,7 +37,7 @@ struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
     return (struct agent_ask){through_gateway, gl};
 }
 
-static void body_write(struct run *r, struct buf *out, bool tools)
+static void agent_run_body_write(struct run *r, struct buf *out, bool tools)
 {
     buf_add(out, STR("{\"model\":"));
     (void)json_quote(out, r->o->model_name);
@@ -67,7 +67,7 @@ static void count_usage(struct run *r, const struct ask_reply *reply)
     out->cost_usd += reply->cost_usd > 0 ? reply->cost_usd : 0;
 }
 
-static bool failed(struct run *r, const struct chat_error *error)
+static bool agent_run_failed(struct run *r, const struct chat_error *error)
 {
     bool left = r->o->leave && atomic_load(r->o->leave);
 
@@ -162,11 +162,11 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
-        return failed(r, &reply->error); /* its end is left open */
+        return agent_run_failed(r, &reply->error); /* its end is left open */
     if (ok)
         agent_extract_reply(reply, r->arena);
     log_reply(r, f, reply, ok);
-    return ok || failed(r, &reply->error);
+    return ok || agent_run_failed(r, &reply->error);
 }
 
 bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
@@ -194,7 +194,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
         ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
         error_read(r, f->result, &error);
-        (void)failed(r, &error);
+        (void)agent_run_failed(r, &error);
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
                 ERR_SYSTEM,
@@ -213,7 +213,7 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
     bool ok;
 
     buf_init(&body, BODY_MAX);
-    body_write(r, &body, tools);
+    agent_run_body_write(r, &body, tools);
     ok = run_think(r, buf_str(&body), r->o->level, reply);
     buf_release(&body);
     return ok;
@@ -221,7 +221,7 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
 
 /* ---- limits ---- */
 
-static bool over(struct run *r, const char *reason, str detail)
+static bool agent_run_over(struct run *r, const char *reason, str detail)
 {
     r->out->end = AGENT_STOPPED;
     r->out->reason = str_c(reason);
@@ -237,7 +237,7 @@ static bool ended_here(struct run *r)
     if (!r->o->replay || (next && next->state == AGENT_DONE))
         return false;
     if (str_eq(r->was, STR("time_limit_exceeded"))) {
-        (void)over(r, "time_limit_exceeded", STR("as recorded"));
+        (void)agent_run_over(r, "time_limit_exceeded", STR("as recorded"));
         return true;
     }
     if (!str_eq(r->was, STR("cancelled")))
@@ -257,29 +257,30 @@ bool run_within(struct run *r)
     if (ended_here(r))
         return false;
     if (run_cancelled(r)) {
-        failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
+        agent_run_failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
         return false;
     }
     if (tokens > 0 && used >= tokens) {
         r->out->over_budget = true;
         if (l->tokens_hard)
-            return over(
+            return agent_run_over(
                 r,
                 "token_budget_exceeded",
                 arena_printf(
                     r->arena, "%lld of %lld tokens were used", (long long)used, (long long)tokens));
     }
     if (l->cost_usd > 0 && r->out->cost_usd >= l->cost_usd)
-        return over(r,
-                    "cost_limit_exceeded",
-                    arena_printf(
-                        r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
+        return agent_run_over(
+            r,
+            "cost_limit_exceeded",
+            arena_printf(
+                r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
     /* What the log has was done in time: a run that is resumed goes the way it went. */
     if (l->time_ms && !r->o->replay && ms >= 0 && (uint64_t)ms >= l->time_ms &&
         !effect_logged(r, r->seq))
-        return over(r,
-                    "time_limit_exceeded",
-                    arena_printf(r->arena, "the run took %lld ms", (long long)ms));
+        return agent_run_over(r,
+                              "time_limit_exceeded",
+                              arena_printf(r->arena, "the run took %lld ms", (long long)ms));
     return true;
 }
 
@@ -323,7 +324,7 @@ static bool looping(struct run *r, const struct ask_reply *reply)
 
 /* ---- the loop ---- */
 
-static bool answer(struct run *r, const struct ask_reply *reply)
+static bool agent_run_answer(struct run *r, const struct ask_reply *reply)
 {
     r->out->end = AGENT_FINISHED;
     r->out->text = reply->text;
@@ -339,16 +340,16 @@ static bool text_only(struct run *r, const struct ask_reply *reply, unsigned *nu
 
     if (!reply->text.n || r->o->insist) {
         if (++*nudges > NUDGES_MAX)
-            return answer(r, reply);
+            return agent_run_answer(r, reply);
         if (reply->text.n)
             history_reply(&r->history, reply);
         history_text(&r->history, "user", str_c(reply->text.n ? r->o->insist : nudge));
         return true;
     }
     if (output_check(r, reply->text, &why))
-        return answer(r, reply);
+        return agent_run_answer(r, reply);
     if (r->corrections++ == AGENT_CORRECTIONS) {
-        (void)answer(r, reply);
+        (void)agent_run_answer(r, reply);
         r->out->end = AGENT_FAILED;
         r->out->reason = STR("output_invalid");
         r->out->detail = why;
@@ -361,7 +362,7 @@ static bool text_only(struct run *r, const struct ask_reply *reply, unsigned *nu
 }
 
 /* One turn. False: the run is over, broken or waits. */
-static bool turn(struct run *r, unsigned *nudges)
+static bool agent_run_turn(struct run *r, unsigned *nudges)
 {
     struct ask_reply reply;
 
@@ -379,14 +380,15 @@ static bool turn(struct run *r, unsigned *nudges)
     if (!turn_act(r, &reply))
         return false;
     if (looping(r, &reply))
-        return over(r,
-                    "loop_detected",
-                    arena_printf(
-                        r->arena, "the same calls were made %d times in a row", AGENT_REPEATS + 1));
+        return agent_run_over(r,
+                              "loop_detected",
+                              arena_printf(r->arena,
+                                           "the same calls were made %d times in a row",
+                                           AGENT_REPEATS + 1));
     return true;
 }
 
-static void conclude(struct run *r)
+static void agent_run_conclude(struct run *r)
 {
     struct agent_result kept = *r->out;
     struct ask_reply reply;
@@ -461,7 +463,7 @@ static void history_system(struct run *r)
     buf_release(&text);
 }
 
-static void begin(struct run *r)
+static void agent_run_begin(struct run *r)
 {
     history_init(&r->history, HISTORY_MAX);
     buf_init(&r->tools, BODY_MAX);
@@ -482,11 +484,11 @@ static void loop(struct run *r)
     unsigned nudges = 0;
 
     while (r->out->iterations < max)
-        if (!turn(r, &nudges))
+        if (!agent_run_turn(r, &nudges))
             return;
-    (void)over(r,
-               "max_iterations_reached",
-               arena_printf(r->arena, "there was no answer after %u turns", max));
+    (void)agent_run_over(r,
+                         "max_iterations_reached",
+                         arena_printf(r->arena, "there was no answer after %u turns", max));
 }
 
 static void result_write(const struct run *r, struct buf *out)
@@ -559,11 +561,11 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .text = STR(""),
                                  .finish = STR(""),
                                  .messages = STR("")};
-    begin(&r);
+    agent_run_begin(&r);
     if (!r.broken && run_open(&r)) {
         tell_begin(&r);
         loop(&r);
-        conclude(&r);
+        agent_run_conclude(&r);
         run_settle(&r);
         if (!r.broken)
             tell_end(&r);

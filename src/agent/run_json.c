@@ -11,7 +11,7 @@
 #define ARENA_MAX ((size_t)1 << 30)
 
 /* What is JSON stands as JSON, all else as a text, nothing as null. */
-static void value(struct json_out *o, const char *key, str json)
+static void agent_run_json_value(struct json_out *o, const char *key, str json)
 {
     struct json doc;
     struct err e;
@@ -28,7 +28,7 @@ static void value(struct json_out *o, const char *key, str json)
 }
 
 /* Kind "unknown": the process ended while the call ran. Why: the model's reason for the call. */
-static void write_question(struct json_out *o, const struct agent_effect *f)
+static void agent_run_json_write_question(struct json_out *o, const struct agent_effect *f)
 {
     str kind = f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval");
 
@@ -37,7 +37,7 @@ static void write_question(struct json_out *o, const struct agent_effect *f)
     json_member_str(o, "kind", kind);
     json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
-    value(o, "arguments", f->request);
+    agent_run_json_value(o, "arguments", f->request);
     json_member_str(o, "why", f->result.n ? f->result : kind);
     json_member_i64(o, "asked_at_us", f->started_us);
     json_out_end(o);
@@ -63,7 +63,7 @@ static void write_client_calls(struct agent_log *log, struct json_out *o, str ru
             json_out_object(o);
             json_member_str(o, "call_id", all[i].key);
             json_member_str(o, "tool", all[i].name);
-            value(o, "arguments", all[i].request);
+            agent_run_json_value(o, "arguments", all[i].request);
             json_out_end(o);
         }
     if (!open) {
@@ -83,7 +83,7 @@ void run_json_pending(struct agent_log *log, const struct agent_row *row, struct
     if (!str_eq(row->status, STR("waiting")))
         json_out_null(o);
     else if (agent_log_question(log, row->id, a, &f, &e))
-        write_question(o, &f);
+        agent_run_json_write_question(o, &f);
     else
         write_client_calls(log, o, row->id, a);
 }
@@ -132,7 +132,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct b
 }
 
 /* What a model said, with or without what it thought. */
-static void write_reply(struct json_out *o, str json, bool thoughts)
+static void agent_run_json_write_reply(struct json_out *o, str json, bool thoughts)
 {
     struct json doc;
     struct buf out;
@@ -143,7 +143,7 @@ static void write_reply(struct json_out *o, str json, bool thoughts)
     if (!thoughts && json_parse(&doc, json, &e) &&
         json_find(&doc, json_root(&doc), STR("reasoning")))
         json_splice_remove(&doc, json_root(&doc), STR("reasoning"), &out);
-    value(o, "result", out.n ? buf_str(&out) : json);
+    agent_run_json_value(o, "result", out.n ? buf_str(&out) : json);
     buf_release(&out);
     json_release(&doc);
 }
@@ -165,8 +165,8 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
         json_member_str(o, "state", f->state == AGENT_DONE ? STR("done") : STR("begun"));
         json_out_key(o, STR("failed"));
         json_out_bool(o, f->failed);
-        value(o, "request", f->request);
-        write_reply(o, f->result, thoughts || !str_eq(f->kind, STR("model")));
+        agent_run_json_value(o, "request", f->request);
+        agent_run_json_write_reply(o, f->result, thoughts || !str_eq(f->kind, STR("model")));
         json_member_i64(o, "started_at_us", f->started_us);
         json_out_key(o, STR("ended_at_us"));
         if (f->state == AGENT_DONE)
@@ -198,7 +198,7 @@ static void write_trace(struct json_out *o, const struct agent_result *r)
 }
 
 /* name(k='v', ...) */
-static str action_of(const struct agent_effect *f, struct arena *a)
+static str agent_run_json_action_of(const struct agent_effect *f, struct arena *a)
 {
     struct buf out;
     struct json doc;
@@ -218,7 +218,7 @@ static str action_of(const struct agent_effect *f, struct arena *a)
     return all;
 }
 
-static str text_in(str reply, struct arena *a)
+static str agent_run_json_text_in(str reply, struct arena *a)
 {
     struct json doc;
     struct err e;
@@ -233,8 +233,8 @@ static str text_in(str reply, struct arena *a)
 }
 
 /* Of a run that is no loop: a step an effect. */
-static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
-                     struct agent_result *out)
+static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, struct arena *a,
+                                    struct agent_result *out)
 {
     out->steps = arena_zero(a, n + 1, sizeof *out->steps);
     out->step_count = 0;
@@ -242,12 +242,12 @@ static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
         const struct agent_effect *f = &all[i];
         bool model = str_eq(f->kind, STR("model")),
              tool = str_eq(f->kind, STR("tool")) || str_eq(f->kind, STR("client"));
-        str seen = model && !f->failed ? text_in(f->result, a) : f->result;
+        str seen = model && !f->failed ? agent_run_json_text_in(f->result, a) : f->result;
 
         if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))
             continue;
         out->steps[out->step_count++] =
-            (struct agent_step){.action = tool    ? action_of(f, a)
+            (struct agent_step){.action = tool    ? agent_run_json_action_of(f, a)
                                           : model ? STR("ask")
                                                   : f->name,
                                 .observation = utf8_cut_count(seen, AGENT_OBSERVATION),
@@ -258,8 +258,8 @@ static void trace_of(const struct agent_effect *all, size_t n, struct arena *a,
 }
 
 /* A log that ends early has the trace up to there. */
-static bool write_one(struct agent_log *log, str id, bool thoughts, struct arena *a,
-                      struct buf *out, struct err *e)
+static bool agent_run_json_write_one(struct agent_log *log, str id, bool thoughts, struct arena *a,
+                                     struct buf *out, struct err *e)
 {
     struct agent_effect *all;
     struct agent_result r;
@@ -271,12 +271,12 @@ static bool write_one(struct agent_log *log, str id, bool thoughts, struct arena
     if (!agent_log_run_get(log, id, a, &row, e) || !agent_log_read(log, id, a, &all, &n, e))
         return false;
     if (!agent_replay(log, id, a, &r, &ignored) && !r.step_count)
-        trace_of(all, n, a, &r);
+        agent_run_json_trace_of(all, n, a, &r);
     json_out_init(&o, out);
     json_out_object(&o);
     write_row(log, &o, &row, a);
-    value(&o, "input", row.input);
-    value(&o, "result", row.result);
+    agent_run_json_value(&o, "input", row.input);
+    agent_run_json_value(&o, "result", row.result);
     write_trace(&o, &r);
     write_effects(&o, all, n, thoughts);
     json_out_end(&o);
@@ -297,7 +297,7 @@ bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, st
     ok = agent_log_list(log, &f, &a, &rows, &n, e);
     if (ok && !n)
         ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
-    ok = ok && write_one(log, id, who->thoughts, &a, out, e);
+    ok = ok && agent_run_json_write_one(log, id, who->thoughts, &a, out, e);
     arena_release(&a);
     return ok;
 }

@@ -23,7 +23,7 @@ static struct store_session session_of(const struct run *r)
 }
 
 /* In the buffer if something was masked, else as it is. */
-static str masked(const struct run *r, str text, struct buf *out)
+static str agent_tell_masked(const struct run *r, str text, struct buf *out)
 {
     buf_init(out, 4 * text.n + 65536);
     if (r->o->mask && text.n && mask_json(r->o->mask, text, out, NULL))
@@ -52,8 +52,8 @@ void tell_end(const struct run *r)
         return;
     s.status = well ? STR("completed") : STR("failed");
     s.completed_us = run_now_us(r);
-    s.final_analysis = masked(r, r->out->text, &text);
-    s.error_message = masked(r, well ? STR("") : r->out->detail, &detail);
+    s.final_analysis = agent_tell_masked(r, r->out->text, &text);
+    s.error_message = agent_tell_masked(r, well ? STR("") : r->out->detail, &detail);
     store_session_put(r->o->store, &s, NULL);
     buf_release(&text);
     buf_release(&detail);
@@ -68,7 +68,7 @@ void tell_tool(const struct run *r, const struct agent_effect *f, str parent, st
                            .server_name = server,
                            .communication_type = STR("tool_call"),
                            .tool_name = f->name,
-                           .arguments = masked(r, f->request, &arguments),
+                           .arguments = agent_tell_masked(r, f->request, &arguments),
                            .result = f->result,
                            .available_tools = STR(""),
                            .error_message = f->failed ? f->result : STR(""),

@@ -78,8 +78,8 @@ static bool on_owner(void *ctx, const struct db_value *c, size_t n)
     return false;
 }
 
-static bool owner(struct db *db, const struct thread_asker *who, str thread, struct seen *out,
-                  struct err *e)
+static bool agent_thread_owner(struct db *db, const struct thread_asker *who, str thread,
+                               struct seen *out, struct err *e)
 {
     struct db_value args[] = {db_text(thread)};
 
@@ -100,14 +100,15 @@ bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool
 {
     struct seen s;
 
-    if (!owner(db, who, thread, &s, e))
+    if (!agent_thread_owner(db, who, thread, &s, e))
         return false;
     *there = s.ours;
     return true;
 }
 
 /* The thread is made if it is not there. */
-static bool claim(struct db *db, const struct thread_asker *who, str thread, struct err *e)
+static bool agent_thread_claim(struct db *db, const struct thread_asker *who, str thread,
+                               struct err *e)
 {
     struct db_value args[] = {db_text(thread), db_text(who->key), db_int(who->now_us)};
     struct seen s;
@@ -118,7 +119,7 @@ static bool claim(struct db *db, const struct thread_asker *who, str thread, str
                 args,
                 COUNT_OF(args),
                 e) ||
-        !owner(db, who, thread, &s, e))
+        !agent_thread_owner(db, who, thread, &s, e))
         return false;
     return s.ours || thread_missing(e, thread);
 }
@@ -154,7 +155,7 @@ static bool on_texts(void *ctx, const struct db_value *c, size_t n)
     return false;
 }
 
-static bool read_parent(struct putting *p, struct err *e)
+static bool agent_thread_read_parent(struct putting *p, struct err *e)
 {
     struct db_value args[] = {
         db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)};
@@ -267,7 +268,7 @@ static bool put_channels(struct putting *p, struct err *e)
     return json_out_ok(&p->out, e);
 }
 
-static bool put_row(struct putting *p, struct err *e)
+static bool agent_thread_put_row(struct putting *p, struct err *e)
 {
     const struct thread_tuple *put = p->put;
     struct db_value args[] = {
@@ -306,17 +307,17 @@ static bool all_versioned(struct putting *p, struct err *e)
     return true;
 }
 
-static bool put_all(struct putting *p, struct err *e)
+static bool agent_thread_put_all(struct putting *p, struct err *e)
 {
     return json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
-           claim(p->db, p->who, p->put->thread, e) && read_parent(p, e) && put_channels(p, e) &&
-           put_row(p, e);
+           agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_read_parent(p, e) &&
+           put_channels(p, e) && agent_thread_put_row(p, e);
 }
 
-static bool put_writes(struct db *db, const struct thread_asker *who,
-                       const struct thread_tuple *put, struct err *e)
+static bool agent_thread_put_writes(struct db *db, const struct thread_asker *who,
+                                    const struct thread_tuple *put, struct err *e)
 {
-    if (!claim(db, who, put->thread, e))
+    if (!agent_thread_claim(db, who, put->thread, e))
         return false;
     for (size_t i = 0; i < put->write_count; i++) {
         const struct thread_write *w = &put->writes[i];
@@ -367,7 +368,7 @@ static bool put_checkpoint(struct db *db, const struct thread_asker *who,
     json_init(&p.checkpoint);
     json_init(&p.parent);
     json_init(&p.parent_refs);
-    ok = put_all(&p, e);
+    ok = agent_thread_put_all(&p, e);
     json_release(&p.parent_refs);
     json_release(&p.parent);
     json_release(&p.checkpoint);
@@ -394,7 +395,7 @@ bool threads_put(struct threads *t, const struct thread_asker *who, const struct
 bool threads_put_writes(struct threads *t, const struct thread_asker *who,
                         const struct thread_tuple *put, struct err *e)
 {
-    struct thread_job j = {.put = put_writes, .who = who, .tuple = put};
+    struct thread_job j = {.put = agent_thread_put_writes, .who = who, .tuple = put};
 
     return thread_put_together(t, &j, e);
 }
@@ -410,7 +411,7 @@ static bool delete_all(struct db *db, const struct thread_asker *who, str thread
     struct db_value args[] = {db_text(thread)};
     struct seen s;
 
-    if (!owner(db, who, thread, &s, e))
+    if (!agent_thread_owner(db, who, thread, &s, e))
         return false;
     if (s.there && !s.ours)
         return thread_missing(e, thread);

@@ -21,7 +21,7 @@ static bool put_list(struct db *db, const struct thread_job *list, struct err *e
     return thread_end(db, ok, e);
 }
 
-static void put_batch(struct threads *t, struct thread_job *list)
+static void agent_thread_group_put_batch(struct threads *t, struct thread_job *list)
 {
     struct err e = {0};
     bool ok, alone;
@@ -40,7 +40,7 @@ static void put_batch(struct threads *t, struct thread_job *list)
 }
 
 /* Under the queue's lock. */
-static struct thread_job *take(struct threads *t)
+static struct thread_job *agent_thread_group_take(struct threads *t)
 {
     struct thread_job *list = t->first, *j = list;
 
@@ -57,10 +57,10 @@ static void lead(struct threads *t, const struct thread_job *own)
 {
     t->led = true;
     while (!own->over) {
-        struct thread_job *list = take(t), *next;
+        struct thread_job *list = agent_thread_group_take(t), *next;
 
         pthread_mutex_unlock(&t->queue_lock);
-        put_batch(t, list);
+        agent_thread_group_put_batch(t, list);
         pthread_mutex_lock(&t->queue_lock);
         for (struct thread_job *j = list; j; j = next) {
             next = j->next;

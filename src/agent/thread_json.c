@@ -8,8 +8,8 @@
 
 #define TYPE_MAX 64
 
-static bool read_value(const struct json *doc, const struct json_node *v, struct arena *a,
-                       str *type, str *bytes, struct err *e)
+static bool agent_thread_json_read_value(const struct json *doc, const struct json_node *v,
+                                         struct arena *a, str *type, str *bytes, struct err *e)
 {
     const struct json_node *json = json_find(doc, v, STR("json"));
     str text;
@@ -43,8 +43,8 @@ static bool read_object(const struct json *doc, const char *name, bool needed, s
     return true;
 }
 
-static bool read_values(const struct json *doc, struct arena *a, struct thread_tuple *out,
-                        struct err *e)
+static bool agent_thread_json_read_values(const struct json *doc, struct arena *a,
+                                          struct thread_tuple *out, struct err *e)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("values")), *key;
     size_t n = all ? json_count(doc, all) : 0;
@@ -62,7 +62,8 @@ static bool read_values(const struct json *doc, struct arena *a, struct thread_t
             return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
         v->empty = json_value(key)->kind == JSON_NULL;
         v->type = v->bytes = STR("");
-        if (!v->empty && !read_value(doc, json_value(key), a, &v->type, &v->bytes, e))
+        if (!v->empty &&
+            !agent_thread_json_read_value(doc, json_value(key), a, &v->type, &v->bytes, e))
             return false;
     }
     return true;
@@ -79,7 +80,8 @@ bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tupl
          memchr(out->parent.p, 0, out->parent.n)))
         return err_set(e, ERR_INPUT, "parent_id: must be an id, or null");
     return read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
-           read_object(doc, "metadata", false, &out->metadata, e) && read_values(doc, a, out, e);
+           read_object(doc, "metadata", false, &out->metadata, e) &&
+           agent_thread_json_read_values(doc, a, out, e);
 }
 
 bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_tuple *out,
@@ -102,7 +104,8 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
             w->channel.n > THREAD_ID_MAX || memchr(w->channel.p, 0, w->channel.n))
             return err_set(e, ERR_INPUT, "channel: of a write must be the name of one");
         w->idx = thread_special(w->channel, (int64_t)out->write_count++);
-        if (!read_value(doc, json_find(doc, i, STR("value")), a, &w->type, &w->bytes, e))
+        if (!agent_thread_json_read_value(
+                doc, json_find(doc, i, STR("value")), a, &w->type, &w->bytes, e))
             return false;
     }
     return true;
@@ -124,7 +127,7 @@ bool thread_json_update(const struct json *doc, struct arena *a, struct thread_u
 }
 
 /* What was sent as base64 may say it is JSON and be none of ours: half a surrogate, for one. */
-static bool is_json(str type, str bytes)
+static bool agent_thread_json_is_json(str type, str bytes)
 {
     struct json doc;
     struct err ignored;
@@ -138,14 +141,14 @@ static bool is_json(str type, str bytes)
     return ok;
 }
 
-static void write_value(struct json_out *o, str type, str bytes)
+static void agent_thread_json_write_value(struct json_out *o, str type, str bytes)
 {
     struct buf b;
 
     json_out_object(o);
     json_out_key(o, STR("type"));
     json_out_str(o, type);
-    if (is_json(type, bytes)) {
+    if (agent_thread_json_is_json(type, bytes)) {
         json_out_key(o, STR("json"));
         json_out_raw(o, bytes);
     } else {
@@ -183,10 +186,10 @@ void thread_json_state(struct json_out *o, const struct thread_tuple *t)
     json_out_object(o);
     for (size_t i = 0; i < t->value_count; i++) {
         json_out_key(o, t->values[i].channel);
-        if (is_json(t->values[i].type, t->values[i].bytes))
+        if (agent_thread_json_is_json(t->values[i].type, t->values[i].bytes))
             json_out_raw(o, t->values[i].bytes);
         else
-            write_value(o, t->values[i].type, t->values[i].bytes);
+            agent_thread_json_write_value(o, t->values[i].type, t->values[i].bytes);
     }
     json_out_end(o);
     json_out_end(o);
@@ -202,7 +205,7 @@ void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
     json_out_object(o);
     for (size_t i = 0; i < t->value_count; i++) {
         json_out_key(o, t->values[i].channel);
-        write_value(o, t->values[i].type, t->values[i].bytes);
+        agent_thread_json_write_value(o, t->values[i].type, t->values[i].bytes);
     }
     json_out_end(o);
     json_out_key(o, STR("writes"));
@@ -216,7 +219,7 @@ void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
         json_out_key(o, STR("channel"));
         json_out_str(o, t->writes[i].channel);
         json_out_key(o, STR("value"));
-        write_value(o, t->writes[i].type, t->writes[i].bytes);
+        agent_thread_json_write_value(o, t->writes[i].type, t->writes[i].bytes);
         json_out_end(o);
     }
     json_out_end(o);

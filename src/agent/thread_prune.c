@@ -36,12 +36,12 @@ struct pruning {
     bool full;
 };
 
-static str key_of(struct arena *a, str x, str y)
+static str agent_thread_prune_key_of(struct arena *a, str x, str y)
 {
     return arena_printf(a, "%zu:" STR_FMT STR_FMT, x.n, STR_ARG(x), STR_ARG(y));
 }
 
-static bool has_room(struct pruning *p, const struct db_value *c, size_t n)
+static bool agent_thread_prune_has_room(struct pruning *p, const struct db_value *c, size_t n)
 {
     size_t size = SLACK;
 
@@ -56,7 +56,7 @@ static str dup(struct pruning *p, const struct db_value *v)
     return v->type == DB_TEXT ? arena_dup(&p->arena, v->s) : STR("");
 }
 
-static void keep(struct pruning *p, struct node *n)
+static void agent_thread_prune_keep(struct pruning *p, struct node *n)
 {
     if (n->kept)
         return;
@@ -72,7 +72,7 @@ static bool on_node(void *ctx, const struct db_value *c, size_t n)
     struct node *node;
     struct err ignored;
 
-    if (!has_room(p, c, n))
+    if (!agent_thread_prune_has_room(p, c, n))
         return false;
     node = arena_zero(&p->arena, 1, sizeof *node);
     node->ns = dup(p, &c[0]);
@@ -85,24 +85,29 @@ static bool on_node(void *ctx, const struct db_value *c, size_t n)
     p->ns = node->ns;
     *p->last = node;
     p->last = &node->next;
-    (void)!map_set(&p->nodes, key_of(&p->arena, node->ns, node->id), MAP_PTR(node), &ignored);
+    (void)!map_set(&p->nodes,
+                   agent_thread_prune_key_of(&p->arena, node->ns, node->id),
+                   MAP_PTR(node),
+                   &ignored);
     if (p->count++ < p->keep)
-        keep(p, node);
+        agent_thread_prune_keep(p, node);
     return true;
 }
 
 static str piece_key(struct arena *a, str ns, str channel, str version, str writer)
 {
-    return key_of(a, key_of(a, ns, channel), key_of(a, version, writer));
+    return agent_thread_prune_key_of(a,
+                                     agent_thread_prune_key_of(a, ns, channel),
+                                     agent_thread_prune_key_of(a, version, writer));
 }
 
-static bool on_piece(void *ctx, const struct db_value *c, size_t n)
+static bool agent_thread_prune_on_piece(void *ctx, const struct db_value *c, size_t n)
 {
     struct pruning *p = ctx;
     struct piece *x;
     struct err ignored;
 
-    if (!has_room(p, c, n))
+    if (!agent_thread_prune_has_room(p, c, n))
         return false;
     x = arena_zero(&p->arena, 1, sizeof *x);
     *x = (struct piece){.ns = dup(p, &c[0]),
@@ -120,7 +125,7 @@ static bool on_piece(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool load(struct pruning *p, struct err *e)
+static bool agent_thread_prune_load(struct pruning *p, struct err *e)
 {
     struct db_value args[] = {db_text(p->thread)};
 
@@ -136,7 +141,7 @@ static bool load(struct pruning *p, struct err *e)
                   " FROM thread_values WHERE thread_id = $1",
                   args,
                   1,
-                  (struct db_rows){on_piece, p},
+                  (struct db_rows){agent_thread_prune_on_piece, p},
                   e))
         return false;
     return !p->full || err_set(e, ERR_LIMIT, "the thread is too large to be pruned at once");
@@ -167,7 +172,8 @@ static void keep_piece(struct pruning *p, const struct node *n, str channel, str
 
 static struct node *parent_of(struct pruning *p, struct arena *a, const struct node *n)
 {
-    struct map_entry *found = n->parent.n ? map_find(&p->nodes, key_of(a, n->ns, n->parent)) : NULL;
+    struct map_entry *found =
+        n->parent.n ? map_find(&p->nodes, agent_thread_prune_key_of(a, n->ns, n->parent)) : NULL;
 
     return found ? found->value.ptr : NULL;
 }
@@ -203,7 +209,7 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
         open = true;
     parent = open ? parent_of(p, &a, n) : NULL;
     if (parent)
-        keep(p, parent);
+        agent_thread_prune_keep(p, parent);
     arena_release(&a);
     json_release(&refs);
     json_release(&doc);
@@ -247,7 +253,8 @@ static bool remove_piece(struct pruning *p, const struct piece *x, struct err *e
                   e);
 }
 
-static bool prune(struct pruning *p, const struct thread_asker *who, struct err *e)
+static bool agent_thread_prune_prune(struct pruning *p, const struct thread_asker *who,
+                                     struct err *e)
 {
     bool there;
 
@@ -255,7 +262,7 @@ static bool prune(struct pruning *p, const struct thread_asker *who, struct err 
         return false;
     if (!there)
         return thread_missing(e, p->thread);
-    if (!load(p, e))
+    if (!agent_thread_prune_load(p, e))
         return false;
     while (p->todo) {
         struct node *n = p->todo;
@@ -287,7 +294,7 @@ bool threads_prune(struct threads *t, const struct thread_asker *who, str thread
     pthread_mutex_lock(&t->lock);
     ok = db_begin(t->writer, true, e);
     if (ok)
-        ok = thread_end(t->writer, prune(&p, who, e), e);
+        ok = thread_end(t->writer, agent_thread_prune_prune(&p, who, e), e);
     pthread_mutex_unlock(&t->lock);
     map_release(&p.pieces);
     map_release(&p.nodes);

@@ -13,7 +13,7 @@ struct reading {
     size_t write_max;
 };
 
-static str keep(struct reading *r, const struct db_value *v)
+static str agent_thread_read_keep(struct reading *r, const struct db_value *v)
 {
     if (v->type == DB_NULL)
         return STR("");
@@ -37,15 +37,15 @@ static bool on_checkpoint(void *ctx, const struct db_value *c, size_t n)
 
     (void)n;
     r->found = true;
-    r->tuple->id = keep(r, &c[0]);
-    r->tuple->parent = keep(r, &c[1]);
-    r->tuple->checkpoint = keep(r, &c[2]);
-    r->refs = keep(r, &c[3]);
-    r->tuple->metadata = keep(r, &c[4]);
+    r->tuple->id = agent_thread_read_keep(r, &c[0]);
+    r->tuple->parent = agent_thread_read_keep(r, &c[1]);
+    r->tuple->checkpoint = agent_thread_read_keep(r, &c[2]);
+    r->refs = agent_thread_read_keep(r, &c[3]);
+    r->tuple->metadata = agent_thread_read_keep(r, &c[4]);
     return false;
 }
 
-static bool read_row(struct db *db, struct reading *r, str id, struct err *e)
+static bool agent_thread_read_row(struct db *db, struct reading *r, str id, struct err *e)
 {
     struct db_value args[] = {db_text(r->tuple->thread), db_text(r->tuple->ns), db_text(id)};
 
@@ -62,8 +62,8 @@ static bool read_row(struct db *db, struct reading *r, str id, struct err *e)
                     e);
 }
 
-static bool read_value(struct db *db, struct reading *r, struct thread_value *v, str writer,
-                       struct err *e)
+static bool agent_thread_read_value(struct db *db, struct reading *r, struct thread_value *v,
+                                    str writer, struct err *e)
 {
     struct thread_place at = {r->tuple->thread, r->tuple->ns, v->channel};
     struct thread_blob b;
@@ -83,8 +83,9 @@ static bool read_value(struct db *db, struct reading *r, struct thread_value *v,
     return ok;
 }
 
-static bool read_values(struct db *db, struct reading *r, const struct json *checkpoint,
-                        const struct json *refs, struct err *e)
+static bool agent_thread_read_values(struct db *db, struct reading *r,
+                                     const struct json *checkpoint, const struct json *refs,
+                                     struct err *e)
 {
     const struct json_node *root = json_root(refs), *key, *version;
     const struct json_node *versions =
@@ -103,7 +104,7 @@ static bool read_values(struct db *db, struct reading *r, const struct json *che
         if (!version)
             continue;
         v->version = json_raw(checkpoint, version);
-        if (!read_value(db, r, v, writer, e))
+        if (!agent_thread_read_value(db, r, v, writer, e))
             return false;
         t->value_count += !v->empty;
     }
@@ -126,11 +127,11 @@ static bool on_write(void *ctx, const struct db_value *c, size_t n)
         r->write_max = max;
     }
     t->writes[t->write_count++] = (struct thread_write){
-        .task = keep(r, &c[0]),
+        .task = agent_thread_read_keep(r, &c[0]),
         .idx = c[1].i,
-        .channel = keep(r, &c[2]),
-        .type = keep(r, &c[3]),
-        .bytes = keep(r, &c[4]),
+        .channel = agent_thread_read_keep(r, &c[2]),
+        .type = agent_thread_read_keep(r, &c[3]),
+        .bytes = agent_thread_read_keep(r, &c[4]),
     };
     return !r->full && t->write_count < THREAD_WRITES_MAX;
 }
@@ -150,7 +151,7 @@ static bool read_writes(struct db *db, struct reading *r, struct err *e)
         e);
 }
 
-static bool read_parts(struct db *db, struct reading *r, struct err *e)
+static bool agent_thread_read_parts(struct db *db, struct reading *r, struct err *e)
 {
     struct json checkpoint, refs;
     bool ok;
@@ -158,7 +159,7 @@ static bool read_parts(struct db *db, struct reading *r, struct err *e)
     json_init(&checkpoint);
     json_init(&refs);
     ok = json_parse(&checkpoint, r->tuple->checkpoint, e) && json_parse(&refs, r->refs, e) &&
-         read_values(db, r, &checkpoint, &refs, e) && read_writes(db, r, e);
+         agent_thread_read_values(db, r, &checkpoint, &refs, e) && read_writes(db, r, e);
     json_release(&checkpoint);
     json_release(&refs);
     return ok && (!r->full || too_large(e));
@@ -173,7 +174,7 @@ static bool read_tuple(struct db *db, const struct thread_asker *who, str id, st
         return false;
     if (!there)
         return thread_missing(e, r->tuple->thread);
-    if (!read_row(db, r, id, e))
+    if (!agent_thread_read_row(db, r, id, e))
         return false;
     if (r->full)
         return too_large(e);
@@ -183,7 +184,7 @@ static bool read_tuple(struct db *db, const struct thread_asker *who, str id, st
                        id.n ? "there is no checkpoint \"" STR_FMT "\""
                             : "there is no checkpoint" STR_FMT,
                        STR_ARG(str_slice(id, 0, 120)));
-    return read_parts(db, r, e);
+    return agent_thread_read_parts(db, r, e);
 }
 
 bool threads_get(struct threads *t, const struct thread_asker *who, str thread, str ns, str id,
@@ -215,7 +216,7 @@ struct listing {
     size_t n, max;
 };
 
-static bool fits(struct listing *l, str metadata)
+static bool agent_thread_read_fits(struct listing *l, str metadata)
 {
     const struct json_node *root = json_root(&l->want), *key, *value;
     struct err ignored;
@@ -241,7 +242,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
     struct listing *l = ctx;
 
     (void)n;
-    if (fits(l, c[3].s))
+    if (agent_thread_read_fits(l, c[3].s))
         l->list[l->n++] = (struct thread_tuple){
             .thread = arena_dup(l->arena, c[0].s),
             .ns = arena_dup(l->arena, c[1].s),

@@ -22,7 +22,8 @@ struct updating {
 };
 
 /* A UUID of version 6, as other savers of checkpoints make them: as text they sort by time. */
-static str new_id(struct threads *t, const struct thread_asker *who, struct arena *a)
+static str agent_thread_state_new_id(struct threads *t, const struct thread_asker *who,
+                                     struct arena *a)
 {
     uint64_t at = (uint64_t)who->now_us * 10 + UUID_EPOCH, chance;
 
@@ -56,14 +57,15 @@ static str time_text(int64_t us, struct arena *a)
                         (int)(us / 1000 % 1000));
 }
 
-static const struct json_node *member(const struct json *doc, str name)
+static const struct json_node *agent_thread_state_member(const struct json *doc, str name)
 {
     return json_find(doc, json_root(doc), name);
 }
 
 static bool next_version(struct updating *u, struct err *e)
 {
-    const struct json_node *all = member(&u->before, STR("channel_versions")), *key;
+    const struct json_node *all = agent_thread_state_member(&u->before, STR("channel_versions")),
+                           *key;
     int64_t n;
 
     u->version = 1;
@@ -76,10 +78,11 @@ static bool next_version(struct updating *u, struct err *e)
     return true;
 }
 
-static bool kind_of(struct updating *u, str channel, enum channel_kind *out, struct err *e)
+static bool agent_thread_state_kind_of(struct updating *u, str channel, enum channel_kind *out,
+                                       struct err *e)
 {
     const struct json_node *before =
-        json_find(&u->before, member(&u->before, STR("reducers")), channel);
+        json_find(&u->before, agent_thread_state_member(&u->before, STR("reducers")), channel);
     const struct json_node *now = json_find(&u->reducers, json_root(&u->reducers), channel);
     const struct json *doc = now ? &u->reducers : &u->before;
     str name = STR("last");
@@ -93,7 +96,8 @@ static bool kind_of(struct updating *u, str channel, enum channel_kind *out, str
                    STR_ARG(str_slice(name, 0, 40)));
 }
 
-static const struct thread_value *value_of(const struct thread_tuple *t, str channel)
+static const struct thread_value *agent_thread_state_value_of(const struct thread_tuple *t,
+                                                              str channel)
 {
     for (size_t i = 0; i < t->value_count; i++)
         if (str_eq(t->values[i].channel, channel))
@@ -104,12 +108,12 @@ static const struct thread_value *value_of(const struct thread_tuple *t, str cha
 static bool fold_one(struct updating *u, str channel, str update, struct thread_value *out,
                      struct err *e)
 {
-    const struct thread_value *now = value_of(&u->from, channel);
+    const struct thread_value *now = agent_thread_state_value_of(&u->from, channel);
     enum channel_kind kind;
     struct buf b;
     bool ok;
 
-    if (!kind_of(u, channel, &kind, e))
+    if (!agent_thread_state_kind_of(u, channel, &kind, e))
         return false;
     if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
         return err_set(e, ERR_INPUT, "values: what is there is no JSON and cannot be added to");
@@ -136,7 +140,7 @@ static bool fold_all(struct updating *u, struct err *e)
         if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
             memchr(channel.p, 0, channel.n))
             return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");
-        if (value_of(&u->put, channel))
+        if (agent_thread_state_value_of(&u->put, channel))
             return err_set(e, ERR_INPUT, "values: a channel is there twice");
         if (!fold_one(u,
                       channel,
@@ -170,7 +174,11 @@ static void write_versions(struct updating *u, struct json_out *o)
 {
     json_out_key(o, STR("channel_versions"));
     json_out_object(o);
-    members_but(o, &u->before, member(&u->before, STR("channel_versions")), &u->values, u->arena);
+    members_but(o,
+                &u->before,
+                agent_thread_state_member(&u->before, STR("channel_versions")),
+                &u->values,
+                u->arena);
     for (size_t i = 0; i < u->put.value_count; i++) {
         json_out_key(o, u->put.values[i].channel);
         json_out_i64(o, u->version);
@@ -180,7 +188,7 @@ static void write_versions(struct updating *u, struct json_out *o)
 
 static bool write_checkpoint(struct updating *u, const struct thread_asker *who, struct err *e)
 {
-    const struct json_node *seen = member(&u->before, STR("versions_seen"));
+    const struct json_node *seen = agent_thread_state_member(&u->before, STR("versions_seen"));
     struct json_out o;
     struct buf b;
     bool ok;
@@ -199,7 +207,11 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
     json_out_raw(&o, seen ? json_raw(&u->before, seen) : STR("{}"));
     json_out_key(&o, STR("reducers"));
     json_out_object(&o);
-    members_but(&o, &u->before, member(&u->before, STR("reducers")), &u->reducers, u->arena);
+    members_but(&o,
+                &u->before,
+                agent_thread_state_member(&u->before, STR("reducers")),
+                &u->reducers,
+                u->arena);
     members_but(&o, &u->reducers, json_root(&u->reducers), NULL, u->arena);
     json_out_end(&o);
     json_out_end(&o);
@@ -224,7 +236,7 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
     }
     u->put = (struct thread_tuple){.thread = from->thread,
                                    .ns = from->ns,
-                                   .id = new_id(t, who, u->arena),
+                                   .id = agent_thread_state_new_id(t, who, u->arena),
                                    .parent = u->from.id,
                                    .metadata = from->metadata};
     return json_parse(&u->before, u->from.checkpoint, e) && next_version(u, e) && fold_all(u, e) &&

@@ -20,7 +20,7 @@ void thread_blob_release(struct thread_blob *b)
 }
 
 /* The bytes in between replaced where they stand: what is appended costs what it is long. */
-static void apply(struct thread_blob *b, size_t head, size_t tail, str bytes)
+static void agent_thread_value_apply(struct thread_blob *b, size_t head, size_t tail, str bytes)
 {
     size_t old = b->bytes.n, size = head + bytes.n + tail;
 
@@ -36,7 +36,7 @@ static void apply(struct thread_blob *b, size_t head, size_t tail, str bytes)
 }
 
 /* The whole one comes first. */
-static bool on_piece(void *ctx, const struct db_value *c, size_t n)
+static bool agent_thread_value_on_piece(void *ctx, const struct db_value *c, size_t n)
 {
     struct thread_blob *b = ctx;
 
@@ -49,7 +49,8 @@ static bool on_piece(void *ctx, const struct db_value *c, size_t n)
     b->depth = c[1].i;
     b->since = c[4].i;
     b->whole = c[5].i;
-    apply(b, (size_t)c[2].i, (size_t)c[3].i, c[6].type == DB_NULL ? STR("") : c[6].s);
+    agent_thread_value_apply(
+        b, (size_t)c[2].i, (size_t)c[3].i, c[6].type == DB_NULL ? STR("") : c[6].s);
     return !b->broken;
 }
 
@@ -85,7 +86,8 @@ bool thread_value_read(struct db *db, const struct thread_place *at, str version
 
     buf_reset(&out->bytes);
     out->found = out->broken = false;
-    if (!db_query(db, sql, args, COUNT_OF(args), (struct db_rows){on_piece, out}, e))
+    if (!db_query(
+            db, sql, args, COUNT_OF(args), (struct db_rows){agent_thread_value_on_piece, out}, e))
         return false;
     return !out->broken || err_set(e,
                                    ERR_SYSTEM,

@@ -47,7 +47,7 @@ void toolbox_free(struct toolbox *b)
 }
 
 /* As it stands where it is JSON Schema; else as it is meant, if that can be told. */
-static bool compile(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
+static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
     bool close = (row->row.flags & TOOL_STRICT) != 0, ok;
     struct buf meant;
@@ -110,7 +110,7 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     row->row.loose = false;
     if (!name_row(b, row, t, e))
         return false;
-    if (!(t->accepts.n ? compile_both(b, row, schema, e) : compile(b, row, schema, e)))
+    if (!(t->accepts.n ? compile_both(b, row, schema, e) : agent_tool_compile(b, row, schema, e)))
         return err_prefix(e, "tool " STR_FMT ": ", STR_ARG(t->name));
     row->row.description = arena_dup(&b->arena, t->description);
     row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;
@@ -164,7 +164,7 @@ void toolbox_write(const struct toolbox *b, struct buf *out)
 
 /* ---- arguments ---- */
 
-static void on_problem(void *ctx, const struct schema_problem *p)
+static void agent_tool_on_problem(void *ctx, const struct schema_problem *p)
 {
     struct buf *why = ctx;
 
@@ -178,7 +178,7 @@ static void on_problem(void *ctx, const struct schema_problem *p)
 bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments, struct buf *why)
 {
     const struct box_tool *row = (const struct box_tool *)(const void *)t;
-    struct schema_sink sink = {on_problem, why, PROBLEMS_MAX};
+    struct schema_sink sink = {agent_tool_on_problem, why, PROBLEMS_MAX};
     struct json doc;
     struct err e;
     bool ok = false;
@@ -202,7 +202,7 @@ struct member {
     const struct json_node *value;
 };
 
-static int by_key(const void *a, const void *b)
+static int agent_tool_by_key(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
     size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
@@ -225,7 +225,7 @@ static void canonical_object(struct buf *out, const struct json *doc, const stru
             continue;
         all[i++].value = json_value(k);
     }
-    qsort(all, i, sizeof *all, by_key);
+    qsort(all, i, sizeof *all, agent_tool_by_key);
     buf_add_c(out, '{');
     for (n = 0; n < i; n++) {
         buf_add(out, n ? STR(",") : STR(""));

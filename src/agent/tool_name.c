@@ -9,7 +9,7 @@
 #define CALLED_MAX 64
 #define DIGEST_DIGITS 10
 
-static bool allowed(char c)
+static bool agent_tool_name_allowed(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            c == '-';
@@ -19,7 +19,7 @@ static bool allowed(char c)
 bool tool_name_plain(str name)
 {
     for (size_t i = 0; i < name.n; i++)
-        if (!allowed(name.p[i]))
+        if (!agent_tool_name_allowed(name.p[i]))
             return false;
     return name.n > 0 && name.n <= CALLED_MAX && name.p[0] != '-' &&
            !(name.p[0] >= '0' && name.p[0] <= '9');
@@ -40,7 +40,7 @@ str tool_called(str name, struct arena *a)
     if (name.n && (name.p[0] == '-' || (name.p[0] >= '0' && name.p[0] <= '9')))
         out[n++] = '_';
     for (size_t i = 0; i < name.n && n < CALLED_MAX - 1 - DIGEST_DIGITS; i++)
-        out[n++] = allowed(name.p[i]) ? name.p[i] : '_';
+        out[n++] = agent_tool_name_allowed(name.p[i]) ? name.p[i] : '_';
     out[n++] = '_';
     memcpy(out + n, sha256_hex(digest, hex).p, DIGEST_DIGITS);
     return arena_dup(a, (str){out, n + DIGEST_DIGITS});

@@ -72,7 +72,7 @@ static bool cache_find(struct toolbox *b, const struct tool_result *r, struct bu
 }
 
 /* What does not fit is not kept. */
-static void cache_put(struct toolbox *b, const struct tool_result *r)
+static void agent_tool_run_cache_put(struct toolbox *b, const struct tool_result *r)
 {
     struct buf key;
     struct err e;
@@ -116,7 +116,7 @@ static bool rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
 
 /* ---- one call ---- */
 
-static void pause_ms(unsigned ms)
+static void agent_tool_run_pause_ms(unsigned ms)
 {
     struct timespec t = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
 
@@ -140,18 +140,19 @@ static bool try_all(struct toolbox *b, const struct tool *t, const struct tool_c
             atomic_load(c->cancel) ||
             clock_mono_ns(b->clock) + 2 * RETRY_MS * (uint64_t)CLOCK_NS_PER_MS > c->deadline_ns)
             return false;
-        pause_ms(RETRY_MS + (unsigned)rand_below(&r, RETRY_MS));
+        agent_tool_run_pause_ms(RETRY_MS + (unsigned)rand_below(&r, RETRY_MS));
     }
 }
 
-static void job_free(struct job *j)
+static void agent_tool_run_job_free(struct job *j)
 {
     buf_release(&j->out);
     arena_release(&j->arena);
     free(j);
 }
 
-static void take_result(struct tool_result *r, struct job *j, const struct clock *clock)
+static void agent_tool_run_take_result(struct tool_result *r, struct job *j,
+                                       const struct clock *clock)
 {
     buf_release(&r->out);
     r->out = j->out;
@@ -162,7 +163,7 @@ static void take_result(struct tool_result *r, struct job *j, const struct clock
     r->ended_us = wall_us(clock);
 }
 
-static void *work(void *arg)
+static void *agent_tool_run_work(void *arg)
 {
     struct job *j = arg;
     struct toolbox *b = j->box;
@@ -173,7 +174,7 @@ static void *work(void *arg)
     s = j->batch;
     if (s) {
         s->jobs[j->index] = NULL; /* it is ours alone now, and in time */
-        take_result(&s->batch->results[j->index], j, b->clock);
+        agent_tool_run_take_result(&s->batch->results[j->index], j, b->clock);
     }
     pthread_mutex_unlock(&b->lock);
     if (s && s->batch->on_end)
@@ -187,11 +188,11 @@ static void *work(void *arg)
     if (!b->working)
         pthread_cond_broadcast(&b->idle);
     pthread_mutex_unlock(&b->lock);
-    job_free(j);
+    agent_tool_run_job_free(j);
     return NULL;
 }
 
-static bool begin(struct toolbox *b, struct batch_state *s, size_t i)
+static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_t i)
 {
     struct tool_result *r = &s->batch->results[i];
     struct job *j = base_alloc(sizeof *j);
@@ -220,7 +221,7 @@ static bool begin(struct toolbox *b, struct batch_state *s, size_t i)
     s->jobs[i] = j;
     s->left++;
     b->working++;
-    ok = pthread_create(&thread, &attr, work, j) == 0;
+    ok = pthread_create(&thread, &attr, agent_tool_run_work, j) == 0;
     if (!ok) {
         s->jobs[i] = NULL;
         s->left--;
@@ -229,13 +230,14 @@ static bool begin(struct toolbox *b, struct batch_state *s, size_t i)
     pthread_mutex_unlock(&b->lock);
     pthread_attr_destroy(&attr);
     if (!ok)
-        job_free(j);
+        agent_tool_run_job_free(j);
     return ok;
 }
 
 /* ---- all of them ---- */
 
-static void ended(struct tool_batch *batch, struct tool_result *r, const struct clock *clock)
+static void agent_tool_run_ended(struct tool_batch *batch, struct tool_result *r,
+                                 const struct clock *clock)
 {
     r->ended_us = wall_us(clock);
     if (batch->on_end)
@@ -248,7 +250,7 @@ static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_re
 
     r->call.cancel = batch->cancel ? batch->cancel : &never;
     r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err);
-    ended(batch, r, b->clock);
+    agent_tool_run_ended(batch, r, b->clock);
 }
 
 static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
@@ -261,24 +263,24 @@ static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
     r->call.deadline_ns = clock_deadline_ns(b->clock, ms);
     if (cache_find(b, r, &r->out)) {
         r->ok = r->cached = true;
-        ended(s->batch, r, b->clock);
+        agent_tool_run_ended(s->batch, r, b->clock);
         return;
     }
     pthread_mutex_lock(&b->lock);
     allowed = rate_ok(b, r->tool, &r->err);
     pthread_mutex_unlock(&b->lock);
     if (!allowed) {
-        ended(s->batch, r, b->clock);
+        agent_tool_run_ended(s->batch, r, b->clock);
     } else if (r->tool->flags & TOOL_PURE) {
         run_here(b, s->batch, r);
-    } else if (!begin(b, s, i)) {
+    } else if (!agent_tool_run_begin(b, s, i)) {
         err_set(&r->err, ERR_SYSTEM, "no thread could be started for the tool");
-        ended(s->batch, r, b->clock);
+        agent_tool_run_ended(s->batch, r, b->clock);
     }
 }
 
 /* The job at i is let go: its thread finds nobody waiting. Under the lock. */
-static struct tool_result *give_up(struct batch_state *s, size_t i, bool cancelled)
+static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t i, bool cancelled)
 {
     struct job *j = s->jobs[i];
     struct tool_result *r = &s->batch->results[i];
@@ -310,10 +312,10 @@ static void wait_all(struct toolbox *b, struct batch_state *s)
 
         for (size_t i = 0; i < s->batch->n; i++)
             if (s->jobs[i] && (cancelled || now >= s->jobs[i]->call.deadline_ns)) {
-                struct tool_result *r = give_up(s, i, cancelled);
+                struct tool_result *r = agent_tool_run_give_up(s, i, cancelled);
 
                 pthread_mutex_unlock(&b->lock);
-                ended(s->batch, r, b->clock);
+                agent_tool_run_ended(s->batch, r, b->clock);
                 pthread_mutex_lock(&b->lock);
             }
         if (!s->left)
@@ -342,6 +344,6 @@ void toolbox_run(struct toolbox *b, struct tool_batch *batch)
     wait_all(b, &s);
     for (size_t i = 0; i < batch->n; i++)
         if (!batch->results[i].skip && !batch->results[i].cached)
-            cache_put(b, &batch->results[i]);
+            agent_tool_run_cache_put(b, &batch->results[i]);
     pthread_cond_destroy(&s.changed);
 }

@@ -70,8 +70,8 @@ static const char *const open_keys[] = {"additionalProperties",
                                         "patternProperties",
                                         "dependentSchemas"};
 
-static bool one_of(const struct json *doc, const struct json_node *key, const char *const *list,
-                   size_t n)
+static bool agent_tool_schema_one_of(const struct json *doc, const struct json_node *key,
+                                     const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (json_is(doc, key, str_c(list[i])))
@@ -82,7 +82,7 @@ static bool one_of(const struct json *doc, const struct json_node *key, const ch
 /* ---- types ---- */
 
 /* NULL: any value. Case says nothing: languages differ in it. */
-static const char *type_of(str word)
+static const char *agent_tool_schema_type_of(str word)
 {
     char lower[WORD_MAX];
 
@@ -120,7 +120,7 @@ static str inner_of(str *word)
 static void write_word(struct walk *w, str word, bool items, unsigned depth)
 {
     str inner = inner_of(&word);
-    const char *type = type_of(word);
+    const char *type = agent_tool_schema_type_of(word);
 
     if (!type)
         return;
@@ -136,7 +136,7 @@ static void write_word(struct walk *w, str word, bool items, unsigned depth)
 }
 
 /* NULL: any value, or no text. */
-static const char *type_at(struct walk *w, const struct json_node *x)
+static const char *agent_tool_schema_type_at(struct walk *w, const struct json_node *x)
 {
     str word;
 
@@ -144,7 +144,7 @@ static const char *type_at(struct walk *w, const struct json_node *x)
         return NULL;
     word = str_trim(word);
     (void)inner_of(&word);
-    return type_of(word);
+    return agent_tool_schema_type_of(word);
 }
 
 /* A list of types: left out if one of them is any value; two words may be one type. */
@@ -154,7 +154,7 @@ static void write_types(struct walk *w, const struct json_node *list)
     size_t n = 0, i;
 
     for (const struct json_node *x = json_first(w->doc, list); x; x = json_next(w->doc, list, x)) {
-        const char *type = type_at(w, x);
+        const char *type = agent_tool_schema_type_at(w, x);
 
         if (!type)
             return;
@@ -204,7 +204,7 @@ static void write_named(struct walk *w, const struct json_node *v)
     json_out_end(&w->o);
 }
 
-static bool in_list(struct walk *w, const struct json_node *list, str name)
+static bool agent_tool_schema_in_list(struct walk *w, const struct json_node *list, str name)
 {
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *x = json_first(w->doc, list); x;
@@ -234,7 +234,7 @@ static void write_required(struct walk *w, const struct json_node *v)
              k = json_next(w->doc, all, k)) {
             if (!json_bool(json_find(w->doc, json_value(k), STR("required")), &yes) || !yes)
                 continue;
-            if (json_text(w->doc, k, w->arena, &name) && !in_list(w, list, name))
+            if (json_text(w->doc, k, w->arena, &name) && !agent_tool_schema_in_list(w, list, name))
                 json_out_str(&w->o, name);
         }
     json_out_end(&w->o);
@@ -254,18 +254,19 @@ static void write_member(struct walk *w, const struct json_node *k, bool items)
         json_out_key(&w->o, STR("prefixItems"));
     else
         write_key(w, k);
-    if (one_of(w->doc, k, data_keys, COUNT_OF(data_keys)))
+    if (agent_tool_schema_one_of(w->doc, k, data_keys, COUNT_OF(data_keys)))
         json_out_raw(&w->o, json_raw(w->doc, v));
-    else if (one_of(w->doc, k, name_keys, COUNT_OF(name_keys)) && v->kind == JSON_OBJECT)
+    else if (agent_tool_schema_one_of(w->doc, k, name_keys, COUNT_OF(name_keys)) &&
+             v->kind == JSON_OBJECT)
         write_named(w, v);
     else
         write_schema(w, v);
 }
 
-static bool is_open(struct walk *w, const struct json_node *v)
+static bool agent_tool_schema_is_open(struct walk *w, const struct json_node *v)
 {
     for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
-        if (one_of(w->doc, k, open_keys, COUNT_OF(open_keys)))
+        if (agent_tool_schema_one_of(w->doc, k, open_keys, COUNT_OF(open_keys)))
             return true;
     return !json_find(w->doc, v, STR("properties"));
 }
@@ -279,7 +280,8 @@ static void write_object(struct walk *w, const struct json_node *v)
         const struct json_node *x = json_value(k);
 
         /* Data beside a schema's words may be null. */
-        if (x->kind == JSON_NULL && one_of(w->doc, k, data_keys, COUNT_OF(data_keys))) {
+        if (x->kind == JSON_NULL &&
+            agent_tool_schema_one_of(w->doc, k, data_keys, COUNT_OF(data_keys))) {
             write_key(w, k);
             json_out_null(&w->o);
         } else {
@@ -290,7 +292,7 @@ static void write_object(struct walk *w, const struct json_node *v)
         (json_find(w->doc, v, STR("required")) &&
          !json_bool(json_find(w->doc, v, STR("required")), &yes)))
         write_required(w, v);
-    if (w->close && !is_open(w, v)) {
+    if (w->close && !agent_tool_schema_is_open(w, v)) {
         json_out_key(&w->o, STR("additionalProperties"));
         json_out_bool(&w->o, false);
     }

@@ -72,7 +72,7 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
 }
 
 /* name(k='v', ...) */
-static str action_of(struct run *r, str name, str arguments)
+static str agent_turn_action_of(struct run *r, str name, str arguments)
 {
     struct buf out;
     struct json doc;
@@ -114,7 +114,7 @@ static str error_result(struct run *r, str why)
     return all;
 }
 
-static void settle(struct turn *t, struct turn_call *c, bool ok, str result)
+static void agent_turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 {
     (void)t;
     c->settled = true;
@@ -149,7 +149,7 @@ static str names_of(struct run *r)
 }
 
 /* Bad arguments go back to the model as the tool's answer, with the path and the reason. */
-static void check(struct turn *t, struct turn_call *c)
+static void agent_turn_check(struct turn *t, struct turn_call *c)
 {
     struct run *r = t->r;
     struct buf why;
@@ -157,26 +157,27 @@ static void check(struct turn *t, struct turn_call *c)
     c->settled = c->valid = false;
     c->tool = toolbox_find(r->o->tools, c->asked->name);
     if (!c->tool) {
-        settle(t,
-               c,
-               false,
-               error_result(r,
-                            arena_printf(r->arena,
-                                         "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
-                                         STR_ARG(c->asked->name),
-                                         STR_ARG(names_of(r)))));
+        agent_turn_settle(
+            t,
+            c,
+            false,
+            error_result(r,
+                         arena_printf(r->arena,
+                                      "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
+                                      STR_ARG(c->asked->name),
+                                      STR_ARG(names_of(r)))));
         return;
     }
     buf_init(&why, WHY_MAX);
     c->valid = toolbox_check(r->o->tools, c->tool, c->arguments, &why);
     if (!c->valid)
-        settle(t, c, false, error_result(r, buf_str(&why)));
+        agent_turn_settle(t, c, false, error_result(r, buf_str(&why)));
     buf_release(&why);
 }
 
 /* ---- what a person says ---- */
 
-static str member(struct run *r, str json, const char *key)
+static str agent_turn_member(struct run *r, str json, const char *key)
 {
     struct json doc;
     struct err e;
@@ -212,9 +213,9 @@ static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why
     if (r->broken)
         return false;
     if (known == KNOWN_DONE) {
-        *word = member(r, f->result, "word");
+        *word = agent_turn_member(r, f->result, "word");
         if (str_eq(*word, STR("change")))
-            c->arguments = member(r, f->result, "arguments");
+            c->arguments = agent_turn_member(r, f->result, "arguments");
         return true;
     }
     if (known == KNOWN_BEGUN && f->result.n)
@@ -263,17 +264,17 @@ static bool approvals(struct turn *t)
         if (!ask_person(t, c, t->r->seq++, turn_reason(t->r), &word))
             return false;
         if (str_eq(word, STR("deny")))
-            settle(
+            agent_turn_settle(
                 t, c, false, error_result(t->r, STR("denied: a person did not allow this call")));
         else if (str_eq(word, STR("change")))
-            check(t, c);
+            agent_turn_check(t, c);
     }
     return true;
 }
 
 /* ---- what is known already ---- */
 
-static bool again(const struct tool *tool)
+static bool agent_turn_again(const struct tool *tool)
 {
     return (tool->flags & (TOOL_READ_ONLY | TOOL_IDEMPOTENT)) ||
            tool->unknown == TOOL_UNKNOWN_RETRY;
@@ -283,18 +284,19 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
 {
     str word = STR("deny");
 
-    if (again(c->tool))
+    if (agent_turn_again(c->tool))
         return !t->r->o->replay || effect_missing(t->r, c->seq);
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
         !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &word))
         return false;
     if (str_eq(word, STR("deny")))
-        settle(t,
-               c,
-               false,
-               error_result(t->r,
-                            STR("its end is unknown: the process ended while it ran; it may have "
-                                "been done, and was not run again")));
+        agent_turn_settle(
+            t,
+            c,
+            false,
+            error_result(t->r,
+                         STR("its end is unknown: the process ended while it ran; it may have "
+                             "been done, and was not run again")));
     return true;
 }
 
@@ -317,7 +319,7 @@ static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
         .run = r->o->run,
         .seq = c->seq,
         .kind = turn_kind(c->tool),
-        .care = again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
+        .care = agent_turn_again(c->tool) ? AGENT_LATER : AGENT_ON_DISK,
         .name = c->tool->name,
         .key = effect_key(r, c->seq, turn_kind(c->tool), c->tool->name, buf_str(&asked)),
         .request = c->shown,
@@ -345,7 +347,7 @@ static bool intents(struct turn *t)
         if (t->r->broken)
             return false;
         if (known == KNOWN_DONE) {
-            settle(t, c, !f->failed, f->result);
+            agent_turn_settle(t, c, !f->failed, f->result);
             t->r->out->tool_calls++;
         } else if (known == KNOWN_NOT) {
             n++;
@@ -382,7 +384,7 @@ static void mask_result(struct run *r, struct tool_result *res)
 
 /* Its end goes into the log at once, whoever of the others still runs. On the tool's thread, or the
  * run's. */
-static void on_end(void *ctx, struct tool_result *res)
+static void agent_turn_on_end(void *ctx, struct tool_result *res)
 {
     struct batch *b = ctx;
     struct run *r = b->t->r;
@@ -390,7 +392,7 @@ static void on_end(void *ctx, struct tool_result *res)
     struct agent_effect f = {.run = r->o->run,
                              .seq = c->seq,
                              .kind = STR("tool"),
-                             .care = again(c->tool) ? AGENT_SAFE : AGENT_ON_DISK,
+                             .care = agent_turn_again(c->tool) ? AGENT_SAFE : AGENT_ON_DISK,
                              .name = c->tool->name,
                              .key = res->call.key,
                              .request = c->shown,
@@ -414,13 +416,13 @@ static void on_end(void *ctx, struct tool_result *res)
     tell_tool(r, &f, r->reply_id, c->tool->server);
 }
 
-static void carry_out(struct turn *t, bool finishing)
+static void agent_turn_carry_out(struct turn *t, bool finishing)
 {
     struct tool_result *results = arena_zero(t->r->arena, t->n + 1, sizeof *results);
     struct turn_call **of = arena_zero(t->r->arena, t->n + 1, sizeof(struct turn_call *));
     struct batch b = {t, of, results, false};
     struct tool_batch batch = {
-        .results = results, .cancel = t->r->o->cancel, .on_end = on_end, .ctx = &b};
+        .results = results, .cancel = t->r->o->cancel, .on_end = agent_turn_on_end, .ctx = &b};
 
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
@@ -441,7 +443,8 @@ static void carry_out(struct turn *t, bool finishing)
     b.alone = batch.n == 1 && t->r->looped;
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
-        settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
+        agent_turn_settle(
+            t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
         buf_release(&results[i].out);
         t->r->out->tool_calls++;
     }
@@ -449,11 +452,11 @@ static void carry_out(struct turn *t, bool finishing)
 
 /* ---- what the model is told ---- */
 
-static void step_of(struct run *r, const struct turn_call *c)
+static void agent_turn_step_of(struct run *r, const struct turn_call *c)
 {
     str name = c->tool ? c->tool->name : c->asked->name;
 
-    run_step(r, action_of(r, name, c->arguments), c->result, name, c->ok);
+    run_step(r, agent_turn_action_of(r, name, c->arguments), c->result, name, c->ok);
 }
 
 static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
@@ -464,7 +467,7 @@ static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
                          : run_cut(r, c->result, shown, "the whole is on record");
 }
 
-static bool tell(struct turn *t)
+static bool agent_turn_tell(struct turn *t)
 {
     struct run *r = t->r;
     size_t shown = r->o->result_shown ? r->o->result_shown : AGENT_RESULT_SHOWN;
@@ -474,7 +477,7 @@ static bool tell(struct turn *t)
         struct turn_call *c = &t->calls[i];
 
         history_result(&r->history, c->asked->id, turn_shown(r, c, shown));
-        step_of(r, c);
+        agent_turn_step_of(r, c);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
             on = false;
             r->out->end = AGENT_FINISHED;
@@ -523,16 +526,17 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
         c->asked = &reply->calls[i];
         c->arguments = c->asked->arguments.n ? c->asked->arguments : STR("{}");
         if (i < TOOL_CALLS_MAX)
-            check(t, c);
+            agent_turn_check(t, c);
         else
-            settle(t, c, false, error_result(r, STR("too many calls in one turn: not run")));
+            agent_turn_settle(
+                t, c, false, error_result(r, STR("too many calls in one turn: not run")));
     }
     if (!approvals(t) || !intents(t))
         return false;
-    carry_out(t, false);
+    agent_turn_carry_out(t, false);
     if (r->broken || !turn_has_client_results(t))
         return false;
-    carry_out(t, true); /* with what the others have found */
+    agent_turn_carry_out(t, true); /* with what the others have found */
     return !r->broken;
 }
 
@@ -540,7 +544,7 @@ bool turn_act(struct run *r, const struct ask_reply *reply)
 {
     struct turn t = {.r = r};
 
-    return turn_run(&t, reply) && tell(&t);
+    return turn_run(&t, reply) && agent_turn_tell(&t);
 }
 
 bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out)
@@ -553,7 +557,7 @@ bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *ou
         const struct turn_call *c = &t.calls[i];
 
         out[i] = (struct agent_done){.tool = c->tool, .ok = c->ok, .result = c->result};
-        step_of(r, c);
+        agent_turn_step_of(r, c);
     }
     return true;
 }

@@ -18,7 +18,7 @@ struct agent_work {
     struct agent_options o;
 };
 
-static void work_free(struct agent_work *w)
+static void agent_work_free(struct agent_work *w)
 {
     history_release(&w->r.history);
     buf_release(&w->r.tools);
@@ -49,7 +49,7 @@ bool agent_work_begin(const struct agent_options *o, struct arena *a, struct age
         return true;
     }
     *e = w->r.err;
-    work_free(w);
+    agent_work_free(w);
     return false;
 }
 
@@ -58,7 +58,7 @@ bool agent_work_within(struct agent_work *w)
     return !w->r.broken && run_within(&w->r);
 }
 
-static void message(struct buf *out, const char *role, str text, bool more)
+static void agent_work_message(struct buf *out, const char *role, str text, bool more)
 {
     buf_printf(out, "{\"role\":\"%s\",\"content\":", role);
     (void)json_quote(out, text);
@@ -83,8 +83,8 @@ bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p, struct a
     }
     buf_add(&body, STR(",\"messages\":["));
     if (p->system.n)
-        message(&body, "system", p->system, true);
-    message(&body, "user", p->user, false);
+        agent_work_message(&body, "system", p->system, true);
+    agent_work_message(&body, "user", p->user, false);
     buf_add(&body, STR("]}"));
     ok = buf_ok(&body, "the prompt", &e) || run_break(r, &e);
     ok = ok && run_think(r, buf_str(&body), p->level, reply) && effect_flush(r, NULL, 0, NULL);
@@ -184,6 +184,6 @@ bool agent_work_end(struct agent_work *w, str told, struct err *e)
     ok = !w->r.broken;
     if (!ok)
         *e = w->r.err;
-    work_free(w);
+    agent_work_free(w);
     return ok;
 }

@@ -39,14 +39,15 @@ static void runner_remove(struct agents_runner *r, struct agents_job *j)
 
 /* ---- a job ---- */
 
-static void job_free(struct agents_job *j)
+static void agents_runner_job_free(struct agents_job *j)
 {
     setup_release(j->setup);
     arena_release(&j->arena);
     free(j);
 }
 
-static struct agents_job *job_new(struct agents_runner *r, const struct agents_request *q)
+static struct agents_job *agents_runner_job_new(struct agents_runner *r,
+                                                const struct agents_request *q)
 {
     struct agents_job *j = base_alloc(sizeof *j);
     char made[RAND_ID_SIZE];
@@ -182,7 +183,8 @@ static bool job_again(struct agents_job *j, bool waits)
     j->version++;
     if (!again) {
         runner_remove(r, j);
-        job_free(j); /* under the lock: once the table is empty, the runner may be freed */
+        agents_runner_job_free(
+            j); /* under the lock: once the table is empty, the runner may be freed */
     }
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
@@ -238,7 +240,7 @@ static void job_leave(struct agents_job *j)
     pthread_mutex_lock(&j->runner->lock);
     runner_remove(j->runner, j);
     pthread_mutex_unlock(&j->runner->lock);
-    job_free(j);
+    agents_runner_job_free(j);
 }
 
 /* ---- the runner ---- */
@@ -246,10 +248,10 @@ static void job_leave(struct agents_job *j)
 bool agents_start(struct agents_runner *r, const struct agents_request *q, struct arena *a,
                   str *run, struct err *e)
 {
-    struct agents_job *j = job_new(r, q);
+    struct agents_job *j = agents_runner_job_new(r, q);
 
     if (!agents_request_check(&j->q, j->setup->config, e) || !job_enter(j, e)) {
-        job_free(j);
+        agents_runner_job_free(j);
         return false;
     }
     *run = arena_dup(a, j->q.run);
@@ -275,7 +277,7 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
         return;
     }
     q.run = row->id;
-    j = job_new(r, &q);
+    j = agents_runner_job_new(r, &q);
     j->session = arena_dup(&j->arena, row->session_id);
     arena_release(&a);
     if (job_enter(j, &e)) {
@@ -283,7 +285,7 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
         return;
     }
     log_warn("a run cannot go on now", LOG_STR("run", row->id), LOG_ERR(&e));
-    job_free(j);
+    agents_runner_job_free(j);
 }
 
 void agents_resume(struct agents_runner *r, const struct agent_row *row)

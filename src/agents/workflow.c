@@ -139,8 +139,9 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
     return true;
 }
 
-static bool stage_run(struct agents_job *j, const struct config_workflow *w, size_t index,
-                      struct arena *a, struct agent_result *out, struct err *e)
+static bool agents_workflow_stage_run(struct agents_job *j, const struct config_workflow *w,
+                                      size_t index, struct arena *a, struct agent_result *out,
+                                      struct err *e)
 {
     struct stage *s = base_alloc(sizeof *s);
     str input = j->q.input;
@@ -174,7 +175,7 @@ bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, 
         return false;
     out->end = AGENT_FINISHED;
     for (size_t i = 0; ok && out->end == AGENT_FINISHED && i < w->stage_count; i++)
-        ok = stage_run(j, w, i, a, out, e);
+        ok = agents_workflow_stage_run(j, w, i, a, out, e);
     ok = ok && (out->end != AGENT_FINISHED || agents_memory_add(j, j->q.input, out->text, a, e));
     if (ok)
         return agent_work_end(work, STR(""), e);

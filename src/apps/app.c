@@ -113,7 +113,7 @@ static str segment(str *path)
     return head;
 }
 
-static bool fits(const char *pattern, str path, str *parts)
+static bool app_fits(const char *pattern, str path, str *parts)
 {
     str want = str_c(pattern);
     size_t n = 0;
@@ -142,7 +142,7 @@ bool apps_route(str method, str path, struct app_match *out, struct buf *methods
         for (const struct app_route *r = rows[i]->routes; r && r->method; r++) {
             struct app_match m = {.app = rows[i], .route = r};
 
-            if (!fits(r->path, path, m.parts))
+            if (!app_fits(r->path, path, m.parts))
                 continue;
             if (methods)
                 buf_printf(methods, "%s%s", known ? ", " : "", r->method);

@@ -17,7 +17,7 @@
 /* ---- files ---- */
 
 /* False: there is none, or a fault. Both are in *doc and the arena. */
-static bool read_json(struct eval_loading *l, const char *name, struct json *doc)
+static bool eval_alert_read_json(struct eval_loading *l, const char *name, struct json *doc)
 {
     const char *path = eval_path(l->arena, l->out->folder, name);
     struct err e;
@@ -36,8 +36,8 @@ static bool read_json(struct eval_loading *l, const char *name, struct json *doc
     return false;
 }
 
-static str text_at(struct eval_loading *l, const struct json *doc, const struct json_node *v,
-                   const char *key)
+static str eval_alert_text_at(struct eval_loading *l, const struct json *doc,
+                              const struct json_node *v, const char *key)
 {
     str text;
 
@@ -54,7 +54,7 @@ static bool has_all_else(const struct alert_faults *faults)
     return faults->n == 1 && str_eq(faults->at[0].field, STR("runbook"));
 }
 
-static bool take_alert(struct eval_loading *l, const struct json *doc, const char *path)
+static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc, const char *path)
 {
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
     struct alert alert, *list = &alert;
@@ -95,9 +95,9 @@ static bool read_own(struct eval_loading *l, bool *there)
     json_init(&doc);
     if (l->alert.n)
         ok = json_parse(&doc, l->alert, &e) &&
-             take_alert(l, &doc, eval_path(l->arena, l->out->folder, "test_case.yaml"));
+             eval_alert_take_alert(l, &doc, eval_path(l->arena, l->out->folder, "test_case.yaml"));
     else if (*there)
-        ok = read_json(l, "alert.json", &doc) && take_alert(l, &doc, path);
+        ok = eval_alert_read_json(l, "alert.json", &doc) && eval_alert_take_alert(l, &doc, path);
     json_release(&doc);
     return ok;
 }
@@ -144,18 +144,20 @@ static str severity_of(struct eval_loading *l, const struct json *issue)
 {
     const struct json_node *root = json_root(issue);
     const struct json_node *raw = json_find(issue, root, STR("raw"));
-    str severity = text_at(l, issue, json_find(issue, raw ? raw : root, STR("labels")), "severity");
+    str severity =
+        eval_alert_text_at(l, issue, json_find(issue, raw ? raw : root, STR("labels")), "severity");
 
     return severity.n ? severity : STR("warning");
 }
 
-static str type_of(struct eval_loading *l, const struct json *request)
+static str eval_alert_type_of(struct eval_loading *l, const struct json *request)
 {
     const struct json_node *root = json_root(request);
-    str type = text_at(l, request, json_find(request, root, STR("context")), "issue_type");
+    str type =
+        eval_alert_text_at(l, request, json_find(request, root, STR("context")), "issue_type");
 
     if (!type.n)
-        type = text_at(l, request, root, "title");
+        type = eval_alert_text_at(l, request, root, "title");
     while (type.n && type.p[type.n - 1] == '.')
         type.n--;
     return type.n ? arena_dup(l->arena, type) : STR("question");
@@ -168,11 +170,11 @@ static bool read_request(struct eval_loading *l)
 
     json_init(&request);
     json_init(&issue);
-    ok = read_json(l, "investigate_request.json", &request);
-    (void)!read_json(l, "issue_data.json", &issue);
+    ok = eval_alert_read_json(l, "investigate_request.json", &request);
+    (void)!eval_alert_read_json(l, "issue_data.json", &issue);
     if (ok || l->question.n) {
         l->out->alert = (struct incident_alert){.id = l->out->name,
-                                                .alert_type = type_of(l, &request),
+                                                .alert_type = eval_alert_type_of(l, &request),
                                                 .severity = severity_of(l, &issue),
                                                 .environment = STR("production"),
                                                 .runbook = STR("")};
@@ -192,7 +194,7 @@ static bool read_request(struct eval_loading *l)
 /* ---- runbooks ---- */
 
 /* Letters and digits alone, in lower case: how names of alerts are told apart in file names. */
-static size_t key_of(str name, char out[KEY_MAX])
+static size_t eval_alert_key_of(str name, char out[KEY_MAX])
 {
     size_t n = 0;
 
@@ -207,16 +209,16 @@ static size_t key_of(str name, char out[KEY_MAX])
     return n;
 }
 
-static bool same_key(str a, str b)
+static bool eval_alert_same_key(str a, str b)
 {
     char ka[KEY_MAX], kb[KEY_MAX];
-    size_t na = key_of(a, ka), nb = key_of(b, kb);
+    size_t na = eval_alert_key_of(a, ka), nb = eval_alert_key_of(b, kb);
 
     return na && na == nb && memcmp(ka, kb, na) == 0;
 }
 
 /* NAME.md, or GROUP-NAME.md. */
-static bool is_of(str file, str name)
+static bool eval_alert_is_of(str file, str name)
 {
     size_t dash;
 
@@ -224,8 +226,8 @@ static bool is_of(str file, str name)
         return false;
     file = str_slice(file, 0, file.n - 3);
     dash = str_find(file, STR("-"));
-    return same_key(file, name) ||
-           (dash != STR_NONE && same_key(str_slice(file, dash + 1, file.n), name));
+    return eval_alert_same_key(file, name) ||
+           (dash != STR_NONE && eval_alert_same_key(str_slice(file, dash + 1, file.n), name));
 }
 
 static bool read_named(struct eval_loading *l, str name, str *out)
@@ -236,7 +238,7 @@ static bool read_named(struct eval_loading *l, str name, str *out)
     DIR *dir = l->source->runbooks && name.n ? opendir(l->source->runbooks) : NULL;
 
     while (dir && (d = readdir(dir)))
-        if (is_of(str_c(d->d_name), name))
+        if (eval_alert_is_of(str_c(d->d_name), name))
             path = eval_path(l->arena, l->source->runbooks, d->d_name);
     if (dir)
         closedir(dir);
@@ -279,14 +281,14 @@ static void add_instructions(struct eval_loading *l, struct buf *out)
     str text;
 
     json_init(&doc);
-    if (read_json(l, "resource_instructions.json", &doc)) {
+    if (eval_alert_read_json(l, "resource_instructions.json", &doc)) {
         list = json_find(&doc, json_root(&doc), STR("instructions"));
         for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v))
             if (json_text(&doc, v, l->arena, &text))
                 buf_printf(out, "- " STR_FMT "\n", STR_ARG(text));
         list = json_find(&doc, json_root(&doc), STR("documents"));
         for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
-            str url = text_at(l, &doc, v, "url");
+            str url = eval_alert_text_at(l, &doc, v, "url");
 
             if (url.n)
                 buf_printf(out, "- See " STR_FMT "\n", STR_ARG(url));
@@ -297,7 +299,7 @@ static void add_instructions(struct eval_loading *l, struct buf *out)
     json_release(&doc);
 }
 
-static void read_runbook(struct eval_loading *l)
+static void eval_alert_read_runbook(struct eval_loading *l)
 {
     struct buf out;
     str text;
@@ -320,7 +322,7 @@ bool eval_read_alert(struct eval_loading *l)
 
     if (!read_own(l, &there) && (there || !read_request(l)))
         return false;
-    read_runbook(l);
+    eval_alert_read_runbook(l);
     return true;
 }
 

@@ -65,8 +65,8 @@ static str no_variables(struct arena *a, str text)
     return kept;
 }
 
-static void add_text(struct arena *a, const struct json *doc, const struct json_node *v, str *list,
-                     size_t *n)
+static void eval_case_add_text(struct arena *a, const struct json *doc, const struct json_node *v,
+                               str *list, size_t *n)
 {
     str text;
 
@@ -85,11 +85,11 @@ static void add_texts(struct arena *a, const struct json *doc, const struct json
                       size_t *n)
 {
     if (!v || v->kind != JSON_ARRAY) {
-        add_text(a, doc, v, list, n);
+        eval_case_add_text(a, doc, v, list, n);
         return;
     }
     for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x))
-        add_text(a, doc, x, list, n);
+        eval_case_add_text(a, doc, x, list, n);
 }
 
 /* How much the case counts: a number, or {"expected_score": N}. */
@@ -105,14 +105,15 @@ static double weight_of(const struct json *doc, const struct json_node *root)
 }
 
 /* Of several ways to ask the same the first. */
-static void read_question(struct eval_loading *l, const struct json *doc, const struct json_node *v)
+static void eval_case_read_question(struct eval_loading *l, const struct json *doc,
+                                    const struct json_node *v)
 {
     if (v && v->kind == JSON_ARRAY)
         v = json_first(doc, v);
     (void)!json_text(doc, v, l->arena, &l->question);
 }
 
-static void read_expected(struct eval_loading *l, const struct json *doc)
+static void eval_case_read_expected(struct eval_loading *l, const struct json *doc)
 {
     const struct json_node *root = json_root(doc);
     const struct json_node *sections = json_find(doc, root, STR("expected_sections"));
@@ -126,7 +127,7 @@ static void read_expected(struct eval_loading *l, const struct json *doc)
             add_texts(l->arena, doc, json_value(k), c->facts, &c->fact_count);
     add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), c->tools, &c->tool_count);
     c->weight = weight_of(doc, root);
-    read_question(l, doc, json_find(doc, root, STR("user_prompt")));
+    eval_case_read_question(l, doc, json_find(doc, root, STR("user_prompt")));
     (void)!json_text(doc, json_find(doc, root, STR("runbook")), l->arena, &l->runbook);
     l->question = arena_dup(l->arena, l->question);
     l->runbook = arena_dup(l->arena, l->runbook);
@@ -155,7 +156,7 @@ static bool read_test_case(struct eval_loading *l)
     else if (!json_parse(&doc, y.json, &e) || json_root(&doc)->kind != JSON_OBJECT)
         eval_fault(l->faults, l->arena, "%s:1: must be a mapping", path);
     else {
-        read_expected(l, &doc);
+        eval_case_read_expected(l, &doc);
         ok = l->out->fact_count > 0;
         if (!ok)
             eval_fault(l->faults, l->arena, "%s:1: has no expected_output", path);
@@ -166,7 +167,7 @@ static bool read_test_case(struct eval_loading *l)
 
 /* ---- folders ---- */
 
-static int by_name(const void *a, const void *b)
+static int eval_case_by_name(const void *a, const void *b)
 {
     return str_cmp(((const struct eval_case *)a)->name, ((const struct eval_case *)b)->name);
 }
@@ -219,7 +220,7 @@ static bool load_folder(const struct eval_source *s, struct arena *a, struct eva
             ++*n;
     }
     closedir(dir);
-    qsort(list, *n, sizeof *list, by_name);
+    qsort(list, *n, sizeof *list, eval_case_by_name);
     return true;
 }
 

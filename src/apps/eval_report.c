@@ -21,7 +21,7 @@ static const char *end_name(enum incident_end end)
 
 /* ---- JSON ---- */
 
-static void decimal(struct json_out *o, const char *key, double d)
+static void eval_report_decimal(struct json_out *o, const char *key, double d)
 {
     json_out_key(o, str_c(key));
     json_out_double(o, d);
@@ -36,14 +36,14 @@ static void write_facts(struct json_out *o, const struct eval_result *r)
         json_member_str(o, "fact", r->of->facts[i]);
         json_out_key(o, STR("met"));
         json_out_bool(o, r->facts[i].met);
-        decimal(o, "share", r->facts[i].share);
+        eval_report_decimal(o, "share", r->facts[i].share);
         json_member_str(o, "missing", r->facts[i].missing);
         json_out_end(o);
     }
     json_out_end(o);
 }
 
-static void write_tools(struct json_out *o, const struct eval_result *r)
+static void eval_report_write_tools(struct json_out *o, const struct eval_result *r)
 {
     json_out_key(o, STR("tools"));
     json_out_object(o);
@@ -66,16 +66,16 @@ static void write_tools(struct json_out *o, const struct eval_result *r)
     json_out_end(o);
 }
 
-static void write_result(struct json_out *o, const struct eval_result *r)
+static void eval_report_write_result(struct json_out *o, const struct eval_result *r)
 {
     json_out_object(o);
     json_member_str(o, "case", r->of->name);
     json_member_str(o, "alert_type", r->of->alert.alert_type);
     json_member_str(o, "reasoning", str_c(switch_name(r->reasoning)));
-    decimal(o, "score", r->score);
-    decimal(o, "weight", r->of->weight);
+    eval_report_decimal(o, "score", r->score);
+    eval_report_decimal(o, "weight", r->of->weight);
     write_facts(o, r);
-    write_tools(o, r);
+    eval_report_write_tools(o, r);
     json_member_str(o, "status", str_c(end_name(r->report.end)));
     json_member_str(o, "error", r->report.error);
     json_out_key(o, STR("tags"));
@@ -96,7 +96,7 @@ static void write_total(struct json_out *o, const char *key, const struct eval_t
     json_out_key(o, str_c(key));
     json_out_object(o);
     json_member_i64(o, "cases", (int64_t)t->cases);
-    decimal(o, "score", t->score);
+    eval_report_decimal(o, "score", t->score);
     json_member_i64(o, "facts", (int64_t)t->facts);
     json_member_i64(o, "facts_met", (int64_t)t->facts_met);
     json_member_i64(o, "model_calls", t->model_calls);
@@ -119,7 +119,7 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
     json_out_key(&o, STR("cases"));
     json_out_array(&o);
     for (size_t i = 0; i < n; i++)
-        write_result(&o, &results[i]);
+        eval_report_write_result(&o, &results[i]);
     json_out_end(&o);
     if (ab) {
         eval_sum(results, n / 2, &total);
@@ -135,7 +135,7 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
 
 /* ---- Markdown ---- */
 
-static int64_t tokens(const struct incident_report *r)
+static int64_t eval_report_tokens(const struct incident_report *r)
 {
     return r->input_tokens + r->output_tokens;
 }
@@ -173,7 +173,7 @@ static void plain_rows(const struct eval_result *results, size_t n, struct buf *
                    r->facts_met,
                    r->of->fact_count,
                    r->report.tool_calls,
-                   (long long)tokens(&r->report),
+                   (long long)eval_report_tokens(&r->report),
                    (long long)r->report.reasoning_tokens,
                    (long long)r->report.duration_ms);
     }
@@ -233,8 +233,8 @@ static void ab_cases(const struct eval_result *results, size_t half, struct buf 
                    b->score,
                    a->report.tool_calls,
                    b->report.tool_calls,
-                   (long long)tokens(&a->report),
-                   (long long)tokens(&b->report),
+                   (long long)eval_report_tokens(&a->report),
+                   (long long)eval_report_tokens(&b->report),
                    (long long)a->report.duration_ms,
                    (long long)b->report.duration_ms);
     }

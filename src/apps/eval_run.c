@@ -13,7 +13,7 @@
 /* ---- tools ---- */
 
 /* Without the server's name: SERVER.TOOL, SERVER__TOOL. */
-static str bare(str name)
+static str eval_run_bare(str name)
 {
     for (size_t i = name.n; i > 0; i--) {
         if (name.p[i - 1] == '.')
@@ -27,7 +27,7 @@ static str bare(str name)
 static bool was_called(const struct eval_result *r, str name)
 {
     for (size_t i = 0; i < r->called_count; i++)
-        if (str_eq(r->called[i], name) || str_eq(bare(r->called[i]), name))
+        if (str_eq(r->called[i], name) || str_eq(eval_run_bare(r->called[i]), name))
             return true;
     return false;
 }
@@ -45,8 +45,8 @@ static void read_called(struct eval_result *r, struct arena *a)
         root = json_root(&doc);
         for (const struct json_node *v = json_first(&doc, root); v && r->called_count < CALLED_MAX;
              v = json_next(&doc, root, v))
-            if (json_text(&doc, v, a, &name) && !was_called(r, bare(name)))
-                r->called[r->called_count++] = arena_dup(a, bare(name));
+            if (json_text(&doc, v, a, &name) && !was_called(r, eval_run_bare(name)))
+                r->called[r->called_count++] = arena_dup(a, eval_run_bare(name));
     }
     json_release(&doc);
 }
@@ -74,7 +74,7 @@ static void compare_facts(struct eval_result *r, struct arena *a)
     }
 }
 
-static double score_of(const struct eval_result *r)
+static double eval_run_score_of(const struct eval_result *r)
 {
     double facts = r->of->fact_count ? (double)r->facts_met / (double)r->of->fact_count : 1;
 
@@ -140,7 +140,7 @@ bool eval_self(char path[FILE_PATH_MAX], struct err *e)
     return true;
 }
 
-static bool taken(const struct incident_setup *s, str alert_type)
+static bool eval_run_taken(const struct incident_setup *s, str alert_type)
 {
     const char *const *servers;
     str agent;
@@ -155,7 +155,8 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
     bool trial = o->session.n > 0;
     struct app_host host = *o->host;
     struct incident_options io = {.host = &host,
-                                  .setup = taken(o->setup, c->alert.alert_type) ? o->setup : o->any,
+                                  .setup = eval_run_taken(o->setup, c->alert.alert_type) ? o->setup
+                                                                                         : o->any,
                                   .alert = c->alert,
                                   .runbook_text = c->runbook,
                                   .model = o->model,
@@ -190,7 +191,7 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
     read_called(out, a);
     compare_tools(out, a);
     compare_facts(out, a);
-    out->score = score_of(out);
+    out->score = eval_run_score_of(out);
     out->tags = tags_of(out, a);
 }
 

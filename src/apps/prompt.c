@@ -18,7 +18,7 @@ const char *prompt_state_name(enum prompt_state s)
 
 /* ---- a version's id ---- */
 
-static bool is_word(str s, const char *more)
+static bool app_prompt_is_word(str s, const char *more)
 {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
@@ -42,7 +42,8 @@ static bool check_components(const struct json *doc, struct arena *a, struct err
                        "\"...\"}",
                        PROMPT_COMPONENTS_MAX);
     for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
-        if (!json_text(doc, k, a, &key) || !is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
+        if (!json_text(doc, k, a, &key) ||
+            !app_prompt_is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
             return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");
         if (json_find(doc, root, key) != json_value(k))
             return err_set(e, ERR_INPUT, STR_FMT ": is there twice", STR_ARG(key));
@@ -54,7 +55,7 @@ static bool check_components(const struct json *doc, struct arena *a, struct err
            err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
 }
 
-static str id_of(str name, str canonical, struct arena *a)
+static str app_prompt_id_of(str name, str canonical, struct arena *a)
 {
     uint8_t digest[SHA256_SIZE];
     char hex[SHA256_HEX_SIZE];
@@ -70,7 +71,7 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
     struct buf out;
     bool ok;
 
-    if (!is_word(name, "_-"))
+    if (!app_prompt_is_word(name, "_-"))
         return err_set(e,
                        ERR_INPUT,
                        "a prompt's name has 1 to %d lower case letters, digits, _ and -",
@@ -86,7 +87,7 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
     }
     if (ok) {
         *canonical = arena_dup(a, buf_str(&out));
-        *id = id_of(name, *canonical, a);
+        *id = app_prompt_id_of(name, *canonical, a);
     }
     buf_release(&out);
     json_release(&doc);
@@ -143,7 +144,7 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
     return text;
 }
 
-static void member(struct json_out *o, const char *key, str text)
+static void app_prompt_member(struct json_out *o, const char *key, str text)
 {
     json_out_key(o, str_c(key));
     if (text.n)
@@ -164,24 +165,24 @@ static void member_time(struct json_out *o, const char *key, int64_t us)
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "id", p->id);
-    member(o, "name", p->name);
-    member(o, "state", str_c(prompt_state_name(p->state)));
+    app_prompt_member(o, "id", p->id);
+    app_prompt_member(o, "name", p->name);
+    app_prompt_member(o, "state", str_c(prompt_state_name(p->state)));
     json_out_key(o, STR("built_in"));
     json_out_bool(o, p->built_in);
     if (components) {
         json_out_key(o, STR("components"));
         json_out_raw(o, p->components);
     }
-    member(o, "parent", p->parent);
-    member(o, "run_id", p->run_id);
+    app_prompt_member(o, "parent", p->parent);
+    app_prompt_member(o, "run_id", p->run_id);
     json_out_key(o, STR("scores"));
     json_out_raw(o, p->scores.n ? p->scores : STR("null"));
     member_time(o, "created_us", p->created_us);
-    member(o, "created_by", p->created_by);
+    app_prompt_member(o, "created_by", p->created_by);
     member_time(o, "approved_us", p->approved_us);
-    member(o, "approved_by", p->approved_by);
+    app_prompt_member(o, "approved_by", p->approved_by);
     member_time(o, "moved_us", p->moved_us);
-    member(o, "moved_by", p->moved_by);
+    app_prompt_member(o, "moved_by", p->moved_by);
     json_out_end(o);
 }

@@ -97,7 +97,7 @@ struct rows {
     size_t n, cap;
 };
 
-static str text_of(struct arena *a, const struct db_value *v)
+static str app_registry_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
 }
@@ -110,7 +110,7 @@ static enum prompt_state state_of(str name)
     return PROMPT_RETIRED;
 }
 
-static bool on_row(void *ctx, const struct db_value *c, size_t n)
+static bool app_registry_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct rows *r = ctx;
 
@@ -124,19 +124,19 @@ static bool on_row(void *ctx, const struct db_value *c, size_t n)
             memcpy(grown, r->list, r->n * sizeof *grown);
         r->list = grown;
     }
-    r->list[r->n++] = (struct prompt){.id = text_of(r->arena, &c[0]),
-                                      .name = text_of(r->arena, &c[1]),
-                                      .components = text_of(r->arena, &c[2]),
+    r->list[r->n++] = (struct prompt){.id = app_registry_text_of(r->arena, &c[0]),
+                                      .name = app_registry_text_of(r->arena, &c[1]),
+                                      .components = app_registry_text_of(r->arena, &c[2]),
                                       .state = state_of(c[3].s),
-                                      .parent = text_of(r->arena, &c[4]),
-                                      .run_id = text_of(r->arena, &c[5]),
-                                      .scores = text_of(r->arena, &c[6]),
+                                      .parent = app_registry_text_of(r->arena, &c[4]),
+                                      .run_id = app_registry_text_of(r->arena, &c[5]),
+                                      .scores = app_registry_text_of(r->arena, &c[6]),
                                       .created_us = c[7].i,
-                                      .created_by = text_of(r->arena, &c[8]),
+                                      .created_by = app_registry_text_of(r->arena, &c[8]),
                                       .approved_us = c[9].type == DB_INT ? c[9].i : 0,
-                                      .approved_by = text_of(r->arena, &c[10]),
+                                      .approved_by = app_registry_text_of(r->arena, &c[10]),
                                       .moved_us = c[11].i,
-                                      .moved_by = text_of(r->arena, &c[12])};
+                                      .moved_by = app_registry_text_of(r->arena, &c[12])};
     return r->n < PROMPT_LIST_MAX;
 }
 
@@ -146,15 +146,15 @@ static bool missing(struct err *e, str what)
 }
 
 /* The first row, if there is one. */
-static bool one(struct db *db, const char *sql, str arg, struct arena *a, struct prompt *out,
-                struct err *e)
+static bool app_registry_one(struct db *db, const char *sql, str arg, struct arena *a,
+                             struct prompt *out, struct err *e)
 {
     struct rows rows = {.arena = a};
     struct db_value args[] = {db_text(arg)};
 
     if (!db)
         return missing(e, arg);
-    if (!db_query(db, sql, args, 1, (struct db_rows){on_row, &rows}, e))
+    if (!db_query(db, sql, args, 1, (struct db_rows){app_registry_on_row, &rows}, e))
         return false;
     if (!rows.n)
         return missing(e, arg);
@@ -162,32 +162,34 @@ static bool one(struct db *db, const char *sql, str arg, struct arena *a, struct
     return true;
 }
 
-static bool read_one(struct registry *r, const char *sql, str arg, struct arena *a,
-                     struct prompt *out, struct err *e)
+static bool app_registry_read_one(struct registry *r, const char *sql, str arg, struct arena *a,
+                                  struct prompt *out, struct err *e)
 {
     bool ok;
 
     pthread_mutex_lock(&r->read_lock);
-    ok = one(r->reader, sql, arg, a, out, e);
+    ok = app_registry_one(r->reader, sql, arg, a, out, e);
     pthread_mutex_unlock(&r->read_lock);
     return ok;
 }
 
 bool registry_get(struct registry *r, str id, struct arena *a, struct prompt *out, struct err *e)
 {
-    return read_one(r, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, a, out, e);
+    return app_registry_read_one(
+        r, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, a, out, e);
 }
 
 bool registry_candidate(struct registry *r, str name, struct arena *a, struct prompt *out,
                         struct err *e)
 {
-    return read_one(r,
-                    "SELECT " COLUMNS " FROM prompts WHERE name = $1 AND state = 'approved'"
-                    " ORDER BY approved_us DESC, prompt_id LIMIT 1",
-                    name,
-                    a,
-                    out,
-                    e);
+    return app_registry_read_one(r,
+                                 "SELECT " COLUMNS
+                                 " FROM prompts WHERE name = $1 AND state = 'approved'"
+                                 " ORDER BY approved_us DESC, prompt_id LIMIT 1",
+                                 name,
+                                 a,
+                                 out,
+                                 e);
 }
 
 bool registry_list(struct registry *r, str name, struct arena *a, struct prompt **out, size_t *n,
@@ -207,7 +209,7 @@ bool registry_list(struct registry *r, str name, struct arena *a, struct prompt 
                          : "SELECT " COLUMNS " FROM prompts ORDER BY created_us DESC, prompt_id",
                   args,
                   name.n ? 1 : 0,
-                  (struct db_rows){on_row, &rows},
+                  (struct db_rows){app_registry_on_row, &rows},
                   e);
     pthread_mutex_unlock(&r->read_lock);
     *out = rows.list;
@@ -217,7 +219,7 @@ bool registry_list(struct registry *r, str name, struct arena *a, struct prompt 
 
 /* ---- what is active ---- */
 
-static struct seen *seen_of(struct registry *r, str name)
+static struct seen *app_registry_seen_of(struct registry *r, str name)
 {
     struct map_entry *found = map_find(&r->seen, name);
     struct seen *s;
@@ -252,19 +254,20 @@ static struct prompt copy_of(const struct prompt *p, struct arena *a)
 }
 
 /* Under the lock of readers. */
-static bool look(struct registry *r, struct seen *s, str name, struct err *e)
+static bool app_registry_look(struct registry *r, struct seen *s, str name, struct err *e)
 {
     uint64_t now = clock_mono_ns(r->clock);
 
     if (now < s->until_ns)
         return true;
     arena_reset(&s->arena);
-    s->there = one(r->reader,
-                   "SELECT " COLUMNS " FROM prompts WHERE name = $1 AND state = 'active'",
-                   name,
-                   &s->arena,
-                   &s->prompt,
-                   e);
+    s->there =
+        app_registry_one(r->reader,
+                         "SELECT " COLUMNS " FROM prompts WHERE name = $1 AND state = 'active'",
+                         name,
+                         &s->arena,
+                         &s->prompt,
+                         e);
     if (!s->there && e->code != ERR_NOT_FOUND) {
         s->until_ns = 0;
         return false;
@@ -280,10 +283,10 @@ bool registry_active(struct registry *r, str name, struct arena *a, struct promp
     bool ok;
 
     pthread_mutex_lock(&r->read_lock);
-    s = seen_of(r, name);
+    s = app_registry_seen_of(r, name);
     if (!s)
         ok = err_set(e, ERR_LIMIT, "more than %d names of prompts are asked for", CACHE_MAX);
-    else if ((ok = look(r, s, name, e)) && s->there)
+    else if ((ok = app_registry_look(r, s, name, e)) && s->there)
         *out = copy_of(&s->prompt, a);
     else if (ok)
         ok = err_set(e, ERR_NOT_FOUND, "no prompt \"" STR_FMT "\" is active", STR_ARG(name));
@@ -307,12 +310,12 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
 
 /* ---- writing ---- */
 
-static bool kept(const struct registry *r, struct err *e)
+static bool app_registry_kept(const struct registry *r, struct err *e)
 {
     return r->writer || err_set(e, ERR_INPUT, "the store is \"none\": no prompts are kept");
 }
 
-static void forget(struct registry *r)
+static void app_registry_forget(struct registry *r)
 {
     pthread_mutex_lock(&r->read_lock);
     for (struct map_entry *i = map_next(&r->seen, NULL); i; i = map_next(&r->seen, i))
@@ -320,7 +323,7 @@ static void forget(struct registry *r)
     pthread_mutex_unlock(&r->read_lock);
 }
 
-static struct db_value text_or_null(str s)
+static struct db_value app_registry_text_or_null(str s)
 {
     return s.n ? db_text(s) : db_null();
 }
@@ -344,18 +347,18 @@ static bool check_rest(const struct prompt_new *p, struct err *e)
 }
 
 /* In one transaction: it is there, or it is new, or another text has the same twelve digits. */
-static bool put_row(struct registry *r, const struct prompt_new *p, str components, str id,
-                    struct err *e)
+static bool app_registry_put_row(struct registry *r, const struct prompt_new *p, str components,
+                                 str id, struct err *e)
 {
     int64_t now = clock_wall_ms(r->clock) * 1000;
     struct db_value args[] = {db_text(id),
                               db_text(p->name),
                               db_text(components),
-                              text_or_null(p->parent),
-                              text_or_null(p->run_id),
-                              text_or_null(p->scores),
+                              app_registry_text_or_null(p->parent),
+                              app_registry_text_or_null(p->run_id),
+                              app_registry_text_or_null(p->scores),
                               db_int(now),
-                              text_or_null(p->who)};
+                              app_registry_text_or_null(p->who)};
     struct prompt there;
     struct arena a;
     bool ok;
@@ -370,7 +373,8 @@ static bool put_row(struct registry *r, const struct prompt_new *p, str componen
                 args,
                 COUNT_OF(args),
                 e) &&
-         one(r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
+         app_registry_one(
+             r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
     if (ok && !str_eq(there.components, components))
         ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
     ok = ok && db_commit(r->writer, e);
@@ -386,11 +390,11 @@ bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *
     str components, made;
     bool ok;
 
-    if (!kept(r, e) || !prompt_settle(p->name, p->components, a, &components, &made, e) ||
-        !check_rest(p, e))
+    if (!app_registry_kept(r, e) ||
+        !prompt_settle(p->name, p->components, a, &components, &made, e) || !check_rest(p, e))
         return false;
     pthread_mutex_lock(&r->write_lock);
-    ok = put_row(r, p, components, made, e);
+    ok = app_registry_put_row(r, p, components, made, e);
     pthread_mutex_unlock(&r->write_lock);
     if (ok)
         *id = made;
@@ -422,8 +426,8 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
                               db_text(str_c(prompt_state_name(to))),
                               db_text(str_c(prompt_state_name(p->state))),
                               db_int(now),
-                              text_or_null(who)};
-    struct db_value others[] = {db_text(p->name), db_int(now), text_or_null(who)};
+                              app_registry_text_or_null(who)};
+    struct db_value others[] = {db_text(p->name), db_int(now), app_registry_text_or_null(who)};
 
     if (to == PROMPT_ACTIVE &&
         !db_run(r->writer,
@@ -447,7 +451,8 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
     return n == 1 || err_set(e, ERR_INPUT, STR_FMT " was moved meanwhile", STR_ARG(p->id));
 }
 
-static bool move(struct registry *r, str id, enum prompt_state to, str who, struct err *e)
+static bool app_registry_move(struct registry *r, str id, enum prompt_state to, str who,
+                              struct err *e)
 {
     struct prompt p;
     struct arena a;
@@ -456,7 +461,8 @@ static bool move(struct registry *r, str id, enum prompt_state to, str who, stru
     if (!db_begin(r->writer, true, e))
         return false;
     arena_init(&a, 16 * PROMPT_SIZE_MAX);
-    ok = one(r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &p, e);
+    ok = app_registry_one(
+        r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &p, e);
     if (ok && p.state == to)
         same = true;
     else if (ok)
@@ -474,11 +480,11 @@ bool registry_move(struct registry *r, str id, enum prompt_state to, str who, st
 {
     bool ok;
 
-    if (!kept(r, e))
+    if (!app_registry_kept(r, e))
         return false;
     pthread_mutex_lock(&r->write_lock);
-    ok = move(r, id, to, str_slice(who, 0, WHO_MAX), e);
+    ok = app_registry_move(r, id, to, str_slice(who, 0, WHO_MAX), e);
     pthread_mutex_unlock(&r->write_lock);
-    forget(r);
+    app_registry_forget(r);
     return ok;
 }

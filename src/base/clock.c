@@ -107,7 +107,7 @@ static int64_t days_of_month(int64_t year, int64_t month)
     return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-static char *put(char *p, int64_t value, int digits)
+static char *clock_put(char *p, int64_t value, int digits)
 {
     for (int i = digits - 1; i >= 0; i--) {
         p[i] = (char)('0' + value % 10);
@@ -137,19 +137,19 @@ str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     while (days >= days_of_month(year, month))
         days -= days_of_month(year, month++);
 
-    p = put(p, year, 4);
+    p = clock_put(p, year, 4);
     *p++ = '-';
-    p = put(p, month, 2);
+    p = clock_put(p, month, 2);
     *p++ = '-';
-    p = put(p, days + 1, 2);
+    p = clock_put(p, days + 1, 2);
     *p++ = 'T';
-    p = put(p, ms / 3600000, 2);
+    p = clock_put(p, ms / 3600000, 2);
     *p++ = ':';
-    p = put(p, ms / 60000 % 60, 2);
+    p = clock_put(p, ms / 60000 % 60, 2);
     *p++ = ':';
-    p = put(p, ms / 1000 % 60, 2);
+    p = clock_put(p, ms / 1000 % 60, 2);
     *p++ = '.';
-    p = put(p, ms % 1000, 3);
+    p = clock_put(p, ms % 1000, 3);
     *p++ = 'Z';
     *p = '\0';
     assert(p - out == CLOCK_TEXT_SIZE - 1);
@@ -165,12 +165,12 @@ str clock_format_next(struct clock_text *t, int64_t wall_ms)
         t->second = wall_ms / 1000;
         return clock_format(wall_ms, t->text);
     }
-    put(t->text + CLOCK_TEXT_SIZE - sizeof "000Z", wall_ms % 1000, 3);
+    clock_put(t->text + CLOCK_TEXT_SIZE - sizeof "000Z", wall_ms % 1000, 3);
     return (str){t->text, CLOCK_TEXT_SIZE - 1};
 }
 
 /* Takes so many digits off the front of s, a number from low to high. */
-static bool take(str *s, size_t digits, int64_t low, int64_t high, int64_t *out)
+static bool clock_take(str *s, size_t digits, int64_t low, int64_t high, int64_t *out)
 {
     uint64_t v;
 
@@ -183,7 +183,7 @@ static bool take(str *s, size_t digits, int64_t low, int64_t high, int64_t *out)
     return true;
 }
 
-static bool take_mark(str *s, const char *any_of)
+static bool clock_take_mark(str *s, const char *any_of)
 {
     if (s->n == 0 || s->p[0] == '\0' || !strchr(any_of, s->p[0]))
         return false;
@@ -195,8 +195,9 @@ static bool take_date(str *s, int64_t *days)
 {
     int64_t year, month, day;
 
-    if (!take(s, 4, 0, 9999, &year) || !take_mark(s, "-") || !take(s, 2, 1, 12, &month) ||
-        !take_mark(s, "-") || !take(s, 2, 1, days_of_month(year, month), &day))
+    if (!clock_take(s, 4, 0, 9999, &year) || !clock_take_mark(s, "-") ||
+        !clock_take(s, 2, 1, 12, &month) || !clock_take_mark(s, "-") ||
+        !clock_take(s, 2, 1, days_of_month(year, month), &day))
         return false;
     *days = days_before_year(year) + day - 1 - DAYS_TO_1970;
     while (--month > 0)
@@ -210,14 +211,14 @@ static bool take_fraction(str *s, int64_t *ms)
     int64_t digit, unit = 100;
 
     *ms = 0;
-    if (!take_mark(s, "."))
+    if (!clock_take_mark(s, "."))
         return true;
-    if (!take(s, 1, 0, 9, &digit))
+    if (!clock_take(s, 1, 0, 9, &digit))
         return false;
     do {
         *ms += digit * unit;
         unit /= 10;
-    } while (take(s, 1, 0, 9, &digit));
+    } while (clock_take(s, 1, 0, 9, &digit));
     return true;
 }
 
@@ -227,10 +228,10 @@ static bool take_offset(str *s, int64_t *minutes)
     int64_t hour, minute;
 
     *minutes = 0;
-    if (take_mark(s, "Zz"))
+    if (clock_take_mark(s, "Zz"))
         return true;
-    if (!take_mark(s, "+-") || !take(s, 2, 0, 23, &hour) || !take_mark(s, ":") ||
-        !take(s, 2, 0, 59, &minute))
+    if (!clock_take_mark(s, "+-") || !clock_take(s, 2, 0, 23, &hour) || !clock_take_mark(s, ":") ||
+        !clock_take(s, 2, 0, 59, &minute))
         return false;
     *minutes = (hour * 60 + minute) * (west ? -1 : 1);
     return true;
@@ -240,10 +241,10 @@ bool clock_parse(str s, int64_t *wall_ms)
 {
     int64_t days, hour, minute, second, ms, offset, of_day, at;
 
-    if (!take_date(&s, &days) || !take_mark(&s, "Tt ") || !take(&s, 2, 0, 23, &hour) ||
-        !take_mark(&s, ":") || !take(&s, 2, 0, 59, &minute) || !take_mark(&s, ":") ||
-        !take(&s, 2, 0, 60, &second) || !take_fraction(&s, &ms) || !take_offset(&s, &offset) ||
-        s.n > 0)
+    if (!take_date(&s, &days) || !clock_take_mark(&s, "Tt ") || !clock_take(&s, 2, 0, 23, &hour) ||
+        !clock_take_mark(&s, ":") || !clock_take(&s, 2, 0, 59, &minute) ||
+        !clock_take_mark(&s, ":") || !clock_take(&s, 2, 0, 60, &second) ||
+        !take_fraction(&s, &ms) || !take_offset(&s, &offset) || s.n > 0)
         return false;
 
     of_day = (hour * 60 + minute - offset + 2 * 1440) % 1440;

@@ -15,7 +15,7 @@
 
 #define READ_SIZE 65536
 
-static bool fail(struct err *e, const char *what, const char *path)
+static bool file_fail(struct err *e, const char *what, const char *path)
 {
     int why = errno;
 
@@ -27,7 +27,7 @@ static bool fail(struct err *e, const char *what, const char *path)
 
 /* Whether a failed read or write may be tried again: at once if it was interrupted, after a wait
  * if the descriptor was not ready. */
-static bool again(int fd, short events)
+static bool file_again(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
 
@@ -57,7 +57,7 @@ static bool read_into(struct buf *b, int fd, struct err *e)
             return true;
         if (n > 0)
             buf_wrote(b, (size_t)n);
-        else if (!again(fd, POLLIN))
+        else if (!file_again(fd, POLLIN))
             return err_sys(e, "read");
     }
 }
@@ -98,21 +98,21 @@ bool file_read(struct arena *a, const char *path, size_t size_max, str *out, str
     bool ok;
 
     if (fd < 0)
-        return fail(e, "open", path);
+        return file_fail(e, "open", path);
     ok = file_read_fd(a, fd, size_max, out, e) || err_prefix(e, "%s: ", path);
     close(fd);
     return ok;
 }
 
 /* 0, or the errno that stopped it. */
-static int write_all(int fd, str s)
+static int file_write_all(int fd, str s)
 {
     while (s.n > 0) {
         ssize_t n = write(fd, s.p, s.n);
 
         if (n >= 0)
             s = str_slice(s, (size_t)n, s.n);
-        else if (!again(fd, POLLOUT))
+        else if (!file_again(fd, POLLOUT))
             return errno;
     }
     return 0;
@@ -120,7 +120,7 @@ static int write_all(int fd, str s)
 
 static bool write_and_sync(int fd, str bytes, mode_t mode)
 {
-    errno = write_all(fd, bytes);
+    errno = file_write_all(fd, bytes);
     return errno == 0 && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 }
 
@@ -156,20 +156,20 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
         return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 8);
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
-        return fail(e, "create a file beside", path);
+        return file_fail(e, "create a file beside", path);
     if (!write_and_sync(fd, bytes, mode)) {
-        fail(e, "write", beside);
+        file_fail(e, "write", beside);
         close(fd);
         unlink(beside);
         return false;
     }
     close(fd);
     if (rename(beside, path) < 0) {
-        fail(e, "replace", path);
+        file_fail(e, "replace", path);
         unlink(beside);
         return false;
     }
-    return sync_folder_of(path) || fail(e, "bring to disk the folder of", path);
+    return sync_folder_of(path) || file_fail(e, "bring to disk the folder of", path);
 }
 
 void file_remove_unfinished(const char *path)
@@ -205,14 +205,14 @@ bool file_part_open(struct file_part *f, const char *path, struct err *e)
     snprintf(f->path, sizeof f->path, "%s", path);
     f->fd = open(f->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (f->fd < 0)
-        return fail(e, "create", f->part);
+        return file_fail(e, "create", f->part);
     if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno == EWOULDBLOCK)
             err_set(e, ERR_LIMIT, "%s: another process writes it now", f->part);
         else
-            fail(e, "lock", f->part);
+            file_fail(e, "lock", f->part);
     } else if (ftruncate(f->fd, 0) < 0 || fchmod(f->fd, 0600) < 0) {
-        fail(e, "empty", f->part);
+        file_fail(e, "empty", f->part);
     } else {
         return true;
     }
@@ -229,12 +229,12 @@ void file_part_drop(struct file_part *f)
 bool file_part_keep(struct file_part *f, struct err *e)
 {
     if (fsync(f->fd) < 0 || rename(f->part, f->path) < 0) {
-        fail(e, "finish", f->part);
+        file_fail(e, "finish", f->part);
         file_part_drop(f);
         return false;
     }
     close(f->fd);
-    return sync_folder_of(f->path) || fail(e, "bring to disk the folder of", f->path);
+    return sync_folder_of(f->path) || file_fail(e, "bring to disk the folder of", f->path);
 }
 
 bool file_exists(const char *path)
@@ -251,9 +251,9 @@ static bool make_folder(const char *path, mode_t mode, struct err *e)
     if (mkdir(path, mode) == 0)
         return true;
     if (errno != EEXIST)
-        return fail(e, "make the folder", path);
+        return file_fail(e, "make the folder", path);
     if (stat(path, &st) < 0)
-        return fail(e, "make the folder", path);
+        return file_fail(e, "make the folder", path);
     return S_ISDIR(st.st_mode) || err_set(e, ERR_INPUT, "%s is there and is no folder", path);
 }
 
@@ -287,7 +287,7 @@ void file_out_flush(struct file_out *o)
 {
     assert(o->n <= sizeof o->bytes);
     if (!o->error)
-        o->error = write_all(o->fd, (str){o->bytes, o->n});
+        o->error = file_write_all(o->fd, (str){o->bytes, o->n});
     o->n = 0;
 }
 
@@ -298,7 +298,7 @@ void file_out_add(struct file_out *o, str s)
     if (o->error)
         return;
     if (s.n > sizeof o->bytes) {
-        o->error = write_all(o->fd, s);
+        o->error = file_write_all(o->fd, s);
         return;
     }
     memcpy(o->bytes + o->n, s.p, s.n);

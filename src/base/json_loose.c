@@ -23,14 +23,14 @@ struct reader {
     size_t wrong_at;
 };
 
-static bool wrong(struct reader *r, const char *why)
+static bool json_loose_wrong(struct reader *r, const char *why)
 {
     r->wrong = why;
     r->wrong_at = r->at;
     return false;
 }
 
-static bool more(struct reader *r)
+static bool json_loose_more(struct reader *r)
 {
     if (r->at >= r->s.n || r->work == 0)
         return false;
@@ -62,7 +62,7 @@ static bool comment(struct reader *r)
 
 static void space(struct reader *r)
 {
-    while (more(r)) {
+    while (json_loose_more(r)) {
         char c = r->s.p[r->at];
 
         if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v')
@@ -76,7 +76,7 @@ static void space(struct reader *r)
 
 /* ---- texts ---- */
 
-static int hex4(str s, size_t at)
+static int json_loose_hex4(str s, size_t at)
 {
     int n = 0;
 
@@ -98,10 +98,10 @@ static int hex4(str s, size_t at)
 /* \uXXXX as it stands, if it is a character: halves of pairs that are alone are not. */
 static void unicode(struct reader *r)
 {
-    int n = hex4(r->s, r->at + 2), low;
+    int n = json_loose_hex4(r->s, r->at + 2), low;
 
     if (n >= 0xd800 && n <= 0xdbff && str_starts(str_slice(r->s, r->at + 6, r->s.n), STR("\\u"))) {
-        low = hex4(r->s, r->at + 8);
+        low = json_loose_hex4(r->s, r->at + 8);
         if (low >= 0xdc00 && low <= 0xdfff) {
             buf_add(r->out, str_slice(r->s, r->at, r->at + 12));
             r->at += 12;
@@ -118,7 +118,7 @@ static void unicode(struct reader *r)
     }
 }
 
-static void escape(struct reader *r)
+static void json_loose_escape(struct reader *r)
 {
     char c = r->at + 1 < r->s.n ? r->s.p[r->at + 1] : '\0';
 
@@ -140,7 +140,7 @@ static void escape(struct reader *r)
     r->at += 2;
 }
 
-static void plain(struct reader *r)
+static void json_loose_plain(struct reader *r)
 {
     char c = r->s.p[r->at++];
 
@@ -158,12 +158,12 @@ static void plain(struct reader *r)
         buf_add_c(r->out, c);
 }
 
-static bool text(struct reader *r)
+static bool json_loose_text(struct reader *r)
 {
     char quote = r->s.p[r->at++];
 
     buf_add_c(r->out, '"');
-    while (more(r)) {
+    while (json_loose_more(r)) {
         char c = r->s.p[r->at];
 
         if (c == quote) {
@@ -172,25 +172,25 @@ static bool text(struct reader *r)
             return true;
         }
         if (c == '\\')
-            escape(r);
+            json_loose_escape(r);
         else
-            plain(r);
+            json_loose_plain(r);
     }
-    return wrong(r, "a text is not closed");
+    return json_loose_wrong(r, "a text is not closed");
 }
 
 /* ---- words and numbers ---- */
 
-static str word(struct reader *r)
+static str json_loose_word(struct reader *r)
 {
     size_t from = r->at;
 
-    while (r->at < r->s.n && word_char(r->s.p[r->at]) && more(r))
+    while (r->at < r->s.n && word_char(r->s.p[r->at]) && json_loose_more(r))
         r->at++;
     return str_slice(r->s, from, r->at);
 }
 
-static bool number(str w, struct buf *out)
+static bool json_loose_number(str w, struct buf *out)
 {
     struct json doc;
     struct err e;
@@ -225,52 +225,53 @@ static bool literal(struct reader *r)
 
     if (r->at < r->s.n && r->s.p[r->at] == '+')
         r->at++;
-    w = word(r);
+    w = json_loose_word(r);
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (str_eq(w, str_c(words[i].said))) {
             buf_add(r->out, str_c(words[i].meant));
             return true;
         }
-    if (number(w, r->out))
+    if (json_loose_number(w, r->out))
         return true;
     r->at = from;
-    return wrong(r, "a value is neither a text in quotes nor a number, true, false or null");
+    return json_loose_wrong(
+        r, "a value is neither a text in quotes nor a number, true, false or null");
 }
 
 /* ---- what holds others ---- */
 
-static bool value(struct reader *r);
+static bool json_loose_value(struct reader *r);
 
-static bool quoted(const struct reader *r)
+static bool json_loose_quoted(const struct reader *r)
 {
     return r->at < r->s.n && (r->s.p[r->at] == '"' || r->s.p[r->at] == '\'');
 }
 
-static bool key(struct reader *r)
+static bool json_loose_key(struct reader *r)
 {
     str w;
 
-    if (quoted(r))
-        return text(r);
-    w = word(r);
+    if (json_loose_quoted(r))
+        return json_loose_text(r);
+    w = json_loose_word(r);
     if (!w.n)
-        return wrong(r, "a name was expected");
+        return json_loose_wrong(r, "a name was expected");
     buf_add_c(r->out, '"');
     buf_add(r->out, w);
     buf_add_c(r->out, '"');
     return true;
 }
 
-static bool member(struct reader *r)
+static bool json_loose_member(struct reader *r)
 {
-    if (!key(r))
+    if (!json_loose_key(r))
         return false;
     space(r);
     if (r->at >= r->s.n || r->s.p[r->at] != ':')
-        return wrong(r, "a colon was expected behind a name");
+        return json_loose_wrong(r, "a colon was expected behind a name");
     r->at++;
     buf_add_c(r->out, ':');
-    return value(r);
+    return json_loose_value(r);
 }
 
 /* Members or elements up to the closing bracket; commas before it and at its sides are let be, and
@@ -283,43 +284,43 @@ static bool items(struct reader *r, char close)
         bool comma = false;
 
         space(r);
-        while (r->at < r->s.n && r->s.p[r->at] == ',' && more(r)) {
+        while (r->at < r->s.n && r->s.p[r->at] == ',' && json_loose_more(r)) {
             comma = true;
             r->at++;
             space(r);
         }
         if (r->at >= r->s.n || r->work == 0)
-            return wrong(r, "it is not closed");
+            return json_loose_wrong(r, "it is not closed");
         if (r->s.p[r->at] == close) {
             r->at++;
             buf_add_c(r->out, close);
             return true;
         }
-        if (any && !comma && r->s.p[r->at] != '{' && !(close == '}' && quoted(r)))
-            return wrong(r, "a comma was expected");
+        if (any && !comma && r->s.p[r->at] != '{' && !(close == '}' && json_loose_quoted(r)))
+            return json_loose_wrong(r, "a comma was expected");
         if (any)
             buf_add_c(r->out, ',');
-        if (close == '}' ? !member(r) : !value(r))
+        if (close == '}' ? !json_loose_member(r) : !json_loose_value(r))
             return false;
         any = true;
     }
 }
 
-static bool value(struct reader *r)
+static bool json_loose_value(struct reader *r)
 {
     char c;
     bool ok;
 
     space(r);
-    if (!more(r))
-        return wrong(r, "it ends where a value was expected");
+    if (!json_loose_more(r))
+        return json_loose_wrong(r, "it ends where a value was expected");
     c = r->s.p[r->at];
     if (c == '"' || c == '\'')
-        return text(r);
+        return json_loose_text(r);
     if (c != '{' && c != '[')
         return literal(r);
     if (r->depth == JSON_LOOSE_DEPTH)
-        return wrong(r, "it is nested too deep");
+        return json_loose_wrong(r, "it is nested too deep");
     r->depth++;
     r->at++;
     buf_add_c(r->out, c);
@@ -339,7 +340,7 @@ struct search {
     size_t why_at, why_size; /* of the try that came farthest */
 };
 
-static bool wanted(struct search *f, str json)
+static bool base_json_loose_wanted(struct search *f, str json)
 {
     struct json doc;
     struct err e;
@@ -357,14 +358,14 @@ static void try_at(struct search *f, struct reader *r)
 
     buf_reset(r->out);
     r->depth = 0;
-    if (!value(r)) {
+    if (!json_loose_value(r)) {
         if (!f->why || r->wrong_at - from > f->why_size) {
             f->why = r->wrong;
             f->why_at = r->wrong_at;
             f->why_size = r->wrong_at - from;
         }
         r->at = from + 1;
-    } else if (wanted(f, buf_str(r->out))) {
+    } else if (base_json_loose_wanted(f, buf_str(r->out))) {
         f->found = true;
         buf_reset(f->best);
         buf_add(f->best, buf_str(r->out));
@@ -373,7 +374,7 @@ static void try_at(struct search *f, struct reader *r)
     }
 }
 
-static unsigned line_of(str s, size_t at)
+static unsigned json_loose_line_of(str s, size_t at)
 {
     unsigned n = 1;
 
@@ -409,7 +410,7 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
         err_set(e,
                 ERR_INPUT,
                 "no JSON of the form that was asked for: line %u: %s",
-                line_of(said, f.why_at),
+                json_loose_line_of(said, f.why_at),
                 f.why);
     else
         err_set(e, ERR_INPUT, "there is no JSON of the form that was asked for");

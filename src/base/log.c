@@ -87,7 +87,7 @@ bool log_on(enum log_level level)
 }
 
 /* Bytes at a place, as far as there is room; past it, the place still moves on. */
-static void put(struct line *l, size_t *at, str s)
+static void log_put(struct line *l, size_t *at, str s)
 {
     if (*at < sizeof l->bytes && s.n <= sizeof l->bytes - *at)
         str_put(l->bytes + *at, s);
@@ -105,7 +105,7 @@ static inline bool are_bare(const char *p)
 }
 
 /* Text that stands at a place with as much room behind it as is looked at once. */
-static inline bool is_bare(char *p, size_t n)
+static inline bool log_is_bare(char *p, size_t n)
 {
     size_t at = 0;
 
@@ -115,7 +115,7 @@ static inline bool is_bare(char *p, size_t n)
     return n > 0 && at >= n;
 }
 #else
-static bool is_bare(const char *p, size_t n)
+static bool log_is_bare(const char *p, size_t n)
 {
     size_t at = 0;
 
@@ -140,17 +140,17 @@ static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
     else if (utf8_is_control(code))
         snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)code);
     else {
-        put(l, at, bytes);
+        log_put(l, at, bytes);
         return;
     }
-    put(l, at, str_c(escaped));
+    log_put(l, at, str_c(escaped));
 }
 
-static void put_text(struct line *l, size_t *at, str s)
+static void log_put_text(struct line *l, size_t *at, str s)
 {
     str shown = s.n > LOG_VALUE_MAX ? utf8_cut_size(s, LOG_VALUE_MAX) : s;
 
-    put(l, at, STR("\""));
+    log_put(l, at, STR("\""));
     for (size_t i = 0, size; i < shown.n; i += size) {
         str rest = str_slice(shown, i, shown.n);
         uint32_t code;
@@ -159,13 +159,13 @@ static void put_text(struct line *l, size_t *at, str s)
         if (size > 0) {
             put_character(l, at, code, str_slice(rest, 0, size));
         } else {
-            put(l, at, STR("\xEF\xBF\xBD"));
+            log_put(l, at, STR("\xEF\xBF\xBD"));
             size = utf8_bad(rest);
         }
     }
     if (shown.n < s.n)
-        put(l, at, STR("\xE2\x80\xA6"));
-    put(l, at, STR("\""));
+        log_put(l, at, STR("\xE2\x80\xA6"));
+    log_put(l, at, STR("\""));
 }
 
 /* JSON has no name for them, but a reader of logs should see what it was. */
@@ -176,7 +176,7 @@ static void format_double(char *out, size_t size, double x)
         snprintf(out, size, "%.9g", x);
 }
 
-static str decimal(char out[24], uint64_t n, bool negative)
+static str log_decimal(char out[24], uint64_t n, bool negative)
 {
     size_t size = str_u64_size(n);
 
@@ -193,17 +193,17 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
     case LOG_IS_END:
         return;
     case LOG_IS_STR:
-        put_text(l, at, f->value.text);
+        log_put_text(l, at, f->value.text);
         return;
     case LOG_IS_U64:
-        put(l, at, decimal(number, f->value.u64, false));
+        log_put(l, at, log_decimal(number, f->value.u64, false));
         return;
     case LOG_IS_I64:
-        put(l,
-            at,
-            decimal(number,
-                    f->value.i64 < 0 ? -(uint64_t)f->value.i64 : (uint64_t)f->value.i64,
-                    f->value.i64 < 0));
+        log_put(l,
+                at,
+                log_decimal(number,
+                            f->value.i64 < 0 ? -(uint64_t)f->value.i64 : (uint64_t)f->value.i64,
+                            f->value.i64 < 0));
         return;
     case LOG_IS_F64:
         format_double(number, sizeof number, f->value.f64);
@@ -212,10 +212,10 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
         snprintf(number, sizeof number, "%s", f->value.flag ? "true" : "false");
         break;
     }
-    put(l, at, str_c(number));
+    log_put(l, at, str_c(number));
 }
 
-static bool has_room(const struct line *l, size_t size)
+static bool log_has_room(const struct line *l, size_t size)
 {
     return size <= sizeof l->bytes - END_MAX - l->n;
 }
@@ -230,30 +230,30 @@ static inline bool add_plain(struct line *l, const struct log_field *f)
 
     if (f->kind == LOG_IS_U64 || (f->kind == LOG_IS_I64 && f->value.i64 >= 0)) {
         digits = str_u64_size(f->value.u64);
-        if (!has_room(l, f->lead.n + digits))
+        if (!log_has_room(l, f->lead.n + digits))
             return false;
         str_put_u64(str_put(p, f->lead), digits, f->value.u64);
         l->n += f->lead.n + digits;
         return true;
     }
-    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !has_room(l, f->lead.n + s.n))
+    if (f->kind != LOG_IS_STR || s.n > LOG_VALUE_MAX || !log_has_room(l, f->lead.n + s.n))
         return false;
     p = str_put(p, f->lead);
     str_put(p, s);
-    if (!is_bare(p, s.n))
+    if (!log_is_bare(p, s.n))
         return false;
     l->n += f->lead.n + s.n;
     return true;
 }
 
-static void add(struct line *l, const struct log_field *f)
+static void log_add(struct line *l, const struct log_field *f)
 {
     size_t at = l->n;
 
     assert(f->lead.n > 2 && f->lead.p[0] == ' ' && f->lead.p[f->lead.n - 1] == '=');
     if (add_plain(l, f))
         return;
-    put(l, &at, f->lead);
+    log_put(l, &at, f->lead);
     put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)
         l->n = at;
@@ -261,18 +261,18 @@ static void add(struct line *l, const struct log_field *f)
         l->cut = true;
 }
 
-static void end(struct line *l, uint64_t dropped)
+static void log_end(struct line *l, uint64_t dropped)
 {
     int n = 0;
 
     if (dropped)
         n = snprintf(l->bytes + l->n, END_MAX, " dropped=%llu", (unsigned long long)dropped);
     l->n += (size_t)n;
-    put(l, &l->n, l->cut ? STR(" cut=true\n") : STR("\n"));
+    log_put(l, &l->n, l->cut ? STR(" cut=true\n") : STR("\n"));
     assert(l->n <= sizeof l->bytes);
 }
 
-static bool send_line(int fd, str s)
+static bool log_send_line(int fd, str s)
 {
     ssize_t n;
 
@@ -290,7 +290,7 @@ void log_flush(void)
 
     if (!b || b->n == 0)
         return;
-    if (!send_line(log ? log->fd : STDERR_FILENO, (str){b->bytes, b->n}) && log)
+    if (!log_send_line(log ? log->fd : STDERR_FILENO, (str){b->bytes, b->n}) && log)
         atomic_fetch_add(&log->dropped, b->lines);
     b->n = b->lines = 0;
     errno = before;
@@ -313,7 +313,7 @@ static bool batched(enum log_level level, const struct line *l)
     return true;
 }
 
-static void begin(struct line *l, enum log_level level, const char *message)
+static void log_begin(struct line *l, enum log_level level, const char *message)
 {
     const struct log *log = scope_now ? scope_now->log : NULL;
     struct log_batch *b = scope_now ? scope_now->batch : NULL;
@@ -321,14 +321,14 @@ static void begin(struct line *l, enum log_level level, const char *message)
 
     l->n = 0;
     l->cut = false;
-    put(l, &l->n, STR("time="));
-    put(l,
-        &l->n,
-        clock_format_next(b ? &b->time : &time, clock_wall_ms(log ? log->clock : &clock_real)));
-    put(l, &l->n, levels[level].lead);
-    add(l, &LOG_TEXT("msg", message));
+    log_put(l, &l->n, STR("time="));
+    log_put(l,
+            &l->n,
+            clock_format_next(b ? &b->time : &time, clock_wall_ms(log ? log->clock : &clock_real)));
+    log_put(l, &l->n, levels[level].lead);
+    log_add(l, &LOG_TEXT("msg", message));
     if (scope_now && scope_now->id.n)
-        add(l, &LOG_STR("id", scope_now->id));
+        log_add(l, &LOG_STR("id", scope_now->id));
 }
 
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
@@ -341,11 +341,11 @@ void log_write(enum log_level level, const char *message, const struct log_field
     assert(level < COUNT_OF(levels));
     if (log && atomic_load_explicit(&log->dropped, memory_order_relaxed) > 0)
         dropped = atomic_exchange(&log->dropped, 0);
-    begin(&l, level, message);
+    log_begin(&l, level, message);
     for (; fields->kind != LOG_IS_END; fields++)
-        add(&l, fields);
-    end(&l, dropped);
-    if (!batched(level, &l) && !send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
+        log_add(&l, fields);
+    log_end(&l, dropped);
+    if (!batched(level, &l) && !log_send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
         log)
         atomic_fetch_add(&log->dropped, dropped + 1);
     errno = before;

@@ -15,7 +15,7 @@
 
 #define SLOT_COUNT_MIN 8
 
-static uint64_t rotate(uint64_t x, unsigned by)
+static uint64_t map_rotate(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
 }
@@ -24,17 +24,17 @@ static void sip_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] = rotate(v[0], 32);
+    v[1] = map_rotate(v[1], 13) ^ v[0];
+    v[3] = map_rotate(v[3], 16) ^ v[2];
+    v[0] = map_rotate(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] = rotate(v[2], 32);
+    v[1] = map_rotate(v[1], 17) ^ v[2];
+    v[3] = map_rotate(v[3], 21) ^ v[0];
+    v[2] = map_rotate(v[2], 32);
 }
 
-static inline uint64_t word_of(const char *p)
+static inline uint64_t map_word_of(const char *p)
 {
     uint64_t word;
 
@@ -71,7 +71,7 @@ uint64_t map_hash(const uint64_t seed[2], str bytes)
     uint64_t word;
 
     for (; bytes.n - at >= 8; at += 8) {
-        word = word_of(bytes.p + at);
+        word = map_word_of(bytes.p + at);
         v[3] ^= word;
         sip_round(v);
         v[0] ^= word;
@@ -100,7 +100,7 @@ void map_release(struct map *m)
 }
 
 /* Where a key's slot is, or would be: the first free one on its way. */
-static size_t slot_of(const struct map *m, str key, uint64_t hash)
+static size_t map_slot_of(const struct map *m, str key, uint64_t hash)
 {
     size_t mask = m->slot_count - 1, at = (size_t)hash & mask;
 
@@ -114,12 +114,12 @@ static size_t slot_of(const struct map *m, str key, uint64_t hash)
     return at;
 }
 
-static void place(struct map *m, struct map_entry entry)
+static void map_place(struct map *m, struct map_entry entry)
 {
     size_t at;
 
     assert(m->slots);
-    at = slot_of(m, entry.key, entry.hash);
+    at = map_slot_of(m, entry.key, entry.hash);
     assert(m->slots[at] == 0 && m->used < m->cap);
     m->entries[m->used++] = entry;
     m->slots[at] = (uint32_t)m->used;
@@ -142,7 +142,7 @@ static void rebuild(struct map *m)
     memset(m->slots, 0, m->slot_count * sizeof *m->slots);
     for (size_t i = 0; i < old_used; i++)
         if (!old[i].removed)
-            place(m, old[i]);
+            map_place(m, old[i]);
     free(old);
     assert(m->used == m->count && m->used < m->cap);
 }
@@ -155,7 +155,7 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e)
         rand_os(m->seed, sizeof m->seed);
     hash = map_hash(m->seed, key);
     if (m->slots) {
-        size_t at = slot_of(m, key, hash);
+        size_t at = map_slot_of(m, key, hash);
 
         if (m->slots[at] != 0) {
             m->entries[m->slots[at] - 1].value = value;
@@ -168,7 +168,7 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e)
         rebuild(m);
     if (m->keys)
         key = arena_dup(m->keys, key);
-    place(m, (struct map_entry){.key = key, .value = value, .hash = hash});
+    map_place(m, (struct map_entry){.key = key, .value = value, .hash = hash});
     m->count++;
     return true;
 }
@@ -179,7 +179,7 @@ struct map_entry *map_find(const struct map *m, str key)
 
     if (m->count == 0)
         return NULL;
-    at = slot_of(m, key, map_hash(m->seed, key));
+    at = map_slot_of(m, key, map_hash(m->seed, key));
     return m->slots[at] != 0 ? &m->entries[m->slots[at] - 1] : NULL;
 }
 

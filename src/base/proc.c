@@ -36,7 +36,7 @@ static void close_one(int *fd)
 
 /* Where our own 0, 1 or 2 is closed, a new descriptor may get that number, and then setting up the
  * child's would overwrite it. */
-static bool move_up(int *fd)
+static bool proc_move_up(int *fd)
 {
     int higher;
 
@@ -60,7 +60,7 @@ static bool open_end(int target, enum proc_io io, int *ours, int *theirs, struct
         return true;
     if (io == PROC_NULL) {
         *theirs = open("/dev/null", (child_reads ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-        if (*theirs < 0 || !move_up(theirs))
+        if (*theirs < 0 || !proc_move_up(theirs))
             return err_sys(e, "open /dev/null");
         return true;
     }
@@ -68,7 +68,7 @@ static bool open_end(int target, enum proc_io io, int *ours, int *theirs, struct
         return err_sys(e, "pipe");
     *theirs = pair[child_reads ? 0 : 1];
     *ours = pair[child_reads ? 1 : 0];
-    if (!move_up(theirs) || !move_up(ours) || fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
+    if (!proc_move_up(theirs) || !proc_move_up(ours) || fcntl(*ours, F_SETFL, O_NONBLOCK) < 0)
         return err_sys(e, "pipe");
     return true;
 }
@@ -140,8 +140,8 @@ static bool spawn_failed(const struct proc_spec *spec, int why, struct err *e)
     return false;
 }
 
-static bool start(struct proc *p, const struct proc_spec *spec, const struct ends *theirs,
-                  struct err *e)
+static bool proc_start(struct proc *p, const struct proc_spec *spec, const struct ends *theirs,
+                       struct err *e)
 {
     static const char *const nothing[] = {NULL};
     const char *const *env = spec->env ? spec->env : nothing;
@@ -182,7 +182,7 @@ bool proc_spawn(struct proc *p, const struct proc_spec *spec, struct err *e)
     ok = open_end(STDIN_FILENO, spec->in, &made.in, &theirs.fd[0], e) &&
          open_end(STDOUT_FILENO, spec->out, &made.out, &theirs.fd[1], e) &&
          open_end(STDERR_FILENO, spec->err, &made.err, &theirs.fd[2], e) &&
-         start(&made, spec, &theirs, e);
+         proc_start(&made, spec, &theirs, e);
     for (size_t i = 0; i < COUNT_OF(theirs.fd); i++)
         close_one(&theirs.fd[i]);
     if (ok) {
@@ -228,7 +228,7 @@ static void reap(struct proc *p)
 }
 
 /* Whether the child has ended by a deadline. */
-static bool ended(const struct proc *p, uint64_t deadline_ns)
+static bool proc_ended(const struct proc *p, uint64_t deadline_ns)
 {
     struct pollfd ready = {.fd = p->pidfd, .events = POLLIN};
     int n;
@@ -241,7 +241,7 @@ static bool ended(const struct proc *p, uint64_t deadline_ns)
 
 bool proc_wait(struct proc *p, int timeout_ms, struct proc_status *out, struct err *e)
 {
-    if (p->pidfd >= 0 && !ended(p, clock_deadline_ns(&clock_real, timeout_ms)))
+    if (p->pidfd >= 0 && !proc_ended(p, clock_deadline_ns(&clock_real, timeout_ms)))
         return err_set(e, ERR_TIMEOUT, "still running after %d ms", timeout_ms);
     if (p->pidfd >= 0)
         reap(p);
@@ -255,7 +255,7 @@ void proc_stop(struct proc *p, int grace_ms, struct proc_status *out)
     if (p->pidfd >= 0) {
         proc_signal(p, SIGTERM);
         proc_signal(p, SIGCONT); /* one that was stopped cannot hear */
-        (void)ended(p, clock_deadline_ns(&clock_real, grace_ms));
+        (void)proc_ended(p, clock_deadline_ns(&clock_real, grace_ms));
         reap(p);
     }
     if (out)
@@ -292,7 +292,7 @@ bool proc_status_ok(struct proc_status status)
 }
 
 /* What there is to read now, up to b's ceiling. The end of it closes the descriptor. */
-static bool take(int *fd, struct buf *b, const char *what, struct err *e)
+static bool proc_take(int *fd, struct buf *b, const char *what, struct err *e)
 {
     char bytes[READ_SIZE];
 
@@ -316,7 +316,7 @@ static bool take(int *fd, struct buf *b, const char *what, struct err *e)
 }
 
 /* What there is room to write now. One who does not want it any more is told the end. */
-static void give(struct proc *p, str *in)
+static void proc_give(struct proc *p, str *in)
 {
     ssize_t n = 0;
 
@@ -333,8 +333,8 @@ static void give(struct proc *p, str *in)
 
 /* Until the child has ended: then what is in the pipes is all there will be, though a grandchild
  * might keep them open. */
-static bool pump(struct proc *p, const struct proc_limits *limits, struct proc_result *r,
-                 struct err *e)
+static bool proc_pump(struct proc *p, const struct proc_limits *limits, struct proc_result *r,
+                      struct err *e)
 {
     uint64_t deadline_ns = clock_deadline_ns(&clock_real, limits->timeout_ms);
     str in = limits->in;
@@ -357,10 +357,10 @@ static bool pump(struct proc *p, const struct proc_limits *limits, struct proc_r
         if (ready[0].revents)
             reap(p);
         if (p->in >= 0 && ready[1].revents)
-            give(p, &in);
-        if (p->out >= 0 && !take(&p->out, &r->out, "stdout", e))
+            proc_give(p, &in);
+        if (p->out >= 0 && !proc_take(&p->out, &r->out, "stdout", e))
             return false;
-        if (p->err >= 0 && !take(&p->err, &r->err, "stderr", e))
+        if (p->err >= 0 && !proc_take(&p->err, &r->err, "stderr", e))
             return false;
     }
     return true;
@@ -379,7 +379,7 @@ bool proc_run(const struct proc_spec *spec, const struct proc_limits *limits,
     buf_init(&r.err, limits->err_max);
     if (p.in >= 0 && limits->in.n == 0)
         proc_close_in(&p);
-    ok = pump(&p, limits, &r, e) || err_prefix(e, "%s: ", spec->argv[0]);
+    ok = proc_pump(&p, limits, &r, e) || err_prefix(e, "%s: ", spec->argv[0]);
     proc_release(&p);
     r.status = p.status;
     if (ok)

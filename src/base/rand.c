@@ -25,7 +25,7 @@ void rand_os(void *bytes, size_t size)
 }
 
 /* splitmix64: spreads a seed, even a small one, over the whole state. */
-static uint64_t spread(uint64_t *x)
+static uint64_t rand_spread(uint64_t *x)
 {
     uint64_t z = *x += 0x9E3779B97F4A7C15u;
 
@@ -37,7 +37,7 @@ static uint64_t spread(uint64_t *x)
 void rand_init(struct rand *r, uint64_t seed)
 {
     for (size_t i = 0; i < COUNT_OF(r->s); i++)
-        r->s[i] = spread(&seed);
+        r->s[i] = rand_spread(&seed);
 }
 
 void rand_init_os(struct rand *r)
@@ -48,14 +48,14 @@ void rand_init_os(struct rand *r)
     rand_init(r, seed);
 }
 
-static uint64_t rotate(uint64_t x, unsigned by)
+static uint64_t rand_rotate(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
 }
 
 uint64_t rand_u64(struct rand *r)
 {
-    uint64_t *s = r->s, out = rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
+    uint64_t *s = r->s, out = rand_rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
 
     assert(s[0] | s[1] | s[2] | s[3]); /* all zero would stay so: nobody called rand_init */
     s[2] ^= s[0];
@@ -63,7 +63,7 @@ uint64_t rand_u64(struct rand *r)
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= shifted;
-    s[3] = rotate(s[3], 45);
+    s[3] = rand_rotate(s[3], 45);
     return out;
 }
 
@@ -119,7 +119,7 @@ static void from_pool(struct rand_ids *ids, void *out, size_t size)
 
 /* Later than the last id in any case: by the clock if it moved on, else by the counter, else by
  * borrowing a millisecond. The counter begins in its lower half, so that there is room above. */
-static void step(struct rand_ids *ids, int64_t now)
+static void rand_step(struct rand_ids *ids, int64_t now)
 {
     uint64_t ms = now < 0 ? 0 : (uint64_t)now & MS_MAX;
 
@@ -162,7 +162,7 @@ str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE])
     uint32_t chance;
 
     pthread_mutex_lock(&ids->lock);
-    step(ids, wall_ms);
+    rand_step(ids, wall_ms);
     from_pool(ids, &chance, sizeof chance);
     ms = ids->ms;
     counter = ids->counter;

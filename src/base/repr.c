@@ -14,7 +14,7 @@
 #define POINT_MIN (-3) /* places before the point from which on, and up to which, no exponent */
 #define POINT_MAX 16
 
-static void put_char(struct buf *out, uint32_t code, str bytes, char quote)
+static void repr_put_char(struct buf *out, uint32_t code, str bytes, char quote)
 {
     static const struct {
         uint32_t code;
@@ -59,7 +59,7 @@ void repr_text(struct buf *out, str text)
 
         size = utf8_decode(rest, &code);
         if (size) {
-            put_char(out, code, str_slice(rest, 0, size), quote);
+            repr_put_char(out, code, str_slice(rest, 0, size), quote);
         } else {
             size = utf8_bad(rest);
             buf_add(out, STR("\xEF\xBF\xBD"));
@@ -142,7 +142,7 @@ void repr_double(struct buf *out, double d)
     buf_printf(out, "e%c%02d", point - 1 < 0 ? '-' : '+', abs(point - 1));
 }
 
-static void put_number(struct buf *out, const struct json *doc, const struct json_node *v)
+static void repr_put_number(struct buf *out, const struct json *doc, const struct json_node *v)
 {
     str raw = json_raw(doc, v);
     double d;
@@ -224,7 +224,7 @@ void repr_json(struct buf *out, const struct json *doc, const struct json_node *
         put_string(out, doc, v);
         break;
     case JSON_NUMBER:
-        put_number(out, doc, v);
+        repr_put_number(out, doc, v);
         break;
     case JSON_ARRAY:
         put_array(out, doc, v);

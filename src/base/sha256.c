@@ -23,12 +23,12 @@ static const uint32_t round_key[64] = {
     0x748F82EE, 0x78A5636F, 0x84C87814, 0x8CC70208, 0x90BEFFFA, 0xA4506CEB, 0xBEF9A3F7, 0xC67178F2,
 };
 
-static uint32_t rotate(uint32_t x, unsigned by)
+static uint32_t sha256_rotate(uint32_t x, unsigned by)
 {
     return x >> by | x << (32 - by);
 }
 
-static uint32_t word_at(const uint8_t *p)
+static uint32_t sha256_word_at(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
@@ -36,12 +36,12 @@ static uint32_t word_at(const uint8_t *p)
 static void expand(uint32_t w[64], const uint8_t *block)
 {
     for (size_t t = 0; t < 16; t++)
-        w[t] = word_at(block + 4 * t);
+        w[t] = sha256_word_at(block + 4 * t);
     for (size_t t = 16; t < 64; t++) {
         uint32_t x = w[t - 15], y = w[t - 2];
 
-        w[t] = w[t - 16] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) + w[t - 7] +
-               (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10);
+        w[t] = w[t - 16] + (sha256_rotate(x, 7) ^ sha256_rotate(x, 18) ^ x >> 3) + w[t - 7] +
+               (sha256_rotate(y, 17) ^ sha256_rotate(y, 19) ^ y >> 10);
     }
 }
 
@@ -53,9 +53,11 @@ static inline void one_round(uint32_t v[8], unsigned t, uint32_t key)
     uint32_t e = v[(4 - t) & 7], f = v[(5 - t) & 7], g = v[(6 - t) & 7];
     uint32_t *d = &v[(3 - t) & 7], *h = &v[(7 - t) & 7];
 
-    *h += (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + (g ^ (e & (f ^ g))) + key;
+    *h += (sha256_rotate(e, 6) ^ sha256_rotate(e, 11) ^ sha256_rotate(e, 25)) +
+          (g ^ (e & (f ^ g))) + key;
     *d += *h;
-    *h += (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) | (c & (a | b)));
+    *h += (sha256_rotate(a, 2) ^ sha256_rotate(a, 13) ^ sha256_rotate(a, 22)) +
+          ((a & b) | (c & (a | b)));
 }
 
 static void compress_plain(uint32_t state[8], const uint8_t *blocks, size_t count)

@@ -86,7 +86,7 @@ void *spare_alloc(size_t *size)
 }
 
 /* What is not kept. It stands alone so that what is needs no stack. */
-static NOINLINE void give_up(void *p, size_t size)
+static NOINLINE void spare_give_up(void *p, size_t size)
 {
     assert(!p || !in_classes(size) || size == (size_t)SPARE_SIZE_MIN << class_of(size));
     free(p);
@@ -98,7 +98,7 @@ void spare_free(void *p, size_t size)
 
     if (!p || !in_classes(size) || mine[c].top == mine[c].end ||
         size != (size_t)SPARE_SIZE_MIN << c) {
-        give_up(p, size);
+        spare_give_up(p, size);
         return;
     }
     *mine[c].top++ = p;

@@ -10,7 +10,7 @@ enum look { LOOK_CHARACTER, LOOK_BAD, LOOK_SHORT };
 
 /* What stands at p: a character, a bad front, or a front that ends where the bytes do. All the
  * rules of RFC 3629 are in the lead byte and in the bounds it sets for the second byte. */
-static enum look look(const unsigned char *p, size_t n, size_t *size, uint32_t *code)
+static enum look utf8_look(const unsigned char *p, size_t n, size_t *size, uint32_t *code)
 {
     unsigned char lead = p[0], low = 0x80, high = 0xBF;
     size_t want;
@@ -81,7 +81,7 @@ size_t utf8_decode(str s, uint32_t *out)
     size_t size;
     uint32_t code;
 
-    if (s.n == 0 || look(bytes_of(s), s.n, &size, &code) != LOOK_CHARACTER)
+    if (s.n == 0 || utf8_look(bytes_of(s), s.n, &size, &code) != LOOK_CHARACTER)
         return 0;
     *out = code;
     return size;
@@ -92,7 +92,7 @@ size_t utf8_bad(str s)
     size_t size;
     uint32_t code;
 
-    if (s.n == 0 || look(bytes_of(s), s.n, &size, &code) == LOOK_CHARACTER)
+    if (s.n == 0 || utf8_look(bytes_of(s), s.n, &size, &code) == LOOK_CHARACTER)
         return 0;
     return size;
 }
@@ -130,7 +130,7 @@ size_t utf8_valid_size(str s)
     at = skip_ascii(s, 0);
 
     while (at < s.n) {
-        if (look(bytes_of(s) + at, s.n - at, &size, &code) != LOOK_CHARACTER)
+        if (utf8_look(bytes_of(s) + at, s.n - at, &size, &code) != LOOK_CHARACTER)
             return at;
         at += size;
         if (at < s.n && bytes_of(s)[at] < 0x80)
@@ -146,7 +146,7 @@ bool utf8_valid(str s)
 }
 
 /* Where a count of characters ends, and how many of them there were. */
-static size_t walk(str s, size_t count_max, size_t *count)
+static size_t utf8_walk(str s, size_t count_max, size_t *count)
 {
     size_t at = 0, n = 0, size;
     uint32_t code;
@@ -159,7 +159,7 @@ static size_t walk(str s, size_t count_max, size_t *count)
             n += end - at;
             at = end;
         } else {
-            look(bytes_of(s) + at, s.n - at, &size, &code);
+            utf8_look(bytes_of(s) + at, s.n - at, &size, &code);
             at += size;
             n++;
         }
@@ -173,7 +173,7 @@ size_t utf8_count(str s)
 {
     size_t count;
 
-    walk(s, SIZE_MAX, &count);
+    utf8_walk(s, SIZE_MAX, &count);
     return count;
 }
 
@@ -181,7 +181,7 @@ str utf8_cut_count(str s, size_t count_max)
 {
     size_t count;
 
-    return str_slice(s, 0, walk(s, count_max, &count));
+    return str_slice(s, 0, utf8_walk(s, count_max, &count));
 }
 
 str utf8_cut_size(str s, size_t size_max)
@@ -203,7 +203,7 @@ size_t utf8_tail(str s)
 
         if ((*p & 0xC0) == 0x80)
             continue;
-        return look(p, n, &size, &code) == LOOK_SHORT ? n : 0;
+        return utf8_look(p, n, &size, &code) == LOOK_SHORT ? n : 0;
     }
     return 0;
 }
@@ -233,7 +233,7 @@ bool utf8_is_control(uint32_t code)
            code == 0x200E || code == 0x200F || code == 0x061C;
 }
 
-static bool is_blank(uint32_t c)
+static bool utf8_is_blank(uint32_t c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||
            c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
@@ -245,13 +245,13 @@ str utf8_trim(str s)
     uint32_t code;
     size_t size;
 
-    while ((size = utf8_decode(s, &code)) > 0 && is_blank(code))
+    while ((size = utf8_decode(s, &code)) > 0 && utf8_is_blank(code))
         s = str_slice(s, size, s.n);
     while (s.n > 0) {
         size = 1;
         while (size < UTF8_SIZE_MAX && size < s.n && (s.p[s.n - size] & 0xC0) == 0x80)
             size++;
-        if (utf8_decode(str_slice(s, s.n - size, s.n), &code) != size || !is_blank(code))
+        if (utf8_decode(str_slice(s, s.n - size, s.n), &code) != size || !utf8_is_blank(code))
             break;
         s.n -= size;
     }

@@ -33,7 +33,7 @@ bool chat_level_parse(str name, enum chat_level *out)
     return false;
 }
 
-static void take(int64_t *to, int64_t from)
+static void chat_take(int64_t *to, int64_t from)
 {
     if (from >= 0)
         *to = from;
@@ -41,11 +41,11 @@ static void take(int64_t *to, int64_t from)
 
 void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from)
 {
-    take(&to->input, from->input);
-    take(&to->output, from->output);
-    take(&to->reasoning, from->reasoning);
-    take(&to->cache_read, from->cache_read);
-    take(&to->cache_write, from->cache_write);
+    chat_take(&to->input, from->input);
+    chat_take(&to->output, from->output);
+    chat_take(&to->reasoning, from->reasoning);
+    chat_take(&to->cache_read, from->cache_read);
+    chat_take(&to->cache_write, from->cache_write);
     if (from->raw.n)
         to->raw = from->raw;
 }

@@ -10,14 +10,14 @@
 
 #define CALLS_ARENA_MAX ((size_t)64 << 20)
 
-static str cut(str s, size_t size_max, bool *was)
+static str decision_cut(str s, size_t size_max, bool *was)
 {
     *was = s.n > size_max;
     return *was ? utf8_cut_size(s, size_max) : s;
 }
 
 /* name(k='v', ...). Arguments that are no object are given as they came. */
-static void put_call(struct buf *out, str name, str arguments)
+static void decision_put_call(struct buf *out, str name, str arguments)
 {
     struct buf text;
     struct json doc;
@@ -32,7 +32,7 @@ static void put_call(struct buf *out, str name, str arguments)
         buf_add(&text, arguments);
     buf_add(out, name);
     buf_add_c(out, '(');
-    buf_add(out, cut(buf_str(&text), DECISION_ARGUMENTS_MAX, &longer));
+    buf_add(out, decision_cut(buf_str(&text), DECISION_ARGUMENTS_MAX, &longer));
     if (longer || buf_full(&text))
         buf_add(out, STR("..."));
     buf_add_c(out, ')');
@@ -41,8 +41,8 @@ static void put_call(struct buf *out, str name, str arguments)
 }
 
 /* The calls' names, and behind them, unless there is a why, what they were called with. */
-static void put_calls(struct buf *out, struct buf *tools, const struct json *doc,
-                      const struct json_node *calls, bool why)
+static void decision_put_calls(struct buf *out, struct buf *tools, const struct json *doc,
+                               const struct json_node *calls, bool why)
 {
     struct buf with;
     struct arena a;
@@ -65,7 +65,7 @@ static void put_calls(struct buf *out, struct buf *tools, const struct json *doc
         }
         if (!why) {
             buf_add(&with, str_c(*mark ? "; " : ""));
-            put_call(&with, name, arguments);
+            decision_put_call(&with, name, arguments);
         }
         mark = ",";
     }
@@ -88,11 +88,11 @@ void decision_write(struct buf *out, struct buf *tools, const struct decision *d
     if (d->calls.n && json_parse(&doc, d->calls, &e))
         called = json_root(&doc)->kind == JSON_ARRAY && json_first(&doc, json_root(&doc));
     if (called)
-        put_calls(out, tools, &doc, json_root(&doc), why.n > 0);
+        decision_put_calls(out, tools, &doc, json_root(&doc), why.n > 0);
     else
         buf_add(out, STR("[DIRECT] "));
     if (why.n) {
-        buf_add(out, cut(why, DECISION_WHY_MAX, &longer));
+        buf_add(out, decision_cut(why, DECISION_WHY_MAX, &longer));
         if (longer)
             buf_add(out, STR("..."));
     } else if (!called) {

@@ -22,14 +22,14 @@ static const struct history_column columns[] = {
     {"HASH", "hash", HISTORY_TEXT, 12},
 };
 
-static const char *verb(size_t index)
+static const char *audit_verb(size_t index)
 {
     static const char *const verbs[] = {"verify", "list"};
 
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-static int verify(struct history *h, struct cli *cli, bool json)
+static int cli_audit_verify(struct history *h, struct cli *cli, bool json)
 {
     char head[4096];
     struct err e;
@@ -56,7 +56,7 @@ static int verify(struct history *h, struct cli *cli, bool json)
     return good ? CLI_OK : CLI_NEGATIVE;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int audit_run(struct cli *cli, const struct cli_args *args)
 {
     str word = str_c(args->word_count ? args->words[0] : "list");
     bool json = args->value[JSON] != NULL;
@@ -69,14 +69,14 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE,
                             "audit knows no \"%s\"%s",
                             word.p,
-                            cli_guess(word, verb, "it is verify or list").text);
+                            cli_guess(word, audit_verb, "it is verify or list").text);
     if (!history_count("limit", args->value[LIMIT], 50, QUERY_LIMIT_MAX, &limit))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
     if (str_eq(word, STR("verify"))) {
-        code = verify(&h, cli, json);
+        code = cli_audit_verify(&h, cli, json);
     } else {
         bool ok = query_audit(h.reader, limit, &h.out, &e);
 
@@ -92,7 +92,7 @@ const struct cli_command cli_audit = {
     .name = "audit",
     .summary = "verify the audit log, or list its newest entries",
     .words = "[verify|list]",
-    .values = verb,
+    .values = audit_verb,
     .about = "Every record and every erasure is an entry of a chain of hashes, whose head is also "
              "in a file beside the store. verify goes through all of it: the exit code is 0 if "
              "nothing was changed, cut or written anew, and 1 with the first entry that is wrong "
@@ -102,5 +102,5 @@ const struct cli_command cli_audit = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = audit_run,
 };

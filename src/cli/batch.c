@@ -37,7 +37,7 @@ struct batch {
     bool failed;
 };
 
-static bool read_text(struct batch *b, const char *key, str *out, bool *found, struct err *e)
+static bool batch_read_text(struct batch *b, const char *key, str *out, bool *found, struct err *e)
 {
     const struct json_node *v = json_find(&b->doc, json_root(&b->doc), str_c(key));
 
@@ -97,7 +97,7 @@ static bool read_input(struct batch *b, struct task *t, struct err *e)
     const struct json_node *size = json_find(&b->doc, root, STR("chunk_size"));
     bool found;
 
-    if (!read_text(b, "input", &t->input, &found, e))
+    if (!batch_read_text(b, "input", &t->input, &found, e))
         return false;
     if (chunks && chunks->kind != JSON_NULL) {
         if (!read_chunks(b, chunks, t, e))
@@ -122,7 +122,8 @@ static bool read_task(struct batch *b, struct task *t, struct err *e)
         return err_set(e, ERR_INPUT, "a case must be an object");
     v = json_find(&b->doc, root, STR("id"));
     t->id = v ? json_raw(&b->doc, v) : STR("null");
-    if (!read_text(b, "join", &t->join, &found, e) || !read_text(b, "format", &id, &found, e))
+    if (!batch_read_text(b, "join", &t->join, &found, e) ||
+        !batch_read_text(b, "format", &id, &found, e))
         return false;
     t->format = found ? split_format_find(id) : b->format;
     if (!t->format)
@@ -196,7 +197,7 @@ static bool parse(struct batch *b, str line, struct err *e)
     return false;
 }
 
-static void on_line(struct batch *b, str line)
+static void batch_on_line(struct batch *b, str line)
 {
     const str mark = STR("\xEF\xBB\xBF"); /* what some editors begin a file with */
     struct task t = {.input = STR(""), .join = STR(""), .id = STR("null")};
@@ -217,7 +218,7 @@ static void on_line(struct batch *b, str line)
 }
 
 /* Hands on every whole line of what has been read; what is left is the front of the next. */
-static void take_lines(struct batch *b, struct buf *in)
+static void batch_take_lines(struct batch *b, struct buf *in)
 {
     str all = buf_str(in);
     size_t from = 0;
@@ -226,14 +227,14 @@ static void take_lines(struct batch *b, struct buf *in)
     while (from < all.n && !b->cli->out.error && (end = memchr(all.p + from, '\n', all.n - from))) {
         size_t to = (size_t)(end - all.p);
 
-        on_line(b, str_slice(all, from, to));
+        batch_on_line(b, str_slice(all, from, to));
         from = to + 1;
     }
     buf_drop(in, from);
     file_out_flush(&b->cli->out);
 }
 
-static bool read_lines(struct batch *b, const struct cli_input *from, struct err *e)
+static bool batch_read_lines(struct batch *b, const struct cli_input *from, struct err *e)
 {
     struct buf in;
     bool ok = false;
@@ -252,10 +253,10 @@ static bool read_lines(struct batch *b, const struct cli_input *from, struct err
             goto out;
         buf_wrote(&in, n);
         if (memchr(room, '\n', n))
-            take_lines(b, &in);
+            batch_take_lines(b, &in);
     }
     if (in.n > 0 && !b->cli->out.error)
-        on_line(b, buf_str(&in));
+        batch_on_line(b, buf_str(&in));
     ok = true;
 out:
     buf_release(&in);
@@ -272,7 +273,7 @@ int cli_split_batch(struct cli *cli, const struct cli_input *in, const struct sp
     json_init(&b.doc);
     arena_init(&b.arena, LINE_SIZE_MAX * 16);
     buf_init(&b.line, LINE_SIZE_MAX * 8);
-    ok = read_lines(&b, in, &e);
+    ok = batch_read_lines(&b, in, &e);
     json_release(&b.doc);
     arena_release(&b.arena);
     buf_release(&b.line);

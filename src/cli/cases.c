@@ -65,12 +65,13 @@ static bool each_file(const char *path, on_case *fn, void *ctx, struct err *e)
     return ok;
 }
 
-static int by_name(const void *a, const void *b)
+static int cases_by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool list(const char *path, struct arena *a, const char ***out, size_t *n, struct err *e)
+static bool cases_list(const char *path, struct arena *a, const char ***out, size_t *n,
+                       struct err *e)
 {
     DIR *dir = opendir(path);
     struct dirent *d;
@@ -93,7 +94,7 @@ static bool list(const char *path, struct arena *a, const char ***out, size_t *n
         names[(*n)++] = arena_printf(a, "%s/%s", path, d->d_name).p;
     }
     (void)closedir(dir);
-    qsort(names, *n, sizeof names[0], by_name);
+    qsort(names, *n, sizeof names[0], cases_by_name);
     *out = names;
     return true;
 }
@@ -106,7 +107,7 @@ static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
     bool ok;
 
     arena_init(&a, (size_t)1 << 30);
-    ok = list(path, &a, &names, &n, e);
+    ok = cases_list(path, &a, &names, &n, e);
     if (ok && !n)
         ok = err_set(e, ERR_NOT_FOUND, "%s: no case (*.json, *.jsonl) is in it", path);
     for (size_t i = 0; ok && i < n; i++)

@@ -252,7 +252,7 @@ static const char *shell_name(size_t index)
     return index < COUNT_OF(shells) ? shells[index].name : NULL;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int completion_run(struct cli *cli, const struct cli_args *args)
 {
     str shell = str_c(args->words[0]);
 
@@ -274,5 +274,5 @@ const struct cli_command cli_completion = {
                 "  rationale completion fish > ~/.config/fish/completions/rationale.fish\n",
     .values = shell_name,
     .word_max = 1,
-    .run = run,
+    .run = completion_run,
 };

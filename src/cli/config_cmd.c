@@ -16,7 +16,7 @@ static const struct cli_option options[] = {
     [JSON] = {"json", 0, NULL, NULL, "settings with origins; check: ok, problems, warnings"},
 };
 
-static const char *verb(size_t index)
+static const char *config_verb(size_t index)
 {
     static const char *const verbs[] = {"show", "check", "validate"};
 
@@ -49,7 +49,7 @@ static void put_item(void *ctx, const struct config_item *item)
 }
 
 /* As the route /api/v1/system has it. */
-static void print_json(const struct config *c, struct buf *b)
+static void config_print_json(const struct config *c, struct buf *b)
 {
     struct json_out o;
 
@@ -63,7 +63,7 @@ static void print_json(const struct config *c, struct buf *b)
     buf_add_c(b, '\n');
 }
 
-static int show(struct cli *cli, const char *path, bool json)
+static int cli_config_show(struct cli *cli, const char *path, bool json)
 {
     struct config *c;
     struct buf b;
@@ -74,7 +74,7 @@ static int show(struct cli *cli, const char *path, bool json)
     warn(c);
     buf_init(&b, OUT_MAX);
     if (json)
-        print_json(c, &b);
+        config_print_json(c, &b);
     else
         config_print(c, &b);
     file_out_add(&cli->out, buf_str(&b));
@@ -83,7 +83,7 @@ static int show(struct cli *cli, const char *path, bool json)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int config_run(struct cli *cli, const struct cli_args *args)
 {
     const char *path = args->value[CONFIG];
     str word = str_c(args->word_count ? args->words[0] : "");
@@ -97,7 +97,7 @@ static int run(struct cli *cli, const struct cli_args *args)
             CLI_USAGE,
             "config knows no \"%s\"%s",
             word.p,
-            cli_guess(word, verb, "the file is given by --config, or behind check").text);
+            cli_guess(word, config_verb, "the file is given by --config, or behind check").text);
     if (args->word_count == 2 && path)
         return cli_complain(
             CLI_USAGE, "the file is given twice: by --config and behind %s", args->words[0]);
@@ -107,7 +107,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         path = CLI_CONFIG_FILE;
     if (word.n > 0)
         return config_check(cli, path, args->value[JSON] != NULL);
-    return show(cli, path, args->value[JSON] != NULL);
+    return cli_config_show(cli, path, args->value[JSON] != NULL);
 }
 
 const struct cli_command cli_config = {
@@ -125,5 +125,5 @@ const struct cli_command cli_config = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 2,
-    .run = run,
+    .run = config_run,
 };

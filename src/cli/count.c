@@ -49,8 +49,8 @@ static void write_ids(struct cli *cli, const struct tokens_list *ids, const char
         file_out_printf(&cli->out, "%s%u", i ? between : "", ids->ids[i]);
 }
 
-static void write_result(struct cli *cli, const struct tokens_vocab *v, const struct total *t,
-                         const struct tokens_list *ids, bool json)
+static void count_write_result(struct cli *cli, const struct tokens_vocab *v, const struct total *t,
+                               const struct tokens_list *ids, bool json)
 {
     struct file_out *out = &cli->out;
 
@@ -91,14 +91,14 @@ static int run_ids(struct cli *cli, const struct cli_input *in, const struct tok
         tokens_list_init(&ids, text.n * 3 + 1); /* a bad byte is a character of three bytes */
         tokens_encode(v, text, &ids);
         t.tokens = ids.n;
-        write_result(cli, v, &t, &ids, json);
+        count_write_result(cli, v, &t, &ids, json);
         tokens_list_release(&ids);
     }
     arena_release(&a);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int count_run(struct cli *cli, const struct cli_args *args)
 {
     const char *name = args->value[VOCAB] ? args->value[VOCAB] : "o200k_base";
     const struct tokens_vocab *v = tokens_vocab_find(str_c(name));
@@ -114,7 +114,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (args->value[IDS])
         code = run_ids(cli, &in, v, json);
     else if (count_input(&in, v, &t, &e))
-        write_result(cli, v, &t, NULL, json);
+        count_write_result(cli, v, &t, NULL, json);
     else
         code = cli_fail(&e);
     cli_close(&in);
@@ -135,5 +135,5 @@ const struct cli_command cli_count = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = count_run,
 };

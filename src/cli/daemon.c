@@ -113,7 +113,7 @@ static bool send_all(struct daemon_link *d, str bytes, struct err *e)
 }
 
 /* More of the reply; false with nothing left. */
-static bool fill(struct daemon_link *d, struct err *e)
+static bool daemon_fill(struct daemon_link *d, struct err *e)
 {
     char *room = buf_room(&d->in, 16384);
     ssize_t n;
@@ -142,7 +142,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
     uint64_t n;
 
     while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
-        if (!fill(d, e))
+        if (!daemon_fill(d, e))
             return false;
     if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
         return err_set(e, ERR_UPSTREAM, "what answers there is no daemon of ours");
@@ -183,7 +183,7 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
     ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
          daemon_read_head(d, &size, e);
     while (ok && d->in.n < size)
-        ok = fill(d, e);
+        ok = daemon_fill(d, e);
     ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
     if (ok && !json_text(&doc, json_find(&doc, json_root(&doc), STR("store_id")), &a, &id))
         id = STR("none");
@@ -280,7 +280,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
     if (d->in.n && (at = memchr(d->in.p, '\0', d->in.n)))
         buf_drop(&d->in, (size_t)(at - d->in.p) + 1);
     while (!(at = d->in.n ? memchr(d->in.p, newline, d->in.n) : NULL))
-        if (!fill(d, e))
+        if (!daemon_fill(d, e))
             return false;
     *at = '\0';
     *line = (str){d->in.p, (size_t)(at - d->in.p)};
@@ -292,7 +292,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
 bool daemon_body(struct daemon_link *d, str *body, struct err *e)
 {
     while (!d->ended)
-        if (!fill(d, e) && !d->ended)
+        if (!daemon_fill(d, e) && !d->ended)
             return false;
     *body = buf_str(&d->in);
     return true;

@@ -53,7 +53,7 @@ static void decisions_note(struct history *h, struct cli *cli)
     }
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int decisions_run(struct cli *cli, const struct cli_args *args)
 {
     struct query_filter f = query_filter_none;
     struct query_page p = {.page = 1, .cursor = str_c(args->value[CURSOR]), .sort = STR("")};
@@ -96,5 +96,5 @@ const struct cli_command cli_decisions = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = decisions_run,
 };

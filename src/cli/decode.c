@@ -30,7 +30,7 @@ struct decode {
     bool stream, failed;
 };
 
-static void member(struct json_out *o, const char *key, str text)
+static void decode_member(struct json_out *o, const char *key, str text)
 {
     if (!text.n)
         return;
@@ -38,7 +38,7 @@ static void member(struct json_out *o, const char *key, str text)
     json_out_str(o, text);
 }
 
-static void number(struct json_out *o, const char *key, int64_t n)
+static void decode_number(struct json_out *o, const char *key, int64_t n)
 {
     if (n < 0)
         return;
@@ -48,20 +48,20 @@ static void number(struct json_out *o, const char *key, int64_t n)
 
 static void add_usage(struct json_out *o, const struct chat_usage *u)
 {
-    number(o, "input", u->input);
-    number(o, "output", u->output);
-    number(o, "reasoning", u->reasoning);
-    number(o, "cache_read", u->cache_read);
-    number(o, "cache_write", u->cache_write);
+    decode_number(o, "input", u->input);
+    decode_number(o, "output", u->output);
+    decode_number(o, "reasoning", u->reasoning);
+    decode_number(o, "cache_read", u->cache_read);
+    decode_number(o, "cache_write", u->cache_write);
 }
 
 static void add_error(struct json_out *o, const struct chat_error *error)
 {
-    number(o, "status", error->status);
-    member(o, "type", error->type);
-    member(o, "code", error->code);
-    member(o, "param", error->param);
-    member(o, "message", error->message);
+    decode_number(o, "status", error->status);
+    decode_member(o, "type", error->type);
+    decode_member(o, "code", error->code);
+    decode_member(o, "param", error->param);
+    decode_member(o, "message", error->message);
 }
 
 /* Whether events of this kind belong to a block. */
@@ -73,27 +73,27 @@ static bool has_block(enum chat_event_kind kind)
 static void add_members(struct json_out *o, const struct chat_event *ev)
 {
     if (ev->choice)
-        number(o, "choice", ev->choice);
+        decode_number(o, "choice", ev->choice);
     if (has_block(ev->kind))
-        number(o, "block", ev->block);
-    member(o, "id", ev->id);
-    member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
+        decode_number(o, "block", ev->block);
+    decode_member(o, "id", ev->id);
+    decode_member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
     if (ev->kind == CHAT_REASONING && ev->summary) {
         json_out_key(o, STR("summary"));
         json_out_bool(o, true);
     }
     if (ev->kind == CHAT_STOP)
-        member(o, "stop", str_c(chat_stop_name(ev->stop)));
+        decode_member(o, "stop", str_c(chat_stop_name(ev->stop)));
     if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)
-        member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
+        decode_member(o, "dialect", str_c(chat_dialect_name(ev->dialect)));
     if (ev->kind == CHAT_USAGE)
         add_usage(o, ev->usage);
     if (ev->kind == CHAT_ERROR)
         add_error(o, ev->error);
-    member(o, "text", ev->text);
+    decode_member(o, "text", ev->text);
 }
 
-static void on_event(void *ctx, const struct chat_event *given)
+static void decode_on_event(void *ctx, const struct chat_event *given)
 {
     struct decode *d = ctx;
     struct chat_event ev = *given;
@@ -105,7 +105,7 @@ static void on_event(void *ctx, const struct chat_event *given)
     buf_reset(&d->line);
     json_out_init(&o, &d->line);
     json_out_object(&o);
-    member(&o, "event", str_c(chat_event_name(ev.kind)));
+    decode_member(&o, "event", str_c(chat_event_name(ev.kind)));
     add_members(&o, &ev);
     json_out_end(&o);
     buf_add_c(&d->line, '\n');
@@ -114,7 +114,7 @@ static void on_event(void *ctx, const struct chat_event *given)
         d->failed = true;
 }
 
-static void on_frame(void *ctx, const struct frames_frame *frame)
+static void decode_on_frame(void *ctx, const struct frames_frame *frame)
 {
     struct decode *d = ctx;
     struct wire_frame f = {.name = frame->name, .data = frame->data, .raw = frame->raw};
@@ -126,7 +126,8 @@ static void on_frame(void *ctx, const struct frames_frame *frame)
     file_out_flush(&d->cli->out);
 }
 
-static bool pump(struct decode *d, const struct cli_input *in, struct frames *f, struct err *e)
+static bool decode_pump(struct decode *d, const struct cli_input *in, struct frames *f,
+                        struct err *e)
 {
     char *piece = base_alloc(READ_SIZE);
     size_t n = 1, seen = 0;
@@ -151,7 +152,8 @@ static bool pump(struct decode *d, const struct cli_input *in, struct frames *f,
     return true;
 }
 
-static int decode(struct cli *cli, const struct wire *w, const struct cli_input *in, bool stream)
+static int decode_decode(struct cli *cli, const struct wire *w, const struct cli_input *in,
+                         bool stream)
 {
     struct decode d = {.cli = cli, .stream = stream};
     enum frames_kind kind = !stream                            ? FRAMES_WHOLE
@@ -164,9 +166,9 @@ static int decode(struct cli *cli, const struct wire *w, const struct cli_input 
 
     arena_init(&arena, ARENA_SIZE_MAX);
     buf_init(&d.line, LINE_SIZE_MAX);
-    frames_init(&frames, kind, FRAME_SIZE_MAX, (struct frames_sink){on_frame, &d});
-    wire_decoder_init(&d.decoder, w, &arena, (struct chat_sink){on_event, &d});
-    ok = pump(&d, in, &frames, &e);
+    frames_init(&frames, kind, FRAME_SIZE_MAX, (struct frames_sink){decode_on_frame, &d});
+    wire_decoder_init(&d.decoder, w, &arena, (struct chat_sink){decode_on_event, &d});
+    ok = decode_pump(&d, in, &frames, &e);
     wire_decoder_release(&d.decoder);
     frames_release(&frames);
     buf_release(&d.line);
@@ -176,7 +178,7 @@ static int decode(struct cli *cli, const struct wire *w, const struct cli_input 
     return d.failed ? CLI_NEGATIVE : CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int decode_run(struct cli *cli, const struct cli_args *args)
 {
     const char *name = args->value[DIALECT];
     const struct wire *w;
@@ -191,7 +193,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "there is no dialect \"%s\" in this build", name);
     if (!cli_open(args, &in, &e))
         return cli_fail(&e);
-    code = decode(cli, w, &in, args->value[STREAM] != NULL);
+    code = decode_decode(cli, w, &in, args->value[STREAM] != NULL);
     cli_close(&in);
     return code;
 }
@@ -212,5 +214,5 @@ const struct cli_command cli_decode = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = decode_run,
 };

@@ -55,7 +55,7 @@ static bool sweep_start(struct demo *d, struct err *e)
     return d->sweeping;
 }
 
-static void sweep(struct demo *d)
+static void demo_sweep(struct demo *d)
 {
     struct proc_status status;
     struct err e;
@@ -126,7 +126,7 @@ static str demo_file_text(const char *name, struct buf *text)
 /* ---- words ---- */
 
 /* A member of the question with this id, as it stands in the file: JSON, quotes and all. */
-static str question(const struct demo *d, const char *id, const char *member)
+static str demo_question(const struct demo *d, const char *id, const char *member)
 {
     const struct json *doc = &d->questions;
     const struct json_node *all = json_root(doc);
@@ -144,7 +144,8 @@ static void print_curls(const struct demo *d, str at)
 {
     struct file_out *out = &d->cli->out;
     const char *dim = cli_dim(d->cli), *plain = cli_plain(d->cli);
-    str model = question(d, "incident", "model"), prompt = question(d, "incident", "prompt");
+    str model = demo_question(d, "incident", "model"),
+        prompt = demo_question(d, "incident", "prompt");
 
     file_out_printf(out,
                     "%s# as OpenAI: the reasoning is counted, and not shown unless one asks%s\n"
@@ -166,8 +167,8 @@ static void print_curls(const struct demo *d, str at)
         STR_ARG(at),
         STR_ARG(model),
         STR_ARG(prompt));
-    model = question(d, "policy", "model");
-    prompt = question(d, "policy", "prompt");
+    model = demo_question(d, "policy", "model");
+    prompt = demo_question(d, "policy", "prompt");
     file_out_printf(out,
                     "%s# streamed: a model that prints <think> tags, held to 128 tokens of it%s\n"
                     "curl -sN http://" STR_FMT "/generate -H 'x-rationale-reasoning: show' \\\n"
@@ -199,7 +200,7 @@ static void open_page(str at)
         cli_complain(0, "no browser could be opened: %s", e.text);
 }
 
-static void on_ready(void *ctx, str url)
+static void demo_on_ready(void *ctx, str url)
 {
     struct demo *d = ctx;
     str at = str_slice(url, STR("http://").n, url.n); /* it has no certificate */
@@ -253,7 +254,7 @@ static void name_ourselves(void)
     (void)setenv("PATH", path, 1);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int demo_run(struct cli *cli, const struct cli_args *args)
 {
     struct demo d = {.cli = cli, .open = args->value[OPEN] != NULL};
     struct serve_options o = {.config = "demo.yaml",
@@ -261,7 +262,7 @@ static int run(struct cli *cli, const struct cli_args *args)
                               .port_tries = args->value[LISTEN] ? 1 : PORTS,
                               .questions = demo_file_text("questions.json", &d.texts[0]),
                               .hangup_ends = true,
-                              .on_ready = on_ready,
+                              .on_ready = demo_on_ready,
                               .on_leave = on_leave,
                               .ctx = &d};
     struct err e;
@@ -275,7 +276,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     json_init(&d.questions);
     ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
     shown = tour_end(&d.tour);
-    sweep(&d);
+    demo_sweep(&d);
     json_release(&d.questions);
     buf_release(&d.texts[0]);
     buf_release(&d.texts[1]);
@@ -301,5 +302,5 @@ const struct cli_command cli_demo = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 0,
-    .run = run,
+    .run = demo_run,
 };

@@ -43,8 +43,8 @@ struct doctor {
     size_t probe_count;
 };
 
-static void find(struct doctor *d, const char *group, enum level level, const char *what,
-                 const char *fix)
+static void doctor_find(struct doctor *d, const char *group, enum level level, const char *what,
+                        const char *fix)
 {
     struct finding *f = &d->at[d->n];
 
@@ -57,10 +57,10 @@ static void find(struct doctor *d, const char *group, enum level level, const ch
     (void)snprintf(f->fix, sizeof f->fix, "%s", fix);
 }
 
-static void say(struct doctor *d, const char *group, enum level level, const char *fix,
-                const char *fmt, ...) PRINTF_LIKE(5, 6);
-static void say(struct doctor *d, const char *group, enum level level, const char *fix,
-                const char *fmt, ...)
+static void doctor_say(struct doctor *d, const char *group, enum level level, const char *fix,
+                       const char *fmt, ...) PRINTF_LIKE(5, 6);
+static void doctor_say(struct doctor *d, const char *group, enum level level, const char *fix,
+                       const char *fmt, ...)
 {
     char what[WHAT_SIZE];
     va_list args;
@@ -68,33 +68,33 @@ static void say(struct doctor *d, const char *group, enum level level, const cha
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
-    find(d, group, level, what, fix);
+    doctor_find(d, group, level, what, fix);
 }
 
 /* ---- what is looked at ---- */
 
 static void look_at_config(struct doctor *d, const struct config *c)
 {
-    say(d, "configuration", GOOD, "", STR_FMT " is good", STR_ARG(c->path));
+    doctor_say(d, "configuration", GOOD, "", STR_FMT " is good", STR_ARG(c->path));
     for (size_t i = 0; i < c->warning_count; i++)
-        say(d,
-            "configuration",
-            WARN,
-            "see docs/configuration.md, or `rationale config`",
-            STR_FMT,
-            STR_ARG(c->warnings[i]));
+        doctor_say(d,
+                   "configuration",
+                   WARN,
+                   "see docs/configuration.md, or `rationale config`",
+                   STR_FMT,
+                   STR_ARG(c->warnings[i]));
     if (c->key_count == 0)
-        say(d,
-            "configuration",
-            config_is_loopback(c->listen_host) ? GOOD : WARN,
-            "make one with `rationale keys new NAME` to let others in",
-            "there are no keys: only this machine is answered");
+        doctor_say(d,
+                   "configuration",
+                   config_is_loopback(c->listen_host) ? GOOD : WARN,
+                   "make one with `rationale keys new NAME` to let others in",
+                   "there are no keys: only this machine is answered");
     if (c->key_count && !config_is_loopback(c->listen_host) && c->tls_cert.n == 0)
-        say(d,
-            "configuration",
-            WARN,
-            "set tls.cert and tls.key, or put a proxy with TLS in front",
-            "keys go over the network in the clear");
+        doctor_say(d,
+                   "configuration",
+                   WARN,
+                   "set tls.cert and tls.key, or put a proxy with TLS in front",
+                   "keys go over the network in the clear");
 }
 
 static void doctor_say_models(struct doctor *d, const struct probe *p)
@@ -110,50 +110,51 @@ static void doctor_say_models(struct doctor *d, const struct probe *p)
                               i ? ", " : "",
                               STR_ARG(str_slice(p->missing[i], 0, 60)));
     if (p->missing_count)
-        say(d,
-            "providers",
-            WARN,
-            "correct models, or check what this key may use; an alias may still work",
-            STR_FMT " answers in %llu ms, but does not list %s",
-            STR_ARG(of->name),
-            (unsigned long long)p->took_ms,
-            missing);
+        doctor_say(d,
+                   "providers",
+                   WARN,
+                   "correct models, or check what this key may use; an alias may still work",
+                   STR_FMT " answers in %llu ms, but does not list %s",
+                   STR_ARG(of->name),
+                   (unsigned long long)p->took_ms,
+                   missing);
     else
-        say(d,
-            "providers",
-            GOOD,
-            "",
-            STR_FMT " answers in %llu ms and lists %zu models%s",
-            STR_ARG(of->name),
-            (unsigned long long)p->took_ms,
-            p->listed,
-            of->model_count && p->listed && !p->more ? ", all of the configuration's among them"
-                                                     : "");
+        doctor_say(d,
+                   "providers",
+                   GOOD,
+                   "",
+                   STR_FMT " answers in %llu ms and lists %zu models%s",
+                   STR_ARG(of->name),
+                   (unsigned long long)p->took_ms,
+                   p->listed,
+                   of->model_count && p->listed && !p->more
+                       ? ", all of the configuration's among them"
+                       : "");
 }
 
 static void doctor_say_provider(struct doctor *d, const struct config_provider *p,
                                 const struct probe *probe)
 {
     if (p->key_missing.n)
-        say(d,
-            "providers",
-            BAD,
-            "set the variable or the file that holds its key",
-            STR_FMT ": " STR_FMT,
-            STR_ARG(p->name),
-            STR_ARG(p->key_missing));
+        doctor_say(d,
+                   "providers",
+                   BAD,
+                   "set the variable or the file that holds its key",
+                   STR_FMT ": " STR_FMT,
+                   STR_ARG(p->name),
+                   STR_ARG(p->key_missing));
     else if (!probe || probe->state == PROBE_SKIPPED)
-        say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+        doctor_say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
     else if (probe->state == PROBE_GOOD)
         doctor_say_models(d, probe);
     else
-        say(d,
-            "providers",
-            probe->state == PROBE_UNLISTED ? WARN : BAD,
-            probe->fix,
-            STR_FMT ": %s",
-            STR_ARG(p->name),
-            probe->why);
+        doctor_say(d,
+                   "providers",
+                   probe->state == PROBE_UNLISTED ? WARN : BAD,
+                   probe->fix,
+                   STR_FMT ": %s",
+                   STR_ARG(p->name),
+                   probe->why);
 }
 
 static void look_at_providers(struct doctor *d, const struct config *c, bool offline)
@@ -165,7 +166,7 @@ static void look_at_providers(struct doctor *d, const struct config *c, bool off
         if (probe_run(c, d->probes, &d->arena, &e)) {
             d->probe_count = c->provider_count;
         } else {
-            say(d, "providers", BAD, "see ca_file in docs/configuration.md", "%s", e.text);
+            doctor_say(d, "providers", BAD, "see ca_file in docs/configuration.md", "%s", e.text);
             d->probes = NULL;
         }
     }
@@ -183,26 +184,26 @@ static void look_at_disk(struct doctor *d, str path)
     memcpy(dir, path.p, n);
     dir[n] = '\0';
     if (stat(dir, &st) == 0 && (st.st_mode & 077))
-        say(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
+        doctor_say(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
     while (n > 0 && dir[n - 1] != '/')
         n--;
     (void)snprintf(dir + n, sizeof dir - n, "%s", n ? "" : ".");
     if (statvfs(dir, &fs) != 0)
         return;
     if ((uint64_t)fs.f_bavail * fs.f_frsize < FREE_LOW)
-        say(d,
-            "store",
-            WARN,
-            "make room, or set retention",
-            "the disk has %llu MiB left",
-            (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
+        doctor_say(d,
+                   "store",
+                   WARN,
+                   "make room, or set retention",
+                   "the disk has %llu MiB left",
+                   (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
     else
-        say(d,
-            "store",
-            GOOD,
-            "",
-            "the disk has %llu GiB left",
-            (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
+        doctor_say(d,
+                   "store",
+                   GOOD,
+                   "",
+                   "the disk has %llu GiB left",
+                   (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
 }
 
 /* Whether the daemon that has the store, if one runs, can put calls on record. */
@@ -221,16 +222,16 @@ static void look_at_daemon(struct doctor *d, const struct config *c)
     if (daemon_ask(&link, "GET", STR("/ready"), STR(""), &e) && daemon_body(&link, &body, &e) &&
         json_parse(&doc, body, &e)) {
         if (json_text(&doc, json_find(&doc, json_root(&doc), STR("why")), &a, &why)) {
-            say(d,
-                "store",
-                BAD,
-                "make room, or restart it after a failed sync; until then calls are refused "
-                "(see unrecorded)",
-                "the daemon is not ready: " STR_FMT,
-                STR_ARG(str_slice(why, 0, 200)));
+            doctor_say(d,
+                       "store",
+                       BAD,
+                       "make room, or restart it after a failed sync; until then calls are refused "
+                       "(see unrecorded)",
+                       "the daemon is not ready: " STR_FMT,
+                       STR_ARG(str_slice(why, 0, 200)));
             d->code = d->code ? d->code : CLI_STORE;
         } else {
-            say(d, "store", GOOD, "", "the daemon puts calls on record");
+            doctor_say(d, "store", GOOD, "", "the daemon puts calls on record");
         }
     }
     arena_release(&a);
@@ -263,36 +264,36 @@ static void look_at_kept(struct doctor *d, const struct config *c, struct reader
         arena_release(&a);
         return;
     }
-    say(d,
-        "record",
-        GOOD,
-        "",
-        "kept: requests, answers and %s%s",
-        c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
-        : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
-                                         : "no reasoning",
-        k.masked ? "; secrets are masked first" : "; nothing is masked");
+    doctor_say(d,
+               "record",
+               GOOD,
+               "",
+               "kept: requests, answers and %s%s",
+               c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
+               : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
+                                                : "no reasoning",
+               k.masked ? "; secrets are masked first" : "; nothing is masked");
     if (c->keep != CONFIG_KEEP_TEXT)
-        say(d,
-            "record",
-            GOOD,
-            "",
-            "reasoning.keep is " STR_FMT " in " STR_FMT "; set it to text to keep reasoning",
-            STR_ARG(k.reasoning),
-            STR_ARG(c->path));
-    say(d,
-        "record",
-        GOOD,
-        "",
-        "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
-        STR_ARG(k.where),
-        STR_ARG(doctor_bytes(&a, k.bytes)),
-        STR_ARG(k.journal),
-        STR_ARG(doctor_bytes(&a, k.journal_bytes)));
+        doctor_say(d,
+                   "record",
+                   GOOD,
+                   "",
+                   "reasoning.keep is " STR_FMT " in " STR_FMT "; set it to text to keep reasoning",
+                   STR_ARG(k.reasoning),
+                   STR_ARG(c->path));
+    doctor_say(d,
+               "record",
+               GOOD,
+               "",
+               "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
+               STR_ARG(k.where),
+               STR_ARG(doctor_bytes(&a, k.bytes)),
+               STR_ARG(k.journal),
+               STR_ARG(doctor_bytes(&a, k.journal_bytes)));
     if (k.retention.n)
-        say(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
+        doctor_say(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
     else
-        say(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
+        doctor_say(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
     arena_release(&a);
 }
 
@@ -304,20 +305,20 @@ static void look_at_store(struct doctor *d, const struct config *c)
     struct err e;
 
     if (str_eq(c->store_url, STR("none"))) {
-        say(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
+        doctor_say(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
         return;
     }
     if (str_starts(c->store_url, STR("sqlite:")))
         look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
     look_at_daemon(d, c);
     if (!reader_open(c->store_url, &r, &e)) {
-        say(d,
-            "store",
-            e.code == ERR_NOT_FOUND ? WARN : BAD,
-            e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
-                                    : "is it running, is it ours, is there room?",
-            "%s",
-            e.text);
+        doctor_say(d,
+                   "store",
+                   e.code == ERR_NOT_FOUND ? WARN : BAD,
+                   e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
+                                           : "is it running, is it ours, is there room?",
+                   "%s",
+                   e.text);
         if (e.code != ERR_NOT_FOUND)
             d->code = d->code ? d->code : CLI_STORE;
         look_at_kept(d, c, NULL);
@@ -325,9 +326,9 @@ static void look_at_store(struct doctor *d, const struct config *c)
     }
     buf_init(&out, QUERY_OUT_MAX);
     if (query_metrics(r, &a, &out, &e)) {
-        say(d, "store", GOOD, "", "the store answers");
+        doctor_say(d, "store", GOOD, "", "the store answers");
     } else {
-        say(d, "store", BAD, "restore it from a backup", "%s", e.text);
+        doctor_say(d, "store", BAD, "restore it from a backup", "%s", e.text);
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
@@ -340,19 +341,19 @@ static void look_at_system(struct doctor *d)
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_LOW)
-        say(d,
-            "system",
-            WARN,
-            "raise `ulimit -n`, or LimitNOFILE of the service",
-            "only %llu files may be open, connections among them",
-            (unsigned long long)files.rlim_max);
+        doctor_say(d,
+                   "system",
+                   WARN,
+                   "raise `ulimit -n`, or LimitNOFILE of the service",
+                   "only %llu files may be open, connections among them",
+                   (unsigned long long)files.rlim_max);
     else
-        say(d, "system", GOOD, "", "enough files may be open");
+        doctor_say(d, "system", GOOD, "", "enough files may be open");
 }
 
 /* ---- what is said ---- */
 
-static void put_json(struct cli *cli, const struct doctor *d)
+static void doctor_put_json(struct cli *cli, const struct doctor *d)
 {
     struct json_out o;
     struct buf b;
@@ -388,7 +389,7 @@ static void put_json(struct cli *cli, const struct doctor *d)
     buf_release(&b);
 }
 
-static void put_text(struct cli *cli, const struct doctor *d)
+static void doctor_put_text(struct cli *cli, const struct doctor *d)
 {
     const char *group = "";
     struct arena a;
@@ -410,7 +411,7 @@ static void put_text(struct cli *cli, const struct doctor *d)
     arena_release(&a);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int doctor_run(struct cli *cli, const struct cli_args *args)
 {
     const char *path = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
     struct doctor *d = base_alloc(sizeof *d);
@@ -425,7 +426,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         look_at_providers(d, c, args->value[OFFLINE] != NULL);
         look_at_store(d, c);
     } else {
-        find(d, "configuration", BAD, e.text, "docs/configuration.md has every name");
+        doctor_find(d, "configuration", BAD, e.text, "docs/configuration.md has every name");
         d->code = CLI_CONFIG;
     }
     look_at_system(d);
@@ -433,9 +434,9 @@ static int run(struct cli *cli, const struct cli_args *args)
         if (d->at[i].level == BAD)
             d->code = CLI_NEGATIVE;
     if (args->value[JSON])
-        put_json(cli, d);
+        doctor_put_json(cli, d);
     else
-        put_text(cli, d);
+        doctor_put_text(cli, d);
     code = d->code;
     config_release(c);
     arena_release(&d->arena);
@@ -458,5 +459,5 @@ const struct cli_command cli_doctor = {
                 "  rationale doctor --offline --json\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = doctor_run,
 };

@@ -27,7 +27,7 @@ struct wish {
 };
 
 /* False with *e if no daemon that has the store answers; else the code is what came of it. */
-static bool by_daemon(const struct wish *w, struct buf *out, int *code, struct err *e)
+static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, struct err *e)
 {
     struct daemon_link d;
     struct buf body;
@@ -60,7 +60,7 @@ static bool by_daemon(const struct wish *w, struct buf *out, int *code, struct e
     return there;
 }
 
-static int by_ourselves(const struct wish *w, struct buf *out, const struct err *daemon)
+static int erase_by_ourselves(const struct wish *w, struct buf *out, const struct err *daemon)
 {
     struct store_options o = {
         .url = w->config->store_url, .spool = w->config->spool, .durability = STORE_DURABLE};
@@ -118,7 +118,7 @@ static bool of_nothing(str receipt)
     return ok && sum == 0;
 }
 
-static int tell(struct cli *cli, struct buf *out, bool json)
+static int erase_tell(struct cli *cli, struct buf *out, bool json)
 {
     struct history h = {0};
     const struct json_node *root;
@@ -151,7 +151,7 @@ static int tell(struct cli *cli, struct buf *out, bool json)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int erase_run(struct cli *cli, const struct cli_args *args)
 {
     struct wish w = {.what = args->value[SESSION] ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
                      .name =
@@ -169,12 +169,12 @@ static int run(struct cli *cli, const struct cli_args *args)
     buf_init(&out, 1 << 20);
     if (!args->value[YES] && !is_sure(&w))
         code = CLI_USAGE;
-    else if (!by_daemon(&w, &out, &code, &e))
-        code = by_ourselves(&w, &out, &e);
+    else if (!erase_by_daemon(&w, &out, &code, &e))
+        code = erase_by_ourselves(&w, &out, &e);
     if (code == CLI_OK && of_nothing(buf_str(&out)))
         code = cli_complain(CLI_NEGATIVE, "there was nothing to erase");
     else if (code == CLI_OK)
-        code = tell(cli, &out, args->value[JSON] != NULL);
+        code = erase_tell(cli, &out, args->value[JSON] != NULL);
     buf_release(&out);
     config_release(c);
     return code;
@@ -192,5 +192,5 @@ const struct cli_command cli_erase = {
                 "  rationale erase --subject user-17 --yes --json\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = erase_run,
 };

@@ -48,7 +48,7 @@ struct work {
 
 /* ---- what is shown ---- */
 
-static void on_progress(void *ctx, const struct incident_progress *p)
+static void eval_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
     struct file_out out;
@@ -101,8 +101,8 @@ static void print_head(const struct work *w)
     file_out_flush(&w->cli->out);
 }
 
-static void print_row(const struct work *w, str name, double score, size_t met, size_t facts,
-                      unsigned tools, int64_t tokens, int64_t ms, const char *status)
+static void eval_print_row(const struct work *w, str name, double score, size_t met, size_t facts,
+                           unsigned tools, int64_t tokens, int64_t ms, const char *status)
 {
     char time[CLOCK_DURATION_SIZE], share[24];
 
@@ -132,15 +132,15 @@ static void print_result(struct work *w, const struct eval_result *r)
     clear_progress(w);
     if (w->args->value[JSON])
         return;
-    print_row(w,
-              name,
-              r->score,
-              r->facts_met,
-              r->of->fact_count,
-              r->report.tool_calls,
-              r->report.input_tokens + r->report.output_tokens,
-              r->report.duration_ms,
-              ends[r->report.end]);
+    eval_print_row(w,
+                   name,
+                   r->score,
+                   r->facts_met,
+                   r->of->fact_count,
+                   r->report.tool_calls,
+                   r->report.input_tokens + r->report.output_tokens,
+                   r->report.duration_ms,
+                   ends[r->report.end]);
     if (r->report.error.n)
         (void)cli_complain(
             CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->name), STR_ARG(r->report.error));
@@ -152,20 +152,20 @@ static void print_total(const struct work *w, const char *name, const struct eva
     struct eval_total t;
 
     eval_sum(list, n, &t);
-    print_row(w,
-              str_c(name),
-              t.score,
-              t.facts_met,
-              t.facts,
-              t.tool_calls,
-              t.input_tokens + t.output_tokens,
-              t.duration_ms,
-              "");
+    eval_print_row(w,
+                   str_c(name),
+                   t.score,
+                   t.facts_met,
+                   t.facts,
+                   t.tool_calls,
+                   t.input_tokens + t.output_tokens,
+                   t.duration_ms,
+                   "");
 }
 
 /* ---- files ---- */
 
-static bool put(struct work *w, str name, str text, struct err *e)
+static bool eval_put(struct work *w, str name, str text, struct err *e)
 {
     str path = arena_printf(
         &w->arena, "%s/" STR_FMT, w->args->value[OUT], STR_ARG(str_slice(name, 0, 200)));
@@ -188,17 +188,17 @@ static bool write_files(struct work *w, bool ab, struct err *e)
                            : r->reasoning == INCIDENT_OFF ? ".off"
                                                           : "";
 
-        ok = put(w,
-                 arena_printf(&w->arena, STR_FMT "%s.md", STR_ARG(r->of->name), mode),
-                 r->report.markdown,
-                 e);
+        ok = eval_put(w,
+                      arena_printf(&w->arena, STR_FMT "%s.md", STR_ARG(r->of->name), mode),
+                      r->report.markdown,
+                      e);
     }
     eval_markdown(w->results, w->result_count, ab, &out);
-    ok = ok && put(w, STR("report.md"), buf_str(&out), e);
+    ok = ok && eval_put(w, STR("report.md"), buf_str(&out), e);
     buf_reset(&out);
     eval_json(w->results, w->result_count, ab, &out);
     buf_add_c(&out, '\n');
-    ok = ok && put(w, STR("results.json"), buf_str(&out), e);
+    ok = ok && eval_put(w, STR("results.json"), buf_str(&out), e);
     buf_release(&out);
     return ok;
 }
@@ -221,7 +221,7 @@ static bool run_all(struct work *w, enum incident_tri reasoning)
     return true;
 }
 
-static int finish(struct work *w, bool ab)
+static int eval_finish(struct work *w, bool ab)
 {
     size_t half = w->result_count / 2;
     struct eval_total t;
@@ -267,12 +267,12 @@ static int run_cases(struct work *w)
                      !mode                     ? INCIDENT_AS_CONFIGURED
                      : strcmp(mode, "on") == 0 ? INCIDENT_ON
                                                : INCIDENT_OFF);
-    return ok ? finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
+    return ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
 }
 
 /* ---- beginning ---- */
 
-static enum incident_strategy strategy_of(const char *name)
+static enum incident_strategy eval_strategy_of(const char *name)
 {
     static const char *const names[] = {"", "classic", "react", "native"};
 
@@ -322,7 +322,7 @@ static bool read_min(const char *text, double *out)
     return end != text && !*end && *out >= 0 && *out <= 1;
 }
 
-static int begin(struct work *w)
+static int eval_begin(struct work *w)
 {
     struct eval_source source = {w->args->words[0], w->args->value[CASE], w->args->value[RUNBOOKS]};
     struct eval_faults *faults = arena_zero(&w->arena, 1, sizeof *faults);
@@ -342,9 +342,9 @@ static int begin(struct work *w)
     w->options = (struct eval_options){.host = &w->local.host,
                                        .server = self,
                                        .model = str_c(w->args->value[MODEL]),
-                                       .strategy = strategy_of(w->args->value[STRATEGY]),
+                                       .strategy = eval_strategy_of(w->args->value[STRATEGY]),
                                        .session = STR(""),
-                                       .on_progress = on_progress,
+                                       .on_progress = eval_on_progress,
                                        .ctx = w};
     if (!load_setup(w, &e)) {
         (void)cli_complain(code, "%s", e.text);
@@ -361,7 +361,7 @@ static int begin(struct work *w)
     return code == CLI_OK && faults->n ? CLI_NEGATIVE : code;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int cli_eval_run(struct cli *cli, const struct cli_args *args)
 {
     struct work w = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO)};
     int code;
@@ -371,7 +371,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     if (!read_min(args->value[MIN], &w.min))
         return cli_complain(CLI_USAGE, "--min is a number from 0 to 1");
     arena_init(&w.arena, ARENA_MAX);
-    code = begin(&w);
+    code = eval_begin(&w);
     arena_release(&w.arena);
     return code;
 }
@@ -396,5 +396,5 @@ const struct cli_command cli_eval = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = cli_eval_run,
 };

@@ -15,7 +15,7 @@ struct events {
     struct split_reader tools;
 };
 
-static void begin(struct events *v, struct json_out *o, const char *name)
+static void cli_events_begin(struct events *v, struct json_out *o, const char *name)
 {
     buf_reset(&v->line);
     json_out_init(o, &v->line);
@@ -24,57 +24,57 @@ static void begin(struct events *v, struct json_out *o, const char *name)
     json_out_str(o, str_c(name));
 }
 
-static void end(struct events *v, struct json_out *o)
+static void events_end(struct events *v, struct json_out *o)
 {
     json_out_end(o);
     buf_add_c(&v->line, '\n');
     file_out_add(&v->cli->out, buf_str(&v->line));
 }
 
-static void member(struct json_out *o, str key, str text)
+static void events_member(struct json_out *o, str key, str text)
 {
     json_out_key(o, key);
     json_out_str(o, text);
 }
 
-static void on_run(void *ctx, enum split_kind kind, str run)
+static void events_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct events *v = ctx;
     struct json_out o;
 
-    begin(v, &o, split_kind_name(kind));
-    member(&o, STR("text"), run);
-    end(v, &o);
+    cli_events_begin(v, &o, split_kind_name(kind));
+    events_member(&o, STR("text"), run);
+    events_end(v, &o);
     split_reader_run(&v->tools, kind, run);
 }
 
-static void on_call(void *ctx, const struct split_call *call)
+static void events_on_call(void *ctx, const struct split_call *call)
 {
     struct events *v = ctx;
     struct json_out o;
 
-    begin(v, &o, "call");
-    member(&o, STR("name"), call->name);
-    member(&o, STR("arguments"), call->arguments);
-    end(v, &o);
+    cli_events_begin(v, &o, "call");
+    events_member(&o, STR("name"), call->name);
+    events_member(&o, STR("arguments"), call->arguments);
+    events_end(v, &o);
 }
 
-static void on_note(void *ctx, const struct split_note *note)
+static void events_on_note(void *ctx, const struct split_note *note)
 {
     static const char *const names[] = {"begin", "end", "ambiguous", "settled", "reclassify"};
     struct events *v = ctx;
     struct json_out o;
 
-    begin(v, &o, names[note->what]);
+    cli_events_begin(v, &o, names[note->what]);
     if (note->what == SPLIT_BEGIN || note->what == SPLIT_END)
-        member(&o, STR("kind"), str_c(split_kind_name(note->kind)));
+        events_member(&o, STR("kind"), str_c(split_kind_name(note->kind)));
     if (note->name.n > 0)
-        member(&o, STR("name"), note->name);
+        events_member(&o, STR("name"), note->name);
     if (note->what == SPLIT_RECLASSIFY) {
         json_out_key(&o, STR("bytes"));
         json_out_u64(&o, note->size);
     }
-    end(v, &o);
+    events_end(v, &o);
     split_reader_note(&v->tools, note);
 }
 
@@ -88,13 +88,13 @@ int cli_split_events(struct cli *cli, const struct cli_input *in, const struct s
     bool ok;
 
     buf_init(&v.line, LINE_SIZE_MAX + TOOL_SIZE_MAX * 8);
-    split_reader_init(&v.tools, TOOL_SIZE_MAX, (struct split_call_sink){on_call, &v});
-    split_init(&sp, format, inside, (struct split_sink){on_run, on_note, &v});
+    split_reader_init(&v.tools, TOOL_SIZE_MAX, (struct split_call_sink){events_on_call, &v});
+    split_init(&sp, format, inside, (struct split_sink){events_on_run, events_on_note, &v});
     ok = cli_split_pump(cli, in, &sp, &e);
     if (ok) {
-        begin(&v, &o, "done");
+        cli_events_begin(&v, &o, "done");
         cli_write_summary(&o, &sp, v.tools.unread);
-        end(&v, &o);
+        events_end(&v, &o);
     }
     split_reader_release(&v.tools);
     buf_release(&v.line);

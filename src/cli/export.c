@@ -153,7 +153,7 @@ static int export_check_args(const struct cli_args *args, bool sqlite)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int cli_export_run(struct cli *cli, const struct cli_args *args)
 {
     bool sqlite = args->value[FORMAT] && strcmp(args->value[FORMAT], "sqlite") == 0;
     struct query_filter f = query_filter_none;
@@ -208,5 +208,5 @@ const struct cli_command cli_export = {
                 "  rationale export --format sqlite --since 7d --output week.db\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = cli_export_run,
 };

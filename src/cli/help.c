@@ -11,7 +11,7 @@ static const char *topics(size_t index)
     return index < commands ? cli_command_name(index) : index == commands ? "exit-codes" : NULL;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int help_run(struct cli *cli, const struct cli_args *args)
 {
     str topic = str_c(args->words[0]);
 
@@ -32,5 +32,5 @@ const struct cli_command cli_help = {
     .examples = "  rationale help split\n  rationale help exit-codes\n",
     .values = topics,
     .word_max = 1,
-    .run = run,
+    .run = help_run,
 };

@@ -235,7 +235,8 @@ static size_t line_width(const struct cli *cli)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 80;
 }
 
-static str cell(struct history *h, const struct history_column *c, const struct json_node *row)
+static str history_cell(struct history *h, const struct history_column *c,
+                        const struct json_node *row)
 {
     const struct json_node *v = json_find(&h->doc, row, str_c(c->name));
     char text[CLOCK_DURATION_SIZE];
@@ -292,7 +293,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
         for (size_t i = 0; i < n; i++, at++) {
             size_t width;
 
-            cells[at] = cell(h, &columns[i], row);
+            cells[at] = history_cell(h, &columns[i], row);
             width = utf8_count(cells[at]);
             widths[i] = width > widths[i] ? width : widths[i];
         }

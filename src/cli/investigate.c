@@ -61,7 +61,7 @@ static void *wait_signals(void *arg)
 }
 
 /* Before any other thread is there, so that none of them gets the signals. */
-static void block_signals(void)
+static void investigate_block_signals(void)
 {
     sigset_t set;
 
@@ -74,7 +74,7 @@ static void block_signals(void)
 /* ---- what is shown ---- */
 
 /* Whatever a model or a tool said does nothing to the terminal. */
-static void put_safe(struct file_out *out, str text)
+static void investigate_put_safe(struct file_out *out, str text)
 {
     while (text.n > 0) {
         size_t bad, size = cli_safe_size(text, &bad);
@@ -86,7 +86,7 @@ static void put_safe(struct file_out *out, str text)
     }
 }
 
-static void put_line(struct file_out *out, const char *name, str text)
+static void investigate_put_line(struct file_out *out, const char *name, str text)
 {
     str front = utf8_cut_count(str_trim(text), SHOWN);
 
@@ -98,7 +98,7 @@ static void put_line(struct file_out *out, const char *name, str text)
         size_t end = str_find(rest, STR("\n"));
         str piece = str_slice(rest, 0, end);
 
-        put_safe(out, str_trim(piece));
+        investigate_put_safe(out, str_trim(piece));
         at += piece.n + 1;
         if (at < front.n)
             file_out_add(out, STR(" "));
@@ -132,7 +132,7 @@ static void keep_decision(struct work *w, const struct incident_step *s)
     json_out_end(&o);
 }
 
-static void on_step(void *ctx, const struct incident_step *s)
+static void investigate_on_step(void *ctx, const struct incident_step *s)
 {
     struct work *w = ctx;
     struct file_out out;
@@ -142,18 +142,18 @@ static void on_step(void *ctx, const struct incident_step *s)
         return;
     file_out_init(&out, STDERR_FILENO);
     file_out_printf(&out, "[" STR_FMT "] ", STR_ARG(s->agent));
-    put_safe(&out, utf8_cut_count(s->action, SHOWN));
+    investigate_put_safe(&out, utf8_cut_count(s->action, SHOWN));
     file_out_printf(&out, "%s\n", s->ok ? "" : " (failed)");
     if (!str_eq(s->reasoning, w->last_thought) || !str_eq(s->agent, w->last_agent))
-        put_line(&out, "thought", s->reasoning);
+        investigate_put_line(&out, "thought", s->reasoning);
     w->last_thought = arena_dup(&w->arena, s->reasoning);
     w->last_agent = arena_dup(&w->arena, s->agent);
-    put_line(&out, "because", s->reason);
-    put_line(&out, "result", s->observation);
+    investigate_put_line(&out, "because", s->reason);
+    investigate_put_line(&out, "result", s->observation);
     file_out_flush(&out);
 }
 
-static void on_progress(void *ctx, const struct incident_progress *p)
+static void investigate_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
 
@@ -165,7 +165,7 @@ static void on_progress(void *ctx, const struct incident_progress *p)
 
 /* ---- what is given ---- */
 
-static bool read_runbook(struct work *w, struct incident_options *o, struct err *e)
+static bool investigate_read_runbook(struct work *w, struct incident_options *o, struct err *e)
 {
     const char *path = w->args->value[RUNBOOK];
 
@@ -180,7 +180,7 @@ static bool read_runbook(struct work *w, struct incident_options *o, struct err 
     return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is no text", path);
 }
 
-static const char *type_at(const struct incident_setup *s, size_t index)
+static const char *investigate_type_at(const struct incident_setup *s, size_t index)
 {
     return incident_alert_types(s)[index];
 }
@@ -192,9 +192,12 @@ static bool check_type(struct work *w, str type, struct err *e)
 
     if (incident_assigned(w->setup, type, &agent, &servers))
         return true;
-    for (size_t i = 0; type_at(w->setup, i); i++)
-        all = arena_printf(
-            &w->arena, STR_FMT "%s%s", STR_ARG(all), i ? ", " : "", type_at(w->setup, i));
+    for (size_t i = 0; investigate_type_at(w->setup, i); i++)
+        all = arena_printf(&w->arena,
+                           STR_FMT "%s%s",
+                           STR_ARG(all),
+                           i ? ", " : "",
+                           investigate_type_at(w->setup, i));
     return err_set(e,
                    ERR_INPUT,
                    "no agent takes alerts of type \"" STR_FMT "\"; there are: " STR_FMT,
@@ -202,7 +205,7 @@ static bool check_type(struct work *w, str type, struct err *e)
                    STR_ARG(all));
 }
 
-static bool gather(struct work *w, struct incident_options *o, struct err *e)
+static bool investigate_gather(struct work *w, struct incident_options *o, struct err *e)
 {
     static const char *const strategies[] = {"", "classic", "react", "native"};
     const char *strategy = w->args->value[STRATEGY], *reasoning = w->args->value[REASONING];
@@ -227,7 +230,7 @@ static bool gather(struct work *w, struct incident_options *o, struct err *e)
     if (reasoning)
         o->reasoning = strcmp(reasoning, "on") == 0 ? INCIDENT_ON : INCIDENT_OFF;
     return investigate_alert(w->args->words[0], &w->arena, &o->alert, &w->facts, e) &&
-           read_runbook(w, o, e) && check_type(w, o->alert.alert_type, e);
+           investigate_read_runbook(w, o, e) && check_type(w, o->alert.alert_type, e);
 }
 
 /* ---- one run ---- */
@@ -268,8 +271,8 @@ static bool run_one(struct work *w, struct incident_options *o, struct ran *out,
 {
     o->host = &w->local.host;
     o->setup = w->setup;
-    o->on_step = on_step;
-    o->on_progress = on_progress;
+    o->on_step = investigate_on_step;
+    o->on_progress = investigate_on_progress;
     o->ctx = w;
     buf_reset(&w->decisions);
     w->percent = 0;
@@ -346,7 +349,7 @@ static void write_json(struct json_out *o, const struct ran *r)
     json_out_end(o);
 }
 
-static void print_json(struct work *w, const struct ran *runs, size_t n)
+static void investigate_print_json(struct work *w, const struct ran *runs, size_t n)
 {
     struct json_out o;
     struct buf out;
@@ -367,7 +370,7 @@ static void print_json(struct work *w, const struct ran *runs, size_t n)
 static void print_text(struct work *w, str text)
 {
     if (w->cli->terminal)
-        put_safe(&w->cli->out, text);
+        investigate_put_safe(&w->cli->out, text);
     else
         file_out_add(&w->cli->out, text);
 }
@@ -411,7 +414,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
     if (!run_one(w, o, &r, &e))
         return cli_fail(&e);
     if (w->args->value[JSON])
-        print_json(w, &r, 1);
+        investigate_print_json(w, &r, 1);
     else if (r.report.end == INCIDENT_LEFT)
         (void)fprintf(stderr,
                       "left; it goes on with: rationale investigate --run " STR_FMT "\n",
@@ -425,7 +428,8 @@ static int investigate_one(struct work *w, struct incident_options *o)
 
 /* ---- with reasoning and without ---- */
 
-static void print_row(struct work *w, const char *name, int digits, double on, double off)
+static void investigate_print_row(struct work *w, const char *name, int digits, double on,
+                                  double off)
 {
     file_out_printf(&w->cli->out, "| %s | %.*f | %.*f |\n", name, digits, on, digits, off);
 }
@@ -443,19 +447,21 @@ static void print_comparison(struct work *w, const struct ran r[2])
                     STR_ARG(r[1].run),
                     ends[on->end],
                     ends[off->end]);
-    print_row(w, "input tokens", 0, (double)on->input_tokens, (double)off->input_tokens);
-    print_row(w, "output tokens", 0, (double)on->output_tokens, (double)off->output_tokens);
-    print_row(
+    investigate_print_row(
+        w, "input tokens", 0, (double)on->input_tokens, (double)off->input_tokens);
+    investigate_print_row(
+        w, "output tokens", 0, (double)on->output_tokens, (double)off->output_tokens);
+    investigate_print_row(
         w, "reasoning tokens", 0, (double)on->reasoning_tokens, (double)off->reasoning_tokens);
-    print_row(w, "model calls", 0, on->model_calls, off->model_calls);
-    print_row(w, "tool calls", 0, on->tool_calls, off->tool_calls);
-    print_row(w, "time (ms)", 0, (double)on->duration_ms, (double)off->duration_ms);
+    investigate_print_row(w, "model calls", 0, on->model_calls, off->model_calls);
+    investigate_print_row(w, "tool calls", 0, on->tool_calls, off->tool_calls);
+    investigate_print_row(w, "time (ms)", 0, (double)on->duration_ms, (double)off->duration_ms);
     if (w->facts.n)
-        print_row(w,
-                  "score",
-                  2,
-                  score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
-                  score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
+        investigate_print_row(w,
+                              "score",
+                              2,
+                              score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
+                              score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
     file_out_printf(out, "| tools called | ");
     print_text(w, on->tools);
     file_out_add(out, STR(" | "));
@@ -491,7 +497,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
         }
     }
     if (w->args->value[JSON])
-        print_json(w, r, 2);
+        investigate_print_json(w, r, 2);
     else
         print_comparison(w, r);
     return exit_code(&r[0].report) ? exit_code(&r[0].report) : exit_code(&r[1].report);
@@ -508,19 +514,19 @@ static bool open_setup(struct work *w, struct err *e)
     return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);
 }
 
-static int work(struct work *w)
+static int investigate_work(struct work *w)
 {
     struct incident_options o;
     struct err e;
 
     if (!open_setup(w, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
-    if (!gather(w, &o, &e))
+    if (!investigate_gather(w, &o, &e))
         return cli_fail(&e);
     return w->args->value[AB] ? investigate_both(w, &o) : investigate_one(w, &o);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int investigate_run(struct cli *cli, const struct cli_args *args)
 {
     struct work w = {.cli = cli,
                      .args = args,
@@ -535,7 +541,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "investigate needs an alert: a file with its JSON");
     if (args->value[AB] && args->value[REASONING])
         return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
-    block_signals();
+    investigate_block_signals();
     if (!app_local_open(config, &w.local, &e))
         return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE,
                             "%s%s",
@@ -546,7 +552,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     arena_init(&w.arena, ARENA_MAX);
     buf_init(&w.decisions, ARENA_MAX);
     w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;
-    code = work(&w);
+    code = investigate_work(&w);
     atomic_store(&w.ended, true);
     if (w.watching)
         pthread_join(w.watcher, NULL);
@@ -578,5 +584,5 @@ const struct cli_command cli_investigate = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = investigate_run,
 };

@@ -53,7 +53,8 @@ static bool first_fault(const struct alert_faults *faults, struct err *e)
 }
 
 /* Of Alertmanager's groups the first that still fires. */
-static bool take_alert(struct reading *r, const struct json *doc, struct alert *out, struct err *e)
+static bool investigate_alert_take_alert(struct reading *r, const struct json *doc,
+                                         struct alert *out, struct err *e)
 {
     struct alert_faults *faults = arena_zero(r->arena, 1, sizeof *faults);
     struct alert *list;
@@ -118,7 +119,7 @@ bool investigate_alert(const char *path, struct arena *a, struct incident_alert 
          (json_parse(&doc, text, e) || err_prefix(e, "%s: ", path));
     if (ok)
         read_facts(&r, path, &doc);
-    ok = ok && trim_alert(&r, &doc, &named, e) && take_alert(&r, &doc, &alert, e);
+    ok = ok && trim_alert(&r, &doc, &named, e) && investigate_alert_take_alert(&r, &doc, &alert, e);
     if (ok)
         *to = (struct incident_alert){.id = STR(""),
                                       .alert_type = alert.alert_type,

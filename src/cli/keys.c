@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };
 
-static const char *verb(size_t index)
+static const char *keys_verb(size_t index)
 {
     static const char *const verbs[] = {"new", "hash", "list"};
 
@@ -37,7 +37,7 @@ static const char *verb(size_t index)
 
 /* ---- new ---- */
 
-static void make_key(char out[KEY_SIZE])
+static void keys_make_key(char out[KEY_SIZE])
 {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     size_t n = sizeof KEY_PREFIX - 1;
@@ -54,7 +54,7 @@ static void make_key(char out[KEY_SIZE])
     out[n] = '\0';
 }
 
-static void add_list(struct buf *b, const char *name, const char *value)
+static void keys_add_list(struct buf *b, const char *name, const char *value)
 {
     str rest = str_c(value);
 
@@ -73,7 +73,7 @@ static void add_list(struct buf *b, const char *name, const char *value)
 }
 
 /* A number as it was given; what is none becomes a text, which the check then refuses. */
-static void add_number(struct buf *b, const char *name, const char *value)
+static void keys_add_number(struct buf *b, const char *name, const char *value)
 {
     str digits = str_trim(str_c(value));
     bool plain = digits.n > 0 && digits.p[0] != '.';
@@ -94,16 +94,16 @@ static void add_number(struct buf *b, const char *name, const char *value)
 }
 
 /* JSON is YAML too, so one text serves both. */
-static void add_entry(struct buf *b, const struct cli_args *args, str digest)
+static void keys_add_entry(struct buf *b, const struct cli_args *args, str digest)
 {
     buf_add(b, STR("{\"name\":"));
     json_quote(b, str_c(args->words[1]));
     buf_printf(b, ",\"sha256\":\"" STR_FMT "\"", STR_ARG(digest));
-    add_list(b, "models", args->value[MODELS]);
-    add_list(b, "levels", args->value[LEVELS]);
-    add_number(b, "rpm", args->value[RPM]);
-    add_number(b, "tpm", args->value[TPM]);
-    add_number(b, "spend_usd", args->value[SPEND]);
+    keys_add_list(b, "models", args->value[MODELS]);
+    keys_add_list(b, "levels", args->value[LEVELS]);
+    keys_add_number(b, "rpm", args->value[RPM]);
+    keys_add_number(b, "tpm", args->value[TPM]);
+    keys_add_number(b, "spend_usd", args->value[SPEND]);
     if (args->value[REASONING])
         buf_printf(b, ",\"reasoning\":\"%s\"", args->value[REASONING]);
     buf_add_c(b, '}');
@@ -161,10 +161,10 @@ static int make(struct cli *cli, const struct cli_args *args)
 
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "a key needs a name: rationale keys new NAME");
-    make_key(key);
+    keys_make_key(key);
     sha256_of(str_c(key), digest);
     buf_init(&entry, OUT_MAX / 2);
-    add_entry(&entry, args, sha256_hex(digest, hex));
+    keys_add_entry(&entry, args, sha256_hex(digest, hex));
     if (!check_entry(buf_str(&entry), &e)) {
         const char *words = strstr(e.text, "keys.0");
 
@@ -187,7 +187,7 @@ static int make(struct cli *cli, const struct cli_args *args)
 
 /* ---- hash ---- */
 
-static int hash(struct cli *cli, const struct cli_args *args)
+static int keys_hash(struct cli *cli, const struct cli_args *args)
 {
     const struct cli_args none = {.word_count = 0};
     char bytes[SECRET_SIZE_MAX], hex[SHA256_HEX_SIZE];
@@ -220,7 +220,7 @@ static int hash(struct cli *cli, const struct cli_args *args)
 
 /* ---- list ---- */
 
-static void put_json(struct buf *b, const struct config_key *k)
+static void keys_put_json(struct buf *b, const struct config_key *k)
 {
     char hex[SHA256_HEX_SIZE];
     struct json_out o;
@@ -257,7 +257,7 @@ static void put_json(struct buf *b, const struct config_key *k)
     json_out_end(&o);
 }
 
-static void put_line(struct buf *b, const struct config_key *k)
+static void keys_put_line(struct buf *b, const struct config_key *k)
 {
     char hex[SHA256_HEX_SIZE];
 
@@ -283,7 +283,7 @@ static void put_line(struct buf *b, const struct config_key *k)
     buf_add_c(b, '\n');
 }
 
-static int list(struct cli *cli, const struct cli_args *args)
+static int keys_list(struct cli *cli, const struct cli_args *args)
 {
     const char *path = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
     bool json = args->value[JSON] != NULL;
@@ -299,9 +299,9 @@ static int list(struct cli *cli, const struct cli_args *args)
     for (size_t i = 0; i < c->key_count; i++) {
         buf_add(&b, json ? (i ? STR(",") : STR("[")) : STR(""));
         if (json)
-            put_json(&b, &c->keys[i]);
+            keys_put_json(&b, &c->keys[i]);
         else
-            put_line(&b, &c->keys[i]);
+            keys_put_line(&b, &c->keys[i]);
     }
     if (json)
         buf_add(&b, c->key_count ? STR("]\n") : STR("[]\n"));
@@ -311,14 +311,14 @@ static int list(struct cli *cli, const struct cli_args *args)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int keys_run(struct cli *cli, const struct cli_args *args)
 {
     str word = str_c(args->word_count ? args->words[0] : "");
 
     if (str_eq(word, STR("list")))
-        return list(cli, args);
+        return keys_list(cli, args);
     if (str_eq(word, STR("hash")))
-        return hash(cli, args);
+        return keys_hash(cli, args);
     if (str_eq(word, STR("new")))
         return make(cli, args);
     if (word.n == 0)
@@ -326,7 +326,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     return cli_complain(CLI_USAGE,
                         "keys knows no \"%s\"%s",
                         word.p,
-                        cli_guess(word, verb, "it takes one of: new hash list").text);
+                        cli_guess(word, keys_verb, "it takes one of: new hash list").text);
 }
 
 const struct cli_command cli_keys = {
@@ -344,5 +344,5 @@ const struct cli_command cli_keys = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 2,
-    .run = run,
+    .run = keys_run,
 };

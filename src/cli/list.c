@@ -38,7 +38,7 @@ static const struct history_column columns[] = {
     {"ASKED", "title", HISTORY_TEXT, 0},
 };
 
-static void more(struct history *h, struct cli *cli)
+static void list_more(struct history *h, struct cli *cli)
 {
     str cursor;
 
@@ -52,7 +52,7 @@ static void more(struct history *h, struct cli *cli)
                         cli_plain(cli));
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int list_run(struct cli *cli, const struct cli_args *args)
 {
     struct query_filter f = query_filter_none;
     struct query_page p = {
@@ -78,7 +78,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
-            more(&h, cli);
+            list_more(&h, cli);
         }
     }
     history_close(&h);
@@ -95,5 +95,5 @@ const struct cli_command cli_list = {
                 "  rationale list --sort -cost_usd -n 5 --json\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = list_run,
 };

@@ -40,7 +40,7 @@ static const char *own_option(size_t index)
     return names[index];
 }
 
-static int unknown(str name)
+static int main_unknown(str name)
 {
     bool is_option = name.n > 0 && name.p[0] == '-';
 
@@ -55,7 +55,7 @@ static int unknown(str name)
 }
 
 /* Runs what the line asks for; results are in cli->out, not all of them written yet. */
-static int dispatch(struct cli *cli, int argc, char *const *argv)
+static int main_dispatch(struct cli *cli, int argc, char *const *argv)
 {
     str name = str_c(argc > 1 ? argv[1] : "--help");
     const struct cli_command *c;
@@ -71,7 +71,7 @@ static int dispatch(struct cli *cli, int argc, char *const *argv)
     }
     c = str_eq(name, STR("--help")) ? &cli_help : cli_command_find(name);
     if (!c)
-        return unknown(name);
+        return main_unknown(name);
     if (!cli_parse(cli, c, argc - 2, argv + 2, &args))
         return CLI_USAGE;
     if (args.help) {
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     secret_no_dumps();
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);
-    code = dispatch(&cli, argc, argv);
+    code = main_dispatch(&cli, argc, argv);
     if (!file_out_finish(&cli.out, "standard output", &e) && !file_out_gone(&cli.out)) {
         int failed = cli_fail(&e);
 

@@ -31,7 +31,7 @@ static void roff(struct cli *cli, const char *text)
     roff_part(cli, str_c(text));
 }
 
-static void head(struct cli *cli, const char *name, const char *summary)
+static void manpage_head(struct cli *cli, const char *name, const char *summary)
 {
     char upper[64];
     size_t n = 0;
@@ -106,7 +106,7 @@ static void command_page(struct cli *cli, const struct cli_command *c)
     char name[64];
 
     snprintf(name, sizeof name, "rationale-%s", c->name);
-    head(cli, name, c->summary);
+    manpage_head(cli, name, c->summary);
     file_out_printf(&cli->out, ".SH SYNOPSIS\n\\fBrationale %s\\fR [\\fIOPTIONS\\fR] ", c->name);
     roff(cli, c->words);
     file_out_add(&cli->out, STR("\n.SH DESCRIPTION\n"));
@@ -126,7 +126,7 @@ static void main_page(struct cli *cli)
 {
     const struct cli_command *c;
 
-    head(cli, "rationale", "a gateway to language models that keeps their reasoning");
+    manpage_head(cli, "rationale", "a gateway to language models that keeps their reasoning");
     file_out_add(&cli->out,
                  STR(".SH SYNOPSIS\n\\fBrationale\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] "
                      "[\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\n"));
@@ -149,7 +149,7 @@ static void main_page(struct cli *cli)
     examples(cli, cli_split.examples, cli_count.examples);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int manpage_run(struct cli *cli, const struct cli_args *args)
 {
     if (args->word_count == 0)
         main_page(cli);
@@ -167,5 +167,5 @@ const struct cli_command cli_manpage = {
                 "  rationale manpage > /usr/local/share/man/man1/rationale.1\n",
     .values = cli_command_name,
     .word_max = 1,
-    .run = run,
+    .run = manpage_run,
 };

@@ -30,7 +30,7 @@ struct serving {
     struct replay *replay;        /* or NULL */
 };
 
-static void on_ready(void *ctx, str address)
+static void mcp_on_ready(void *ctx, str address)
 {
     struct serving *s = ctx;
 
@@ -38,7 +38,7 @@ static void on_ready(void *ctx, str address)
     file_out_flush(&s->cli->out);
 }
 
-static bool allowed(void *ctx, str token, const void **who)
+static bool mcp_allowed(void *ctx, str token, const void **who)
 {
     struct serving *s = ctx;
     uint8_t digest[SHA256_SIZE];
@@ -48,13 +48,14 @@ static bool allowed(void *ctx, str token, const void **who)
     return *who != NULL;
 }
 
-static int serve(struct serving *s, const struct cli_args *args)
+static int mcp_serve(struct serving *s, const struct cli_args *args)
 {
     struct mcp_server_options o = {
         .sets = {&cli_mcp_tools},
         .instructions = "Rationale keeps the reasoning of language models apart from their "
                         "answers, and on record."};
-    struct mcp_http_options http = {.listen = args->value[HTTP], .on_ready = on_ready, .ctx = s};
+    struct mcp_http_options http = {
+        .listen = args->value[HTTP], .on_ready = mcp_on_ready, .ctx = s};
     struct mcp_server *server;
     size_t sets = 1;
     struct err e;
@@ -70,7 +71,7 @@ static int serve(struct serving *s, const struct cli_args *args)
     if (args->value[CONFORMANCE])
         o.sets[sets++] = &cli_mcp_conformance;
     if (s->config && s->config->key_count)
-        http.allowed = allowed;
+        http.allowed = mcp_allowed;
     server = mcp_server_new(&o, &e);
     if (!server)
         return cli_fail(&e);
@@ -80,7 +81,7 @@ static int serve(struct serving *s, const struct cli_args *args)
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int cli_mcp_run(struct cli *cli, const struct cli_args *args)
 {
     struct serving s = {.cli = cli};
     struct config *config = NULL;
@@ -107,7 +108,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     cli_mcp_record_init(&s.record, config);
     if (config)
         cli_mcp_agents_init(&s.agents, config, args->value[CONFIG]);
-    code = serve(&s, args);
+    code = mcp_serve(&s, args);
     cli_mcp_agents_release(&s.agents);
     cli_mcp_record_release(&s.record);
     replay_close(s.replay);
@@ -139,5 +140,5 @@ const struct cli_command cli_mcp = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = cli_mcp_run,
 };

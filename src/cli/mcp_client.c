@@ -26,7 +26,7 @@ struct suite {
 
 /* ---- what the server may ask ---- */
 
-static bool sample(void *ctx, str params, struct buf *result, struct err *e)
+static bool mcp_client_sample(void *ctx, str params, struct buf *result, struct err *e)
 {
     (void)ctx;
     (void)params;
@@ -191,7 +191,7 @@ static bool list_and_get(struct suite *s, str list, str array, str get, str key)
     return ok;
 }
 
-static bool play(struct suite *s)
+static bool mcp_client_play(struct suite *s)
 {
     struct mcp_tools tools;
     bool some;
@@ -211,7 +211,7 @@ static bool play(struct suite *s)
            list_and_get(s, STR("prompts/list"), STR("prompts"), STR("prompts/get"), STR("name"));
 }
 
-static bool run(struct suite *s, const char *url)
+static bool mcp_client_run(struct suite *s, const char *url)
 {
     static const char *const roots[] = {"file:///tmp", NULL};
     str version = str_c(getenv("MCP_CONFORMANCE_PROTOCOL_VERSION")),
@@ -225,7 +225,7 @@ static bool run(struct suite *s, const char *url)
     struct mcp_client_options o = {.url = str_c(url),
                                    .auth = &auth,
                                    .roots = roots,
-                                   .sample = sample,
+                                   .sample = mcp_client_sample,
                                    .elicit = elicit,
                                    .ctx = s};
 
@@ -241,7 +241,7 @@ static bool run(struct suite *s, const char *url)
         o.version = mcp_legacy_version(version) ? version : STR("");
     }
     s->client = mcp_client_new(s->io, &o, s->e);
-    return s->client && play(s);
+    return s->client && mcp_client_play(s);
 }
 
 int cli_mcp_client(const char *url)
@@ -255,7 +255,7 @@ int cli_mcp_client(const char *url)
         return cli_fail(&e);
     arena_init(&s.arena, ARENA_MAX);
     json_init(&s.context);
-    ok = run(&s, url);
+    ok = mcp_client_run(&s, url);
     mcp_client_free(s.client);
     mcp_io_free(s.io);
     json_release(&s.context);

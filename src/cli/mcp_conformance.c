@@ -74,7 +74,8 @@ static void say_progress(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     mcp_answer_text(answer, STR("Tool with progress executed successfully"));
 }
 
-static void say_error(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void mcp_conformance_say_error(void *ctx, const struct mcp_ask *ask,
+                                      struct mcp_answer *answer)
 {
     (void)ctx;
     (void)ask;
@@ -206,8 +207,8 @@ static str asked_with(const struct mcp_ask *ask, const char *method)
                                 "response\"}},\"required\":[\"response\"]}}"));
 }
 
-static void say_answer(const struct mcp_ask *ask, const struct question *q,
-                       struct mcp_answer *answer)
+static void mcp_conformance_say_answer(const struct mcp_ask *ask, const struct question *q,
+                                       struct mcp_answer *answer)
 {
     const struct json *doc = ask->doc;
     const struct json_node *first = json_find(doc, ask->inputs, str_c(q->ask[0].key)),
@@ -239,7 +240,7 @@ static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
         all = all && json_find(ask->doc, ask->inputs, str_c(q->ask[i].key));
     if (all && (!q->state || str_eq(ask->state, str_c(q->state)))) {
-        say_answer(ask, q, answer);
+        mcp_conformance_say_answer(ask, q, answer);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
@@ -449,7 +450,7 @@ static const struct mcp_tool tools[] = {
     TOOL("test_logging_tool", "Logs while it works, if it is wanted", say_log),
     TOOL("test_tool_with_progress", "Reports progress", say_progress),
     TOOL("test_streaming_elicitation", "Reports progress on its stream", say_progress),
-    TOOL("test_error_handling", "Fails", say_error),
+    TOOL("test_error_handling", "Fails", mcp_conformance_say_error),
     TOOL("test_trigger_tool_change", "Says that the tools changed", change),
     TOOL("test_trigger_prompt_change", "Says that the prompts changed", change),
     {.name = "test_missing_capability",

@@ -50,12 +50,12 @@ static void give_reader(struct cli_mcp_record *r, struct reader *reader)
     reader_close(reader);
 }
 
-static str text_of(const struct mcp_ask *ask, const char *name)
+static str mcp_record_text_of(const struct mcp_ask *ask, const char *name)
 {
     return mcp_member(ask->doc, ask->arguments, str_c(name), ask->arena);
 }
 
-static int64_t limit_of(const struct mcp_ask *ask, int64_t usual)
+static int64_t mcp_record_limit_of(const struct mcp_ask *ask, int64_t usual)
 {
     int64_t limit;
 
@@ -64,7 +64,8 @@ static int64_t limit_of(const struct mcp_ask *ask, int64_t usual)
 }
 
 /* One question asked and answered, or why it was not. */
-static void give(struct mcp_answer *answer, bool ok, const struct buf *out, const struct err *e)
+static void mcp_record_give(struct mcp_answer *answer, bool ok, const struct buf *out,
+                            const struct err *e)
 {
     if (ok && buf_full(out))
         mcp_answer_fail(answer, "the answer is larger than %zu bytes: ask for less", ANSWER_MAX);
@@ -80,22 +81,22 @@ static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_an
     struct query_asker asker = asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
-    struct query_page page = {.limit = limit_of(ask, LIMIT_USUAL),
+    struct query_page page = {.limit = mcp_record_limit_of(ask, LIMIT_USUAL),
                               .page = 1,
-                              .cursor = text_of(ask, "cursor"),
+                              .cursor = mcp_record_text_of(ask, "cursor"),
                               .sort = STR("")};
     struct buf out;
     struct err e;
     bool ok;
 
-    f.search = text_of(ask, "query");
-    f.session_id = text_of(ask, "session_id");
-    f.model = text_of(ask, "model");
-    f.tool = text_of(ask, "tool");
+    f.search = mcp_record_text_of(ask, "query");
+    f.session_id = mcp_record_text_of(ask, "session_id");
+    f.model = mcp_record_text_of(ask, "model");
+    f.tool = mcp_record_text_of(ask, "tool");
     buf_init(&out, ANSWER_MAX);
     ok = take_reader(r, &reader, &e) && query_decisions(reader, &asker, &f, &page, &out, &e);
     give_reader(r, reader);
-    give(answer, ok, &out, &e);
+    mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
 }
 
@@ -136,21 +137,23 @@ static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
     struct query_asker asker = asker_of(r, ask);
     struct reader *reader;
     struct query_filter f = query_filter_none;
-    struct query_page page = {
-        .limit = limit_of(ask, WHY_LIMIT), .page = 1, .cursor = STR(""), .sort = STR("")};
+    struct query_page page = {.limit = mcp_record_limit_of(ask, WHY_LIMIT),
+                              .page = 1,
+                              .cursor = STR(""),
+                              .sort = STR("")};
     struct buf decisions, out;
     struct err e;
     bool ok;
 
-    f.tool = text_of(ask, "tool");
-    f.session_id = text_of(ask, "session_id");
+    f.tool = mcp_record_text_of(ask, "tool");
+    f.session_id = mcp_record_text_of(ask, "session_id");
     buf_init(&decisions, ANSWER_MAX);
     buf_init(&out, ANSWER_MAX);
     ok = take_reader(r, &reader, &e) &&
          query_decisions(reader, &asker, &f, &page, &decisions, &e) &&
          add_thoughts(reader, &asker, ask, buf_str(&decisions), &out, &e);
     give_reader(r, reader);
-    give(answer, ok, &out, &e);
+    mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
     buf_release(&decisions);
 }
@@ -166,9 +169,9 @@ static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer
 
     buf_init(&out, ANSWER_MAX);
     ok = take_reader(r, &reader, &e) &&
-         query_session(reader, &asker, text_of(ask, "session_id"), &out, &e);
+         query_session(reader, &asker, mcp_record_text_of(ask, "session_id"), &out, &e);
     give_reader(r, reader);
-    give(answer, ok, &out, &e);
+    mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
 }
 

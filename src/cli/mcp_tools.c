@@ -10,8 +10,8 @@
 
 #define TEXT_MAX ((size_t)8 << 20)
 
-static void put_result(const struct split *sp, const struct split_collect *c,
-                       struct mcp_answer *answer)
+static void mcp_tools_put_result(const struct split *sp, const struct split_collect *c,
+                                 struct mcp_answer *answer)
 {
     struct json_out o;
     struct buf b;
@@ -29,7 +29,7 @@ static void put_result(const struct split *sp, const struct split_collect *c,
     buf_release(&b);
 }
 
-static void split_text(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void mcp_tools_split_text(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     str text = mcp_member(ask->doc, ask->arguments, STR("text"), ask->arena),
         id = mcp_member(ask->doc, ask->arguments, STR("format"), ask->arena);
@@ -55,7 +55,7 @@ static void split_text(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
     split_feed(&sp, text);
     split_finish(&sp);
     if (split_collect_ok(&c, &e))
-        put_result(&sp, &c, answer);
+        mcp_tools_put_result(&sp, &c, answer);
     else
         mcp_answer_fail(answer, "%s", e.text);
     split_collect_release(&c);
@@ -83,7 +83,7 @@ static const struct mcp_tool tools[] = {
                "\"required\":[\"name\",\"arguments\"]}}},"
                "\"required\":[\"reasoning\",\"content\",\"state\",\"tool_calls\"]}",
      .annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,\"openWorldHint\":false}",
-     .run = split_text},
+     .run = mcp_tools_split_text},
 };
 
 const struct mcp_set cli_mcp_tools = {.tools = tools, .tool_count = COUNT_OF(tools)};

@@ -62,7 +62,8 @@ static bool read_beside(void *ctx, struct arena *a, str path, str *out, struct e
     return file_read(a, file.p, PROBLEM_FILE_MAX, out, e);
 }
 
-static bool read_run(struct arena *a, const char *path, struct problem_run *out, struct err *e)
+static bool optimize_read_run(struct arena *a, const char *path, struct problem_run *out,
+                              struct err *e)
 {
     const char *slash = strrchr(path, '/');
     str folder = slash ? (str){path, (size_t)(slash - path) + 1} : STR("");
@@ -121,7 +122,7 @@ static bool run_kept(const struct optimize_task *task, const char *path, struct 
 
 static _Atomic bool asked_to_stop;
 
-static void on_signal(int sig)
+static void optimize_on_signal(int sig)
 {
     (void)sig;
     asked_to_stop = true;
@@ -147,7 +148,7 @@ static void tell_event(void *ctx, const struct optimize_event *ev)
     file_out_flush(out);
 }
 
-static void note(void *ctx, const char *words)
+static void optimize_note(void *ctx, const char *words)
 {
     (void)ctx;
     cli_complain(0, "%s", words);
@@ -202,9 +203,10 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
 static int run_app(struct cli *cli, const struct cli_args *args)
 {
     struct printer p = {.cli = cli};
-    struct tune_options o = {
-        .app = tune_app_find(str_c(args->value[APP])), .stop = &asked_to_stop, .on_note = note};
-    struct sigaction act = {.sa_handler = on_signal};
+    struct tune_options o = {.app = tune_app_find(str_c(args->value[APP])),
+                             .stop = &asked_to_stop,
+                             .on_note = optimize_note};
+    struct sigaction act = {.sa_handler = optimize_on_signal};
     struct tune_result r;
     struct app_local local;
     struct arena a;
@@ -232,7 +234,7 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     return code;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int cli_optimize_run(struct cli *cli, const struct cli_args *args)
 {
     struct printer p = {.cli = cli};
     struct problem_run described;
@@ -247,7 +249,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "optimize needs --app NAME, or --reference FILE");
     arena_init(&a, ARENA_MAX);
     buf_init(&p.line, LINE_SIZE_MAX);
-    ok = read_run(&a, args->value[REFERENCE], &described, &e);
+    ok = optimize_read_run(&a, args->value[REFERENCE], &described, &e);
     if (ok) {
         task = problem_task(&described);
         task.sink = (struct optimize_sink){print_event, &p};
@@ -279,5 +281,5 @@ const struct cli_command cli_optimize = {
                 "  rationale optimize --reference run.json --run kept/\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = cli_optimize_run,
 };

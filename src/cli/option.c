@@ -6,13 +6,13 @@
 
 #define WORD_MAX 64 /* longer words are compared up to here */
 
-static size_t min(size_t a, size_t b)
+static size_t option_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* How many letters must change, come, go or swap with the next to make one word the other. */
-static size_t distance(str a, str b)
+static size_t option_distance(str a, str b)
 {
     size_t rows[3][WORD_MAX + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
@@ -29,9 +29,9 @@ static size_t distance(str a, str b)
         for (size_t j = 1; j <= b.n; j++) {
             bool same = a.p[i - 1] == b.p[j - 1];
 
-            row[j] = min(min(above[j], row[j - 1]) + 1, above[j - 1] + !same);
+            row[j] = option_min(option_min(above[j], row[j - 1]) + 1, above[j - 1] + !same);
             if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1])
-                row[j] = min(row[j], before[j - 2] + 1);
+                row[j] = option_min(row[j], before[j - 2] + 1);
         }
     }
     return row[b.n];
@@ -44,16 +44,16 @@ static size_t distance_max(str word)
 }
 
 /* The name that was probably meant, or NULL. */
-static const char *nearest(str word, cli_names *names)
+static const char *option_nearest(str word, cli_names *names)
 {
     const char *best = NULL, *c;
     size_t best_distance = distance_max(word) + 1;
 
     for (size_t i = 0; (c = names(i)); i++) {
-        size_t d = distance(word, str_c(c));
+        size_t d = option_distance(word, str_c(c));
 
         if (word.n >= 3 && str_starts(str_c(c), word))
-            d = min(d, 1); /* the front of a name is as good as all of it */
+            d = option_min(d, 1); /* the front of a name is as good as all of it */
         if (d < best_distance && d < strlen(c))
             best_distance = d, best = c;
     }
@@ -73,7 +73,7 @@ static struct cli_guess say_guess(const char *near, const char *otherwise)
 
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise)
 {
-    return say_guess(nearest(word, names), otherwise);
+    return say_guess(option_nearest(word, names), otherwise);
 }
 
 /* Every command has these. */
@@ -97,7 +97,8 @@ static const struct cli_option *option_at(const struct cli_command *c, size_t in
                                    : cli_common_option(index - c->option_count);
 }
 
-static const struct cli_option *find(const struct cli_command *c, str name, char letter, int *index)
+static const struct cli_option *option_find(const struct cli_command *c, str name, char letter,
+                                            int *index)
 {
     const struct cli_option *o;
 
@@ -109,7 +110,7 @@ static const struct cli_option *find(const struct cli_command *c, str name, char
     return NULL;
 }
 
-static bool is_choice(const char *choices, str value)
+static bool option_is_choice(const char *choices, str value)
 {
     for (const char *at = choices; *at;) {
         size_t n = strcspn(at, " ");
@@ -129,10 +130,10 @@ static void set_color(struct cli *cli, str when)
 }
 
 /* Takes in one option; `value` is NULL if none came with it. */
-static bool set(struct cli *cli, const struct cli_option *o, int index, const char *value,
-                struct cli_args *args)
+static bool option_set(struct cli *cli, const struct cli_option *o, int index, const char *value,
+                       struct cli_args *args)
 {
-    if (o->choices && !is_choice(o->choices, str_c(value))) {
+    if (o->choices && !option_is_choice(o->choices, str_c(value))) {
         cli_complain(
             CLI_USAGE, "--%s is \"%s\"; it must be one of: %s", o->name, value, o->choices);
         return false;
@@ -144,14 +145,14 @@ static bool set(struct cli *cli, const struct cli_option *o, int index, const ch
     return true;
 }
 
-static bool unknown(const struct cli_command *c, str name, const char *word)
+static bool option_unknown(const struct cli_command *c, str name, const char *word)
 {
     const struct cli_option *o, *near = NULL;
     size_t best = distance_max(name) + 1;
     char meant[64], otherwise[64];
 
     for (size_t i = 0; name.n > 0 && (o = option_at(c, i)); i++) {
-        size_t d = distance(name, str_c(o->name));
+        size_t d = option_distance(name, str_c(o->name));
 
         if (d < best)
             best = d, near = o;
@@ -190,9 +191,9 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
         name.n = (size_t)(equals - name.p);
         value = equals + 1;
     }
-    o = find(c, name, is_long ? 0 : word[1], &index);
+    o = option_find(c, name, is_long ? 0 : word[1], &index);
     if (!o)
-        return unknown(c, name, word);
+        return option_unknown(c, name, word);
     if (!is_long && word[2] != '\0')
         value = word + 2;
     if (!o->value && value) {
@@ -211,7 +212,7 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
         args->help = is_long ? 'H' : 'h';
         return true;
     }
-    return set(cli, o, index, value, args);
+    return option_set(cli, o, index, value, args);
 }
 
 static bool too_many(const struct cli_command *c, const char *word)
@@ -241,7 +242,7 @@ static bool bad_word(const struct cli_command *c, const char *word)
     return false;
 }
 
-static bool add_word(const struct cli_command *c, const char *word, struct cli_args *args)
+static bool option_add_word(const struct cli_command *c, const char *word, struct cli_args *args)
 {
     const char *value = NULL;
 
@@ -269,7 +270,7 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
         if (options && str_eq(str_c(argv[i]), STR("--")))
             options = false;
         else if (is_option ? !parse_option(cli, c, argc, argv, &i, args)
-                           : !add_word(c, argv[i], args))
+                           : !option_add_word(c, argv[i], args))
             return false;
     }
     return true;

@@ -44,7 +44,7 @@ struct window {
 
 /* ---- what is shown ---- */
 
-static void put_safe(struct file_out *out, str s)
+static void order_put_safe(struct file_out *out, str s)
 {
     size_t size, bad;
 
@@ -54,7 +54,7 @@ static void put_safe(struct file_out *out, str s)
     }
 }
 
-static void event(struct window *w, const char *name, const char *key, str json)
+static void order_event(struct window *w, const char *name, const char *key, str json)
 {
     struct json_out o;
 
@@ -79,12 +79,12 @@ static void text_event(struct window *w, const char *name, str text)
 
     buf_init(&quoted, 8 * text.n + 16);
     (void)json_quote(&quoted, text);
-    event(w, name, "text", buf_str(&quoted));
+    order_event(w, name, "text", buf_str(&quoted));
     buf_release(&quoted);
 }
 
 /* Decisions are not for the customer: they go where complaints go. */
-static void on_decision(void *ctx, str entry)
+static void order_on_decision(void *ctx, str entry)
 {
     struct window *w = ctx;
     struct file_out err;
@@ -98,14 +98,14 @@ static void on_decision(void *ctx, str entry)
     file_out_flush(&w->cli->out);
     file_out_init(&err, STDERR_FILENO);
     file_out_add(&err, str_c(cli_dim(w->cli)));
-    put_safe(&err, entry);
+    order_put_safe(&err, entry);
     file_out_add(&err, str_c(cli_plain(w->cli)));
     file_out_add(&err, STR("\n"));
     file_out_flush(&err);
 }
 
 /* The board beside the window: what has been taken so far. */
-static void on_order(void *ctx, const struct order *order)
+static void order_on_order(void *ctx, const struct order *order)
 {
     struct window *w = ctx;
     struct json_out o;
@@ -115,7 +115,7 @@ static void on_order(void *ctx, const struct order *order)
     if (w->args->value[JSON]) {
         json_out_init(&o, &b);
         order_write(&o, order, true);
-        event(w, "order", "current_order", buf_str(&b));
+        order_event(w, "order", "current_order", buf_str(&b));
     } else if (w->person) {
         order_words(&b, order);
         file_out_printf(&w->cli->out, "%s", cli_dim(w->cli));
@@ -123,7 +123,7 @@ static void on_order(void *ctx, const struct order *order)
             size_t end = str_find(rest, STR("\n"));
 
             file_out_add(&w->cli->out, STR("  | "));
-            put_safe(&w->cli->out, str_slice(rest, 0, end));
+            order_put_safe(&w->cli->out, str_slice(rest, 0, end));
             file_out_add(&w->cli->out, STR("\n"));
             rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
         }
@@ -134,14 +134,14 @@ static void on_order(void *ctx, const struct order *order)
 }
 
 /* A person sees it word by word. */
-static void on_say(void *ctx, str text)
+static void order_on_say(void *ctx, str text)
 {
     struct window *w = ctx;
 
     if (w->said.n == 0)
         file_out_printf(&w->cli->out, "%s", cli_bold(w->cli));
     buf_add(&w->said, text);
-    put_safe(&w->cli->out, text);
+    order_put_safe(&w->cli->out, text);
     file_out_flush(&w->cli->out);
 }
 
@@ -167,7 +167,7 @@ static size_t rows_of(str text, size_t columns)
 }
 
 /* What was seen was not meant for them after all. */
-static void on_unsay(void *ctx)
+static void order_on_unsay(void *ctx)
 {
     struct window *w = ctx;
     struct winsize size = {.ws_col = 0};
@@ -192,7 +192,7 @@ static void show_reply(struct window *w, str reply)
     }
     if (w->said.n == 0) {
         file_out_printf(&w->cli->out, "%s", w->person ? cli_bold(w->cli) : "");
-        put_safe(&w->cli->out, reply);
+        order_put_safe(&w->cli->out, reply);
     }
     buf_reset(&w->said);
     file_out_printf(&w->cli->out, "%s\n", w->person ? cli_plain(w->cli) : "");
@@ -201,7 +201,7 @@ static void show_reply(struct window *w, str reply)
 
 /* ---- turns ---- */
 
-static int shown(struct window *w, const struct orders_turn *turn)
+static int order_shown(struct window *w, const struct orders_turn *turn)
 {
     if (turn->end == ORDERS_NOTHING)
         return CLI_OK;
@@ -217,9 +217,10 @@ static int shown(struct window *w, const struct orders_turn *turn)
 }
 
 /* text "": goes on with a turn that was not ended. */
-static int turn(struct window *w, str text)
+static int order_turn(struct window *w, str text)
 {
-    struct orders_watch watch = {.on_decision = on_decision, .on_order = on_order, .ctx = w};
+    struct orders_watch watch = {
+        .on_decision = order_on_decision, .on_order = order_on_order, .ctx = w};
     struct orders_turn out;
     struct arena a;
     struct err e;
@@ -228,21 +229,21 @@ static int turn(struct window *w, str text)
 
     /* A pipe cannot take anything back, and reasons would stand between the words. */
     if (w->person && !w->args->value[WHY]) {
-        watch.on_say = on_say;
-        watch.on_unsay = on_unsay;
+        watch.on_say = order_on_say;
+        watch.on_unsay = order_on_unsay;
     }
     arena_init(&a, TURN_ARENA_MAX);
     w->who = orders_asker(w->orders, STR(""), true);
     ok = text.n ? orders_say(w->orders, &w->who, str_c(w->thread), text, &watch, &a, &out, &e)
                 : orders_resume(w->orders, &w->who, str_c(w->thread), &watch, &a, &out, &e);
-    code = ok ? shown(w, &out) : cli_fail(&e);
+    code = ok ? order_shown(w, &out) : cli_fail(&e);
     arena_release(&a);
     return code;
 }
 
 /* A line of stdin without its end; false at the end of it. What is too long is cut, and the rest of
  * the line is not another one. */
-static bool next_line(struct buf *in, str *line, size_t *used)
+static bool order_next_line(struct buf *in, str *line, size_t *used)
 {
     char bytes[4096];
     const char *end;
@@ -288,7 +289,7 @@ static int converse(struct window *w)
 {
     struct buf in;
     size_t used = 0;
-    int code = turn(w, STR("")), refused = CLI_OK;
+    int code = order_turn(w, STR("")), refused = CLI_OK;
     str line;
 
     buf_init(&in, 2 * LINE_MAX_SIZE);
@@ -300,11 +301,12 @@ static int converse(struct window *w)
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
             cli_plain(w->cli));
-    for (prompt(w); (code == CLI_OK || w->person) && next_line(&in, &line, &used); prompt(w)) {
+    for (prompt(w); (code == CLI_OK || w->person) && order_next_line(&in, &line, &used);
+         prompt(w)) {
         if (utf8_trim(line).n > ORDERS_TEXT_MAX)
             refused = too_much(w);
         else if (utf8_trim(line).n > 0)
-            code = turn(w, line);
+            code = order_turn(w, line);
     }
     if (w->person)
         file_out_add(&w->cli->out, STR("\n"));
@@ -350,8 +352,8 @@ static int print_state(struct cli *cli, const struct config *c, str thread)
     return code;
 }
 
-static void eval_json(struct window *w, const char *kind, const struct orders_eval_result *r,
-                      const struct score *s)
+static void order_eval_json(struct window *w, const char *kind, const struct orders_eval_result *r,
+                            const struct score *s)
 {
     struct json_out o;
 
@@ -383,12 +385,12 @@ static void eval_json(struct window *w, const char *kind, const struct orders_ev
     file_out_add(&w->cli->out, buf_str(&w->line));
 }
 
-static void on_case(void *ctx, const struct orders_eval_result *r)
+static void order_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
 
     if (w->args->value[JSON]) {
-        eval_json(w, "utterance", r, &r->score);
+        order_eval_json(w, "utterance", r, &r->score);
         return;
     }
     file_out_printf(&w->cli->out,
@@ -402,12 +404,12 @@ static void on_case(void *ctx, const struct orders_eval_result *r)
                     r->score.real);
     if (r->failed.n) {
         file_out_add(&w->cli->out, STR("  "));
-        put_safe(&w->cli->out, r->failed);
+        order_put_safe(&w->cli->out, r->failed);
     }
     file_out_add(&w->cli->out, STR("\n"));
 }
 
-static int evaluate(struct window *w)
+static int order_evaluate(struct window *w)
 {
     const char *path = w->args->value[EVAL];
     struct orders_eval sums;
@@ -428,9 +430,9 @@ static int evaluate(struct window *w)
                         "protocol",
                         "real",
                         cli_plain(w->cli));
-    ok = ok && orders_eval_run(w->orders, text, path, on_case, w, &sums, &e);
+    ok = ok && orders_eval_run(w->orders, text, path, order_on_case, w, &sums, &e);
     if (ok && w->args->value[JSON])
-        eval_json(w, "mean", NULL, &sums.mean);
+        order_eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)
         file_out_printf(&w->cli->out,
                         "%-16s %-14zu %6.2f %9.2f %5.2f\n",
@@ -468,7 +470,7 @@ static bool name_thread(struct window *w, struct err *e)
     return true;
 }
 
-static int run_open(struct window *w)
+static int order_run_open(struct window *w)
 {
     struct orders_options o = {.menu = w->args->value[MENU]};
     struct err e;
@@ -481,7 +483,7 @@ static int run_open(struct window *w)
     buf_init(&w->line, THREAD_TUPLE_MAX);
     buf_init(&w->said, THREAD_TUPLE_MAX);
     w->person = isatty(STDIN_FILENO) && w->cli->terminal && !w->args->value[JSON];
-    code = w->args->value[EVAL] ? evaluate(w) : converse(w);
+    code = w->args->value[EVAL] ? order_evaluate(w) : converse(w);
     buf_release(&w->said);
     buf_release(&w->line);
     orders_close(w->orders);
@@ -504,7 +506,7 @@ static bool open_local(const char *config, struct app_local *l, struct err *e)
     }
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int order_run(struct cli *cli, const struct cli_args *args)
 {
     const char *config = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
     struct window w = {.cli = cli, .args = args};
@@ -530,7 +532,7 @@ static int run(struct cli *cli, const struct cli_args *args)
                                 ? ""
                                 : "; stop it, or let it take the order: POST "
                                   "/api/v1/orders/THREAD/say");
-    code = run_open(&w);
+    code = order_run_open(&w);
     app_local_close(&w.local);
     return code;
 }
@@ -558,5 +560,5 @@ const struct cli_command cli_order = {
                 "  rationale order --eval utterances.jsonl\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = order_run,
 };

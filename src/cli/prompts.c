@@ -33,7 +33,7 @@ struct prompts {
     struct buf out;
 };
 
-static const char *verb(size_t index)
+static const char *prompts_verb(size_t index)
 {
     static const char *const verbs[] = {"list", "show", "add", "approve", "activate", "retire"};
 
@@ -45,7 +45,7 @@ static bool open_registry(struct prompts *p, struct err *e)
     return p->registry || registry_open(p->config->store_url, &clock_real, &p->registry, e);
 }
 
-static void put(struct prompts *p)
+static void prompts_put(struct prompts *p)
 {
     file_out_add(&p->cli->out, buf_str(&p->out));
     file_out_add(&p->cli->out, STR("\n"));
@@ -53,7 +53,7 @@ static void put(struct prompts *p)
 
 /* ---- showing ---- */
 
-static void row(struct prompts *p, const struct prompt *v)
+static void prompts_row(struct prompts *p, const struct prompt *v)
 {
     file_out_printf(&p->cli->out,
                     "%-30s %-9s %s  %s\n",
@@ -92,7 +92,7 @@ static bool is_built_in(struct prompts *p, str id, struct prompt *out)
     return false;
 }
 
-static int list(struct prompts *p)
+static int cli_prompts_list(struct prompts *p)
 {
     struct prompt *all = NULL;
     struct json_out o;
@@ -109,11 +109,11 @@ static int list(struct prompts *p)
         for (size_t i = 0; i < n; i++)
             prompt_write(&all[i], false, &o);
         json_out_end(&o);
-        put(p);
+        prompts_put(p);
         return CLI_OK;
     }
     for (size_t i = 0; i < n; i++)
-        row(p, &all[i]);
+        prompts_row(p, &all[i]);
     return CLI_OK;
 }
 
@@ -142,7 +142,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
     json_release(&doc);
 }
 
-static int show(struct prompts *p, str id)
+static int prompts_show(struct prompts *p, str id)
 {
     struct prompt v;
     struct json_out o;
@@ -154,9 +154,9 @@ static int show(struct prompts *p, str id)
     if (p->args->value[JSON]) {
         json_out_init(&o, &p->out);
         prompt_write(&v, true, &o);
-        put(p);
+        prompts_put(p);
     } else {
-        row(p, &v);
+        prompts_row(p, &v);
         show_texts(p, &v);
     }
     return CLI_OK;
@@ -164,7 +164,7 @@ static int show(struct prompts *p, str id)
 
 /* ---- changing ---- */
 
-static int add(struct prompts *p, const char *name, const char *file)
+static int prompts_add(struct prompts *p, const char *name, const char *file)
 {
     struct prompt_new v = {.name = str_c(name),
                            .parent = str_c(p->args->value[PARENT]),
@@ -190,11 +190,11 @@ static int add(struct prompts *p, const char *name, const char *file)
         err_prefix(&e, "%s: ", file);
         return cli_fail(&e);
     }
-    return show(p, id);
+    return prompts_show(p, id);
 }
 
 /* False with *e if no daemon that has the store answers; else the code is what came of it. */
-static bool by_daemon(struct prompts *p, const char *word, str id, int *code, struct err *e)
+static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *code, struct err *e)
 {
     struct daemon_link d;
     str reply;
@@ -214,7 +214,8 @@ static bool by_daemon(struct prompts *p, const char *word, str id, int *code, st
     return there;
 }
 
-static int by_ourselves(struct prompts *p, str id, enum prompt_state to, const struct err *daemon)
+static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
+                                const struct err *daemon)
 {
     struct store_options o = {
         .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
@@ -230,7 +231,7 @@ static int by_ourselves(struct prompts *p, str id, enum prompt_state to, const s
     return registry_move(p->registry, id, to, STR("cli"), &e) ? CLI_OK : cli_fail(&e);
 }
 
-static int move(struct prompts *p, const char *word, str id)
+static int prompts_move(struct prompts *p, const char *word, str id)
 {
     enum prompt_state to = word[0] == 'r'   ? PROMPT_RETIRED
                            : word[1] == 'p' ? PROMPT_APPROVED
@@ -240,43 +241,44 @@ static int move(struct prompts *p, const char *word, str id)
 
     if (str_find(id, STR("/")) != STR_NONE || str_find(id, STR("@")) == STR_NONE)
         return cli_complain(CLI_USAGE, "an id is NAME@DIGEST, as list shows it");
-    if (!by_daemon(p, word, id, &code, &e))
-        code = by_ourselves(p, id, to, &e);
+    if (!prompts_by_daemon(p, word, id, &code, &e))
+        code = prompts_by_ourselves(p, id, to, &e);
     if (code == CLI_OK && !p->args->value[JSON])
         file_out_printf(&p->cli->out, STR_FMT " is %s\n", STR_ARG(id), prompt_state_name(to));
     else if (code == CLI_OK)
-        code = show(p, id);
+        code = prompts_show(p, id);
     return code;
 }
 
-static int act(struct prompts *p)
+static int prompts_act(struct prompts *p)
 {
     const struct cli_args *args = p->args;
     const char *word = args->word_count ? args->words[0] : "list";
     int n = args->word_count;
 
     if (strcmp(word, "list") == 0)
-        return list(p);
+        return cli_prompts_list(p);
     if (strcmp(word, "add") == 0)
-        return n == 3 ? add(p, args->words[1], args->words[2])
+        return n == 3 ? prompts_add(p, args->words[1], args->words[2])
                       : cli_complain(CLI_USAGE, "rationale prompts add NAME FILE");
-    for (size_t i = 0; verb(i); i++) {
-        if (strcmp(word, verb(i)) != 0)
+    for (size_t i = 0; prompts_verb(i); i++) {
+        if (strcmp(word, prompts_verb(i)) != 0)
             continue;
         if (n != 2)
             return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
-        return strcmp(word, "show") == 0 ? show(p, str_c(args->words[1]))
-                                         : move(p, word, str_c(args->words[1]));
+        return strcmp(word, "show") == 0 ? prompts_show(p, str_c(args->words[1]))
+                                         : prompts_move(p, word, str_c(args->words[1]));
     }
-    return cli_complain(
-        CLI_USAGE,
-        "prompts knows no \"%s\"%s",
-        word,
-        cli_guess(str_c(word), verb, "it takes one of: list show add approve activate retire")
-            .text);
+    return cli_complain(CLI_USAGE,
+                        "prompts knows no \"%s\"%s",
+                        word,
+                        cli_guess(str_c(word),
+                                  prompts_verb,
+                                  "it takes one of: list show add approve activate retire")
+                            .text);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int prompts_run(struct cli *cli, const struct cli_args *args)
 {
     struct prompts p = {.cli = cli, .args = args};
     struct err e;
@@ -286,7 +288,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_CONFIG, "%s", e.text);
     arena_init(&p.arena, ARENA_MAX);
     buf_init(&p.out, OUT_MAX);
-    code = act(&p);
+    code = prompts_act(&p);
     registry_close(p.registry);
     if (p.store)
         store_close(p.store);
@@ -314,5 +316,5 @@ const struct cli_command cli_prompts = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 3,
-    .run = run,
+    .run = prompts_run,
 };

@@ -41,7 +41,7 @@ struct runs {
     const struct cli_args *args;
 };
 
-static int show(struct runs *r, bool ok, const struct err *e)
+static int runs_show(struct runs *r, bool ok, const struct err *e)
 {
     return history_show(&r->h, r->cli, ok, e, r->args->value[JSON] != NULL);
 }
@@ -80,7 +80,7 @@ static void tell_cut_off(struct runs *r)
 
 /* ---- list ---- */
 
-static int list(struct runs *r)
+static int runs_list(struct runs *r)
 {
     struct agent_filter f = {.id = STR(""),
                              .status = str_c(r->args->value[STATUS]),
@@ -95,7 +95,7 @@ static int list(struct runs *r)
         return CLI_USAGE;
     f.count_max = (size_t)limit;
     ok = run_json_list(r->log, &f, &r->h.out, &e);
-    code = show(r, ok, &e);
+    code = runs_show(r, ok, &e);
     if (code == CLI_OK && !r->args->value[JSON])
         code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
     if (code == CLI_OK && !r->args->value[JSON])
@@ -105,7 +105,8 @@ static int list(struct runs *r)
 
 /* ---- show and replay ---- */
 
-static void line(struct runs *r, const struct json_node *v, const char *name, const char *title)
+static void runs_line(struct runs *r, const struct json_node *v, const char *name,
+                      const char *title)
 {
     const struct json_node *at = json_find(&r->h.doc, v, str_c(name));
     str text;
@@ -145,47 +146,47 @@ static void trace(struct runs *r, const struct json_node *root)
     }
 }
 
-static int one(struct runs *r)
+static int runs_one(struct runs *r)
 {
     struct run_asker who = {STR(""), true};
     const struct json_node *root, *pending;
     struct err e;
     bool ok = run_json_one(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e);
-    int code = show(r, ok, &e);
+    int code = runs_show(r, ok, &e);
 
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     root = json_root(&r->h.doc);
-    line(r, root, "run_id", "run");
-    line(r, root, "app", "app");
-    line(r, root, "session_id", "session");
-    line(r, root, "status", "status");
-    line(r, root, "reason", "reason");
+    runs_line(r, root, "run_id", "run");
+    runs_line(r, root, "app", "app");
+    runs_line(r, root, "session_id", "session");
+    runs_line(r, root, "status", "status");
+    runs_line(r, root, "reason", "reason");
     trace(r, root);
     pending = json_find(&r->h.doc, root, STR("pending"));
     if (pending && pending->kind == JSON_OBJECT) {
-        line(r, pending, "tool", "waits for a word on");
-        line(r, pending, "arguments", "arguments");
-        line(r, pending, "seq", "seq");
+        runs_line(r, pending, "tool", "waits for a word on");
+        runs_line(r, pending, "arguments", "arguments");
+        runs_line(r, pending, "seq", "seq");
     }
     return code;
 }
 
-static int replay(struct runs *r)
+static int runs_replay(struct runs *r)
 {
     const struct json_node *root;
     struct err e;
     bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &r->h.out, &e), same = false;
-    int code = show(r, ok, &e);
+    int code = runs_show(r, ok, &e);
 
     if (code != CLI_OK || !json_parse(&r->h.doc, buf_str(&r->h.out), &e))
         return code;
     root = json_root(&r->h.doc);
     if (!r->args->value[JSON]) {
         trace(r, root);
-        line(r, root, "status", "status");
-        line(r, root, "reason", "reason");
-        line(r, root, "text", "text");
+        runs_line(r, root, "status", "status");
+        runs_line(r, root, "reason", "reason");
+        runs_line(r, root, "text", "text");
     }
     if (!json_bool(json_find(&r->h.doc, root, STR("same")), &same) || !same)
         return cli_complain(CLI_NEGATIVE, "it did not come to the end that is on record");
@@ -212,7 +213,7 @@ static str encoded(struct arena *a, const char *id)
     return text;
 }
 
-static bool by_daemon(struct runs *r, str body, int *code)
+static bool runs_by_daemon(struct runs *r, str body, int *code)
 {
     str path = arena_join(&r->h.arena,
                           STR("/api/v1/runs/"),
@@ -240,7 +241,7 @@ static bool by_daemon(struct runs *r, str body, int *code)
     return there;
 }
 
-static int by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
+static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
 {
     struct agent_log *log;
     struct err e;
@@ -283,7 +284,7 @@ static bool arguments_ok(const char *text)
     return ok;
 }
 
-static int say(struct runs *r, enum agent_word word)
+static int runs_say(struct runs *r, enum agent_word word)
 {
     static const char *const words[] = {"approve", "deny", "change"};
     const char *changed = r->args->value[ARGUMENTS];
@@ -302,12 +303,12 @@ static int say(struct runs *r, enum agent_word word)
     if (changed)
         buf_printf(&body, ",\"arguments\":%s", changed);
     buf_add_c(&body, '}');
-    if (!by_daemon(r, buf_str(&body), &code))
-        code = by_ourselves(r, (int64_t)seq, word);
+    if (!runs_by_daemon(r, buf_str(&body), &code))
+        code = runs_by_ourselves(r, (int64_t)seq, word);
     buf_release(&body);
     if (code != CLI_OK)
         return code;
-    code = show(r, true, NULL);
+    code = runs_show(r, true, NULL);
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
@@ -319,12 +320,12 @@ static int say(struct runs *r, enum agent_word word)
 
 static int approve(struct runs *r)
 {
-    return say(r, AGENT_APPROVE);
+    return runs_say(r, AGENT_APPROVE);
 }
 
 static int deny(struct runs *r)
 {
-    return say(r, AGENT_DENY);
+    return runs_say(r, AGENT_DENY);
 }
 
 /* ---- the table ---- */
@@ -334,9 +335,9 @@ static const struct verb {
     int words; /* itself among them */
     int (*run)(struct runs *r);
 } verbs[] = {
-    {"list", 1, list},
-    {"show", 2, one},
-    {"replay", 2, replay},
+    {"list", 1, runs_list},
+    {"show", 2, runs_one},
+    {"replay", 2, runs_replay},
     {"approve", 3, approve},
     {"deny", 3, deny},
 };
@@ -346,7 +347,7 @@ static const char *verb_name(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index].name : NULL;
 }
 
-static int carry_out(struct runs *r, const struct verb *v, const char *config)
+static int runs_carry_out(struct runs *r, const struct verb *v, const char *config)
 {
     struct err e;
     int code = history_open(&r->h, config);
@@ -362,7 +363,7 @@ static int carry_out(struct runs *r, const struct verb *v, const char *config)
     return code;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int runs_run(struct cli *cli, const struct cli_args *args)
 {
     const char *word = args->word_count ? args->words[0] : "list";
     struct runs r = {.cli = cli, .args = args};
@@ -377,7 +378,7 @@ static int run(struct cli *cli, const struct cli_args *args)
                                 verbs[i].words == 1   ? "nothing else"
                                 : verbs[i].words == 2 ? "the ID of a run"
                                                       : "the ID of a run and the SEQ of a call");
-        return carry_out(&r, &verbs[i], args->value[CONFIG]);
+        return runs_carry_out(&r, &verbs[i], args->value[CONFIG]);
     }
     return cli_complain(
         CLI_USAGE, "runs: there is no \"%s\"%s", word, cli_guess(str_c(word), verb_name, "").text);
@@ -400,5 +401,5 @@ const struct cli_command cli_runs = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 3,
-    .run = run,
+    .run = runs_run,
 };

@@ -19,7 +19,7 @@ static const struct history_column columns[] = {
     {"WORDS", "snippet", HISTORY_TEXT, 0},
 };
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int search_run(struct cli *cli, const struct cli_args *args)
 {
     struct history h;
     int64_t limit;
@@ -59,5 +59,5 @@ const struct cli_command cli_search = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = search_run,
 };

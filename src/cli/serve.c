@@ -15,7 +15,7 @@ static const struct cli_option options[] = {
     [LISTEN] = {"listen", 'l', "ADDR:PORT", NULL, "where to listen; wins over the file's"},
 };
 
-static void on_ready(void *ctx, str url)
+static void serve_on_ready(void *ctx, str url)
 {
     struct cli *cli = ctx;
 
@@ -23,11 +23,11 @@ static void on_ready(void *ctx, str url)
     file_out_flush(&cli->out);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int cli_serve_run(struct cli *cli, const struct cli_args *args)
 {
     struct serve_options o = {.config = args->value[CONFIG],
                               .listen = args->value[LISTEN],
-                              .on_ready = on_ready,
+                              .on_ready = serve_on_ready,
                               .ctx = cli};
     char here[FILE_PATH_MAX];
     struct err e;
@@ -62,5 +62,5 @@ const struct cli_command cli_serve = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 0,
-    .run = run,
+    .run = cli_serve_run,
 };

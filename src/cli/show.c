@@ -25,8 +25,8 @@ static void part(struct history *h, struct cli *cli, const struct json_node *v, 
 }
 
 /* A value that is no text, in one line. */
-static void value(struct history *h, struct cli *cli, const struct json_node *v, const char *name,
-                  const char *title)
+static void show_value(struct history *h, struct cli *cli, const struct json_node *v,
+                       const char *name, const char *title)
 {
     const struct json_node *at = json_find(&h->doc, v, str_c(name));
     str text;
@@ -72,31 +72,31 @@ static void show_over(struct history *h, struct cli *cli, const struct json_node
 
 static void details(struct history *h, struct cli *cli, const struct json_node *d)
 {
-    value(h, cli, d, "provider", "provider");
-    value(h, cli, d, "level", "level");
-    value(h, cli, d, "cap_tokens", "cap");
-    value(h, cli, d, "input_tokens", "tokens in");
-    value(h, cli, d, "output_tokens", "tokens out");
-    value(h, cli, d, "reasoning_tokens", "tokens thought");
+    show_value(h, cli, d, "provider", "provider");
+    show_value(h, cli, d, "level", "level");
+    show_value(h, cli, d, "cap_tokens", "cap");
+    show_value(h, cli, d, "input_tokens", "tokens in");
+    show_value(h, cli, d, "output_tokens", "tokens out");
+    show_value(h, cli, d, "reasoning_tokens", "tokens thought");
     show_over(h, cli, d);
-    value(h, cli, d, "cost_usd", "USD");
-    value(h, cli, d, "stop", "stop");
+    show_value(h, cli, d, "cost_usd", "USD");
+    show_value(h, cli, d, "stop", "stop");
     part(h, cli, d, "prompt", "asked", false);
-    value(h, cli, d, "reasoning_state", "reasoning");
+    show_value(h, cli, d, "reasoning_state", "reasoning");
     show_absent(h, cli, d);
     part(h, cli, d, "reasoning_content", "thought", true);
-    value(h, cli, d, "reasoning_summary", "in short");
+    show_value(h, cli, d, "reasoning_summary", "in short");
     part(h, cli, d, "response", "answer", false);
-    value(h, cli, d, "tool_calls", "tool calls");
-    value(h, cli, d, "server_name", "server");
-    value(h, cli, d, "parameters", "parameters");
-    value(h, cli, d, "result", "result");
-    value(h, cli, d, "decision", "decision");
-    value(h, cli, d, "attempts", "attempts");
+    show_value(h, cli, d, "tool_calls", "tool calls");
+    show_value(h, cli, d, "server_name", "server");
+    show_value(h, cli, d, "parameters", "parameters");
+    show_value(h, cli, d, "result", "result");
+    show_value(h, cli, d, "decision", "decision");
+    show_value(h, cli, d, "attempts", "attempts");
     part(h, cli, d, "error_message", "error", false);
 }
 
-static void event(struct history *h, struct cli *cli, const struct json_node *ev)
+static void show_event(struct history *h, struct cli *cli, const struct json_node *ev)
 {
     const struct json_node *d = json_find(&h->doc, ev, STR("details"));
     str what = history_member(h, d, "model_name");
@@ -136,13 +136,13 @@ static void session(struct history *h, struct cli *cli)
     const struct json_node *events = json_find(&h->doc, root, STR("chronological_timeline"));
 
     for (size_t i = 0; i < COUNT_OF(facts); i++)
-        value(h, cli, root, facts[i], facts[i]);
+        show_value(h, cli, root, facts[i], facts[i]);
     for (const struct json_node *ev = events ? json_first(&h->doc, events) : NULL; ev;
          ev = json_next(&h->doc, events, ev))
-        event(h, cli, ev);
+        show_event(h, cli, ev);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int show_run(struct cli *cli, const struct cli_args *args)
 {
     bool json = args->value[JSON] != NULL, is_call = false, ok;
     struct history h;
@@ -183,5 +183,5 @@ const struct cli_command cli_show = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = show_run,
 };

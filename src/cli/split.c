@@ -324,7 +324,7 @@ static bool agree(const struct cli_args *args)
     return true;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int split_run(struct cli *cli, const struct cli_args *args)
 {
     const struct split_format *format;
     struct cli_input in;
@@ -378,5 +378,5 @@ const struct cli_command cli_split = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,
-    .run = run,
+    .run = split_run,
 };

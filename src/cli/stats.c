@@ -45,7 +45,7 @@ static const struct history_column reasoning[] = {
     {"P95", "thinking_ms_p95", HISTORY_MS, 12},
 };
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int stats_run(struct cli *cli, const struct cli_args *args)
 {
     str by = str_c(args->value[BY] ? args->value[BY] : "model");
     bool thinking = str_eq(by, STR("reasoning")), ok;
@@ -80,5 +80,5 @@ const struct cli_command cli_stats = {
                 "  rationale stats --by reasoning --json\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = stats_run,
 };

@@ -40,7 +40,7 @@ static void end_text(struct tail *t)
 
 /* ---- from the daemon ---- */
 
-static str line_of(struct tail *t, const struct json_node *v, const char *name, size_t width)
+static str tail_line_of(struct tail *t, const struct json_node *v, const char *name, size_t width)
 {
     return history_line(&t->h.arena, history_member(&t->h, v, name), width);
 }
@@ -66,7 +66,7 @@ static void say_text(struct tail *t, const struct json_node *v, bool thought)
 static void say_update(struct tail *t, const struct json_node *v, str type)
 {
     struct file_out *out = &t->cli->out;
-    str session = line_of(t, v, "session_id", 36);
+    str session = tail_line_of(t, v, "session_id", 36);
 
     if (str_eq(type, STR("reasoning_delta")) || str_eq(type, STR("answer_delta"))) {
         say_text(t, v, str_eq(type, STR("reasoning_delta")));
@@ -82,16 +82,16 @@ static void say_update(struct tail *t, const struct json_node *v, str type)
         file_out_printf(out,
                         "begins  " STR_FMT "  " STR_FMT "  " STR_FMT "\n",
                         STR_ARG(session),
-                        STR_ARG(line_of(t, v, "model", 30)),
-                        STR_ARG(line_of(t, v, "asked", 100)));
+                        STR_ARG(tail_line_of(t, v, "model", 30)),
+                        STR_ARG(tail_line_of(t, v, "asked", 100)));
     else if (str_eq(type, STR("llm_interaction")))
         file_out_printf(out,
                         "done    " STR_FMT "  %lld ms  thought %lld tokens  " STR_FMT STR_FMT "\n",
                         STR_ARG(session),
                         (long long)history_number(&t->h, v, "duration_ms"),
                         (long long)history_number(&t->h, v, "reasoning_tokens"),
-                        STR_ARG(line_of(t, v, "decision", 120)),
-                        STR_ARG(line_of(t, v, "error_message", 120)));
+                        STR_ARG(tail_line_of(t, v, "decision", 120)),
+                        STR_ARG(tail_line_of(t, v, "error_message", 120)));
     else if (str_eq(type, STR("gap")))
         file_out_printf(out,
                         "gap     %lld messages were lost\n",
@@ -152,13 +152,13 @@ static void say_decision(struct tail *t, const struct json_node *v)
     file_out_printf(&t->cli->out,
                     STR_FMT "  " STR_FMT "  " STR_FMT "  " STR_FMT "\n",
                     STR_ARG(history_time(&t->h.arena, history_number(&t->h, v, "timestamp_us"))),
-                    STR_ARG(line_of(t, v, "session_id", 36)),
-                    STR_ARG(line_of(t, v, "model", 24)),
-                    STR_ARG(line_of(t, v, "entry", 200)));
+                    STR_ARG(tail_line_of(t, v, "session_id", 36)),
+                    STR_ARG(tail_line_of(t, v, "model", 24)),
+                    STR_ARG(tail_line_of(t, v, "entry", 200)));
 }
 
 /* What is new since the last look, oldest first. */
-static bool look(struct tail *t, int64_t *last_id, bool quiet, struct err *e)
+static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *e)
 {
     struct query_filter f = query_filter_none;
     struct query_page p = {.limit = LOOK_MAX, .page = 1, .cursor = STR(""), .sort = STR("")};
@@ -188,18 +188,18 @@ static int follow_store(struct tail *t)
     int64_t last_id = 0;
     struct err e;
 
-    if (!look(t, &last_id, true, &e))
+    if (!tail_look(t, &last_id, true, &e))
         return history_fail(&e);
     cli_complain(CLI_OK, "following the store");
     while (!file_out_gone(&t->cli->out)) {
         (void)usleep(LOOK_US);
-        if (!look(t, &last_id, false, &e))
+        if (!tail_look(t, &last_id, false, &e))
             return history_fail(&e);
     }
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int tail_run(struct cli *cli, const struct cli_args *args)
 {
     struct tail t = {
         .cli = cli, .json = args->value[JSON] != NULL, .session = str_c(args->value[SESSION])};
@@ -226,5 +226,5 @@ const struct cli_command cli_tail = {
                 "  rationale tail --json | jq .data.type\n",
     .options = options,
     .option_count = COUNT_OF(options),
-    .run = run,
+    .run = tail_run,
 };

@@ -27,7 +27,7 @@ struct guide {
 /* ---- asking ---- */
 
 /* The reply's body as JSON; false with err set. */
-static bool ask(struct guide *g, const char *method, str path, str body, struct json *doc)
+static bool tour_ask(struct guide *g, const char *method, str path, str body, struct json *doc)
 {
     struct daemon_link d;
     str text;
@@ -46,8 +46,8 @@ static bool ask(struct guide *g, const char *method, str path, str body, struct 
     return ok;
 }
 
-static str member(struct guide *g, const struct json *doc, const struct json_node *of,
-                  const char *name)
+static str tour_member(struct guide *g, const struct json *doc, const struct json_node *of,
+                       const char *name)
 {
     const struct json_node *v = of ? json_find(doc, of, str_c(name)) : NULL;
     str s = STR("");
@@ -59,7 +59,7 @@ static str member(struct guide *g, const struct json *doc, const struct json_nod
 /* ---- telling ---- */
 
 /* Text of a model: a line, and nothing that a terminal would obey. */
-static void tell_text(struct guide *g, str s)
+static void tour_tell_text(struct guide *g, str s)
 {
     struct file_out *out = &g->t->cli->out;
 
@@ -94,7 +94,7 @@ static void tell_line(struct guide *g, const char *mark, str text)
     struct cli *cli = g->t->cli;
 
     file_out_printf(&cli->out, "  %s%s%s ", cli_dim(cli), mark, cli_plain(cli));
-    tell_text(g, text);
+    tour_tell_text(g, text);
     file_out_add(&cli->out, STR("\n"));
     file_out_flush(&cli->out);
 }
@@ -110,11 +110,11 @@ static bool tell_decisions(struct guide *g)
     bool ok;
 
     json_init(&doc);
-    ok = ask(g, "GET", path, STR(""), &doc);
+    ok = tour_ask(g, "GET", path, STR(""), &doc);
     list = ok ? json_find(&doc, json_root(&doc), STR("decisions")) : NULL;
     n = list ? json_count(&doc, list) : 0;
     for (size_t i = n > g->told ? n - g->told : 0; i-- > 0; g->told++)
-        tell_line(g, "why", member(g, &doc, json_at(&doc, list, i), "entry"));
+        tell_line(g, "why", tour_member(g, &doc, json_at(&doc, list, i), "entry"));
     json_release(&doc);
     return ok;
 }
@@ -127,7 +127,7 @@ static void session_set(struct guide *g, str id)
 
 /* ---- the three ---- */
 
-static str script(struct guide *g, const char *name)
+static str tour_script(struct guide *g, const char *name)
 {
     return json_raw(&g->script, json_find(&g->script, json_root(&g->script), str_c(name)));
 }
@@ -135,10 +135,10 @@ static str script(struct guide *g, const char *name)
 /* The summary, else the first paragraph of what was found. */
 static void tell_found(struct guide *g, const struct json *doc)
 {
-    str text = member(g, doc, json_root(doc), "summary");
+    str text = tour_member(g, doc, json_root(doc), "summary");
 
     if (text.n == 0)
-        text = member(g, doc, json_root(doc), "final_analysis");
+        text = tour_member(g, doc, json_root(doc), "final_analysis");
     tell_line(g, "found", str_slice(text, 0, str_find(text, STR("\n"))));
 }
 
@@ -150,17 +150,17 @@ static bool look_at_incident(struct guide *g, str id, bool *over)
     bool ok;
 
     json_init(&doc);
-    ok = ask(g, "GET", path, STR(""), &doc);
-    status = ok ? member(g, &doc, json_root(&doc), "status") : STR("");
+    ok = tour_ask(g, "GET", path, STR(""), &doc);
+    status = ok ? tour_member(g, &doc, json_root(&doc), "status") : STR("");
     if (ok && !g->session[0])
-        session_set(g, member(g, &doc, json_root(&doc), "session_id"));
+        session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
     *over = str_eq(status, STR("completed"));
     if (ok && (str_eq(status, STR("error")) || str_eq(status, STR("cancelled"))))
         ok = err_set(&g->err,
                      ERR_UPSTREAM,
                      "the investigation ended with " STR_FMT ": " STR_FMT,
                      STR_ARG(status),
-                     STR_ARG(str_slice(member(g, &doc, json_root(&doc), "error"), 0, 120)));
+                     STR_ARG(str_slice(tour_member(g, &doc, json_root(&doc), "error"), 0, 120)));
     if (g->session[0])
         ok = tell_decisions(g) && ok;
     if (*over)
@@ -176,8 +176,8 @@ static bool show_incident(struct guide *g)
     str id;
 
     json_init(&doc);
-    ok = ask(g, "POST", STR("/alerts"), script(g, "alert"), &doc);
-    id = ok ? member(g, &doc, json_root(&doc), "alert_id") : STR("");
+    ok = tour_ask(g, "POST", STR("/alerts"), tour_script(g, "alert"), &doc);
+    id = ok ? tour_member(g, &doc, json_root(&doc), "alert_id") : STR("");
     json_release(&doc);
     if (!ok)
         return false;
@@ -197,15 +197,15 @@ static void tell_verdict(struct guide *g, const struct json *doc, const struct j
     const struct json_node *c = json_find(doc, r, STR("citation"));
     str line = arena_printf(&g->arena,
                             STR_FMT ": " STR_FMT " (" STR_FMT ")",
-                            STR_ARG(member(g, doc, r, "criterion_id")),
-                            STR_ARG(member(g, doc, r, "status")),
-                            STR_ARG(member(g, doc, c, "section")));
+                            STR_ARG(tour_member(g, doc, r, "criterion_id")),
+                            STR_ARG(tour_member(g, doc, r, "status")),
+                            STR_ARG(tour_member(g, doc, c, "section")));
     const struct json_node *trace = json_find(doc, r, STR("reasoning_trace"));
 
     for (size_t i = 0; trace && i < json_count(doc, trace); i++)
-        tell_line(g, "step", member(g, doc, json_at(doc, trace, i), "action"));
+        tell_line(g, "step", tour_member(g, doc, json_at(doc, trace, i), "action"));
     tell_line(g, "verdict", line);
-    tell_line(g, "why", member(g, doc, r, "rationale"));
+    tell_line(g, "why", tour_member(g, doc, r, "rationale"));
 }
 
 static bool show_policy(struct guide *g)
@@ -216,7 +216,7 @@ static bool show_policy(struct guide *g)
 
     tell_head(g, "A policy is verified", "policy", STR(""));
     json_init(&doc);
-    ok = ask(g, "POST", STR("/reason/auth-review"), script(g, "case"), &doc);
+    ok = tour_ask(g, "POST", STR("/reason/auth-review"), tour_script(g, "case"), &doc);
     results = ok ? json_find(&doc, json_root(&doc), STR("results")) : NULL;
     for (size_t i = 0; results && i < json_count(&doc, results); i++)
         tell_verdict(g, &doc, json_at(&doc, results, i));
@@ -226,7 +226,7 @@ static bool show_policy(struct guide *g)
     return ok;
 }
 
-static bool say(struct guide *g, str thread, str raw)
+static bool tour_say(struct guide *g, str thread, str raw)
 {
     str path = arena_printf(&g->arena, "/api/v1/orders/" STR_FMT "/say", STR_ARG(thread));
     str body = arena_printf(&g->arena, "{\"text\":" STR_FMT "}", STR_ARG(raw));
@@ -235,12 +235,12 @@ static bool say(struct guide *g, str thread, str raw)
 
     json_init(&doc);
     tell_line(g, "customer", str_slice(raw, 1, raw.n - 1));
-    ok = ask(g, "POST", path, body, &doc);
+    ok = tour_ask(g, "POST", path, body, &doc);
     if (ok && !g->session[0])
-        session_set(g, member(g, &doc, json_root(&doc), "session_id"));
+        session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
     ok = ok && (!g->session[0] || tell_decisions(g));
     if (ok)
-        tell_line(g, "counter", member(g, &doc, json_root(&doc), "reply"));
+        tell_line(g, "counter", tour_member(g, &doc, json_root(&doc), "reply"));
     json_release(&doc);
     return ok;
 }
@@ -254,7 +254,7 @@ static bool show_order(struct guide *g)
     g->session[0] = '\0';
     for (const struct json_node *v = json_first(&g->script, lines); v && !g->t->stop;
          v = json_next(&g->script, lines, v))
-        if (!say(g, thread, json_raw(&g->script, v)))
+        if (!tour_say(g, thread, json_raw(&g->script, v)))
             return false;
     return true;
 }

@@ -45,7 +45,7 @@ struct verifying {
 
 /* ---- what is shown ---- */
 
-static void line(struct verifying *v, struct arena *a, const char *indent, str text)
+static void verify_line(struct verifying *v, struct arena *a, const char *indent, str text)
 {
     file_out_add(&v->cli->out, str_c(indent));
     file_out_add(&v->cli->out, history_line(a, text, LINE_MAX_SHOWN));
@@ -60,7 +60,7 @@ static void show_thought(struct verifying *v, struct arena *a)
     if (at >= v->thought_count || !v->thoughts[at].n ||
         (at && str_eq(v->thoughts[at], v->thoughts[at - 1])))
         return;
-    line(v, a, "       ", v->thoughts[at]);
+    verify_line(v, a, "       ", v->thoughts[at]);
 }
 
 static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
@@ -81,23 +81,23 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     if (r->reason_code.n)
         file_out_printf(&cli->out, "  (" STR_FMT ")", STR_ARG(r->reason_code));
     file_out_add(&cli->out, STR("\n"));
-    line(v, a, "    ", r->rationale);
+    verify_line(v, a, "    ", r->rationale);
     if (r->citation.section.n)
-        line(v, a, "    policy: ", arena_join(a, r->citation.section, pages, STR("")));
+        verify_line(v, a, "    policy: ", arena_join(a, r->citation.section, pages, STR("")));
     if (r->has_evidence)
-        line(v,
-             a,
-             "    evidence: ",
-             arena_printf(a,
-                          STR_FMT ", p. %u: " STR_FMT,
-                          STR_ARG(r->evidence.doc_id),
-                          r->evidence.page,
-                          STR_ARG(r->evidence.text_excerpt)));
+        verify_line(v,
+                    a,
+                    "    evidence: ",
+                    arena_printf(a,
+                                 STR_FMT ", p. %u: " STR_FMT,
+                                 STR_ARG(r->evidence.doc_id),
+                                 r->evidence.page,
+                                 STR_ARG(r->evidence.text_excerpt)));
     for (size_t i = 0; i < r->trace_count; i++) {
         show_thought(v, a);
         file_out_add(&cli->out, str_c(cli_dim(cli)));
-        line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
-        line(v, a, "       ", r->trace[i].observation);
+        verify_line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
+        verify_line(v, a, "       ", r->trace[i].observation);
         file_out_add(&cli->out, str_c(cli_plain(cli)));
     }
 }
@@ -138,7 +138,7 @@ static void show_row(struct verifying *v, const struct policy_review *r, struct 
                         STR_ARG(r->verdict.results[i].reason_code));
 }
 
-static int by_size(const void *a, const void *b)
+static int verify_by_size(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -155,7 +155,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
 /* For people; of JSON the lines are all there is, so it goes beside them. */
 static void show_sums(struct verifying *v)
 {
-    qsort(v->took, v->took_count, sizeof v->took[0], by_size);
+    qsort(v->took, v->took_count, sizeof v->took[0], verify_by_size);
     (void)fprintf(stderr,
                   "%zu cases, %zu criteria: %zu met, %zu missing, %zu uncertain; "
                   "P50 %.2f ms, P95 %.2f ms a criterion, model time excluded\n",
@@ -170,7 +170,7 @@ static void show_sums(struct verifying *v)
 
 /* ---- one case ---- */
 
-static void on_step(void *ctx, const struct agent_step *s, str reasoning)
+static void verify_on_step(void *ctx, const struct agent_step *s, str reasoning)
 {
     struct verifying *v = ctx;
 
@@ -179,7 +179,7 @@ static void on_step(void *ctx, const struct agent_step *s, str reasoning)
         v->thoughts[v->thought_count++] = arena_dup(v->arena, reasoning);
 }
 
-static void add_up(struct verifying *v, const struct policy_review *r)
+static void verify_add_up(struct verifying *v, const struct policy_review *r)
 {
     for (size_t i = 0; i < r->verdict.n; i++) {
         const struct policy_how *how = &r->verdict.how[i];
@@ -198,8 +198,8 @@ static void add_up(struct verifying *v, const struct policy_review *r)
 }
 
 /* No configuration: the heuristic alone, and nothing is kept. */
-static bool plainly(struct verifying *v, str text, struct arena *a, struct policy_review *r,
-                    struct err *e)
+static bool verify_plainly(struct verifying *v, str text, struct arena *a, struct policy_review *r,
+                           struct err *e)
 {
     struct json_out o;
     struct buf json;
@@ -232,7 +232,7 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .model = str_c(v->args->value[MODEL]),
                            .doc = v->doc,
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
-                           .on_step = v->cases.many ? NULL : on_step,
+                           .on_step = v->cases.many ? NULL : verify_on_step,
                            .ctx = v};
 
     v->arena = a;
@@ -249,12 +249,12 @@ static void verify_one(void *ctx, const char *name, str text)
 
     arena_init(&a, ARENA_MAX);
     r = arena_zero(&a, 1, sizeof *r);
-    if (!(v->service ? by_service(v, text, &a, r, &e) : plainly(v, text, &a, r, &e))) {
+    if (!(v->service ? by_service(v, text, &a, r, &e) : verify_plainly(v, text, &a, r, &e))) {
         v->failed++;
         err_prefix(&e, "%s: ", name);
         v->code = cli_fail(&e);
     } else {
-        add_up(v, r);
+        verify_add_up(v, r);
         if (v->args->value[JSON]) {
             file_out_add(&v->cli->out, r->envelope);
             file_out_add(&v->cli->out, STR("\n"));
@@ -299,7 +299,7 @@ static int open_all(struct verifying *v)
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int verify_run(struct cli *cli, const struct cli_args *args)
 {
     struct verifying v = {.cli = cli, .args = args, .all_met = true, .code = CLI_OK};
     struct err e;
@@ -347,5 +347,5 @@ const struct cli_command cli_verify = {
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = CLI_WORDS_MAX,
-    .run = run,
+    .run = verify_run,
 };

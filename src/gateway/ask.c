@@ -40,7 +40,7 @@ struct ask {
     bool over, cancelling, cancelled;
 };
 
-static void fail(struct ask *a, int status, const char *type, str message)
+static void ask_fail(struct ask *a, int status, const char *type, str message)
 {
     if (a->failed)
         return;
@@ -54,7 +54,7 @@ static void fail(struct ask *a, int status, const char *type, str message)
                                    .retry_after_ms = -1};
 }
 
-static void over(struct ask *a)
+static void ask_over(struct ask *a)
 {
     a->call = NULL;
     pthread_mutex_lock(&a->lock);
@@ -68,7 +68,7 @@ static void over(struct ask *a)
 static void call_in(struct ask *a, const struct chat_event *ev)
 {
     if (a->call_count == CALLS_MAX) {
-        fail(a, 502, "too_many_calls", STR("the model made too many tool calls in one turn"));
+        ask_fail(a, 502, "too_many_calls", STR("the model made too many tool calls in one turn"));
         return;
     }
     a->calls[a->call_count].id = arena_dup(&a->arena, ev->id);
@@ -87,7 +87,7 @@ static void arguments_in(struct ask *a, const struct chat_event *ev)
         }
 }
 
-static void text_in(struct ask *a, struct buf *to, bool reasoning, str text)
+static void ask_text_in(struct ask *a, struct buf *to, bool reasoning, str text)
 {
     buf_add(to, text);
     if (a->in.on_text)
@@ -101,10 +101,10 @@ static void event_in(struct ask *a, const struct chat_event *ev)
     switch (ev->kind) {
     case CHAT_TEXT:
     case CHAT_REFUSAL:
-        text_in(a, &a->text, false, ev->text);
+        ask_text_in(a, &a->text, false, ev->text);
         break;
     case CHAT_REASONING:
-        text_in(a, &a->reasoning, true, ev->text);
+        ask_text_in(a, &a->reasoning, true, ev->text);
         break;
     case CHAT_CALL:
         call_in(a, ev);
@@ -124,8 +124,8 @@ static void event_in(struct ask *a, const struct chat_event *ev)
     }
 }
 
-static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
-                     size_t n, bool touched, bool last)
+static void ask_on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
+                         size_t n, bool touched, bool last)
 {
     struct ask *a = ctx;
 
@@ -135,19 +135,19 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
         event_in(a, &events[i]);
 }
 
-static void on_error(void *ctx, const struct chat_error *error)
+static void ask_on_error(void *ctx, const struct chat_error *error)
 {
     struct ask *a = ctx;
 
     if (a->failed)
         return;
-    fail(a, error->status, "", error->message);
+    ask_fail(a, error->status, "", error->message);
     a->error.type = arena_dup(&a->arena, error->type);
     a->error.code = arena_dup(&a->arena, error->code);
     a->error.retry_after_ms = error->retry_after_ms;
 }
 
-static void on_end(void *ctx, const struct err *e)
+static void ask_on_end(void *ctx, const struct err *e)
 {
     struct ask *a = ctx;
 
@@ -155,12 +155,12 @@ static void on_end(void *ctx, const struct err *e)
     if (a->call)
         a->cost_usd = call_cost(a->call);
     if (e)
-        fail(a, 503, "not_recorded", str_c(e->text));
-    over(a);
+        ask_fail(a, 503, "not_recorded", str_c(e->text));
+    ask_over(a);
 }
 
 /* Whoever is told the text as it comes has seen it. */
-static bool on_anew(void *ctx)
+static bool ask_on_anew(void *ctx)
 {
     struct ask *a = ctx;
 
@@ -176,12 +176,12 @@ static bool on_anew(void *ctx)
     return true;
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end, NULL, on_anew};
+static const struct call_sink sink = {ask_on_frame, ask_on_error, ask_on_end, NULL, ask_on_anew};
 
 /* ---- its life ---- */
 
 /* A key that was taken away asks no more. Where none is configured, nobody has one. */
-static bool find_key(const struct ask *a, const struct config_key **out)
+static bool ask_find_key(const struct ask *a, const struct config_key **out)
 {
     const struct config *c = a->in.setup->config;
 
@@ -194,7 +194,7 @@ static bool find_key(const struct ask *a, const struct config_key **out)
     return *out != NULL;
 }
 
-static void begin(void *ctx)
+static void gateway_ask_begin(void *ctx)
 {
     struct ask *a = ctx;
     const struct wire *wire = wire_get(CHAT_OPENAI);
@@ -218,24 +218,25 @@ static void begin(void *ctx)
     cancelled = a->cancelled;
     pthread_mutex_unlock(&a->lock);
     if (cancelled)
-        fail(a, 499, "cancelled", STR("the call was cancelled"));
+        ask_fail(a, 499, "cancelled", STR("the call was cancelled"));
     else if (!json_parse(&a->doc, a->in.body, &e) ||
              !wire->read(&a->doc, &a->arena, &a->request, &e))
-        fail(a, 400, "invalid_request", str_c(e.text));
-    else if (!find_key(a, &r.key))
-        fail(a,
-             401,
-             "invalid_api_key",
-             arena_printf(
-                 &a->arena, "the key \"" STR_FMT "\" is not known any more", STR_ARG(a->in.key)));
+        ask_fail(a, 400, "invalid_request", str_c(e.text));
+    else if (!ask_find_key(a, &r.key))
+        ask_fail(a,
+                 401,
+                 "invalid_api_key",
+                 arena_printf(&a->arena,
+                              "the key \"" STR_FMT "\" is not known any more",
+                              STR_ARG(a->in.key)));
     if (a->failed) {
-        over(a);
+        ask_over(a);
         return;
     }
     (void)otlp_trace_begin(STR(""), &a->gl->rand, &r.trace);
     if (!call_start(a->gl, &r, &sink, a, &a->arena, &a->call, &error)) {
-        on_error(a, &error);
-        over(a);
+        ask_on_error(a, &error);
+        ask_over(a);
     }
 }
 
@@ -245,9 +246,9 @@ static void cancel(void *ctx)
     struct call *c = a->call;
 
     if (c) {
-        fail(a, 499, "cancelled", STR("the call was cancelled"));
+        ask_fail(a, 499, "cancelled", STR("the call was cancelled"));
         call_cancel(c);
-        over(a);
+        ask_over(a);
     }
     pthread_mutex_lock(&a->lock);
     a->cancelling = false;
@@ -283,7 +284,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.level = arena_dup(&a->arena, r->level);
     a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);
-    loop_task_init(&a->begin, begin, a);
+    loop_task_init(&a->begin, gateway_ask_begin, a);
     loop_task_init(&a->cancel, cancel, a);
     loop_post(gl->loop, &a->begin);
     return a;
@@ -302,7 +303,7 @@ void ask_cancel(struct ask *a)
         loop_post(a->gl->loop, &a->cancel);
 }
 
-static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
+static void ask_give(struct ask *a, struct arena *arena, struct ask_reply *out)
 {
     *out = (struct ask_reply){.id = arena_dup(arena, a->in.id),
                               .text = arena_dup(arena, buf_str(&a->text)),
@@ -327,7 +328,7 @@ static void give(struct ask *a, struct arena *arena, struct ask_reply *out)
 }
 
 /* Until the next look at whether it is to be cancelled. Under the lock. */
-static void wait_a_little(struct ask *a)
+static void ask_wait_a_little(struct ask *a)
 {
     struct timespec until;
 
@@ -347,7 +348,7 @@ static void wait_over(struct ask *a, const _Atomic bool *cancel)
         if (!cancel || a->cancelled) {
             pthread_cond_wait(&a->changed, &a->lock);
         } else if (!atomic_load(cancel)) {
-            wait_a_little(a);
+            ask_wait_a_little(a);
         } else {
             pthread_mutex_unlock(&a->lock);
             ask_cancel(a);
@@ -369,8 +370,8 @@ bool ask_wait_for(struct ask *a, const _Atomic bool *cancel, struct arena *arena
 
     wait_over(a, cancel);
     if (buf_full(&a->text) || buf_full(&a->reasoning))
-        fail(a, 502, "too_large", STR("the reply is too large"));
-    give(a, arena, reply);
+        ask_fail(a, 502, "too_large", STR("the reply is too large"));
+    ask_give(a, arena, reply);
     ok = !a->failed;
     for (size_t i = 0; i < a->call_count; i++)
         buf_release(&a->calls[i].arguments);

@@ -47,23 +47,23 @@ void breaker_free(struct breaker *b)
     free(b);
 }
 
-static struct entry *find(struct breaker *b, str name)
+static struct entry *breaker_find(struct breaker *b, str name)
 {
     struct map_entry *found = map_find(&b->entries, name);
 
     return found ? found->value.ptr : NULL;
 }
 
-static void forget(struct breaker *b, str name)
+static void breaker_forget(struct breaker *b, str name)
 {
-    struct entry *e = find(b, name);
+    struct entry *e = breaker_find(b, name);
 
     if (e && map_remove(&b->entries, name))
         free(e);
     b->count = map_count(&b->entries);
 }
 
-static struct entry *add(struct breaker *b, str name)
+static struct entry *breaker_add(struct breaker *b, str name)
 {
     struct entry *e = base_alloc(sizeof *e + name.n + 1);
     struct err full;
@@ -72,14 +72,14 @@ static struct entry *add(struct breaker *b, str name)
     memcpy(e->name, name.p, name.n);
     e->name[name.n] = '\0';
     if (map_count(&b->entries) == NAMES_MAX)
-        forget(b, map_next(&b->entries, NULL)->key);
+        breaker_forget(b, map_next(&b->entries, NULL)->key);
     if (!map_set(&b->entries, (str){e->name, name.n}, MAP_PTR(e), &full))
         base_die("breaker: %s", full.text);
     b->count = map_count(&b->entries);
     return e;
 }
 
-static void note(struct breaker *b, unsigned failures_max, uint64_t open_ms)
+static void breaker_note(struct breaker *b, unsigned failures_max, uint64_t open_ms)
 {
     uint64_t open_ns = open_ms * CLOCK_NS_PER_MS;
 
@@ -91,7 +91,7 @@ static void note(struct breaker *b, unsigned failures_max, uint64_t open_ms)
 
 bool breaker_idle(struct breaker *b, unsigned failures_max, uint64_t open_ms)
 {
-    note(b, failures_max, open_ms);
+    breaker_note(b, failures_max, open_ms);
     return b->count == 0;
 }
 
@@ -103,8 +103,8 @@ bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t o
     bool pass = true;
 
     pthread_mutex_lock(&b->lock);
-    note(b, failures_max, open_ms);
-    e = find(b, name);
+    breaker_note(b, failures_max, open_ms);
+    e = breaker_find(b, name);
     if (e && e->open && now < e->until_ns) {
         pass = false;
         *left_ms = (e->until_ns - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -121,13 +121,13 @@ void breaker_done(struct breaker *b, str name, bool ok)
     struct entry *e;
 
     pthread_mutex_lock(&b->lock);
-    e = find(b, name);
+    e = breaker_find(b, name);
     if (e && e->open && !e->trying) {
         /* A call from before it opened: the one that will be let through decides. */
     } else if (ok) {
-        forget(b, name);
+        breaker_forget(b, name);
     } else {
-        e = e ? e : add(b, name);
+        e = e ? e : breaker_add(b, name);
         e->failures += e->failures < UINT32_MAX;
         if (e->trying || e->failures >= b->failures_max) {
             e->open = true;
@@ -143,7 +143,7 @@ void breaker_undecided(struct breaker *b, str name)
     struct entry *e;
 
     pthread_mutex_lock(&b->lock);
-    e = find(b, name);
+    e = breaker_find(b, name);
     if (e && e->trying) {
         e->trying = false;
         e->until_ns = 0;
@@ -158,7 +158,7 @@ bool breaker_look(struct breaker *b, str name, unsigned *failures, uint64_t *lef
     bool open;
 
     pthread_mutex_lock(&b->lock);
-    e = find(b, name);
+    e = breaker_find(b, name);
     open = e && e->open;
     *failures = e ? e->failures : 0;
     *left_ms = open && e->until_ns > now ? (e->until_ns - now) / CLOCK_NS_PER_MS : 0;

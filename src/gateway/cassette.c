@@ -116,8 +116,9 @@ bool cassette_peek(const char *path, enum chat_dialect *out, struct err *e)
 
 /* ---- the other lines ---- */
 
-static bool read_piece(struct cassette *c, const struct json *doc, const struct json_node *v,
-                       struct cassette_piece *out, struct err *e)
+static bool cassette_read_piece(struct cassette *c, const struct json *doc,
+                                const struct json_node *v, struct cassette_piece *out,
+                                struct err *e)
 {
     const struct json_node *bytes = json_at(doc, v, 1), *b64 = json_find(doc, bytes, STR("b64"));
     int64_t ms = 0;
@@ -147,7 +148,7 @@ static bool read_pieces(struct cassette *c, const struct json *doc, const struct
     pieces = arena_zero(&c->arena, n, sizeof *pieces);
     call->pieces = pieces;
     for (const struct json_node *p = json_first(doc, v); p; p = json_next(doc, v, p))
-        if (!read_piece(c, doc, p, &pieces[call->piece_count++], e))
+        if (!cassette_read_piece(c, doc, p, &pieces[call->piece_count++], e))
             return false;
     return true;
 }
@@ -172,8 +173,8 @@ static bool read_like(const struct cassette *c, const struct json *doc, const st
     return err_set(e, ERR_INPUT, "\"like\" must be the line of a call before this one");
 }
 
-static bool read_reply(struct cassette *c, const struct json *doc, struct cassette_call *call,
-                       struct err *e)
+static bool cassette_read_reply(struct cassette *c, const struct json *doc,
+                                struct cassette_call *call, struct err *e)
 {
     const struct json_node *root = json_root(doc), *like = json_find(doc, root, STR("like"));
     const struct json_node *type = json_find(doc, root, STR("type"));
@@ -194,8 +195,8 @@ static bool read_reply(struct cassette *c, const struct json *doc, struct casset
     return read_pieces(c, doc, json_find(doc, root, STR("pieces")), call, e);
 }
 
-static bool read_call(struct cassette *c, const struct json *doc, struct cassette_call *call,
-                      struct err *e)
+static bool cassette_read_call(struct cassette *c, const struct json *doc,
+                               struct cassette_call *call, struct err *e)
 {
     const struct json_node *request = json_find(doc, json_root(doc), STR("request"));
     const struct json_node *body = json_find(doc, request, STR("body"));
@@ -205,25 +206,25 @@ static bool read_call(struct cassette *c, const struct json *doc, struct cassett
         return err_set(e, ERR_INPUT, "\"request\" must have a \"path\"");
     call->path = arena_dup(&c->arena, text);
     call->body = body ? arena_dup(&c->arena, json_raw(doc, body)) : STR("null");
-    return read_reply(c, doc, call, e);
+    return cassette_read_reply(c, doc, call, e);
 }
 
 /* Path and canonical body, as the map has them. */
-static void add_name(struct buf *out, str path, str canonical)
+static void cassette_add_name(struct buf *out, str path, str canonical)
 {
     buf_add(out, path);
     buf_add_c(out, '\n');
     buf_add(out, canonical);
 }
 
-static bool keep(struct cassette *c, const struct tape *t, struct err *e)
+static bool cassette_keep(struct cassette *c, const struct tape *t, struct err *e)
 {
     struct map_entry *found;
     struct buf name;
     bool ok = true;
 
     buf_init(&name, 2 * BODY_MAX);
-    add_name(&name, t->call.path, t->canonical);
+    cassette_add_name(&name, t->call.path, t->canonical);
     found = map_find(&c->first, buf_str(&name));
     if (c->n == c->cap) {
         c->cap = c->cap ? c->cap * 2 : 64;
@@ -258,7 +259,7 @@ static bool read_line(struct cassette *c, struct json *doc, str line, size_t num
         return err_set(e, ERR_LIMIT, "more than %d calls", CALLS_MAX);
     if (arena_left(&c->arena) < line.n * MEMORY_FACTOR + 65536)
         return err_set(e, ERR_LIMIT, "the cassette is too large to be held in memory");
-    if (!json_parse(doc, line, e) || !read_call(c, doc, &t.call, e))
+    if (!json_parse(doc, line, e) || !cassette_read_call(c, doc, &t.call, e))
         return false;
     json_init(&body);
     buf_init(&canonical, BODY_MAX);
@@ -266,7 +267,7 @@ static bool read_line(struct cassette *c, struct json *doc, str line, size_t num
     if (ok)
         cassette_canonical(&body, t.call.path, &canonical);
     t.canonical = arena_dup(&c->arena, buf_str(&canonical));
-    ok = ok && buf_ok(&canonical, "a request's body is", e) && keep(c, &t, e);
+    ok = ok && buf_ok(&canonical, "a request's body is", e) && cassette_keep(c, &t, e);
     buf_release(&canonical);
     json_release(&body);
     return ok;
@@ -281,7 +282,7 @@ struct lines {
     size_t scanned; /* bytes of the buffer that have no line end in them */
 };
 
-static bool take_line(struct lines *l, str line, struct err *e)
+static bool cassette_take_line(struct lines *l, str line, struct err *e)
 {
     l->number++;
     if (l->number == 1)
@@ -290,7 +291,7 @@ static bool take_line(struct lines *l, str line, struct err *e)
 }
 
 /* Whole lines out of the buffer; at the end of the file what is left is one too. */
-static bool take_lines(struct lines *l, struct buf *b, bool end, struct err *e)
+static bool cassette_take_lines(struct lines *l, struct buf *b, bool end, struct err *e)
 {
     size_t at = 0;
     bool ok = true;
@@ -303,7 +304,7 @@ static bool take_lines(struct lines *l, struct buf *b, bool end, struct err *e)
         if (!found && !end)
             break;
         rest.n = found ? (size_t)(found - rest.p) : rest.n;
-        ok = take_line(l, rest, e);
+        ok = cassette_take_line(l, rest, e);
         at += rest.n + 1;
     }
     buf_drop(b, at < b->n ? at : b->n);
@@ -311,7 +312,7 @@ static bool take_lines(struct lines *l, struct buf *b, bool end, struct err *e)
     return ok;
 }
 
-static bool read_file(struct lines *l, int fd, struct err *e)
+static bool cassette_read_file(struct lines *l, int fd, struct err *e)
 {
     struct buf b;
     bool ok = true;
@@ -331,10 +332,10 @@ static bool read_file(struct lines *l, int fd, struct err *e)
             ok = err_sys(e, "read");
         else
             buf_wrote(&b, (size_t)n);
-        ok = ok && take_lines(l, &b, n == 0, e);
+        ok = ok && cassette_take_lines(l, &b, n == 0, e);
     }
     if (ok && l->number == 0)
-        ok = take_line(l, STR(""), e);
+        ok = cassette_take_line(l, STR(""), e);
     buf_release(&b);
     return ok;
 }
@@ -354,7 +355,7 @@ bool cassette_load(const char *path, struct cassette **out, struct err *e)
     map_init(&c->first, &c->arena, CALLS_MAX);
     l = (struct lines){.c = c};
     json_init(&l.doc);
-    ok = read_file(&l, fd, e);
+    ok = cassette_read_file(&l, fd, e);
     close(fd);
     json_release(&l.doc);
     if (ok) {
@@ -404,7 +405,7 @@ static size_t likeness(str a, str b)
     return front + back;
 }
 
-static const struct tape *nearest(const struct cassette *c, str path, str canonical)
+static const struct tape *cassette_nearest(const struct cassette *c, str path, str canonical)
 {
     const struct tape *best = NULL;
     size_t best_score = 0;
@@ -451,7 +452,7 @@ static void say_difference(const struct tape *t, const struct json *recorded, st
 static bool miss(const struct cassette *c, str path, const struct json *doc, str canonical,
                  struct err *e)
 {
-    const struct tape *t = nearest(c, path, canonical);
+    const struct tape *t = cassette_nearest(c, path, canonical);
     struct json body;
     struct buf pointer;
     struct err bad;
@@ -488,7 +489,7 @@ bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
     buf_init(&name, 2 * BODY_MAX);
     cassette_body(body, &doc, &quoted);
     cassette_canonical(&doc, path, &canonical);
-    add_name(&name, path, buf_str(&canonical));
+    cassette_add_name(&name, path, buf_str(&canonical));
     found = map_find(&c->first, buf_str(&name));
     if (found) {
         const struct tape *t = &c->tapes[found->value.u64 - 1];

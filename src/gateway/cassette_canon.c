@@ -12,7 +12,7 @@
  * or unless it says no. */
 enum place { INSIDE, ON_TOP, ON_TOP_STREAMED };
 
-static enum place place_of(str path)
+static enum place cassette_canon_place_of(str path)
 {
     return str_ends(path, STR("/api/chat")) ? ON_TOP_STREAMED : ON_TOP;
 }
@@ -54,7 +54,7 @@ struct members {
     struct arena texts; /* of keys that had escapes */
 };
 
-static int by_key(const void *a, const void *b)
+static int cassette_canon_by_key(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
     int order = str_cmp(x->key, y->key);
@@ -76,7 +76,7 @@ static void members_init(struct members *m, const struct json *doc, const struct
         if (json_text(doc, k, &m->texts, &key) && !is_ignored(doc, key, json_value(k), place))
             m->all[n] = (struct member){key, json_value(k), n}, n++;
     }
-    qsort(m->all, n, sizeof *m->all, by_key);
+    qsort(m->all, n, sizeof *m->all, cassette_canon_by_key);
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !str_eq(m->all[i].key, m->all[i + 1].key))
             m->all[kept++] = m->all[i];
@@ -93,7 +93,7 @@ static void members_release(struct members *m)
 
 /* Digits without zeros at either end and a power of ten: 100, 1e2 and 100.0 are all 1e2. A power
  * that does not fit leaves the number as it is written. */
-static void put_number(struct json_out *o, str raw)
+static void cassette_canon_put_number(struct json_out *o, str raw)
 {
     struct buf digits, out;
     int64_t power = 0;
@@ -139,7 +139,8 @@ static void put_number(struct json_out *o, str raw)
     buf_release(&digits);
 }
 
-static void put_text(struct json_out *o, const struct json *doc, const struct json_node *v)
+static void cassette_canon_put_text(struct json_out *o, const struct json *doc,
+                                    const struct json_node *v)
 {
     struct arena a;
     str text = STR("");
@@ -150,8 +151,8 @@ static void put_text(struct json_out *o, const struct json *doc, const struct js
     arena_release(&a);
 }
 
-static void put(struct json_out *o, const struct json *doc, const struct json_node *v,
-                enum place place)
+static void cassette_canon_put(struct json_out *o, const struct json *doc,
+                               const struct json_node *v, enum place place)
 {
     struct members m;
 
@@ -161,7 +162,7 @@ static void put(struct json_out *o, const struct json *doc, const struct json_no
         members_init(&m, doc, v, place);
         for (size_t i = 0; i < m.n; i++) {
             json_out_key(o, m.all[i].key);
-            put(o, doc, m.all[i].value, INSIDE);
+            cassette_canon_put(o, doc, m.all[i].value, INSIDE);
         }
         members_release(&m);
         json_out_end(o);
@@ -169,14 +170,14 @@ static void put(struct json_out *o, const struct json *doc, const struct json_no
     case JSON_ARRAY:
         json_out_array(o);
         for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
-            put(o, doc, c, INSIDE);
+            cassette_canon_put(o, doc, c, INSIDE);
         json_out_end(o);
         break;
     case JSON_STRING:
-        put_text(o, doc, v);
+        cassette_canon_put_text(o, doc, v);
         break;
     case JSON_NUMBER:
-        put_number(o, json_raw(doc, v));
+        cassette_canon_put_number(o, json_raw(doc, v));
         break;
     default:
         json_out_raw(o, json_raw(doc, v));
@@ -189,12 +190,12 @@ void cassette_canonical(const struct json *doc, str path, struct buf *out)
     struct json_out o;
 
     json_out_init(&o, out);
-    put(&o, doc, json_root(doc), path.n ? place_of(path) : INSIDE);
+    cassette_canon_put(&o, doc, json_root(doc), path.n ? cassette_canon_place_of(path) : INSIDE);
 }
 
 /* ---- the first difference ---- */
 
-static void add_key(struct buf *pointer, str key)
+static void cassette_canon_add_key(struct buf *pointer, str key)
 {
     buf_add_c(pointer, '/');
     for (size_t i = 0; i < key.n; i++)
@@ -206,7 +207,7 @@ static void add_key(struct buf *pointer, str key)
             buf_add_c(pointer, key.p[i]);
 }
 
-static bool same_number(str a, str b)
+static bool cassette_canon_same_number(str a, str b)
 {
     struct buf x, y;
     struct json_out o;
@@ -215,9 +216,9 @@ static bool same_number(str a, str b)
     buf_init(&x, a.n + 64);
     buf_init(&y, b.n + 64);
     json_out_init(&o, &x);
-    put_number(&o, a);
+    cassette_canon_put_number(&o, a);
     json_out_init(&o, &y);
-    put_number(&o, b);
+    cassette_canon_put_number(&o, b);
     same = str_eq(buf_str(&x), buf_str(&y));
     buf_release(&y);
     buf_release(&x);
@@ -245,7 +246,7 @@ static bool members_differ(const struct pair *p, const struct json_node *a,
         int order = i == ma.n ? 1 : j == mb.n ? -1 : str_cmp(ma.all[i].key, mb.all[j].key);
         size_t before = p->pointer->n;
 
-        add_key(p->pointer, order <= 0 ? ma.all[i].key : mb.all[j].key);
+        cassette_canon_add_key(p->pointer, order <= 0 ? ma.all[i].key : mb.all[j].key);
         found = order != 0 || differ(p, ma.all[i].value, mb.all[j].value, INSIDE);
         if (!found)
             p->pointer->n = before;
@@ -286,7 +287,7 @@ static bool differ(const struct pair *p, const struct json_node *a, const struct
     case JSON_ARRAY:
         return elements_differ(p, a, b);
     case JSON_NUMBER:
-        return !same_number(json_raw(p->da, a), json_raw(p->db, b));
+        return !cassette_canon_same_number(json_raw(p->da, a), json_raw(p->db, b));
     case JSON_STRING:
         return !json_equal(p->da, a, p->db, b);
     default:
@@ -298,5 +299,5 @@ bool cassette_differ(const struct json *da, const struct json *db, str path, str
 {
     const struct pair p = {da, db, pointer};
 
-    return differ(&p, json_root(da), json_root(db), place_of(path));
+    return differ(&p, json_root(da), json_root(db), cassette_canon_place_of(path));
 }

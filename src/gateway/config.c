@@ -215,7 +215,7 @@ static bool is_key_name(str name)
     return false;
 }
 
-static const char *hint(const struct config_build *b, const struct schema_problem *p)
+static const char *config_hint(const struct config_build *b, const struct schema_problem *p)
 {
     static const char *const yes_no[] = {"yes",
                                          "no",
@@ -252,7 +252,7 @@ static const char *hint(const struct config_build *b, const struct schema_proble
 }
 
 /* A value from the environment may be a secret, so a sentence that might quote it is not used. */
-static void on_problem(void *ctx, const struct schema_problem *p)
+static void config_on_problem(void *ctx, const struct schema_problem *p)
 {
     struct config_build *b = ctx;
     const struct json_node *v = p->value;
@@ -261,13 +261,13 @@ static void on_problem(void *ctx, const struct schema_problem *p)
     if (filled)
         config_wrong(b, v, "the value that the environment gives is not allowed here");
     else
-        config_wrong(b, v, STR_FMT "%s", STR_ARG(str_slice(p->text, 0, 160)), hint(b, p));
+        config_wrong(b, v, STR_FMT "%s", STR_ARG(str_slice(p->text, 0, 160)), config_hint(b, p));
 }
 
 bool config_check_shape(struct config_build *b, str shape)
 {
     struct schema *schema = schema_new();
-    struct schema_sink sink = {on_problem, b, b->sink ? PROBLEMS_MAX : 1};
+    struct schema_sink sink = {config_on_problem, b, b->sink ? PROBLEMS_MAX : 1};
     struct err e;
     bool ok;
 
@@ -280,7 +280,7 @@ bool config_check_shape(struct config_build *b, str shape)
 
 /* ---- life ---- */
 
-static void destroy(struct config *c)
+static void config_destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         secret_release(&c->providers[i].key);
@@ -326,7 +326,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
     if (ok)
         *out = c;
     else
-        destroy(c);
+        config_destroy(c);
     return ok;
 }
 
@@ -367,12 +367,12 @@ struct config *config_retain(struct config *c)
 void config_release(struct config *c)
 {
     if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-        destroy(c);
+        config_destroy(c);
 }
 
 /* ---- questions ---- */
 
-static const struct config_model *listed(const struct config_provider *p, str alias)
+static const struct config_model *config_listed(const struct config_provider *p, str alias)
 {
     for (size_t i = 0; i < p->model_count; i++)
         if (str_eq(p->models[i].alias, alias))
@@ -395,7 +395,7 @@ bool config_find(const struct config *c, str model, struct config_route *out)
     str front = str_slice(model, 0, slash), rest = str_slice(model, slash + 1, model.n);
 
     for (size_t i = 0; i < c->provider_count; i++)
-        if ((m = listed(&c->providers[i], model))) {
+        if ((m = config_listed(&c->providers[i], model))) {
             *out = (struct config_route){&c->providers[i], *m};
             return true;
         }
@@ -406,7 +406,7 @@ bool config_find(const struct config *c, str model, struct config_route *out)
             continue;
         if (p->model_count == 0)
             any_model(p, rest, out);
-        else if ((m = listed(p, rest)))
+        else if ((m = config_listed(p, rest)))
             *out = (struct config_route){p, *m};
         else
             return false;

@@ -20,15 +20,15 @@
 static const char *const kinds[] = {
     "openai", "responses", "anthropic", "gemini", "mistral", "ollama", "replay"};
 
-static str text_of(struct config_build *b, const struct json_node *v)
+static str config_build_text_of(struct config_build *b, const struct json_node *v)
 {
     str s = STR("");
 
     return json_text(&b->source->doc, v, &b->c->arena, &s) ? arena_dup(&b->c->arena, s) : STR("");
 }
 
-static const struct json_node *find(struct config_build *b, const struct json_node *v,
-                                    const char *key)
+static const struct json_node *config_build_find(struct config_build *b, const struct json_node *v,
+                                                 const char *key)
 {
     return json_find(&b->source->doc, v, str_c(key));
 }
@@ -87,8 +87,8 @@ static void key_missing(struct config_build *b, struct config_provider *p,
     config_warn(b, v, STR_FMT "; calls of this provider will fail", STR_ARG(why));
 }
 
-static bool keep_key(struct config_build *b, struct config_provider *p, const struct json_node *v,
-                     str key)
+static bool config_build_keep_key(struct config_build *b, struct config_provider *p,
+                                  const struct json_node *v, str key)
 {
     if (usable_key(key))
         return secret_init(&p->key, key, b->e);
@@ -103,7 +103,7 @@ static bool keep_key(struct config_build *b, struct config_provider *p, const st
 static bool key_from_env(struct config_build *b, struct config_provider *p,
                          const struct json_node *v)
 {
-    str name = text_of(b, v), shown;
+    str name = config_build_text_of(b, v), shown;
     const char *value;
 
     if (!config_is_variable(name))
@@ -112,7 +112,7 @@ static bool key_from_env(struct config_build *b, struct config_provider *p,
     value = getenv(name.p);
     shown = config_shown_variable(b, name);
     if (value)
-        return keep_key(b, p, v, str_trim(str_c(value)));
+        return config_build_keep_key(b, p, v, str_trim(str_c(value)));
     key_missing(b,
                 p,
                 v,
@@ -132,7 +132,7 @@ static bool key_from_file(struct config_build *b, struct config_provider *p,
     str path;
     int fd;
 
-    if (!config_resolve(b, v, text_of(b, v), &path))
+    if (!config_resolve(b, v, config_build_text_of(b, v), &path))
         return false;
     p->key_file = path;
     fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -142,7 +142,7 @@ static bool key_from_file(struct config_build *b, struct config_provider *p,
     } else {
         if (st.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
             config_warn(b, v, STR_FMT " can be read by others: chmod 600", STR_ARG(path));
-        ok = keep_key(b, p, v, str_trim((str){bytes, (size_t)n}));
+        ok = config_build_keep_key(b, p, v, str_trim((str){bytes, (size_t)n}));
     }
     secret_wipe(bytes, sizeof bytes);
     if (fd >= 0)
@@ -152,7 +152,8 @@ static bool key_from_file(struct config_build *b, struct config_provider *p,
 
 static bool read_key(struct config_build *b, struct config_provider *p, const struct json_node *v)
 {
-    const struct json_node *env = find(b, v, "api_key_env"), *file = find(b, v, "api_key_file");
+    const struct json_node *env = config_build_find(b, v, "api_key_env"),
+                           *file = config_build_find(b, v, "api_key_file");
 
     if (env && file)
         return config_wrong(b, file, "api_key_env says it already: give one of the two");
@@ -165,9 +166,9 @@ static bool read_key(struct config_build *b, struct config_provider *p, const st
 
 static bool read_kind(struct config_build *b, struct config_provider *p, const struct json_node *v)
 {
-    const struct json_node *kind = find(b, v, "kind");
+    const struct json_node *kind = config_build_find(b, v, "kind");
     const struct provider_row *row = provider_row_find(p->name);
-    str name = kind ? text_of(b, kind) : str_c(row ? kinds[row->dialect] : "");
+    str name = kind ? config_build_text_of(b, kind) : str_c(row ? kinds[row->dialect] : "");
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (str_eq(name, str_c(kinds[i]))) {
@@ -184,7 +185,8 @@ static bool read_kind(struct config_build *b, struct config_provider *p, const s
 static bool read_cassette(struct config_build *b, struct config_provider *p,
                           const struct json_node *v)
 {
-    const struct json_node *cassette = find(b, v, "cassette"), *url = find(b, v, "base_url");
+    const struct json_node *cassette = config_build_find(b, v, "cassette"),
+                           *url = config_build_find(b, v, "base_url");
     const struct json_node *at = cassette ? cassette : url;
     struct err e;
 
@@ -193,7 +195,7 @@ static bool read_cassette(struct config_build *b, struct config_provider *p,
         return config_wrong(b, url, "of kind replay either cassette or base_url says the file");
     if (!at)
         return config_wrong(b, v, "of kind replay \"cassette\" must name the file of recordings");
-    p->cassette = text_of(b, at);
+    p->cassette = config_build_text_of(b, at);
     if (str_starts(p->cassette, STR("file:")))
         p->cassette = str_slice(p->cassette, 5, p->cassette.n);
     if (str_starts(p->cassette, STR("//")))
@@ -225,9 +227,11 @@ static void drop_version(struct config_provider *p)
         }
 }
 
-static bool read_url(struct config_build *b, struct config_provider *p, const struct json_node *v)
+static bool config_build_read_url(struct config_build *b, struct config_provider *p,
+                                  const struct json_node *v)
 {
-    const struct json_node *at = find(b, v, "base_url"), *cassette = find(b, v, "cassette");
+    const struct json_node *at = config_build_find(b, v, "base_url"),
+                           *cassette = config_build_find(b, v, "cassette");
     const struct provider_row *row;
     struct err e;
 
@@ -236,7 +240,7 @@ static bool read_url(struct config_build *b, struct config_provider *p, const st
     row = provider_row(p->name, STR(""), STR(""), p->dialect);
     if (!at && !row->base_url)
         return config_wrong(b, v, "\"base_url\" is missing, and nothing is known of this host");
-    p->base_url = at ? text_of(b, at) : str_c(row->base_url);
+    p->base_url = at ? config_build_text_of(b, at) : str_c(row->base_url);
     if (!client_url_parse(p->base_url, &p->url, &e))
         return config_wrong(b, at ? at : v, "%s", e.text);
     drop_version(p);
@@ -263,8 +267,8 @@ static bool read_models(struct config_build *b, struct config_provider *p,
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         struct config_model *m = &p->models[p->model_count];
 
-        m->alias = text_of(b, k);
-        m->upstream = object ? text_of(b, json_value(k)) : m->alias;
+        m->alias = config_build_text_of(b, k);
+        m->upstream = object ? config_build_text_of(b, json_value(k)) : m->alias;
         for (size_t i = 0; i < p->model_count; i++)
             if (str_eq(p->models[i].alias, m->alias))
                 return config_wrong(b, k, "this model is listed twice");
@@ -278,10 +282,10 @@ static bool read_models(struct config_build *b, struct config_provider *p,
 
 /* ---- reasoning ---- */
 
-static bool read_reasoning(struct config_build *b, struct config_provider *p,
-                           const struct json_node *v)
+static bool config_build_read_reasoning(struct config_build *b, struct config_provider *p,
+                                        const struct json_node *v)
 {
-    const struct json_node *params = find(b, v, "reasoning_params");
+    const struct json_node *params = config_build_find(b, v, "reasoning_params");
 
     p->reasoning_params = STR("");
     if (params && json_count(&b->source->doc, params) > 0)
@@ -318,7 +322,7 @@ static bool read_fallback(struct config_build *b, struct config_provider *p,
 
     p->fallback = arena_zero(&b->c->arena, json_count(doc, v), sizeof *p->fallback);
     for (const struct json_node *n = json_first(doc, v); n; n = json_next(doc, v, n)) {
-        str name = text_of(b, n);
+        str name = config_build_text_of(b, n);
         const struct config_provider *to = provider_of(b->c, name);
         const char *near = to ? NULL : nearest_provider(b->c, name);
         size_t index = to ? (size_t)(to - b->c->providers) : 0;
@@ -369,19 +373,20 @@ static bool comes_back(const struct config *c, size_t from)
 static bool read_provider(struct config_build *b, struct config_provider *p,
                           const struct json_node *v)
 {
-    const struct json_node *prices = find(b, v, "prices");
+    const struct json_node *prices = config_build_find(b, v, "prices");
 
     if (!config_rows_read(b, &config_provider_rows, v, p) || !read_kind(b, p, v))
         return false;
     if (!read_key(b, p, v))
         return false;
-    if (p->replay ? !read_cassette(b, p, v) : !read_url(b, p, v))
+    if (p->replay ? !read_cassette(b, p, v) : !config_build_read_url(b, p, v))
         return false;
     p->row = provider_row(p->name, p->url.host, p->url.path, p->dialect);
     p->listed_prices = b->c->prices == CONFIG_PRICES_BUILTIN && !p->replay;
     if (prices && !config_prices_read(b, p, prices))
         return false;
-    return read_models(b, p, find(b, v, "models")) && read_reasoning(b, p, v);
+    return read_models(b, p, config_build_find(b, v, "models")) &&
+           config_build_read_reasoning(b, p, v);
 }
 
 static bool read_fallbacks(struct config_build *b, const struct json_node *v)
@@ -390,17 +395,17 @@ static bool read_fallbacks(struct config_build *b, const struct json_node *v)
     struct config_provider *p = b->c->providers;
 
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), p++) {
-        const struct json_node *list = find(b, json_value(k), "fallback");
+        const struct json_node *list = config_build_find(b, json_value(k), "fallback");
 
         if (list && !read_fallback(b, p, list))
             return false;
     }
     for (size_t i = 0; i < b->c->provider_count; i++)
         if (comes_back(b->c, i)) {
-            const struct json_node *of = find(b, v, b->c->providers[i].name.p);
+            const struct json_node *of = config_build_find(b, v, b->c->providers[i].name.p);
 
             return config_wrong(b,
-                                find(b, of, "fallback"),
+                                config_build_find(b, of, "fallback"),
                                 "these fallbacks lead back to \"" STR_FMT "\"",
                                 STR_ARG(b->c->providers[i].name));
         }
@@ -419,7 +424,7 @@ bool config_providers_read(struct config_build *b, const struct json_node *v)
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
         struct config_provider *p = &b->c->providers[b->c->provider_count++];
 
-        *p = (struct config_provider){.name = text_of(b, k),
+        *p = (struct config_provider){.name = config_build_text_of(b, k),
                                       .base_url = STR(""),
                                       .cassette = STR(""),
                                       .key_file = STR(""),

@@ -20,18 +20,18 @@ struct lister {
     struct buf path, value;
 };
 
-static str raw_of(const struct lister *l, const struct json_node *v)
+static str config_list_raw_of(const struct lister *l, const struct json_node *v)
 {
     return v ? l->c->source->yaml.marks[v - l->doc->nodes].raw : STR("");
 }
 
-static void tell(struct lister *l, const struct json_node *v)
+static void config_list_tell(struct lister *l, const struct json_node *v)
 {
     struct config_item item = {.path = buf_str(&l->path),
                                .value = buf_str(&l->value),
-                               .origin = !v               ? "default"
-                                         : raw_of(l, v).n ? "env"
-                                                          : "file",
+                               .origin = !v                           ? "default"
+                                         : config_list_raw_of(l, v).n ? "env"
+                                                                      : "file",
                                .line = v ? config_line(l->c->source, v) : 0};
 
     l->fn(l->ctx, &item);
@@ -45,15 +45,15 @@ static void tell_row(struct lister *l, const char *front, const struct config_ro
     const struct json_node *v = config_at(l->doc, object, row->path);
 
     buf_printf(&l->path, "%s%s", front, row->path);
-    if (raw_of(l, v).n)
-        buf_add(&l->value, raw_of(l, v));
+    if (config_list_raw_of(l, v).n)
+        buf_add(&l->value, config_list_raw_of(l, v));
     else if (row->secret)
         buf_add(&l->value, STR("***"));
     else if (row->type == CONFIG_IS_TEXT || row->type == CONFIG_IS_STORE)
         config_mask_url(*(const str *)(const void *)((const char *)from + row->at), &l->value);
     else
         config_row_show(row, from, &l->value);
-    tell(l, v);
+    config_list_tell(l, v);
 }
 
 static void tell_rows(struct lister *l, const char *front, const struct config_rows *rows,
@@ -74,15 +74,15 @@ static void tell_given(struct lister *l, const char *front, const char *const *n
         bool filled = false;
 
         for (uint32_t j = 0; v && j < v->span; j++)
-            filled |= raw_of(l, v + j).n > 0;
+            filled |= config_list_raw_of(l, v + j).n > 0;
         if (!v)
             continue;
         buf_printf(&l->path, "%s%s", front, names[i]);
         if (filled)
-            buf_add(&l->value, raw_of(l, v).n ? raw_of(l, v) : STR("***"));
+            buf_add(&l->value, config_list_raw_of(l, v).n ? config_list_raw_of(l, v) : STR("***"));
         else
             buf_add(&l->value, json_raw(l->doc, v));
-        tell(l, v);
+        config_list_tell(l, v);
     }
 }
 
@@ -115,14 +115,14 @@ static void tell_provider(struct lister *l, const struct config_provider *p,
     front_make(front, "providers.", p->name);
     buf_printf(&l->path, "%skind", front);
     buf_add(&l->value, p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
-    tell(l, json_find(l->doc, v, STR("kind")));
+    config_list_tell(l, json_find(l->doc, v, STR("kind")));
     if (!p->replay) {
         buf_printf(&l->path, "%sbase_url", front);
-        if (raw_of(l, url).n)
-            buf_add(&l->value, raw_of(l, url));
+        if (config_list_raw_of(l, url).n)
+            buf_add(&l->value, config_list_raw_of(l, url));
         else
             config_mask_url(p->base_url, &l->value);
-        tell(l, url);
+        config_list_tell(l, url);
     }
     tell_given(l, front, given, COUNT_OF(given), v);
     tell_rows(l, front, &config_provider_rows, v, p, false);
@@ -139,7 +139,7 @@ static void tell_key(struct lister *l, const struct config_key *k, const struct 
         sha256_hex(k->sha256, hex);
         buf_printf(&l->path, "%ssha256", front);
         buf_printf(&l->value, "%.*s...", DIGEST_SHOWN, hex);
-        tell(l, digest);
+        config_list_tell(l, digest);
     }
     tell_given(l, front, given, COUNT_OF(given), v);
     tell_rows(l, front, &config_key_rows, v, k, true);
@@ -151,8 +151,8 @@ static void tell_listen(struct lister *l, const struct json_node *root)
     bool six = str_find(l->c->listen_host, STR(":")) != STR_NONE;
 
     buf_add(&l->path, STR("listen"));
-    if (raw_of(l, v).n)
-        buf_add(&l->value, raw_of(l, v));
+    if (config_list_raw_of(l, v).n)
+        buf_add(&l->value, config_list_raw_of(l, v));
     else
         buf_printf(&l->value,
                    "%s" STR_FMT "%s:%u",
@@ -160,7 +160,7 @@ static void tell_listen(struct lister *l, const struct json_node *root)
                    STR_ARG(l->c->listen_host),
                    six ? "]" : "",
                    l->c->listen_port);
-    tell(l, v);
+    config_list_tell(l, v);
 }
 
 static void tell_trees(struct lister *l, const struct json_node *root)
@@ -175,7 +175,7 @@ static void tell_trees(struct lister *l, const struct json_node *root)
                        *name,
                        STR_ARG(str_slice(json_raw(l->doc, k), 1, k->size - 1)));
             config_tree_write(l->c->source, json_value(k), &l->value);
-            tell(l, k);
+            config_list_tell(l, k);
         }
     }
 }

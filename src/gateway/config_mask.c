@@ -34,7 +34,8 @@ static bool read_groups(struct config_build *b, const struct json_node *list)
     return true;
 }
 
-static str text_at(struct config_build *b, const struct json_node *object, const char *name)
+static str config_mask_text_at(struct config_build *b, const struct json_node *object,
+                               const char *name)
 {
     const struct json_node *v = json_find(&b->source->doc, object, str_c(name));
     str s = STR("");
@@ -51,8 +52,9 @@ static bool read_pattern(struct config_build *b, const struct json_node *v)
     bool enabled;
     struct err e;
 
-    *p = (struct mask_pattern){
-        text_at(b, v, "name"), text_at(b, v, "pattern"), text_at(b, v, "replacement")};
+    *p = (struct mask_pattern){config_mask_text_at(b, v, "name"),
+                               config_mask_text_at(b, v, "pattern"),
+                               config_mask_text_at(b, v, "replacement")};
     if (!config_check_name(b, at, p->name))
         return false;
     for (size_t i = 0; i < b->c->mask_pattern_count; i++)

@@ -20,13 +20,13 @@ struct printer {
     struct buf line;
 };
 
-static str raw_of(const struct printer *p, const struct json_node *v)
+static str config_print_raw_of(const struct printer *p, const struct json_node *v)
 {
     return v ? p->c->source->yaml.marks[v - p->doc->nodes].raw : STR("");
 }
 
 /* A line: so many levels in, what it says, and where that came from; v NULL is a default. */
-static void put_line(struct printer *p, unsigned level, const struct json_node *v)
+static void config_print_put_line(struct printer *p, unsigned level, const struct json_node *v)
 {
     size_t start = p->out->n, used;
 
@@ -43,7 +43,7 @@ static void put_line(struct printer *p, unsigned level, const struct json_node *
     buf_reset(&p->line);
 }
 
-static void put_head(struct printer *p, unsigned level, str name, bool quoted)
+static void config_print_put_head(struct printer *p, unsigned level, str name, bool quoted)
 {
     for (unsigned i = 0; i < level; i++)
         buf_add(p->out, STR("  "));
@@ -55,7 +55,7 @@ static void put_head(struct printer *p, unsigned level, str name, bool quoted)
 }
 
 /* As a double-quoted scalar; a plain "${" would be filled in when it is read again. */
-static void add_text(struct printer *p, str text)
+static void config_print_add_text(struct printer *p, str text)
 {
     struct buf b;
     size_t at = 0, found;
@@ -97,15 +97,15 @@ static void add_url(struct printer *p, str url)
 
     buf_init(&b, url.n + 16);
     config_mask_url(url, &b);
-    add_text(p, buf_str(&b));
+    config_print_add_text(p, buf_str(&b));
     buf_release(&b);
 }
 
-static void add_value(struct printer *p, const struct config_row *row, const void *from,
-                      const struct json_node *v)
+static void config_print_add_value(struct printer *p, const struct config_row *row,
+                                   const void *from, const struct json_node *v)
 {
-    if (raw_of(p, v).n > 0)
-        json_quote(&p->line, raw_of(p, v));
+    if (config_print_raw_of(p, v).n > 0)
+        json_quote(&p->line, config_print_raw_of(p, v));
     else if (row->type == CONFIG_IS_TEXT || row->type == CONFIG_IS_STORE)
         add_url(p, *(const str *)(const void *)((const char *)from + row->at));
     else
@@ -129,16 +129,16 @@ static void put_rows(struct printer *p, const struct config_rows *rows,
         if (config_row_unset(row, v))
             continue;
         if (head.n > 0 && !str_eq(head, open))
-            put_head(p, level, head, false);
+            config_print_put_head(p, level, head, false);
         open = head;
         buf_printf(&p->line, STR_FMT ": ", STR_ARG(name));
-        add_value(p, row, from, v);
-        put_line(p, level + (head.n > 0), v);
+        config_print_add_value(p, row, from, v);
+        config_print_put_line(p, level + (head.n > 0), v);
     }
 }
 
-static const struct json_node *member(const struct printer *p, const struct json_node *v,
-                                      const char *name)
+static const struct json_node *config_print_member(const struct printer *p,
+                                                   const struct json_node *v, const char *name)
 {
     return json_find(p->doc, v, str_c(name));
 }
@@ -147,16 +147,16 @@ static const struct json_node *member(const struct printer *p, const struct json
 static void put_as_given(struct printer *p, const struct json_node *object, const char *name,
                          unsigned level)
 {
-    const struct json_node *v = member(p, object, name);
+    const struct json_node *v = config_print_member(p, object, name);
 
     if (!v)
         return;
     buf_printf(&p->line, "%s: ", name);
-    if (raw_of(p, v).n > 0)
-        json_quote(&p->line, raw_of(p, v));
+    if (config_print_raw_of(p, v).n > 0)
+        json_quote(&p->line, config_print_raw_of(p, v));
     else
         buf_add(&p->line, json_raw(p->doc, v));
-    put_line(p, level, v);
+    config_print_put_line(p, level, v);
 }
 
 /* ---- the parts ---- */
@@ -164,17 +164,17 @@ static void put_as_given(struct printer *p, const struct json_node *object, cons
 /* Values may have come from the environment anywhere inside, so only the names are told. */
 static void put_params(struct printer *p, const struct json_node *object)
 {
-    const struct json_node *v = member(p, object, "reasoning_params");
+    const struct json_node *v = config_print_member(p, object, "reasoning_params");
     bool filled = false;
 
     for (uint32_t i = 0; v && i < v->span; i++)
-        filled |= raw_of(p, v + i).n > 0;
+        filled |= config_print_raw_of(p, v + i).n > 0;
     if (!filled) {
         put_as_given(p, object, "reasoning_params", 2);
         return;
     }
     buf_add(&p->line, STR("reasoning_params: {} # with values from the environment"));
-    put_line(p, 2, v);
+    config_print_put_line(p, 2, v);
 }
 
 static void put_provider(struct printer *p, const struct config_provider *one,
@@ -182,48 +182,50 @@ static void put_provider(struct printer *p, const struct config_provider *one,
 {
     static const char *const given[] = {
         "api_key_env", "api_key_file", "format", "open", "close", "models", "fallback", "prices"};
-    const struct json_node *kind = member(p, v, "kind"), *url = member(p, v, "base_url");
+    const struct json_node *kind = config_print_member(p, v, "kind"),
+                           *url = config_print_member(p, v, "base_url");
 
-    put_head(p, 1, one->name, true);
+    config_print_put_head(p, 1, one->name, true);
     buf_printf(&p->line, "kind: %s", one->replay ? "replay" : chat_dialect_name(one->dialect));
-    put_line(p, 2, kind);
+    config_print_put_line(p, 2, kind);
     if (one->replay) {
-        url = url ? url : member(p, v, "cassette");
+        url = url ? url : config_print_member(p, v, "cassette");
         buf_add(&p->line, STR("cassette: "));
     } else {
         buf_add(&p->line, STR("base_url: "));
     }
-    if (raw_of(p, url).n > 0)
-        json_quote(&p->line, raw_of(p, url));
+    if (config_print_raw_of(p, url).n > 0)
+        json_quote(&p->line, config_print_raw_of(p, url));
     else
-        add_text(p, one->replay ? one->cassette : one->base_url);
-    put_line(p, 2, url);
+        config_print_add_text(p, one->replay ? one->cassette : one->base_url);
+    config_print_put_line(p, 2, url);
     for (size_t i = 0; i < COUNT_OF(given); i++)
         put_as_given(p, v, given[i], 2);
     put_params(p, v);
     put_rows(p, &config_provider_rows, v, one, 2);
 }
 
-static void put_key(struct printer *p, const struct config_key *k, const struct json_node *v)
+static void config_print_put_key(struct printer *p, const struct config_key *k,
+                                 const struct json_node *v)
 {
     static const char *const given[] = {"models", "levels"};
     char hex[SHA256_HEX_SIZE];
 
     sha256_hex(k->sha256, hex);
     buf_printf(&p->line, "- name: \"" STR_FMT "\"", STR_ARG(k->name));
-    put_line(p, 1, member(p, v, "name"));
-    if (member(p, v, "key_env")) {
+    config_print_put_line(p, 1, config_print_member(p, v, "name"));
+    if (config_print_member(p, v, "key_env")) {
         put_as_given(p, v, "key_env", 2);
     } else {
         buf_printf(&p->line, "sha256: \"%.*s...\"", DIGEST_SHOWN, hex);
-        put_line(p, 2, member(p, v, "sha256"));
+        config_print_put_line(p, 2, config_print_member(p, v, "sha256"));
     }
     for (size_t i = 0; i < COUNT_OF(given); i++)
         put_as_given(p, v, given[i], 2);
     for (size_t i = 0; i < config_key_rows.n; i++) {
         const struct config_rows one = {&config_key_rows.rows[i], 1};
 
-        if (member(p, v, one.rows->path))
+        if (config_print_member(p, v, one.rows->path))
             put_rows(p, &one, v, k, 2);
     }
 }
@@ -233,39 +235,39 @@ static void put_presets(struct printer *p, const struct json_node *root)
     static const char *const given[] = {"show", "repair_starved"};
     const struct json_node *all = config_at(p->doc, root, "llm.reasoning_presets");
 
-    put_head(p, 0, STR("llm"), false);
-    put_head(p, 1, STR("reasoning_presets"), false);
+    config_print_put_head(p, 0, STR("llm"), false);
+    config_print_put_head(p, 1, STR("reasoning_presets"), false);
     for (size_t i = 0; i < COUNT_OF(p->c->presets); i++) {
         const struct json_node *v = json_find(p->doc, all, p->c->presets[i].name);
 
-        put_head(p, 2, p->c->presets[i].name, false);
+        config_print_put_head(p, 2, p->c->presets[i].name, false);
         put_rows(p, &config_preset_rows, v, &p->c->presets[i], 3);
         for (size_t j = 0; j < COUNT_OF(given); j++)
             put_as_given(p, v, given[j], 3);
     }
 }
 
-static void put_headers(struct printer *p, const struct json_node *root)
+static void config_print_put_headers(struct printer *p, const struct json_node *root)
 {
     const struct json_node *v = config_at(p->doc, root, "otlp.headers");
 
     if (!v || json_count(p->doc, v) == 0)
         return;
-    put_head(p, 1, STR("headers"), false);
+    config_print_put_head(p, 1, STR("headers"), false);
     for (const struct json_node *k = json_first(p->doc, v); k; k = json_next(p->doc, v, k)) {
         buf_printf(&p->line, STR_FMT ": \"***\"", STR_ARG(json_raw(p->doc, k)));
-        put_line(p, 2, k);
+        config_print_put_line(p, 2, k);
     }
 }
 
 static void put_top(struct printer *p, const struct json_node *root)
 {
-    const struct json_node *listen = member(p, root, "listen");
+    const struct json_node *listen = config_print_member(p, root, "listen");
     bool six = str_find(p->c->listen_host, STR(":")) != STR_NONE;
 
-    if (raw_of(p, listen).n > 0) {
+    if (config_print_raw_of(p, listen).n > 0) {
         buf_add(&p->line, STR("listen: "));
-        json_quote(&p->line, raw_of(p, listen));
+        json_quote(&p->line, config_print_raw_of(p, listen));
     } else {
         buf_printf(&p->line,
                    "listen: \"%s" STR_FMT "%s:%u\"",
@@ -274,7 +276,7 @@ static void put_top(struct printer *p, const struct json_node *root)
                    six ? "]" : "",
                    p->c->listen_port);
     }
-    put_line(p, 0, listen);
+    config_print_put_line(p, 0, listen);
     for (size_t i = 0; i < config_top_rows.n; i++) {
         size_t n = 1;
         struct config_rows some = {&config_top_rows.rows[i], 1};
@@ -288,15 +290,15 @@ static void put_top(struct printer *p, const struct json_node *root)
         some.n = n;
         put_rows(p, &some, root, p->c, 0);
         if (str_eq(head, STR("otlp")))
-            put_headers(p, root);
+            config_print_put_headers(p, root);
         if (str_eq(head, STR("data_masking"))) {
-            put_as_given(p, member(p, root, "data_masking"), "pattern_groups", 1);
-            put_as_given(p, member(p, root, "data_masking"), "custom_patterns", 1);
+            put_as_given(p, config_print_member(p, root, "data_masking"), "pattern_groups", 1);
+            put_as_given(p, config_print_member(p, root, "data_masking"), "custom_patterns", 1);
         }
         if (str_eq(head, STR("incidents")))
-            put_as_given(p, member(p, root, "incidents"), "runbook_domains", 1);
+            put_as_given(p, config_print_member(p, root, "incidents"), "runbook_domains", 1);
         if (str_eq(head, STR("policy")))
-            put_as_given(p, member(p, root, "policy"), "documents", 1);
+            put_as_given(p, config_print_member(p, root, "policy"), "documents", 1);
         i += n - 1;
     }
 }
@@ -305,16 +307,16 @@ static void put_top(struct printer *p, const struct json_node *root)
 static void put_trees(struct printer *p, const struct json_node *root)
 {
     for (const char *const *name = config_tree_sections; *name; name++) {
-        const struct json_node *all = member(p, root, *name);
+        const struct json_node *all = config_print_member(p, root, *name);
 
         if (!all || json_count(p->doc, all) == 0)
             continue;
-        put_head(p, 0, str_c(*name), false);
+        config_print_put_head(p, 0, str_c(*name), false);
         for (const struct json_node *k = json_first(p->doc, all); k;
              k = json_next(p->doc, all, k)) {
             buf_printf(&p->line, STR_FMT ": ", STR_ARG(json_raw(p->doc, k)));
             config_tree_write(p->c->source, json_value(k), &p->line);
-            put_line(p, 1, k);
+            config_print_put_line(p, 1, k);
         }
     }
 }
@@ -329,16 +331,16 @@ void config_print(const struct config *c, struct buf *out)
     buf_init(&p.line, YAML_JSON_MAX);
     put_top(&p, root);
     put_presets(&p, root);
-    put_head(&p, 0, STR("providers"), false);
+    config_print_put_head(&p, 0, STR("providers"), false);
     for (size_t i = 0; i < c->provider_count; i++)
         put_provider(&p, &c->providers[i], json_find(doc, all, c->providers[i].name));
     if (c->key_count > 0) {
-        put_head(&p, 0, STR("keys"), false);
+        config_print_put_head(&p, 0, STR("keys"), false);
         for (size_t i = 0; i < c->key_count; i++)
-            put_key(&p, &c->keys[i], json_at(doc, keys, i));
+            config_print_put_key(&p, &c->keys[i], json_at(doc, keys, i));
     } else {
         buf_add(&p.line, STR("keys: []"));
-        put_line(&p, 0, keys);
+        config_print_put_line(&p, 0, keys);
     }
     put_trees(&p, root);
     buf_release(&p.line);

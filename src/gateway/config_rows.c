@@ -276,8 +276,8 @@ static void show_bound(const struct config_row *row, double bound, struct buf *o
         buf_printf(out, "%.15g", bound);
 }
 
-static bool out_of_bounds(struct config_build *b, const struct config_row *row,
-                          const struct given *g)
+static bool config_rows_out_of_bounds(struct config_build *b, const struct config_row *row,
+                                      const struct given *g)
 {
     struct buf words;
 
@@ -291,7 +291,7 @@ static bool out_of_bounds(struct config_build *b, const struct config_row *row,
 }
 
 /* Rounded towards zero, as far as doubles have fractions at all. */
-static double whole(double v)
+static double config_rows_whole(double v)
 {
     return v > -1e15 && v < 1e15 ? (double)(int64_t)v : v;
 }
@@ -307,15 +307,15 @@ static bool to_number(struct config_build *b, const struct config_row *row, cons
         else if (!measure(g->text, durations, COUNT_OF(durations), &value))
             return config_wrong(
                 b, g->v, "must be a duration such as 500ms, 30s, 5m or a number of seconds");
-        value = value > 0 && value < 1 ? 1 : whole(value + 0.5);
+        value = value > 0 && value < 1 ? 1 : config_rows_whole(value + 0.5);
     } else if (row->type == CONFIG_IS_SIZE) {
         if (!g->is_number && !measure(g->text, sizes, COUNT_OF(sizes), &value))
             return config_wrong(b, g->v, "must be a size such as 32MiB, or a number of bytes");
-        value = whole(value);
+        value = config_rows_whole(value);
     }
     /* Written so that a NaN is refused too. */
     if (!(value >= row->min && value <= row->max))
-        return out_of_bounds(b, row, g);
+        return config_rows_out_of_bounds(b, row, g);
     *out = value;
     return true;
 }
@@ -338,8 +338,8 @@ static unsigned choice(const char *choices, str word)
     return 0; /* the schema has seen to it that this does not happen */
 }
 
-static bool set(struct config_build *b, const struct config_row *row, const struct given *g,
-                void *to)
+static bool config_rows_set(struct config_build *b, const struct config_row *row,
+                            const struct given *g, void *to)
 {
     void *at = (char *)to + row->at;
     double number = 0;
@@ -378,8 +378,8 @@ static bool set(struct config_build *b, const struct config_row *row, const stru
     return true;
 }
 
-static bool read_row(struct config_build *b, const struct config_row *row,
-                     const struct json_node *v, void *to)
+static bool config_rows_read_row(struct config_build *b, const struct config_row *row,
+                                 const struct json_node *v, void *to)
 {
     const struct json *doc = &b->source->doc;
     struct given g = {.text = json_raw(doc, v), .v = v};
@@ -393,7 +393,7 @@ static bool read_row(struct config_build *b, const struct config_row *row,
         return false;
     if (v->kind == JSON_NUMBER)
         g.is_number = json_double(doc, v, &g.number);
-    return set(b, row, &g, to);
+    return config_rows_set(b, row, &g, to);
 }
 
 static bool read_default(struct config_build *b, const struct config_row *row, void *to)
@@ -405,7 +405,7 @@ static bool read_default(struct config_build *b, const struct config_row *row, v
         g.is_number = true;
         g.number = (double)n;
     }
-    return set(b, row, &g, to);
+    return config_rows_set(b, row, &g, to);
 }
 
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,
@@ -417,7 +417,7 @@ bool config_rows_read(struct config_build *b, const struct config_rows *rows,
         const struct config_row *row = &rows->rows[i];
         const struct json_node *v = config_at(&b->source->doc, object, row->path);
 
-        ok &= v ? read_row(b, row, v, to) : !row->fallback || read_default(b, row, to);
+        ok &= v ? config_rows_read_row(b, row, v, to) : !row->fallback || read_default(b, row, to);
     }
     return ok;
 }

@@ -53,8 +53,8 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
     return v;
 }
 
-static void say(struct config_build *b, const struct json_node *v, const char *words,
-                struct buf *out)
+static void config_words_say(struct config_build *b, const struct json_node *v, const char *words,
+                             struct buf *out)
 {
     struct buf path;
 
@@ -82,7 +82,7 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
     va_end(ap);
     buf_init(&out, YAML_JSON_MAX);
     if (b->problem_count++ == 0) {
-        say(b, v, words, &out);
+        config_words_say(b, v, words, &out);
         err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
         buf_reset(&out);
     }
@@ -111,20 +111,20 @@ void config_warn(struct config_build *b, const struct json_node *v, const char *
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
     buf_init(&out, 4096);
-    say(b, v, words, &out);
+    config_words_say(b, v, words, &out);
     b->c->warnings[b->c->warning_count++] = arena_dup(&b->c->arena, buf_str(&out));
     buf_release(&out);
 }
 
 /* ---- near names ---- */
 
-static char fold(char c)
+static char config_words_fold(char c)
 {
     return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
 }
 
 /* Changes, insertions, removals and swaps of neighbours that make one of the other. */
-static size_t distance(str a, str b)
+static size_t config_words_distance(str a, str b)
 {
     size_t rows[3][WORD_MAX + 1];
 
@@ -135,13 +135,13 @@ static size_t distance(str a, str b)
 
         now[0] = i;
         for (size_t j = 1; j <= b.n; j++) {
-            char x = fold(a.p[i - 1]), y = fold(b.p[j - 1]);
+            char x = config_words_fold(a.p[i - 1]), y = config_words_fold(b.p[j - 1]);
             size_t best = last[j - 1] + (x != y);
 
             best = last[j] + 1 < best ? last[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && x == fold(b.p[j - 2]) && fold(a.p[i - 2]) == y &&
-                before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && x == config_words_fold(b.p[j - 2]) &&
+                config_words_fold(a.p[i - 2]) == y && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             now[j] = best;
         }
@@ -158,7 +158,7 @@ const char *config_nearest(str word, const char *const *names)
         return NULL;
     for (; *names; names++) {
         str name = str_c(*names);
-        size_t d = name.n > WORD_MAX ? best_distance : distance(word, name);
+        size_t d = name.n > WORD_MAX ? best_distance : config_words_distance(word, name);
 
         if (d < best_distance && d < name.n) {
             best_distance = d;

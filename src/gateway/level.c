@@ -82,7 +82,7 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
 }
 
 /* The least preset whose cap an amount of tokens is within; more than all of them is max. */
-static enum chat_level weigh(const struct config *c, int64_t tokens)
+static enum chat_level level_weigh(const struct config *c, int64_t tokens)
 {
     enum chat_level level = CHAT_LEVEL_LOW;
 
@@ -153,8 +153,8 @@ static void level_measure(const struct config *c, const struct chat_request *r, 
     out->weight = r->level_unknown && out->source == LEVEL_BY_REQUEST ? CHAT_LEVEL_MAX : out->asked;
     out->preset = NULL;
     out->cap = -1;
-    if (amount && (out->asked != r->level || weigh(c, r->budget_tokens) > out->weight))
-        out->weight = weigh(c, r->budget_tokens);
+    if (amount && (out->asked != r->level || level_weigh(c, r->budget_tokens) > out->weight))
+        out->weight = level_weigh(c, r->budget_tokens);
     if (!level_brings_preset(c, out->source))
         return;
     if (amount) {

@@ -56,7 +56,7 @@ void limits_free(struct limits *l)
     free(l);
 }
 
-static struct entry *find(struct limits *l, str name)
+static struct entry *limits_find(struct limits *l, str name)
 {
     struct map_entry *found;
 
@@ -68,9 +68,9 @@ static struct entry *find(struct limits *l, str name)
 }
 
 /* NULL if there are too many names, which only years of reloads can bring about. */
-static struct entry *get(struct limits *l, str name)
+static struct entry *limits_get(struct limits *l, str name)
 {
-    struct entry *e = find(l, name);
+    struct entry *e = limits_find(l, name);
     struct err full;
 
     if (e)
@@ -87,7 +87,7 @@ static struct entry *get(struct limits *l, str name)
 }
 
 /* What has flowed back since; a limit that was changed by a reload counts from now on. */
-static void refill(struct bucket *b, double per_minute, uint64_t now)
+static void limits_refill(struct bucket *b, double per_minute, uint64_t now)
 {
     if (!b->begun)
         *b = (struct bucket){per_minute, now, true};
@@ -98,7 +98,7 @@ static void refill(struct bucket *b, double per_minute, uint64_t now)
     b->at_ns = now;
 }
 
-static int64_t wait_ms(const struct bucket *b, double per_minute, double want)
+static int64_t limits_wait_ms(const struct bucket *b, double per_minute, double want)
 {
     double ms = (want - b->left) / per_minute * 60e3;
     int64_t whole = ms < TOKENS_MAX ? (int64_t)ms : (int64_t)TOKENS_MAX;
@@ -142,23 +142,23 @@ static bool affords(const struct entry *s, const struct config_key *key, int64_t
 }
 
 /* Looks at all of them before it takes from any. */
-static bool take(struct entry *s, const struct config_key *key, double tokens, uint64_t now,
-                 int64_t *retry_after_ms, struct err *e)
+static bool gateway_limits_take(struct entry *s, const struct config_key *key, double tokens,
+                                uint64_t now, int64_t *retry_after_ms, struct err *e)
 {
     char what[64];
 
     if (!affords(s, key, retry_after_ms, e))
         return false;
     if (key->rpm >= 0) {
-        refill(&s->requests, (double)key->rpm, now);
+        limits_refill(&s->requests, (double)key->rpm, now);
         if (s->requests.left < 1) {
             snprintf(what, sizeof what, "%lld requests a minute", (long long)key->rpm);
-            *retry_after_ms = wait_ms(&s->requests, (double)key->rpm, 1);
+            *retry_after_ms = limits_wait_ms(&s->requests, (double)key->rpm, 1);
             return out(key, what, *retry_after_ms, e);
         }
     }
     if (key->tpm >= 0) {
-        refill(&s->tokens, (double)key->tpm, now);
+        limits_refill(&s->tokens, (double)key->tpm, now);
         if (tokens > (double)key->tpm)
             return err_set(e,
                            ERR_LIMIT,
@@ -169,7 +169,7 @@ static bool take(struct entry *s, const struct config_key *key, double tokens, u
                            STR_ARG(key->name));
         if (s->tokens.left < tokens || s->tokens.left <= 0) {
             snprintf(what, sizeof what, "%lld tokens a minute", (long long)key->tpm);
-            *retry_after_ms = wait_ms(&s->tokens, (double)key->tpm, tokens > 1 ? tokens : 1);
+            *retry_after_ms = limits_wait_ms(&s->tokens, (double)key->tpm, tokens > 1 ? tokens : 1);
             return out(key, what, *retry_after_ms, e);
         }
     }
@@ -179,12 +179,12 @@ static bool take(struct entry *s, const struct config_key *key, double tokens, u
 }
 
 /* Of what is set aside or spent: nothing else adds up. */
-static double amount(double usd)
+static double limits_amount(double usd)
 {
     return usd > 0 && usd <= DBL_MAX ? usd : 0;
 }
 
-static double count(int64_t tokens)
+static double limits_count(int64_t tokens)
 {
     return tokens < 0 ? 0 : (double)tokens > TOKENS_MAX ? TOKENS_MAX : (double)tokens;
 }
@@ -205,11 +205,12 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
     if (unlimited(key))
         return true;
     pthread_mutex_lock(&l->lock);
-    s = get(l, key->name);
-    ok = s ? take(s, key, count(want->tokens), want->now_ns, retry_after_ms, e)
-           : err_set(e, ERR_LIMIT, "too many keys to keep count of");
+    s = limits_get(l, key->name);
+    ok =
+        s ? gateway_limits_take(s, key, limits_count(want->tokens), want->now_ns, retry_after_ms, e)
+          : err_set(e, ERR_LIMIT, "too many keys to keep count of");
     if (ok)
-        s->aside_usd += amount(want->usd);
+        s->aside_usd += limits_amount(want->usd);
     pthread_mutex_unlock(&l->lock);
     return ok;
 }
@@ -217,15 +218,15 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
 void limits_settle(struct limits *l, const struct config_key *key, const struct limits_want *taken,
                    int64_t tokens, double cost_usd)
 {
-    double aside = unlimited(key) ? 0 : amount(taken->usd), cost = amount(cost_usd);
+    double aside = unlimited(key) ? 0 : limits_amount(taken->usd), cost = limits_amount(cost_usd);
     struct entry *s;
 
     if (key->tpm < 0 && cost <= 0 && aside <= 0)
         return;
     pthread_mutex_lock(&l->lock);
-    s = get(l, key->name);
+    s = limits_get(l, key->name);
     if (s && key->tpm >= 0 && s->tokens.begun) {
-        s->tokens.left += count(taken->tokens) - count(tokens);
+        s->tokens.left += limits_count(taken->tokens) - limits_count(tokens);
         if (s->tokens.left > (double)key->tpm)
             s->tokens.left = (double)key->tpm;
     }
@@ -242,7 +243,7 @@ double limits_spent(struct limits *l, str key_name)
     double spent;
 
     pthread_mutex_lock(&l->lock);
-    s = find(l, key_name);
+    s = limits_find(l, key_name);
     spent = s ? s->spent_usd : 0;
     pthread_mutex_unlock(&l->lock);
     return spent;
@@ -253,8 +254,8 @@ void limits_spent_add(struct limits *l, str key_name, double usd)
     struct entry *s;
 
     pthread_mutex_lock(&l->lock);
-    s = get(l, key_name);
+    s = limits_get(l, key_name);
     if (s)
-        s->spent_usd += amount(usd);
+        s->spent_usd += limits_amount(usd);
     pthread_mutex_unlock(&l->lock);
 }

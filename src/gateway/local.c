@@ -16,7 +16,7 @@ struct local {
     struct loop_timer look;
 };
 
-static void *work(void *arg)
+static void *local_work(void *arg)
 {
     struct local *l = arg;
 
@@ -25,7 +25,7 @@ static void *work(void *arg)
 }
 
 /* The store may still post to the loop while a call is being put on record. */
-static void look(void *ctx)
+static void local_look(void *ctx)
 {
     struct local *l = ctx;
 
@@ -35,7 +35,7 @@ static void look(void *ctx)
         loop_timer_set(l->gl.loop, &l->look, LOOK_MS);
 }
 
-static bool parts(struct local *l, struct err *e)
+static bool local_parts(struct local *l, struct err *e)
 {
     const struct config *c = l->gateway.setup->config;
 
@@ -55,7 +55,7 @@ static bool parts(struct local *l, struct err *e)
     return l->gl.client != NULL;
 }
 
-static void release(struct local *l)
+static void local_release(struct local *l)
 {
     if (l->gl.client)
         client_free(l->gl.client);
@@ -83,13 +83,13 @@ bool local_open(const char *config, struct local **out, struct err *e)
         free(l);
         return false;
     }
-    if (!parts(l, e)) {
-        release(l);
+    if (!local_parts(l, e)) {
+        local_release(l);
         return false;
     }
-    loop_task_init(&l->ending, look, l);
-    loop_timer_init(&l->look, look, l);
-    if (pthread_create(&l->thread, NULL, work, l) != 0)
+    loop_task_init(&l->ending, local_look, l);
+    loop_timer_init(&l->look, local_look, l);
+    if (pthread_create(&l->thread, NULL, local_work, l) != 0)
         base_die("no thread could be started");
     *out = l;
     return true;
@@ -106,5 +106,5 @@ void local_close(struct local *l)
         return;
     loop_post(l->gl.loop, &l->ending);
     pthread_join(l->thread, NULL);
-    release(l);
+    local_release(l);
 }

@@ -68,7 +68,7 @@ const char *const metrics_cut_actions[METRICS_CUT_ACTIONS] = {
 
 /* ---- label sets ---- */
 
-static void show(enum metrics_set set, const str *values, struct buf *labels)
+static void metrics_show(enum metrics_set set, const str *values, struct buf *labels)
 {
     buf_init(labels, 8 * ID_MAX);
     for (size_t i = 0; i < METRICS_LABELS_MAX && names[set][i]; i++)
@@ -76,7 +76,8 @@ static void show(enum metrics_set set, const str *values, struct buf *labels)
     assert(!buf_full(labels));
 }
 
-static void add_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id, str labels)
+static void metrics_add_key(struct metrics *m, enum metrics_set set, uint64_t hash, str id,
+                            str labels)
 {
     struct metrics_registry *r = &m->registries[set];
     size_t at = atomic_load_explicit(&r->count, memory_order_relaxed);
@@ -88,7 +89,8 @@ static void add_key(struct metrics *m, enum metrics_set set, uint64_t hash, str 
 }
 
 /* Values that are not the same may look the same, once cut and cleaned: then they are one. */
-static bool find_key(const struct metrics_registry *r, str labels, size_t *at, size_t *count)
+static bool metrics_find_key(const struct metrics_registry *r, str labels, size_t *at,
+                             size_t *count)
 {
     *count = atomic_load_explicit(&r->count, memory_order_acquire);
     for (*at = 0; *at < *count; (*at)++)
@@ -107,11 +109,11 @@ static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, s
     struct buf labels;
     size_t count, at;
 
-    show(set, values, &labels);
-    if (!find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
+    metrics_show(set, values, &labels);
+    if (!metrics_find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
         pthread_mutex_lock(&m->lock);
-        if (!find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
-            add_key(m, set, hash, id, buf_str(&labels));
+        if (!metrics_find_key(r, buf_str(&labels), &at, &count) && count <= METRICS_SERIES_MAX) {
+            metrics_add_key(m, set, hash, id, buf_str(&labels));
             at = count;
         }
         pthread_mutex_unlock(&m->lock);
@@ -150,7 +152,7 @@ static NOINLINE void *meet(struct metrics_shard *s, enum metrics_set set, uint64
 }
 
 /* The counters of this thread for a set of labels. */
-static void *cell(struct metrics_shard *s, enum metrics_set set, const str *values)
+static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const str *values)
 {
     const struct metrics_registry *r = &s->all->registries[set];
     struct metrics_table *t = &s->tables[set];
@@ -178,13 +180,13 @@ static void *cell(struct metrics_shard *s, enum metrics_set set, const str *valu
 /* ---- counting ---- */
 
 /* Nobody else writes it. */
-static void add(_Atomic uint64_t *at, uint64_t n)
+static void metrics_add(_Atomic uint64_t *at, uint64_t n)
 {
     atomic_store_explicit(
         at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static uint64_t known(int64_t n)
+static uint64_t metrics_known(int64_t n)
 {
     return n > 0 ? (uint64_t)n : 0;
 }
@@ -200,31 +202,32 @@ static void count_request(struct metrics_route_model *m, const struct summary *c
 
     if (class < 0 || class >= METRICS_CLASSES)
         class = 0;
-    add(&m->requests[class][c->stream], 1);
+    metrics_add(&m->requests[class][c->stream], 1);
     metrics_observe(&m->duration, &metrics_seconds, less(c->end_ns, c->start_ns));
 }
 
 static void count_tokens(struct metrics_model *m, const struct chat_usage *u)
 {
-    uint64_t read = known(u->cache_read), write = known(u->cache_write);
+    uint64_t read = metrics_known(u->cache_read), write = metrics_known(u->cache_write);
 
-    add(&m->tokens[METRICS_INPUT], less(known(u->input), read + write));
-    add(&m->tokens[METRICS_CACHE_READ], read);
-    add(&m->tokens[METRICS_CACHE_WRITE], write);
-    add(&m->tokens[METRICS_ANSWER], less(known(u->output), known(u->reasoning)));
-    add(&m->tokens[METRICS_REASONING], known(u->reasoning));
+    metrics_add(&m->tokens[METRICS_INPUT], less(metrics_known(u->input), read + write));
+    metrics_add(&m->tokens[METRICS_CACHE_READ], read);
+    metrics_add(&m->tokens[METRICS_CACHE_WRITE], write);
+    metrics_add(&m->tokens[METRICS_ANSWER],
+                less(metrics_known(u->output), metrics_known(u->reasoning)));
+    metrics_add(&m->tokens[METRICS_REASONING], metrics_known(u->reasoning));
 }
 
 static void count_model(struct metrics_model *m, const struct summary *c)
 {
     size_t level = (size_t)c->level < CHAT_LEVEL_COUNT ? (size_t)c->level : 0;
-    uint64_t tokens = known(c->usage.reasoning);
+    uint64_t tokens = metrics_known(c->usage.reasoning);
 
     count_tokens(m, &c->usage);
     if (c->cost_usd > 0 && c->cost_usd < 1e9)
-        add(&m->cost[c->cost_from_provider], (uint64_t)(c->cost_usd * 1e9 + 0.5));
+        metrics_add(&m->cost[c->cost_from_provider], (uint64_t)(c->cost_usd * 1e9 + 0.5));
     if (c->starved)
-        add(&m->starved[c->repaired], 1);
+        metrics_add(&m->starved[c->repaired], 1);
     if (c->reasoning_ns && c->reasoning_end_ns)
         metrics_observe(
             &m->reasoning[level], &metrics_seconds, less(c->reasoning_end_ns, c->reasoning_ns));
@@ -248,14 +251,14 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
            !str_eq(c->cut_action, str_c(metrics_cut_actions[action])))
         action++;
     if (c->cut)
-        add(&t->cut[0][action], 1);
+        metrics_add(&t->cut[0][action], 1);
     if (c->cut_upstream)
-        add(&t->cut[1][action], 1);
+        metrics_add(&t->cut[1][action], 1);
     if ((size_t)c->source < SUMMARY_SOURCE_COUNT)
-        add(&t->source[c->source], 1);
+        metrics_add(&t->source[c->source], 1);
     for (size_t i = 0; i < SPLIT_FLAG_COUNT && c->anomalies; i++)
         if (c->anomalies >> i & 1)
-            add(&t->anomalies[i], 1);
+            metrics_add(&t->anomalies[i], 1);
 }
 
 static bool is_recent(const struct metrics_recent *r, const str said[METRICS_LABELS_MAX])
@@ -267,15 +270,16 @@ static bool is_recent(const struct metrics_recent *r, const str said[METRICS_LAB
 }
 
 /* The cells of a call: those of one like it, a moment ago, are at hand. */
-static struct metrics_recent *cells_of(struct metrics_shard *s, str route, str provider, str model)
+static struct metrics_recent *metrics_cells_of(struct metrics_shard *s, str route, str provider,
+                                               str model)
 {
     const str said[METRICS_LABELS_MAX] = {route, provider, model};
     struct metrics_recent *r = &s->recent[(route.n + provider.n + 3 * model.n) % METRICS_RECENT];
 
     if (is_recent(r, said))
         return r;
-    r->route = cell(s, METRICS_BY_ROUTE, &route);
-    r->route_model = cell(s, METRICS_BY_ROUTE_MODEL, said);
+    r->route = metrics_cell(s, METRICS_BY_ROUTE, &route);
+    r->route_model = metrics_cell(s, METRICS_BY_ROUTE_MODEL, said);
     r->model = NULL;
     for (size_t i = 0; i < METRICS_LABELS_MAX; i++) {
         bool fits = said[i].n <= METRICS_LABEL_MAX;
@@ -288,7 +292,7 @@ static struct metrics_recent *cells_of(struct metrics_shard *s, str route, str p
 
 void metrics_begin(struct metrics_shard *s)
 {
-    add(&s->totals.begun, 1);
+    metrics_add(&s->totals.begun, 1);
 }
 
 void metrics_done(struct metrics_shard *s, const struct summary *c)
@@ -297,13 +301,13 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
     bool served = c->provider.n > 0;
     str provider = served ? c->provider : STR("none"), model = served ? c->model : STR("none");
     uint64_t took_ns = less(c->end_ns, c->start_ns);
-    struct metrics_recent *cells = cells_of(s, c->route, provider, model);
+    struct metrics_recent *cells = metrics_cells_of(s, c->route, provider, model);
 
-    add(&s->totals.done, 1);
+    metrics_add(&s->totals.done, 1);
     count_request(cells->route_model, c);
     metrics_observe(&cells->route->overhead, &metrics_overhead, less(took_ns, c->upstream_wait_ns));
     if (served && !cells->model)
-        cells->model = cell(s, METRICS_BY_MODEL, (const str[]){provider, model});
+        cells->model = metrics_cell(s, METRICS_BY_MODEL, (const str[]){provider, model});
     if (served)
         count_model(cells->model, c);
     count_totals(&s->totals, c);
@@ -311,23 +315,24 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
 
 void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n)
 {
-    struct metrics_rule *cells = cell(s, METRICS_BY_RULE, &rule);
+    struct metrics_rule *cells = metrics_cell(s, METRICS_BY_RULE, &rule);
 
-    add(&cells->redactions, n);
+    metrics_add(&cells->redactions, n);
 }
 
 void metrics_refused(struct metrics_shard *s, str route, int status, bool stream, uint64_t took_ns)
 {
     struct summary c = {.status = status, .stream = stream, .end_ns = took_ns};
 
-    count_request(cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){route, STR("none"), STR("none")}),
-                  &c);
+    count_request(
+        metrics_cell(s, METRICS_BY_ROUTE_MODEL, (const str[]){route, STR("none"), STR("none")}),
+        &c);
 }
 
 void metrics_reject(struct metrics_shard *s, enum metrics_rejected why)
 {
     assert(why < METRICS_REJECTED_COUNT);
-    add(&s->totals.rejected[why], 1);
+    metrics_add(&s->totals.rejected[why], 1);
 }
 
 /* ---- the whole ---- */
@@ -354,8 +359,8 @@ struct metrics *metrics_new(unsigned shards)
     for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
         struct buf labels;
 
-        show((enum metrics_set)set, other, &labels);
-        add_key(m, (enum metrics_set)set, 0, STR(""), buf_str(&labels));
+        metrics_show((enum metrics_set)set, other, &labels);
+        metrics_add_key(m, (enum metrics_set)set, 0, STR(""), buf_str(&labels));
         buf_release(&labels);
     }
     return m;

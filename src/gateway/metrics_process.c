@@ -13,7 +13,7 @@
 
 /* The number in the given column of a /proc file, from 0 on; 0 if it cannot be read. Columns count
  * from behind the last ")", which ends a name that may hold anything. */
-static uint64_t column(const char *path, unsigned at)
+static uint64_t metrics_process_column(const char *path, unsigned at)
 {
     uint64_t out = 0;
     struct arena a;
@@ -40,7 +40,8 @@ static uint64_t column(const char *path, unsigned at)
 
 uint64_t metrics_process_start(void)
 {
-    uint64_t ticks = column("/proc/self/stat", 19), hz = (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t ticks = metrics_process_column("/proc/self/stat", 19),
+             hz = (uint64_t)sysconf(_SC_CLK_TCK);
     struct timespec wall, boot;
     uint64_t wall_ms, boot_ms;
 
@@ -75,7 +76,7 @@ void metrics_process(struct metrics_text *t, uint64_t start_ms)
     metrics_family(t, "process_cpu_seconds", METRICS_COUNTER, "Processor time, user and system.");
     metrics_line(t, "", "", us, 1000000);
     metrics_family(t, "process_resident_memory_bytes", METRICS_GAUGE, "Memory in use.");
-    metrics_line(t, "", "", column("/proc/self/statm", 1) * page, 1);
+    metrics_line(t, "", "", metrics_process_column("/proc/self/statm", 1) * page, 1);
     metrics_family(t, "process_open_fds", METRICS_GAUGE, "Open file descriptors.");
     metrics_line(t, "", "", open_files(), 1);
     metrics_family(t, "process_start_time_seconds", METRICS_GAUGE, "Start, in seconds since 1970.");

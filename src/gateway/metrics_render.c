@@ -8,7 +8,7 @@
 #define LABELS_MAX 4096u
 #define USD 1000000000u
 
-static uint64_t value(const _Atomic uint64_t *at)
+static uint64_t metrics_render_value(const _Atomic uint64_t *at)
 {
     return atomic_load_explicit(at, memory_order_relaxed);
 }
@@ -27,7 +27,9 @@ struct sums {
 static void add_cells(_Atomic uint64_t *to, const _Atomic uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        atomic_store_explicit(&to[i], value(&to[i]) + value(&from[i]), memory_order_relaxed);
+        atomic_store_explicit(&to[i],
+                              metrics_render_value(&to[i]) + metrics_render_value(&from[i]),
+                              memory_order_relaxed);
 }
 
 static void sums_init(struct sums *s, struct metrics *m, enum metrics_set set,
@@ -93,7 +95,7 @@ static void request_lines(struct sums *s)
         for (size_t class = 0; class < METRICS_CLASSES; class ++)
             for (size_t stream = 0; stream < 2; stream++) {
                 char one[LABELS_MAX], both[LABELS_MAX];
-                uint64_t n = value(&c->requests[class][stream]);
+                uint64_t n = metrics_render_value(&c->requests[class][stream]);
 
                 if (n == 0 && class != 2 && class != 4 && class != 5)
                     continue; /* the others begin at 0, so that their first call is a rise */
@@ -131,7 +133,7 @@ static void rule_lines(struct sums *s)
     if (!sums_next(s, &at, &labels))
         metrics_line(s->t, "", "rule=\"none\"", 0, 1); /* so that its first is a rise */
     for (at = 0; (c = sums_next(s, &at, &labels));)
-        metrics_line(s->t, "", labels, value(&c->redactions), 1);
+        metrics_line(s->t, "", labels, metrics_render_value(&c->redactions), 1);
 }
 
 /* One family of counters, `count` side by side in each cell. */
@@ -145,7 +147,11 @@ static void counter_lines(struct sums *s, size_t offset, const char *label,
             const _Atomic uint64_t *from = (const _Atomic uint64_t *)(const void *)(cell + offset);
             char all[LABELS_MAX];
 
-            metrics_line(s->t, "", with(all, labels, label, values[i]), value(&from[i]), unit);
+            metrics_line(s->t,
+                         "",
+                         with(all, labels, label, values[i]),
+                         metrics_render_value(&from[i]),
+                         unit);
         }
 }
 
@@ -209,7 +215,7 @@ static void total_lines(struct metrics_text *t, const char *labels, const char *
     char all[LABELS_MAX];
 
     for (size_t i = 0; i < count; i++)
-        metrics_line(t, "", with(all, labels, label, values[i]), value(&from[i]), 1);
+        metrics_line(t, "", with(all, labels, label, values[i]), metrics_render_value(&from[i]), 1);
 }
 
 static void totals_render(struct metrics_text *t, const struct metrics_totals *sum)
@@ -229,7 +235,7 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
                                                         "unread_tool",
                                                         "mismatched_close",
                                                         "unclosed"};
-    uint64_t begun = value(&sum->begun), done = value(&sum->done);
+    uint64_t begun = metrics_render_value(&sum->begun), done = metrics_render_value(&sum->done);
 
     metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Calls that run now.");
     metrics_line(t, "", "", begun > done ? begun - done : 0, 1);

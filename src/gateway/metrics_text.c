@@ -25,7 +25,7 @@ void metrics_family(struct metrics_text *t, const char *name, enum metrics_type 
 }
 
 /* value / unit as a decimal, without zeros at its end; OpenMetrics wants "1.0" as a bound. */
-static void add_number(struct buf *out, uint64_t value, uint64_t unit, bool point)
+static void metrics_text_add_number(struct buf *out, uint64_t value, uint64_t unit, bool point)
 {
     uint64_t rest = value % unit;
     char digits[24];
@@ -48,7 +48,7 @@ void metrics_line(struct metrics_text *t, const char *suffix, const char *labels
     if (labels[0])
         buf_printf(t->out, "{%s}", labels);
     buf_add_c(t->out, ' ');
-    add_number(t->out, value, unit, false);
+    metrics_text_add_number(t->out, value, unit, false);
     buf_add_c(t->out, '\n');
 }
 
@@ -87,7 +87,7 @@ void metrics_hist_lines(struct metrics_text *t, const char *labels, const struct
         n += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
         buf_printf(t->out, "%s_bucket{%s%sle=\"", t->name, labels, comma);
         if (i < b->count)
-            add_number(t->out, b->at[i], b->unit, t->open);
+            metrics_text_add_number(t->out, b->at[i], b->unit, t->open);
         else
             buf_add(t->out, STR("+Inf"));
         buf_printf(t->out, "\"} %llu\n", (unsigned long long)n);

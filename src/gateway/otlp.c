@@ -69,7 +69,7 @@ static size_t field_size(size_t n)
 }
 
 /* A string must be UTF-8, or receivers refuse all that it comes with. */
-static str clean(str text, struct buf *room)
+static str otlp_clean(str text, struct buf *room)
 {
     str cut = utf8_cut_size(text, TEXT_MAX);
 
@@ -79,12 +79,12 @@ static str clean(str text, struct buf *room)
     return buf_str(room);
 }
 
-static void put_text(struct buf *b, unsigned field, str text)
+static void otlp_put_text(struct buf *b, unsigned field, str text)
 {
     struct buf room;
 
     buf_init(&room, TEXT_MAX * 3 + 16);
-    put_bytes(b, field, clean(text, &room));
+    put_bytes(b, field, otlp_clean(text, &room));
     buf_release(&room);
 }
 
@@ -110,14 +110,14 @@ static void add_text_as(struct buf *b, unsigned field, const char *key, str text
     struct buf room;
 
     buf_init(&room, TEXT_MAX * 3 + 16);
-    text = clean(text, &room);
+    text = otlp_clean(text, &room);
     begin_attribute(b, field, key, field_size(text.n));
     put_bytes(b, VALUE_TEXT, text);
     buf_release(&room);
 }
 
 /* Nothing for an empty text. */
-static void add_text(struct buf *b, const char *key, str text)
+static void otlp_add_text(struct buf *b, const char *key, str text)
 {
     if (text.n > 0)
         add_text_as(b, SPAN_ATTRIBUTES, key, text);
@@ -148,7 +148,7 @@ static void add_double(struct buf *b, const char *key, double x)
 }
 
 /* A list of one text. */
-static void add_list(struct buf *b, const char *key, const char *text)
+static void otlp_add_list(struct buf *b, const char *key, const char *text)
 {
     str s = str_c(text);
     size_t item = field_size(s.n), array = field_size(item);
@@ -162,7 +162,7 @@ static void add_list(struct buf *b, const char *key, const char *text)
 }
 
 /* A number of the request, which is kept as its text; nothing if it is none. */
-static void add_number(struct buf *b, const char *key, str text, bool whole)
+static void otlp_add_number(struct buf *b, const char *key, str text, bool whole)
 {
     struct json doc;
     struct err e;
@@ -203,27 +203,27 @@ static str model_of(const struct summary *c)
 
 static void add_request(const struct summary *c, struct buf *b)
 {
-    add_text(b, "gen_ai.operation.name", STR("chat"));
-    add_text(b, "gen_ai.provider.name", c->otel_provider.n ? c->otel_provider : c->provider);
-    add_text(b, "gen_ai.request.model", model_of(c));
-    add_text(b, "server.address", c->server_host);
+    otlp_add_text(b, "gen_ai.operation.name", STR("chat"));
+    otlp_add_text(b, "gen_ai.provider.name", c->otel_provider.n ? c->otel_provider : c->provider);
+    otlp_add_text(b, "gen_ai.request.model", model_of(c));
+    otlp_add_text(b, "server.address", c->server_host);
     if (c->server_host.n > 0 && c->server_port > 0)
         add_int(b, "server.port", c->server_port);
     if (!str_eq(c->session, c->id)) /* one that nobody knows of is made up */
-        add_text(b, "gen_ai.conversation.id", c->session);
+        otlp_add_text(b, "gen_ai.conversation.id", c->session);
     if (c->stream)
         add_bool(b, "gen_ai.request.stream", true);
-    add_number(b, "gen_ai.request.max_tokens", c->max_tokens, true);
-    add_number(b, "gen_ai.request.temperature", c->temperature, false);
-    add_number(b, "gen_ai.request.top_p", c->top_p, false);
-    add_text(b, "gen_ai.request.reasoning.level", str_c(chat_level_name(c->level)));
+    otlp_add_number(b, "gen_ai.request.max_tokens", c->max_tokens, true);
+    otlp_add_number(b, "gen_ai.request.temperature", c->temperature, false);
+    otlp_add_number(b, "gen_ai.request.top_p", c->top_p, false);
+    otlp_add_text(b, "gen_ai.request.reasoning.level", str_c(chat_level_name(c->level)));
 }
 
 static void add_reply(const struct summary *c, struct buf *b)
 {
-    add_text(b, "gen_ai.response.id", c->reply_id);
-    add_text(b, "gen_ai.response.model", c->reply_model);
-    add_list(b, "gen_ai.response.finish_reasons", finish_reason(c));
+    otlp_add_text(b, "gen_ai.response.id", c->reply_id);
+    otlp_add_text(b, "gen_ai.response.model", c->reply_model);
+    otlp_add_list(b, "gen_ai.response.finish_reasons", finish_reason(c));
     if (c->stream && c->first_byte_ns > c->start_ns)
         add_double(b,
                    "gen_ai.response.time_to_first_chunk",
@@ -233,7 +233,7 @@ static void add_reply(const struct summary *c, struct buf *b)
     add_int(b, "gen_ai.usage.reasoning.output_tokens", c->usage.reasoning);
     add_int(b, "gen_ai.usage.cache_read.input_tokens", c->usage.cache_read);
     add_int(b, "gen_ai.usage.cache_write.input_tokens", c->usage.cache_write);
-    add_text(b, "error.type", c->error_type);
+    otlp_add_text(b, "error.type", c->error_type);
     add_int(b, "http.response.status_code", c->status > 0 ? c->status : -1);
 }
 
@@ -242,22 +242,22 @@ static void add_own(const struct summary *c, struct buf *b)
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "none", "field", "tag", "channel", "summary", "opaque"};
 
-    add_text(b, "rationale.call.id", c->id);
-    add_text(b, "rationale.key.name", c->key_name);
-    add_text(b, "rationale.route", c->route);
-    add_text(b, "rationale.provider", c->provider);
-    add_text(b, "rationale.model", c->model);
+    otlp_add_text(b, "rationale.call.id", c->id);
+    otlp_add_text(b, "rationale.key.name", c->key_name);
+    otlp_add_text(b, "rationale.route", c->route);
+    otlp_add_text(b, "rationale.provider", c->provider);
+    otlp_add_text(b, "rationale.model", c->model);
     add_int(b, "rationale.attempts", c->attempts);
     add_int(b, "rationale.reasoning.cap", c->cap);
     add_bool(b, "rationale.reasoning.cut", c->cut);
-    add_text(b, "rationale.reasoning.cut_action", c->cut_action);
+    otlp_add_text(b, "rationale.reasoning.cut_action", c->cut_action);
     add_bool(b, "rationale.reasoning.starved", c->starved);
     add_bool(b, "rationale.reasoning.repaired", c->repaired);
-    add_text(b, "rationale.reasoning.source", str_c(sources[c->source]));
+    otlp_add_text(b, "rationale.reasoning.source", str_c(sources[c->source]));
     add_bool(b, "rationale.reasoning.tokens_exact", c->reasoning_exact);
     if (c->cost_usd >= 0) {
         add_double(b, "rationale.cost.usd", c->cost_usd);
-        add_text(
+        otlp_add_text(
             b, "rationale.cost.source", c->cost_from_provider ? STR("provider") : STR("local"));
     }
 }
@@ -278,7 +278,7 @@ static void put_status(const struct summary *c, struct buf *b)
     if (c->error_type.n == 0)
         return;
     buf_init(&status, SPAN_MAX);
-    put_text(&status, 2, c->error_type);
+    otlp_put_text(&status, 2, c->error_type);
     put_int(&status, 3, STATUS_ERROR);
     put_bytes(b, 15, buf_str(&status));
     buf_release(&status);
@@ -297,10 +297,10 @@ static void put_span(const struct summary *c, const struct otlp_trace *t, struct
     put_bytes(b, 1, (str){(const char *)t->trace_id, sizeof t->trace_id});
     put_bytes(b, 2, (str){(const char *)t->span_id, sizeof t->span_id});
     if (t->state.n > 0)
-        put_text(b, 3, t->state);
+        otlp_put_text(b, 3, t->state);
     if (child)
         put_bytes(b, 4, (str){(const char *)t->parent_id, sizeof t->parent_id});
-    put_text(b, 5, str_trim(buf_str(&name)));
+    otlp_put_text(b, 5, str_trim(buf_str(&name)));
     put_int(b, 6, KIND_CLIENT);
     put_fixed(b, 7, FIXED64, start);
     put_fixed(b, 8, FIXED64, start + took);
@@ -369,7 +369,7 @@ static void random_id(struct rand *chance, uint8_t *out, size_t n)
     while (is_zero(out, n));
 }
 
-static bool read_parent(str s, struct otlp_trace *t)
+static bool otlp_read_parent(str s, struct otlp_trace *t)
 {
     uint8_t version, flags;
 
@@ -398,7 +398,7 @@ bool otlp_trace_begin(str traceparent, struct rand *chance, struct otlp_trace *o
     bool ok;
 
     *out = (struct otlp_trace){.state = STR("")};
-    ok = read_parent(traceparent, out);
+    ok = otlp_read_parent(traceparent, out);
     if (!ok) {
         *out = (struct otlp_trace){.sampled = true, .state = STR("")};
         random_id(chance, out->trace_id, sizeof out->trace_id);

@@ -66,7 +66,7 @@ struct otlp {
 
 /* ---- the batch ---- */
 
-static bool take_batch(struct otlp *o)
+static bool otlp_export_take_batch(struct otlp *o)
 {
     struct buf plain;
     struct item *taken = NULL;
@@ -124,14 +124,14 @@ static size_t waiting(struct otlp *o, bool *leaving)
 static void send_batch(struct otlp *o);
 
 /* What to do now that nothing is under way. */
-static void go_on(struct otlp *o)
+static void otlp_export_go_on(struct otlp *o)
 {
     bool leaving;
     size_t n = waiting(o, &leaving);
 
     if (o->call || o->batch > 0)
         return;
-    if ((n >= BATCH_MAX || (leaving && n > 0)) && take_batch(o))
+    if ((n >= BATCH_MAX || (leaving && n > 0)) && otlp_export_take_batch(o))
         send_batch(o);
     else if (leaving)
         loop_stop(o->loop);
@@ -154,7 +154,7 @@ static uint64_t backoff_ms(struct otlp *o)
     return wait / 2 + rand_below(&o->chance, wait);
 }
 
-static void ended(struct otlp *o, bool transient)
+static void otlp_export_ended(struct otlp *o, bool transient)
 {
     bool leaving;
 
@@ -167,10 +167,10 @@ static void ended(struct otlp *o, bool transient)
     else
         count_batch(o, false);
     if (o->batch == 0)
-        go_on(o);
+        otlp_export_go_on(o);
 }
 
-static void on_head(void *ctx, const struct http1_head *head)
+static void otlp_export_on_head(void *ctx, const struct http1_head *head)
 {
     struct otlp *o = ctx;
     uint64_t seconds;
@@ -181,34 +181,35 @@ static void on_head(void *ctx, const struct http1_head *head)
 }
 
 /* What is in it does not matter: a span that was refused is not sent again. */
-static void on_bytes(void *ctx, str bytes)
+static void otlp_export_on_bytes(void *ctx, str bytes)
 {
     struct otlp *o = ctx;
 
     o->reply_size += bytes.n;
     if (o->reply_size > REPLY_SIZE_MAX && o->call) {
         client_cancel(o->call);
-        ended(o, false);
+        otlp_export_ended(o, false);
     }
 }
 
-static void on_end(void *ctx)
+static void otlp_export_on_end(void *ctx)
 {
     struct otlp *o = ctx;
 
-    ended(o, is_transient(o->status));
+    otlp_export_ended(o, is_transient(o->status));
 }
 
-static void on_error(void *ctx, const struct err *e, bool sent)
+static void otlp_export_on_error(void *ctx, const struct err *e, bool sent)
 {
     struct otlp *o = ctx;
 
     (void)sent;
     o->status = o->status >= 200 && o->status < 300 ? o->status : 0;
-    ended(o, e->code == ERR_UPSTREAM || e->code == ERR_TIMEOUT);
+    otlp_export_ended(o, e->code == ERR_UPSTREAM || e->code == ERR_TIMEOUT);
 }
 
-static const struct client_handler handler = {on_head, on_bytes, on_end, on_error, NULL};
+static const struct client_handler handler = {
+    otlp_export_on_head, otlp_export_on_bytes, otlp_export_on_end, otlp_export_on_error, NULL};
 
 static void send_batch(struct otlp *o)
 {
@@ -228,11 +229,11 @@ static void send_batch(struct otlp *o)
     o->call = client_start(o->client, &request, &handler, o);
 }
 
-static void on_timer(void *ctx)
+static void otlp_export_on_timer(void *ctx)
 {
     struct otlp *o = ctx;
 
-    if (o->batch > 0 || take_batch(o))
+    if (o->batch > 0 || otlp_export_take_batch(o))
         send_batch(o);
     else
         loop_timer_set(o->loop, &o->timer, INTERVAL_MS);
@@ -254,7 +255,7 @@ static void on_wake(void *ctx)
         if (o->batch > 0 && !o->call)
             send_batch(o);
     }
-    go_on(o);
+    otlp_export_go_on(o);
 }
 
 static void on_deadline(void *ctx)
@@ -262,7 +263,7 @@ static void on_deadline(void *ctx)
     loop_stop(((struct otlp *)ctx)->loop);
 }
 
-static void *run(void *arg)
+static void *otlp_export_run(void *arg)
 {
     struct otlp *o = arg;
 
@@ -273,7 +274,7 @@ static void *run(void *arg)
 
 /* ---- the outside ---- */
 
-static void wake(struct otlp *o)
+static void otlp_export_wake(struct otlp *o)
 {
     bool post = !o->woken;
 
@@ -306,7 +307,7 @@ void otlp_add(struct otlp *o, const struct summary *c, const struct otlp_trace *
         o->depth++;
         o->size += item->size;
         if (o->depth == BATCH_MAX)
-            wake(o);
+            otlp_export_wake(o);
     }
     pthread_mutex_unlock(&o->lock);
 }
@@ -347,7 +348,7 @@ static bool set_texts(struct otlp *o, str url, str headers, struct err *e)
     return client_url_parse((str){b.p, url.n}, &o->url, e);
 }
 
-static void destroy(struct otlp *o)
+static void otlp_export_destroy(struct otlp *o)
 {
     if (o->call)
         client_cancel(o->call);
@@ -381,17 +382,17 @@ struct otlp *otlp_new(str url, str headers, const char *ca_file, struct err *e)
     rand_init_os(&o->chance);
     o->gzip = gzip_new();
     loop_task_init(&o->wake, on_wake, o);
-    loop_timer_init(&o->timer, on_timer, o);
+    loop_timer_init(&o->timer, otlp_export_on_timer, o);
     loop_timer_init(&o->deadline, on_deadline, o);
     ok = set_texts(o, url, headers, e) && (o->loop = loop_new(&clock_real, e)) &&
          (o->resolver = resolver_new(1, e)) &&
          (!o->url.tls || (o->tls = tls_client_new(ca_file, e))) &&
          (o->client = client_new(o->loop, o->resolver, o->tls, e));
-    if (ok && pthread_create(&o->thread, NULL, run, o) != 0)
+    if (ok && pthread_create(&o->thread, NULL, otlp_export_run, o) != 0)
         ok = err_set(e, ERR_SYSTEM, "no thread for the export of spans");
     if (ok)
         return o;
-    destroy(o);
+    otlp_export_destroy(o);
     return NULL;
 }
 
@@ -401,8 +402,8 @@ void otlp_free(struct otlp *o)
         return;
     pthread_mutex_lock(&o->lock);
     o->leaving = true;
-    wake(o);
+    otlp_export_wake(o);
     pthread_mutex_unlock(&o->lock);
     pthread_join(o->thread, NULL);
-    destroy(o);
+    otlp_export_destroy(o);
 }

@@ -111,7 +111,7 @@ static bool starts_alike(str s, str prefix)
 }
 
 /* "vllm", and "vllm-east", "vllm2", "vllm_big" as well. */
-static bool is_named(str name, str row)
+static bool provider_is_named(str name, str row)
 {
     char next;
 
@@ -144,7 +144,7 @@ bool provider_separates(str host)
 
 /* How well a row fits, 0 if it does not: a known host says more than a name, a longer name more
  * than a shorter one. */
-static size_t fit(const struct provider_row *row, str name, str host, str path)
+static size_t provider_fit(const struct provider_row *row, str name, str host, str path)
 {
     str own_host = str_c(row->host), own_name = str_c(row->name);
     size_t more = row->path ? 1 : 0;
@@ -153,7 +153,7 @@ static size_t fit(const struct provider_row *row, str name, str host, str path)
         return 0;
     if (own_host.n > 0 && is_hosted(host, own_host))
         return 10000 + own_host.n * 2 + more;
-    return is_named(name, own_name) ? own_name.n * 2 + more : 0;
+    return provider_is_named(name, own_name) ? own_name.n * 2 + more : 0;
 }
 
 const struct provider_row *provider_row_find(str name)
@@ -161,7 +161,7 @@ const struct provider_row *provider_row_find(str name)
     const struct provider_row *best = NULL;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (is_named(name, str_c(rows[i].name)) &&
+        if (provider_is_named(name, str_c(rows[i].name)) &&
             (!best || strlen(rows[i].name) > strlen(best->name)))
             best = &rows[i];
     return best;
@@ -174,7 +174,7 @@ const struct provider_row *provider_row(str name, str host, str path, enum chat_
 
     assert(kind <= CHAT_OLLAMA && rows[kind].dialect == kind);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        size_t f = rows[i].dialect == kind ? fit(&rows[i], name, host, path) : 0;
+        size_t f = rows[i].dialect == kind ? provider_fit(&rows[i], name, host, path) : 0;
 
         if (f > best_fit) {
             best = &rows[i];

@@ -225,7 +225,7 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
 
 /* ---- from a cassette ---- */
 
-static void play(void *ctx);
+static void upstream_play(void *ctx);
 
 /* Pieces that come at once are played in one go; the others wait for their time. */
 static void play_next(struct upstream *u)
@@ -240,7 +240,7 @@ static void play_next(struct upstream *u)
     }
 }
 
-static void play(void *ctx)
+static void upstream_play(void *ctx)
 {
     struct upstream *u = ctx;
     const struct cassette_call *call = u->played;
@@ -274,7 +274,7 @@ static void play(void *ctx)
 
 static void play_start(struct upstream *u, const struct upstream_request *r)
 {
-    loop_timer_init(&u->timer, play, u);
+    loop_timer_init(&u->timer, upstream_play, u);
     u->played = NULL;
     if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &u->miss))
         u->played = NULL;

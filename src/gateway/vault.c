@@ -119,7 +119,7 @@ static bool is_old(const struct vault *v, const struct held *h)
     return clock_mono_ns(v->clock) - h->put_ns > AGE_MAX_NS;
 }
 
-static void sweep(struct vault *v)
+static void vault_sweep(struct vault *v)
 {
     uint64_t now = clock_mono_ns(v->clock);
 
@@ -238,7 +238,7 @@ static struct held *add_held(struct vault *v, str origin, const struct vault_cal
     return h;
 }
 
-static bool has(const struct held *h, str name, str text)
+static bool vault_has(const struct held *h, str name, str text)
 {
     for (const struct fragment *f = h->first; f; f = f->next)
         if (str_eq(f->name, name) && str_eq(f->text, text))
@@ -285,10 +285,10 @@ void vault_put(struct vault *v, str origin, const struct vault_call *call, str n
     struct held *h;
 
     pthread_mutex_lock(&v->lock);
-    sweep(v);
+    vault_sweep(v);
     h = find_same(v, origin, call);
     h = h ? h : add_held(v, origin, call);
-    if (h && !has(h, name, text)) {
+    if (h && !vault_has(h, name, text)) {
         h->put_ns = clock_mono_ns(v->clock);
         unlink_held(v, h);
         link_newest(v, h);

@@ -32,7 +32,7 @@ struct reader {
     struct err *e;
 };
 
-static void mark(struct reader *r, str raw)
+static void gateway_yaml_mark(struct reader *r, str raw)
 {
     if (r->count == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 256;
@@ -43,7 +43,7 @@ static void mark(struct reader *r, str raw)
 
 /* ---- scalars ---- */
 
-static bool is_name(char c)
+static bool yaml_is_name(char c)
 {
     return char_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
@@ -80,7 +80,7 @@ static bool based_number(str s, struct buf *out)
 }
 
 /* A number of the core schema, as JSON writes it; all that is well written stays as it is. */
-static bool number(str s, struct buf *out)
+static bool yaml_number(str s, struct buf *out)
 {
     size_t at = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+'), whole, fraction = 0, zeros = 0;
     bool dot, negative = at && s.p[0] == '-';
@@ -113,7 +113,7 @@ static bool number(str s, struct buf *out)
     return at == s.n;
 }
 
-static bool is_one_of(str s, const char *const *words)
+static bool yaml_is_one_of(str s, const char *const *words)
 {
     for (; *words; words++)
         if (str_eq(s, str_c(*words)))
@@ -121,7 +121,7 @@ static bool is_one_of(str s, const char *const *words)
     return false;
 }
 
-static bool plain(struct reader *r, str s)
+static bool yaml_plain(struct reader *r, str s)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const trues[] = {"true", "True", "TRUE", NULL};
@@ -141,15 +141,15 @@ static bool plain(struct reader *r, str s)
                                            NULL};
 
     buf_reset(&r->scratch);
-    if (is_one_of(s, nulls))
+    if (yaml_is_one_of(s, nulls))
         json_out_null(&r->out);
-    else if (is_one_of(s, trues))
+    else if (yaml_is_one_of(s, trues))
         json_out_bool(&r->out, true);
-    else if (is_one_of(s, falses))
+    else if (yaml_is_one_of(s, falses))
         json_out_bool(&r->out, false);
-    else if (is_one_of(s, unusable))
+    else if (yaml_is_one_of(s, unusable))
         return err_set(r->e, ERR_INPUT, STR_FMT " is no number that can be used", STR_ARG(s));
-    else if (number(s, &r->scratch))
+    else if (yaml_number(s, &r->scratch))
         json_out_raw(&r->out, buf_str(&r->scratch));
     else
         json_out_str(&r->out, s);
@@ -163,7 +163,7 @@ static size_t fill_in(struct reader *r, str s, size_t at)
     const char *value;
     size_t n = 0;
 
-    while (at + n < s.n && is_name(s.p[at + n]))
+    while (at + n < s.n && yaml_is_name(s.p[at + n]))
         n++;
     if (n == 0 || n >= sizeof name || char_is_digit(s.p[at]) || at + n == s.n ||
         s.p[at + n] != '}') {
@@ -226,16 +226,16 @@ static bool interpolate(struct reader *r, str s, str *out, str *raw)
     return true;
 }
 
-static bool key(struct reader *r, str s, bool is_plain)
+static bool yaml_key(struct reader *r, str s, bool is_plain)
 {
     if (is_plain && str_eq(s, STR("<<")))
         return err_set(r->e, ERR_INPUT, "merge keys (<<) are not taken: write the values out");
-    mark(r, STR(""));
+    gateway_yaml_mark(r, STR(""));
     json_out_key(&r->out, s);
     return true;
 }
 
-static bool scalar(struct reader *r, const yaml_event_t *ev)
+static bool yaml_scalar(struct reader *r, const yaml_event_t *ev)
 {
     str s = {(const char *)ev->data.scalar.value, ev->data.scalar.length}, raw;
     struct level *l = r->depth ? &r->levels[r->depth - 1] : NULL;
@@ -245,22 +245,22 @@ static bool scalar(struct reader *r, const yaml_event_t *ev)
         return err_set(r->e, ERR_INPUT, "a text may not have a NUL in it");
     if (l && l->mapping && !l->at_value) {
         l->at_value = true;
-        return key(r, s, is_plain);
+        return yaml_key(r, s, is_plain);
     }
     if (!interpolate(r, s, &s, &raw))
         return false;
-    mark(r, raw);
+    gateway_yaml_mark(r, raw);
     if (l)
         l->at_value = false;
     if (is_plain)
-        return plain(r, s);
+        return yaml_plain(r, s);
     json_out_str(&r->out, s);
     return true;
 }
 
 /* ---- events ---- */
 
-static bool open_level(struct reader *r, bool mapping)
+static bool yaml_open_level(struct reader *r, bool mapping)
 {
     struct level *l = r->depth ? &r->levels[r->depth - 1] : NULL;
 
@@ -270,7 +270,7 @@ static bool open_level(struct reader *r, bool mapping)
         return err_set(r->e, ERR_LIMIT, "nested deeper than %d levels", YAML_DEPTH_MAX);
     if (l)
         l->at_value = false;
-    mark(r, STR(""));
+    gateway_yaml_mark(r, STR(""));
     r->levels[r->depth++] = (struct level){mapping, false};
     if (mapping)
         json_out_object(&r->out);
@@ -296,7 +296,7 @@ static bool refuse_marks(struct reader *r, const yaml_char_t *anchor, const yaml
     return true;
 }
 
-static bool take(struct reader *r, const yaml_event_t *ev)
+static bool yaml_take(struct reader *r, const yaml_event_t *ev)
 {
     r->line = (unsigned)ev->start_mark.line + 1;
     switch (ev->type) {
@@ -305,13 +305,13 @@ static bool take(struct reader *r, const yaml_event_t *ev)
     case YAML_ALIAS_EVENT:
         return refuse_marks(r, ev->data.alias.anchor, NULL);
     case YAML_SCALAR_EVENT:
-        return refuse_marks(r, ev->data.scalar.anchor, ev->data.scalar.tag) && scalar(r, ev);
+        return refuse_marks(r, ev->data.scalar.anchor, ev->data.scalar.tag) && yaml_scalar(r, ev);
     case YAML_MAPPING_START_EVENT:
         return refuse_marks(r, ev->data.mapping_start.anchor, ev->data.mapping_start.tag) &&
-               open_level(r, true);
+               yaml_open_level(r, true);
     case YAML_SEQUENCE_START_EVENT:
         return refuse_marks(r, ev->data.sequence_start.anchor, ev->data.sequence_start.tag) &&
-               open_level(r, false);
+               yaml_open_level(r, false);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
         r->depth--;
@@ -340,7 +340,7 @@ static bool parse_failed(struct reader *r, const yaml_parser_t *p)
                    p->context ? p->context : "");
 }
 
-static bool pump(struct reader *r, str text)
+static bool yaml_pump(struct reader *r, str text)
 {
     yaml_parser_t parser;
     yaml_event_t ev;
@@ -356,7 +356,7 @@ static bool pump(struct reader *r, str text)
             break;
         }
         more = ev.type != YAML_STREAM_END_EVENT;
-        ok = take(r, &ev);
+        ok = yaml_take(r, &ev);
         yaml_event_delete(&ev);
     }
     yaml_parser_delete(&parser);
@@ -420,7 +420,7 @@ bool yaml_read(str text, struct arena *a, struct yaml *out, struct err *e)
     if (text.n > YAML_SIZE_MAX)
         ok = err_set(e, ERR_LIMIT, "larger than %zu bytes", YAML_SIZE_MAX);
     else
-        ok = pump(&r, text) && json_out_ok(&r.out, e) && check_keys(&r);
+        ok = yaml_pump(&r, text) && json_out_ok(&r.out, e) && check_keys(&r);
     out->line = r.line;
     if (ok) {
         out->json = arena_dup(a, buf_str(&r.json));

@@ -52,7 +52,7 @@ struct rationale_split {
     bool finished;
 };
 
-static void on_run(void *ctx, enum split_kind kind, str run)
+static void rationale_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct rationale_split *s = ctx;
 
@@ -61,7 +61,7 @@ static void on_run(void *ctx, enum split_kind kind, str run)
         split_reader_run(&s->tools, kind, run);
 }
 
-static void on_call(void *ctx, const struct split_call *c)
+static void rationale_on_call(void *ctx, const struct split_call *c)
 {
     struct rationale_split *s = ctx;
     str name = arena_dup(&s->tools.scratch, c->name);
@@ -71,7 +71,7 @@ static void on_call(void *ctx, const struct split_call *c)
                        &(struct rationale_call){name.p, name.n, arguments.p, arguments.n});
 }
 
-static void on_note(void *ctx, const struct split_note *n)
+static void rationale_on_note(void *ctx, const struct split_note *n)
 {
     struct rationale_split *s = ctx;
     struct rationale_note note = {
@@ -88,9 +88,12 @@ static void on_note(void *ctx, const struct split_note *n)
         split_reader_note(&s->tools, n);
 }
 
-static void begin(struct rationale_split *s)
+static void rationale_begin(struct rationale_split *s)
 {
-    split_init(&s->split, s->format, s->options.inside, (struct split_sink){on_run, on_note, s});
+    split_init(&s->split,
+               s->format,
+               s->options.inside,
+               (struct split_sink){rationale_on_run, rationale_on_note, s});
     s->tools.unread = false;
     s->finished = false;
 }
@@ -139,8 +142,8 @@ struct rationale_split *rationale_split_new(const struct rationale_split_options
     }
     s->options.format = s->options.open = s->options.close = NULL;
     if (s->options.on_call)
-        split_reader_init(&s->tools, TOOL_SIZE_MAX, (struct split_call_sink){on_call, s});
-    begin(s);
+        split_reader_init(&s->tools, TOOL_SIZE_MAX, (struct split_call_sink){rationale_on_call, s});
+    rationale_begin(s);
     return s;
 fail:
     free(s);
@@ -150,7 +153,7 @@ fail:
 void rationale_split_feed(struct rationale_split *s, const char *text, size_t size)
 {
     if (s->finished)
-        begin(s);
+        rationale_begin(s);
     if (size > 0)
         split_feed(&s->split, (str){text, size});
 }

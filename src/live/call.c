@@ -9,7 +9,7 @@
 
 /* ---- telling ---- */
 
-static bool tells(const struct hub_channel *to)
+static bool hub_call_tells(const struct hub_channel *to)
 {
     return atomic_load_explicit(&to->watched, memory_order_acquire);
 }
@@ -18,7 +18,7 @@ bool hub_call_watched(const struct hub_call *c)
 {
     const struct hub_channel *of = c ? c->channel : NULL;
 
-    return of && (tells(&c->hub->dash) || tells(of));
+    return of && (hub_call_tells(&c->hub->dash) || hub_call_tells(of));
 }
 
 static void flush_both(struct hub_call *c, enum hub_flush how)
@@ -38,7 +38,7 @@ static void tell_status(struct hub_call *c)
     struct hub_channel *to[] = {&h->dash, c->channel};
 
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!tells(to[i]))
+        if (!hub_call_tells(to[i]))
             continue;
         hub_say_status(h, to[i], c, false);
         publish(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
@@ -49,13 +49,13 @@ static void tell_status(struct hub_call *c)
     }
 }
 
-static void tell_begin(struct hub_call *c, bool first)
+static void hub_call_tell_begin(struct hub_call *c, bool first)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
 
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!tells(to[i]))
+        if (!hub_call_tells(to[i]))
             continue;
         if (first) {
             hub_say_session(h, to[i], c, NULL);
@@ -66,14 +66,14 @@ static void tell_begin(struct hub_call *c, bool first)
     }
 }
 
-static void tell_end(struct hub_call *c, const struct hub_end *e, bool last)
+static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool last)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
     bool split = e->decision_thought && e->decision.n;
 
     for (size_t i = 0; i < COUNT_OF(to); i++) {
-        if (!tells(to[i]))
+        if (!hub_call_tells(to[i]))
             continue;
         if (split) {
             hub_say_end(h, to[i], c, e, false);
@@ -192,7 +192,7 @@ static void link_out(struct hub *h, struct hub_call *c)
     hub_channel_drop(h, of);
 }
 
-static void describe(struct hub_call *c)
+static void hub_call_describe(struct hub_call *c)
 {
     if (!c->described && c->b.filter.describe)
         c->b.filter.describe(c->b.filter.ctx, &c->b);
@@ -200,11 +200,11 @@ static void describe(struct hub_call *c)
 }
 
 /* The hub is locked. Where there are too many sessions, nobody is told of it. */
-static void enter(struct hub *h, struct hub_call *c)
+static void hub_call_enter(struct hub *h, struct hub_call *c)
 {
     struct hub_channel *of;
 
-    describe(c);
+    hub_call_describe(c);
     of = hub_channel_of(h, HUB_SESSION, c->b.session);
     if (of)
         link_in(h, c, of);
@@ -265,7 +265,7 @@ static struct hub_call *quiet_take(struct hub_port *p)
 }
 
 /* Two lists, newest first, put into one by when they began. */
-static struct hub_call *merge(struct hub_call *a, struct hub_call *b)
+static struct hub_call *hub_call_merge(struct hub_call *a, struct hub_call *b)
 {
     struct hub_call *all = NULL, **last = &all;
 
@@ -286,7 +286,7 @@ void hub_calls_enter(struct hub *h)
 
     for (size_t i = 0; i < HUB_PORTS_MAX; i++)
         if (h->ports[i])
-            quiet = merge(quiet, quiet_take(h->ports[i]));
+            quiet = hub_call_merge(quiet, quiet_take(h->ports[i]));
     for (; quiet; quiet = next) {
         next = quiet->next;
         quiet->next = oldest;
@@ -294,7 +294,7 @@ void hub_calls_enter(struct hub *h)
     }
     for (; oldest; oldest = next) {
         next = oldest->next;
-        enter(h, oldest);
+        hub_call_enter(h, oldest);
     }
 }
 
@@ -313,17 +313,17 @@ struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const stru
     c = call_new(h, home, b);
     if (quiet_begin(c))
         return c;
-    describe(c);
+    hub_call_describe(c);
     hub_call_open(c);
     hub_lock(h, home);
-    enter(h, c);
+    hub_call_enter(h, c);
     if (c->channel)
-        tell_begin(c, !c->session_next);
+        hub_call_tell_begin(c, !c->session_next);
     hub_unlock(h);
     return c;
 }
 
-static str put(char **at, str s)
+static str hub_call_put(char **at, str s)
 {
     str out = {*at, s.n};
 
@@ -352,7 +352,7 @@ static char *copy_texts(struct hub_begin *b)
         size += texts[i]->n + 1;
     at = own = base_alloc(size);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = put(&at, *texts[i]);
+        *texts[i] = hub_call_put(&at, *texts[i]);
     return own;
 }
 
@@ -361,7 +361,7 @@ void hub_call_own(struct hub_call *c)
     if (!c || c->own)
         return;
     hub_lock(c->hub, c->home);
-    describe(c);
+    hub_call_describe(c);
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
     c->own = copy_texts(&c->b);
@@ -373,13 +373,13 @@ static void dirty(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
-    if (!c->dirty && tells(c->channel)) {
+    if (!c->dirty && hub_call_tells(c->channel)) {
         c->dirty = true;
         c->dirty_next = p->dirty;
         p->dirty = c;
         loop_defer(p->loop, &p->flush);
     }
-    if (!c->late && tells(&c->hub->dash)) {
+    if (!c->late && hub_call_tells(&c->hub->dash)) {
         c->late = true;
         c->late_next = p->late;
         p->late = c;
@@ -505,7 +505,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
         flush_both(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
         tell_status(c);
-        tell_end(c, e, last);
+        hub_call_tell_end(c, e, last);
     }
     if (c->channel)
         link_out(h, c);

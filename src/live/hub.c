@@ -214,7 +214,7 @@ static void ring_shift(struct hub_ring *r)
     hub_message_free(m);
 }
 
-static void ring_add(struct hub_ring *r, struct hub_message *m)
+static void hub_ring_add(struct hub_ring *r, struct hub_message *m)
 {
     while (r->n == HUB_RING_MAX || (r->n && r->size + m->size > HUB_RING_SIZE_MAX))
         ring_shift(r);
@@ -245,7 +245,7 @@ static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
 {
     m->told = true;
-    ring_add(h->rings[m->kind], m);
+    hub_ring_add(h->rings[m->kind], m);
     for (uint64_t left = to->ports; left; left &= left - 1)
         inbox_add(h, h->ports[__builtin_ctzll(left)], m);
     hub_message_free(m);

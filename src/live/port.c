@@ -70,7 +70,7 @@ static void on_turn(void *ctx)
 
 /* ---- now and then ---- */
 
-static uint64_t look_at(struct hub_viewer *v)
+static uint64_t hub_port_look_at(struct hub_viewer *v)
 {
     for (size_t i = 0; i < v->sub_count; i++)
         if (v->subs[i]->missed)
@@ -78,7 +78,7 @@ static uint64_t look_at(struct hub_viewer *v)
     return v->ops->queued ? v->ops->queued(v->ctx) : 0;
 }
 
-static void on_tick(void *ctx)
+static void hub_port_on_tick(void *ctx)
 {
     struct hub_port *p = ctx;
     uint64_t lag[HUB_WAYS] = {0};
@@ -87,7 +87,7 @@ static void on_tick(void *ctx)
     for (struct hub_viewer *v = p->viewers; v; v = p->tick_next) {
         p->tick_next = v->next; /* whoever frees that one moves it on */
         if (!v->ops->tick || v->ops->tick(v->ctx))
-            lag[v->ops->way] += look_at(v);
+            lag[v->ops->way] += hub_port_look_at(v);
     }
     p->tick_next = NULL;
     for (size_t i = 0; i < HUB_WAYS; i++)
@@ -115,7 +115,7 @@ struct hub_port *hub_port_new(struct hub *h, struct loop *l)
     loop_task_init(&p->turn, on_turn, p);
     loop_task_init(&p->flush, hub_port_flush, p);
     loop_timer_init(&p->late_timer, hub_port_flush_late, p);
-    loop_timer_init(&p->tick, on_tick, p);
+    loop_timer_init(&p->tick, hub_port_on_tick, p);
     loop_timer_init(&p->sweep, hub_sweep, p);
     hub_lock(h, NULL);
     while (p->index < HUB_PORTS_MAX && h->ports[p->index])

@@ -67,7 +67,7 @@ void hub_sweep_forget(struct hub_port *p, struct hub_place *place)
     place->queued = false;
 }
 
-static void serve(struct hub_place *place, struct hub_sub *s)
+static void hub_sweep_serve(struct hub_place *place, struct hub_sub *s)
 {
     struct hub_viewer *v = s->viewer;
     uint64_t more = place->batch_missed - s->missed_seen;
@@ -107,7 +107,7 @@ uint64_t hub_sweep_oldest(const struct hub_sub *s)
     return oldest != UINT64_MAX ? oldest : first_behind(&s->place->waiting, after);
 }
 
-static void begin(struct hub_place *place)
+static void hub_sweep_begin(struct hub_place *place)
 {
     place->batch = place->waiting;
     place->waiting = (struct hub_batch){0};
@@ -118,7 +118,7 @@ static void begin(struct hub_place *place)
 }
 
 /* A slice of one place. */
-static void go_on(struct hub_port *p, struct hub_place *place)
+static void hub_sweep_go_on(struct hub_port *p, struct hub_place *place)
 {
     const struct clock *clock = p->hub->clock;
     uint64_t from = clock_mono_ns(clock), now = from;
@@ -127,7 +127,7 @@ static void go_on(struct hub_port *p, struct hub_place *place)
         struct hub_sub *s = place->sweep_at;
 
         place->sweep_at = s->next;
-        serve(place, s);
+        hub_sweep_serve(place, s);
         now = clock_mono_ns(clock);
     }
     place->spent_ns += now - from;
@@ -147,9 +147,9 @@ void hub_sweep(void *port)
 
     while ((place = *at)) {
         if (!place->sweeping && place->waiting.n && now >= place->rest_until_ns)
-            begin(place);
+            hub_sweep_begin(place);
         if (place->sweeping)
-            go_on(p, place);
+            hub_sweep_go_on(p, place);
         busy |= place->sweeping;
         if (!place->sweeping && !place->waiting.n) {
             *at = place->queue_next;

@@ -17,7 +17,7 @@
 
 /* ---- texts; the call is locked ---- */
 
-static void charge(struct hub_call *c)
+static void hub_text_charge(struct hub_call *c)
 {
     size_t held = 0;
 
@@ -36,7 +36,7 @@ static size_t ceiling(const struct hub_call *c)
     return all > HUB_TEXTS_MAX ? HUB_TEXT_MIN : HUB_TEXT_MAX;
 }
 
-static size_t char_at(str text, size_t at)
+static size_t hub_text_char_at(str text, size_t at)
 {
     while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80)
         at++;
@@ -44,7 +44,7 @@ static size_t char_at(str text, size_t at)
 }
 
 /* The newer half stays, from a whole character on. */
-static void trim(struct hub_call *c, struct hub_words *w)
+static void hub_text_trim(struct hub_call *c, struct hub_words *w)
 {
     size_t max = ceiling(c), at;
     struct buf kept;
@@ -52,7 +52,7 @@ static void trim(struct hub_call *c, struct hub_words *w)
     if (w->text.n <= max)
         return;
     at = w->text.n - max / 2;
-    at = char_at(buf_str(&w->text), at);
+    at = hub_text_char_at(buf_str(&w->text), at);
     w->base += at;
     w->base_units += hub_units(str_slice(buf_str(&w->text), 0, at));
     if (w->text.cap <= 2 * max) {
@@ -66,7 +66,7 @@ static void trim(struct hub_call *c, struct hub_words *w)
 }
 
 /* What waits goes through the filter. */
-static void pass(struct hub_call *c, enum hub_text kind)
+static void hub_text_pass(struct hub_call *c, enum hub_text kind)
 {
     const struct hub_filter *f = &c->b.filter;
     struct hub_words *w = &c->words[kind];
@@ -80,8 +80,8 @@ static void pass(struct hub_call *c, enum hub_text kind)
     }
     w->begun &= !w->over;
     w->over = false;
-    trim(c, w);
-    charge(c);
+    hub_text_trim(c, w);
+    hub_text_charge(c);
 }
 
 static void speak(struct hub_call *c)
@@ -103,14 +103,14 @@ static void add_some(struct hub_call *c, enum hub_text kind, str text)
     size_t cap;
 
     if (w->over)
-        pass(c, kind); /* it was over, and begins again */
+        hub_text_pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
     buf_add(to, text);
     w->begun = true;
     if (w->raw.cap + w->text.cap != cap)
-        charge(c);
+        hub_text_charge(c);
     if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || ceiling(c) == HUB_TEXT_MIN)
-        pass(c, kind);
+        hub_text_pass(c, kind);
 }
 
 void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
@@ -167,7 +167,7 @@ void hub_call_take(struct hub_call *c)
 
 /* ---- telling ---- */
 
-static bool tells(const struct hub_channel *to)
+static bool hub_text_tells(const struct hub_channel *to)
 {
     return atomic_load_explicit(&to->watched, memory_order_acquire);
 }
@@ -183,8 +183,8 @@ static void told_more(struct hub_told *told, str text)
     told->units += hub_units(text);
 }
 
-static void tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
-                      enum hub_flush how)
+static void hub_text_tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
+                               enum hub_flush how)
 {
     struct hub_words *w = &c->words[kind];
     struct hub_told *told = &w->told[to->kind == HUB_DASH ? 0 : 1];
@@ -197,12 +197,12 @@ static void tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel
     if (how != HUB_FLUSH_LAST)
         text.n -= utf8_tail(text);
     if (to->kind == HUB_DASH && text.n > DASH_MAX) {
-        size_t skip = char_at(text, text.n - DASH_MAX);
+        size_t skip = hub_text_char_at(text, text.n - DASH_MAX);
 
         told_more(told, str_slice(text, 0, skip));
         text = str_slice(text, skip, text.n);
     }
-    if (text.n && how != HUB_FLUSH_QUIET && tells(to)) {
+    if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
         hub_say_text(c->hub, to, c, kind, text, told->units);
         hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
     }
@@ -225,7 +225,7 @@ static void pass_all(struct hub_call *c)
 {
     hub_call_open(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        pass(c, i);
+        hub_text_pass(c, i);
 }
 
 /* Before the hub is locked, so that nobody waits for the filter. */
@@ -241,7 +241,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
     pthread_mutex_lock(&c->lock);
     pass_all(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        tell_text(c, i, channel_at(c, kind), how);
+        hub_text_tell_text(c, i, channel_at(c, kind), how);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -256,7 +256,7 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
     str text = str_slice(buf_str(&w->text), 0, (size_t)(told->at - w->base));
     size_t skip = text.n > text_max ? text.n - text_max : 0;
 
-    skip = char_at(text, skip);
+    skip = hub_text_char_at(text, skip);
     *out = NULL;
     if (text.n == skip)
         return;

@@ -146,7 +146,7 @@ static bool own(const struct hub_viewer *v, const struct hub_call *call)
     return v->scope.all || str_eq(v->scope.key, call->b.key);
 }
 
-static void replay(struct hub *h, struct hub_channel *c, struct parcel *out)
+static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parcel *out)
 {
     bool all = c->kind == HUB_DASH;
     struct hub_call *call = all ? h->calls : c->calls, *oldest = NULL;
@@ -174,7 +174,8 @@ static void say_gap(struct hub *h, struct hub_channel *c, int64_t missed, struct
 }
 
 /* All since that message, if it is known. */
-static bool resume(struct hub *h, struct hub_channel *c, uint64_t after, struct parcel *out)
+static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t after,
+                              struct parcel *out)
 {
     const struct hub_ring *r = h->rings[c->kind];
 
@@ -220,7 +221,7 @@ void hub_viewer_catch_up(struct hub_sub *s)
         settle_calls(h, c, HUB_FLUSH);
     say_gap(h, c, (int64_t)s->missed, &out);
     if (again)
-        replay(h, c, &out);
+        hub_viewer_replay(h, c, &out);
     if (again)
         s->caught = h->seq;
     s->missed = 0;
@@ -292,18 +293,18 @@ struct hub_viewer *hub_viewer_new(struct hub_port *p, const struct hub_scope *sc
 }
 
 /* It is watched from the first moment on: what a call says from then on it will tell. */
-static void join(struct hub *h, struct hub_channel *c, struct hub_port *p, uint64_t after,
-                 struct parcel *out)
+static void hub_viewer_join(struct hub *h, struct hub_channel *c, struct hub_port *p,
+                            uint64_t after, struct parcel *out)
 {
     bool was = c->watched;
 
     hub_channel_watch(h, c, p);
     settle_calls(h, c, was ? HUB_FLUSH : HUB_FLUSH_QUIET);
-    if (after && was && resume(h, c, after, out))
+    if (after && was && hub_viewer_resume(h, c, after, out))
         return;
     if (after)
         say_gap(h, c, -1, out);
-    replay(h, c, out);
+    hub_viewer_replay(h, c, out);
 }
 
 bool hub_may_subscribe(struct hub_viewer *v, str channel, struct err *e)
@@ -345,7 +346,7 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
         hub_unlock(h);
         return err_set(e, ERR_LIMIT, "too many sessions are being watched");
     }
-    join(h, place->channel, p, after, &out);
+    hub_viewer_join(h, place->channel, p, after, &out);
     s = base_alloc(sizeof *s);
     *s = (struct hub_sub){.viewer = v,
                           .place = place,

@@ -5,7 +5,7 @@
 #include "live/words.h"
 
 /* null where there is nothing to say. */
-static void text_or_null(struct json_out *o, const char *name, str text)
+static void hub_words_text_or_null(struct json_out *o, const char *name, str text)
 {
     json_out_key(o, str_c(name));
     if (text.n)
@@ -14,7 +14,7 @@ static void text_or_null(struct json_out *o, const char *name, str text)
         json_out_null(o);
 }
 
-static void count_or_null(struct json_out *o, const char *name, int64_t n)
+static void hub_words_count_or_null(struct json_out *o, const char *name, int64_t n)
 {
     json_out_key(o, str_c(name));
     if (n >= 0)
@@ -43,7 +43,8 @@ static void channel_name(struct json_out *o, const struct hub_channel *to)
     json_out_str(o, (str){name, (size_t)n});
 }
 
-static void begin(struct hub *h, struct json_out *o, const struct hub_channel *to, const char *type)
+static void hub_words_begin(struct hub *h, struct json_out *o, const struct hub_channel *to,
+                            const char *type)
 {
     h->passing = false;
     buf_reset(&h->scratch);
@@ -67,7 +68,7 @@ static void stamp(struct hub *h, struct json_out *o)
     json_out_i64(o, clock_wall_ms(h->clock) * 1000);
 }
 
-static void end(struct hub *h, struct json_out *o)
+static void hub_words_end(struct hub *h, struct json_out *o)
 {
     json_out_end(o);
     stamp(h, o);
@@ -86,19 +87,19 @@ void hub_say_started(struct hub *h, const struct hub_channel *to, const struct h
 {
     struct json_out o;
 
-    begin(h, &o, to, "llm_started");
+    hub_words_begin(h, &o, to, "llm_started");
     h->passing = true;
     whose(&o, c);
     json_member_str(&o, "model", c->b.model);
     json_member_str(&o, "provider", c->b.provider);
-    text_or_null(&o, "level", c->b.level);
-    count_or_null(&o, "cap_tokens", c->b.cap);
-    text_or_null(&o, "key_name", c->b.key);
+    hub_words_text_or_null(&o, "level", c->b.level);
+    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
+    hub_words_text_or_null(&o, "key_name", c->b.key);
     json_member_str(&o, "asked", c->b.asked);
     json_member_bool(&o, "stream", c->b.stream);
     json_out_key(&o, STR("started_us"));
     json_out_i64(&o, c->b.started_us);
-    end(h, &o);
+    hub_words_end(h, &o);
 }
 
 void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
@@ -108,16 +109,16 @@ void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hu
     const struct hub_progress *p = &c->progress;
     struct json_out o;
 
-    begin(h, &o, to, "reasoning_status");
+    hub_words_begin(h, &o, to, "reasoning_status");
     h->passing = true;
     whose(&o, c);
     json_member_str(&o, "state", str_c(states[p->state]));
-    count_or_null(&o, "thinking_ms", p->thinking_ms);
-    count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
-    count_or_null(&o, "cap_tokens", c->b.cap);
+    hub_words_count_or_null(&o, "thinking_ms", p->thinking_ms);
+    hub_words_count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
+    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
     json_member_bool(&o, "cut", p->cut);
     json_member_bool(&o, "shown", shown);
-    end(h, &o);
+    hub_words_end(h, &o);
 }
 
 void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
@@ -126,22 +127,22 @@ void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_
     static const char *const types[] = {"reasoning_delta", "answer_delta", "tool_delta"};
     struct json_out o;
 
-    begin(h, &o, to, types[kind]);
+    hub_words_begin(h, &o, to, types[kind]);
     h->passing = true;
     whose(&o, c);
     json_out_key(&o, STR("at"));
     json_out_u64(&o, at);
     json_member_str(&o, "text", text);
-    end(h, &o);
+    hub_words_end(h, &o);
 }
 
-static void tokens(struct json_out *o, const struct hub_end *e)
+static void hub_words_tokens(struct json_out *o, const struct hub_end *e)
 {
     json_out_key(o, STR("tokens"));
     json_out_object(o);
-    count_or_null(o, "input", e->input_tokens);
-    count_or_null(o, "output", e->output_tokens);
-    count_or_null(o, "reasoning", e->reasoning_tokens);
+    hub_words_count_or_null(o, "input", e->input_tokens);
+    hub_words_count_or_null(o, "output", e->output_tokens);
+    hub_words_count_or_null(o, "reasoning", e->reasoning_tokens);
     json_out_end(o);
     json_out_key(o, STR("cost_usd"));
     if (e->cost_usd >= 0)
@@ -155,33 +156,33 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
 {
     struct json_out o;
 
-    begin(h, &o, to, "llm_interaction");
+    hub_words_begin(h, &o, to, "llm_interaction");
     whose(&o, c);
     json_member_str(&o, "step_description", e->step);
     json_member_str(&o, "model_used", e->model);
     json_member_str(&o, "provider", e->provider);
     json_member_bool(&o, "success", e->success);
-    count_or_null(&o, "duration_ms", e->duration_ms);
+    hub_words_count_or_null(&o, "duration_ms", e->duration_ms);
     json_member_bool(&o, "has_tools", e->has_tools);
-    text_or_null(&o, "error_message", e->error_message);
+    hub_words_text_or_null(&o, "error_message", e->error_message);
     json_member_str(&o, "status", e->success ? STR("completed") : STR("failed"));
-    count_or_null(&o, "http_status", e->status);
-    text_or_null(&o, "stop", e->stop);
+    hub_words_count_or_null(&o, "http_status", e->status);
+    hub_words_text_or_null(&o, "stop", e->stop);
     json_member_bool(&o, "has_reasoning", e->has_reasoning);
     json_member_str(&o, "reasoning_state", e->reasoning_state);
-    count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
-    count_or_null(&o, "cap_tokens", c->b.cap);
-    count_or_null(&o, "thinking_ms", e->thinking_ms);
+    hub_words_count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
+    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
+    hub_words_count_or_null(&o, "thinking_ms", e->thinking_ms);
     json_member_bool(&o, "cut", e->cut);
-    text_or_null(&o, "level", c->b.level);
-    text_or_null(&o, "key_name", c->b.key);
-    text_or_null(&o, "decision", decision ? e->decision : STR(""));
-    tokens(&o, e);
+    hub_words_text_or_null(&o, "level", c->b.level);
+    hub_words_text_or_null(&o, "key_name", c->b.key);
+    hub_words_text_or_null(&o, "decision", decision ? e->decision : STR(""));
+    hub_words_tokens(&o, e);
     json_out_key(&o, STR("started_us"));
     json_out_i64(&o, c->b.started_us);
     json_out_key(&o, STR("ended_us"));
     json_out_i64(&o, e->ended_us);
-    end(h, &o);
+    hub_words_end(h, &o);
 }
 
 void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
@@ -189,7 +190,7 @@ void hub_say_session(struct hub *h, const struct hub_channel *to, const struct h
 {
     struct json_out o;
 
-    begin(h, &o, to, "session_status_change");
+    hub_words_begin(h, &o, to, "session_status_change");
     json_member_str(&o, "session_id", c->b.session);
     json_member_str(&o,
                     "status",
@@ -199,21 +200,21 @@ void hub_say_session(struct hub *h, const struct hub_channel *to, const struct h
     json_member_str(&o, "agent_type", STR("gateway"));
     json_member_str(&o, "alert_type", c->b.dialect);
     json_member_str(&o, "model", c->b.model);
-    text_or_null(&o, "key_name", c->b.key);
-    count_or_null(&o, "started_at_us", e ? -1 : c->b.started_us);
-    count_or_null(&o, "completed_at_us", e ? e->ended_us : -1);
-    text_or_null(&o, "error_message", e ? e->error_message : STR(""));
-    end(h, &o);
+    hub_words_text_or_null(&o, "key_name", c->b.key);
+    hub_words_count_or_null(&o, "started_at_us", e ? -1 : c->b.started_us);
+    hub_words_count_or_null(&o, "completed_at_us", e ? e->ended_us : -1);
+    hub_words_text_or_null(&o, "error_message", e ? e->error_message : STR(""));
+    hub_words_end(h, &o);
 }
 
 void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
 {
     struct json_out o;
 
-    begin(h, &o, to, "gap");
+    hub_words_begin(h, &o, to, "gap");
     channel_name(&o, to);
-    count_or_null(&o, "missed", missed);
-    end(h, &o);
+    hub_words_count_or_null(&o, "missed", missed);
+    hub_words_end(h, &o);
 }
 
 void hub_say_health(struct hub *h, str members)

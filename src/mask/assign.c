@@ -31,7 +31,7 @@ struct place {
     bool short_of;       /* the text ends before it is clear */
 };
 
-static char peek(struct place *p, size_t at)
+static char mask_assign_peek(struct place *p, size_t at)
 {
     if (at < p->t->s.n)
         return p->t->s.p[at];
@@ -44,11 +44,11 @@ static void skip_of(struct place *p, const char *set, size_t max)
     size_t from = p->i;
     char c;
 
-    while (p->i - from < max && (c = peek(p, p->i)) != '\0' && strchr(set, c))
+    while (p->i - from < max && (c = mask_assign_peek(p, p->i)) != '\0' && strchr(set, c))
         p->i++;
 }
 
-static bool word_at(struct place *p, size_t at, const char *word)
+static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
 {
     enum mask_found f = mask_goes_on(p->t, at, str_c(word));
 
@@ -83,7 +83,7 @@ static bool name_around(struct place *p, size_t at)
         if (mask_goes_on(p->t, from, STR("key")) == MASK_YES)
             from = before;
     }
-    (void)peek(p, end);
+    (void)mask_assign_peek(p, end);
     if (!mask_name_is_secret(str_slice(s, from, end), &p->rule, &number))
         return false;
     p->i = end;
@@ -111,7 +111,7 @@ static bool prose_behind(struct place *p)
     static const char *const words[] = {"is ", "was ", "to ", "of ", "is: ", "is now "};
 
     for (size_t k = 0; k < COUNT_OF(words); k++)
-        if (word_at(p, p->i, words[k])) {
+        if (mask_assign_word_at(p, p->i, words[k])) {
             p->i += strlen(words[k]);
             p->prose = true;
             return true;
@@ -125,11 +125,11 @@ static bool prose_behind(struct place *p)
 static bool pair_behind(struct place *p)
 {
     p->i = mask_skip_breaks(p->t->s, p->i);
-    if (!word_at(p, p->i, "value"))
+    if (!mask_assign_word_at(p, p->i, "value"))
         return false;
     p->i += 5;
     skip_of(p, "\\\"'", 8);
-    if (peek(p, p->i) != ':' && peek(p, p->i) != '=')
+    if (mask_assign_peek(p, p->i) != ':' && mask_assign_peek(p, p->i) != '=')
         return false;
     p->i++;
     return true;
@@ -152,20 +152,20 @@ static bool sign_behind(struct place *p)
     quoted = quotes > 0 && p->i > 0 && strchr("\"'", p->t->s.p[p->i - 1]);
     skip_of(p, " \t", BLANKS_MAX);
     close = p->i == name_end;
-    c = peek(p, p->i);
+    c = mask_assign_peek(p, p->i);
     if (c == ':' || c == '=') {
         p->i++;
-        p->tight = close && c == '=' && !mask_is_space(peek(p, p->i));
-        p->equal = c == '=' && peek(p, p->i) == '=';
+        p->tight = close && c == '=' && !mask_is_space(mask_assign_peek(p, p->i));
+        p->equal = c == '=' && mask_assign_peek(p, p->i) == '=';
         skip_of(p, "=>~:", 2);
         return true;
     }
-    if (c == '-' && peek(p, p->i + 1) == '>') {
+    if (c == '-' && mask_assign_peek(p, p->i + 1) == '>') {
         p->i += 2;
         return true;
     }
-    if (c == '%' && (word_at(p, p->i, "%3d") || word_at(p, p->i, "%3D") ||
-                     word_at(p, p->i, "%3a") || word_at(p, p->i, "%3A"))) {
+    if (c == '%' && (mask_assign_word_at(p, p->i, "%3d") || mask_assign_word_at(p, p->i, "%3D") ||
+                     mask_assign_word_at(p, p->i, "%3a") || mask_assign_word_at(p, p->i, "%3A"))) {
         p->i += 3;
         return true;
     }
@@ -177,7 +177,7 @@ static bool sign_behind(struct place *p)
         size_t was = p->i++;
 
         skip_of(p, " ", 4);
-        c = peek(p, p->i);
+        c = mask_assign_peek(p, p->i);
         if (c == '"' || c == '\'' || c == '\\')
             return true;
         p->i = was;
@@ -194,7 +194,7 @@ static bool sign_behind(struct place *p)
 
 /* ---- the value ---- */
 
-static str lower(str s, char out[32])
+static str mask_assign_lower(str s, char out[32])
 {
     size_t n = s.n < 32 ? s.n : 32;
 
@@ -240,7 +240,7 @@ static bool stands_for(str v)
 
     while (v.n > 1 && strchr(",;)", v.p[v.n - 1]))
         v.n--;
-    s = lower(v, bytes);
+    s = mask_assign_lower(v, bytes);
 
     for (size_t i = 0; i < COUNT_OF(begins); i++)
         if (str_starts(s, str_c(begins[i])))
@@ -297,12 +297,12 @@ static bool ends_pair(struct place *p, size_t at)
 {
     size_t i = at + 1;
 
-    if (peek(p, i) == '\0' || mask_is_space(peek(p, i)))
+    if (mask_assign_peek(p, i) == '\0' || mask_is_space(mask_assign_peek(p, i)))
         return true;
-    while (i - at < 40 &&
-           (mask_is(MASK_C_DOTTED, peek(p, i)) || peek(p, i) == ' ' || peek(p, i) == '"'))
+    while (i - at < 40 && (mask_is(MASK_C_DOTTED, mask_assign_peek(p, i)) ||
+                           mask_assign_peek(p, i) == ' ' || mask_assign_peek(p, i) == '"'))
         i++;
-    return peek(p, i) == '=' || peek(p, i) == ':';
+    return mask_assign_peek(p, i) == '=' || mask_assign_peek(p, i) == ':';
 }
 
 static size_t bare_end(struct place *p)
@@ -310,12 +310,13 @@ static size_t bare_end(struct place *p)
     size_t i = p->i;
     char c;
 
-    for (; (c = peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+    for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
         if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
             break;
         if ((c == ',' || c == ';' || c == '&') && ends_pair(p, i))
             break;
-        if (c == '\\' && peek(p, i + 1) != '\0' && strchr("nrt\"'\\", peek(p, i + 1)))
+        if (c == '\\' && mask_assign_peek(p, i + 1) != '\0' &&
+            strchr("nrt\"'\\", mask_assign_peek(p, i + 1)))
             break;
     }
     while (i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
@@ -324,15 +325,17 @@ static size_t bare_end(struct place *p)
 }
 
 /* The rest of a line of its own: a pass phrase may have blanks. */
-static size_t line_end(struct place *p, size_t i)
+static size_t mask_assign_line_end(struct place *p, size_t i)
 {
     size_t from = i;
     char c;
 
-    while ((c = peek(p, i)) != '\0' && c != '\n' && c != '\r' && i - from < LINE_MAX_SIZE) {
-        if (c == '\\' && peek(p, i + 1) != '\0' && strchr("nr", peek(p, i + 1)))
+    while ((c = mask_assign_peek(p, i)) != '\0' && c != '\n' && c != '\r' &&
+           i - from < LINE_MAX_SIZE) {
+        if (c == '\\' && mask_assign_peek(p, i + 1) != '\0' &&
+            strchr("nr", mask_assign_peek(p, i + 1)))
             break;
-        if (c == ' ' && peek(p, i + 1) == '#')
+        if (c == ' ' && mask_assign_peek(p, i + 1) == '#')
             break;
         i++;
     }
@@ -341,7 +344,8 @@ static size_t line_end(struct place *p, size_t i)
     return i;
 }
 
-static enum mask_found give(struct place *p, size_t from, size_t to, struct mask_span *out)
+static enum mask_found mask_assign_give(struct place *p, size_t from, size_t to,
+                                        struct mask_span *out)
 {
     if (p->short_of)
         return MASK_MORE;
@@ -352,12 +356,13 @@ static enum mask_found give(struct place *p, size_t from, size_t to, struct mask
 }
 
 /* Up to the quotes that it began with, behind as many backslashes. */
-static enum mask_found quoted(struct place *p, size_t slashes, char quote, struct mask_span *out)
+static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char quote,
+                                          struct mask_span *out)
 {
     size_t from = p->i, run = 0, i = from;
     char c;
 
-    for (; i - from < QUOTED_MAX && ((c = peek(p, i)) != '\0' || i < p->t->s.n); i++) {
+    for (; i - from < QUOTED_MAX && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
         if (c == quote && (slashes ? run == slashes : run % 2 == 0))
             break;
         if (c == '\n' && p->rule != MASK_RULE_SECRET)
@@ -368,10 +373,10 @@ static enum mask_found quoted(struct place *p, size_t slashes, char quote, struc
         i -= slashes;
     if (!p->short_of && stands_for(str_slice(p->t->s, from, i)))
         return MASK_NO;
-    return give(p, from, i, out);
+    return mask_assign_give(p, from, i, out);
 }
 
-static enum mask_found bare(struct place *p, struct mask_span *out)
+static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
 {
     static const char *const schemes[] = {"bearer ", "basic ", "token ", "apikey ", "digest "};
     size_t from = p->i, end;
@@ -379,13 +384,14 @@ static enum mask_found bare(struct place *p, struct mask_span *out)
 
     if (p->header) {
         end = from;
-        while (peek(p, end) != '\0' && !strchr("\r\n\"'\\", peek(p, end)))
+        while (mask_assign_peek(p, end) != '\0' && !strchr("\r\n\"'\\", mask_assign_peek(p, end)))
             end++;
         v = str_slice(p->t->s, from, end);
-        return stands_for(v) || v.n < 4 ? give(p, from, from, out) : give(p, from, end, out);
+        return stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
+                                        : mask_assign_give(p, from, end, out);
     }
     for (size_t k = 0; k < COUNT_OF(schemes); k++)
-        if (word_at(p, p->i, schemes[k]))
+        if (mask_assign_word_at(p, p->i, schemes[k]))
             p->i += strlen(schemes[k]);
     end = bare_end(p);
     if (p->short_of)
@@ -394,24 +400,24 @@ static enum mask_found bare(struct place *p, struct mask_span *out)
     if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
         return MASK_NO; /* somebody compares, or counts */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
-        end = line_end(p, end);
+        end = mask_assign_line_end(p, end);
         if (!p->short_of && stands_for(str_slice(p->t->s, from, end)))
             return MASK_NO;
-        return give(p, from, end, out);
+        return mask_assign_give(p, from, end, out);
     }
     if (stands_for(v) || is_code(v))
         return MASK_NO;
     if (p->prose && (p->beside ? !is_mixed(v) : !is_odd(v) || v.n < 4))
         return MASK_NO;
     if (p->rule != MASK_RULE_PASSWORD) {
-        bool alone = p->line && line_end(p, end) == end;
+        bool alone = p->line && mask_assign_line_end(p, end) == end;
 
         if (p->short_of)
             return MASK_MORE;
         if (v.n < (p->tight ? 3 : 6) || (!p->tight && !alone && !is_odd(v)))
             return MASK_NO;
     }
-    return give(p, from, end, out);
+    return mask_assign_give(p, from, end, out);
 }
 
 /* A YAML block: the value is on the lines below. */
@@ -419,41 +425,41 @@ static bool block_behind(struct place *p)
 {
     size_t i = p->i;
 
-    if (peek(p, i) != '|' && peek(p, i) != '>')
+    if (mask_assign_peek(p, i) != '|' && mask_assign_peek(p, i) != '>')
         return false;
     i++;
-    while (peek(p, i) != '\0' && strchr("+-0123456789 \r", peek(p, i)))
+    while (mask_assign_peek(p, i) != '\0' && strchr("+-0123456789 \r", mask_assign_peek(p, i)))
         i++;
-    if (peek(p, i) != '\n')
+    if (mask_assign_peek(p, i) != '\n')
         return false;
     p->i = i;
     skip_of(p, " \t\r\n", 256);
     return true;
 }
 
-static enum mask_found value(struct place *p, struct mask_span *out)
+static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 {
     size_t slashes = 0;
     char c;
 
     skip_of(p, " \t*`", BLANKS_MAX);
     if (block_behind(p))
-        return give(p, p->i, line_end(p, p->i), out);
-    while (peek(p, p->i + slashes) == '\\')
+        return mask_assign_give(p, p->i, mask_assign_line_end(p, p->i), out);
+    while (mask_assign_peek(p, p->i + slashes) == '\\')
         slashes++;
-    c = peek(p, p->i + slashes);
+    c = mask_assign_peek(p, p->i + slashes);
     if (slashes == 0 && strchr("bruf@", c ? c : '-') &&
-        (peek(p, p->i + 1) == '"' || peek(p, p->i + 1) == '\'')) {
+        (mask_assign_peek(p, p->i + 1) == '"' || mask_assign_peek(p, p->i + 1) == '\'')) {
         p->i++;
-        c = peek(p, p->i);
+        c = mask_assign_peek(p, p->i);
     }
     if (p->short_of)
         return MASK_MORE;
     if (c == '"' || c == '\'') {
         p->i += slashes + 1;
-        return quoted(p, slashes, c, out);
+        return mask_assign_quoted(p, slashes, c, out);
     }
-    return bare(p, out);
+    return mask_assign_bare(p, out);
 }
 
 enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const void *arg,
@@ -471,7 +477,7 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
     is = sign_behind(&p);
     if (p.short_of)
         return MASK_MORE;
-    return is ? value(&p, out) : MASK_NO;
+    return is ? mask_assign_value(&p, out) : MASK_NO;
 }
 
 /* ?key=...&sig=...: names that mean something only in a URL. */
@@ -485,5 +491,5 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
         return MASK_NO;
     p.i = at + strlen(arg);
     end = bare_end(&p);
-    return end - p.i < 6 ? give(&p, at, at, out) : give(&p, p.i, end, out);
+    return end - p.i < 6 ? mask_assign_give(&p, at, at, out) : mask_assign_give(&p, p.i, end, out);
 }

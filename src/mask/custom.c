@@ -35,7 +35,7 @@ bool mask_has_patterns(const struct mask *m)
     return m->custom_count > 0;
 }
 
-static pcre2_code *compile(str pattern, struct err *e)
+static pcre2_code *mask_custom_compile(str pattern, struct err *e)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_USE_OFFSET_LIMIT |
                              PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
@@ -82,7 +82,7 @@ static bool name_ok(str name)
     return ok;
 }
 
-static bool check(const struct mask_pattern *p, pcre2_code **out, struct err *e)
+static bool mask_custom_check(const struct mask_pattern *p, pcre2_code **out, struct err *e)
 {
     pcre2_code *code;
 
@@ -92,7 +92,7 @@ static bool check(const struct mask_pattern *p, pcre2_code **out, struct err *e)
         return err_set(e, ERR_INPUT, "a pattern has 1 to %d bytes", MASK_PATTERN_SIZE_MAX);
     if (p->replacement.n > 1024)
         return err_set(e, ERR_INPUT, "a replacement has at most 1024 bytes");
-    code = compile(p->pattern, e);
+    code = mask_custom_compile(p->pattern, e);
     if (!code)
         return false;
     if (matches_nothing(code)) {
@@ -107,7 +107,7 @@ bool mask_pattern_check(const struct mask_pattern *p, struct err *e)
 {
     pcre2_code *code;
 
-    if (!check(p, &code, e))
+    if (!mask_custom_check(p, &code, e))
         return false;
     pcre2_code_free(code);
     return true;
@@ -125,7 +125,7 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
     for (size_t i = 0; i < o->pattern_count; i++) {
         struct mask_custom *c = &m->customs[i];
 
-        if (!check(&o->patterns[i], &c->code, e))
+        if (!mask_custom_check(&o->patterns[i], &c->code, e))
             return err_prefix(
                 e, "pattern " STR_FMT ": ", STR_ARG(str_slice(o->patterns[i].name, 0, 64)));
         speed_up(c->code);
@@ -183,13 +183,13 @@ static bool custom_is_over(struct search *s)
     return budget->left_ns == 0;
 }
 
-static void give_up(struct search *s, size_t at)
+static void mask_custom_give_up(struct search *s, size_t at)
 {
     mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at});
 }
 
 /* One pattern over the whole text. */
-static void search(struct search *s, const pcre2_code *code)
+static void mask_custom_search(struct search *s, const pcre2_code *code)
 {
     str text = s->t->s;
     uint32_t options = PCRE2_NOTEMPTY | (s->t->final ? 0 : PCRE2_PARTIAL_HARD);
@@ -199,7 +199,7 @@ static void search(struct search *s, const pcre2_code *code)
     s->step = STEP_MIN;
     if (budget && budget->left_ns == 0 && at < text.n) {
         budget->over = true;
-        give_up(s, at);
+        mask_custom_give_up(s, at);
         return;
     }
     while (at < text.n) {
@@ -219,14 +219,14 @@ static void search(struct search *s, const pcre2_code *code)
             while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80)
                 at++;
         } else if (found < 0) {
-            give_up(s, at);
+            mask_custom_give_up(s, at);
             return;
         } else {
             mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0]});
             at = place[1] > at ? place[1] : at + 1;
         }
         if (at < text.n && custom_is_over(s)) {
-            give_up(s, at);
+            mask_custom_give_up(s, at);
             return;
         }
     }
@@ -242,7 +242,7 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
         base_die("masking: no memory");
     for (size_t i = 0; i < m->custom_count; i++) {
         s.rule = MASK_RULE_COUNT + i;
-        search(&s, m->customs[i].code);
+        mask_custom_search(&s, m->customs[i].code);
     }
     pcre2_match_data_free(s.data);
     pcre2_match_context_free(s.context);

@@ -56,7 +56,7 @@ static void mask_whole(struct walk *w, const struct json_node *v, size_t rule)
 
 /* ---- values ---- */
 
-static str text_of(struct walk *w, const struct json_node *v)
+static str mask_json_text_of(struct walk *w, const struct json_node *v)
 {
     str s = STR("");
 
@@ -106,7 +106,7 @@ static size_t next_lead(const struct mask *m, str src, size_t from)
 
 /* Whether rules can find anything in a value as it stands in the source. Asked in the order of the
  * source, so that this is looked through once. */
-static bool may_have(struct walk *w, const struct json_node *v)
+static bool mask_json_may_have(struct walk *w, const struct json_node *v)
 {
     if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
         return true;
@@ -149,9 +149,9 @@ static void walk_string(struct walk *w, const struct json_node *v)
     str s, inner;
     bool nested;
 
-    if (!may_have(w, v))
+    if (!mask_json_may_have(w, v))
         return;
-    s = text_of(w, v);
+    s = mask_json_text_of(w, v);
     inner = str_trim(s);
     nested = inner.n > 1 && (inner.p[0] == '{' || inner.p[0] == '[' || inner.p[0] == '"');
     if (s.n < 4 || is_data_url(s))
@@ -165,7 +165,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
 
 static void walk_number(struct walk *w, const struct json_node *v)
 {
-    if (v->size < 4 || !may_have(w, v))
+    if (v->size < 4 || !mask_json_may_have(w, v))
         return;
     buf_reset(&w->text);
     if (mask_text(w->m, json_raw(w->doc, v), &w->text, w->counts))
@@ -193,7 +193,7 @@ static bool is_schema(struct walk *w, const struct json_node *v)
     return false;
 }
 
-static bool is_one_of(str s, const str *names, size_t n)
+static bool mask_json_is_one_of(str s, const str *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (s.n == names[i].n && str_eq(s, names[i]))
@@ -212,7 +212,7 @@ static bool is_opaque_name(str key)
                                 STR_INIT("file_data"),
                                 STR_INIT("data")};
 
-    return is_one_of(key, names, COUNT_OF(names));
+    return mask_json_is_one_of(key, names, COUNT_OF(names));
 }
 
 /* {"name": "DB_PASSWORD", "value": "..."}. */
@@ -230,7 +230,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct json_node *v = json_find(w->doc, object, names[i]);
 
-        if (v && v->kind == JSON_STRING && (s = text_of(w, v)).n &&
+        if (v && v->kind == JSON_STRING && (s = mask_json_text_of(w, v)).n &&
             mask_name_is_secret(s, rule, &number))
             return true;
     }
@@ -238,8 +238,8 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
 }
 
 /* What the name of a member says of its value. */
-static struct place by_name(struct walk *w, const struct json_node *object, str key,
-                            const struct json_node *v, struct place p)
+static struct place mask_json_by_name(struct walk *w, const struct json_node *object, str key,
+                                      const struct json_node *v, struct place p)
 {
     static const str data[] = {STR_INIT("data"), STR_INIT("stringData"), STR_INIT("binaryData")};
     size_t rule;
@@ -247,7 +247,7 @@ static struct place by_name(struct walk *w, const struct json_node *object, str 
 
     if (p.rule != MASK_RULES_MAX)
         return p;
-    if (p.secret && is_one_of(key, data, COUNT_OF(data)))
+    if (p.secret && mask_json_is_one_of(key, data, COUNT_OF(data)))
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
     if (p.secret && str_ends(key, STR("last-applied-configuration")))
         return (struct place){MASK_RULE_KUBERNETES, true, true, false};
@@ -275,13 +275,13 @@ static void walk_member(struct walk *w, const struct json_node *object, const st
     bool opaque;
 
     walk_string(w, key);
-    name = text_of(w, key);
-    there = by_name(w, object, name, v, p);
-    name = text_of(w, key); /* by_name has looked at other texts */
+    name = mask_json_text_of(w, key);
+    there = mask_json_by_name(w, object, name, v, p);
+    name = mask_json_text_of(w, key); /* by_name has looked at other texts */
     opaque = there.rule == MASK_RULES_MAX && v->kind == JSON_STRING && is_opaque_name(name);
-    if (opaque && is_opaque(w->m, text_of(w, v)))
+    if (opaque && is_opaque(w->m, mask_json_text_of(w, v)))
         return;
-    if (p.secrets && !str_eq(text_of(w, key), STR("items")))
+    if (p.secrets && !str_eq(mask_json_text_of(w, key), STR("items")))
         there.secrets = false;
     walk_value(w, v, there);
 }
@@ -358,7 +358,7 @@ static bool name_says_nothing(str name)
            !mask_name_is_secret(name, &rule, &number);
 }
 
-static inline bool is_name(str src, size_t end)
+static inline bool mask_json_is_name(str src, size_t end)
 {
     do
         end++;
@@ -387,7 +387,7 @@ static bool says_something(const struct mask *m, str src)
             } else if (!from) {
                 from = at + 1;
             } else if (at >= over) {
-                if (names && is_name(src, at) &&
+                if (names && mask_json_is_name(src, at) &&
                     (slash >= from || !name_says_nothing(str_slice(src, from, at))))
                     return true;
                 from = 0;

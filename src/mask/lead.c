@@ -235,12 +235,12 @@ void mask_leads_release(struct mask_leads *l)
     free(l->words);
 }
 
-static inline uint64_t step(const struct mask_leads *l, uint64_t state, char c)
+static inline uint64_t mask_lead_step(const struct mask_leads *l, uint64_t state, char c)
 {
     return (state << 1 | BEGINS) & l->tab[(unsigned char)c];
 }
 
-static void add_hit(struct mask_hits *h, size_t end, uint64_t ends)
+static void mask_lead_add_hit(struct mask_hits *h, size_t end, uint64_t ends)
 {
     h->hit[h->n++] = (struct mask_hit){end, ends};
 }
@@ -253,11 +253,11 @@ static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask
     uint64_t state = i == 0 ? l->begin : 0;
 
     for (; i < h->at; i++)
-        state = step(l, state, s.p[i]);
-    while (i < to && !((state = step(l, state, s.p[i])) & ENDS))
+        state = mask_lead_step(l, state, s.p[i]);
+    while (i < to && !((state = mask_lead_step(l, state, s.p[i])) & ENDS))
         i++;
     if (i < to)
-        add_hit(h, i, state & ENDS);
+        mask_lead_add_hit(h, i, state & ENDS);
     h->at = i < to ? i + 1 : to;
 }
 
@@ -317,7 +317,7 @@ SIMD_AVX2 static inline void add_sure(const struct mask_leads *l, str s, size_t 
             break;
         ends = l->tab[p[0]] << 3 & l->tab[p[1]] << 2 & l->tab[p[2]] << 1 & l->tab[p[3]] & ENDS;
         if (ends)
-            add_hit(h, end, ends);
+            mask_lead_add_hit(h, end, ends);
     }
 }
 

@@ -92,7 +92,7 @@ static const str not_names[] = {STR_INIT("nexttoken"),
                                 STR_INIT("imagepullsecret"),
                                 STR_INIT("imagepullsecrets")};
 
-static str plain(str name, char out[NAME_SEEN])
+static str mask_names_plain(str name, char out[NAME_SEEN])
 {
     size_t n = 0;
 
@@ -106,7 +106,7 @@ static str plain(str name, char out[NAME_SEEN])
     return (str){out, n};
 }
 
-static bool ends(str s, str end)
+static bool mask_names_ends(str s, str end)
 {
     return s.n >= end.n && s.p[s.n - 1] == end.p[end.n - 1] && str_ends(s, end);
 }
@@ -126,9 +126,9 @@ static inline bool comes_before(str name, size_t *at, uint32_t letters)
     return c < 26 && (letters >> c & 1);
 }
 
-/* Whether any row can end with the last three letters of a name, read as plain() does. Most names
- * are of no secret, and this tells: what may stand before the last one, and before that. */
-static bool may_be(str name)
+/* Whether any row can end with the last three letters of a name, read as mask_names_plain() does.
+ * Most names are of no secret. The table has the letters one and two places before the last. */
+static bool mask_names_may_be(str name)
 {
     static const uint32_t before[26][2] = {
         ['c' - 'a'] = {LETTER('v'), LETTER('c')},
@@ -159,7 +159,7 @@ static bool may_be(str name)
     return comes_before(name, &at, of[0]) && comes_before(name, &at, of[1]);
 }
 
-/* What nearly every body of a call has, and may_be() lets through. */
+/* What nearly every body of a call has, and mask_names_may_be() lets through. */
 static bool everyday(str name)
 {
     static const str all[] = {
@@ -179,18 +179,18 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
     char bytes[NAME_SEEN];
     str s;
 
-    if (name.n < 3 || !may_be(name) || everyday(name))
+    if (name.n < 3 || !mask_names_may_be(name) || everyday(name))
         return false;
-    s = plain(name, bytes);
+    s = mask_names_plain(name, bytes);
     if (s.n < 3)
         return false;
     for (size_t i = 0; i < COUNT_OF(not_names); i++)
-        if (ends(s, not_names[i]))
+        if (mask_names_ends(s, not_names[i]))
             return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         str end = names[i].end;
 
-        if (names[i].whole ? !str_eq(s, end) : !ends(s, end))
+        if (names[i].whole ? !str_eq(s, end) : !mask_names_ends(s, end))
             continue;
         *rule = names[i].rule;
         *number = names[i].number;

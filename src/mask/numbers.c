@@ -17,7 +17,7 @@ static enum mask_found at_end(const struct mask_view *t, size_t at)
 }
 
 /* What joins groups of digits: a blank, a dash, a blank that does not break. Its size, or 0. */
-static size_t joint(str s, size_t at)
+static size_t mask_numbers_joint(str s, size_t at)
 {
     if (at < s.n && (s.p[at] == ' ' || s.p[at] == '-'))
         return 1;
@@ -116,7 +116,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
             return MASK_MORE;
         if (n <= CARD_DIGITS_MAX && is_card(digits, n) && (group >= 2 || groups == 0))
             end = i;
-        j = i < s.n && s.p[i] == '.' && group == 4 ? 1 : joint(s, i);
+        j = i < s.n && s.p[i] == '.' && group == 4 ? 1 : mask_numbers_joint(s, i);
         if (n > CARD_DIGITS_MAX || j == 0 || group > 6 || group < 2 || groups > 5)
             break;
         if (i + j >= s.n && !t->final)
@@ -240,13 +240,13 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
             return MASK_MORE;
         if (n >= 15 && n <= IBAN_MAX && iban_checks(c, n))
             end = i;
-        if (n > IBAN_MAX || joint(s, i) == 0)
+        if (n > IBAN_MAX || mask_numbers_joint(s, i) == 0)
             break;
-        if (i + joint(s, i) >= s.n && !t->final)
+        if (i + mask_numbers_joint(s, i) >= s.n && !t->final)
             return MASK_MORE;
-        if (i + joint(s, i) >= s.n)
+        if (i + mask_numbers_joint(s, i) >= s.n)
             break;
-        i += joint(s, i);
+        i += mask_numbers_joint(s, i);
         if (!mask_is_digit(s.p[i]) && !(s.p[i] >= 'A' && s.p[i] <= 'Z'))
             break;
     }

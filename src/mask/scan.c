@@ -28,7 +28,7 @@ void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule)
     f->hold_rule = rule;
 }
 
-static int by_place(const void *a, const void *b)
+static int mask_scan_by_place(const void *a, const void *b)
 {
     const struct mask_span *x = a, *y = b;
 
@@ -38,7 +38,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* In order, and one of those that overlap: it has all their bytes and the name of the first. */
-static void settle(struct mask_spans *f)
+static void mask_scan_settle(struct mask_spans *f)
 {
     size_t n = 0;
     bool sorted = true;
@@ -47,7 +47,7 @@ static void settle(struct mask_spans *f)
         sorted &= f->p[i - 1].to <= f->p[i].from;
     if (sorted)
         return;
-    qsort(f->p, f->n, sizeof f->p[0], by_place);
+    qsort(f->p, f->n, sizeof f->p[0], mask_scan_by_place);
     for (size_t i = 0; i < f->n; i++) {
         if (n > 0 && f->p[i].from < f->p[n - 1].to) {
             if (f->p[i].to > f->p[n - 1].to)
@@ -148,7 +148,7 @@ void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_span
     if (m->custom_count)
         mask_customs_scan(m, t, out);
     if (out->n > 1)
-        settle(out);
+        mask_scan_settle(out);
 }
 
 /* ---- the text without them ---- */

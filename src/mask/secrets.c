@@ -25,7 +25,8 @@ struct line {
 
 static const char *const data_names[] = {"data", "stringData", "binaryData"};
 
-static void add(struct mask_spans *out, const struct mask_view *t, size_t from, size_t to)
+static void mask_secrets_add(struct mask_spans *out, const struct mask_view *t, size_t from,
+                             size_t to)
 {
     while (from < to && mask_is_space(t->s.p[from]))
         from++;
@@ -40,19 +41,19 @@ static void add(struct mask_spans *out, const struct mask_view *t, size_t from, 
 /* ---- lines ---- */
 
 /* Whether a line ends at `at`: the size of what ends it, or 0. */
-static size_t line_break(str s, size_t at)
+static size_t mask_secrets_line_break(str s, size_t at)
 {
     if (s.p[at] == '\n')
         return 1;
     return s.p[at] == '\\' && at + 1 < s.n && s.p[at + 1] == 'n' ? 2 : 0;
 }
 
-static struct line line_at(str s, size_t from)
+static struct line mask_secrets_line_at(str s, size_t from)
 {
     struct line l = {.from = from, .to = from};
     size_t size = 0, i;
 
-    while (l.to < s.n && !(size = line_break(s, l.to)))
+    while (l.to < s.n && !(size = mask_secrets_line_break(s, l.to)))
         l.to++;
     l.next = l.to + size;
     l.whole = size > 0;
@@ -74,7 +75,7 @@ static size_t line_start(str s, size_t at)
     return at;
 }
 
-static bool is_blank(const struct line *l)
+static bool mask_secrets_is_blank(const struct line *l)
 {
     return l->text == l->to;
 }
@@ -92,7 +93,7 @@ static bool is_mark(str s, const struct line *l)
 }
 
 /* The member that a line begins with: where its value is, or 0. */
-static size_t value_of(str s, const struct line *l, str name)
+static size_t mask_secrets_value_of(str s, const struct line *l, str name)
 {
     size_t at = l->text;
     bool quoted = at < l->to && (s.p[at] == '"' || s.p[at] == '\'');
@@ -110,7 +111,7 @@ static size_t data_of(str s, const struct line *l)
     size_t at = 0;
 
     for (size_t i = 0; i < COUNT_OF(data_names) && !at; i++)
-        at = value_of(s, l, str_c(data_names[i]));
+        at = mask_secrets_value_of(s, l, str_c(data_names[i]));
     return at;
 }
 
@@ -145,16 +146,16 @@ static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_
     size_t child = STR_NONE;
 
     while (at < end) {
-        struct line l = line_at(t->s, at);
+        struct line l = mask_secrets_line_at(t->s, at);
         size_t value;
 
-        if (!is_blank(&l)) {
+        if (!mask_secrets_is_blank(&l)) {
             if (l.dash <= col)
                 break;
             child = child == STR_NONE ? l.col : child;
             value = l.col <= child ? any_value(t->s, &l) : 0;
             if (!value || !is_block(t->s, value, l.to))
-                add(out, t, value ? value : l.text, l.to);
+                mask_secrets_add(out, t, value ? value : l.text, l.to);
         }
         if (l.next == l.to)
             return end;
@@ -167,7 +168,7 @@ static void take_region(const struct mask_view *t, size_t from, size_t end, size
                         struct mask_spans *out)
 {
     for (size_t at = from; at < end;) {
-        struct line l = line_at(t->s, at);
+        struct line l = mask_secrets_line_at(t->s, at);
         size_t value = l.col == col || list ? data_of(t->s, &l) : 0;
         size_t applied = str_find(str_slice(t->s, l.from, l.to), STR("last-applied-configuration"));
 
@@ -180,7 +181,7 @@ static void take_region(const struct mask_view *t, size_t from, size_t end, size
         if (!value)
             continue;
         if (!is_block(t->s, value, l.to))
-            add(out, t, value, l.to);
+            mask_secrets_add(out, t, value, l.to);
         at = take_below(t, at, end, l.col, out);
     }
 }
@@ -194,9 +195,9 @@ static size_t region_start(str s, const struct line *l)
         return from;
     while (from > 0 && l->from - from < LOOK_BACK) {
         size_t end = from - (s.p[from - 1] == '\n' ? 1 : 2);
-        struct line up = line_at(s, line_start(s, end));
+        struct line up = mask_secrets_line_at(s, line_start(s, end));
 
-        if (is_mark(s, &up) || (!is_blank(&up) && up.col < l->col))
+        if (is_mark(s, &up) || (!mask_secrets_is_blank(&up) && up.col < l->col))
             break;
         from = up.from;
         if (up.dash < up.col && up.col == l->col)
@@ -211,9 +212,9 @@ static size_t region_end(str s, const struct line *l, bool *open)
 
     *open = l->next == l->to;
     while (!*open) {
-        struct line down = line_at(s, at);
+        struct line down = mask_secrets_line_at(s, at);
 
-        if (is_mark(s, &down) || (!is_blank(&down) && down.dash < l->col))
+        if (is_mark(s, &down) || (!mask_secrets_is_blank(&down) && down.dash < l->col))
             break;
         *open = down.next == down.to;
         at = down.next;
@@ -221,7 +222,8 @@ static size_t region_end(str s, const struct line *l, bool *open)
     return at;
 }
 
-static void hold(struct mask_spans *out, const struct mask_view *t, size_t at, size_t col)
+static void mask_secrets_hold(struct mask_spans *out, const struct mask_view *t, size_t at,
+                              size_t col)
 {
     mask_spans_hold(out, at > t->floor ? at : t->floor, MASK_RULE_KUBERNETES);
     out->hold_col = col;
@@ -229,7 +231,7 @@ static void hold(struct mask_spans *out, const struct mask_view *t, size_t at, s
 
 static void take_yaml(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)
 {
-    struct line l = line_at(t->s, line_start(t->s, kind));
+    struct line l = mask_secrets_line_at(t->s, line_start(t->s, kind));
     size_t from, end;
     bool open;
 
@@ -238,7 +240,7 @@ static void take_yaml(const struct mask_view *t, size_t kind, bool list, struct 
     from = region_start(t->s, &l);
     end = region_end(t->s, &l, &open);
     if (open && !t->final) {
-        hold(out, t, from, l.col);
+        mask_secrets_hold(out, t, from, l.col);
         return;
     }
     take_region(t, from, end, l.col, list, out);
@@ -311,7 +313,7 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
         next = string_at(s, at, end, &from, &to);
         if (!next)
             continue;
-        add(out, t, from, to);
+        mask_secrets_add(out, t, from, to);
         at = next;
     }
 }
@@ -325,7 +327,7 @@ static void take_json(const struct mask_view *t, size_t kind, bool list, struct 
         return;
     end = brace_end(t->s, from);
     if (end == t->s.n && !t->final) {
-        hold(out, t, from, 0);
+        mask_secrets_hold(out, t, from, 0);
         return;
     }
     for (size_t i = from; i < end; i++) {
@@ -393,28 +395,28 @@ static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
          at < s.n &&
          (i = str_find_rare(str_slice(s, at, s.n), STR("apiVersion"), 3)) != STR_NONE;) {
         size_t api = at + i, from, end;
-        struct line l = line_at(s, line_start(s, api));
+        struct line l = mask_secrets_line_at(s, line_start(s, api));
         bool open, list;
 
         at = api + 10;
         if (api > 0 && s.p[api - 1] == '"' && (from = brace_before(s, api)) != STR_NONE) {
             if (brace_end(s, from) == s.n &&
                 str_find(str_slice(s, from, s.n), STR("\"kind")) == STR_NONE)
-                hold(out, t, from, 0);
+                mask_secrets_hold(out, t, from, 0);
             continue;
         }
         if (l.text != api)
             continue;
         end = region_end(s, &l, &open);
         for (size_t k = l.from; open && k < end;) {
-            struct line one = line_at(s, k);
+            struct line one = mask_secrets_line_at(s, k);
 
-            if (one.col == l.col && value_of(s, &one, STR("kind")) && one.whole)
+            if (one.col == l.col && mask_secrets_value_of(s, &one, STR("kind")) && one.whole)
                 open = is_secret(s, one.text, &list);
             k = one.next == one.to ? end : one.next;
         }
         if (open)
-            hold(out, t, l.from, l.col);
+            mask_secrets_hold(out, t, l.from, l.col);
     }
 }
 

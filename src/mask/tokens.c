@@ -225,7 +225,7 @@ static size_t skip_blanks(str s, size_t at, size_t max)
     return at;
 }
 
-static bool is_token_char(char c)
+static bool mask_tokens_is_token_char(char c)
 {
     return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
 }
@@ -246,7 +246,7 @@ static enum mask_found word_behind(const struct mask_view *t, size_t at, str wor
         else
             return MASK_NO;
     }
-    while (end < t->s.n && is_token_char(t->s.p[end]))
+    while (end < t->s.n && mask_tokens_is_token_char(t->s.p[end]))
         end++;
     if (end == t->s.n && !t->final)
         return MASK_MORE;

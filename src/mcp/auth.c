@@ -147,7 +147,7 @@ static void put_registration(struct flow *f, struct buf *b)
     json_out_end(&out);
 }
 
-static bool post(struct flow *f, str url, str headers, str body, struct json *doc)
+static bool mcp_auth_post(struct flow *f, str url, str headers, str body, struct json *doc)
 {
     struct mcp_fetch_request r = {
         .method = STR("POST"), .url = url, .headers = headers, .body = body};
@@ -183,11 +183,11 @@ static bool register_now(struct flow *f)
     buf_init(&b, MCP_AUTH_BODY_MAX);
     json_init(&doc);
     put_registration(f, &b);
-    ok = post(f,
-              f->issuer.registration,
-              STR("content-type: application/json\r\naccept: application/json\r\n"),
-              buf_str(&b),
-              &doc);
+    ok = mcp_auth_post(f,
+                       f->issuer.registration,
+                       STR("content-type: application/json\r\naccept: application/json\r\n"),
+                       buf_str(&b),
+                       &doc);
     if (ok) {
         id = mcp_member(&doc, json_root(&doc), STR("client_id"), &f->arena);
         secret = mcp_member(&doc, json_root(&doc), STR("client_secret"), &f->arena);
@@ -231,13 +231,13 @@ static bool identify(struct flow *f)
 /* ---- tokens ---- */
 
 /* Only what changed, or the arena would grow with every token. */
-static void keep(struct mcp_auth *a, str *at, str text)
+static void mcp_auth_keep(struct mcp_auth *a, str *at, str text)
 {
     if (!str_eq(*at, text))
         *at = arena_dup(&a->arena, text);
 }
 
-static bool take_token(struct flow *f, const struct json *doc)
+static bool mcp_auth_take_token(struct flow *f, const struct json *doc)
 {
     struct mcp_auth *a = f->a;
     const struct json_node *root = json_root(doc);
@@ -258,8 +258,8 @@ static bool take_token(struct flow *f, const struct json *doc)
         if (!secret_init(&a->refresh, refresh, f->e))
             return false;
     }
-    keep(a, &a->issuer, f->issuer.issuer);
-    keep(a, &a->asked, f->scope);
+    mcp_auth_keep(a, &a->issuer, f->issuer.issuer);
+    mcp_auth_keep(a, &a->asked, f->scope);
     a->number++;
     return true;
 }
@@ -290,7 +290,8 @@ static bool ask_token(struct flow *f, struct buf *form)
         if (str_eq(f->who->method, STR("client_secret_post")))
             mcp_form_add(form, STR("client_secret"), secret);
     }
-    ok = post(f, f->issuer.token, buf_str(&headers), buf_str(form), &doc) && take_token(f, &doc);
+    ok = mcp_auth_post(f, f->issuer.token, buf_str(&headers), buf_str(form), &doc) &&
+         mcp_auth_take_token(f, &doc);
     json_release(&doc);
     if (both.p)
         secret_wipe(both.p, both.n);
@@ -444,7 +445,7 @@ static bool is_within(str scope, str asked)
     return true;
 }
 
-static bool discover(struct flow *f, str challenge)
+static bool mcp_auth_discover(struct flow *f, str challenge)
 {
     struct mcp_auth *a = f->a;
     str at = mcp_challenge_param(challenge, STR("resource_metadata"), &f->arena), origin;
@@ -472,12 +473,12 @@ static bool discover(struct flow *f, str challenge)
     return true;
 }
 
-static bool run(struct flow *f, int status, str challenge)
+static bool mcp_auth_run(struct flow *f, int status, str challenge)
 {
     struct mcp_auth *a = f->a;
     str refresh = secret_reveal(&a->refresh);
 
-    if (!discover(f, challenge))
+    if (!mcp_auth_discover(f, challenge))
         return false;
     pick_scope(f, challenge);
     if (status == 403 && is_within(f->scope, a->asked))
@@ -500,7 +501,7 @@ bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned
     pthread_mutex_lock(&a->lock);
     if (used == a->number || !secret_reveal(&a->token).n) {
         arena_init(&f.arena, (size_t)32 << 20);
-        ok = run(&f, status, challenge);
+        ok = mcp_auth_run(&f, status, challenge);
         arena_release(&f.arena);
     }
     pthread_mutex_unlock(&a->lock);

@@ -10,7 +10,7 @@
 
 /* ---- challenges ---- */
 
-static bool is_token_char(char c)
+static bool mcp_auth_parts_is_token_char(char c)
 {
     return http1_is_token((str){&c, 1});
 }
@@ -24,7 +24,7 @@ str mcp_challenge_param(str challenge, str name, struct arena *a)
         str key;
         struct buf value;
 
-        while (at < challenge.n && is_token_char(challenge.p[at]))
+        while (at < challenge.n && mcp_auth_parts_is_token_char(challenge.p[at]))
             at++;
         key = str_slice(challenge, begin, at);
         if (at == begin || at >= challenge.n || challenge.p[at] != '=') {
@@ -83,7 +83,7 @@ void mcp_form_add(struct buf *b, str name, str value)
     mcp_form_encode(b, value);
 }
 
-static str decode(str text, struct arena *a)
+static str mcp_auth_parts_decode(str text, struct arena *a)
 {
     char *out = arena_alloc(a, text.n + 1);
     size_t n = 0;
@@ -115,8 +115,9 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out)
 
         rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
         equals = str_find(pair, STR("="));
-        if (equals != STR_NONE && str_eq(decode(str_slice(pair, 0, equals), a), name)) {
-            *out = decode(str_slice(pair, equals + 1, pair.n), a);
+        if (equals != STR_NONE &&
+            str_eq(mcp_auth_parts_decode(str_slice(pair, 0, equals), a), name)) {
+            *out = mcp_auth_parts_decode(str_slice(pair, equals + 1, pair.n), a);
             return true;
         }
     }
@@ -181,7 +182,7 @@ bool mcp_words_have(str list, str word)
     return false;
 }
 
-static str words(const struct json *doc, const struct json_node *v, struct arena *a)
+static str mcp_auth_parts_words(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     struct buf b;
     str all;
@@ -203,8 +204,8 @@ static str words(const struct json *doc, const struct json_node *v, struct arena
 }
 
 /* Whether there is a JSON object at the URL; then doc is it, and its text in the arena. */
-static bool get(struct mcp_io *io, str url, uint64_t deadline_ns, struct arena *a, struct json *doc,
-                struct err *e)
+static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns, struct arena *a,
+                               struct json *doc, struct err *e)
 {
     struct mcp_fetch_request r = {.method = STR("GET"),
                                   .url = url,
@@ -256,7 +257,7 @@ bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t 
     }
     json_init(&doc);
     for (size_t i = 0; i < n && !ok; i++) {
-        ok = get(io, at[i], deadline_ns, a, &doc, e);
+        ok = mcp_auth_parts_get(io, at[i], deadline_ns, a, &doc, e);
         if (!ok && e->code != ERR_NOT_FOUND)
             goto out;
     }
@@ -265,7 +266,7 @@ bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t 
     root = json_root(&doc);
     servers = json_find(&doc, root, STR("authorization_servers"));
     out->resource = mcp_member(&doc, root, STR("resource"), a);
-    out->scopes = words(&doc, json_find(&doc, root, STR("scopes_supported")), a);
+    out->scopes = mcp_auth_parts_words(&doc, json_find(&doc, root, STR("scopes_supported")), a);
     ok = json_text(&doc, json_at(&doc, servers, 0), a, &out->issuer);
     if (!ok)
         err_set(e, ERR_AUTH, "the server's metadata name no authorization server");
@@ -282,15 +283,16 @@ out:
 static void read_issuer(const struct json *doc, struct arena *a, struct mcp_issuer_meta *out)
 {
     const struct json_node *root = json_root(doc), *flag;
-    str challenge = words(doc, json_find(doc, root, STR("code_challenge_methods_supported")), a);
+    str challenge =
+        mcp_auth_parts_words(doc, json_find(doc, root, STR("code_challenge_methods_supported")), a);
 
     out->issuer = mcp_member(doc, root, STR("issuer"), a);
     out->authorize = mcp_member(doc, root, STR("authorization_endpoint"), a);
     out->token = mcp_member(doc, root, STR("token_endpoint"), a);
     out->registration = mcp_member(doc, root, STR("registration_endpoint"), a);
-    out->scopes = words(doc, json_find(doc, root, STR("scopes_supported")), a);
-    out->methods =
-        words(doc, json_find(doc, root, STR("token_endpoint_auth_methods_supported")), a);
+    out->scopes = mcp_auth_parts_words(doc, json_find(doc, root, STR("scopes_supported")), a);
+    out->methods = mcp_auth_parts_words(
+        doc, json_find(doc, root, STR("token_endpoint_auth_methods_supported")), a);
     out->pkce = mcp_words_have(challenge, STR("S256"));
     flag = json_find(doc, root, STR("client_id_metadata_document_supported"));
     out->cimd = flag && flag->kind == JSON_TRUE;
@@ -312,7 +314,7 @@ bool mcp_meta_issuer(struct mcp_io *io, str issuer, uint64_t deadline_ns, struct
 
     json_init(&doc);
     for (size_t i = 0; i < (path.n ? 3 : 2) && !ok; i++) {
-        ok = get(io, at[i], deadline_ns, a, &doc, e);
+        ok = mcp_auth_parts_get(io, at[i], deadline_ns, a, &doc, e);
         if (!ok && e->code != ERR_NOT_FOUND)
             break;
     }

@@ -34,7 +34,7 @@ void mcp_base64_url(struct buf *out, str bytes)
     encode(out, bytes, for_url, false);
 }
 
-static int value_of(char c)
+static int mcp_base64_value_of(char c)
 {
     return c >= 'A' && c <= 'Z'   ? c - 'A'
            : c >= 'a' && c <= 'z' ? c - 'a' + 26
@@ -54,7 +54,7 @@ bool mcp_base64_decode(str text, struct buf *out)
     while (data > 0 && text.n - data < 2 && text.p[data - 1] == '=')
         data--;
     for (size_t i = 0; i < data; i++) {
-        int v = value_of(text.p[i]);
+        int v = mcp_base64_value_of(text.p[i]);
 
         if (v < 0) {
             out->n = before;

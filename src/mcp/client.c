@@ -126,7 +126,8 @@ static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
 }
 
 /* If it cannot be sent because the server died, what it died of says more. */
-static bool send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns, struct err *e)
+static bool mcp_client_send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns,
+                                 struct err *e)
 {
     struct err why;
     str other;
@@ -160,7 +161,8 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(p, &wait, x->id);
-    ok = buf_ok(&body, "the request", e) && send_line(&wait, buf_str(&body), deadline_ns, e);
+    ok = buf_ok(&body, "the request", e) &&
+         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, e);
     x->unsent = !ok;
     x->status = 200;
     while (ok) {
@@ -287,7 +289,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     return ok;
 }
 
-static bool say_error(const struct mcp_exchange *x, struct err *e)
+static bool mcp_client_say_error(const struct mcp_exchange *x, struct err *e)
 {
     enum err_code code = x->status == 401 || x->status == 403 ? ERR_AUTH
                          : x->code == MCP_METHOD_NOT_FOUND    ? ERR_NOT_FOUND
@@ -315,7 +317,7 @@ static bool lose_session(struct mcp_client *c)
 }
 
 /* Whether an error means that the same should be asked once more. */
-static bool again(struct mcp_client *c, const struct mcp_exchange *x)
+static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
 {
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
@@ -323,7 +325,7 @@ static bool again(struct mcp_client *c, const struct mcp_exchange *x)
 }
 
 /* What may be asked twice without harm. */
-static bool is_safe(str method)
+static bool mcp_client_is_safe(str method)
 {
     return str_ends(method, STR("/list")) || str_eq(method, STR("resources/read"));
 }
@@ -340,14 +342,14 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         if (!mcp_ready(c, x->end_ns, e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {
-            if (retried || e->code != ERR_UPSTREAM || !(x->unsent || is_safe(x->method)))
+            if (retried || e->code != ERR_UPSTREAM || !(x->unsent || mcp_client_is_safe(x->method)))
                 return false;
             retried = true;
             continue;
         }
         if (x->is_error) {
-            if (retried || !again(c, x))
-                return say_error(x, e);
+            if (retried || !mcp_client_again(c, x))
+                return mcp_client_say_error(x, e);
             retried = true;
             continue;
         }

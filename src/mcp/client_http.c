@@ -13,7 +13,7 @@
 #define RETRY_MS 1000 /* before a stream is taken up again, if the server does not say */
 #define HEADERS_MAX ((size_t)1 << 20)
 
-static void put_line(struct buf *b, str name, str value)
+static void mcp_client_http_put_line(struct buf *b, str name, str value)
 {
     buf_add(b, name);
     buf_add(b, STR(": "));
@@ -46,27 +46,28 @@ unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
 {
     unsigned number = 0;
 
-    put_line(b, STR("Accept"), STR("application/json, text/event-stream"));
+    mcp_client_http_put_line(b, STR("Accept"), STR("application/json, text/event-stream"));
     buf_add(b, c->o.headers);
     pthread_mutex_lock(&c->lock);
     if (c->version[0])
-        put_line(b, STR("MCP-Protocol-Version"), str_c(c->version));
+        mcp_client_http_put_line(b, STR("MCP-Protocol-Version"), str_c(c->version));
     if (c->session[0])
-        put_line(b, STR("Mcp-Session-Id"), str_c(c->session));
+        mcp_client_http_put_line(b, STR("Mcp-Session-Id"), str_c(c->session));
     pthread_mutex_unlock(&c->lock);
     if (c->auth)
         number = mcp_auth_header(c->auth, b);
     return number;
 }
 
-static unsigned put_headers(struct mcp_client *c, const struct mcp_exchange *x, struct buf *b)
+static unsigned mcp_client_http_put_headers(struct mcp_client *c, const struct mcp_exchange *x,
+                                            struct buf *b)
 {
     unsigned number = mcp_put_common(c, b);
 
-    put_line(b, STR("Content-Type"), STR("application/json"));
+    mcp_client_http_put_line(b, STR("Content-Type"), STR("application/json"));
     if (mcp_client_era(c) == MCP_ERA_LEGACY)
         return number;
-    put_line(b, STR("Mcp-Method"), x->method);
+    mcp_client_http_put_line(b, STR("Mcp-Method"), x->method);
     if (x->name.n) {
         buf_add(b, STR("Mcp-Name: "));
         mcp_header_value(b, x->name);
@@ -90,7 +91,7 @@ static void keep_session(struct mcp_client *c, const struct mcp_exchange *x, str
 }
 
 /* Waits, but not past the end. */
-static bool pause_ms(struct mcp_exchange *x, int64_t ms, struct err *e)
+static bool mcp_client_http_pause_ms(struct mcp_exchange *x, int64_t ms, struct err *e)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);
 
@@ -136,7 +137,8 @@ static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, s
     }
 }
 
-static struct mcp_fetch *take_up(struct mcp_client *c, const struct resume *r, struct err *e)
+static struct mcp_fetch *mcp_client_http_take_up(struct mcp_client *c, const struct resume *r,
+                                                 struct err *e)
 {
     struct mcp_fetch_request q = {.method = STR("GET"), .url = c->o.url, .body = STR("")};
     struct mcp_fetch *f;
@@ -144,15 +146,15 @@ static struct mcp_fetch *take_up(struct mcp_client *c, const struct resume *r, s
 
     buf_init(&b, HEADERS_MAX);
     (void)mcp_put_common(c, &b);
-    put_line(&b, STR("Last-Event-ID"), str_c(r->id));
+    mcp_client_http_put_line(&b, STR("Last-Event-ID"), str_c(r->id));
     q.headers = buf_str(&b);
     f = mcp_fetch_start(c->io, &q, e);
     buf_release(&b);
     return f;
 }
 
-static bool read_reply(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch **f,
-                       struct err *e)
+static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange *x,
+                                       struct mcp_fetch **f, struct err *e)
 {
     struct resume r = {.retry_ms = RETRY_MS};
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
@@ -166,9 +168,9 @@ static bool read_reply(struct mcp_client *c, struct mcp_exchange *x, struct mcp_
             return err_set(e, ERR_UPSTREAM, "the MCP server's reply ended without an answer");
         mcp_fetch_free(*f);
         *f = NULL;
-        if (!pause_ms(x, r.retry_ms, e))
+        if (!mcp_client_http_pause_ms(x, r.retry_ms, e))
             return false;
-        *f = take_up(c, &r, e);
+        *f = mcp_client_http_take_up(c, &r, e);
         if (!*f)
             return false;
     }
@@ -215,7 +217,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
         unsigned token;
 
         buf_reset(&headers);
-        token = put_headers(c, x, &headers);
+        token = mcp_client_http_put_headers(c, x, &headers);
         q.headers = buf_str(&headers);
         if (!buf_ok(&body, "the request", e) || !buf_ok(&headers, "the headers", e))
             break;
@@ -239,7 +241,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
             break;
         }
         keep_session(c, x, head.session);
-        ok = read_reply(c, x, &f, e);
+        ok = mcp_client_http_read_reply(c, x, &f, e);
         break;
     }
     mcp_fetch_free(f);
@@ -260,9 +262,9 @@ static bool tell_http(struct mcp_client *c, str json, str method, uint64_t deadl
     arena_init(&a, 2 * MCP_FETCH_MAX);
     buf_init(&b, HEADERS_MAX);
     (void)mcp_put_common(c, &b);
-    put_line(&b, STR("Content-Type"), STR("application/json"));
+    mcp_client_http_put_line(&b, STR("Content-Type"), STR("application/json"));
     if (method.n && mcp_client_era(c) != MCP_ERA_LEGACY)
-        put_line(&b, STR("Mcp-Method"), method);
+        mcp_client_http_put_line(&b, STR("Mcp-Method"), method);
     q.headers = buf_str(&b);
     ok = mcp_fetch_whole(c->io, &q, deadline_ns, &a, &got, e);
     if (ok && (got.status < 200 || got.status > 299))

@@ -28,7 +28,7 @@ struct mcp_listener {
     int64_t retry_ms;
 };
 
-static struct mcp_fetch *start(struct mcp_listener *l, struct err *e)
+static struct mcp_fetch *mcp_client_listen_start(struct mcp_listener *l, struct err *e)
 {
     struct mcp_client *c = l->client;
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
@@ -95,7 +95,7 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
 }
 
 /* Until the flag is set, or so long. */
-static bool wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
+static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);
     struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
@@ -116,7 +116,7 @@ static void *listen_thread(void *ctx)
     bool again = true;
 
     for (int tries = 0; again && tries < RETRIES_MAX; tries++) {
-        struct mcp_fetch *f = start(l, &e);
+        struct mcp_fetch *f = mcp_client_listen_start(l, &e);
 
         pthread_mutex_lock(&l->lock);
         l->fetch = l->stop ? NULL : f;
@@ -127,7 +127,7 @@ static void *listen_thread(void *ctx)
         l->fetch = NULL;
         pthread_mutex_unlock(&l->lock);
         mcp_fetch_free(f);
-        again = again && !wait_for(l, &l->stop, l->retry_ms);
+        again = again && !mcp_client_listen_wait_for(l, &l->stop, l->retry_ms);
     }
     answered(l);
     return NULL;
@@ -160,7 +160,7 @@ void mcp_listen_start(struct mcp_client *c)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What the server says before there is a stream for it is lost. */
     if (started)
-        (void)wait_for(l, &l->answered, ANSWER_MS);
+        (void)mcp_client_listen_wait_for(l, &l->answered, ANSWER_MS);
 }
 
 void mcp_listen_stop(struct mcp_client *c)

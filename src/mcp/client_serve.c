@@ -110,8 +110,9 @@ void mcp_on_other(void *ctx, str line)
     arena_release(&a);
 }
 
-static void note(struct mcp_client *c, struct mcp_exchange *x, const struct json *doc,
-                 const struct mcp_message *m, uint64_t *deadline_ns)
+static void mcp_client_serve_note(struct mcp_client *c, struct mcp_exchange *x,
+                                  const struct json *doc, const struct mcp_message *m,
+                                  uint64_t *deadline_ns)
 {
     double progress = 0, total = 0;
 
@@ -143,7 +144,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
     if (!mcp_read(&doc, json, x->arena, &m, &fault)) {
         log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));
     } else if (m.kind == MCP_NOTIFICATION) {
-        note(c, x, &doc, &m, deadline_ns);
+        mcp_client_serve_note(c, x, &doc, &m, deadline_ns);
     } else if (m.kind == MCP_REQUEST) {
         buf_init(&out, 2 * MCP_MESSAGE_MAX);
         mcp_answer_server(c, &doc, &m, &out);

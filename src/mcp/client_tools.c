@@ -50,7 +50,8 @@ static str raw_member(const struct json *doc, const struct json_node *v, str key
     return m && m->kind == JSON_OBJECT ? arena_dup(a, json_raw(doc, m)) : STR("");
 }
 
-static bool hint(const struct json *doc, const struct json_node *v, const char *key, bool otherwise)
+static bool mcp_client_tools_hint(const struct json *doc, const struct json_node *v,
+                                  const char *key, bool otherwise)
 {
     const struct json_node *m = json_find(doc, v, str_c(key));
 
@@ -67,13 +68,14 @@ static void read_info(const struct json *doc, const struct json_node *v, struct 
     t->input_schema = raw_member(doc, v, STR("inputSchema"), a);
     t->output_schema = raw_member(doc, v, STR("outputSchema"), a);
     t->annotations = raw_member(doc, v, STR("annotations"), a);
-    t->read_only = hint(doc, hints, "readOnlyHint", false);
-    t->idempotent = hint(doc, hints, "idempotentHint", false);
-    t->destructive = hint(doc, hints, "destructiveHint", !t->read_only);
+    t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint", false);
+    t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint", false);
+    t->destructive = mcp_client_tools_hint(doc, hints, "destructiveHint", !t->read_only);
 }
 
 /* A tool that is wrong is left out, and the others are not. */
-static void add_tool(struct listing *l, const struct json *doc, const struct json_node *v)
+static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
+                                      const struct json_node *v)
 {
     struct mcp_client *c = l->client;
     struct arena *a = &c->tools_arena;
@@ -126,7 +128,7 @@ static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
             ok = err_set(l->e, ERR_LIMIT, "the MCP server lists too many tools");
         for (const struct json_node *v = json_first(&doc, ok ? tools : NULL); v;
              v = json_next(&doc, tools, v))
-            add_tool(l, &doc, v);
+            mcp_client_tools_add_tool(l, &doc, v);
         if (!json_i64(&doc, json_find(&doc, root, STR("ttlMs")), &ttl) || ttl < 0)
             ttl = 0;
         l->ttl_ms = ttl < l->ttl_ms ? ttl : l->ttl_ms;
@@ -170,7 +172,7 @@ static bool list_pages(struct listing *l, int64_t timeout_ms, struct arena *a)
     return ok;
 }
 
-static int by_name(const void *a, const void *b)
+static int mcp_client_tools_by_name(const void *a, const void *b)
 {
     const struct mcp_known_tool *x = a, *y = b;
 
@@ -189,7 +191,7 @@ static bool list_anew(struct mcp_client *c, int64_t timeout_ms, struct err *e)
     ok = list_pages(&l, timeout_ms, &a);
     arena_release(&a);
     if (l.n)
-        qsort(l.tools, l.n, sizeof *l.tools, by_name);
+        qsort(l.tools, l.n, sizeof *l.tools, mcp_client_tools_by_name);
     c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
     if (l.n)
         memcpy(c->tools, l.tools, l.n * sizeof *l.tools);
@@ -291,7 +293,7 @@ static bool check_structured(struct mcp_client *c, str tool, const struct mcp_re
     return ok;
 }
 
-static bool put_call(const struct mcp_call *call, struct buf *b, struct err *e)
+static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b, struct err *e)
 {
     struct json doc;
     bool ok;
@@ -348,7 +350,7 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
     if (c->o.approve && !c->o.approve(c->o.ctx, call.tool, call.arguments))
         return err_set(e, ERR_CANCELLED, "the call was not approved");
     buf_init(&b, MCP_MESSAGE_MAX);
-    ok = put_call(&call, &b, e) && buf_ok(&b, "the call", e) &&
+    ok = mcp_client_tools_put_call(&call, &b, e) && buf_ok(&b, "the call", e) &&
          call_tool(c, &x, &call, buf_str(&b), e);
     buf_release(&b);
     if (!ok)

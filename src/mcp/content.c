@@ -40,8 +40,8 @@ static bool read_part(const struct json *doc, const struct json_node *v, struct 
     return true;
 }
 
-static bool read_parts(const struct json *doc, const struct json_node *content, struct arena *a,
-                       struct mcp_result *r, struct err *e)
+static bool mcp_content_read_parts(const struct json *doc, const struct json_node *content,
+                                   struct arena *a, struct mcp_result *r, struct err *e)
 {
     size_t n = json_count(doc, content);
 
@@ -72,7 +72,7 @@ bool mcp_result_read(str text, struct arena *a, struct mcp_result *out, struct e
         r.structured = json_raw(&doc, structured);
     flag = json_find(&doc, root, STR("isError"));
     r.is_error = flag && flag->kind == JSON_TRUE;
-    if (!read_parts(&doc, json_find(&doc, root, STR("content")), a, &r, e))
+    if (!mcp_content_read_parts(&doc, json_find(&doc, root, STR("content")), a, &r, e))
         goto out;
     *out = r;
     ok = true;
@@ -99,7 +99,7 @@ bool mcp_result_check(const struct mcp_result *r, const struct schema *s, struct
     return ok;
 }
 
-static void put_part(const struct mcp_part *p, struct buf *b)
+static void mcp_content_put_part(const struct mcp_part *p, struct buf *b)
 {
     static const char *const names[] = {
         [MCP_IMAGE] = "image", [MCP_AUDIO] = "audio", [MCP_LINK] = "link", [MCP_RESOURCE] = "file"};
@@ -146,7 +146,7 @@ void mcp_result_text(const struct mcp_result *r, size_t size_max, struct buf *ou
     buf_init(&all, MCP_MESSAGE_MAX * 2);
     for (size_t i = 0; i < r->part_count; i++) {
         text = text || (r->parts[i].kind == MCP_TEXT && r->parts[i].text.n);
-        put_part(&r->parts[i], &all);
+        mcp_content_put_part(&r->parts[i], &all);
     }
     if (!text && r->structured.n) {
         if (all.n)

@@ -16,7 +16,7 @@ static bool is_wrapped(str s)
 }
 
 /* Visible ASCII, and spaces and tabs between. */
-static bool is_plain(str s)
+static bool mcp_header_is_plain(str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if ((s.p[i] < ' ' || s.p[i] > '~') && s.p[i] != '\t')
@@ -26,7 +26,7 @@ static bool is_plain(str s)
 
 void mcp_header_value(struct buf *out, str value)
 {
-    if (is_plain(value) && !is_wrapped(value) && !memchr(value.p, '\t', value.n)) {
+    if (mcp_header_is_plain(value) && !is_wrapped(value) && !memchr(value.p, '\t', value.n)) {
         buf_add(out, value);
         return;
     }
@@ -37,7 +37,7 @@ void mcp_header_value(struct buf *out, str value)
 
 bool mcp_header_read(str header, struct buf *out)
 {
-    if (!is_plain(header))
+    if (!mcp_header_is_plain(header))
         return false;
     if (is_wrapped(header))
         return mcp_base64_decode(str_slice(header, sizeof SENTINEL - 1, header.n - 2), out);
@@ -74,8 +74,8 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     return false;
 }
 
-static bool mark(struct walk *w, const struct json_node *schema, const struct json_node *name,
-                 bool reachable)
+static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
+                            const struct json_node *name, bool reachable)
 {
     struct mcp_mirror m = w->here;
 
@@ -151,7 +151,7 @@ static bool walk_schema(struct walk *w, const struct json_node *v, bool reachabl
         for (size_t i = 0; i < COUNT_OF(named); i++)
             names = names || json_is(w->doc, k, named[i]);
         if (json_is(w->doc, k, STR("x-mcp-header")))
-            ok = mark(w, v, json_value(k), reachable);
+            ok = mcp_header_mark(w, v, json_value(k), reachable);
         else if (json_is(w->doc, k, STR("properties")))
             ok = walk_named(w, json_value(k), reachable);
         else if (names)

@@ -83,7 +83,7 @@ void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
 }
 
 /* Signals are main's business: our threads take none. */
-static bool start_threads(struct mcp_io *io, struct err *e)
+static bool mcp_io_start_threads(struct mcp_io *io, struct err *e)
 {
     sigset_t all, before;
 
@@ -109,7 +109,7 @@ struct mcp_io *mcp_io_new(const char *ca_file, struct err *e)
         log_warn("no certificates: MCP servers cannot be reached by https", LOG_ERR(e));
     if (io->resolver && (io->tls || !ca_file))
         io->client = client_new(io->loop, io->resolver, io->tls, e);
-    if (io->client && start_threads(io, e))
+    if (io->client && mcp_io_start_threads(io, e))
         return io;
     mcp_io_free(io);
     return NULL;
@@ -202,14 +202,14 @@ struct mcp_fetch {
     char id[MCP_EVENT_ID_MAX];
 };
 
-static void on_frame(void *ctx, const struct frames_frame *frame)
+static void mcp_io_on_frame(void *ctx, const struct frames_frame *frame)
 {
     struct mcp_fetch *f = ctx;
 
     mcp_inbox_put(&f->inbox, ITEM_FRAME, f->head.stream ? frame->raw : frame->data);
 }
 
-static void on_head(void *ctx, const struct http1_head *head)
+static void mcp_io_on_head(void *ctx, const struct http1_head *head)
 {
     struct mcp_fetch *f = ctx;
     str type = http1_find(head, STR("content-type"));
@@ -229,12 +229,12 @@ static void on_head(void *ctx, const struct http1_head *head)
     frames_init(&f->frames,
                 f->head.stream ? FRAMES_SSE : FRAMES_WHOLE,
                 MCP_FETCH_MAX,
-                (struct frames_sink){on_frame, f});
+                (struct frames_sink){mcp_io_on_frame, f});
     f->framing = true;
     mcp_inbox_put(&f->inbox, ITEM_HEAD, STR(""));
 }
 
-static void on_bytes(void *ctx, str bytes)
+static void mcp_io_on_bytes(void *ctx, str bytes)
 {
     struct mcp_fetch *f = ctx;
     struct err e;
@@ -246,7 +246,7 @@ static void on_bytes(void *ctx, str bytes)
     }
 }
 
-static void on_end(void *ctx)
+static void mcp_io_on_end(void *ctx)
 {
     struct mcp_fetch *f = ctx;
 
@@ -255,7 +255,7 @@ static void on_end(void *ctx)
     mcp_inbox_put(&f->inbox, ITEM_END, STR(""));
 }
 
-static void on_error(void *ctx, const struct err *e, bool sent)
+static void mcp_io_on_error(void *ctx, const struct err *e, bool sent)
 {
     struct mcp_fetch *f = ctx;
 
@@ -266,8 +266,10 @@ static void on_error(void *ctx, const struct err *e, bool sent)
 
 static void start_fetch(void *ctx)
 {
-    static const struct client_handler handler = {
-        .on_head = on_head, .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
+    static const struct client_handler handler = {.on_head = mcp_io_on_head,
+                                                  .on_bytes = mcp_io_on_bytes,
+                                                  .on_end = mcp_io_on_end,
+                                                  .on_error = mcp_io_on_error};
     struct mcp_fetch *f = ctx;
     struct client_request r = {.url = &f->url,
                                .method = f->method,

@@ -15,7 +15,7 @@ struct mcp_named {
     str server, tool;
 };
 
-static bool allowed(char c)
+static bool mcp_name_allowed(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            c == '-';
@@ -24,12 +24,12 @@ static bool allowed(char c)
 static bool all_allowed(str s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (!allowed(s.p[i]))
+        if (!mcp_name_allowed(s.p[i]))
             return false;
     return s.n > 0;
 }
 
-static bool is_plain(str server, str tool)
+static bool mcp_name_is_plain(str server, str tool)
 {
     return all_allowed(server) && all_allowed(tool) && str_find(server, STR("__")) == STR_NONE &&
            server.p[server.n - 1] != '_' && server.n + 2 + tool.n <= MCP_NAME_MAX;
@@ -50,7 +50,7 @@ static str with_digest(struct arena *a, str server, str tool, size_t digits)
     sha256_feed(&h, tool);
     sha256_finish(&h, digest);
     for (; n < both.n && n < room; n++)
-        out[n] = allowed(both.p[n]) ? both.p[n] : '_';
+        out[n] = mcp_name_allowed(both.p[n]) ? both.p[n] : '_';
     out[n++] = '_';
     memcpy(out + n, sha256_hex(digest, hex).p, digits);
     return arena_dup(a, (str){out, n + digits});
@@ -76,8 +76,8 @@ static bool is_same(const struct map_entry *found, str server, str tool)
 
 bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct err *e)
 {
-    str made = is_plain(server, tool) ? arena_join(n->arena, server, STR("__"), tool)
-                                      : with_digest(n->arena, server, tool, DIGEST_DIGITS);
+    str made = mcp_name_is_plain(server, tool) ? arena_join(n->arena, server, STR("__"), tool)
+                                               : with_digest(n->arena, server, tool, DIGEST_DIGITS);
     struct map_entry *found = map_find(&n->map, made);
     struct mcp_named *named;
 

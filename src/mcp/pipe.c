@@ -64,7 +64,7 @@ static str owner_of(struct mcp_pipe *p, const struct mcp_message *m)
     return token ? json_raw(&p->doc, token) : STR("");
 }
 
-static void on_line(void *ctx, const struct frames_frame *frame)
+static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
 {
     struct mcp_pipe *p = ctx;
     struct mcp_message m;
@@ -129,7 +129,7 @@ static void keep_tail(struct mcp_pipe *p, str bytes)
     p->tail_size += bytes.n;
 }
 
-static void drain(struct mcp_pipe *p)
+static void mcp_pipe_drain(struct mcp_pipe *p)
 {
     char *bytes = loop_scratch(mcp_io_loop(p->io));
 
@@ -146,7 +146,7 @@ static void drain(struct mcp_pipe *p)
 static void on_err(void *ctx, unsigned ready)
 {
     (void)ready;
-    drain(ctx);
+    mcp_pipe_drain(ctx);
 }
 
 static void on_out(void *ctx, unsigned ready)
@@ -166,7 +166,7 @@ static void on_out(void *ctx, unsigned ready)
             }
         } else if (n == 0) {
             frames_finish(&p->frames);
-            drain(p);
+            mcp_pipe_drain(p);
             die(p, ERR_UPSTREAM, "has ended");
             break;
         } else if (errno != EINTR) {
@@ -177,7 +177,7 @@ static void on_out(void *ctx, unsigned ready)
 
 /* ---- life ---- */
 
-static void watch(void *ctx)
+static void mcp_pipe_watch(void *ctx)
 {
     struct mcp_pipe *p = ctx;
     struct loop *l = mcp_io_loop(p->io);
@@ -223,8 +223,9 @@ struct mcp_pipe *mcp_pipe_new(struct mcp_io *io, const struct mcp_pipe_spec *spe
     pthread_mutex_init(&p->write_lock, NULL);
     json_init(&p->doc);
     arena_init(&p->arena, 4 * MCP_MESSAGE_MAX);
-    frames_init(&p->frames, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){on_line, p});
-    mcp_io_do(io, watch, p);
+    frames_init(
+        &p->frames, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){mcp_pipe_on_line, p});
+    mcp_io_do(io, mcp_pipe_watch, p);
     if (p->watching)
         return p;
     mcp_pipe_free(p);
@@ -292,7 +293,7 @@ void mcp_pipe_forget(struct mcp_wait *w)
     mcp_inbox_release(&w->inbox);
 }
 
-static bool write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_ns, struct err *e)
+static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_ns, struct err *e)
 {
     for (size_t at = 0; at < bytes.n;) {
         ssize_t n = write(p->proc.in, bytes.p + at, bytes.n - at);
@@ -320,7 +321,7 @@ bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, struct er
     buf_add(&b, line);
     buf_add_c(&b, '\n');
     pthread_mutex_lock(&p->write_lock);
-    ok = buf_ok(&b, "the message", e) && write_all(p, buf_str(&b), deadline_ns, e);
+    ok = buf_ok(&b, "the message", e) && mcp_pipe_write_all(p, buf_str(&b), deadline_ns, e);
     pthread_mutex_unlock(&p->write_lock);
     buf_release(&b);
     return ok;

@@ -17,7 +17,7 @@ static bool nothing(const struct json *doc, const struct json_node *v)
     return !v || v->kind == JSON_NULL || json_is(doc, v, STR(""));
 }
 
-static bool same_text(str a, str b)
+static bool mcp_replay_same_text(str a, str b)
 {
     if (a.n != b.n)
         return false;
@@ -43,12 +43,12 @@ static bool same_value(const struct json *da, const struct json_node *a, const s
     tb = b->kind == JSON_STRING ? STR("") : json_raw(db, b);
     (void)!json_text(da, a, arena, &ta);
     (void)!json_text(db, b, arena, &tb);
-    return same_text(str_trim(ta), str_trim(tb));
+    return mcp_replay_same_text(str_trim(ta), str_trim(tb));
 }
 
 /* How many of its parameters the call has, and how many not. */
-static void compare(const struct recording *rec, const struct json *doc, struct arena *a,
-                    size_t *same, size_t *other)
+static void mcp_replay_compare(const struct recording *rec, const struct json *doc, struct arena *a,
+                               size_t *same, size_t *other)
 {
     const struct json_node *want = rec->match;
 
@@ -68,7 +68,7 @@ static void compare(const struct recording *rec, const struct json *doc, struct 
 
 /* ---- telling ---- */
 
-static void add_value(struct buf *out, const struct json *doc, const struct json_node *v)
+static void mcp_replay_add_value(struct buf *out, const struct json *doc, const struct json_node *v)
 {
     str raw;
 
@@ -100,9 +100,9 @@ static void tell_miss(const struct recording *near, const struct json *doc, stru
         if (same_value(&near->head, json_value(k), doc, got, a))
             continue;
         buf_printf(out, "%s" STR_FMT " is ", first ? "" : "; ", STR_ARG(name));
-        add_value(out, doc, got);
+        mcp_replay_add_value(out, doc, got);
         buf_add(out, STR(" and was recorded as "));
-        add_value(out, &near->head, json_value(k));
+        mcp_replay_add_value(out, &near->head, json_value(k));
         first = false;
     }
     buf_add_c(out, '.');
@@ -117,8 +117,8 @@ struct found {
     size_t near_same, near_other;
 };
 
-static void look(const struct replay *r, str tool, const struct json *doc, struct arena *a,
-                 struct found *f)
+static void mcp_replay_look(const struct replay *r, str tool, const struct json *doc,
+                            struct arena *a, struct found *f)
 {
     for (size_t i = 0; i < r->count; i++) {
         struct recording *rec = &r->recordings[i];
@@ -126,7 +126,7 @@ static void look(const struct replay *r, str tool, const struct json *doc, struc
         rec->matches = false;
         if (!str_eq(rec->tool, tool))
             continue;
-        compare(rec, doc, a, &rec->same, &rec->other);
+        mcp_replay_compare(rec, doc, a, &rec->same, &rec->other);
         rec->matches = rec->other == 0;
         if (rec->matches && (!f->any || rec->same > f->same)) {
             f->any = true;
@@ -141,7 +141,7 @@ static void look(const struct replay *r, str tool, const struct json *doc, struc
     }
 }
 
-static bool give(const struct replay *r, const struct found *f, struct buf *out)
+static bool mcp_replay_give(const struct replay *r, const struct found *f, struct buf *out)
 {
     const struct recording *first = NULL;
     bool ok = false;
@@ -175,9 +175,9 @@ bool replay_call(const struct replay *r, str tool, str arguments, struct buf *ou
     if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e)) {
         buf_printf(out, "the arguments are no JSON: %s", e.text);
     } else {
-        look(r, tool, &doc, &a, &f);
+        mcp_replay_look(r, tool, &doc, &a, &f);
         if (f.any) {
-            ok = give(r, &f, out);
+            ok = mcp_replay_give(r, &f, out);
         } else {
             buf_printf(out, "No recording of " STR_FMT " fits this call.", STR_ARG(tool));
             if (f.near)

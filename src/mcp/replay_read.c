@@ -26,7 +26,7 @@ static bool fault(struct replay *r, str file, unsigned line, const char *why)
 
 /* ---- one file ---- */
 
-static str line_of(str *text)
+static str mcp_replay_read_line_of(str *text)
 {
     size_t end = str_find(*text, STR("\n"));
     str line = str_slice(*text, 0, end);
@@ -94,8 +94,9 @@ static bool read_recording(struct replay *r, str file, str text, struct recordin
     json_init(&rec->meta);
     if (str_starts(text, STR("\xef\xbb\xbf")))
         text = str_slice(text, 3, text.n);
-    if (parse_line(r, rec->file, 1, line_of(&text), &rec->head) && read_name(r, rec) &&
-        read_match(r, rec) && parse_line(r, rec->file, 2, line_of(&text), &rec->meta)) {
+    if (parse_line(r, rec->file, 1, mcp_replay_read_line_of(&text), &rec->head) &&
+        read_name(r, rec) && read_match(r, rec) &&
+        parse_line(r, rec->file, 2, mcp_replay_read_line_of(&text), &rec->meta)) {
         rec->output = text;
         read_outcome(r, rec);
         return true;
@@ -117,7 +118,7 @@ bool replay_add(struct replay *r, str file, str text)
     return true;
 }
 
-static bool read_file(struct replay *r, const char *folder, str name)
+static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
 {
     char path[FILE_PATH_MAX];
     struct err e;
@@ -133,7 +134,7 @@ static bool read_file(struct replay *r, const char *folder, str name)
 
 /* ---- the folder ---- */
 
-static int by_name(const void *a, const void *b)
+static int mcp_replay_read_by_name(const void *a, const void *b)
 {
     return str_cmp(*(const str *)a, *(const str *)b);
 }
@@ -150,7 +151,7 @@ static bool list_files(struct replay *r, const char *folder, str **out, size_t *
         if (str_ends(str_c(d->d_name), STR(".txt")))
             (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
     closedir(dir);
-    qsort(*out, *n, sizeof **out, by_name);
+    qsort(*out, *n, sizeof **out, mcp_replay_read_by_name);
     return true;
 }
 
@@ -164,8 +165,8 @@ static struct mcp_tool *tool_find(struct replay *r, str name)
     return NULL;
 }
 
-static const char *text_at(struct replay *r, const struct json *doc, const struct json_node *v,
-                           const char *key)
+static const char *mcp_replay_read_text_at(struct replay *r, const struct json *doc,
+                                           const struct json_node *v, const char *key)
 {
     str text;
 
@@ -177,7 +178,7 @@ static const char *text_at(struct replay *r, const struct json *doc, const struc
 static void add_listed(struct replay *r, const struct json *doc, const struct json_node *v)
 {
     const struct json_node *schema = json_find(doc, v, STR("inputSchema"));
-    const char *name = text_at(r, doc, v, "name");
+    const char *name = mcp_replay_read_text_at(r, doc, v, "name");
 
     if (!name || !name[0] || tool_find(r, str_c(name))) {
         fault(r,
@@ -190,8 +191,8 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
         schema = json_find(doc, v, STR("input_schema"));
     r->tools[r->tool_count++] =
         (struct mcp_tool){.name = name,
-                          .title = text_at(r, doc, v, "title"),
-                          .description = text_at(r, doc, v, "description"),
+                          .title = mcp_replay_read_text_at(r, doc, v, "title"),
+                          .description = mcp_replay_read_text_at(r, doc, v, "description"),
                           .input = schema && schema->kind == JSON_OBJECT
                                        ? arena_dup(&r->arena, json_raw(doc, schema)).p
                                        : "{\"type\":\"object\"}",
@@ -200,7 +201,7 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
 }
 
 /* A list of tools, whose schemas are those of the servers that were recorded. */
-static void read_list(struct replay *r, const char *folder)
+static void mcp_replay_read_list(struct replay *r, const char *folder)
 {
     const struct json_node *list;
     char path[FILE_PATH_MAX];
@@ -228,7 +229,7 @@ static void read_list(struct replay *r, const char *folder)
     json_release(&doc);
 }
 
-static const char *type_of(const struct json_node *v)
+static const char *mcp_replay_read_type_of(const struct json_node *v)
 {
     static const char *const types[] = {
         NULL, "boolean", "boolean", "number", "string", "array", "object"};
@@ -251,7 +252,7 @@ static void add_properties(struct replay *r, struct json_out *o, str tool, struc
                      sets[s] && sets[s]->kind == JSON_OBJECT ? json_first(docs[s], sets[s]) : NULL;
                  k;
                  k = json_next(docs[s], sets[s], k)) {
-                const char *type = type_of(json_value(k));
+                const char *type = mcp_replay_read_type_of(json_value(k));
                 struct err e;
                 str name;
 
@@ -314,8 +315,8 @@ bool replay_open(const char *folder, struct replay **out, struct err *e)
         return false;
     }
     for (size_t i = 0; i < n; i++)
-        (void)read_file(r, folder, files[i]);
-    read_list(r, folder);
+        (void)mcp_replay_read_file(r, folder, files[i]);
+    mcp_replay_read_list(r, folder);
     for (size_t i = 0; i < r->count; i++)
         if (!tool_find(r, r->recordings[i].tool))
             add_recorded(r, &r->recordings[i]);

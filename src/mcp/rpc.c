@@ -4,14 +4,15 @@
  */
 #include "mcp/rpc.h"
 
-static bool fail(struct mcp_fault *f, enum mcp_code code, const char *why)
+static bool mcp_rpc_fail(struct mcp_fault *f, enum mcp_code code, const char *why)
 {
     f->code = code;
     return err_set(&f->why, ERR_INPUT, "%s", why);
 }
 
 /* A string or an integer in its one canonical form; what else is there is no id. */
-static bool read_id(const struct json *doc, const struct json_node *v, struct arena *a, str *out)
+static bool mcp_rpc_read_id(const struct json *doc, const struct json_node *v, struct arena *a,
+                            str *out)
 {
     struct buf b;
     str text;
@@ -32,20 +33,21 @@ static bool read_id(const struct json *doc, const struct json_node *v, struct ar
     return true;
 }
 
-static bool read_reply(const struct json *doc, const struct json_node *root, struct arena *a,
-                       struct mcp_message *m, struct mcp_fault *f)
+static bool mcp_rpc_read_reply(const struct json *doc, const struct json_node *root,
+                               struct arena *a, struct mcp_message *m, struct mcp_fault *f)
 {
     const struct json_node *result = json_find(doc, root, STR("result")),
                            *error = json_find(doc, root, STR("error"));
 
     if (!result == !error)
-        return fail(f,
-                    MCP_INVALID_REQUEST,
-                    result ? "a reply has both a result and an error"
-                           : "a message has neither a method nor a result nor an error");
+        return mcp_rpc_fail(f,
+                            MCP_INVALID_REQUEST,
+                            result ? "a reply has both a result and an error"
+                                   : "a message has neither a method nor a result nor an error");
     if (result) {
         if (result->kind != JSON_OBJECT || m->id.n == 0)
-            return fail(f, MCP_INVALID_REQUEST, "a result must be an object and have an id");
+            return mcp_rpc_fail(
+                f, MCP_INVALID_REQUEST, "a result must be an object and have an id");
         m->kind = MCP_RESULT;
         m->result = result;
         return true;
@@ -53,23 +55,24 @@ static bool read_reply(const struct json *doc, const struct json_node *root, str
     m->kind = MCP_ERROR;
     if (!json_i64(doc, json_find(doc, error, STR("code")), &m->code) ||
         !json_text(doc, json_find(doc, error, STR("message")), a, &m->text))
-        return fail(f, MCP_INVALID_REQUEST, "an error must have an integer code and a message");
+        return mcp_rpc_fail(
+            f, MCP_INVALID_REQUEST, "an error must have an integer code and a message");
     m->data = json_find(doc, error, STR("data"));
     return true;
 }
 
-static bool read_call(const struct json *doc, const struct json_node *root,
-                      const struct json_node *method, struct arena *a, struct mcp_message *m,
-                      struct mcp_fault *f)
+static bool mcp_rpc_read_call(const struct json *doc, const struct json_node *root,
+                              const struct json_node *method, struct arena *a,
+                              struct mcp_message *m, struct mcp_fault *f)
 {
     if (method->size > MCP_METHOD_MAX || !json_text(doc, method, a, &m->method) || !m->method.n)
-        return fail(f, MCP_INVALID_REQUEST, "the method must be a short text");
+        return mcp_rpc_fail(f, MCP_INVALID_REQUEST, "the method must be a short text");
     if (json_find(doc, root, STR("result")) || json_find(doc, root, STR("error")))
-        return fail(f, MCP_INVALID_REQUEST, "a message is either a call or a reply");
+        return mcp_rpc_fail(f, MCP_INVALID_REQUEST, "a message is either a call or a reply");
     m->kind = m->id.n ? MCP_REQUEST : MCP_NOTIFICATION;
     m->params = json_find(doc, root, STR("params"));
     if (m->params && m->params->kind != JSON_OBJECT)
-        return fail(f, MCP_INVALID_PARAMS, "params must be an object");
+        return mcp_rpc_fail(f, MCP_INVALID_PARAMS, "params must be an object");
     return true;
 }
 
@@ -81,22 +84,23 @@ bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *o
 
     fault->id = STR("");
     if (text.n > MCP_MESSAGE_MAX)
-        return fail(fault, MCP_INVALID_REQUEST, "the message is too large");
+        return mcp_rpc_fail(fault, MCP_INVALID_REQUEST, "the message is too large");
     if (!json_parse(doc, text, &fault->why)) {
         fault->code = MCP_PARSE_ERROR;
         return false;
     }
     root = json_root(doc);
     if (root->kind != JSON_OBJECT)
-        return fail(fault, MCP_INVALID_REQUEST, "a message must be one object; no batches");
+        return mcp_rpc_fail(fault, MCP_INVALID_REQUEST, "a message must be one object; no batches");
     id = json_find(doc, root, STR("id"));
     method = json_find(doc, root, STR("method"));
-    if (id && !(id->kind == JSON_NULL && !method) && !read_id(doc, id, a, &m.id))
-        return fail(fault, MCP_INVALID_REQUEST, "an id must be a short text or an integer");
+    if (id && !(id->kind == JSON_NULL && !method) && !mcp_rpc_read_id(doc, id, a, &m.id))
+        return mcp_rpc_fail(fault, MCP_INVALID_REQUEST, "an id must be a short text or an integer");
     fault->id = m.id;
     if (!json_is(doc, json_find(doc, root, STR("jsonrpc")), STR("2.0")))
-        return fail(fault, MCP_INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");
-    if (method ? !read_call(doc, root, method, a, &m, fault) : !read_reply(doc, root, a, &m, fault))
+        return mcp_rpc_fail(fault, MCP_INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");
+    if (method ? !mcp_rpc_read_call(doc, root, method, a, &m, fault)
+               : !mcp_rpc_read_reply(doc, root, a, &m, fault))
         return false;
     *out = m;
     return true;
@@ -110,7 +114,7 @@ static void one_line(struct buf *out, size_t from)
             out->p[i] = ' ';
 }
 
-static size_t begin(struct buf *out)
+static size_t mcp_rpc_begin(struct buf *out)
 {
     size_t from = out->n;
 
@@ -118,7 +122,7 @@ static size_t begin(struct buf *out)
     return from;
 }
 
-static void member(struct buf *out, str name, str json)
+static void mcp_rpc_member(struct buf *out, str name, str json)
 {
     buf_add(out, STR(",\""));
     buf_add(out, name);
@@ -126,59 +130,59 @@ static void member(struct buf *out, str name, str json)
     buf_add(out, json);
 }
 
-static void end(struct buf *out, size_t from)
+static void mcp_rpc_end(struct buf *out, size_t from)
 {
     buf_add_c(out, '}');
     one_line(out, from);
 }
 
-static void put_call(struct buf *out, str method, str params)
+static void mcp_rpc_put_call(struct buf *out, str method, str params)
 {
     buf_add(out, STR(",\"method\":"));
     (void)json_quote(out, method);
     if (params.n)
-        member(out, STR("params"), params);
+        mcp_rpc_member(out, STR("params"), params);
 }
 
 void mcp_emit_request(struct buf *out, str id, str method, str params)
 {
-    size_t from = begin(out);
+    size_t from = mcp_rpc_begin(out);
 
     assert(id.n > 0);
-    member(out, STR("id"), id);
-    put_call(out, method, params);
-    end(out, from);
+    mcp_rpc_member(out, STR("id"), id);
+    mcp_rpc_put_call(out, method, params);
+    mcp_rpc_end(out, from);
 }
 
 void mcp_emit_notification(struct buf *out, str method, str params)
 {
-    size_t from = begin(out);
+    size_t from = mcp_rpc_begin(out);
 
-    put_call(out, method, params);
-    end(out, from);
+    mcp_rpc_put_call(out, method, params);
+    mcp_rpc_end(out, from);
 }
 
 void mcp_emit_result(struct buf *out, str id, str result)
 {
-    size_t from = begin(out);
+    size_t from = mcp_rpc_begin(out);
 
     assert(id.n > 0);
-    member(out, STR("id"), id);
-    member(out, STR("result"), result);
-    end(out, from);
+    mcp_rpc_member(out, STR("id"), id);
+    mcp_rpc_member(out, STR("result"), result);
+    mcp_rpc_end(out, from);
 }
 
 void mcp_emit_error(struct buf *out, str id, int64_t code, str text, str data)
 {
-    size_t from = begin(out);
+    size_t from = mcp_rpc_begin(out);
 
-    member(out, STR("id"), id.n ? id : STR("null"));
+    mcp_rpc_member(out, STR("id"), id.n ? id : STR("null"));
     buf_printf(out, ",\"error\":{\"code\":%lld,\"message\":", (long long)code);
     (void)json_quote(out, text);
     if (data.n)
-        member(out, STR("data"), data);
+        mcp_rpc_member(out, STR("data"), data);
     buf_add_c(out, '}');
-    end(out, from);
+    mcp_rpc_end(out, from);
 }
 
 void mcp_emit_fault(struct buf *out, const struct mcp_fault *fault)

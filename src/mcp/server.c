@@ -191,7 +191,7 @@ static void begin_initialize(struct mcp_answer *r)
     buf_release(&b);
 }
 
-static void discover(struct mcp_answer *r)
+static void mcp_server_discover(struct mcp_answer *r)
 {
     struct json_out o;
     struct buf b;
@@ -236,7 +236,7 @@ static void set_level(struct mcp_answer *r)
     reply_empty(r);
 }
 
-static void subscribe(struct mcp_answer *r)
+static void mcp_server_subscribe(struct mcp_answer *r)
 {
     struct mcp_session *p = r->session;
     str uri = mcp_member(r->doc, r->message->params, STR("uri"), r->arena);
@@ -252,7 +252,7 @@ static void subscribe(struct mcp_answer *r)
     reply_empty(r);
 }
 
-static void complete(struct mcp_answer *r)
+static void mcp_server_complete(struct mcp_answer *r)
 {
     struct buf b;
 
@@ -272,7 +272,7 @@ static const struct {
 } methods[] = {
     {STR_INIT("initialize"), LEGACY, ALWAYS, begin_initialize},
     {STR_INIT("ping"), LEGACY, ALWAYS, reply_empty},
-    {STR_INIT("server/discover"), MODERN, ALWAYS, discover},
+    {STR_INIT("server/discover"), MODERN, ALWAYS, mcp_server_discover},
     {STR_INIT("subscriptions/listen"), MODERN, ALWAYS, mcp_do_listen},
     {STR_INIT("tools/list"), LEGACY | MODERN, ALWAYS, mcp_list_tools},
     {STR_INIT("tools/call"), LEGACY | MODERN, ALWAYS, mcp_do_call},
@@ -281,10 +281,10 @@ static const struct {
     {STR_INIT("resources/list"), LEGACY | MODERN, RESOURCES, mcp_list_resources},
     {STR_INIT("resources/templates/list"), LEGACY | MODERN, RESOURCES, mcp_list_templates},
     {STR_INIT("resources/read"), LEGACY | MODERN, RESOURCES, mcp_do_read},
-    {STR_INIT("resources/subscribe"), LEGACY, RESOURCES, subscribe},
-    {STR_INIT("resources/unsubscribe"), LEGACY, RESOURCES, subscribe},
+    {STR_INIT("resources/subscribe"), LEGACY, RESOURCES, mcp_server_subscribe},
+    {STR_INIT("resources/unsubscribe"), LEGACY, RESOURCES, mcp_server_subscribe},
     {STR_INIT("logging/setLevel"), LEGACY, LOGS, set_level},
-    {STR_INIT("completion/complete"), LEGACY | MODERN, COMPLETES, complete},
+    {STR_INIT("completion/complete"), LEGACY | MODERN, COMPLETES, mcp_server_complete},
 };
 
 static bool has_part(const struct mcp_server *s, enum part part)
@@ -294,7 +294,7 @@ static bool has_part(const struct mcp_server *s, enum part part)
     return has[part];
 }
 
-static void dispatch(struct mcp_answer *r)
+static void mcp_server_dispatch(struct mcp_answer *r)
 {
     unsigned era = r->session ? LEGACY : MODERN;
 
@@ -398,7 +398,7 @@ void mcp_take(struct mcp_server *s, struct mcp_session *session, const struct js
         return;
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     mcp_answer_init(&r, s, session, doc, m, c, &a);
-    dispatch(&r);
+    mcp_server_dispatch(&r);
     mcp_answer_release(&r);
     arena_release(&a);
     mcp_tell_changes(s);

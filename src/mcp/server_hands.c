@@ -81,7 +81,7 @@ static void send_later(struct mcp_channel *c, str json)
     write_letter((struct job *)(void *)c, json, false);
 }
 
-static void *work(void *arg)
+static void *mcp_server_hands_work(void *arg)
 {
     struct mcp_hands *h = arg;
 
@@ -107,7 +107,7 @@ static void *work(void *arg)
 
 /* ---- on the loop ---- */
 
-static void job_free(struct job *j)
+static void mcp_server_hands_job_free(struct job *j)
 {
     struct mcp_hands *h = j->hands;
 
@@ -145,7 +145,7 @@ static void job_done(struct job *j)
         j->answer.channel = j->to;
         mcp_finish(&j->answer, "content");
     }
-    job_free(j);
+    mcp_server_hands_job_free(j);
     mcp_tell_changes(s);
 }
 
@@ -168,8 +168,8 @@ static void open_letters(void *ctx)
     }
 }
 
-static struct job *job_new(struct mcp_hands *h, const struct mcp_answer *r,
-                           const struct mcp_ready_tool *t)
+static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mcp_answer *r,
+                                            const struct mcp_ready_tool *t)
 {
     struct job *j = base_alloc(sizeof *j);
     struct mcp_fault fault;
@@ -201,7 +201,7 @@ bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r, const struc
 
     if (h->count >= JOBS_MAX)
         return false;
-    j = job_new(h, r, t);
+    j = mcp_server_hands_job_new(h, r, t);
     if (!mcp_open_ask(&j->answer, &j->ask))
         base_die("a call that was good is not good any more");
     pthread_mutex_lock(&h->lock);
@@ -236,7 +236,7 @@ struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop)
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->work, NULL);
     for (size_t i = 0; i < HANDS; i++)
-        if (pthread_create(&h->threads[i], NULL, work, h) != 0)
+        if (pthread_create(&h->threads[i], NULL, mcp_server_hands_work, h) != 0)
             base_die("no thread could be started");
     return h;
 }
@@ -257,7 +257,7 @@ void mcp_hands_free(struct mcp_hands *h)
         free(l);
     }
     while (h->jobs)
-        job_free(h->jobs);
+        mcp_server_hands_job_free(h->jobs);
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->work);
     free(h);

@@ -1,8 +1,7 @@
 /* server_http.c - the server at /mcp: who may come in, which era it is, and how replies go out.
  *
- * A reply is JSON if it is all there is to say, and a stream of events once something was sent
- * before it. Where nobody has to show a token, only this machine may come, and only under one of
- * its own names: a page that has its name point here is refused (DNS rebinding).
+ * A reply is JSON, or a stream of events if something was sent before it. Without tokens, only
+ * this machine may connect, and only by one of its own names (DNS rebinding).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,7 +44,7 @@ struct stream {
 
 /* ---- channels ---- */
 
-static void forget(struct stream *s)
+static void mcp_http_forget(struct stream *s)
 {
     if (!s->begun)
         return;
@@ -68,7 +67,7 @@ static size_t usual_headers(const struct stream *s, const char *type, struct ser
     return n;
 }
 
-static void begin(struct stream *s)
+static void mcp_http_begin(struct stream *s)
 {
     struct server_header h[HEADERS_MAX];
     size_t n = usual_headers(s, "text/event-stream", h);
@@ -89,7 +88,7 @@ static void send_event(struct mcp_channel *c, str json)
     struct buf b;
 
     if (!s->begun)
-        begin(s);
+        mcp_http_begin(s);
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("event: message\ndata: "));
     buf_add(&b, json);
@@ -105,7 +104,7 @@ static void send_reply(struct mcp_channel *c, int status, str json)
 
     if (s->begun) {
         send_event(c, json);
-        forget(s);
+        mcp_http_forget(s);
         server_user_set(s->x, NULL);
         server_end(s->x);
         return;
@@ -126,7 +125,7 @@ static struct stream *stream_new(struct http *h, struct server_exchange *x)
     return s;
 }
 
-static void on_gone(void *ctx, struct server_exchange *x)
+static void mcp_http_on_gone(void *ctx, struct server_exchange *x)
 {
     struct http *h = ctx;
     struct stream *s = server_user(x);
@@ -134,7 +133,7 @@ static void on_gone(void *ctx, struct server_exchange *x)
     if (!s)
         return;
     mcp_gone(h->server, &s->channel);
-    forget(s);
+    mcp_http_forget(s);
 }
 
 static void on_keepalive(void *ctx)
@@ -148,7 +147,8 @@ static void on_keepalive(void *ctx)
 
 /* ---- replies that are no business of the core ---- */
 
-static void refuse(struct server_exchange *x, int status, int code, str id, const char *why)
+static void mcp_http_refuse(struct server_exchange *x, int status, int code, str id,
+                            const char *why)
 {
     struct server_header h[] = {{STR("content-type"), STR("application/json")},
                                 {STR("allow"), STR("POST, GET, DELETE")},
@@ -213,12 +213,14 @@ static bool may_enter(struct http *h, struct server_exchange *x)
 
     h->who = NULL;
     if (!origin_ok(head, keyed) || (!keyed && !is_local(bare_host(head->host)))) {
-        refuse(x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
+        mcp_http_refuse(
+            x, 403, MCP_INVALID_REQUEST, STR(""), "this host or origin may not come in");
         return false;
     }
     if (keyed && !(auth.n > 7 && http1_same(str_slice(auth, 0, 7), STR("bearer ")) &&
                    h->o->allowed(h->o->ctx, str_trim(str_slice(auth, 7, auth.n)), &h->who))) {
-        refuse(x, 401, MCP_INVALID_REQUEST, STR(""), "a key is needed: Authorization: Bearer KEY");
+        mcp_http_refuse(
+            x, 401, MCP_INVALID_REQUEST, STR(""), "a key is needed: Authorization: Bearer KEY");
         return false;
     }
     return true;
@@ -241,7 +243,7 @@ static bool header_is(const struct http1_head *head, str name, str want, struct 
 }
 
 /* Integers are compared as numbers: 42.0 is 42. */
-static bool same_number(str header, str want)
+static bool mcp_http_same_number(str header, str want)
 {
     char *end, text[64];
     double x;
@@ -271,7 +273,8 @@ static const char *check_params(struct http *h, const struct http1_head *head,
         if (!mcp_mirror_value(mirror, doc, args, a, &want)) {
             if (http1_has(head, name))
                 return "a Mcp-Param header stands for an argument that is not there";
-        } else if (!header_is(head, name, want, a) && !same_number(http1_find(head, name), want)) {
+        } else if (!header_is(head, name, want, a) &&
+                   !mcp_http_same_number(http1_find(head, name), want)) {
             return "a Mcp-Param header is missing or is not as the argument";
         }
     }
@@ -317,7 +320,7 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
     if (version && version->kind == JSON_STRING && caps && caps->kind == JSON_OBJECT) {
         why = check_headers(h, server_request(x), doc, m, server_arena(x));
         if (why) {
-            refuse(x, 400, MCP_HEADER_MISMATCH, m->id, why);
+            mcp_http_refuse(x, 400, MCP_HEADER_MISMATCH, m->id, why);
             return;
         }
     }
@@ -333,17 +336,18 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
     struct stream *s;
 
     if (id.n && !session) {
-        refuse(x, 404, MCP_SESSION_NOT_FOUND, m->id, "there is no such session; initialize anew");
+        mcp_http_refuse(
+            x, 404, MCP_SESSION_NOT_FOUND, m->id, "there is no such session; initialize anew");
         return;
     }
     if (!session && !begins) {
-        refuse(x, 400, MCP_INVALID_REQUEST, m->id, "begin with initialize, or give _meta");
+        mcp_http_refuse(x, 400, MCP_INVALID_REQUEST, m->id, "begin with initialize, or give _meta");
         return;
     }
     if (!session)
         session = mcp_session_new(h->server);
     if (!session) {
-        refuse(x, 503, MCP_INTERNAL_ERROR, m->id, "there are too many sessions");
+        mcp_http_refuse(x, 503, MCP_INTERNAL_ERROR, m->id, "there are too many sessions");
         return;
     }
     if (m->kind != MCP_REQUEST) {
@@ -368,12 +372,12 @@ static void take_post(struct http *h, struct server_exchange *x)
 
     if (!http1_same(str_trim(str_slice(type, 0, str_find(type, STR(";")))),
                     STR("application/json"))) {
-        refuse(x, 415, MCP_INVALID_REQUEST, STR(""), "the body must be application/json");
+        mcp_http_refuse(x, 415, MCP_INVALID_REQUEST, STR(""), "the body must be application/json");
         return;
     }
     json_init(&doc);
     if (!mcp_read(&doc, server_body(x), server_arena(x), &m, &fault))
-        refuse(x, 400, fault.code, fault.id, fault.why.text);
+        mcp_http_refuse(x, 400, fault.code, fault.id, fault.why.text);
     else if (mcp_is_modern(&doc, &m) || (version.n && !mcp_legacy_version(version)))
         take_modern(h, x, &doc, &m);
     else
@@ -388,15 +392,17 @@ static void take_get(struct http *h, struct server_exchange *x)
     struct stream *s;
 
     if (!id.n) {
-        refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to get without a session");
+        mcp_http_refuse(
+            x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to get without a session");
     } else if (!session) {
-        refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
+        mcp_http_refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
     } else if (session->stream) {
-        refuse(x, 409, MCP_INVALID_REQUEST, STR(""), "the session has such a stream already");
+        mcp_http_refuse(
+            x, 409, MCP_INVALID_REQUEST, STR(""), "the session has such a stream already");
     } else {
         s = stream_new(h, x);
         session->stream = &s->channel;
-        begin(s);
+        mcp_http_begin(s);
         server_write(x, STR(":\n\n"));
     }
 }
@@ -407,11 +413,12 @@ static void take_delete(struct http *h, struct server_exchange *x)
     struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
 
     if (!id.n) {
-        refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to delete but a session");
+        mcp_http_refuse(
+            x, 405, MCP_INVALID_REQUEST, STR(""), "there is nothing to delete but a session");
         return;
     }
     if (!session) {
-        refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
+        mcp_http_refuse(x, 404, MCP_SESSION_NOT_FOUND, STR(""), "there is no such session");
         return;
     }
     while (session->turns) {
@@ -428,7 +435,7 @@ static void take_delete(struct http *h, struct server_exchange *x)
     if (session->stream) {
         struct stream *s = (struct stream *)session->stream;
 
-        forget(s);
+        mcp_http_forget(s);
         server_user_set(s->x, NULL);
         server_end(s->x);
     }
@@ -436,7 +443,7 @@ static void take_delete(struct http *h, struct server_exchange *x)
     accepted(x, 204);
 }
 
-static void on_request(void *ctx, struct server_exchange *x)
+static void mcp_http_on_request(void *ctx, struct server_exchange *x)
 {
     static const struct {
         str method;
@@ -450,7 +457,7 @@ static void on_request(void *ctx, struct server_exchange *x)
     if (!may_enter(h, x))
         return;
     if (!str_eq(head->path, STR(PATH))) {
-        refuse(x, 404, MCP_INVALID_REQUEST, STR(""), "there is only " PATH " here");
+        mcp_http_refuse(x, 404, MCP_INVALID_REQUEST, STR(""), "there is only " PATH " here");
         return;
     }
     for (size_t i = 0; i < COUNT_OF(ways); i++)
@@ -458,10 +465,11 @@ static void on_request(void *ctx, struct server_exchange *x)
             ways[i].take(h, x);
             return;
         }
-    refuse(x, 405, MCP_INVALID_REQUEST, STR(""), "only POST, GET and DELETE are known here");
+    mcp_http_refuse(
+        x, 405, MCP_INVALID_REQUEST, STR(""), "only POST, GET and DELETE are known here");
 }
 
-static void on_room(void *ctx, struct server_exchange *x)
+static void mcp_http_on_room(void *ctx, struct server_exchange *x)
 {
     (void)ctx;
     (void)x;
@@ -476,7 +484,7 @@ static void stop(void *ctx)
     loop_stop(h->loop);
 }
 
-static void on_signal(void *ctx, unsigned ready)
+static void mcp_http_on_signal(void *ctx, unsigned ready)
 {
     struct http *h = ctx;
     struct signalfd_siginfo info;
@@ -540,9 +548,10 @@ static bool open_socket(const char *listen_at, bool any, int *fd, char address[9
     return true;
 }
 
-static bool run(struct http *h, struct err *e)
+static bool mcp_http_run(struct http *h, struct err *e)
 {
-    static const struct server_handler handler = {on_request, on_gone, on_room};
+    static const struct server_handler handler = {
+        mcp_http_on_request, mcp_http_on_gone, mcp_http_on_room};
     struct server_options options = {.body_max = MCP_MESSAGE_MAX, .gzip_min = SIZE_MAX};
     char address[96];
     int fd = -1;
@@ -579,8 +588,8 @@ bool mcp_serve_http(struct mcp_server *s, const struct mcp_http_options *o, stru
     (void)pthread_sigmask(SIG_BLOCK, &set, &before);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     h.loop = loop_new(s->clock, e);
-    loop_watch_init(&h.signals, fd, on_signal, &h);
-    ok = h.loop && run(&h, e);
+    loop_watch_init(&h.signals, fd, mcp_http_on_signal, &h);
+    ok = h.loop && mcp_http_run(&h, e);
     if (h.http)
         server_free(h.http);
     if (h.loop)

@@ -17,7 +17,7 @@ static const struct {
     {MCP_RESOURCES_CHANGED, "resourcesListChanged", "notifications/resources/list_changed"},
 };
 
-static void put(struct json_out *o, const char *key, const char *text)
+static void mcp_server_list_put(struct json_out *o, const char *key, const char *text)
 {
     if (!text)
         return;
@@ -25,7 +25,7 @@ static void put(struct json_out *o, const char *key, const char *text)
     json_out_str(o, str_c(text));
 }
 
-static void put_json(struct json_out *o, const char *key, const char *json)
+static void mcp_server_list_put_json(struct json_out *o, const char *key, const char *json)
 {
     if (!json)
         return;
@@ -33,29 +33,30 @@ static void put_json(struct json_out *o, const char *key, const char *json)
     json_out_raw(o, str_c(json));
 }
 
-static void put_part(struct json_out *o, const char *name, bool changing, bool subscribe)
+static void mcp_server_list_put_part(struct json_out *o, const char *name, bool changing,
+                                     bool subscribe)
 {
     json_out_key(o, str_c(name));
     json_out_object(o);
     if (subscribe)
-        put_json(o, "subscribe", "true");
+        mcp_server_list_put_json(o, "subscribe", "true");
     if (changing)
-        put_json(o, "listChanged", "true");
+        mcp_server_list_put_json(o, "listChanged", "true");
     json_out_end(o);
 }
 
 void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_out *o)
 {
     json_out_object(o);
-    put_part(o, "tools", s->changes, false);
+    mcp_server_list_put_part(o, "tools", s->changes, false);
     if (s->prompts)
-        put_part(o, "prompts", s->changes, false);
+        mcp_server_list_put_part(o, "prompts", s->changes, false);
     if (s->resources)
-        put_part(o, "resources", s->changes, s->changes);
+        mcp_server_list_put_part(o, "resources", s->changes, s->changes);
     if (s->logs)
-        put_json(o, "logging", "{}");
+        mcp_server_list_put_json(o, "logging", "{}");
     if (s->completes)
-        put_json(o, "completions", "{}");
+        mcp_server_list_put_json(o, "completions", "{}");
     json_out_end(o);
     (void)modern;
 }
@@ -130,12 +131,13 @@ void mcp_list_tools(struct mcp_answer *r)
         const struct mcp_tool *t = r->server->tools[i].tool;
 
         json_out_object(&l.o);
-        put(&l.o, "name", t->name);
-        put(&l.o, "title", t->title);
-        put(&l.o, "description", t->description);
-        put_json(&l.o, "inputSchema", t->input ? t->input : "{\"type\":\"object\"}");
-        put_json(&l.o, "outputSchema", t->output);
-        put_json(&l.o, "annotations", t->annotations);
+        mcp_server_list_put(&l.o, "name", t->name);
+        mcp_server_list_put(&l.o, "title", t->title);
+        mcp_server_list_put(&l.o, "description", t->description);
+        mcp_server_list_put_json(
+            &l.o, "inputSchema", t->input ? t->input : "{\"type\":\"object\"}");
+        mcp_server_list_put_json(&l.o, "outputSchema", t->output);
+        mcp_server_list_put_json(&l.o, "annotations", t->annotations);
         json_out_end(&l.o);
     }
     list_end(&l, r);
@@ -152,10 +154,10 @@ void mcp_list_prompts(struct mcp_answer *r)
             const struct mcp_prompt *p = &r->server->o.sets[i]->prompts[k];
 
             json_out_object(&l.o);
-            put(&l.o, "name", p->name);
-            put(&l.o, "title", p->title);
-            put(&l.o, "description", p->description);
-            put_json(&l.o, "arguments", p->arguments);
+            mcp_server_list_put(&l.o, "name", p->name);
+            mcp_server_list_put(&l.o, "title", p->title);
+            mcp_server_list_put(&l.o, "description", p->description);
+            mcp_server_list_put_json(&l.o, "arguments", p->arguments);
             json_out_end(&l.o);
         }
     list_end(&l, r);
@@ -174,11 +176,11 @@ static void list_resources(struct mcp_answer *r, bool templates)
             if (templates != (strchr(p->uri, '{') != NULL))
                 continue;
             json_out_object(&l.o);
-            put(&l.o, templates ? "uriTemplate" : "uri", p->uri);
-            put(&l.o, "name", p->name);
-            put(&l.o, "title", p->title);
-            put(&l.o, "description", p->description);
-            put(&l.o, "mimeType", p->mime);
+            mcp_server_list_put(&l.o, templates ? "uriTemplate" : "uri", p->uri);
+            mcp_server_list_put(&l.o, "name", p->name);
+            mcp_server_list_put(&l.o, "title", p->title);
+            mcp_server_list_put(&l.o, "description", p->description);
+            mcp_server_list_put(&l.o, "mimeType", p->mime);
             json_out_end(&l.o);
         }
     list_end(&l, r);
@@ -214,7 +216,7 @@ static void acknowledge(struct mcp_turn *t)
     json_out_object(&o);
     for (size_t i = 0; i < COUNT_OF(changes); i++)
         if (t->changes & changes[i].bit)
-            put_json(&o, changes[i].filter, "true");
+            mcp_server_list_put_json(&o, changes[i].filter, "true");
     if (t->uri_count) {
         json_out_key(&o, STR("resourceSubscriptions"));
         json_out_array(&o);

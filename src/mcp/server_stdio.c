@@ -22,7 +22,7 @@ struct stdio {
     struct arena arena;
 };
 
-static void put(struct mcp_channel *c, str json)
+static void mcp_server_stdio_put(struct mcp_channel *c, str json)
 {
     struct stdio *io = (struct stdio *)c;
     struct buf line;
@@ -43,19 +43,19 @@ static void put(struct mcp_channel *c, str json)
     buf_release(&line);
 }
 
-static void end(struct mcp_channel *c, int status, str json)
+static void mcp_server_stdio_end(struct mcp_channel *c, int status, str json)
 {
     (void)status;
-    put(c, json);
+    mcp_server_stdio_put(c, json);
 }
 
-static void refuse(struct stdio *io, const struct mcp_fault *fault)
+static void mcp_server_stdio_refuse(struct stdio *io, const struct mcp_fault *fault)
 {
     struct buf out;
 
     buf_init(&out, MCP_MESSAGE_MAX);
     mcp_emit_fault(&out, fault);
-    put(&io->channel, buf_str(&out));
+    mcp_server_stdio_put(&io->channel, buf_str(&out));
     buf_release(&out);
 }
 
@@ -71,13 +71,13 @@ static void take_request(struct stdio *io, const struct mcp_message *m)
         struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
 
         err_set(&fault.why, ERR_INPUT, "begin with initialize, or give _meta");
-        refuse(io, &fault);
+        mcp_server_stdio_refuse(io, &fault);
         return;
     }
     mcp_take(io->server, legacy ? io->session : NULL, &io->doc, m, &io->channel);
 }
 
-static void on_line(void *ctx, const struct frames_frame *frame)
+static void mcp_server_stdio_on_line(void *ctx, const struct frames_frame *frame)
 {
     struct stdio *io = ctx;
     struct mcp_message m;
@@ -87,7 +87,7 @@ static void on_line(void *ctx, const struct frames_frame *frame)
         return;
     arena_reset(&io->arena);
     if (!mcp_read(&io->doc, frame->data, &io->arena, &m, &fault)) {
-        refuse(io, &fault);
+        mcp_server_stdio_refuse(io, &fault);
     } else if (m.kind == MCP_REQUEST) {
         take_request(io, &m);
     } else {
@@ -97,7 +97,7 @@ static void on_line(void *ctx, const struct frames_frame *frame)
     }
 }
 
-static bool pump(struct stdio *io, int in, struct frames *f, struct err *e)
+static bool mcp_server_stdio_pump(struct stdio *io, int in, struct frames *f, struct err *e)
 {
     char *bytes = base_alloc(READ_SIZE);
     bool ok = true;
@@ -131,15 +131,17 @@ static bool pump(struct stdio *io, int in, struct frames *f, struct err *e)
 
 bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
 {
-    struct stdio io = {.channel = {put, end, NULL}, .server = s, .out = out};
+    struct stdio io = {
+        .channel = {mcp_server_stdio_put, mcp_server_stdio_end, NULL}, .server = s, .out = out};
     struct frames f;
     bool ok;
 
     io.session = mcp_session_new(s);
     json_init(&io.doc);
     arena_init(&io.arena, 4 * MCP_MESSAGE_MAX);
-    frames_init(&f, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){on_line, &io});
-    ok = pump(&io, in, &f, e);
+    frames_init(
+        &f, FRAMES_LINES, MCP_MESSAGE_MAX, (struct frames_sink){mcp_server_stdio_on_line, &io});
+    ok = mcp_server_stdio_pump(&io, in, &f, e);
     mcp_gone(s, &io.channel);
     mcp_session_end(s, io.session);
     frames_release(&f);

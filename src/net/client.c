@@ -7,9 +7,7 @@
  * out of everything (list, timer, dial, connection), and its memory is freed at the end of the
  * round, so that the functions it was called from can see that it is over.
  *
- * One timer a call. Bytes only leave a stamp; the timer, when it fires, looks at the stamp and goes
- * on for what is left.
- *
+ * One timer a call. Bytes only leave a stamp, which the timer compares when it fires.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "net/client.h"
@@ -90,7 +88,7 @@ static void set_over(struct client_call *call)
     loop_defer(call->client->loop, &call->task);
 }
 
-static void fail(struct client_call *call, const struct err *e)
+static void client_fail(struct client_call *call, const struct err *e)
 {
     struct err copy = *e;
     bool sent = some_was_sent(call);
@@ -118,7 +116,7 @@ static void fail_cut(struct client_call *call, const struct err *why)
         err_set(&e, ERR_UPSTREAM, "%s in the middle of its reply's head", what);
     else
         err_set(&e, ERR_UPSTREAM, "%s before it replied", what);
-    fail(call, &e);
+    client_fail(call, &e);
 }
 
 bool client_has_sent(const struct client_call *call)
@@ -126,7 +124,7 @@ bool client_has_sent(const struct client_call *call)
     return call->conn && call->body_at == call->body.n && conn_queued(call->conn) == 0;
 }
 
-static void finish(struct client_call *call, bool clean)
+static void client_finish(struct client_call *call, bool clean)
 {
     struct conn *c = call->conn;
     bool keep = clean && call->keep_alive && call->framing.framing != HTTP1_TO_CLOSE &&
@@ -143,7 +141,7 @@ static void finish(struct client_call *call, bool clean)
 }
 
 /* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
-static bool try_again(struct client_call *call)
+static bool client_try_again(struct client_call *call)
 {
     if (!call->kept || call->retried || call->raw_count > 0)
         return false;
@@ -158,12 +156,12 @@ static bool try_again(struct client_call *call)
     return true;
 }
 
-static void on_task(void *ctx)
+static void client_on_task(void *ctx)
 {
     struct client_call *call = ctx;
 
     if (!call->over) {
-        fail(call, call->early);
+        client_fail(call, call->early);
         return;
     }
     buf_release(&call->in);
@@ -173,7 +171,7 @@ static void on_task(void *ctx)
 
 /* Time. */
 
-static void arm(struct client_call *call, uint64_t ms)
+static void client_arm(struct client_call *call, uint64_t ms)
 {
     call->last_ns = loop_now_ns(call->client->loop);
     if (ms == 0)
@@ -182,7 +180,7 @@ static void arm(struct client_call *call, uint64_t ms)
         loop_timer_set(call->client->loop, &call->timer, ms);
 }
 
-static void on_timer(void *ctx)
+static void client_on_timer(void *ctx)
 {
     struct client_call *call = ctx;
     uint64_t limit_ns = (call->in_body ? call->stall_ms : call->first_ms) * CLOCK_NS_PER_MS;
@@ -207,7 +205,7 @@ static void on_timer(void *ctx)
                 (unsigned long long)call->body_count);
     else
         err_set(&e, ERR_TIMEOUT, "no reply within %s", took);
-    fail(call, &e);
+    client_fail(call, &e);
 }
 
 /* The reply. */
@@ -238,13 +236,13 @@ static void feed_body(struct client_call *call, str bytes)
                 "its reply breaks HTTP/1.1 after %llu bytes: %s",
                 (unsigned long long)call->body_count,
                 f->fault.why);
-        fail(call, &e);
+        client_fail(call, &e);
     } else if (f->done) {
-        finish(call, used == bytes.n);
+        client_finish(call, used == bytes.n);
     }
 }
 
-static void begin_body(struct client_call *call, const struct http1_head *head, str rest)
+static void client_begin_body(struct client_call *call, const struct http1_head *head, str rest)
 {
     http1_body_init(&call->framing, head);
     call->keep_alive = head->keep_alive;
@@ -254,7 +252,7 @@ static void begin_body(struct client_call *call, const struct http1_head *head, 
     if (!call->over)
         feed_body(call, rest);
     if (!call->over)
-        arm(call, call->stall_ms);
+        client_arm(call, call->stall_ms);
 }
 
 static void fail_head(struct client_call *call, const char *why)
@@ -262,11 +260,11 @@ static void fail_head(struct client_call *call, const char *why)
     struct err e;
 
     err_set(&e, ERR_UPSTREAM, "it did not answer in HTTP/1.1: %s", why);
-    fail(call, &e);
+    client_fail(call, &e);
 }
 
 /* The bytes are all that came since the last head. False if the head needs more. */
-static bool take_head(struct client_call *call, str *bytes)
+static bool client_take_head(struct client_call *call, str *bytes)
 {
     struct http1_fault fault = {0};
     struct http1_head head;
@@ -284,7 +282,7 @@ static bool take_head(struct client_call *call, str *bytes)
     }
     *bytes = str_slice(*bytes, used, bytes->n);
     if (head.status >= 200)
-        begin_body(call, &head, *bytes);
+        client_begin_body(call, &head, *bytes);
     else if (head.status == 101)
         fail_head(call, "it switched to another protocol, which nobody asked for");
     else if (++call->interim > INTERIM_MAX)
@@ -292,7 +290,7 @@ static bool take_head(struct client_call *call, str *bytes)
     return true;
 }
 
-static void feed_head(struct client_call *call, str bytes)
+static void client_feed_head(struct client_call *call, str bytes)
 {
     bool held = call->in.n > 0, line = memchr(bytes.p, '\n', bytes.n) != NULL;
 
@@ -304,7 +302,7 @@ static void feed_head(struct client_call *call, str bytes)
         bytes = buf_str(&call->in);
     }
     while (!call->over && !call->in_body && bytes.n > 0)
-        if (!take_head(call, &bytes))
+        if (!client_take_head(call, &bytes))
             break;
     if (call->in_body && !call->over)
         buf_release(&call->in);
@@ -316,7 +314,7 @@ static void feed_head(struct client_call *call, str bytes)
         buf_add(&call->in, bytes);
 }
 
-static void on_bytes(void *ctx, str bytes)
+static void client_on_bytes(void *ctx, str bytes)
 {
     struct client_call *call = ctx;
 
@@ -325,27 +323,27 @@ static void on_bytes(void *ctx, str bytes)
         call->last_ns = loop_now_ns(call->client->loop);
         feed_body(call, bytes);
     } else {
-        feed_head(call, bytes);
+        client_feed_head(call, bytes);
     }
     if (!call->over && call->in_body && call->handler->on_rest)
         call->handler->on_rest(call->ctx);
 }
 
-static void on_end(void *ctx)
+static void client_on_end(void *ctx)
 {
     struct client_call *call = ctx;
 
     if (call->in_body && http1_body_finish(&call->framing))
-        finish(call, false);
-    else if (!try_again(call))
+        client_finish(call, false);
+    else if (!client_try_again(call))
         fail_cut(call, NULL);
 }
 
-static void on_error(void *ctx, const struct err *e)
+static void client_on_error(void *ctx, const struct err *e)
 {
     struct client_call *call = ctx;
 
-    if (!try_again(call))
+    if (!client_try_again(call))
         fail_cut(call, e);
 }
 
@@ -365,7 +363,7 @@ static void send_body(struct client_call *call)
         conn_write(call->conn, next_piece(call));
 }
 
-static void on_room(void *ctx)
+static void client_on_room(void *ctx)
 {
     struct client_call *call = ctx;
 
@@ -374,17 +372,19 @@ static void on_room(void *ctx)
     send_body(call);
 }
 
-static const struct conn_handler handler = {
-    .on_bytes = on_bytes, .on_room = on_room, .on_end = on_end, .on_error = on_error};
+static const struct conn_handler handler = {.on_bytes = client_on_bytes,
+                                            .on_room = client_on_room,
+                                            .on_end = client_on_end,
+                                            .on_error = client_on_error};
 
-static void begin(struct client_call *call, struct conn *c)
+static void client_begin(struct client_call *call, struct conn *c)
 {
     call->conn = c;
     call->sent_before = conn_sent(c);
     conn_handler_set(c, &handler, call);
     if (call->paused)
         conn_pause(c);
-    arm(call, call->first_ms);
+    client_arm(call, call->first_ms);
     if (call->head.p + call->head.n == call->body.p && call->body.n <= PIECE_SIZE) {
         conn_write_lent(c, (str){call->head.p, call->head.n + next_piece(call).n});
         return;
@@ -399,9 +399,9 @@ static void on_dialed(void *ctx, struct conn *c, const struct err *e)
 
     call->dial = NULL;
     if (c)
-        begin(call, c);
+        client_begin(call, c);
     else
-        fail(call, e);
+        client_fail(call, e);
 }
 
 static void dial(struct client_call *call)
@@ -418,13 +418,13 @@ static void dial(struct client_call *call)
                             call);
 }
 
-static void start(struct client_call *call)
+static void net_client_start(struct client_call *call)
 {
     struct conn *c = pool_take(call->client->pool, call->key);
 
     if (c) {
         call->kept = true;
-        begin(call, c);
+        client_begin(call, c);
     } else {
         dial(call);
     }
@@ -454,7 +454,7 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
-static char *put_number(char *p, uint64_t n)
+static char *client_put_number(char *p, uint64_t n)
 {
     size_t size = str_u64_size(n);
 
@@ -463,7 +463,7 @@ static char *put_number(char *p, uint64_t n)
 }
 
 /* Where calls to that place are kept, and the place for people. */
-static char *keep_place(struct client_call *call, const struct client_url *url, char *p)
+static char *client_keep_place(struct client_call *call, const struct client_url *url, char *p)
 {
     bool bracket = memchr(url->host.p, ':', url->host.n) != NULL;
     char *from = p;
@@ -476,7 +476,7 @@ static char *keep_place(struct client_call *call, const struct client_url *url, 
     if (bracket)
         *p++ = ']';
     *p++ = ':';
-    p = put_number(p, url->port);
+    p = client_put_number(p, url->port);
     call->key = (str){from, (size_t)(p - from)};
     call->place = str_slice(call->key, 1, call->key.n);
     return p;
@@ -500,7 +500,7 @@ static size_t head_size(const struct client_request *r)
            r->known.n + r->headers.n + (has_length(r) ? length : 0) + 2;
 }
 
-static char *put_head(char *p, const struct client_request *r)
+static char *client_put_head(char *p, const struct client_request *r)
 {
     p = str_put(p, r->method);
     *p++ = ' ';
@@ -512,20 +512,20 @@ static char *put_head(char *p, const struct client_request *r)
     p = str_put(p, r->headers);
     if (has_length(r)) {
         p = str_put(p, STR(LENGTH));
-        p = put_number(p, r->body.n);
+        p = client_put_number(p, r->body.n);
         p = str_put(p, STR("\r\n"));
     }
     return str_put(p, STR("\r\n"));
 }
 
 /* The head goes to where the body follows it, if there is room. */
-static void keep_texts(struct client_call *call, const struct client_request *r, size_t head)
+static void client_keep_texts(struct client_call *call, const struct client_request *r, size_t head)
 {
-    char *p = keep_place(call, r->url, (char *)(call + 1)), *end;
+    char *p = client_keep_place(call, r->url, (char *)(call + 1)), *end;
 
     if (r->front >= head)
         p = (char *)(uintptr_t)r->body.p - head;
-    end = put_head(p, r);
+    end = client_put_head(p, r);
     call->head = (str){p, head};
     assert(end == p + head && (r->front >= head || end <= (char *)call + call->size));
 }
@@ -563,11 +563,11 @@ struct client_call *client_start(struct client *c, const struct client_request *
         c->calls->at = &call->next;
     c->calls = call;
     buf_init(&call->in, CLIENT_HEAD_MAX + LOOP_SCRATCH_SIZE);
-    loop_timer_init(&call->timer, on_timer, call);
-    loop_task_init(&call->task, on_task, call);
-    keep_texts(call, r, head);
+    loop_timer_init(&call->timer, client_on_timer, call);
+    loop_task_init(&call->task, client_on_task, call);
+    client_keep_texts(call, r, head);
     if (client_check(r, c->tls != NULL, &e)) {
-        start(call);
+        net_client_start(call);
         return call;
     }
     call->early = base_alloc(sizeof e);

@@ -7,7 +7,7 @@
 #include "base/simd.h"
 
 /* The first byte that may not stand in a line, or the end. */
-static const char *line_end(const char *p, const char *end)
+static const char *client_check_line_end(const char *p, const char *end)
 {
 #if SIMD_HAS_16
     for (; end - p >= 16; p += 16) {
@@ -30,7 +30,7 @@ bool client_lines(str s)
     const char *p = s.p, *end = s.p + s.n, *q;
 
     for (; p < end; p = q + 2) {
-        q = line_end(p, end);
+        q = client_check_line_end(p, end);
         if (q == p || end - q < 2 || q[0] != '\r' || q[1] != '\n' || *p == ' ' || *p == '\t' ||
             *p == ':')
             return false;

@@ -1,14 +1,14 @@
 /* conn.c - sockets on the loop: what is ready is remembered, one function does what is due.
  *
  * The loop is edge-triggered, so an event only sets a flag (readable, not blocked any more, ended,
- * gone) and reads what is there if it is plain; work(), in the next step, looks at the flags: hands
- * shaken, queue sent, bytes read and handed on, news told. Whoever changes a flag elsewhere (a
- * resume, a failed send) defers work() to the end of the round. So there is one place where
+ * gone) and reads what is there if it is plain; conn_work(), in the next step, looks at the flags:
+ * hands shaken, queue sent, bytes read and handed on, news told. Whoever changes a flag elsewhere
+ * (a resume, a failed send) defers conn_work() to the end of the round. So there is one place where
  * callbacks are called, and it looks after each of them whether the connection was closed
  * meanwhile. Sending waits for the end of the round's steps: see conn_out.c.
  *
- * A closed connection gives back everything at once but its own struct, which work() frees at the
- * end of the round: those further up the stack may still look at its flags.
+ * A closed connection gives back everything at once but its own struct, which conn_work() frees
+ * at the end of the round: those further up the stack may still look at its flags.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ void conn_release_queue(struct conn *c)
     c->lent = STR("");
 }
 
-/* Nothing more can be written. What has arrived is read first: work() tells when it is. */
+/* Nothing more can be written. What has arrived is read first: conn_work() tells when it is. */
 void conn_set_fault(struct conn *c, const struct err *e)
 {
     if (c->fault)
@@ -120,7 +120,7 @@ static void hold_early(struct conn *c)
     c->early = buf_str(&c->held);
 }
 
-static enum tls_result take(struct conn *c, size_t most, str *got, struct err *e)
+static enum tls_result conn_take(struct conn *c, size_t most, str *got, struct err *e)
 {
     enum tls_result result;
 
@@ -139,7 +139,7 @@ static enum tls_result take(struct conn *c, size_t most, str *got, struct err *e
     return result;
 }
 
-static void tell_error(struct conn *c, const struct err *e)
+static void conn_tell_error(struct conn *c, const struct err *e)
 {
     struct err copy = *e;
 
@@ -173,7 +173,7 @@ static void read_turn(struct conn *c)
             loop_yield(c->loop, &c->task);
             return;
         }
-        result = take(c, turn < LOOP_SCRATCH_SIZE ? turn : LOOP_SCRATCH_SIZE, &got, &e);
+        result = conn_take(c, turn < LOOP_SCRATCH_SIZE ? turn : LOOP_SCRATCH_SIZE, &got, &e);
         taken += got.n;
         if (result != TLS_DONE)
             c->readable = c->greedy = false;
@@ -183,7 +183,7 @@ static void read_turn(struct conn *c)
             c->end_told = true;
             c->handler->on_end(c->ctx);
         } else if (result == TLS_FAILED) {
-            tell_error(c, &e);
+            conn_tell_error(c, &e);
         }
     }
 }
@@ -239,7 +239,7 @@ static void shake(struct conn *c)
     case TLS_AGAIN:
         break;
     default:
-        tell_error(c, &e);
+        conn_tell_error(c, &e);
     }
 }
 
@@ -253,7 +253,7 @@ static void connected(struct conn *c)
         number = errno;
     if (number != 0) {
         conn_say_errno(number, &e);
-        tell_error(c, &e);
+        conn_tell_error(c, &e);
         return;
     }
     c->connecting = false;
@@ -264,7 +264,7 @@ static void connected(struct conn *c)
 }
 
 /* All that is due. */
-static void work(struct conn *c)
+static void conn_work(struct conn *c)
 {
     if (c->shaking)
         shake(c);
@@ -288,20 +288,20 @@ static void work(struct conn *c)
             c->handler->on_hangup(c->ctx);
     }
     if (!c->closed && c->fault && !reads(c))
-        tell_error(c, c->fault);
+        conn_tell_error(c, c->fault);
 }
 
-static void on_task(void *ctx)
+static void conn_on_task(void *ctx)
 {
     struct conn *c = ctx;
 
     if (c->closed)
         free(c);
     else
-        work(c);
+        conn_work(c);
 }
 
-static void on_ready(void *ctx, unsigned ready)
+static void conn_on_ready(void *ctx, unsigned ready)
 {
     struct conn *c = ctx;
 
@@ -338,8 +338,8 @@ static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *
     *c = (struct conn){.loop = l, .handler = h, .ctx = ctx, .lent = STR("")};
     buf_init(&c->out, CONN_QUEUE_MAX);
     buf_init(&c->held, CONN_QUEUE_MAX);
-    loop_watch_init(&c->watch, fd, on_ready, c);
-    loop_task_init(&c->task, on_task, c);
+    loop_watch_init(&c->watch, fd, conn_on_ready, c);
+    loop_task_init(&c->task, conn_on_task, c);
     loop_task_init(&c->sending, conn_on_send, c);
     return c;
 }
@@ -351,7 +351,7 @@ static void set_option(int fd, int level, int name, int value)
 }
 
 /* The rest of making one; if it fails, nothing is left, the descriptor neither. */
-static struct conn *start(struct conn *c, struct tls *tls, str host, struct err *e)
+static struct conn *conn_start(struct conn *c, struct tls *tls, str host, struct err *e)
 {
     set_option(c->watch.fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (tls) {
@@ -377,7 +377,7 @@ struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct c
      * that does are not limited by this. */
     set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CONN_UNSENT);
     c->shaking = tls != NULL;
-    return start(c, tls, STR(""), e);
+    return conn_start(c, tls, STR(""), e);
 }
 
 struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned addr_size,
@@ -402,7 +402,7 @@ struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned 
     }
     c = conn_new(l, fd, h, ctx);
     c->connecting = true;
-    return start(c, tls, host, e);
+    return conn_start(c, tls, host, e);
 }
 
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx)

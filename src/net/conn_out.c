@@ -33,7 +33,7 @@ static char *queue_room(struct conn *c, size_t size)
     return NULL;
 }
 
-static void queue_add(struct conn *c, str bytes)
+static void conn_out_queue_add(struct conn *c, str bytes)
 {
     char *p;
 
@@ -58,7 +58,7 @@ static void copy_lent(struct conn *c)
     str lent = c->lent;
 
     c->lent = STR("");
-    queue_add(c, lent);
+    conn_out_queue_add(c, lent);
 }
 
 static void queue_sent(struct conn *c, size_t n)
@@ -69,7 +69,7 @@ static void queue_sent(struct conn *c, size_t n)
 }
 
 /* The front of it was sent; how much of `sent` goes beyond. */
-static size_t pass(str *s, size_t sent)
+static size_t conn_out_pass(str *s, size_t sent)
 {
     size_t n = sent < s->n ? sent : s->n;
 
@@ -113,10 +113,10 @@ static void send_plain(struct conn *c, str *more, size_t count)
             return;
         }
         c->sent += (size_t)n;
-        left = pass(&queue, (size_t)n);
+        left = conn_out_pass(&queue, (size_t)n);
         queue_sent(c, (size_t)n - left);
         for (size_t i = 0; i < count; i++)
-            left = pass(&more[i], left);
+            left = conn_out_pass(&more[i], left);
     }
 }
 
@@ -149,7 +149,7 @@ static void send_tls(struct conn *c, str *more)
     /* The head and what follows it share a record. */
     if (copied(c) > 0 && copied(c) < RECORD_SIZE && more->n > 0) {
         fill = RECORD_SIZE - copied(c);
-        queue_add(c, str_slice(*more, 0, fill));
+        conn_out_queue_add(c, str_slice(*more, 0, fill));
         *more = str_slice(*more, fill, more->n);
     }
     if (copied(c) > 0) {
@@ -176,7 +176,7 @@ static void send_now(struct conn *c, const str *parts, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (c->link && !c->blocked && more[i].n >= RECORD_SIZE)
             send_tls(c, &more[i]);
-        queue_add(c, more[i]);
+        conn_out_queue_add(c, more[i]);
     }
     if (c->link && !c->blocked)
         send_tls(c, &none);
@@ -202,7 +202,7 @@ void conn_flush_queue(struct conn *c)
     c->finished = true;
 }
 
-static bool takes(const struct conn *c)
+static bool conn_out_takes(const struct conn *c)
 {
     return !c->closed && !c->dead && !c->fault && !c->finishing;
 }
@@ -218,13 +218,13 @@ static void queue_grew(struct conn *c)
 
 void conn_write(struct conn *c, str bytes)
 {
-    if (bytes.n == 0 || !takes(c))
+    if (bytes.n == 0 || !conn_out_takes(c))
         return;
     copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + bytes.n >= DIRECT_SIZE)
         send_now(c, &bytes, 1);
     else
-        queue_add(c, bytes);
+        conn_out_queue_add(c, bytes);
     queue_grew(c);
 }
 
@@ -235,7 +235,7 @@ void conn_write_parts(struct conn *c, const str *parts, size_t n)
 
     for (size_t i = 0; i < n; i++)
         size += parts[i].n;
-    if (size == 0 || !takes(c))
+    if (size == 0 || !conn_out_takes(c))
         return;
     copy_lent(c);
     if (conn_is_open(c) && conn_queued(c) + size >= DIRECT_SIZE) {
@@ -257,7 +257,7 @@ void conn_write_lent(struct conn *c, str bytes)
         conn_write(c, bytes);
         return;
     }
-    if (!takes(c))
+    if (!conn_out_takes(c))
         return;
     c->lent = bytes;
     queue_grew(c);
@@ -269,7 +269,7 @@ void conn_write_buf(struct conn *c, struct buf *b)
         conn_write(c, buf_str(b));
         return;
     }
-    if (b->n == 0 || !takes(c))
+    if (b->n == 0 || !conn_out_takes(c))
         return;
     buf_move(&c->out, b);
     if (conn_queued(c) >= DIRECT_SIZE)

@@ -30,7 +30,7 @@ void dial_cancel(struct dial *d)
 }
 
 /* The end of it, one way or the other. */
-static void done(struct dial *d, struct conn *c, const struct err *e)
+static void dial_done(struct dial *d, struct conn *c, const struct err *e)
 {
     void (*on_done)(void *ctx, struct conn *c, const struct err *e) = d->on_done;
     void *ctx = d->ctx;
@@ -44,35 +44,35 @@ static void done(struct dial *d, struct conn *c, const struct err *e)
     on_done(ctx, c, c ? NULL : &copy);
 }
 
-static void on_task(void *ctx)
+static void dial_on_task(void *ctx)
 {
     struct dial *d = ctx;
 
-    done(d, NULL, &d->err);
+    dial_done(d, NULL, &d->err);
 }
 
-static void on_open(void *ctx)
+static void dial_on_open(void *ctx)
 {
     struct dial *d = ctx;
 
-    done(d, d->conn, NULL);
+    dial_done(d, d->conn, NULL);
 }
 
 /* Neither comes before on_open, which puts another handler in this one's place. */
-static void on_bytes(void *ctx, str bytes)
+static void dial_on_bytes(void *ctx, str bytes)
 {
     (void)ctx;
     (void)bytes;
     base_die("a connection that is not open has no bytes");
 }
 
-static void on_end(void *ctx)
+static void dial_on_end(void *ctx)
 {
     (void)ctx;
     base_die("a connection that is not open has no end");
 }
 
-static void on_error(void *ctx, const struct err *e)
+static void dial_on_error(void *ctx, const struct err *e)
 {
     struct dial *d = ctx;
     bool reached = conn_reached(d->conn);
@@ -86,8 +86,10 @@ static void on_error(void *ctx, const struct err *e)
     try_next(d);
 }
 
-static const struct conn_handler handler = {
-    .on_open = on_open, .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
+static const struct conn_handler handler = {.on_open = dial_on_open,
+                                            .on_bytes = dial_on_bytes,
+                                            .on_end = dial_on_end,
+                                            .on_error = dial_on_error};
 
 static void wait_for_it(struct dial *d)
 {
@@ -117,7 +119,7 @@ static void try_next(struct dial *d)
     loop_defer(d->to.loop, &d->task);
 }
 
-static void on_timer(void *ctx)
+static void dial_on_timer(void *ctx)
 {
     struct dial *d = ctx;
     bool reached = d->conn && conn_reached(d->conn);
@@ -132,7 +134,7 @@ static void on_timer(void *ctx)
                       : "there was no connection",
             took);
     if (d->at == d->addrs.n || loop_now_ns(d->to.loop) >= d->until_ns) {
-        done(d, NULL, &d->err);
+        dial_done(d, NULL, &d->err);
         return;
     }
     conn_close(d->conn);
@@ -146,7 +148,7 @@ static void on_answer(void *ctx, const struct resolve_addrs *addrs, const struct
 
     d->ask = NULL;
     if (!addrs) {
-        done(d, NULL, e);
+        dial_done(d, NULL, e);
         return;
     }
     d->addrs = *addrs;
@@ -160,8 +162,8 @@ struct dial *dial_start(const struct dial_to *to,
 
     *d = (struct dial){.to = *to, .on_done = on_done, .ctx = ctx};
     d->until_ns = loop_now_ns(to->loop) + to->timeout_ms * CLOCK_NS_PER_MS;
-    loop_timer_init(&d->timer, on_timer, d);
-    loop_task_init(&d->task, on_task, d);
+    loop_timer_init(&d->timer, dial_on_timer, d);
+    loop_task_init(&d->task, dial_on_task, d);
     if (resolve_literal(to->host, &d->addrs) || resolver_known(to->resolver, to->host, &d->addrs)) {
         try_next(d);
         return d;

@@ -28,7 +28,7 @@ void frames_lend(struct frames *f, struct loop *lender)
     f->lender = lender;
 }
 
-static void give_back(struct frames *f)
+static void frames_give_back(struct frames *f)
 {
     loop_early_let_go(f->early);
     f->early = NULL;
@@ -37,7 +37,7 @@ static void give_back(struct frames *f)
 
 void frames_release(struct frames *f)
 {
-    give_back(f);
+    frames_give_back(f);
     buf_release(&f->held);
     buf_release(&f->data);
 }
@@ -56,7 +56,7 @@ struct ends {
     size_t lf, cr; /* s.n if there is none; looked for anew once they are passed */
 };
 
-static size_t look(str s, size_t at, char c)
+static size_t frames_look(str s, size_t at, char c)
 {
     const char *hit = memchr(s.p + at, c, s.n - at);
 
@@ -65,16 +65,16 @@ static size_t look(str s, size_t at, char c)
 
 static struct ends ends_of(str s, size_t at)
 {
-    return (struct ends){s, look(s, at, '\n'), look(s, at, '\r')};
+    return (struct ends){s, frames_look(s, at, '\n'), frames_look(s, at, '\r')};
 }
 
 /* The first line end from `at` on, or the length. */
-static size_t line_end(struct ends *e, size_t at)
+static size_t frames_line_end(struct ends *e, size_t at)
 {
     if (e->lf < at)
-        e->lf = look(e->s, at, '\n');
+        e->lf = frames_look(e->s, at, '\n');
     if (e->cr < at)
-        e->cr = look(e->s, at, '\r');
+        e->cr = frames_look(e->s, at, '\r');
     return e->lf < e->cr ? e->lf : e->cr;
 }
 
@@ -103,7 +103,7 @@ static void emit_event(struct frames *f, str raw)
     for (size_t at = 0, end; at < raw.n; at = end + 1) {
         str line;
 
-        end = line_end(&ends, at);
+        end = frames_line_end(&ends, at);
         line = str_slice(raw, at, end);
         if (is_field(line, STR("data"))) {
             str value = field_value(line, 4);
@@ -136,7 +136,7 @@ static size_t event_done(struct frames *f, size_t end)
 }
 
 /* Where the event that is under way ends in this piece, or STR_NONE. */
-static size_t event_end(struct frames *f, struct ends *ends, size_t at)
+static size_t frames_event_end(struct frames *f, struct ends *ends, size_t at)
 {
     str s = ends->s;
 
@@ -152,7 +152,7 @@ static size_t event_end(struct frames *f, struct ends *ends, size_t at)
                 return event_done(f, at);
             continue;
         }
-        end = line_end(ends, at);
+        end = frames_line_end(ends, at);
         empty = end == at && !f->line_begun;
         f->line_begun = end == s.n;
         if (end == s.n)
@@ -189,7 +189,7 @@ static void emit_whole(struct frames *f, str raw)
 
 /* ---- all kinds ---- */
 
-static void emit(struct frames *f, str raw)
+static void frames_emit(struct frames *f, str raw)
 {
     static void (*const emits[])(struct frames *, str) = {
         [FRAMES_SSE] = emit_event,
@@ -201,7 +201,7 @@ static void emit(struct frames *f, str raw)
 }
 
 /* What is held and the bytes given may not be more than the ceiling. */
-static bool fits(struct frames *f, size_t more)
+static bool frames_fits(struct frames *f, size_t more)
 {
     if (more <= f->size_max - f->held.n - f->lent.n)
         return true;
@@ -212,27 +212,27 @@ static bool fits(struct frames *f, size_t more)
 
 static void emit_with_held(struct frames *f, str rest)
 {
-    if (!fits(f, rest.n))
+    if (!frames_fits(f, rest.n))
         return;
     if (f->held.n == 0) {
-        emit(f, rest);
+        frames_emit(f, rest);
         return;
     }
     buf_add(&f->held, rest);
-    emit(f, buf_str(&f->held));
+    frames_emit(f, buf_str(&f->held));
     reset(&f->held);
 }
 
-static void hold(struct frames *f, str rest)
+static void frames_hold(struct frames *f, str rest)
 {
-    if (rest.n > 0 && fits(f, rest.n))
+    if (rest.n > 0 && frames_fits(f, rest.n))
         buf_add(&f->held, rest);
 }
 
 /* A whole body stays where it is for as long as it is one piece. */
 static void hold_whole(struct frames *f, str piece)
 {
-    if (!fits(f, piece.n))
+    if (!frames_fits(f, piece.n))
         return;
     if (f->lender && f->held.n == 0 && f->lent.n == 0) {
         f->early = loop_early_hold(f->lender, piece);
@@ -243,12 +243,12 @@ static void hold_whole(struct frames *f, str piece)
     }
     if (f->lent.n > 0) {
         buf_add(&f->held, f->lent);
-        give_back(f);
+        frames_give_back(f);
     }
     buf_add(&f->held, piece);
 }
 
-static str whole(const struct frames *f)
+static str net_frames_whole(const struct frames *f)
 {
     return f->lent.n > 0 ? f->lent : buf_str(&f->held);
 }
@@ -258,8 +258,8 @@ static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
     size_t end;
 
     if (f->kind == FRAMES_SSE)
-        return event_end(f, ends, at);
-    end = look(ends->s, at, '\n');
+        return frames_event_end(f, ends, at);
+    end = frames_look(ends->s, at, '\n');
     return end < ends->s.n ? end + 1 : STR_NONE;
 }
 
@@ -273,8 +273,9 @@ static size_t emit_plain(struct frames *f, struct ends *ends, size_t from)
     if (f->kind != FRAMES_SSE || f->held.n || f->line_begun || f->cr || f->cr_alone ||
         !str_starts(str_slice(s, from, s.n), STR("data: ")))
         return 0;
-    end = line_end(ends, from);
-    if (end + 1 >= s.n || s.p[end] != '\n' || s.p[end + 1] != '\n' || !fits(f, end + 2 - from))
+    end = frames_line_end(ends, from);
+    if (end + 1 >= s.n || s.p[end] != '\n' || s.p[end + 1] != '\n' ||
+        !frames_fits(f, end + 2 - from))
         return 0;
     f->sink.on_frame(f->sink.ctx,
                      &(struct frames_frame){STR(""),
@@ -283,7 +284,7 @@ static size_t emit_plain(struct frames *f, struct ends *ends, size_t from)
     return end + 2;
 }
 
-static void feed(struct frames *f, str piece)
+static void net_frames_feed(struct frames *f, str piece)
 {
     struct ends ends = {piece, 0, 0};
     size_t from = 0;
@@ -312,7 +313,7 @@ static void feed(struct frames *f, str piece)
         from = end;
     }
     if (!f->full)
-        hold(f, str_slice(piece, from, piece.n));
+        frames_hold(f, str_slice(piece, from, piece.n));
 }
 
 /* Bytes that begin a BOM are neither kept nor scanned until it is known whether they are one. */
@@ -329,7 +330,7 @@ static str skip_bom(struct frames *f, str piece)
             continue;
         }
         f->bom = BOM_SIZE;
-        feed(f, (str){bom, seen});
+        net_frames_feed(f, (str){bom, seen});
     }
     return str_slice(piece, at, piece.n);
 }
@@ -340,7 +341,7 @@ void frames_feed(struct frames *f, str piece)
         return;
     if (f->bom < BOM_SIZE)
         piece = skip_bom(f, piece);
-    feed(f, piece);
+    net_frames_feed(f, piece);
 }
 
 /* What looked like the first bytes of a mark was none. */
@@ -351,14 +352,14 @@ static void no_mark(struct frames *f)
     if (f->full || f->bom >= BOM_SIZE)
         return;
     f->bom = BOM_SIZE;
-    feed(f, (str){bom, seen});
+    net_frames_feed(f, (str){bom, seen});
 }
 
 str frames_whole(struct frames *f)
 {
     assert(f->kind == FRAMES_WHOLE);
     no_mark(f);
-    return f->full ? STR("") : whole(f);
+    return f->full ? STR("") : net_frames_whole(f);
 }
 
 void frames_finish(struct frames *f)
@@ -367,9 +368,9 @@ void frames_finish(struct frames *f)
     if (f->full)
         return;
     if (f->lent.n > 0)
-        emit(f, f->lent);
+        frames_emit(f, f->lent);
     else if (f->held.n > 0)
         emit_with_held(f, STR(""));
-    give_back(f);
+    frames_give_back(f);
     event_done(f, 0);
 }

@@ -45,7 +45,7 @@ static void set_input(z_stream *z, str s)
     z->avail_in = (uInt)s.n;
 }
 
-static void pump(struct gzip *g, str piece, int flush, struct buf *out)
+static void gzip_pump(struct gzip *g, str piece, int flush, struct buf *out)
 {
     set_input(&g->z, piece);
     do {
@@ -64,18 +64,18 @@ static void pump(struct gzip *g, str piece, int flush, struct buf *out)
 void gzip_feed(struct gzip *g, str piece, struct buf *out)
 {
     if (piece.n > 0)
-        pump(g, piece, Z_SYNC_FLUSH, out);
+        gzip_pump(g, piece, Z_SYNC_FLUSH, out);
 }
 
 void gzip_finish(struct gzip *g, struct buf *out)
 {
-    pump(g, STR(""), Z_FINISH, out);
+    gzip_pump(g, STR(""), Z_FINISH, out);
 }
 
 void gzip_pack(struct gzip *g, str body, struct buf *out)
 {
     gzip_begin(g);
-    pump(g, body, Z_FINISH, out);
+    gzip_pump(g, body, Z_FINISH, out);
 }
 
 /* How much room to ask for next: as much again as there is, but never past the ceiling. */
@@ -99,7 +99,7 @@ static bool is_over(z_stream *z)
     return z->avail_out == 0;
 }
 
-static bool unpack(z_stream *z, size_t packed, struct buf *out, struct err *e)
+static bool net_gzip_unpack(z_stream *z, size_t packed, struct buf *out, struct err *e)
 {
     for (;;) {
         size_t want = room_for(out, packed);
@@ -133,7 +133,7 @@ bool gzip_unpack(str packed, struct buf *out, struct err *e)
     if (inflateInit2(&z, GZIP_BITS) != Z_OK)
         base_die("gzip: no memory");
     set_input(&z, packed);
-    ok = unpack(&z, packed.n, out, e);
+    ok = net_gzip_unpack(&z, packed.n, out, e);
     inflateEnd(&z);
     return ok;
 }

@@ -259,19 +259,19 @@ static bool sooner(const struct loop_timer *a, const struct loop_timer *b)
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
 
-static void put(struct loop *l, size_t i, struct loop_timer *t)
+static void loop_put(struct loop *l, size_t i, struct loop_timer *t)
 {
     l->heap[i] = t;
     t->slot = i + 1;
 }
 
-static void move_up(struct loop *l, size_t i, struct loop_timer *t)
+static void loop_move_up(struct loop *l, size_t i, struct loop_timer *t)
 {
     while (i > 0 && sooner(t, l->heap[(i - 1) / 2])) {
-        put(l, i, l->heap[(i - 1) / 2]);
+        loop_put(l, i, l->heap[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
-    put(l, i, t);
+    loop_put(l, i, t);
 }
 
 static void move_down(struct loop *l, size_t i, struct loop_timer *t)
@@ -285,16 +285,16 @@ static void move_down(struct loop *l, size_t i, struct loop_timer *t)
             child++;
         if (!sooner(l->heap[child], t))
             break;
-        put(l, i, l->heap[child]);
+        loop_put(l, i, l->heap[child]);
         i = child;
     }
-    put(l, i, t);
+    loop_put(l, i, t);
 }
 
-static void settle(struct loop *l, size_t i, struct loop_timer *t)
+static void loop_settle(struct loop *l, size_t i, struct loop_timer *t)
 {
     if (i > 0 && sooner(t, l->heap[(i - 1) / 2]))
-        move_up(l, i, t);
+        loop_move_up(l, i, t);
     else
         move_down(l, i, t);
 }
@@ -311,7 +311,7 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms)
     t->at_ns = l->now_ns + (ms < ms_max ? ms : ms_max) * CLOCK_NS_PER_MS;
     t->order = l->timer_order++;
     if (t->slot > 0) {
-        settle(l, t->slot - 1, t);
+        loop_settle(l, t->slot - 1, t);
         return;
     }
     if (l->timer_count == l->timer_cap) {
@@ -320,7 +320,7 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms)
             base_die("more than %zu timers are set", TIMERS_MAX);
         l->heap = base_realloc(l->heap, l->timer_cap * sizeof *l->heap);
     }
-    move_up(l, l->timer_count++, t);
+    loop_move_up(l, l->timer_count++, t);
 }
 
 void loop_timer_clear(struct loop *l, struct loop_timer *t)
@@ -334,7 +334,7 @@ void loop_timer_clear(struct loop *l, struct loop_timer *t)
     t->slot = 0;
     last = l->heap[--l->timer_count];
     if (last != t)
-        settle(l, i, last);
+        loop_settle(l, i, last);
 }
 
 static void call_timers(struct loop *l)
@@ -359,7 +359,7 @@ void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx)
     *t = (struct loop_task){.fn = fn, .ctx = ctx};
 }
 
-static void ring_add(struct loop_task *ring, struct loop_task *t)
+static void loop_ring_add(struct loop_task *ring, struct loop_task *t)
 {
     t->queued = true;
     t->next = ring;
@@ -374,21 +374,21 @@ void loop_defer(struct loop *l, struct loop_task *t)
         return;
     loop_drop(l, t);
     t->bulk = false;
-    ring_add(&l->deferred, t);
+    loop_ring_add(&l->deferred, t);
 }
 
 void loop_soon(struct loop *l, struct loop_task *t)
 {
     loop_drop(l, t);
     t->bulk = false;
-    ring_add(&l->soon, t);
+    loop_ring_add(&l->soon, t);
 }
 
 void loop_out(struct loop *l, struct loop_task *t)
 {
     if (t->queued)
         return;
-    ring_add(&l->out, t);
+    loop_ring_add(&l->out, t);
 }
 
 void loop_yield(struct loop *l, struct loop_task *t)
@@ -396,7 +396,7 @@ void loop_yield(struct loop *l, struct loop_task *t)
     if (t->queued)
         return;
     t->bulk = true;
-    ring_add(&l->bulk, t);
+    loop_ring_add(&l->bulk, t);
 }
 
 void loop_drop(struct loop *l, struct loop_task *t)
@@ -453,7 +453,7 @@ static void call_bulk(struct loop *l)
     }
 }
 
-static void wake(struct loop *l)
+static void loop_wake(struct loop *l)
 {
     uint64_t one = 1;
 
@@ -462,7 +462,7 @@ static void wake(struct loop *l)
 }
 
 /* Whether it is the first. */
-static bool post(struct loop *l, struct loop_task *t)
+static bool net_loop_post(struct loop *l, struct loop_task *t)
 {
     struct loop_task *top = atomic_load_explicit(&l->posted, memory_order_relaxed);
 
@@ -475,13 +475,13 @@ static bool post(struct loop *l, struct loop_task *t)
 
 void loop_post(struct loop *l, struct loop_task *t)
 {
-    if (post(l, t))
-        wake(l);
+    if (net_loop_post(l, t))
+        loop_wake(l);
 }
 
 void loop_post_own(struct loop *l, struct loop_task *t)
 {
-    if (post(l, t))
+    if (net_loop_post(l, t))
         l->posted_own = true;
 }
 
@@ -506,7 +506,7 @@ static void call_posted(struct loop *l)
 void loop_stop(struct loop *l)
 {
     atomic_store_explicit(&l->stop, true, memory_order_release);
-    wake(l);
+    loop_wake(l);
 }
 
 static bool tasks_wait(const struct loop *l)
@@ -515,7 +515,7 @@ static bool tasks_wait(const struct loop *l)
            !ring_empty(&l->bulk);
 }
 
-static int wait_ms(const struct loop *l)
+static int loop_wait_ms(const struct loop *l)
 {
     int ms;
 
@@ -526,9 +526,9 @@ static int wait_ms(const struct loop *l)
     return l->clock->fake && (ms < 0 || ms > 1) ? 1 : ms;
 }
 
-static void turn(struct loop *l)
+static void loop_turn(struct loop *l)
 {
-    int n = epoll_wait(l->epoll_fd, l->events, EVENTS_MAX, wait_ms(l));
+    int n = epoll_wait(l->epoll_fd, l->events, EVENTS_MAX, loop_wait_ms(l));
 
     if (n < 0 && errno != EINTR)
         base_die("epoll_wait: %s", strerrordesc_np(errno));
@@ -551,7 +551,7 @@ void loop_run(struct loop *l)
     spare_open();
     l->now_ns = clock_mono_ns(l->clock);
     while (!atomic_exchange_explicit(&l->stop, false, memory_order_acquire))
-        turn(l);
+        loop_turn(l);
     spare_close();
 }
 

@@ -40,14 +40,14 @@ struct pool {
     struct kept *spare; /* not in use, by `below`: no more than were kept at once */
 };
 
-static void on_timer(void *ctx);
+static void pool_on_timer(void *ctx);
 
 struct pool *pool_new(struct loop *l, uint64_t idle_ms)
 {
     struct pool *p = base_alloc(sizeof *p);
 
     *p = (struct pool){.loop = l, .idle_ns = idle_ms * CLOCK_NS_PER_MS};
-    loop_timer_init(&p->timer, on_timer, p);
+    loop_timer_init(&p->timer, pool_on_timer, p);
     map_init(&p->places, NULL, PLACES_MAX);
     return p;
 }
@@ -78,33 +78,33 @@ static struct conn *unlink_kept(struct kept *k)
     return c;
 }
 
-static void drop(struct kept *k)
+static void pool_drop(struct kept *k)
 {
     conn_close(unlink_kept(k));
 }
 
 /* Why nothing is asked: whatever comes on a connection that nobody uses, it is no more use. */
-static void on_bytes(void *ctx, str bytes)
+static void pool_on_bytes(void *ctx, str bytes)
 {
     (void)bytes;
-    drop(ctx);
+    pool_drop(ctx);
 }
 
-static void on_end(void *ctx)
+static void pool_on_end(void *ctx)
 {
-    drop(ctx);
+    pool_drop(ctx);
 }
 
-static void on_error(void *ctx, const struct err *e)
+static void pool_on_error(void *ctx, const struct err *e)
 {
     (void)e;
-    drop(ctx);
+    pool_drop(ctx);
 }
 
 static const struct conn_handler handler = {
-    .on_bytes = on_bytes, .on_end = on_end, .on_error = on_error};
+    .on_bytes = pool_on_bytes, .on_end = pool_on_end, .on_error = pool_on_error};
 
-static void arm(struct pool *p)
+static void pool_arm(struct pool *p)
 {
     uint64_t idle_ns = loop_now_ns(p->loop) - p->oldest->since_ns;
     uint64_t left_ns = idle_ns < p->idle_ns ? p->idle_ns - idle_ns : 0;
@@ -112,14 +112,14 @@ static void arm(struct pool *p)
     loop_timer_set(p->loop, &p->timer, left_ns / CLOCK_NS_PER_MS + 1);
 }
 
-static void on_timer(void *ctx)
+static void pool_on_timer(void *ctx)
 {
     struct pool *p = ctx;
 
     while (p->oldest && loop_now_ns(p->loop) - p->oldest->since_ns >= p->idle_ns)
-        drop(p->oldest);
+        pool_drop(p->oldest);
     if (p->oldest)
-        arm(p);
+        pool_arm(p);
 }
 
 static void drop_empty_places(struct pool *p)
@@ -135,7 +135,7 @@ static void drop_empty_places(struct pool *p)
     }
 }
 
-static struct place *find_place(struct pool *p, str key)
+static struct place *pool_find_place(struct pool *p, str key)
 {
     struct map_entry *found;
 
@@ -150,7 +150,7 @@ static struct place *find_place(struct pool *p, str key)
 /* NULL if there are too many. */
 static struct place *get_place(struct pool *p, str key)
 {
-    struct place *place = find_place(p, key);
+    struct place *place = pool_find_place(p, key);
     char *text;
     struct err e;
 
@@ -170,7 +170,7 @@ static struct place *get_place(struct pool *p, str key)
 
 struct conn *pool_take(struct pool *p, str key)
 {
-    struct place *place = find_place(p, key);
+    struct place *place = pool_find_place(p, key);
 
     return place && place->top ? unlink_kept(place->top) : NULL;
 }
@@ -204,7 +204,7 @@ void pool_put(struct pool *p, str key, struct conn *c)
     p->count++;
     conn_handler_set(c, &handler, k);
     if (p->timer.slot == 0)
-        arm(p);
+        pool_arm(p);
 }
 
 size_t pool_count(const struct pool *p)
@@ -217,7 +217,7 @@ void pool_free(struct pool *p)
     if (!p)
         return;
     while (p->oldest)
-        drop(p->oldest);
+        pool_drop(p->oldest);
     drop_empty_places(p);
     while (p->spare) {
         struct kept *k = p->spare;

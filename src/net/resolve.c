@@ -150,7 +150,7 @@ static bool is_host(const char *kept, str host)
     return strlen(kept) == host.n && memcmp(kept, host.p, host.n) == 0;
 }
 
-static struct memory *find(struct resolver *r, str host)
+static struct memory *resolve_find(struct resolver *r, str host)
 {
     for (size_t i = 0; i < r->memory_count; i++)
         if (is_host(r->memory[i].host, host))
@@ -158,9 +158,10 @@ static struct memory *find(struct resolver *r, str host)
     return NULL;
 }
 
-static void remember(struct resolver *r, const char *host, const struct resolve_addrs *addrs)
+static void resolve_remember(struct resolver *r, const char *host,
+                             const struct resolve_addrs *addrs)
 {
-    struct memory *m = find(r, str_c(host));
+    struct memory *m = resolve_find(r, str_c(host));
 
     if (!m && r->memory_count < RESOLVE_MEMORY_MAX) {
         m = &r->memory[r->memory_count++];
@@ -181,7 +182,7 @@ bool resolver_known(struct resolver *r, str host, struct resolve_addrs *out)
     bool known;
 
     pthread_mutex_lock(&r->lock);
-    m = find(r, host);
+    m = resolve_find(r, host);
     known = m && clock_mono_ns(r->options.clock) < m->until_ns;
     if (known)
         *out = m->addrs;
@@ -194,7 +195,7 @@ void resolver_forget(struct resolver *r, str host)
     struct memory *m;
 
     pthread_mutex_lock(&r->lock);
-    m = find(r, host);
+    m = resolve_find(r, host);
     if (m)
         *m = r->memory[--r->memory_count];
     pthread_mutex_unlock(&r->lock);
@@ -287,7 +288,7 @@ void resolver_drop(struct resolver_ask *ask)
 
 /* Threads. */
 
-static struct job *next_job(struct resolver *r)
+static struct job *resolve_next_job(struct resolver *r)
 {
     struct job *j = r->waiting;
 
@@ -310,7 +311,7 @@ static void end_job(struct resolver *r, struct job *j, const struct resolve_addr
     *at = j->next;
     r->job_count--;
     if (addrs)
-        remember(r, j->host, addrs);
+        resolve_remember(r, j->host, addrs);
     for (ask = j->asks; ask; ask = next) {
         next = ask->next;
         ask->job = NULL;
@@ -325,7 +326,7 @@ static void end_job(struct resolver *r, struct job *j, const struct resolve_addr
 }
 
 /* With the lock held; it is gone afterwards. */
-static void leave(struct resolver *r)
+static void resolve_leave(struct resolver *r)
 {
     bool last = --r->uses == 0;
     struct job *j, *next;
@@ -342,7 +343,7 @@ static void leave(struct resolver *r)
     free(r);
 }
 
-static void *run(void *ctx)
+static void *resolve_run(void *ctx)
 {
     struct resolver *r = ctx;
 
@@ -357,17 +358,17 @@ static void *run(void *ctx)
             pthread_cond_wait(&r->more, &r->lock);
         if (r->stopping)
             break;
-        j = next_job(r);
+        j = resolve_next_job(r);
         pthread_mutex_unlock(&r->lock);
         ok = r->options.lookup(r->options.ctx, j->host, &addrs, &e);
         pthread_mutex_lock(&r->lock);
         end_job(r, j, ok ? &addrs : NULL, &e);
     }
-    leave(r);
+    resolve_leave(r);
     return NULL;
 }
 
-static bool start_threads(struct resolver *r, struct err *e)
+static bool resolve_start_threads(struct resolver *r, struct err *e)
 {
     unsigned threads = r->options.threads ? r->options.threads : 1;
     sigset_t all, before;
@@ -383,7 +384,7 @@ static bool start_threads(struct resolver *r, struct err *e)
     pthread_attr_setstacksize(&attr, THREAD_STACK_SIZE);
     pthread_mutex_lock(&r->lock);
     for (unsigned i = 0; i < threads && i < THREADS_MAX && code == 0; i++) {
-        code = pthread_create(&thread, &attr, run, r);
+        code = pthread_create(&thread, &attr, resolve_run, r);
         if (code == 0)
             r->uses++;
     }
@@ -410,7 +411,7 @@ struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e
     r->uses = 1;
     if (pthread_mutex_init(&r->lock, NULL) != 0 || pthread_cond_init(&r->more, NULL) != 0)
         base_die("a mutex cannot be made");
-    if (start_threads(r, e))
+    if (resolve_start_threads(r, e))
         return r;
     resolver_free(r);
     return NULL;
@@ -428,5 +429,5 @@ void resolver_free(struct resolver *r)
     pthread_mutex_lock(&r->lock);
     r->stopping = true;
     pthread_cond_broadcast(&r->more);
-    leave(r);
+    resolve_leave(r);
 }

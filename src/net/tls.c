@@ -176,7 +176,7 @@ void tls_free(struct tls *t)
         tls_drop(t);
 }
 
-static int on_session(SSL *ssl, SSL_SESSION *session)
+static int tls_on_session(SSL *ssl, SSL_SESSION *session)
 {
     struct tls_link *k = SSL_get_app_data(ssl);
 
@@ -191,7 +191,7 @@ static SSL_CTX *tls_client_context_new(void)
 
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(ctx, on_session);
+    SSL_CTX_sess_set_new_cb(ctx, tls_on_session);
     if (SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) != 0)
         base_die("OpenSSL has no memory left");
     return ctx;
@@ -427,7 +427,7 @@ static enum tls_result say_failed(struct tls_link *k, struct err *e)
 }
 
 /* What came of a call that did not succeed. */
-static enum tls_result judge(struct tls_link *k, int returned, struct err *e)
+static enum tls_result tls_judge(struct tls_link *k, int returned, struct err *e)
 {
     switch (SSL_get_error(k->ssl, returned)) {
     case SSL_ERROR_WANT_READ:
@@ -448,7 +448,7 @@ enum tls_result tls_link_shake(struct tls_link *k, struct err *e)
     ERR_clear_error();
     returned = SSL_do_handshake(k->ssl);
     if (returned != 1) {
-        result = judge(k, returned, e);
+        result = tls_judge(k, returned, e);
         return result == TLS_END ? say_failed(k, e) : result;
     }
     k->shaken = true;
@@ -477,7 +477,7 @@ enum tls_result tls_link_read(struct tls_link *k, char *bytes, size_t size, size
         returned = SSL_read_ex(k->ssl, bytes + *n, size - *n, &got);
         *n += got;
         if (returned != 1)
-            result = judge(k, returned, &fault);
+            result = tls_judge(k, returned, &fault);
     }
     if (result == TLS_FAILED && *n > 0) {
         k->fault = base_alloc(sizeof *k->fault);
@@ -498,7 +498,7 @@ enum tls_result tls_link_write(struct tls_link *k, str bytes, size_t *n, struct 
         ERR_clear_error();
         returned = SSL_write_ex(k->ssl, bytes.p + *n, bytes.n - *n, &taken);
         if (returned != 1) {
-            enum tls_result result = judge(k, returned, e);
+            enum tls_result result = tls_judge(k, returned, e);
 
             return result == TLS_END ? say_failed(k, e) : result;
         }

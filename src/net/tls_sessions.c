@@ -48,20 +48,20 @@ void tls_sessions_free(struct tls_sessions *s)
     free(s);
 }
 
-static bool is_of(const struct kept *k, str host)
+static bool tls_sessions_is_of(const struct kept *k, str host)
 {
     return k->host_size == host.n && memcmp(k->host, host.p, host.n) == 0;
 }
 
 /* Room for one more of this host. */
-static void make_room(struct tls_sessions *s, str host)
+static void tls_sessions_make_room(struct tls_sessions *s, str host)
 {
     size_t of_host = 0, oldest = 0, oldest_of_host = TLS_SESSIONS_MAX;
 
     for (size_t i = 0; i < s->n; i++) {
         if (s->kept[i].order < s->kept[oldest].order)
             oldest = i;
-        if (!is_of(&s->kept[i], host))
+        if (!tls_sessions_is_of(&s->kept[i], host))
             continue;
         of_host++;
         if (oldest_of_host == TLS_SESSIONS_MAX || s->kept[i].order < s->kept[oldest_of_host].order)
@@ -80,7 +80,7 @@ void tls_sessions_add(struct tls_sessions *s, str host, SSL_SESSION *session)
     struct kept *k;
 
     pthread_mutex_lock(&s->lock);
-    make_room(s, host);
+    tls_sessions_make_room(s, host);
     assert(s->n < TLS_SESSIONS_MAX);
     k = &s->kept[s->n++];
     *k = (struct kept){session, s->order++, host.n, base_alloc(host.n + 1)};
@@ -95,7 +95,7 @@ SSL_SESSION *tls_sessions_take(struct tls_sessions *s, str host)
 
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->n; i++)
-        if (is_of(&s->kept[i], host) &&
+        if (tls_sessions_is_of(&s->kept[i], host) &&
             (newest == TLS_SESSIONS_MAX || s->kept[i].order > s->kept[newest].order))
             newest = i;
     if (newest < TLS_SESSIONS_MAX) {

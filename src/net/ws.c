@@ -24,7 +24,7 @@ void ws_release(struct ws *w)
     buf_release(&w->message);
 }
 
-static void fail(struct ws *w, int code)
+static void ws_fail(struct ws *w, int code)
 {
     w->fault = code;
     buf_release(&w->message);
@@ -64,7 +64,7 @@ static bool front_ok(const struct ws *w)
 }
 
 /* The shortest form is the only one. */
-static bool read_size(const struct ws *w, uint64_t *out)
+static bool ws_read_size(const struct ws *w, uint64_t *out)
 {
     unsigned size = w->head[1] & 0x7F;
     size_t bytes = size == 126 ? 2 : size == 127 ? 8 : 0;
@@ -82,8 +82,8 @@ static void begin_payload(struct ws *w)
 {
     uint64_t size;
 
-    if (!read_size(w, &size)) {
-        fail(w, CLOSE_PROTOCOL);
+    if (!ws_read_size(w, &size)) {
+        ws_fail(w, CLOSE_PROTOCOL);
         return;
     }
     w->fin = w->head[0] & FIN;
@@ -95,21 +95,21 @@ static void begin_payload(struct ws *w)
     if (is_control(w->op))
         return;
     if (size > w->message.size_max - w->message.n) {
-        fail(w, CLOSE_LARGE);
+        ws_fail(w, CLOSE_LARGE);
         return;
     }
     if (w->op != WS_MORE)
         w->message_op = w->op;
 }
 
-static size_t feed_head(struct ws *w, str piece)
+static size_t ws_feed_head(struct ws *w, str piece)
 {
     size_t used = 0;
 
     while (used < piece.n && w->head_size < head_need(w)) {
         w->head[w->head_size++] = (unsigned char)piece.p[used++];
         if (w->head_size == 2 && !front_ok(w)) {
-            fail(w, CLOSE_PROTOCOL);
+            ws_fail(w, CLOSE_PROTOCOL);
             return used;
         }
     }
@@ -165,13 +165,13 @@ static void add_data(struct ws *w, str piece)
     unmask(w, p, piece);
     buf_wrote(&w->message, piece.n);
     if (w->message_op == WS_TEXT && !text_ok(w))
-        fail(w, CLOSE_TEXT);
+        ws_fail(w, CLOSE_TEXT);
 }
 
 static void end_message(struct ws *w)
 {
     if (w->message_op == WS_TEXT && w->checked != w->message.n) {
-        fail(w, CLOSE_TEXT);
+        ws_fail(w, CLOSE_TEXT);
         return;
     }
     w->sink.on_message(w->sink.ctx, w->message_op, buf_str(&w->message));
@@ -203,11 +203,11 @@ static void end_control(struct ws *w)
 
     if (w->op == WS_CLOSE && payload.n > 0) {
         if (payload.n == 1 || !is_close_code(ws_close_code(payload))) {
-            fail(w, CLOSE_PROTOCOL);
+            ws_fail(w, CLOSE_PROTOCOL);
             return;
         }
         if (!utf8_valid(str_slice(payload, 2, payload.n))) {
-            fail(w, CLOSE_TEXT);
+            ws_fail(w, CLOSE_TEXT);
             return;
         }
     }
@@ -244,7 +244,7 @@ static void end_frame(struct ws *w)
 void ws_feed(struct ws *w, str piece)
 {
     while (piece.n > 0 && !w->fault && !w->closed) {
-        size_t used = w->in_payload ? feed_payload(w, piece) : feed_head(w, piece);
+        size_t used = w->in_payload ? feed_payload(w, piece) : ws_feed_head(w, piece);
 
         if (!w->fault && w->in_payload && w->left == 0)
             end_frame(w);
@@ -254,7 +254,7 @@ void ws_feed(struct ws *w, str piece)
 
 /* ---- written ---- */
 
-static size_t put_head(char out[14], enum ws_op op, size_t size, unsigned masked)
+static size_t ws_put_head(char out[14], enum ws_op op, size_t size, unsigned masked)
 {
     size_t bytes = size <= 125 ? 0 : size <= 0xFFFF ? 2 : 8;
 
@@ -268,7 +268,7 @@ static size_t put_head(char out[14], enum ws_op op, size_t size, unsigned masked
 void ws_encode(struct buf *out, enum ws_op op, str payload)
 {
     char head[14];
-    size_t n = put_head(head, op, payload.n, 0);
+    size_t n = ws_put_head(head, op, payload.n, 0);
     char *p = buf_room(out, n + payload.n);
 
     if (!p)
@@ -281,7 +281,7 @@ void ws_encode(struct buf *out, enum ws_op op, str payload)
 void ws_encode_masked(struct buf *out, enum ws_op op, str payload, const unsigned char mask[4])
 {
     char head[14];
-    size_t n = put_head(head, op, payload.n, MASKED);
+    size_t n = ws_put_head(head, op, payload.n, MASKED);
     char *p = buf_room(out, n + 4 + payload.n);
 
     if (!p)
@@ -309,14 +309,14 @@ void ws_encode_close(struct buf *out, int code, str reason)
 
 /* ---- the handshake ---- */
 
-static bool refuse(struct http1_fault *fault, int status, const char *why)
+static bool ws_refuse(struct http1_fault *fault, int status, const char *why)
 {
     *fault = (struct http1_fault){status, why};
     return false;
 }
 
 /* 16 bytes in base 64: 22 digits, of which the last has four bits unused, and two signs. */
-static bool is_key(str key)
+static bool ws_is_key(str key)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -355,13 +355,13 @@ bool ws_handshake(const struct http1_head *h, char accept[WS_KEY_SIZE], struct h
     char text[24 + sizeof salt];
 
     if (!str_eq(h->method, STR("GET")) || h->minor == 0 || h->framing != HTTP1_NONE)
-        return refuse(fault, 400, "a WebSocket begins with a GET of HTTP/1.1 without a body");
+        return ws_refuse(fault, 400, "a WebSocket begins with a GET of HTTP/1.1 without a body");
     if (!h->upgrade || !names_websocket(http1_find(h, STR("upgrade"))))
-        return refuse(fault, 400, "this is no request for a WebSocket");
+        return ws_refuse(fault, 400, "this is no request for a WebSocket");
     if (!str_eq(http1_find(h, STR("sec-websocket-version")), STR("13")))
-        return refuse(fault, 426, "only version 13 of WebSocket is spoken here");
-    if (count_of(h, STR("sec-websocket-key")) != 1 || !is_key(key))
-        return refuse(fault, 400, "Sec-WebSocket-Key is no key");
+        return ws_refuse(fault, 426, "only version 13 of WebSocket is spoken here");
+    if (count_of(h, STR("sec-websocket-key")) != 1 || !ws_is_key(key))
+        return ws_refuse(fault, 400, "Sec-WebSocket-Key is no key");
     memcpy(text, key.p, 24);
     memcpy(text + 24, salt, sizeof salt - 1);
     if (!EVP_Digest(text, sizeof text - 1, digest, NULL, EVP_sha1(), NULL))

@@ -5,7 +5,7 @@
  */
 #include "optimize/internal.h"
 
-static void make_list(struct optimize *o)
+static void optimize_batch_make_list(struct optimize *o)
 {
     size_t n = o->task.train_count, b = o->task.settings.minibatch;
     size_t padded = (n + b - 1) / b * b;
@@ -32,7 +32,7 @@ void batch_next(struct optimize *o, uint32_t *out)
     assert(o->iteration > 0);
     if (l->n == 0 || epoch > l->epoch) {
         l->epoch = epoch;
-        make_list(o);
+        optimize_batch_make_list(o);
     }
     assert(l->n > 0);
     from = (from + l->given++ * b) % l->n;

@@ -20,7 +20,7 @@ struct row {
 
 #define KEY_MAX (1 + OPTIMIZE_COMPONENTS_MAX * sizeof(uint32_t))
 
-static str key_of(const struct optimize *o, const struct trial *t, char key[KEY_MAX])
+static str optimize_cache_key_of(const struct optimize *o, const struct trial *t, char key[KEY_MAX])
 {
     size_t size = o->task.component_count * sizeof *t->text;
 
@@ -37,7 +37,7 @@ static size_t ids_max(const struct optimize *o)
 bool cache_get(struct optimize *o, const struct trial *t, uint32_t id, struct optimize_grade *out)
 {
     char key[KEY_MAX];
-    struct map_entry *found = map_find(&o->cache, key_of(o, t, key));
+    struct map_entry *found = map_find(&o->cache, optimize_cache_key_of(o, t, key));
     const struct cached *c = found ? ((struct row *)found->value.ptr)->by_id[id] : NULL;
 
     if (!c)
@@ -51,10 +51,10 @@ bool cache_get(struct optimize *o, const struct trial *t, uint32_t id, struct op
     return true;
 }
 
-static struct row *row_of(struct optimize *o, const struct trial *t)
+static struct row *optimize_cache_row_of(struct optimize *o, const struct trial *t)
 {
     char key[KEY_MAX];
-    str name = key_of(o, t, key);
+    str name = optimize_cache_key_of(o, t, key);
     struct map_entry *found = map_find(&o->cache, name);
     struct row *row;
     struct err e;
@@ -75,7 +75,7 @@ void cache_put(struct optimize *o, const struct trial *t, uint32_t id,
 
     if (arena_left(&o->cache_arena) < size + ids_max(o) * sizeof c + ((size_t)1 << 20))
         return; /* full: what is not remembered is evaluated again */
-    row = row_of(o, t);
+    row = optimize_cache_row_of(o, t);
     if (!row || row->by_id[id])
         return;
     c = arena_alloc(&o->cache_arena, size);

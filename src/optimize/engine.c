@@ -25,7 +25,8 @@ struct optimize_settings optimize_defaults(void)
     };
 }
 
-static bool in_range(const char *what, uint64_t n, uint64_t low, uint64_t high, struct err *e)
+static bool optimize_engine_in_range(const char *what, uint64_t n, uint64_t low, uint64_t high,
+                                     struct err *e)
 {
     if (n >= low && n <= high)
         return true;
@@ -42,18 +43,26 @@ static bool check_task(const struct optimize_task *t, struct err *e)
 {
     const struct optimize_settings *s = &t->settings;
 
-    if (!in_range("the number of components", t->component_count, 1, OPTIMIZE_COMPONENTS_MAX, e) ||
-        !in_range("the number of objectives", t->objective_count, 0, OPTIMIZE_OBJECTIVES_MAX, e) ||
-        !in_range("the number of training examples", t->train_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
-        !in_range("the number of validation examples", t->val_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
-        !in_range("minibatch", s->minibatch, 1, OPTIMIZE_BATCH_MAX, e) ||
-        !in_range("parents", s->parents, 1, OPTIMIZE_TASKS_MAX, e) ||
-        !in_range("batches", s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
-        !in_range("parents x batches", s->parents * s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
-        !in_range("the number of stop conditions", s->stop_count, 0, OPTIMIZE_STOPS_MAX, e) ||
-        !in_range("metric_calls", s->metric_calls, !s->reference, (uint64_t)1 << 53, e))
+    if (!optimize_engine_in_range(
+            "the number of components", t->component_count, 1, OPTIMIZE_COMPONENTS_MAX, e) ||
+        !optimize_engine_in_range(
+            "the number of objectives", t->objective_count, 0, OPTIMIZE_OBJECTIVES_MAX, e) ||
+        !optimize_engine_in_range(
+            "the number of training examples", t->train_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
+        !optimize_engine_in_range(
+            "the number of validation examples", t->val_count, 1, OPTIMIZE_EXAMPLES_MAX, e) ||
+        !optimize_engine_in_range("minibatch", s->minibatch, 1, OPTIMIZE_BATCH_MAX, e) ||
+        !optimize_engine_in_range("parents", s->parents, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !optimize_engine_in_range("batches", s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !optimize_engine_in_range(
+            "parents x batches", s->parents * s->batches, 1, OPTIMIZE_TASKS_MAX, e) ||
+        !optimize_engine_in_range(
+            "the number of stop conditions", s->stop_count, 0, OPTIMIZE_STOPS_MAX, e) ||
+        !optimize_engine_in_range(
+            "metric_calls", s->metric_calls, !s->reference, (uint64_t)1 << 53, e))
         return false;
-    if (s->keep == OPTIMIZE_KEEP_TOP && !in_range("keep", s->keep_count, 1, (uint64_t)1 << 53, e))
+    if (s->keep == OPTIMIZE_KEEP_TOP &&
+        !optimize_engine_in_range("keep", s->keep_count, 1, (uint64_t)1 << 53, e))
         return false;
     for (size_t i = 0; i < s->stop_count; i++)
         if (s->stops[i].kind == OPTIMIZE_STOP_TIME && !t->adapter.elapsed_s)

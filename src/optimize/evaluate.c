@@ -25,7 +25,8 @@ double trial_sum(const double *scores, size_t n)
 }
 
 /* The examples that must be evaluated, as a batch; `where` is the place of each in the trial. */
-static void prepare(struct optimize *o, struct trial *t, struct optimize_batch *b, size_t **where)
+static void optimize_evaluate_prepare(struct optimize *o, struct trial *t, struct optimize_batch *b,
+                                      size_t **where)
 {
     uint32_t *ids = arena_alloc(&o->scratch, t->n * sizeof *ids);
 
@@ -98,7 +99,7 @@ bool trial_run(struct optimize *o, struct trial *t, size_t n, struct err *e)
     size_t wanted = 0;
 
     for (size_t i = 0; i < n; i++) {
-        prepare(o, &t[i], &b[i], &where[i]);
+        optimize_evaluate_prepare(o, &t[i], &b[i], &where[i]);
         wanted += b[i].n;
     }
     if (wanted > 0 && !o->task.adapter.evaluate(o->task.adapter.ctx, b, n, e))

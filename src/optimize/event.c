@@ -10,7 +10,7 @@
 /* ---- values ---- */
 
 /* Digits and a decimal exponent, as "1.5e-05" has them, without the exponent. */
-static void spread(struct buf *out, str text, size_t e_at)
+static void optimize_event_spread(struct buf *out, str text, size_t e_at)
 {
     str digits = str_slice(text, 0, e_at);
     bool negative = digits.n > 0 && digits.p[0] == '-';
@@ -80,11 +80,11 @@ void optimize_number(struct buf *out, double v)
     if (e_at == STR_NONE)
         buf_add(out, str_slice(buf_str(&b), 0, b.n - 1));
     else
-        spread(out, buf_str(&b), e_at);
+        optimize_event_spread(out, buf_str(&b), e_at);
     buf_release(&b);
 }
 
-static void numbers(struct buf *out, const double *v, size_t n)
+static void optimize_event_numbers(struct buf *out, const double *v, size_t n)
 {
     buf_add_c(out, '[');
     for (size_t i = 0; i < n; i++) {
@@ -106,14 +106,14 @@ static void integers(struct buf *out, const uint32_t *v, size_t n)
     buf_add_c(out, ']');
 }
 
-static void quote(struct buf *out, str text)
+static void optimize_event_quote(struct buf *out, str text)
 {
     (void)json_quote(out, text); /* what is not UTF-8 is shown as such */
 }
 
-static void name_of(struct buf *out, const struct optimize *o, size_t component)
+static void optimize_event_name_of(struct buf *out, const struct optimize *o, size_t component)
 {
-    quote(out, o->task.components[component].name);
+    optimize_event_quote(out, o->task.components[component].name);
 }
 
 /* ---- fields ---- */
@@ -122,7 +122,7 @@ typedef void field(struct buf *out, const struct optimize_event *ev);
 
 static void put_problem(struct buf *out, const struct optimize_event *ev)
 {
-    quote(out, ev->run->task.name);
+    optimize_event_quote(out, ev->run->task.name);
 }
 
 /* As Python prints the number: no zeros before it, and no minus before 0. */
@@ -147,7 +147,7 @@ static void put_component_names(struct buf *out, const struct optimize_event *ev
     for (size_t i = 0; i < t->component_count; i++) {
         if (i)
             buf_add_c(out, ',');
-        name_of(out, ev->run, i);
+        optimize_event_name_of(out, ev->run, i);
     }
     buf_add_c(out, ']');
 }
@@ -184,15 +184,15 @@ static void put_ancestor(struct buf *out, const struct optimize_event *ev)
 
 static void put_scores(struct buf *out, const struct optimize_event *ev)
 {
-    numbers(out, ev->scores, ev->n);
+    optimize_event_numbers(out, ev->scores, ev->n);
 }
 
 static void put_parent_scores(struct buf *out, const struct optimize_event *ev)
 {
     buf_add_c(out, '[');
-    numbers(out, ev->parent_scores[0], ev->n);
+    optimize_event_numbers(out, ev->parent_scores[0], ev->n);
     buf_add_c(out, ',');
-    numbers(out, ev->parent_scores[1], ev->n);
+    optimize_event_numbers(out, ev->parent_scores[1], ev->n);
     buf_add_c(out, ']');
 }
 
@@ -209,7 +209,7 @@ static void put_objectives(struct buf *out, const struct optimize_event *ev)
         if (c->count_objective[k] == 0)
             continue;
         buf_add(out, str_c(between));
-        quote(out, o->task.objectives[k]);
+        optimize_event_quote(out, o->task.objectives[k]);
         buf_add_c(out, ':');
         optimize_number(out, c->sum_objective[k] / c->count_objective[k]);
         between = ",";
@@ -227,7 +227,7 @@ static void put_yes(struct buf *out, const struct optimize_event *ev)
     buf_add(out, ev->yes ? STR("true") : STR("false"));
 }
 
-static void put_calls(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_calls(struct buf *out, const struct optimize_event *ev)
 {
     buf_add_u64(out, ev->calls);
 }
@@ -241,9 +241,9 @@ static void put_texts(struct buf *out, const struct optimize_event *ev)
         if (!ev->texts[i].p)
             continue;
         buf_add(out, str_c(between));
-        name_of(out, ev->run, i);
+        optimize_event_name_of(out, ev->run, i);
         buf_add_c(out, ':');
-        quote(out, ev->texts[i]);
+        optimize_event_quote(out, ev->texts[i]);
         between = ",";
     }
     buf_add_c(out, '}');
@@ -260,7 +260,7 @@ static void put_names(struct buf *out, const struct optimize_event *ev)
     for (size_t i = 0; i < ev->n; i++) {
         if (i)
             buf_add_c(out, ',');
-        name_of(out, ev->run, ev->ids[i]);
+        optimize_event_name_of(out, ev->run, ev->ids[i]);
     }
     buf_add_c(out, ']');
 }
@@ -268,7 +268,7 @@ static void put_names(struct buf *out, const struct optimize_event *ev)
 static void put_before(struct buf *out, const struct optimize_event *ev)
 {
     if (ev->parent_count == 2)
-        numbers(out, ev->before, 2);
+        optimize_event_numbers(out, ev->before, 2);
     else
         optimize_number(out, ev->before[0]);
 }
@@ -280,7 +280,7 @@ static void put_after(struct buf *out, const struct optimize_event *ev)
 
 static void put_reason(struct buf *out, const struct optimize_event *ev)
 {
-    quote(out, str_c(ev->reason));
+    optimize_event_quote(out, str_c(ev->reason));
 }
 
 static void put_candidate_count(struct buf *out, const struct optimize_event *ev)
@@ -289,7 +289,8 @@ static void put_candidate_count(struct buf *out, const struct optimize_event *ev
 }
 
 /* "3", "speed", "val:3", "objective:speed", "3:speed" */
-static void put_key(struct buf *out, const struct optimize *o, const struct front_key *k)
+static void optimize_event_put_key(struct buf *out, const struct optimize *o,
+                                   const struct front_key *k)
 {
     bool hybrid = o->task.settings.frontier == OPTIMIZE_HYBRID;
     struct buf b;
@@ -301,7 +302,7 @@ static void put_key(struct buf *out, const struct optimize *o, const struct fron
         buf_add(&b, k->example != FRONT_NONE ? STR(":") : hybrid ? STR("objective:") : STR(""));
         buf_add(&b, o->task.objectives[k->objective]);
     }
-    quote(out, buf_str(&b));
+    optimize_event_quote(out, buf_str(&b));
     buf_release(&b);
 }
 
@@ -314,7 +315,7 @@ static void put_front(struct buf *out, const struct optimize_event *ev)
         const char *between = ",[";
 
         buf_add(out, k ? STR(",[") : STR("["));
-        put_key(out, ev->run, &f->keys[k]);
+        optimize_event_put_key(out, ev->run, &f->keys[k]);
         buf_add_c(out, ',');
         optimize_number(out, f->keys[k].best);
         for (uint32_t c = front_next(f, k, 0); c != FRONT_NONE; c = front_next(f, k, c + 1)) {
@@ -351,7 +352,7 @@ static const struct {
                              {"objectives", put_objectives},
                              {"mean", put_mean},
                              {"best", put_yes},
-                             {"calls", put_calls}}},
+                             {"calls", optimize_event_put_calls}}},
     [OPTIMIZE_EV_ITERATION] = {"iteration", {{"iteration", put_iteration}}},
     [OPTIMIZE_EV_MERGE_NONE] = {"merge_none", {{"iteration", put_iteration}}},
     [OPTIMIZE_EV_MERGE] = {"merge",
@@ -402,15 +403,17 @@ static const struct {
                                {"parents", put_parents},
                                {"before", put_before},
                                {"after", put_after}}},
-    [OPTIMIZE_EV_END] =
-        {"end", {{"iteration", put_iteration}, {"accepted", put_yes}, {"calls", put_calls}}},
+    [OPTIMIZE_EV_END] = {"end",
+                         {{"iteration", put_iteration},
+                          {"accepted", put_yes},
+                          {"calls", optimize_event_put_calls}}},
     [OPTIMIZE_EV_FINISH] = {"finish",
                             {{"best", put_candidate},
                              {"mean", put_mean},
                              {"texts", put_texts},
                              {"candidates", put_candidate_count},
                              {"iterations", put_iteration},
-                             {"calls", put_calls}}},
+                             {"calls", optimize_event_put_calls}}},
 };
 
 void optimize_event_json(const struct optimize_event *ev, struct buf *out)

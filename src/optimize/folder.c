@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-static bool add(void *ctx, str line, struct err *e)
+static bool optimize_folder_add(void *ctx, str line, struct err *e)
 {
     const struct optimize_folder *f = ctx;
 
@@ -64,7 +64,7 @@ fail:
 
 struct optimize_keeper optimize_folder_keeper(struct optimize_folder *f)
 {
-    return (struct optimize_keeper){.add = add, .sync = sync_file, .ctx = f};
+    return (struct optimize_keeper){.add = optimize_folder_add, .sync = sync_file, .ctx = f};
 }
 
 void optimize_folder_close(struct optimize_folder *f)

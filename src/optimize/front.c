@@ -27,7 +27,7 @@ static bool bit_has(const uint64_t *row, size_t i)
 }
 
 /* In halves, quarters and so on: not every machine we are compiled for has an instruction. */
-static size_t word_count(uint64_t w)
+static size_t optimize_front_word_count(uint64_t w)
 {
     w -= w >> 1 & 0x5555555555555555u;
     w = (w & 0x3333333333333333u) + (w >> 2 & 0x3333333333333333u);
@@ -40,7 +40,7 @@ static size_t bit_count(const uint64_t *row, size_t words)
     size_t n = 0;
 
     for (size_t w = 0; w < words; w++)
-        n += word_count(row[w]);
+        n += optimize_front_word_count(row[w]);
     return n;
 }
 
@@ -96,7 +96,7 @@ size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
     return f->key_count++;
 }
 
-static void make_room(struct front *f, uint32_t candidate)
+static void optimize_front_make_room(struct front *f, uint32_t candidate)
 {
     size_t words = words_for((size_t)candidate + 1);
 
@@ -128,7 +128,7 @@ void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
     struct front_key *k = &f->keys[key];
 
     assert(key < f->key_count);
-    make_room(f, candidate);
+    optimize_front_make_room(f, candidate);
     if (candidate >= f->candidates)
         f->candidates = (size_t)candidate + 1;
     if (k->filled && score < k->best)

@@ -7,7 +7,7 @@
 
 #define NAMES_MAX 4096
 
-static bool is_word(char c)
+static bool optimize_guard_is_word(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            (unsigned char)c >= 0x80;
@@ -33,7 +33,7 @@ static void flatten(struct arena *a, str s, struct flat *f)
     for (size_t i = 0; i < s.n;) {
         size_t from = i;
 
-        for (; i < s.n && is_word(s.p[i]); i++)
+        for (; i < s.n && optimize_guard_is_word(s.p[i]); i++)
             f->text[f->size + i - from] = char_to_lower(s.p[i]);
         if (i == from) {
             i++;
@@ -46,7 +46,7 @@ static void flatten(struct arena *a, str s, struct flat *f)
 }
 
 /* So many words from the one at `i`. */
-static str run_of(const struct flat *f, size_t i, size_t words)
+static str optimize_guard_run_of(const struct flat *f, size_t i, size_t words)
 {
     size_t from = f->words[i].at, to = i + words < f->n ? f->words[i + words].at : f->size;
 
@@ -59,7 +59,8 @@ static void add_runs(struct map *m, const struct flat *f, size_t words)
     struct err e;
 
     for (size_t i = 0; i + words <= f->n; i++)
-        if (!map_find(m, run_of(f, i, words)) && !map_set(m, run_of(f, i, words), MAP_U64(i), &e))
+        if (!map_find(m, optimize_guard_run_of(f, i, words)) &&
+            !map_set(m, optimize_guard_run_of(f, i, words), MAP_U64(i), &e))
             return;
 }
 
@@ -88,7 +89,7 @@ static void runs_release(struct runs *r)
 static bool find_copy(const struct runs *r, const struct flat *example, size_t *at)
 {
     for (size_t i = 0; i + r->words <= example->n; i++) {
-        str run = run_of(example, i, r->words);
+        str run = optimize_guard_run_of(example, i, r->words);
         struct map_entry *found = map_find(&r->proposed, run);
 
         if (found && !map_find(&r->current, run)) {
@@ -140,8 +141,10 @@ static bool stands_in(str text, str name)
     while (name.n > 0 && (at = str_find(str_slice(text, from, text.n), name)) != STR_NONE) {
         size_t begin = from + at, end = begin + name.n;
 
-        if ((begin == 0 || !is_word(text.p[begin - 1]) || !is_word(name.p[0])) &&
-            (end == text.n || !is_word(text.p[end]) || !is_word(name.p[name.n - 1])))
+        if ((begin == 0 || !optimize_guard_is_word(text.p[begin - 1]) ||
+             !optimize_guard_is_word(name.p[0])) &&
+            (end == text.n || !optimize_guard_is_word(text.p[end]) ||
+             !optimize_guard_is_word(name.p[name.n - 1])))
             return true;
         from = begin + 1;
     }
@@ -165,7 +168,7 @@ struct names {
     size_t n;
 };
 
-static void add_name(struct names *names, const struct json_node *v)
+static void optimize_guard_add_name(struct names *names, const struct json_node *v)
 {
     str text;
 
@@ -178,7 +181,7 @@ static void add_name(struct names *names, const struct json_node *v)
 }
 
 /* Walks all of the schema: wherever properties, enum and const stand, they name something. */
-static void walk(struct names *names, const struct json_node *v)
+static void optimize_guard_walk(struct names *names, const struct json_node *v)
 {
     const struct json *doc = names->doc;
 
@@ -187,16 +190,16 @@ static void walk(struct names *names, const struct json_node *v)
         const struct json_node *inner = member ? json_value(x) : x;
 
         if (member && json_is(doc, x, STR("const")))
-            add_name(names, inner);
+            optimize_guard_add_name(names, inner);
         if (member && json_is(doc, x, STR("enum")) && inner->kind == JSON_ARRAY)
             for (const struct json_node *k = json_first(doc, inner); k;
                  k = json_next(doc, inner, k))
-                add_name(names, k);
+                optimize_guard_add_name(names, k);
         if (member && json_is(doc, x, STR("properties")) && inner->kind == JSON_OBJECT)
             for (const struct json_node *k = json_first(doc, inner); k;
                  k = json_next(doc, inner, k))
-                add_name(names, k);
-        walk(names, inner);
+                optimize_guard_add_name(names, k);
+        optimize_guard_walk(names, inner);
     }
 }
 
@@ -213,7 +216,7 @@ bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *
     if (ok) {
         found.doc = &doc;
         found.list = arena_alloc(a, NAMES_MAX * sizeof *found.list);
-        walk(&found, json_root(&doc));
+        optimize_guard_walk(&found, json_root(&doc));
         *names = found.list;
         *n = found.n;
     }

@@ -52,7 +52,7 @@ static bool one_sided(const struct optimize *o, const struct merge *m, uint32_t 
     return false;
 }
 
-static bool fits(const struct optimize *o, const struct merge *m, uint32_t a)
+static bool optimize_merge_fits(const struct optimize *o, const struct merge *m, uint32_t a)
 {
     uint32_t key[3];
 
@@ -69,7 +69,7 @@ static bool draw_ancestor(struct optimize *o, struct merge *m)
     size_t n = 0;
 
     for (uint32_t a = 0; a < m->i; a++)
-        if (fits(o, m, a)) {
+        if (optimize_merge_fits(o, m, a)) {
             list[n] = a;
             /* A mean may be negative where the application's scores are; it weighs nothing. */
             weights[n++] = o->means[a] > 0 ? o->means[a] : 0;
@@ -166,7 +166,7 @@ static void add_sample(struct optimize *o, const uint32_t *list, size_t n, size_
         ids[(*count)++] = list[at[i]];
 }
 
-static size_t min(size_t a, size_t b)
+static size_t optimize_merge_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -206,7 +206,12 @@ static void choose_ids(struct optimize *o, struct merge *m)
                 list[n++] = id;
         }
         add_sample(
-            o, list, n, min(min(n, SAMPLE_EACH), OPTIMIZE_MERGE_IDS - count), m->ids, &count);
+            o,
+            list,
+            n,
+            optimize_merge_min(optimize_merge_min(n, SAMPLE_EACH), OPTIMIZE_MERGE_IDS - count),
+            m->ids,
+            &count);
     }
     fill_up(o, list, m->ids, count);
     for (size_t i = 0; i < OPTIMIZE_MERGE_IDS; i++) {

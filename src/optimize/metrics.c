@@ -67,7 +67,8 @@ static uint32_t last_page(const struct metrics_citation *c)
 }
 
 /* The same section of the same document, and a page in common where the label names pages. */
-static bool matches(const struct metrics_citation *said, const struct metrics_citation *want)
+static bool optimize_metrics_matches(const struct metrics_citation *said,
+                                     const struct metrics_citation *want)
 {
     if (!str_eq(said->doc, want->doc) || !str_eq(said->section, want->section))
         return false;
@@ -82,7 +83,8 @@ static size_t count_matched(const struct metrics_citation *a, size_t n,
 
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++)
-            if (a_is_said ? matches(&a[i], &b[j]) : matches(&b[j], &a[i])) {
+            if (a_is_said ? optimize_metrics_matches(&a[i], &b[j])
+                          : optimize_metrics_matches(&b[j], &a[i])) {
                 matched++;
                 break;
             }
@@ -139,7 +141,7 @@ struct trace {
     size_t seen, bad, repeated, good;
 };
 
-static struct trace look(const struct metrics_run *r)
+static struct trace optimize_metrics_look(const struct metrics_run *r)
 {
     struct trace t = {0};
 
@@ -156,7 +158,7 @@ static struct trace look(const struct metrics_run *r)
 /* Penalties are by number, not by share: steps that are merely there outweigh nothing. */
 static double coherence(const struct metrics_run *r)
 {
-    struct trace t = look(r);
+    struct trace t = optimize_metrics_look(r);
     double grounded = 1;
 
     if (t.good == 0)
@@ -256,7 +258,7 @@ static void say_citation(const struct metrics_truth *t, const struct metrics_run
 static void say_coherence(const struct metrics_truth *truth, const struct metrics_run *r,
                           struct buf *out)
 {
-    struct trace t = look(r);
+    struct trace t = optimize_metrics_look(r);
     size_t from = out->n;
 
     (void)truth;

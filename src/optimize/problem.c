@@ -10,7 +10,7 @@
 /* ---- words ---- */
 
 /* The next piece between spaces that is not empty; false at the end. */
-static bool next_word(str *rest, str *word)
+static bool optimize_problem_next_word(str *rest, str *word)
 {
     size_t from = 0, to;
 
@@ -23,11 +23,11 @@ static bool next_word(str *rest, str *word)
     return word->n > 0;
 }
 
-static bool has_word(str text, str word)
+static bool optimize_problem_has_word(str text, str word)
 {
     str w;
 
-    while (next_word(&text, &w))
+    while (optimize_problem_next_word(&text, &w))
         if (str_eq(w, word))
             return true;
     return false;
@@ -35,15 +35,15 @@ static bool has_word(str text, str word)
 
 static bool is_in(const str *texts, const struct problem_word *w)
 {
-    return has_word(texts[w->component], w->word);
+    return optimize_problem_has_word(texts[w->component], w->word);
 }
 
-static int64_t count_words(str text)
+static int64_t optimize_problem_count_words(str text)
 {
     int64_t n = 0;
     str w;
 
-    while (next_word(&text, &w))
+    while (optimize_problem_next_word(&text, &w))
         n++;
     return n;
 }
@@ -56,7 +56,7 @@ static int64_t length_cost(const struct problem *p, const str *texts)
     int64_t cost = 0;
 
     for (size_t c = 0; c < p->component_count; c++) {
-        int64_t beyond = count_words(texts[c]) - p->length_limit;
+        int64_t beyond = optimize_problem_count_words(texts[c]) - p->length_limit;
 
         if (beyond > 0)
             cost += beyond * p->length_cost;
@@ -64,8 +64,8 @@ static int64_t length_cost(const struct problem *p, const str *texts)
     return cost;
 }
 
-static void add_up(const struct problem *p, const struct problem_example *x, const str *texts,
-                   int64_t u[OPTIMIZE_OBJECTIVES_MAX])
+static void optimize_problem_add_up(const struct problem *p, const struct problem_example *x,
+                                    const str *texts, int64_t u[OPTIMIZE_OBJECTIVES_MAX])
 {
     memcpy(u, x->base, sizeof x->base);
     for (size_t i = 0; i < x->need_count; i++)
@@ -90,7 +90,7 @@ void problem_grade(const struct problem *p, const struct problem_example *x, con
 {
     int64_t u[OPTIMIZE_OBJECTIVES_MAX], sum = 0;
 
-    add_up(p, x, texts, u);
+    optimize_problem_add_up(p, x, texts, u);
     *out = (struct optimize_grade){.trace = STR("")};
     for (uint32_t i = 0; i < x->objective_count; i++) {
         uint32_t k = x->objective[i];
@@ -112,7 +112,7 @@ struct words {
     size_t n;
 };
 
-static uint32_t hash(uint32_t h, str bytes)
+static uint32_t optimize_problem_hash(uint32_t h, str bytes)
 {
     for (size_t i = 0; i < bytes.n; i++)
         h = (h ^ (unsigned char)bytes.p[i]) * FNV_PRIME;
@@ -123,33 +123,34 @@ static uint32_t hash_number(uint32_t h, const char *before, uint64_t n)
 {
     char text[24];
 
-    h = hash(h, str_c(before));
+    h = optimize_problem_hash(h, str_c(before));
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)n);
-    return hash(h, str_c(text));
+    return optimize_problem_hash(h, str_c(text));
 }
 
 static uint32_t hash_of(const struct problem *p, const struct optimize_ask *ask)
 {
-    uint32_t h = hash(FNV_START, p->salt);
+    uint32_t h = optimize_problem_hash(FNV_START, p->salt);
 
-    h = hash(hash(h, STR("/")), p->components[ask->component].name);
-    h = hash(hash(h, STR("/")), ask->texts[ask->component]);
-    h = hash(h, STR("/"));
+    h = optimize_problem_hash(optimize_problem_hash(h, STR("/")),
+                              p->components[ask->component].name);
+    h = optimize_problem_hash(optimize_problem_hash(h, STR("/")), ask->texts[ask->component]);
+    h = optimize_problem_hash(h, STR("/"));
     for (size_t i = 0; i < ask->n; i++)
         h = hash_number(h, i ? "," : "", ask->ids[i]);
     return p->counter ? hash_number(h, "/", ask->serial) : h;
 }
 
-static struct words split(struct arena *a, str text)
+static struct words optimize_problem_split(struct arena *a, str text)
 {
     struct words w = {.list = arena_alloc(a, (text.n / 2 + 2) * sizeof(str))};
 
-    while (next_word(&text, &w.list[w.n]))
+    while (optimize_problem_next_word(&text, &w.list[w.n]))
         w.n++;
     return w;
 }
 
-static bool has(const struct words *w, str word)
+static bool optimize_problem_has(const struct words *w, str word)
 {
     for (size_t i = 0; i < w->n; i++)
         if (str_eq(w->list[i], word))
@@ -172,8 +173,8 @@ static struct words unmet(const struct problem *p, const struct optimize_ask *as
         for (size_t k = 0; k < x->need_count && out.n < max; k++) {
             str word = x->needs[k].at.word;
 
-            if (x->needs[k].at.component == ask->component && !has(&out, word) &&
-                !has_word(ask->texts[ask->component], word))
+            if (x->needs[k].at.component == ask->component && !optimize_problem_has(&out, word) &&
+                !optimize_problem_has_word(ask->texts[ask->component], word))
                 out.list[out.n++] = word;
         }
     }
@@ -196,7 +197,8 @@ static size_t blamed(const struct problem *p, const struct optimize_ask *ask,
 }
 
 /* The words but the one at `without` (SIZE_MAX: all), and more words behind them. */
-static str join(struct arena *a, const struct words *have, size_t without, const struct words *more)
+static str optimize_problem_join(struct arena *a, const struct words *have, size_t without,
+                                 const struct words *more)
 {
     size_t size = 0, n = 0;
     char *out;
@@ -226,7 +228,7 @@ bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, st
     uint32_t h = hash_of(p, ask);
     enum problem_action action = p->actions[h % p->action_count];
     size_t g = h / p->action_count;
-    struct words have = split(ask->arena, ask->texts[ask->component]);
+    struct words have = optimize_problem_split(ask->arena, ask->texts[ask->component]);
     struct words more = {0};
     size_t without = SIZE_MAX;
 
@@ -238,7 +240,7 @@ bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, st
         return true;
     case PROBLEM_NOISE:
         more = (struct words){&p->noise[g % p->noise_count], 1};
-        if (has(&have, more.list[0]))
+        if (optimize_problem_has(&have, more.list[0]))
             return false;
         break;
     case PROBLEM_DROP:
@@ -259,13 +261,14 @@ bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, st
         if (action == PROBLEM_SWAP && have.n >= 2)
             without = have.n - 1;
     }
-    *out = join(ask->arena, &have, without, more.n ? &more : &nothing);
+    *out = optimize_problem_join(ask->arena, &have, without, more.n ? &more : &nothing);
     return true;
 }
 
 /* ---- as an adapter ---- */
 
-static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
+static bool optimize_problem_evaluate(void *ctx, struct optimize_batch *batches, size_t n,
+                                      struct err *e)
 {
     const struct problem *p = ctx;
 
@@ -284,7 +287,7 @@ static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct
     return true;
 }
 
-static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+static bool optimize_problem_propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
 {
     const struct problem *p = ctx;
 
@@ -300,7 +303,8 @@ static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *
 
 struct optimize_adapter problem_adapter(struct problem *p)
 {
-    return (struct optimize_adapter){.evaluate = evaluate, .propose = propose, .ctx = p};
+    return (struct optimize_adapter){
+        .evaluate = optimize_problem_evaluate, .propose = optimize_problem_propose, .ctx = p};
 }
 
 struct optimize_task problem_task(struct problem_run *run)

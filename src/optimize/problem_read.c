@@ -31,14 +31,14 @@ static int64_t member_amount(const struct read_at *at, const char *name)
     return member_integer(at, name, -PROBLEM_NUMBER_MAX, PROBLEM_NUMBER_MAX);
 }
 
-static str member_text(const struct read_at *at, const char *name)
+static str optimize_problem_read_member_text(const struct read_at *at, const char *name)
 {
     struct read_at m = read_member(at, name);
 
     return read_text(&m);
 }
 
-static bool member_bool(const struct read_at *at, const char *name)
+static bool optimize_problem_read_member_bool(const struct read_at *at, const char *name)
 {
     struct read_at m = read_member(at, name);
 
@@ -53,7 +53,7 @@ static void check_format(const struct read_at *at, const char *want)
 }
 
 /* Room for the elements of a list, zeroed. */
-static void *room(const struct read_at *list, size_t n, size_t size)
+static void *optimize_problem_read_room(const struct read_at *list, size_t n, size_t size)
 {
     return arena_zero(list->r->arena, n, size);
 }
@@ -91,7 +91,8 @@ static bool has_objective(const struct problem_example *x, uint32_t objective)
 }
 
 /* [component, word] */
-static struct problem_word read_word(const struct problem *p, const struct read_at *at)
+static struct problem_word optimize_problem_read_word(const struct problem *p,
+                                                      const struct read_at *at)
 {
     struct problem_word out = {.word = STR("")};
     struct read_at x = {0};
@@ -111,7 +112,7 @@ static void read_components(struct problem *p, const struct read_at *list)
     size_t n = read_count(list, 1, OPTIMIZE_COMPONENTS_MAX);
     struct read_at x = {0};
 
-    p->components = room(list, n, sizeof *p->components);
+    p->components = optimize_problem_read_room(list, n, sizeof *p->components);
     while (n > 0 && read_next(list, &x)) {
         struct optimize_component *c = &p->components[p->component_count];
         struct read_at name;
@@ -119,7 +120,7 @@ static void read_components(struct problem *p, const struct read_at *list)
         MEMBERS(&x, "name", "seed");
         name = read_member(&x, "name");
         c->name = read_text(&name);
-        c->seed = member_text(&x, "seed");
+        c->seed = optimize_problem_read_member_text(&x, "seed");
         for (size_t i = 0; i < p->component_count; i++)
             if (str_eq(p->components[i].name, c->name))
                 read_fail(&name, "another component has this name");
@@ -127,7 +128,7 @@ static void read_components(struct problem *p, const struct read_at *list)
     }
 }
 
-static void read_objectives(struct problem *p, const struct read_at *list)
+static void optimize_problem_read_objectives(struct problem *p, const struct read_at *list)
 {
     size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
     struct read_at x = {0};
@@ -165,23 +166,23 @@ static void read_conflicts(struct problem *p, const struct read_at *list)
     size_t n = read_count(list, 0, LIST_MAX);
     struct read_at x = {0};
 
-    p->conflicts = room(list, n, sizeof *p->conflicts);
+    p->conflicts = optimize_problem_read_room(list, n, sizeof *p->conflicts);
     while (n > 0 && read_next(list, &x)) {
         struct problem_conflict *c = &p->conflicts[p->conflict_count++];
         struct read_at m;
 
         MEMBERS(&x, "a", "b", "cost", "objective", "unless");
         m = read_member(&x, "a");
-        c->a = read_word(p, &m);
+        c->a = optimize_problem_read_word(p, &m);
         m = read_member(&x, "b");
-        c->b = read_word(p, &m);
+        c->b = optimize_problem_read_word(p, &m);
         c->cost = member_amount(&x, "cost");
         m = read_member(&x, "objective");
         c->objective = find_objective(p, &m);
         m = read_member(&x, "unless");
         c->has_unless = !read_is_null(&m);
         if (c->has_unless)
-            c->unless = read_word(p, &m);
+            c->unless = optimize_problem_read_word(p, &m);
     }
 }
 
@@ -193,7 +194,7 @@ static void read_rules(const struct problem *p, const struct problem_example *x,
     size_t n = read_count(list, 0, LIST_MAX);
     struct read_at at = {0};
 
-    *out = room(list, n, sizeof **out);
+    *out = optimize_problem_read_room(list, n, sizeof **out);
     while (n > 0 && read_next(list, &at)) {
         struct problem_rule *rule = &(*out)[(*count)++];
         struct read_at m;
@@ -201,7 +202,7 @@ static void read_rules(const struct problem *p, const struct problem_example *x,
         MEMBERS(&at, "component", "word", "weight", "objective");
         m = read_member(&at, "component");
         rule->at.component = find_component(p, &m);
-        rule->at.word = member_text(&at, "word");
+        rule->at.word = optimize_problem_read_member_text(&at, "word");
         rule->weight = member_amount(&at, "weight");
         m = read_member(&at, "objective");
         rule->objective = find_objective(p, &m);
@@ -263,7 +264,7 @@ static void read_examples(const struct problem *p, const struct read_at *list,
     size_t n = read_count(list, 1, OPTIMIZE_EXAMPLES_MAX);
     struct read_at at = {0};
 
-    *out = room(list, n, sizeof **out);
+    *out = optimize_problem_read_room(list, n, sizeof **out);
     while (n > 0 && !list->r->failed && read_next(list, &at))
         read_example(p, &(*out)[(*count)++], &at);
 }
@@ -299,16 +300,16 @@ static void read_reflector(struct problem *p, const struct read_at *at)
     size_t n;
 
     MEMBERS(at, "salt", "counter", "actions", "noise");
-    p->salt = member_text(at, "salt");
-    p->counter = member_bool(at, "counter");
+    p->salt = optimize_problem_read_member_text(at, "salt");
+    p->counter = optimize_problem_read_member_bool(at, "counter");
     noise = read_member(at, "noise");
     n = read_count(&noise, 0, LIST_MAX);
-    p->noise = room(at, n, sizeof *p->noise);
+    p->noise = optimize_problem_read_room(at, n, sizeof *p->noise);
     while (n > 0 && read_next(&noise, &x))
         p->noise[p->noise_count++] = read_text(&x);
     list = read_member(at, "actions");
     n = read_count(&list, 1, LIST_MAX);
-    p->actions = room(at, n, sizeof *p->actions);
+    p->actions = optimize_problem_read_room(at, n, sizeof *p->actions);
     x = (struct read_at){0};
     while (n > 0 && read_next(&list, &x)) {
         enum problem_action a = (enum problem_action)read_choice(&x, actions);
@@ -339,7 +340,7 @@ static void read_problem(struct problem *p, const struct read_at *at)
             "val",
             "reflector");
     check_format(at, "gepa-problem/1");
-    p->name = member_text(at, "name");
+    p->name = optimize_problem_read_member_text(at, "name");
     m = read_member(at, "unit");
     p->unit = read_integer(&m, 1, UNIT_MAX);
     if (!is_power_of_two(p->unit))
@@ -347,8 +348,8 @@ static void read_problem(struct problem *p, const struct read_at *at)
     m = read_member(at, "components");
     read_components(p, &m);
     m = read_member(at, "objectives");
-    read_objectives(p, &m);
-    p->report_objectives = member_bool(at, "report_objectives");
+    optimize_problem_read_objectives(p, &m);
+    p->report_objectives = optimize_problem_read_member_bool(at, "report_objectives");
     m = read_member(at, "length");
     read_length(p, &m);
     m = read_member(at, "conflicts");
@@ -465,13 +466,13 @@ static void read_settings(struct optimize_settings *s, const struct read_at *at)
     s->pick = (enum optimize_pick)member_choice(at, "components", NAMES("round_robin", "all"));
     s->acceptance =
         (enum optimize_acceptance)member_choice(at, "acceptance", NAMES("strict", "or_equal"));
-    s->skip_perfect = member_bool(at, "skip_perfect");
+    s->skip_perfect = optimize_problem_read_member_bool(at, "skip_perfect");
     m = read_member(at, "perfect_score");
     s->perfect_score = read_number(&m);
-    s->merge = member_bool(at, "merge");
+    s->merge = optimize_problem_read_member_bool(at, "merge");
     s->max_merges = (size_t)member_integer(at, "max_merges", 0, PROBLEM_NUMBER_MAX);
     s->merge_overlap = (size_t)member_integer(at, "merge_overlap", 0, PROBLEM_NUMBER_MAX);
-    s->cache = member_bool(at, "cache");
+    s->cache = optimize_problem_read_member_bool(at, "cache");
     read_tasks(s, at);
     read_keep(s, at);
     m = read_member(at, "stop");
@@ -505,8 +506,8 @@ static void read_its_problem(struct problem_run *run, const struct read_at *at,
     }
 }
 
-static void read_run(struct problem_run *run, const struct read_at *at,
-                     struct problem_source source)
+static void optimize_problem_read_run(struct problem_run *run, const struct read_at *at,
+                                      struct problem_source source)
 {
     struct read_at settings, m;
 
@@ -538,7 +539,7 @@ bool problem_run_read(struct arena *a, str text, struct problem_source source,
     if (ok) {
         struct read_at root = read_root(&r, &doc, a);
 
-        read_run(out, &root, source);
+        optimize_problem_read_run(out, &root, source);
         ok = read_ok(&r, e);
     }
     json_release(&doc);

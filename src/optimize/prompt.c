@@ -30,28 +30,29 @@ static void heading(struct buf *out, unsigned level, str words)
     buf_add_c(out, '\n');
 }
 
-static void plain(struct buf *out, str text)
+static void optimize_prompt_plain(struct buf *out, str text)
 {
     buf_add(out, str_trim(text));
     buf_add(out, STR("\n\n"));
 }
 
 /* A string's text without its quotes and escapes, any other scalar as it stands. */
-static str scalar(const struct json *doc, const struct json_node *v, struct arena *a)
+static str optimize_prompt_scalar(const struct json *doc, const struct json_node *v,
+                                  struct arena *a)
 {
     str text;
 
     return json_text(doc, v, a, &text) ? text : json_raw(doc, v);
 }
 
-static void value(struct buf *out, const struct json *doc, const struct json_node *v,
-                  unsigned level, struct arena *a)
+static void optimize_prompt_value(struct buf *out, const struct json *doc,
+                                  const struct json_node *v, unsigned level, struct arena *a)
 {
     size_t i = 0;
     char item[32];
 
     if (v->kind < JSON_ARRAY) {
-        plain(out, scalar(doc, v, a));
+        optimize_prompt_plain(out, optimize_prompt_scalar(doc, v, a));
         return;
     }
     if (v->span == 1)
@@ -60,23 +61,23 @@ static void value(struct buf *out, const struct json *doc, const struct json_nod
         bool member = v->kind == JSON_OBJECT;
 
         (void)snprintf(item, sizeof item, "Item %zu", ++i);
-        heading(out, level, member ? scalar(doc, x, a) : str_c(item));
-        value(out, doc, member ? json_value(x) : x, level + 1, a);
+        heading(out, level, member ? optimize_prompt_scalar(doc, x, a) : str_c(item));
+        optimize_prompt_value(out, doc, member ? json_value(x) : x, level + 1, a);
     }
 }
 
-static void record(struct buf *out, struct json *doc, str text)
+static void optimize_prompt_record(struct buf *out, struct json *doc, str text)
 {
     struct arena a;
     struct err e;
 
     if (!json_parse(doc, text, &e) || json_root(doc)->kind < JSON_ARRAY) {
-        plain(out, text);
+        optimize_prompt_plain(out, text);
         return;
     }
     arena_init(&a,
                text.n * 4 + ((size_t)1 << 16)); /* texts unescaped are no longer than they were */
-    value(out, doc, json_root(doc), 2, &a);
+    optimize_prompt_value(out, doc, json_root(doc), 2, &a);
     arena_release(&a);
 }
 
@@ -89,7 +90,7 @@ void prompt_records(const str *records, size_t n, struct buf *out)
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(title, sizeof title, "Example %zu", i + 1);
         heading(out, 1, str_c(title));
-        record(out, &doc, records[i]);
+        optimize_prompt_record(out, &doc, records[i]);
     }
     json_release(&doc);
 }

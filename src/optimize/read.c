@@ -21,11 +21,11 @@ bool read_ok(const struct read *r, struct err *e)
 }
 
 /* The way to a value; the root itself has no words for it. */
-static void add_path(const struct read_at *at, struct buf *out)
+static void optimize_read_add_path(const struct read_at *at, struct buf *out)
 {
     if (!at->up)
         return;
-    add_path(at->up, out);
+    optimize_read_add_path(at->up, out);
     if (at->name.n == 0)
         buf_printf(out, "[%zu]", at->index);
     else
@@ -44,7 +44,7 @@ void read_fail(const struct read_at *at, const char *fmt, ...)
     (void)vsnprintf(said, sizeof said, fmt, args);
     va_end(args);
     buf_init(&path, 4096);
-    add_path(at, &path);
+    optimize_read_add_path(at, &path);
     err_set(
         &at->r->err, ERR_INPUT, STR_FMT "%s%s", STR_ARG(buf_str(&path)), path.n ? ": " : "", said);
     buf_release(&path);
@@ -63,7 +63,7 @@ static bool is_kind(const struct read_at *at, enum json_kind kind)
 }
 
 /* "must be X, not `the value`" */
-static void wrong(const struct read_at *at, const char *want)
+static void optimize_read_wrong(const struct read_at *at, const char *want)
 {
     str raw;
     bool cut;
@@ -78,7 +78,7 @@ static void wrong(const struct read_at *at, const char *want)
 
 /* ---- objects ---- */
 
-static size_t times(const struct read_at *at, const char *name)
+static size_t optimize_read_times(const struct read_at *at, const char *name)
 {
     const struct json *doc = at->r->doc;
     size_t n = 0;
@@ -102,11 +102,11 @@ void read_members(const struct read_at *at, const char *const *names)
     const struct json *doc = at->r->doc;
 
     if (!is_kind(at, JSON_OBJECT)) {
-        wrong(at, "an object");
+        optimize_read_wrong(at, "an object");
         return;
     }
     for (const char *const *name = names; *name; name++) {
-        size_t n = times(at, *name);
+        size_t n = optimize_read_times(at, *name);
 
         if (n != 1)
             read_fail(at, "%s \"%s\"", n ? "has twice" : "has no", *name);
@@ -137,7 +137,7 @@ size_t read_count(const struct read_at *at, size_t min, size_t max)
     size_t n;
 
     if (!is_kind(at, JSON_ARRAY)) {
-        wrong(at, "a list");
+        optimize_read_wrong(at, "a list");
         return 0;
     }
     n = json_count(at->r->doc, at->node);
@@ -185,7 +185,7 @@ bool read_bool(const struct read_at *at)
     bool out = false;
 
     if (good(at) && !json_bool(at->node, &out))
-        wrong(at, "true or false");
+        optimize_read_wrong(at, "true or false");
     return out;
 }
 
@@ -196,12 +196,12 @@ str read_text(const struct read_at *at)
     if (!good(at))
         return out;
     if (!json_text(at->r->doc, at->node, at->r->arena, &out)) {
-        wrong(at, "a text");
+        optimize_read_wrong(at, "a text");
         return STR("");
     }
     for (size_t i = 0; i < out.n; i++)
         if ((unsigned char)out.p[i] >= 0x80) {
-            wrong(at, "ASCII");
+            optimize_read_wrong(at, "ASCII");
             return STR("");
         }
     return out;
@@ -222,7 +222,7 @@ int64_t read_integer(const struct read_at *at, int64_t min, int64_t max)
         return out;
     (void)snprintf(
         want, sizeof want, "a whole number, %lld to %lld", (long long)min, (long long)max);
-    wrong(at, want);
+    optimize_read_wrong(at, want);
     return min;
 }
 
@@ -231,7 +231,7 @@ double read_number(const struct read_at *at)
     double out = 0;
 
     if (good(at) && (!json_double(at->r->doc, at->node, &out) || !isfinite(out)))
-        wrong(at, "a number");
+        optimize_read_wrong(at, "a number");
     return out;
 }
 
@@ -239,7 +239,7 @@ str read_integer_text(const struct read_at *at)
 {
     if (is_integer(at))
         return json_raw(at->r->doc, at->node);
-    wrong(at, "a whole number");
+    optimize_read_wrong(at, "a whole number");
     return STR("0");
 }
 
@@ -259,6 +259,6 @@ size_t read_choice(const struct read_at *at, const char *const *names)
         if (n >= sizeof want)
             n = sizeof want - 1;
     }
-    wrong(at, want);
+    optimize_read_wrong(at, want);
     return 0;
 }

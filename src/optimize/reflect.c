@@ -36,7 +36,8 @@ static void *scratch(struct optimize *o, size_t n, size_t size)
     return arena_zero(&o->scratch, n, size);
 }
 
-static void tell(struct optimize *o, enum optimize_event_kind kind, const struct job *j)
+static void optimize_reflect_tell(struct optimize *o, enum optimize_event_kind kind,
+                                  const struct job *j)
 {
     const struct optimize_settings *s = &o->task.settings;
     struct optimize_event ev = {
@@ -97,8 +98,8 @@ static void draw_jobs(struct optimize *o, struct step *st)
         }
     }
     for (size_t i = 0; i < st->n; i++) {
-        tell(o, OPTIMIZE_EV_SELECTED, &st->jobs[i]);
-        tell(o, OPTIMIZE_EV_MINIBATCH, &st->jobs[i]);
+        optimize_reflect_tell(o, OPTIMIZE_EV_SELECTED, &st->jobs[i]);
+        optimize_reflect_tell(o, OPTIMIZE_EV_MINIBATCH, &st->jobs[i]);
     }
 }
 
@@ -139,7 +140,7 @@ static bool run_parents(struct optimize *o, struct step *st, struct err *e)
         struct job *j = &st->jobs[i];
 
         j->before = trial_sum(j->of_parent->scores, j->of_parent->n);
-        tell(o, OPTIMIZE_EV_PARENT_SCORES, j);
+        optimize_reflect_tell(o, OPTIMIZE_EV_PARENT_SCORES, j);
     }
     return true;
 }
@@ -167,7 +168,7 @@ static void pick_components(struct optimize *o, struct job *j)
         j->components[0] = (uint32_t)parent->place;
         parent->place = (parent->place + 1) % o->task.component_count;
     }
-    tell(o, OPTIMIZE_EV_COMPONENTS, j);
+    optimize_reflect_tell(o, OPTIMIZE_EV_COMPONENTS, j);
 }
 
 static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask *asks)
@@ -210,11 +211,11 @@ static bool make_child(struct optimize *o, struct job *j, struct err *e)
     }
     j->new_texts = news;
     if (j->text)
-        tell(o, OPTIMIZE_EV_PROPOSED, j);
+        optimize_reflect_tell(o, OPTIMIZE_EV_PROPOSED, j);
     return true;
 }
 
-static bool propose(struct optimize *o, struct step *st, struct err *e)
+static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct err *e)
 {
     struct optimize_ask *asks;
     size_t n = 0, at = 0;
@@ -223,7 +224,7 @@ static bool propose(struct optimize *o, struct step *st, struct err *e)
         struct job *j = &st->jobs[i];
 
         if (is_perfect(o, j))
-            tell(o, OPTIMIZE_EV_SKIPPED, j);
+            optimize_reflect_tell(o, OPTIMIZE_EV_SKIPPED, j);
         else
             pick_components(o, j);
         n += j->component_count;
@@ -268,7 +269,7 @@ static bool run_children(struct optimize *o, struct step *st, struct err *e)
         j->of_child = trials[at++];
         o->calls += j->of_child.made;
         j->after = trial_sum(j->of_child.scores, j->of_child.n);
-        tell(o, OPTIMIZE_EV_CHILD_SCORES, j);
+        optimize_reflect_tell(o, OPTIMIZE_EV_CHILD_SCORES, j);
     }
     return true;
 }
@@ -319,7 +320,7 @@ static void cut_kept(struct step *st, size_t max, enum fate fate)
         st->kept_count = max;
 }
 
-static void judge(struct optimize *o, struct step *st)
+static void optimize_reflect_judge(struct optimize *o, struct step *st)
 {
     const struct optimize_settings *s = &o->task.settings;
 
@@ -417,9 +418,9 @@ bool reflect_step(struct optimize *o, bool *accepted, struct err *e)
     struct step st = {0};
 
     draw_jobs(o, &st);
-    if (!run_parents(o, &st, e) || !propose(o, &st, e) || !run_children(o, &st, e))
+    if (!run_parents(o, &st, e) || !optimize_reflect_propose(o, &st, e) || !run_children(o, &st, e))
         return false;
-    judge(o, &st);
+    optimize_reflect_judge(o, &st);
     tell_rejected(o, &st);
     if (!take_in(o, &st, e))
         return false;

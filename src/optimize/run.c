@@ -37,16 +37,16 @@ size_t optimize_kept_size(str kept)
 }
 
 /* The next line that was kept, with its newline; empty when all are played back. */
-static str peek(const struct optimize_run *r)
+static str optimize_run_peek(const struct optimize_run *r)
 {
     const char *end = r->kept.n ? memchr(r->kept.p, '\n', r->kept.n) : NULL;
 
     return end ? str_slice(r->kept, 0, (size_t)(end - r->kept.p) + 1) : STR("");
 }
 
-static void advance(struct optimize_run *r)
+static void optimize_run_advance(struct optimize_run *r)
 {
-    r->kept = str_slice(r->kept, peek(r).n, r->kept.n);
+    r->kept = str_slice(r->kept, optimize_run_peek(r).n, r->kept.n);
     r->row++;
 }
 
@@ -56,7 +56,7 @@ static bool stray(struct optimize_run *r, struct err *e)
 }
 
 /* Adds what stands in r->line. */
-static bool keep(struct optimize_run *r, struct err *e)
+static bool optimize_run_keep(struct optimize_run *r, struct err *e)
 {
     return buf_ok(&r->line, "a line of the run", e) &&
            r->keeper.add(r->keeper.ctx, buf_str(&r->line), e);
@@ -66,7 +66,7 @@ static bool keep(struct optimize_run *r, struct err *e)
 static void keep_or_fail(struct optimize_run *r)
 {
     if (!r->failed)
-        r->failed = !keep(r, &r->err);
+        r->failed = !optimize_run_keep(r, &r->err);
 }
 
 /* What was kept must read back as what was used, so it is made UTF-8 before it is either. */
@@ -120,7 +120,7 @@ static void head_settings(struct json_out *o, const struct optimize_settings *s)
     json_out_end(o);
 }
 
-static void head(const struct optimize_task *t, struct buf *out)
+static void optimize_run_head(const struct optimize_task *t, struct buf *out)
 {
     struct json_out o;
 
@@ -155,15 +155,15 @@ static void head(const struct optimize_task *t, struct buf *out)
     buf_add_c(out, '\n');
 }
 
-static bool begin(struct optimize_run *r, struct err *e)
+static bool optimize_run_begin(struct optimize_run *r, struct err *e)
 {
     buf_reset(&r->line);
-    head(&r->task, &r->line);
+    optimize_run_head(&r->task, &r->line);
     if (r->kept.n == 0)
-        return keep(r, e);
-    if (!str_eq(peek(r), buf_str(&r->line)))
+        return optimize_run_keep(r, e);
+    if (!str_eq(optimize_run_peek(r), buf_str(&r->line)))
         return err_set(e, ERR_INPUT, "the kept run was begun with another task or other settings");
-    advance(r);
+    optimize_run_advance(r);
     return true;
 }
 
@@ -206,7 +206,7 @@ static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
 }
 
 /* The member's number, or 0 where it is not there. */
-static double number_at(const struct json *doc, const char *pointer)
+static double optimize_run_number_at(const struct json *doc, const char *pointer)
 {
     double v = 0;
 
@@ -223,7 +223,7 @@ static bool index_at(const struct json *doc, const char *pointer, size_t limit, 
     return true;
 }
 
-static bool read_objectives(const struct json *doc, struct optimize_grade *g)
+static bool optimize_run_read_objectives(const struct json *doc, struct optimize_grade *g)
 {
     const struct json_node *list = json_pointer(doc, STR("/objectives"));
 
@@ -246,17 +246,18 @@ static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
     const struct json_node *trace;
     size_t batch, place;
 
-    if (!json_parse(&r->doc, peek(r), e) || !index_at(&r->doc, "/grade/0", n, &batch) ||
+    if (!json_parse(&r->doc, optimize_run_peek(r), e) ||
+        !index_at(&r->doc, "/grade/0", n, &batch) ||
         !index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
-        !read_objectives(&r->doc, &g))
+        !optimize_run_read_objectives(&r->doc, &g))
         return stray(r, e);
-    g.score = number_at(&r->doc, "/score");
-    g.cost = number_at(&r->doc, "/cost");
+    g.score = optimize_run_number_at(&r->doc, "/score");
+    g.cost = optimize_run_number_at(&r->doc, "/cost");
     trace = json_pointer(&r->doc, STR("/trace"));
     if (trace && !json_text(&r->doc, trace, r->batches[batch].arena, &g.trace))
         return stray(r, e);
     r->batches[batch].grades[place] = g;
-    advance(r);
+    optimize_run_advance(r);
     return true;
 }
 
@@ -277,7 +278,8 @@ static bool met_no_error(const struct optimize_run *r, struct err *e)
     return !r->failed;
 }
 
-static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
+static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, size_t n,
+                                  struct err *e)
 {
     struct optimize_run *r = ctx;
     const struct optimize_adapter *inner = &r->task.adapter;
@@ -285,7 +287,7 @@ static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct
     if (!met_no_error(r, e))
         return false;
     r->batches = batches;
-    while (str_starts(peek(r), STR("{\"grade\":")))
+    while (str_starts(optimize_run_peek(r), STR("{\"grade\":")))
         if (!play_grade(r, n, e))
             return false;
     if (all_graded(batches, n))
@@ -327,7 +329,7 @@ static bool play_answer(struct optimize_run *r, size_t n, struct err *e)
     struct optimize_ask *ask;
     size_t i;
 
-    if (!json_parse(&r->doc, peek(r), e) || !index_at(&r->doc, "/answer", n, &i))
+    if (!json_parse(&r->doc, optimize_run_peek(r), e) || !index_at(&r->doc, "/answer", n, &i))
         return stray(r, e);
     ask = &r->asks[i];
     text = json_pointer(&r->doc, STR("/text"));
@@ -336,13 +338,13 @@ static bool play_answer(struct optimize_run *r, size_t n, struct err *e)
     ask->has_text = text->kind == JSON_STRING;
     if (ask->has_text && !json_text(&r->doc, text, ask->arena, &ask->text))
         return stray(r, e);
-    ask->cost = number_at(&r->doc, "/cost");
+    ask->cost = optimize_run_number_at(&r->doc, "/cost");
     ask->done = true;
-    advance(r);
+    optimize_run_advance(r);
     return true;
 }
 
-static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
 {
     struct optimize_run *r = ctx;
     const struct optimize_adapter *inner = &r->task.adapter;
@@ -351,7 +353,7 @@ static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *
     if (!met_no_error(r, e))
         return false;
     r->asks = asks;
-    while (str_starts(peek(r), STR("{\"answer\":")))
+    while (str_starts(optimize_run_peek(r), STR("{\"answer\":")))
         if (!play_answer(r, n, e))
             return false;
     for (size_t i = 0; i < n; i++) {
@@ -369,15 +371,16 @@ static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *
 /* ---- the world ---- */
 
 /* Seconds of all sessions together. */
-static double elapsed_s(void *ctx)
+static double optimize_run_elapsed_s(void *ctx)
 {
     struct optimize_run *r = ctx;
     double now_s;
     struct err e;
 
-    if (str_starts(peek(r), STR("{\"time\":")) && json_parse(&r->doc, peek(r), &e)) {
-        r->time_s = number_at(&r->doc, "/time");
-        advance(r);
+    if (str_starts(optimize_run_peek(r), STR("{\"time\":")) &&
+        json_parse(&r->doc, optimize_run_peek(r), &e)) {
+        r->time_s = optimize_run_number_at(&r->doc, "/time");
+        optimize_run_advance(r);
         return r->time_s;
     }
     now_s = r->time_s + r->task.adapter.elapsed_s(r->task.adapter.ctx);
@@ -415,7 +418,7 @@ static void keep_event(struct optimize_run *r, const struct optimize_event *ev)
         keep_or_fail(r);
         if (ev->kind == OPTIMIZE_EV_END || ev->kind == OPTIMIZE_EV_FINISH)
             sync_lines(r);
-    } else if (!str_eq(peek(r), buf_str(&r->line)) && !r->failed) {
+    } else if (!str_eq(optimize_run_peek(r), buf_str(&r->line)) && !r->failed) {
         r->failed = true;
         err_set(&r->err,
                 ERR_INPUT,
@@ -424,7 +427,7 @@ static void keep_event(struct optimize_run *r, const struct optimize_event *ev)
     }
 }
 
-static void on_event(void *ctx, const struct optimize_event *ev)
+static void optimize_run_on_event(void *ctx, const struct optimize_event *ev)
 {
     struct optimize_run *r = ctx;
     bool replayed = r->kept.n > 0;
@@ -436,7 +439,7 @@ static void on_event(void *ctx, const struct optimize_event *ev)
     if (!r->failed && r->task.sink.on_event)
         r->task.sink.on_event(r->task.sink.ctx, ev);
     if (replayed && !r->failed)
-        advance(r);
+        optimize_run_advance(r);
 }
 
 /* ---- life ---- */
@@ -452,14 +455,14 @@ bool optimize_run_new(const struct optimize_task *task, str kept, struct optimiz
     buf_init(&r->line, LINE_MAX_SIZE);
     json_init(&r->doc);
     ours.adapter = (struct optimize_adapter){
-        .evaluate = evaluate,
-        .propose = propose,
-        .elapsed_s = task->adapter.elapsed_s ? elapsed_s : NULL,
+        .evaluate = optimize_run_evaluate,
+        .propose = optimize_run_propose,
+        .elapsed_s = task->adapter.elapsed_s ? optimize_run_elapsed_s : NULL,
         .asked_to_stop = asked_to_stop,
         .ctx = r,
     };
-    ours.sink = (struct optimize_sink){on_event, r};
-    if (optimize_new(&ours, &r->engine, e) && begin(r, e)) {
+    ours.sink = (struct optimize_sink){optimize_run_on_event, r};
+    if (optimize_new(&ours, &r->engine, e) && optimize_run_begin(r, e)) {
         *out = r;
         return true;
     }

@@ -9,7 +9,7 @@ static bool calls(struct optimize *o, double limit)
     return (double)o->calls >= limit;
 }
 
-static bool score(struct optimize *o, double limit)
+static bool optimize_stop_score(struct optimize *o, double limit)
 {
     return o->means[o->best] >= limit;
 }
@@ -43,7 +43,7 @@ static bool elapsed(struct optimize *o, double limit)
 
 static bool (*const conditions[])(struct optimize *o, double limit) = {
     [OPTIMIZE_STOP_CALLS] = calls,
-    [OPTIMIZE_STOP_SCORE] = score,
+    [OPTIMIZE_STOP_SCORE] = optimize_stop_score,
     [OPTIMIZE_STOP_NO_IMPROVEMENT] = no_improvement,
     [OPTIMIZE_STOP_CANDIDATES] = candidates,
     [OPTIMIZE_STOP_ITERATIONS] = iterations,
@@ -52,7 +52,7 @@ static bool (*const conditions[])(struct optimize *o, double limit) = {
 };
 
 /* How many askings in a row have seen nothing better. */
-static void watch(struct optimize *o)
+static void optimize_stop_watch(struct optimize *o)
 {
     double now = o->means[o->best];
 
@@ -78,7 +78,7 @@ bool stop_now(struct optimize *o)
     const struct optimize_adapter *a = &o->task.adapter;
     size_t agreed = 0;
 
-    watch(o);
+    optimize_stop_watch(o);
     for (size_t i = 0; i < s->stop_count; i++)
         agreed += conditions[s->stops[i].kind](o, s->stops[i].limit);
     if (budget_spent(o) || (agreed > 0 && (!s->stop_all || agreed == s->stop_count)))

@@ -88,7 +88,7 @@ void twister_init(struct twister *t, const uint32_t *key, size_t n)
 
 /* ---- words ---- */
 
-static void refill(struct twister *t)
+static void optimize_twister_refill(struct twister *t)
 {
     for (size_t i = 0; i < TWISTER_WORDS; i++) {
         uint32_t y = (t->word[i] & UPPER) | (t->word[(i + 1) % TWISTER_WORDS] & LOWER);
@@ -103,7 +103,7 @@ uint32_t twister_u32(struct twister *t)
     uint32_t y;
 
     if (t->at >= TWISTER_WORDS)
-        refill(t);
+        optimize_twister_refill(t);
     y = t->word[t->at++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9D2C5680u;
@@ -170,7 +170,7 @@ static size_t pool_max(size_t k)
     return size;
 }
 
-static bool taken(const uint32_t *out, size_t n, uint32_t place)
+static bool optimize_twister_taken(const uint32_t *out, size_t n, uint32_t place)
 {
     for (size_t i = 0; i < n; i++)
         if (out[i] == place)
@@ -191,7 +191,7 @@ void twister_sample(struct twister *t, size_t n, size_t k, uint32_t *out)
     for (size_t i = 0; i < k; i++) {
         size_t j = (size_t)twister_below(t, pool ? n - i : n);
 
-        while (!pool && taken(out, i, (uint32_t)j))
+        while (!pool && optimize_twister_taken(out, i, (uint32_t)j))
             j = (size_t)twister_below(t, n);
         out[i] = pool ? pool[j] : (uint32_t)j;
         if (pool)

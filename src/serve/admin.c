@@ -42,7 +42,7 @@ void admin_flag(struct admin *a, const char *name, bool flag)
 }
 
 /* null for less than nothing. */
-static void amount(struct admin *a, const char *name, double x)
+static void serve_admin_amount(struct admin *a, const char *name, double x)
 {
     json_out_key(&a->o, str_c(name));
     if (x < 0)
@@ -51,7 +51,7 @@ static void amount(struct admin *a, const char *name, double x)
         json_out_double(&a->o, x);
 }
 
-static void count_or_null(struct admin *a, const char *name, int64_t n)
+static void serve_admin_count_or_null(struct admin *a, const char *name, int64_t n)
 {
     json_out_key(&a->o, str_c(name));
     if (n < 0)
@@ -88,10 +88,10 @@ static void model_write(struct admin *a, const struct config_provider *p,
     admin_text(a, "upstream", m->upstream);
     json_out_key(&a->o, STR("prices"));
     json_out_object(&a->o);
-    amount(a, "input", m->price.rate.input);
-    amount(a, "output", m->price.rate.output);
-    amount(a, "cache_read", m->price.rate.cache_read);
-    amount(a, "cache_write", m->price.rate.cache_write);
+    serve_admin_amount(a, "input", m->price.rate.input);
+    serve_admin_amount(a, "output", m->price.rate.output);
+    serve_admin_amount(a, "cache_read", m->price.rate.cache_read);
+    serve_admin_amount(a, "cache_write", m->price.rate.cache_write);
     json_out_end(&a->o);
     breaker_write(a, p->name, m->upstream);
     json_out_end(&a->o);
@@ -162,7 +162,7 @@ void providers_handle(struct exchange *ex)
 
 /* ---- levels ---- */
 
-static void decimal(struct admin *a, const char *name, str text)
+static void serve_admin_decimal(struct admin *a, const char *name, str text)
 {
     json_out_key(&a->o, str_c(name));
     if (text.n)
@@ -184,8 +184,8 @@ void levels_handle(struct exchange *ex)
 
         json_out_object(&a.o);
         admin_text(&a, "name", p->name);
-        decimal(&a, "temperature", p->temperature);
-        decimal(&a, "top_p", p->top_p);
+        serve_admin_decimal(&a, "temperature", p->temperature);
+        serve_admin_decimal(&a, "top_p", p->top_p);
         admin_number(&a, "reasoning_max_tokens", p->reasoning_max_tokens);
         admin_flag(&a, "show", p->show == CONFIG_SHOW_UNSET ? c->show : p->show == CONFIG_SHOW);
         admin_flag(&a,
@@ -221,10 +221,10 @@ static void key_write(struct admin *a, const struct config_key *k)
         if (k->levels & 1u << i)
             json_out_str(&a->o, str_c(chat_level_name((enum chat_level)i)));
     json_out_end(&a->o);
-    count_or_null(a, "rpm", k->rpm);
-    count_or_null(a, "tpm", k->tpm);
-    amount(a, "spend_usd", k->spend_usd);
-    amount(a, "spent", limits_spent(g->limits, k->name));
+    serve_admin_count_or_null(a, "rpm", k->rpm);
+    serve_admin_count_or_null(a, "tpm", k->tpm);
+    serve_admin_amount(a, "spend_usd", k->spend_usd);
+    serve_admin_amount(a, "spent", limits_spent(g->limits, k->name));
     admin_text(a, "reasoning", str_c(shows[k->reasoning]));
     admin_text(a, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
     json_out_end(&a->o);

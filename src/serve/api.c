@@ -78,7 +78,7 @@ bool api_operator(const struct exchange *ex)
     return ex->setup->config->key_count == 0 || (ex->key && ex->key->role == CONFIG_OPERATOR);
 }
 
-static bool is_safe(str method)
+static bool serve_api_is_safe(str method)
 {
     return str_eq(method, STR("GET")) || str_eq(method, STR("HEAD"));
 }
@@ -100,7 +100,7 @@ bool api_allowed(struct exchange *ex)
                       "without keys only this machine is answered, by the name localhost");
         return false;
     }
-    if (!is_safe(h->method) && exchange_from_elsewhere(h, false)) {
+    if (!serve_api_is_safe(h->method) && exchange_from_elsewhere(h, false)) {
         exchange_fail(ex, 403, "foreign_origin", "a page of another site may not ask here");
         return false;
     }

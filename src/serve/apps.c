@@ -38,7 +38,7 @@ struct app_job {
     bool posted;
 };
 
-static void job_free(struct app_job *j)
+static void serve_apps_job_free(struct app_job *j)
 {
     loop_timer_clear(j->worker->gl.loop, &j->keepalive);
     pthread_mutex_destroy(&j->lock);
@@ -49,7 +49,7 @@ static void job_free(struct app_job *j)
     free(j);
 }
 
-static void on_gone(struct exchange *ex)
+static void serve_apps_on_gone(struct exchange *ex)
 {
     struct app_job *j = ex->job;
 
@@ -57,7 +57,7 @@ static void on_gone(struct exchange *ex)
     j->cancel = true;
 }
 
-static void run(struct work_job *job, struct reader *r, const struct err *e)
+static void serve_apps_run(struct work_job *job, struct reader *r, const struct err *e)
 {
     struct app_job *j = (struct app_job *)(void *)job;
 
@@ -66,7 +66,7 @@ static void run(struct work_job *job, struct reader *r, const struct err *e)
     apps_answer(j->worker->daemon->apps, &j->match, &j->request, &j->reply);
 }
 
-static void answer(struct app_job *j)
+static void serve_apps_answer(struct app_job *j)
 {
     struct exchange *ex = j->ex;
     char after[16];
@@ -97,7 +97,7 @@ static void write_some(struct app_job *j, str bytes)
     j->sent_ns = loop_now_ns(j->worker->gl.loop);
 }
 
-static void keep_alive(void *ctx)
+static void serve_apps_keep_alive(void *ctx)
 {
     struct app_job *j = ctx;
     uint64_t every_ms = j->ex ? j->ex->setup->config->keepalive_ms : 0;
@@ -112,7 +112,7 @@ static void keep_alive(void *ctx)
     loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms - quiet_ms);
 }
 
-static void head(struct app_job *j)
+static void serve_apps_head(struct app_job *j)
 {
     struct exchange *ex = j->ex;
     uint64_t every_ms = ex->setup->config->keepalive_ms;
@@ -130,7 +130,7 @@ static void head(struct app_job *j)
         loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms);
 }
 
-static void end(struct app_job *j)
+static void serve_apps_end(struct app_job *j)
 {
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex ? ex->x : NULL;
@@ -141,9 +141,9 @@ static void end(struct app_job *j)
         exchange_done(ex);
         server_end(x);
     } else if (ex) {
-        answer(j);
+        serve_apps_answer(j);
     }
-    job_free(j);
+    serve_apps_job_free(j);
 }
 
 static void writing(void *ctx)
@@ -153,12 +153,12 @@ static void writing(void *ctx)
     pthread_mutex_lock(&j->lock);
     j->posted = false;
     if (j->ex && j->pieces.n && !j->headed)
-        head(j);
+        serve_apps_head(j);
     write_some(j, buf_str(&j->pieces));
     buf_reset(&j->pieces);
     pthread_mutex_unlock(&j->lock);
     if (j->over)
-        end(j);
+        serve_apps_end(j);
 }
 
 /* Any thread. */
@@ -176,7 +176,7 @@ static void send_some(void *ctx, str bytes)
         loop_post(j->worker->gl.loop, &j->writing);
 }
 
-static void done(struct work_job *job)
+static void serve_apps_done(struct work_job *job)
 {
     struct app_job *j = (struct app_job *)(void *)job;
     bool posted;
@@ -187,12 +187,12 @@ static void done(struct work_job *job)
     pthread_mutex_unlock(&j->lock);
     j->over = true;
     if (!posted)
-        end(j);
+        serve_apps_end(j);
 }
 
 /* ---- from the request ---- */
 
-static void who(struct app_job *j)
+static void serve_apps_who(struct app_job *j)
 {
     const struct config_key *k = j->ex->key;
 
@@ -203,7 +203,7 @@ static void who(struct app_job *j)
     j->request.thoughts = !k || k->reasoning != CONFIG_HIDE;
 }
 
-static bool parts(struct app_job *j)
+static bool serve_apps_parts(struct app_job *j)
 {
     for (size_t i = 0; i < APP_PARTS_MAX; i++)
         if (!params_decode(&j->arena, j->match.parts[i], false, &j->request.parts[i]))
@@ -225,7 +225,7 @@ static const struct app_call *copy_call(struct app_job *j)
     return c;
 }
 
-static struct app_job *job_new(struct exchange *ex)
+static struct app_job *serve_apps_job_new(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     struct app_job *j = base_alloc(sizeof *j);
@@ -239,7 +239,7 @@ static struct app_job *job_new(struct exchange *ex)
     j->reply.send = send_some;
     j->reply.send_ctx = j;
     loop_task_init(&j->writing, writing, j);
-    loop_timer_init(&j->keepalive, keep_alive, j);
+    loop_timer_init(&j->keepalive, serve_apps_keep_alive, j);
     buf_add(&j->body, server_body(ex->x));
     j->request = (struct app_request){
         .method = arena_dup(&j->arena, h->method),
@@ -252,23 +252,23 @@ static struct app_job *job_new(struct exchange *ex)
         .cancel = &j->cancel,
         .arena = &j->arena};
     j->request.call = copy_call(j);
-    who(j);
+    serve_apps_who(j);
     return j;
 }
 
-static void handle(struct exchange *ex)
+static void serve_apps_handle(struct exchange *ex)
 {
-    struct app_job *j = job_new(ex);
+    struct app_job *j = serve_apps_job_new(ex);
 
-    if (!parts(j)) {
+    if (!serve_apps_parts(j)) {
         exchange_fail(ex, 404, "unknown_url", "a part of the path is not UTF-8 written with %%XX");
-        job_free(j);
+        serve_apps_job_free(j);
         return;
     }
     ex->job = j;
-    ex->on_gone = on_gone;
-    j->job.run = run;
-    j->job.done = done;
+    ex->on_gone = serve_apps_on_gone;
+    j->job.run = serve_apps_run;
+    j->job.done = serve_apps_done;
     if (work_post(ex->worker->daemon->hands, ex->worker->gl.loop, &j->job)) {
         ex->worker->jobs++;
         return;
@@ -277,11 +277,11 @@ static void handle(struct exchange *ex)
     j->reply.type = "application/json";
     j->reply.retry_after_s = 1;
     app_fail(&j->reply, 503, "busy", "too many requests to the applications wait already");
-    answer(j);
-    job_free(j);
+    serve_apps_answer(j);
+    serve_apps_job_free(j);
 }
 
-const struct route apps_any = {"", "(application)", CHAT_OPENAI, false, handle};
+const struct route apps_any = {"", "(application)", CHAT_OPENAI, false, serve_apps_handle};
 
 /* ---- beginning and end ---- */
 

@@ -91,7 +91,7 @@ static void pass_headers(struct exchange *ex)
     passed_set_headers(ex, fields, n);
 }
 
-static void head(struct exchange *ex)
+static void serve_chat_head(struct exchange *ex)
 {
     struct server_header all[PASSED_ALL_MAX];
     size_t n;
@@ -108,11 +108,11 @@ static void head(struct exchange *ex)
     server_head(ex->x, 200, all, n);
 }
 
-static void flush(struct exchange *ex)
+static void serve_chat_flush(struct exchange *ex)
 {
     if (!ex->out.n)
         return;
-    head(ex);
+    serve_chat_head(ex);
     server_write(ex->x, buf_str(&ex->out));
     buf_reset(&ex->out);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
@@ -161,8 +161,8 @@ static void check_room(struct exchange *ex)
     ex->encoder.failed = true;
 }
 
-static void on_frame(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
-                     size_t n, bool touched, bool last)
+static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
+                                const struct chat_event *events, size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
     bool ends = last && ex->request.stream && !ex->last; /* what follows the last adds to it */
@@ -178,7 +178,7 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
     if (ex->wire->dialect == CHAT_OLLAMA)
         tell_times(ex);
     if (ends)
-        flush(ex);
+        serve_chat_flush(ex);
     if (note && !behind)
         wire_encode_note(&ex->encoder, usage_words(ex));
     if (frame)
@@ -190,28 +190,28 @@ static void on_frame(void *ctx, const struct wire_frame *frame, const struct cha
     check_room(ex);
     ex->last = last;
     if (ex->request.stream && !last && ex->out.n >= FLUSH_SIZE)
-        flush(ex);
+        serve_chat_flush(ex);
 }
 
 /* Events that came together leave together; then a stream may be silent for long. */
-static void on_rest(void *ctx)
+static void serve_chat_on_rest(void *ctx)
 {
     struct exchange *ex = ctx;
     bool some = ex->out.n > 0;
 
     if (!ex->request.stream || ex->last)
         return;
-    flush(ex);
+    serve_chat_flush(ex);
     buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
     if (some)
         server_flush(ex->x); /* the others' events of this round need not be waited for */
 }
 
-static void on_error(void *ctx, const struct chat_error *error)
+static void serve_chat_on_error(void *ctx, const struct chat_error *error)
 {
     struct exchange *ex = ctx;
 
-    on_rest(ex);
+    serve_chat_on_rest(ex);
     ex->failed = true;
     ex->error = *error;
     ex->error.id = ex->id;
@@ -225,8 +225,8 @@ static void end_stream(struct exchange *ex)
 {
     struct server_exchange *x = ex->x;
 
-    flush(ex);
-    head(ex);
+    serve_chat_flush(ex);
+    serve_chat_head(ex);
     exchange_done(ex);
     server_end(x);
 }
@@ -239,7 +239,7 @@ static void tell_unrecorded(struct exchange *ex)
     ex->unrecorded = true;
 }
 
-static void on_end(void *ctx, const struct err *e)
+static void serve_chat_on_end(void *ctx, const struct err *e)
 {
     struct exchange *ex = ctx;
     struct chat_error unstored = {.status = 503,
@@ -260,7 +260,7 @@ static void on_end(void *ctx, const struct err *e)
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
         ex->encoder.ended = false; /* its end has not left */
-        on_error(ex, &unstored);
+        serve_chat_on_error(ex, &unstored);
     }
     if (!ex->headed)
         pass_headers(ex);
@@ -280,7 +280,7 @@ static void on_end(void *ctx, const struct err *e)
 
 static void encoder_up(struct exchange *ex);
 
-static bool on_anew(void *ctx)
+static bool serve_chat_on_anew(void *ctx)
 {
     struct exchange *ex = ctx;
 
@@ -291,11 +291,15 @@ static bool on_anew(void *ctx)
     return true;
 }
 
-static const struct call_sink sink = {on_frame, on_error, on_end, on_rest, on_anew};
+static const struct call_sink sink = {serve_chat_on_frame,
+                                      serve_chat_on_error,
+                                      serve_chat_on_end,
+                                      serve_chat_on_rest,
+                                      serve_chat_on_anew};
 
 /* While the model thinks in silence the client hears something now and then, or a proxy on the way
  * would cut the stream. */
-static void keep_alive(void *ctx)
+static void serve_chat_keep_alive(void *ctx)
 {
     struct exchange *ex = ctx;
     uint64_t every_ms = ex->setup->config->keepalive_ms;
@@ -304,7 +308,7 @@ static void keep_alive(void *ctx)
     if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
         call_commit(ex->call);
         wire_encode_ping(&ex->encoder);
-        flush(ex);
+        serve_chat_flush(ex);
         buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
         quiet_ms = 0;
     }
@@ -352,7 +356,7 @@ static void encoder_up(struct exchange *ex)
                        http1_has(server_request(ex->x), STR("x-goog-api-client"));
 }
 
-static void start(void *ctx)
+static void serve_chat_start(void *ctx)
 {
     struct exchange *ex = ctx;
     const struct http1_head *h = server_request(ex->x);
@@ -392,7 +396,7 @@ static void start(void *ctx)
     encoder_up(ex);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (ex->request.stream && ex->setup->config->keepalive_ms) {
-        loop_timer_init(&ex->keepalive, keep_alive, ex);
+        loop_timer_init(&ex->keepalive, serve_chat_keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }
 }
@@ -400,7 +404,7 @@ static void start(void *ctx)
 /* The request is read; the call is made in a step of its own, with those of the others: loop.h. */
 static void start_soon(struct exchange *ex)
 {
-    loop_task_init(&ex->start, start, ex);
+    loop_task_init(&ex->start, serve_chat_start, ex);
     loop_soon(ex->worker->gl.loop, &ex->start);
 }
 
@@ -422,7 +426,7 @@ static bool one_model(struct exchange *ex)
 }
 
 /* What is wrong says where in front, if it is a member. */
-static void refuse(struct exchange *ex, str why)
+static void serve_chat_refuse(struct exchange *ex, str why)
 {
     struct chat_error error = {.status = 400,
                                .type = STR(""),
@@ -448,7 +452,7 @@ static bool read_body(struct exchange *ex)
     }
     if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))
         return true;
-    refuse(ex, str_c(e.text));
+    serve_chat_refuse(ex, str_c(e.text));
     return false;
 }
 

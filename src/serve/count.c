@@ -39,7 +39,7 @@ static void count_locally(struct count *k)
 
 /* ---- the provider's own ---- */
 
-static void release(struct count *k)
+static void serve_count_release(struct count *k)
 {
     buf_release(&k->headers);
     buf_release(&k->body);
@@ -47,7 +47,7 @@ static void release(struct count *k)
     buf_release(&k->reply);
 }
 
-static void on_head(void *ctx, const struct upstream_head *head)
+static void serve_count_on_head(void *ctx, const struct upstream_head *head)
 {
     struct count *k = ctx;
 
@@ -57,7 +57,7 @@ static void on_head(void *ctx, const struct upstream_head *head)
     k->retry_after_ms = head->retry_after_ms;
 }
 
-static void on_bytes(void *ctx, str bytes)
+static void serve_count_on_bytes(void *ctx, str bytes)
 {
     buf_add(&((struct count *)ctx)->reply, bytes);
 }
@@ -97,7 +97,7 @@ static void refused(struct count *k)
                                .retry_after_ms = k->retry_after_ms};
     bool told = read_refusal(k, server_arena(ex->x), &error);
 
-    release(k);
+    serve_count_release(k);
     k->live = false;
     if (!told) {
         count_locally(k);
@@ -108,7 +108,7 @@ static void refused(struct count *k)
     exchange_error(ex, &error);
 }
 
-static void on_end(void *ctx)
+static void serve_count_on_end(void *ctx)
 {
     struct count *k = ctx;
     struct buf reply;
@@ -122,37 +122,41 @@ static void on_end(void *ctx)
     reply = k->reply;
     buf_init(&k->reply, 0);
     ex->on_gone = NULL;
-    release(k);
+    serve_count_release(k);
     passed_set_headers(ex, k->passed, k->passed_count);
     exchange_reply(ex, status, STR("application/json"), buf_str(&reply));
     buf_release(&reply);
 }
 
-static void on_error(void *ctx, const struct err *e)
+static void serve_count_on_error(void *ctx, const struct err *e)
 {
     struct count *k = ctx;
     struct exchange *ex = k->ex;
 
     ex->on_gone = NULL;
-    release(k);
+    serve_count_release(k);
     exchange_fail(ex, e->code == ERR_TIMEOUT ? 504 : 502, "upstream_error", "%s", e->text);
 }
 
 /* The reply is gathered whole. */
-static void on_rest(void *ctx)
+static void serve_count_on_rest(void *ctx)
 {
     (void)ctx;
 }
 
-static const struct upstream_handler handler = {on_head, on_bytes, on_end, on_error, on_rest};
+static const struct upstream_handler handler = {serve_count_on_head,
+                                                serve_count_on_bytes,
+                                                serve_count_on_end,
+                                                serve_count_on_error,
+                                                serve_count_on_rest};
 
-static void on_gone(struct exchange *ex)
+static void serve_count_on_gone(struct exchange *ex)
 {
     struct count *k = ex->job;
 
     if (k->live) {
         upstream_cancel(&k->upstream);
-        release(k);
+        serve_count_release(k);
     }
 }
 
@@ -234,7 +238,7 @@ static void remote(struct count *k, const struct config_route *route)
     (k->gemini ? gemini_ask : anthropic_ask)(k, route);
     headers_add_query(server_request(ex->x)->query, &k->target);
     if (!count_headers(k, p, &e)) {
-        release(k);
+        serve_count_release(k);
         exchange_fail(ex, e.code == ERR_LIMIT ? 413 : 400, "invalid_request", "%s", e.text);
         return;
     }
@@ -247,7 +251,7 @@ static void remote(struct count *k, const struct config_route *route)
 }
 
 /* The request is read: by whom it is counted. */
-static void begin(struct exchange *ex, bool boxed)
+static void serve_count_begin(struct exchange *ex, bool boxed)
 {
     struct count *k;
     struct level level;
@@ -271,7 +275,7 @@ static void begin(struct exchange *ex, bool boxed)
     k->gemini = ex->wire->dialect == CHAT_GEMINI;
     k->boxed = boxed;
     ex->job = k;
-    ex->on_gone = on_gone;
+    ex->on_gone = serve_count_on_gone;
     if (level.route.provider->dialect == ex->wire->dialect && !level.route.provider->replay &&
         !level.route.provider->key_missing.n)
         remote(k, &level.route);
@@ -286,7 +290,7 @@ void count_handle(struct exchange *ex)
     if (!exchange_json(ex))
         return;
     if (wire_anthropic_read_count(&ex->doc, server_arena(ex->x), &ex->request, &e))
-        begin(ex, false);
+        serve_count_begin(ex, false);
     else
         exchange_fail(ex, 400, "invalid_request", "%s", e.text);
 }
@@ -309,5 +313,5 @@ void gemini_count(struct exchange *ex, str model)
         return;
     }
     ex->request.model = model;
-    begin(ex, box != NULL);
+    serve_count_begin(ex, box != NULL);
 }

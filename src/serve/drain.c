@@ -32,7 +32,7 @@ void *drain_work(void *arg)
 
 /* ---- on the loops ---- */
 
-static void look(void *ctx)
+static void serve_drain_look(void *ctx)
 {
     struct worker *w = ctx;
 
@@ -44,19 +44,19 @@ static void look(void *ctx)
 
 static void on_idle(void *ctx)
 {
-    look(ctx);
+    serve_drain_look(ctx);
 }
 
-static void drain(void *ctx)
+static void serve_drain_drain(void *ctx)
 {
     struct worker *w = ctx;
 
-    loop_timer_init(&w->look, look, w);
+    loop_timer_init(&w->look, serve_drain_look, w);
     server_drain(w->server, on_idle, w);
     live_drain(w); /* it knows now that it need not wait for them */
 }
 
-static void cut(void *ctx)
+static void serve_drain_cut(void *ctx)
 {
     struct worker *w = ctx;
 
@@ -114,13 +114,13 @@ void drain_all(struct daemon *d, uint64_t ms)
     d->draining = true;
     apps_end(d);
     for (unsigned i = 0; i < d->worker_count; i++) {
-        loop_task_init(&d->workers[i].drain, drain, &d->workers[i]);
+        loop_task_init(&d->workers[i].drain, serve_drain_drain, &d->workers[i]);
         loop_post(d->workers[i].gl.loop, &d->workers[i].drain);
     }
     if (!all_ended(d, ms)) {
         log_warn("calls were still running at the deadline");
         for (unsigned i = 0; i < d->worker_count; i++) {
-            loop_task_init(&d->workers[i].cut, cut, &d->workers[i]);
+            loop_task_init(&d->workers[i].cut, serve_drain_cut, &d->workers[i]);
             loop_post(d->workers[i].gl.loop, &d->workers[i].cut);
         }
         if (!all_ended(d, CUT_MS)) {

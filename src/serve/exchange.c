@@ -397,7 +397,7 @@ static bool routed(struct exchange *ex)
     return false;
 }
 
-static void on_request(void *ctx, struct server_exchange *x)
+static void serve_exchange_on_request(void *ctx, struct server_exchange *x)
 {
     struct worker *w = ctx;
     struct arena *a = server_arena(x);
@@ -420,7 +420,7 @@ static void on_request(void *ctx, struct server_exchange *x)
         ex->route->handle(ex);
 }
 
-static void on_gone(void *ctx, struct server_exchange *x)
+static void serve_exchange_on_gone(void *ctx, struct server_exchange *x)
 {
     struct exchange *ex = server_user(x);
 
@@ -436,7 +436,7 @@ static void on_gone(void *ctx, struct server_exchange *x)
     exchange_done(ex);
 }
 
-static void on_room(void *ctx, struct server_exchange *x)
+static void serve_exchange_on_room(void *ctx, struct server_exchange *x)
 {
     struct exchange *ex = server_user(x);
 
@@ -488,4 +488,5 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
     return 1;
 }
 
-const struct server_handler exchange_handler = {on_request, on_gone, on_room};
+const struct server_handler exchange_handler = {
+    serve_exchange_on_request, serve_exchange_on_gone, serve_exchange_on_room};

@@ -12,9 +12,9 @@
 #define PAGES_MAX 1000000
 
 /* The job with its parameters read, or NULL after an answer. */
-static struct history_job *begin(struct exchange *ex, struct params *p,
-                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
-                                             struct err *))
+static struct history_job *serve_history_begin(struct exchange *ex, struct params *p,
+                                               bool (*ask)(struct history_job *, struct reader *,
+                                                           struct buf *, struct err *))
 {
     struct history_job *j = history_job_new(ex, ask);
 
@@ -23,7 +23,7 @@ static struct history_job *begin(struct exchange *ex, struct params *p,
     return j;
 }
 
-static void go(struct history_job *j, struct params *p)
+static void serve_history_go(struct history_job *j, struct params *p)
 {
     if (params_ok(p))
         history_job_post(j);
@@ -41,7 +41,7 @@ static bool ask_sessions(struct history_job *j, struct reader *r, struct buf *ou
 void sessions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_sessions);
+    struct history_job *j = serve_history_begin(ex, &p, ask_sessions);
 
     if (!j)
         return;
@@ -50,7 +50,7 @@ void sessions_handle(struct exchange *ex)
     j->page.limit = params_i64(&p, "page_size", 20, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
     j->page.sort = params_text(&p, "sort");
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 static bool ask_session(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -151,14 +151,14 @@ static bool ask_decisions(struct history_job *j, struct reader *r, struct buf *o
 void decisions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_decisions);
+    struct history_job *j = serve_history_begin(ex, &p, ask_decisions);
 
     if (!j)
         return;
     params_decisions(&p, &j->filter);
     j->page.limit = params_i64(&p, "limit", 50, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 static bool ask_search(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -169,7 +169,7 @@ static bool ask_search(struct history_job *j, struct reader *r, struct buf *out,
 void search_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_search);
+    struct history_job *j = serve_history_begin(ex, &p, ask_search);
 
     if (!j)
         return;
@@ -177,7 +177,7 @@ void search_handle(struct exchange *ex)
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     if (str_trim(j->words).n == 0)
         params_wrong(&p, "q", "string", "must say what to look for");
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 static bool ask_active(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -231,7 +231,7 @@ void usage_handle(struct exchange *ex)
 {
     static const char *const groups[] = {"model", "provider", "key", "level", "day"};
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_usage);
+    struct history_job *j = serve_history_begin(ex, &p, ask_usage);
 
     if (!j)
         return;
@@ -239,7 +239,7 @@ void usage_handle(struct exchange *ex)
     if (j->words.n == 0)
         j->words = STR("model");
     params_dates(&p, &j->filter);
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 static bool ask_reasoning(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -250,12 +250,12 @@ static bool ask_reasoning(struct history_job *j, struct reader *r, struct buf *o
 void reasoning_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_reasoning);
+    struct history_job *j = serve_history_begin(ex, &p, ask_reasoning);
 
     if (!j)
         return;
     params_dates(&p, &j->filter);
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 static void put_kept(struct json_out *o, const struct storage_info *k, bool places)
@@ -300,12 +300,12 @@ static bool ask_kept(struct history_job *j, struct reader *r, struct buf *out, s
 void history_kept_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = begin(ex, &p, ask_kept);
+    struct history_job *j = serve_history_begin(ex, &p, ask_kept);
 
     if (!j)
         return;
     j->job.settled = true; /* the reply has no calls in it: it need not wait for the tables */
-    go(j, &p);
+    serve_history_go(j, &p);
 }
 
 void history_health_handle(struct exchange *ex)

@@ -38,7 +38,7 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
     return true;
 }
 
-static void erase(struct exchange *ex, enum store_erase_what what, str name)
+static void serve_history_erase_erase(struct exchange *ex, enum store_erase_what what, str name)
 {
     struct history_job *j = history_job_new(ex, ask_erase);
 
@@ -61,7 +61,7 @@ void session_delete_handle(struct exchange *ex)
         exchange_fail(ex, 404, "unknown_url", "only a session as a whole can be erased");
         return;
     }
-    erase(ex, STORE_ERASE_SESSION, id);
+    serve_history_erase_erase(ex, STORE_ERASE_SESSION, id);
 }
 
 void erase_handle(struct exchange *ex)
@@ -84,9 +84,9 @@ void erase_handle(struct exchange *ex)
                     "string",
                     "must be given, or else subject: one of the two, and not empty");
     else
-        erase(ex,
-              has_session ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
-              has_session ? session : subject);
+        serve_history_erase_erase(ex,
+                                  has_session ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
+                                  has_session ? session : subject);
 }
 
 /* ---- the audit log ---- */

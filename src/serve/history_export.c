@@ -10,13 +10,13 @@ static bool ask_step(struct history_job *j, struct reader *r, struct buf *out, s
     return query_export_step(r, &j->asker, &j->export, out, e);
 }
 
-static void next(struct exchange *ex)
+static void serve_history_export_next(struct exchange *ex)
 {
     ex->on_room = NULL;
     history_job_post(ex->job);
 }
 
-static void head(struct history_job *j)
+static void serve_history_export_head(struct history_job *j)
 {
     static const struct {
         const char *type, *end;
@@ -40,7 +40,7 @@ static void head(struct history_job *j)
 }
 
 /* The client has part of it: all that can be done is not to pretend that it is whole. */
-static void cut(struct history_job *j)
+static void serve_history_export_cut(struct history_job *j)
 {
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex->x;
@@ -52,20 +52,20 @@ static void cut(struct history_job *j)
     history_job_free(j);
 }
 
-static void answer(struct history_job *j)
+static void serve_history_export_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex->x;
 
     if (!j->ok) {
         if (j->headed)
-            cut(j);
+            serve_history_export_cut(j);
         else
             history_job_fail(j);
         return;
     }
     if (!j->headed)
-        head(j);
+        serve_history_export_head(j);
     if (j->out.n)
         server_write(x, buf_str(&j->out));
     buf_reset(&j->out);
@@ -75,13 +75,13 @@ static void answer(struct history_job *j)
         server_end(x);
         history_job_free(j);
     } else if (server_full(x)) {
-        ex->on_room = next;
+        ex->on_room = serve_history_export_next;
     } else {
         history_job_post(j);
     }
 }
 
-static void begin(struct exchange *ex, str session_id)
+static void serve_history_export_begin(struct exchange *ex, str session_id)
 {
     struct history_job *j = history_job_new(ex, ask_step);
     enum query_format format = QUERY_JSON;
@@ -109,16 +109,16 @@ static void begin(struct exchange *ex, str session_id)
     }
     query_export_init(&j->export, format, &j->filter);
     j->exporting = true;
-    j->answer = answer;
+    j->answer = serve_history_export_answer;
     history_job_post(j);
 }
 
 void export_handle(struct exchange *ex)
 {
-    begin(ex, STR(""));
+    serve_history_export_begin(ex, STR(""));
 }
 
 void session_export(struct exchange *ex, str id)
 {
-    begin(ex, id);
+    serve_history_export_begin(ex, id);
 }

@@ -36,7 +36,7 @@ static void running(struct history_job *j)
         (void)hub_running(j->worker->daemon->gateway.hub, STR(""), on_running, j);
 }
 
-static void who(struct history_job *j)
+static void serve_history_job_who(struct history_job *j)
 {
     const struct config_key *k = j->ex->key;
 
@@ -50,7 +50,7 @@ static void who(struct history_job *j)
     running(j);
 }
 
-static void answer(struct history_job *j);
+static void serve_history_job_answer(struct history_job *j);
 
 struct history_job *history_job_new(struct exchange *ex,
                                     bool (*ask)(struct history_job *j, struct reader *r,
@@ -63,14 +63,15 @@ struct history_job *history_job_new(struct exchange *ex,
         return NULL;
     }
     j = base_alloc(sizeof *j);
-    *j = (struct history_job){.ex = ex, .worker = ex->worker, .ask = ask, .answer = answer};
+    *j = (struct history_job){
+        .ex = ex, .worker = ex->worker, .ask = ask, .answer = serve_history_job_answer};
     arena_init(&j->arena, ARENA_MAX);
     buf_init(&j->out, QUERY_OUT_MAX);
     buf_init(&j->body, JSON_SIZE_MAX);
     j->filter = query_filter_none;
     j->page = (struct query_page){.limit = 20, .page = 1, .cursor = STR(""), .sort = STR("")};
     j->id = j->words = j->name = STR("");
-    who(j);
+    serve_history_job_who(j);
     return j;
 }
 
@@ -84,7 +85,7 @@ void history_job_free(struct history_job *j)
     free(j);
 }
 
-static void run(struct work_job *job, struct reader *r, const struct err *e)
+static void serve_history_job_run(struct work_job *job, struct reader *r, const struct err *e)
 {
     struct history_job *j = (struct history_job *)(void *)job;
 
@@ -95,7 +96,7 @@ static void run(struct work_job *job, struct reader *r, const struct err *e)
     j->ok = r && !job->cancelled && j->ask(j, r, &j->out, &j->err);
 }
 
-static void on_gone(struct exchange *ex)
+static void serve_history_job_on_gone(struct exchange *ex)
 {
     struct history_job *j = ex->job;
 
@@ -106,7 +107,7 @@ static void on_gone(struct exchange *ex)
         history_job_free(j); /* it waited for the client to read on */
 }
 
-static void done(struct work_job *job)
+static void serve_history_job_done(struct work_job *job)
 {
     struct history_job *j = (struct history_job *)(void *)job;
 
@@ -121,9 +122,9 @@ static void done(struct work_job *job)
 void history_job_post(struct history_job *j)
 {
     j->ex->job = j;
-    j->ex->on_gone = on_gone;
-    j->job.run = run;
-    j->job.done = done;
+    j->ex->on_gone = serve_history_job_on_gone;
+    j->job.run = serve_history_job_run;
+    j->job.done = serve_history_job_done;
     if (work_post(j->worker->daemon->work, j->worker->gl.loop, &j->job)) {
         j->worker->jobs++;
         j->posted = true;
@@ -176,7 +177,7 @@ void history_job_fail(struct history_job *j)
     history_job_free(j);
 }
 
-static void answer(struct history_job *j)
+static void serve_history_job_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
 

@@ -53,7 +53,7 @@ static bool port_is_free(const struct addrinfo *ai, struct err *e)
     return ok;
 }
 
-static bool bind_one(const struct addrinfo *ai, bool share, int *fd, struct err *e)
+static bool serve_listen_bind_one(const struct addrinfo *ai, bool share, int *fd, struct err *e)
 {
     int on = 1;
 
@@ -72,7 +72,7 @@ static bool bind_one(const struct addrinfo *ai, bool share, int *fd, struct err 
 }
 
 /* What a socket is bound to, for people; whether only this machine reaches it. */
-static bool describe(int fd, char address[96], unsigned *port)
+static bool serve_listen_describe(int fd, char address[96], unsigned *port)
 {
     struct sockaddr_storage ss = {0};
     struct sockaddr_un un;
@@ -117,14 +117,14 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
             ok = err_set(e, ERR_INPUT, "listen on \"%s\": %s", name, gai_strerror(rc));
         else
             ok = (l->count > 0 || port_is_free(found, e)) &&
-                 bind_one(found, count > 1, &l->fds[l->count], e);
+                 serve_listen_bind_one(found, count > 1, &l->fds[l->count], e);
         if (found)
             freeaddrinfo(found);
         found = NULL;
         if (!ok)
             err_prefix(e, "%s:%u: ", name, port);
         else if (l->count == 0) /* port 0 is some port: the others take the same */
-            l->loopback = describe(l->fds[0], l->address, &port);
+            l->loopback = serve_listen_describe(l->fds[0], l->address, &port);
     }
     while (!ok && l->count > 0)
         close(l->fds[--l->count]);
@@ -156,7 +156,7 @@ static bool take_given(struct listening *l, size_t count, struct err *e)
                            "of the %zu sockets in LISTEN_FDS, descriptor %d is none that listens",
                            count,
                            fd);
-        l->loopback &= describe(fd, l->count ? address : l->address, &port);
+        l->loopback &= serve_listen_describe(fd, l->count ? address : l->address, &port);
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
         (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
         l->fds[l->count] = fd;

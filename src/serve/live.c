@@ -49,7 +49,7 @@ static str protocol(const struct http1_head *h)
     return chosen;
 }
 
-static const struct config_key *key_of(struct exchange *ex, bool socket)
+static const struct config_key *serve_live_key_of(struct exchange *ex, bool socket)
 {
     const struct http1_head *h = server_request(ex->x);
     str shown = socket ? bearer(h) : STR("");
@@ -85,7 +85,7 @@ bool live_may_stay(const struct live *l)
 
 struct live *live_new(struct exchange *ex, bool socket)
 {
-    const struct config_key *key = key_of(ex, socket);
+    const struct config_key *key = serve_live_key_of(ex, socket);
     struct live *l;
 
     if (ex->worker->daemon->draining) {
@@ -135,7 +135,7 @@ void live_words(const struct live *l, const char *type, str members, struct buf 
     buf_printf(out, ",\"timestamp_us\":%lld}", (long long)clock_wall_ms(clock) * 1000);
 }
 
-static void say(struct live *l, const char *type, str members)
+static void serve_live_say(struct live *l, const char *type, str members)
 {
     struct buf out;
 
@@ -145,7 +145,7 @@ static void say(struct live *l, const char *type, str members)
     buf_release(&out);
 }
 
-static void say_error(struct live *l, const char *code, const char *message)
+static void serve_live_say_error(struct live *l, const char *code, const char *message)
 {
     struct buf out;
 
@@ -153,11 +153,12 @@ static void say_error(struct live *l, const char *code, const char *message)
     buf_add(&out, STR("\"message\":"));
     (void)json_quote(&out, str_c(message));
     buf_printf(&out, ",\"code\":\"%s\"", code);
-    say(l, "error", buf_str(&out));
+    serve_live_say(l, "error", buf_str(&out));
     buf_release(&out);
 }
 
-static void say_answer(struct live *l, const struct ask *ask, const char *code, const char *message)
+static void serve_live_say_answer(struct live *l, const struct ask *ask, const char *code,
+                                  const char *message)
 {
     struct buf out;
 
@@ -170,50 +171,51 @@ static void say_answer(struct live *l, const struct ask *ask, const char *code, 
     (void)json_quote(&out, str_c(message));
     if (code)
         buf_printf(&out, ",\"code\":\"%s\"", code);
-    say(l, "subscription_response", buf_str(&out));
+    serve_live_say(l, "subscription_response", buf_str(&out));
     buf_release(&out);
     if (code)
-        say_error(l, code, message);
+        serve_live_say_error(l, code, message);
 }
 
 /* ---- what it asks for ---- */
 
-static void say_health(struct live *l)
+static void serve_live_say_health(struct live *l)
 {
     struct buf out;
 
     buf_init(&out, WORDS_MAX);
     buf_add(&out, STR("\"channel\":\"system_health\","));
     live_health_words(l->worker->daemon, &out);
-    say(l, "system_health", buf_str(&out));
+    serve_live_say(l, "system_health", buf_str(&out));
     buf_release(&out);
 }
 
-static void subscribe(struct live *l, const struct ask *ask)
+static void serve_live_subscribe(struct live *l, const struct ask *ask)
 {
     struct err e;
 
     if (!hub_channel_known(ask_channel(ask))) {
-        say_answer(l,
-                   ask,
-                   "unknown_channel",
-                   "there is no such channel: dashboard_updates, system_health, session_ID or "
-                   "alert_ID");
+        serve_live_say_answer(
+            l,
+            ask,
+            "unknown_channel",
+            "there is no such channel: dashboard_updates, system_health, session_ID or "
+            "alert_ID");
         return;
     }
     /* Its answer comes before what it has missed. */
     if (!hub_may_subscribe(l->viewer, ask_channel(ask), &e)) {
-        say_answer(l, ask, "too_many_subscriptions", e.text);
+        serve_live_say_answer(l, ask, "too_many_subscriptions", e.text);
         return;
     }
-    say_answer(l, ask, NULL, "subscribed");
+    serve_live_say_answer(l, ask, NULL, "subscribed");
     if (!hub_subscribe(l->viewer, ask_channel(ask), 0, &e))
-        say_error(l, "too_many_subscriptions", e.text);
+        serve_live_say_error(l, "too_many_subscriptions", e.text);
     else if (str_eq(ask_channel(ask), STR("system_health")))
-        say_health(l);
+        serve_live_say_health(l);
 }
 
-static void on_message(void *ctx, struct server_ws *w, bool text, str data)
+static void serve_live_on_message(void *ctx, struct server_ws *w, bool text, str data)
 {
     struct live *l = ctx;
     const char *code;
@@ -224,32 +226,33 @@ static void on_message(void *ctx, struct server_ws *w, bool text, str data)
     if (server_ws_full(l->ws))
         return; /* one that asks and does not listen */
     if (!text) {
-        say_error(l, "invalid_message", "messages are JSON text");
+        serve_live_say_error(l, "invalid_message", "messages are JSON text");
         return;
     }
     if (!ask_parse(data, &ask, &code, &e)) {
-        say_error(l, code, e.text);
+        serve_live_say_error(l, code, e.text);
         return;
     }
     if (ask.kind == ASK_PING)
-        say(l, "pong", STR(""));
+        serve_live_say(l, "pong", STR(""));
     else if (ask.kind == ASK_SUBSCRIBE)
-        subscribe(l, &ask);
+        serve_live_subscribe(l, &ask);
     else if (hub_unsubscribe(l->viewer, ask_channel(&ask)))
-        say_answer(l, &ask, NULL, "unsubscribed");
+        serve_live_say_answer(l, &ask, NULL, "unsubscribed");
     else
-        say_answer(l, &ask, "not_subscribed", "there is no such subscription");
+        serve_live_say_answer(l, &ask, "not_subscribed", "there is no such subscription");
 }
 
-static void on_close(void *ctx, struct server_ws *w, int code)
+static void serve_live_on_close(void *ctx, struct server_ws *w, int code)
 {
     (void)w;
     (void)code;
     live_free(ctx);
 }
 
-static const struct server_ws_handler socket_handler = {
-    .message_max = ASK_MESSAGE_MAX, .on_message = on_message, .on_close = on_close};
+static const struct server_ws_handler socket_handler = {.message_max = ASK_MESSAGE_MAX,
+                                                        .on_message = serve_live_on_message,
+                                                        .on_close = serve_live_on_close};
 
 /* ---- what it is sent ---- */
 
@@ -289,7 +292,7 @@ static bool ws_tick(void *ctx)
 static const struct hub_viewer_ops socket_ops = {
     HUB_BY_SOCKET, ws_send, ws_full, ws_queued, ws_flush, ws_tick};
 
-static void leave(void *ctx)
+static void serve_live_leave(void *ctx)
 {
     struct live *l = ctx;
 
@@ -303,7 +306,7 @@ static void leave(void *ctx)
 
 void live_drain(struct worker *w)
 {
-    hub_viewers_each(w->gl.port, leave);
+    hub_viewers_each(w->gl.port, serve_live_leave);
 }
 
 /* ---- its beginning ---- */
@@ -342,14 +345,14 @@ static void greet(struct live *l)
     buf_init(&out, WORDS_MAX);
     buf_add(&out, STR("\"user_id\":"));
     (void)json_quote(&out, (str){l->user, l->user_size});
-    say(l, "connection_established", buf_str(&out));
+    serve_live_say(l, "connection_established", buf_str(&out));
     buf_release(&out);
 }
 
 /* From here on it is a WebSocket. False: it has been answered, and `l` is gone. */
 static bool upgrade(struct exchange *ex, struct live *l)
 {
-    struct hub_scope scope = live_scope(l, key_of(ex, true));
+    struct hub_scope scope = live_scope(l, serve_live_key_of(ex, true));
     struct server_exchange *x = ex->x;
     struct server_header headers[2];
     size_t n = 0;
@@ -390,7 +393,7 @@ void live_socket_handle(struct exchange *ex)
 
 static bool alert_known(struct exchange *ex, struct live *l)
 {
-    struct hub_scope scope = live_scope(l, key_of(ex, true));
+    struct hub_scope scope = live_scope(l, serve_live_key_of(ex, true));
 
     return user_ok(ex, l) &&
            hub_alert_known(ex->worker->daemon->gateway.hub, (str){l->user, l->user_size}, &scope);
@@ -413,5 +416,5 @@ void live_alert_handle(struct exchange *ex)
     }
     n = snprintf(channel, sizeof channel, "alert_" STR_FMT, (int)l->user_size, l->user);
     if (upgrade(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
-        say_error(l, "too_many_subscriptions", e.text);
+        serve_live_say_error(l, "too_many_subscriptions", e.text);
 }

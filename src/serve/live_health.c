@@ -9,7 +9,7 @@
 #define TELL_ILL_MS 5000 /* while it is not healthy */
 #define WORDS_MAX 8192
 
-static const char *word(const struct store_health *h)
+static const char *serve_live_health_word(const struct store_health *h)
 {
     return !h->ok ? "unhealthy" : !h->tables_ok ? "degraded" : "healthy";
 }
@@ -24,11 +24,11 @@ void live_health_words(struct daemon *d, struct buf *out)
     buf_printf(out,
                "\"status\":\"%s\",\"services\":{\"gateway\":{\"status\":\"%s\","
                "\"running_calls\":%llu,\"viewers\":%llu},\"store\":{\"status\":\"%s\",\"message\":",
-               word(&h),
+               serve_live_health_word(&h),
                d->draining ? "draining" : "healthy",
                (unsigned long long)live.running,
                (unsigned long long)live.viewers[0] + live.viewers[1],
-               word(&h));
+               serve_live_health_word(&h));
     (void)json_quote(out, str_c(h.ok && h.tables_ok ? "" : h.why));
     buf_printf(out,
                ",\"queue_bytes\":%llu,\"journal_bytes\":%llu,\"pending_records\":%llu,"
@@ -40,7 +40,7 @@ void live_health_words(struct daemon *d, struct buf *out)
                (unsigned long long)h.free_bytes);
 }
 
-static void look(void *ctx)
+static void serve_live_health_look(void *ctx)
 {
     struct worker *w = ctx;
     struct daemon *d = w->daemon;
@@ -54,9 +54,10 @@ static void look(void *ctx)
         return;
     store_health(d->gateway.store, &h);
     every_ms = h.ok && h.tables_ok ? TELL_MS : TELL_ILL_MS;
-    if (word(&h) == w->health_word && now - w->health_ns < every_ms * CLOCK_NS_PER_MS)
+    if (serve_live_health_word(&h) == w->health_word &&
+        now - w->health_ns < every_ms * CLOCK_NS_PER_MS)
         return;
-    w->health_word = word(&h);
+    w->health_word = serve_live_health_word(&h);
     w->health_ns = now;
     buf_init(&out, WORDS_MAX);
     live_health_words(d, &out);
@@ -66,6 +67,6 @@ static void look(void *ctx)
 
 void live_health_begin(struct worker *w)
 {
-    loop_timer_init(&w->health, look, w);
+    loop_timer_init(&w->health, serve_live_health_look, w);
     loop_timer_set(w->gl.loop, &w->health, LOOK_MS);
 }

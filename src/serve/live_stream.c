@@ -59,7 +59,7 @@ void live_stream_leave(struct live *l)
     server_leave(x);
 }
 
-static bool on_tick(void *ctx)
+static bool serve_live_stream_on_tick(void *ctx)
 {
     struct live *l = ctx;
     uint64_t quiet_ms = (loop_now_ns(l->worker->gl.loop) - l->sent_ns) / CLOCK_NS_PER_MS;
@@ -82,9 +82,9 @@ static void on_flush(void *ctx)
 }
 
 static const struct hub_viewer_ops ops = {
-    HUB_BY_STREAM, on_send, on_full, on_queued, on_flush, on_tick};
+    HUB_BY_STREAM, on_send, on_full, on_queued, on_flush, serve_live_stream_on_tick};
 
-static void on_gone(struct exchange *ex)
+static void serve_live_stream_on_gone(struct exchange *ex)
 {
     live_free(ex->job);
 }
@@ -135,7 +135,7 @@ static void read_asked(struct exchange *ex, struct asked *out)
         out->after = after;
 }
 
-static void say_health(struct live *l)
+static void serve_live_stream_say_health(struct live *l)
 {
     struct buf words, out;
 
@@ -149,7 +149,7 @@ static void say_health(struct live *l)
     buf_release(&out);
 }
 
-static void begin(struct live *l, const struct asked *asked)
+static void serve_live_stream_begin(struct live *l, const struct asked *asked)
 {
     struct exchange *ex = l->ex;
     struct buf out;
@@ -172,7 +172,7 @@ static void begin(struct live *l, const struct asked *asked)
 
         if (hub_subscribe(l->viewer, channel, asked->after, &e) &&
             str_eq(channel, STR("system_health")))
-            say_health(l);
+            serve_live_stream_say_health(l);
     }
 }
 
@@ -199,6 +199,6 @@ void live_stream_handle(struct exchange *ex)
         return;
     }
     ex->job = l;
-    ex->on_gone = on_gone;
-    begin(l, asked);
+    ex->on_gone = serve_live_stream_on_gone;
+    serve_live_stream_begin(l, asked);
 }

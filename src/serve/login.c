@@ -57,7 +57,7 @@ static str cookie_value(str cookies)
     return STR("");
 }
 
-static struct entry *find(struct login *l, str value)
+static struct entry *serve_login_find(struct login *l, str value)
 {
     int64_t now = clock_wall_ms(l->clock);
     uint8_t id[SHA256_SIZE];
@@ -81,7 +81,7 @@ bool login_find(struct login *l, str cookies, uint8_t sha256[32])
     if (value.n != ID_BYTES * 2)
         return false;
     pthread_mutex_lock(&l->lock);
-    found = find(l, value);
+    found = serve_login_find(l, value);
     if (found)
         memcpy(sha256, found->key, SHA256_SIZE);
     pthread_mutex_unlock(&l->lock);
@@ -89,12 +89,12 @@ bool login_find(struct login *l, str cookies, uint8_t sha256[32])
 }
 
 /* The oldest makes room. */
-static void add(struct login *l, str value, const uint8_t key[SHA256_SIZE])
+static void serve_login_add(struct login *l, str value, const uint8_t key[SHA256_SIZE])
 {
     struct entry *e;
 
     pthread_mutex_lock(&l->lock);
-    (void)find(l, value);
+    (void)serve_login_find(l, value);
     e = &l->at[0];
     if (l->n < ENTRIES_MAX)
         e = &l->at[l->n++];
@@ -172,7 +172,7 @@ void login_handle(struct exchange *ex)
         return;
     }
     rand_os(chance, sizeof chance);
-    add(ex->worker->daemon->login, sha256_hex(chance, hex), digest);
+    serve_login_add(ex->worker->daemon->login, sha256_hex(chance, hex), digest);
     send_cookie(ex, str_c(hex), LIFE_MS / 1000);
     welcome(ex);
 }
@@ -184,7 +184,7 @@ void logout_handle(struct exchange *ex)
     struct entry *found;
 
     pthread_mutex_lock(&l->lock);
-    found = value.n ? find(l, value) : NULL;
+    found = value.n ? serve_login_find(l, value) : NULL;
     if (found)
         *found = l->at[--l->n];
     pthread_mutex_unlock(&l->lock);

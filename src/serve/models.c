@@ -19,7 +19,7 @@ bool exchange_may_use(const struct exchange *ex, str model)
 }
 
 /* Each model once: it belongs to the first provider that lists it. */
-static bool listed(const struct exchange *ex, size_t provider, size_t model)
+static bool serve_models_listed(const struct exchange *ex, size_t provider, size_t model)
 {
     const struct config *c = ex->setup->config;
     str name = c->providers[provider].models[model].alias;
@@ -49,11 +49,11 @@ static void each(struct exchange *ex, struct json_out *o,
     }
     for (size_t p = 0; p < c->provider_count; p++)
         for (size_t m = 0; m < c->providers[p].model_count; m++)
-            if (listed(ex, p, m))
+            if (serve_models_listed(ex, p, m))
                 fn(o, c->providers[p].models[m].alias, c->providers[p].name);
 }
 
-static void text(struct json_out *o, str key, str value)
+static void serve_models_text(struct json_out *o, str key, str value)
 {
     json_out_key(o, key);
     json_out_str(o, value);
@@ -62,12 +62,13 @@ static void text(struct json_out *o, str key, str value)
 static void openai_row(struct json_out *o, str model, str provider)
 {
     json_out_object(o);
-    text(o, STR("id"), model);
-    text(o, STR("object"), STR("model"));
+    serve_models_text(o, STR("id"), model);
+    serve_models_text(o, STR("object"), STR("model"));
     json_out_key(o, STR("created"));
     json_out_i64(o, 0);
-    text(o, STR("owned_by"), provider);
-    text(o, STR("type"), STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
+    serve_models_text(o, STR("owned_by"), provider);
+    serve_models_text(
+        o, STR("type"), STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
     json_out_key(o, STR("capabilities"));
     json_out_raw(o, STR("{\"completion_chat\":true,\"function_calling\":true}"));
     json_out_end(o);
@@ -81,11 +82,11 @@ static void anthropic_row(struct json_out *o, str model, str provider)
 
     (void)provider;
     json_out_object(o);
-    text(o, STR("type"), STR("model"));
-    text(o, STR("id"), model);
-    text(o, STR("display_name"), model);
-    text(o, STR("created_at"), STR("1970-01-01T00:00:00Z"));
-    text(o, STR("lifecycle"), STR("active"));
+    serve_models_text(o, STR("type"), STR("model"));
+    serve_models_text(o, STR("id"), model);
+    serve_models_text(o, STR("display_name"), model);
+    serve_models_text(o, STR("created_at"), STR("1970-01-01T00:00:00Z"));
+    serve_models_text(o, STR("lifecycle"), STR("active"));
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         json_out_key(o, str_c(unknown[i]));
         json_out_null(o);
@@ -100,9 +101,9 @@ static void gemini_row(struct json_out *o, str model, str provider)
 
     (void)provider;
     json_out_object(o);
-    text(o, STR("name"), (str){name, (size_t)n});
-    text(o, STR("version"), STR("001"));
-    text(o, STR("displayName"), model);
+    serve_models_text(o, STR("name"), (str){name, (size_t)n});
+    serve_models_text(o, STR("version"), STR("001"));
+    serve_models_text(o, STR("displayName"), model);
     json_out_key(o, STR("supportedGenerationMethods"));
     json_out_array(o);
     json_out_str(o, STR("generateContent"));
@@ -121,7 +122,7 @@ static void ollama_details(struct json_out *o)
     json_out_key(o, STR("details"));
     json_out_object(o);
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        text(o, str_c(names[i]), STR(""));
+        serve_models_text(o, str_c(names[i]), STR(""));
     json_out_key(o, STR("families"));
     json_out_raw(o, STR("[]"));
     json_out_end(o);
@@ -136,12 +137,12 @@ static void ollama_row(struct json_out *o, str model, str provider)
     (void)provider;
     sha256_of(model, digest);
     json_out_object(o);
-    text(o, STR("name"), model);
-    text(o, STR("model"), model);
-    text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
+    serve_models_text(o, STR("name"), model);
+    serve_models_text(o, STR("model"), model);
+    serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
     json_out_key(o, STR("size"));
     json_out_i64(o, 0);
-    text(o, STR("digest"), sha256_hex(digest, hex));
+    serve_models_text(o, STR("digest"), sha256_hex(digest, hex));
     ollama_details(o);
     json_out_end(o);
 }
@@ -149,19 +150,19 @@ static void ollama_row(struct json_out *o, str model, str provider)
 static void ollama_show(struct json_out *o, str model, str provider)
 {
     json_out_object(o);
-    text(o, STR("license"), STR(""));
-    text(o, STR("modelfile"), STR(""));
-    text(o, STR("parameters"), STR(""));
-    text(o, STR("template"), STR(""));
+    serve_models_text(o, STR("license"), STR(""));
+    serve_models_text(o, STR("modelfile"), STR(""));
+    serve_models_text(o, STR("parameters"), STR(""));
+    serve_models_text(o, STR("template"), STR(""));
     ollama_details(o);
     json_out_key(o, STR("model_info"));
     json_out_object(o);
-    text(o, STR("general.architecture"), provider);
-    text(o, STR("general.basename"), model);
+    serve_models_text(o, STR("general.architecture"), provider);
+    serve_models_text(o, STR("general.basename"), model);
     json_out_end(o);
     json_out_key(o, STR("capabilities"));
     json_out_raw(o, STR("[\"completion\",\"tools\",\"vision\"]"));
-    text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
+    serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
     json_out_end(o);
 }
 
@@ -178,15 +179,15 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
         }
     for (size_t p = 0; p < c->provider_count; p++)
         for (size_t m = 0; m < c->providers[p].model_count; m++)
-            if (listed(ex, p, m)) {
+            if (serve_models_listed(ex, p, m)) {
                 last = c->providers[p].models[m].alias;
                 first = first.n ? first : last;
             }
     json_out_key(o, STR("has_more"));
     json_out_bool(o, false);
     if (first.n) {
-        text(o, STR("first_id"), first);
-        text(o, STR("last_id"), last);
+        serve_models_text(o, STR("first_id"), first);
+        serve_models_text(o, STR("last_id"), last);
         return;
     }
     json_out_key(o, STR("first_id"));
@@ -195,8 +196,8 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
     json_out_null(o);
 }
 
-static void list(struct exchange *ex, str key, bool openai,
-                 void (*row)(struct json_out *o, str model, str provider))
+static void serve_models_list(struct exchange *ex, str key, bool openai,
+                              void (*row)(struct json_out *o, str model, str provider))
 {
     struct buf body;
     struct json_out o;
@@ -205,7 +206,7 @@ static void list(struct exchange *ex, str key, bool openai,
     json_out_init(&o, &body);
     json_out_object(&o);
     if (openai)
-        text(&o, STR("object"), STR("list"));
+        serve_models_text(&o, STR("object"), STR("list"));
     json_out_key(&o, key);
     json_out_array(&o);
     each(ex, &o, row);
@@ -219,7 +220,7 @@ static void list(struct exchange *ex, str key, bool openai,
 
 void gemini_models_handle(struct exchange *ex)
 {
-    list(ex, STR("models"), false, gemini_row);
+    serve_models_list(ex, STR("models"), false, gemini_row);
 }
 
 void models_handle(struct exchange *ex)
@@ -227,14 +228,14 @@ void models_handle(struct exchange *ex)
     if (ex->wire->dialect == CHAT_GEMINI)
         gemini_models_handle(ex);
     else if (ex->wire->dialect == CHAT_ANTHROPIC)
-        list(ex, STR("data"), false, anthropic_row);
+        serve_models_list(ex, STR("data"), false, anthropic_row);
     else
-        list(ex, STR("data"), true, openai_row);
+        serve_models_list(ex, STR("data"), true, openai_row);
 }
 
 void ollama_tags_handle(struct exchange *ex)
 {
-    list(ex, STR("models"), false, ollama_row);
+    serve_models_list(ex, STR("models"), false, ollama_row);
 }
 
 void ollama_version_handle(struct exchange *ex)
@@ -249,8 +250,8 @@ void ollama_ps_handle(struct exchange *ex)
     exchange_reply(ex, 200, STR("application/json"), STR("{\"models\":[]}"));
 }
 
-static void one(struct exchange *ex, str model,
-                void (*row)(struct json_out *o, str model, str provider))
+static void serve_models_one(struct exchange *ex, str model,
+                             void (*row)(struct json_out *o, str model, str provider))
 {
     const struct config *c = ex->setup->config;
     struct config_route route;
@@ -288,9 +289,9 @@ void model_handle(struct exchange *ex)
     if (ex->wire->dialect == CHAT_GEMINI)
         gemini_model_handle(ex);
     else
-        one(ex,
-            exchange_rest(ex),
-            ex->wire->dialect == CHAT_ANTHROPIC ? anthropic_row : openai_row);
+        serve_models_one(ex,
+                         exchange_rest(ex),
+                         ex->wire->dialect == CHAT_ANTHROPIC ? anthropic_row : openai_row);
 }
 
 void gemini_model_handle(struct exchange *ex)
@@ -299,7 +300,7 @@ void gemini_model_handle(struct exchange *ex)
 
     if (!str_ends(rest, STR(":generateContent")) &&
         !str_ends(rest, STR(":streamGenerateContent")) && !str_ends(rest, STR(":countTokens"))) {
-        one(ex, rest, gemini_row);
+        serve_models_one(ex, rest, gemini_row);
         return;
     }
     exchange_header(ex, STR("allow"), STR("POST"));
@@ -323,7 +324,7 @@ void ollama_show_handle(struct exchange *ex)
     if (!model.n)
         model = json_get_text(&ex->doc, root, "name", server_arena(ex->x));
     if (model.n)
-        one(ex, model, ollama_show);
+        serve_models_one(ex, model, ollama_show);
     else
         exchange_fail(ex, 400, "invalid_request", "model: is missing");
 }

@@ -29,7 +29,7 @@ static const struct {
     {".json", "application/json"},
 };
 
-static str type_of(str name)
+static str serve_page_type_of(str name)
 {
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (str_ends(name, str_c(types[i].end)))
@@ -102,9 +102,9 @@ static void send_named(struct exchange *ex, str name)
     tag = arena_printf(server_arena(ex->x), "W/\"%s\"", file->digest);
     exchange_header(ex, STR("etag"), tag);
     if (str_find(http1_find(server_request(ex->x), STR("if-none-match")), tag) != STR_NONE)
-        exchange_reply(ex, 304, type_of(name), STR(""));
+        exchange_reply(ex, 304, serve_page_type_of(name), STR(""));
     else
-        send_file(ex, file, type_of(name));
+        send_file(ex, file, serve_page_type_of(name));
 }
 
 void page_file_handle(struct exchange *ex)

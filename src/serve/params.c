@@ -146,7 +146,7 @@ static void wrong_choice(struct params *p, const char *name, str text, const cha
     buf_release(&all);
 }
 
-static bool is_choice(str text, const char *const *words, size_t n)
+static bool serve_params_is_choice(str text, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (str_eq(text, str_c(words[i])))
@@ -158,7 +158,7 @@ str params_choice(struct params *p, const char *name, const char *const *words, 
 {
     str text = params_text(p, name);
 
-    if (text.n == 0 || is_choice(text, words, n))
+    if (text.n == 0 || serve_params_is_choice(text, words, n))
         return text;
     wrong_choice(p, name, text, words, n);
     return STR("");
@@ -181,7 +181,7 @@ void params_sessions(struct params *p, struct query_filter *f)
 
         if (!str_eq(p->at[i].name, STR("status")) || text.n == 0)
             continue;
-        if (!is_choice(text, statuses, COUNT_OF(statuses)))
+        if (!serve_params_is_choice(text, statuses, COUNT_OF(statuses)))
             wrong_choice(p, "status", text, statuses, COUNT_OF(statuses));
         else if (f->status_count < QUERY_STATUS_MAX)
             f->status[f->status_count++] = text;

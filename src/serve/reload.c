@@ -39,7 +39,7 @@ static void keep_value(void *ctx, const struct config_item *item)
             v->of[i] = arena_dup(v->arena, item->value);
 }
 
-static void add_name(struct buf *names, const char *name)
+static void serve_reload_add_name(struct buf *names, const char *name)
 {
     buf_add(names, names->n ? STR(", ") : STR(""));
     buf_add(names, str_c(name));
@@ -58,10 +58,10 @@ static void say_what_waits(const struct daemon *d, const struct config *old, con
     for (size_t i = 0; i < COUNT_OF(at_start); i++) {
         if (str_eq(was.of[i], is.of[i]) || (i == 0 && d->listen_flag))
             continue;
-        add_name(&names, at_start[i]);
+        serve_reload_add_name(&names, at_start[i]);
     }
     if (!str_eq(old->otlp_headers, c->otlp_headers)) /* which are shown to nobody, so not above */
-        add_name(&names, "otlp.headers");
+        serve_reload_add_name(&names, "otlp.headers");
     if (names.n)
         log_warn("what changed takes effect at the next start", LOG_STR("what", buf_str(&names)));
     buf_release(&names);
@@ -92,7 +92,7 @@ struct change {
     } ones[];
 };
 
-static void on_change(void *ctx)
+static void serve_reload_on_change(void *ctx)
 {
     struct one *one = ctx;
     struct change *change = one->change;
@@ -117,14 +117,14 @@ static void tell_loops(struct daemon *d, const struct config *c, struct tls *tls
 
         one->change = change;
         one->worker = &d->workers[i];
-        loop_task_init(&one->task, on_change, one);
+        loop_task_init(&one->task, serve_reload_on_change, one);
         loop_post(one->worker->gl.loop, &one->task);
     }
 }
 
 /* ---- all of it ---- */
 
-static bool load(const char *path, struct setup **s, struct tls **tls, struct err *e)
+static bool serve_reload_load(const char *path, struct setup **s, struct tls **tls, struct err *e)
 {
     struct config *c;
 
@@ -157,7 +157,7 @@ void reload(struct daemon *d, const char *path)
     struct err e;
 
     notify_systemd("RELOADING=1");
-    if (!load(path, &s, &tls, &e)) {
+    if (!serve_reload_load(path, &s, &tls, &e)) {
         log_error("the configuration is bad; the old one stays in force", LOG_ERR(&e));
     } else {
         reload_say_warnings(s->config);

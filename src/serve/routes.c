@@ -78,7 +78,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/logout", CHAT_OPENAI, true, logout_handle},
 };
 
-static bool matches(const struct route *r, str path, str *rest)
+static bool serve_routes_matches(const struct route *r, str path, str *rest)
 {
     str want = str_c(r->path);
 
@@ -100,7 +100,7 @@ const struct route *route_find(str method, str path, str *rest, bool *path_known
 {
     *path_known = false;
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
-        if (!matches(&routes[i], path, rest))
+        if (!serve_routes_matches(&routes[i], path, rest))
             continue;
         *path_known = true;
         if (serves(&routes[i], method))
@@ -135,7 +135,7 @@ str route_methods(str path, struct arena *a)
     struct buf methods;
 
     for (size_t i = 0; i < COUNT_OF(routes); i++)
-        if (matches(&routes[i], path, &rest))
+        if (serve_routes_matches(&routes[i], path, &rest))
             all =
                 arena_printf(a, STR_FMT "%s%s", STR_ARG(all), all.n ? ", " : "", routes[i].method);
     buf_init(&methods, METHODS_MAX);

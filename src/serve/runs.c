@@ -21,17 +21,18 @@ static struct agent_log *log_of(const struct history_job *j)
 }
 
 /* "" sees all. */
-static str owner(const struct history_job *j)
+static str serve_runs_owner(const struct history_job *j)
 {
     return j->all ? STR("") : j->key;
 }
 
-static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct buf *out,
+                                struct err *e)
 {
     struct agent_filter f = {.id = STR(""),
                              .status = j->name,
                              .app = j->words,
-                             .key = owner(j),
+                             .key = serve_runs_owner(j),
                              .offset = (size_t)j->page.page,
                              .count_max = (size_t)j->page.limit};
 
@@ -41,7 +42,7 @@ static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, s
 
 static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
-    struct run_asker who = {owner(j), !j->asker.hide_reasoning};
+    struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
 
     (void)r;
     return run_json_one(log_of(j), j->id, &who, out, e);
@@ -50,7 +51,7 @@ static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, st
 static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     struct agent_filter f = {
-        .id = j->id, .status = STR(""), .app = STR(""), .key = owner(j), .count_max = 1};
+        .id = j->id, .status = STR(""), .app = STR(""), .key = serve_runs_owner(j), .count_max = 1};
     struct agent_row *rows;
     size_t n;
 
@@ -76,8 +77,8 @@ static bool too_late(struct history_job *j, struct err *e, const char *why)
     return err_set(e, ERR_INPUT, "%s", why);
 }
 
-static bool read_word(struct history_job *j, const struct json *doc, struct word *out,
-                      struct err *e)
+static bool serve_runs_read_word(struct history_job *j, const struct json *doc, struct word *out,
+                                 struct err *e)
 {
     static const char *const words[] = {"approve", "deny", "change"};
     const struct json_node *root = json_root(doc), *v = json_find(doc, root, STR("word"));
@@ -116,7 +117,7 @@ static const struct app *app_of(struct daemon *d, const struct agent_row *row, v
 }
 
 /* The run is taken up by its application; false if that is not open. */
-static bool resume(struct daemon *d, const struct agent_row *row)
+static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
 {
     void *open;
     const struct app *app = app_of(d, row, &open);
@@ -165,7 +166,7 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
     return part_waits(j, row, e);
 }
 
-static bool say(struct history_job *j, const struct word *w, struct err *e)
+static bool serve_runs_say(struct history_job *j, const struct word *w, struct err *e)
 {
     str who = j->key.n ? j->key : STR("operator");
 
@@ -186,18 +187,19 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
         err_prefix(e, "body: is no JSON: ");
-    ok = ok && read_word(j, &doc, &w, e) && waits(j, &row, e) && say(j, &w, e);
+    ok =
+        ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) && serve_runs_say(j, &w, e);
     if (ok)
         buf_printf(out,
                    "{\"run_id\":\"" STR_FMT "\",\"resumed\":%s}",
                    STR_ARG(j->id),
-                   resume(j->worker->daemon, &row) ? "true" : "false");
+                   serve_runs_resume(j->worker->daemon, &row) ? "true" : "false");
     json_release(&doc);
     return ok;
 }
 
 /* A run that is active ends by itself once it is told to. */
-static bool cancel_running(struct history_job *j, const struct agent_row *row)
+static bool serve_runs_cancel_running(struct history_job *j, const struct agent_row *row)
 {
     void *open;
     const struct app *app = app_of(j->worker->daemon, row, &open);
@@ -216,14 +218,14 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     (void)r;
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
-    if (cancel_running(j, &row)) {
+    if (serve_runs_cancel_running(j, &row)) {
         buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
         return true;
     }
     if (!waits(j, &row, e))
         return false;
     if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
-        if (!say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
+        if (!serve_runs_say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
             return false;
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
         return false;
@@ -253,7 +255,7 @@ static const struct view {
 };
 
 /* As any other, but that too late is a conflict. */
-static void answer(struct history_job *j)
+static void serve_runs_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
 
@@ -266,9 +268,9 @@ static void answer(struct history_job *j)
     history_job_free(j);
 }
 
-static struct history_job *begin(struct exchange *ex,
-                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
-                                             struct err *))
+static struct history_job *serve_runs_begin(struct exchange *ex,
+                                            bool (*ask)(struct history_job *, struct reader *,
+                                                        struct buf *, struct err *))
 {
     struct history_job *j;
 
@@ -279,13 +281,13 @@ static struct history_job *begin(struct exchange *ex,
     j = history_job_new(ex, ask);
     if (j) {
         j->usual = j->answer;
-        j->answer = answer;
+        j->answer = serve_runs_answer;
     }
     return j;
 }
 
 /* An id is written into answers as it is: what would need an escape is no id. */
-static bool is_id(str id)
+static bool serve_runs_is_id(str id)
 {
     for (size_t i = 0; i < id.n; i++)
         if ((unsigned char)id.p[i] < ' ' || id.p[i] == '"' || id.p[i] == '\\')
@@ -293,14 +295,14 @@ static bool is_id(str id)
     return id.n > 0 && id.n <= RUN_ID_MAX;
 }
 
-static void handle(struct exchange *ex, const char *method)
+static void serve_runs_handle(struct exchange *ex, const char *method)
 {
     size_t slash = str_find(ex->rest, STR("/"));
     str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
     struct history_job *j;
 
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
-        !is_id(id)) {
+        !serve_runs_is_id(id)) {
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");
         return;
     }
@@ -319,7 +321,7 @@ static void handle(struct exchange *ex, const char *method)
                           STR_ARG(ex->key->name));
             return;
         }
-        j = begin(ex, views[i].ask);
+        j = serve_runs_begin(ex, views[i].ask);
         if (!j)
             return;
         j->id = arena_dup(&j->arena, id);
@@ -332,19 +334,19 @@ static void handle(struct exchange *ex, const char *method)
 
 void run_get_handle(struct exchange *ex)
 {
-    handle(ex, "GET");
+    serve_runs_handle(ex, "GET");
 }
 
 void run_post_handle(struct exchange *ex)
 {
-    handle(ex, "POST");
+    serve_runs_handle(ex, "POST");
 }
 
 void runs_handle(struct exchange *ex)
 {
     static const char *const states[] = {
         "running", "waiting", "done", "stopped", "failed", "cancelled"};
-    struct history_job *j = begin(ex, ask_list);
+    struct history_job *j = serve_runs_begin(ex, serve_runs_ask_list);
     struct params p;
 
     if (!j)

@@ -188,7 +188,7 @@ static void wait_for_end(struct daemon *d, const struct serve_options *o, const 
     drain_all(d, drain_ms);
 }
 
-static void block_signals(sigset_t *set)
+static void serve_block_signals(sigset_t *set)
 {
     sigemptyset(set);
     sigaddset(set, SIGTERM);
@@ -219,7 +219,8 @@ static void log_never_waits(void)
         (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
 }
 
-static bool run(struct daemon *d, const struct serve_options *o, const sigset_t *set, struct err *e)
+static bool serve_run_command(struct daemon *d, const struct serve_options *o, const sigset_t *set,
+                              struct err *e)
 {
     struct listening l;
     char url[128];
@@ -265,7 +266,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     sigset_t set;
     bool ok;
 
-    block_signals(&set); /* before there is any other thread */
+    serve_block_signals(&set); /* before there is any other thread */
     limits_up();
     log_never_waits();
     heap_settles();
@@ -291,7 +292,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
             if (!agent_log_open(c->store_url, &d.runs, e))
                 log_warn("there are no runs", LOG_ERR(e));
         }
-        ok = run(&d, o, &set, e);
+        ok = serve_run_command(&d, o, &set, e);
         work_free(d.work);
         agent_log_close(d.runs);
         threads_close(d.threads);

@@ -11,7 +11,7 @@
 /* What a job's fields mean here: id the thread, words the checkpoint, name the namespace; body what
  * was sent, or of a list the metadata wanted. */
 
-static struct thread_asker asker(const struct history_job *j)
+static struct thread_asker serve_threads_asker(const struct history_job *j)
 {
     return (struct thread_asker){j->key, j->all, j->asker.now_us};
 }
@@ -22,28 +22,28 @@ static struct threads *threads(const struct history_job *j)
 }
 
 /* Ended by the caller's call of arena_release. */
-static void room(struct arena *a, size_t body)
+static void serve_threads_room(struct arena *a, size_t body)
 {
     arena_init(a, 2 * THREAD_TUPLE_MAX + 2 * body);
 }
 
-static bool is_id(str id)
+static bool serve_threads_is_id(str id)
 {
     return id.n > 0 && id.n <= THREAD_ID_MAX;
 }
 
 /* ---- out ---- */
 
-static bool write_one(struct history_job *j, const struct thread_tuple *at,
-                      void (*write)(struct json_out *, const struct thread_tuple *),
-                      struct json_out *o, struct err *e)
+static bool serve_threads_write_one(struct history_job *j, const struct thread_tuple *at,
+                                    void (*write)(struct json_out *, const struct thread_tuple *),
+                                    struct json_out *o, struct err *e)
 {
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
     struct thread_tuple t;
     struct arena a;
     bool ok;
 
-    room(&a, 0);
+    serve_threads_room(&a, 0);
     ok = threads_get(threads(j), &who, at->thread, at->ns, at->id, &a, &t, e);
     if (ok)
         write(o, &t);
@@ -60,7 +60,7 @@ static bool ask_tuple(struct history_job *j, struct reader *r, struct buf *out, 
     if (str_eq(at.id, STR("latest")))
         at.id = STR("");
     json_out_init(&o, out);
-    return write_one(j, &at, thread_json_tuple, &o, e) && json_out_ok(&o, e);
+    return serve_threads_write_one(j, &at, thread_json_tuple, &o, e) && json_out_ok(&o, e);
 }
 
 static bool ask_state(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -70,7 +70,7 @@ static bool ask_state(struct history_job *j, struct reader *r, struct buf *out, 
 
     (void)r;
     json_out_init(&o, out);
-    return write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
+    return serve_threads_write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
 }
 
 /* One that was deleted meanwhile is left out. */
@@ -84,16 +84,18 @@ static bool write_list(struct history_job *j, const struct thread_tuple *list, s
     json_out_key(&o, STR("checkpoints"));
     json_out_array(&o);
     for (size_t i = 0; i < n; i++)
-        if (!write_one(j, &list[i], thread_json_tuple, &o, e) && e->code != ERR_NOT_FOUND)
+        if (!serve_threads_write_one(j, &list[i], thread_json_tuple, &o, e) &&
+            e->code != ERR_NOT_FOUND)
             return false;
     json_out_end(&o);
     json_out_end(&o);
     return json_out_ok(&o, e);
 }
 
-static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool serve_threads_ask_list(struct history_job *j, struct reader *r, struct buf *out,
+                                   struct err *e)
 {
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
     struct thread_filter f = {.thread = j->id,
                               .ns = j->what ? &j->name : NULL,
                               .before = j->words,
@@ -105,7 +107,7 @@ static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, s
     bool ok;
 
     (void)r;
-    room(&a, 0);
+    serve_threads_room(&a, 0);
     ok = threads_list(threads(j), &who, &f, &a, &list, &n, e) && write_list(j, list, n, out, e);
     arena_release(&a);
     return ok;
@@ -113,19 +115,20 @@ static bool ask_list(struct history_job *j, struct reader *r, struct buf *out, s
 
 /* ---- in ---- */
 
-static bool put(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+static bool serve_threads_put(struct history_job *j, const struct json *doc, struct arena *a,
+                              struct err *e)
 {
     struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
 
     return thread_json_put(doc, a, &t, e) && threads_put(threads(j), &who, &t, e);
 }
 
-static bool put_writes(struct history_job *j, const struct json *doc, struct arena *a,
-                       struct err *e)
+static bool serve_threads_put_writes(struct history_job *j, const struct json *doc, struct arena *a,
+                                     struct err *e)
 {
     struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
 
     return thread_json_writes(doc, a, &t, e) && threads_put_writes(threads(j), &who, &t, e);
 }
@@ -140,7 +143,7 @@ static bool with_body(struct history_job *j,
     bool ok;
 
     json_init(&doc);
-    room(&a, j->body.n);
+    serve_threads_room(&a, j->body.n);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
         err_prefix(e, "body: is no JSON: ");
@@ -169,19 +172,19 @@ static bool say_place(const struct history_job *j, struct buf *out, struct err *
 static bool ask_put(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, put, e) && say_place(j, out, e);
+    return with_body(j, serve_threads_put, e) && say_place(j, out, e);
 }
 
 static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, put_writes, e) && say_place(j, out, e);
+    return with_body(j, serve_threads_put_writes, e) && say_place(j, out, e);
 }
 
 static bool update(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
 {
     struct thread_update u = {.thread = j->id, .ns = j->name};
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
     str id;
 
     if (!thread_json_update(doc, a, &u, e) || !threads_update(threads(j), &who, &u, a, &id, e))
@@ -196,9 +199,10 @@ static bool ask_update(struct history_job *j, struct reader *r, struct buf *out,
     return with_body(j, update, e) && say_place(j, out, e);
 }
 
-static bool prune(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+static bool serve_threads_prune(struct history_job *j, const struct json *doc, struct arena *a,
+                                struct err *e)
 {
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
     size_t removed;
     int64_t keep;
 
@@ -215,12 +219,12 @@ static bool ask_prune(struct history_job *j, struct reader *r, struct buf *out, 
 {
     (void)r;
     (void)out;
-    return with_body(j, prune, e);
+    return with_body(j, serve_threads_prune, e);
 }
 
 static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
-    struct thread_asker who = asker(j);
+    struct thread_asker who = serve_threads_asker(j);
 
     (void)r;
     if (!threads_delete(threads(j), &who, j->id, e))
@@ -238,7 +242,7 @@ struct view {
 };
 
 static const struct view views[] = {
-    {"GET", {"checkpoints", NULL, NULL}, ask_list},
+    {"GET", {"checkpoints", NULL, NULL}, serve_threads_ask_list},
     {"GET", {"checkpoints", "*", NULL}, ask_tuple},
     {"PUT", {"checkpoints", "*", NULL}, ask_put},
     {"PUT", {"checkpoints", "*", "writes"}, ask_put_writes},
@@ -249,7 +253,7 @@ static const struct view views[] = {
 };
 
 /* Splits at slashes and decodes; false if there are too many parts, or one is not UTF-8. */
-static bool split(struct arena *a, str path, str *parts, size_t max, size_t *n)
+static bool serve_threads_split(struct arena *a, str path, str *parts, size_t max, size_t *n)
 {
     for (*n = 0;;) {
         size_t slash = str_find(path, STR("/"));
@@ -284,9 +288,9 @@ static bool has_param(const struct params *p, const char *name)
     return false;
 }
 
-static struct history_job *begin(struct exchange *ex,
-                                 bool (*ask)(struct history_job *, struct reader *, struct buf *,
-                                             struct err *))
+static struct history_job *serve_threads_begin(struct exchange *ex,
+                                               bool (*ask)(struct history_job *, struct reader *,
+                                                           struct buf *, struct err *))
 {
     if (ex->worker->daemon->threads)
         return history_job_new(ex, ask);
@@ -294,7 +298,7 @@ static struct history_job *begin(struct exchange *ex,
     return NULL;
 }
 
-static void go(struct exchange *ex, struct history_job *j)
+static void serve_threads_go(struct exchange *ex, struct history_job *j)
 {
     struct params p;
     str metadata;
@@ -304,7 +308,7 @@ static void go(struct exchange *ex, struct history_job *j)
     j->name = params_text(&p, "ns");
     if (j->name.n > THREAD_ID_MAX)
         params_wrong(&p, "ns", "string", "must be at most %d bytes", THREAD_ID_MAX);
-    if (j->ask == ask_list) {
+    if (j->ask == serve_threads_ask_list) {
         j->words = params_text(&p, "before");
         j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, THREAD_LIST_MAX);
         metadata = params_text(&p, "metadata");
@@ -320,27 +324,27 @@ static void go(struct exchange *ex, struct history_job *j)
         history_job_free(j);
 }
 
-static void handle(struct exchange *ex, const char *method)
+static void serve_threads_handle(struct exchange *ex, const char *method)
 {
     str parts[4];
     struct history_job *j;
     size_t n;
 
-    if (!split(server_arena(ex->x), ex->rest, parts, COUNT_OF(parts), &n) || !is_id(parts[0]) ||
-        (n > 2 && !is_id(parts[2]))) {
+    if (!serve_threads_split(server_arena(ex->x), ex->rest, parts, COUNT_OF(parts), &n) ||
+        !serve_threads_is_id(parts[0]) || (n > 2 && !serve_threads_is_id(parts[2]))) {
         exchange_fail(ex, 404, "unknown_url", "no thread or checkpoint can have such an id");
         return;
     }
     for (size_t i = 0; i < COUNT_OF(views); i++) {
         if (!view_fits(&views[i], method, parts + 1, n - 1))
             continue;
-        j = begin(ex, views[i].ask);
+        j = serve_threads_begin(ex, views[i].ask);
         if (!j)
             return;
         j->id = arena_dup(&j->arena, parts[0]);
         if (n > 2)
             j->words = arena_dup(&j->arena, parts[2]);
-        go(ex, j);
+        serve_threads_go(ex, j);
         return;
     }
     exchange_fail(ex, 404, "unknown_url", "a thread has nothing there for %s", method);
@@ -348,28 +352,28 @@ static void handle(struct exchange *ex, const char *method)
 
 void thread_get_handle(struct exchange *ex)
 {
-    handle(ex, "GET");
+    serve_threads_handle(ex, "GET");
 }
 
 void thread_put_handle(struct exchange *ex)
 {
-    handle(ex, "PUT");
+    serve_threads_handle(ex, "PUT");
 }
 
 void thread_post_handle(struct exchange *ex)
 {
-    handle(ex, "POST");
+    serve_threads_handle(ex, "POST");
 }
 
 void thread_delete_handle(struct exchange *ex)
 {
-    handle(ex, "DELETE");
+    serve_threads_handle(ex, "DELETE");
 }
 
 void checkpoints_handle(struct exchange *ex)
 {
-    struct history_job *j = begin(ex, ask_list);
+    struct history_job *j = serve_threads_begin(ex, serve_threads_ask_list);
 
     if (j)
-        go(ex, j);
+        serve_threads_go(ex, j);
 }

@@ -24,7 +24,7 @@ struct work {
     _Atomic unsigned index; /* of the thread that begins */
 };
 
-static struct work_job *take(struct work *w, unsigned at)
+static struct work_job *serve_work_take(struct work *w, unsigned at)
 {
     struct work_job *j;
 
@@ -81,7 +81,7 @@ static bool work_settle(struct work *w, struct work_job *j, struct err *e)
 }
 
 /* The reader is opened when it is first needed, and again after a failure. */
-static void run(struct work *w, unsigned at, struct work_job *j, struct reader **r)
+static void serve_work_run(struct work *w, unsigned at, struct work_job *j, struct reader **r)
 {
     struct err e;
 
@@ -103,7 +103,7 @@ static void run(struct work *w, unsigned at, struct work_job *j, struct reader *
     loop_post(j->loop, &j->task);
 }
 
-static void *work_thread(void *arg)
+static void *serve_work_thread(void *arg)
 {
     struct work *w = arg;
     unsigned at = w->index++;
@@ -112,8 +112,8 @@ static void *work_thread(void *arg)
     struct log_scope scope;
 
     log_scope_enter(&scope, w->log, STR(""));
-    while ((j = take(w, at)))
-        run(w, at, j, &r);
+    while ((j = serve_work_take(w, at)))
+        serve_work_run(w, at, j, &r);
     reader_close(r);
     log_scope_leave(&scope);
     return NULL;
@@ -159,7 +159,7 @@ struct work *work_new(str url, struct store *store, unsigned threads, struct log
     pthread_cond_init(&w->ended, &attr);
     pthread_condattr_destroy(&attr);
     for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&w->thread[i], NULL, work_thread, w) != 0)
+        if (pthread_create(&w->thread[i], NULL, serve_work_thread, w) != 0)
             base_die("no thread could be started");
     if (pthread_create(&w->watcher, NULL, watch_thread, w) != 0)
         base_die("no thread could be started");

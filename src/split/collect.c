@@ -6,7 +6,7 @@
 #define CALLS_SIZE_FACTOR 32
 #define CALLS_SIZE_MIN ((size_t)1 << 20)
 
-static void on_call(void *ctx, const struct split_call *call);
+static void split_collect_on_call(void *ctx, const struct split_call *call);
 
 void split_collect_init(struct split_collect *c, str join, size_t size_max)
 {
@@ -15,7 +15,7 @@ void split_collect_init(struct split_collect *c, str join, size_t size_max)
     buf_init(&c->answer, size_max);
     buf_init(&c->since, size_max);
     arena_init(&c->arena, size_max * CALLS_SIZE_FACTOR + CALLS_SIZE_MIN);
-    split_reader_init(&c->tools, size_max, (struct split_call_sink){on_call, c});
+    split_reader_init(&c->tools, size_max, (struct split_call_sink){split_collect_on_call, c});
 }
 
 void split_collect_release(struct split_collect *c)
@@ -27,7 +27,7 @@ void split_collect_release(struct split_collect *c)
     split_reader_release(&c->tools);
 }
 
-static void on_run(void *ctx, enum split_kind kind, str run)
+static void split_collect_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct split_collect *c = ctx;
     struct buf *to = kind == SPLIT_REASONING ? &c->reasoning : &c->answer;
@@ -45,7 +45,7 @@ static void on_run(void *ctx, enum split_kind kind, str run)
     buf_add(to, run);
 }
 
-static void on_call(void *ctx, const struct split_call *call)
+static void split_collect_on_call(void *ctx, const struct split_call *call)
 {
     struct split_collect *c = ctx;
 
@@ -66,7 +66,7 @@ static void on_call(void *ctx, const struct split_call *call)
     };
 }
 
-static void on_note(void *ctx, const struct split_note *note)
+static void split_collect_on_note(void *ctx, const struct split_note *note)
 {
     struct split_collect *c = ctx;
 
@@ -95,7 +95,7 @@ static void on_note(void *ctx, const struct split_note *note)
 
 struct split_sink split_collect_sink(struct split_collect *c)
 {
-    return (struct split_sink){on_run, on_note, c};
+    return (struct split_sink){split_collect_on_run, split_collect_on_note, c};
 }
 
 bool split_collect_ok(const struct split_collect *c, struct err *e)

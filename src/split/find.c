@@ -197,14 +197,14 @@ size_t split_mark_size(const struct split_mark *m, str s)
 }
 
 /* Nearly always it cannot, so this comes first. */
-static bool may_begin(const struct split_mark *m, str s)
+static bool split_find_may_begin(const struct split_mark *m, str s)
 {
     if (m->text.p[0] == s.p[0])
         return s.n < 2 || m->text.n < 2 || (m->text.p[1] | 32) == (s.p[1] | 32);
     return (m->rules & SPLIT_NAMED) && in_name(s.p[0]);
 }
 
-static bool may_be(const struct split *sp, const struct split_mark *m)
+static bool split_find_may_be(const struct split *sp, const struct split_mark *m)
 {
     bool own = !m->pair || m->pair == sp->pair;
 
@@ -223,7 +223,7 @@ static bool may_be(const struct split *sp, const struct split_mark *m)
            m->to == SPLIT_REASON;
 }
 
-static void take_mark(struct split_hit *hit, const struct split_mark *m, str bytes)
+static void split_find_take_mark(struct split_hit *hit, const struct split_mark *m, str bytes)
 {
     hit->mark = *m;
     hit->size = hit->token = bytes.n;
@@ -277,7 +277,8 @@ static bool split_find_among(const struct split *sp, const struct split_format *
     for (; m < end; m++) {
         size_t size;
 
-        if (!(gap ? m->gap & gap : m->in & place) || !may_begin(m, s) || !may_be(sp, m))
+        if (!(gap ? m->gap & gap : m->in & place) || !split_find_may_begin(m, s) ||
+            !split_find_may_be(sp, m))
             continue;
         size = split_mark_size(m, s);
         if (size == SIZE_MAX)
@@ -286,7 +287,7 @@ static bool split_find_among(const struct split *sp, const struct split_format *
                  !(m->rules & SPLIT_NESTS) && split_is_variant(m, str_slice(s, 0, size)))
             continue;
         else if (size > hit->size || (size && size == hit->size && split_is_own_closer(sp, m, hit)))
-            take_mark(hit, m, str_slice(s, 0, size));
+            split_find_take_mark(hit, m, str_slice(s, 0, size));
     }
     return part;
 }

@@ -72,7 +72,7 @@ static const str plain_word[PLAIN_WORDS] = {
     STR_INIT("text"),
 };
 
-static bool is_plain(str word, size_t from, size_t to)
+static bool split_header_is_plain(str word, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
         if (str_eq(word, plain_word[i]))
@@ -80,7 +80,7 @@ static bool is_plain(str word, size_t from, size_t to)
     return false;
 }
 
-static bool is_letter(char c)
+static bool split_header_is_letter(char c)
 {
     return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
@@ -99,7 +99,7 @@ static enum channel channel_of(str word, size_t *end)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
         for (size_t at = 0; at + channel_name[c].n <= word.n; at++)
-            if ((at == 0 || !is_letter(word.p[at - 1])) &&
+            if ((at == 0 || !split_header_is_letter(word.p[at - 1])) &&
                 same_letters(word.p + at, channel_name[c])) {
                 *end = at + channel_name[c].n;
                 return c;
@@ -117,12 +117,13 @@ static enum channel filler_of(str word)
     return NO_CHANNEL;
 }
 
-static bool is_name(str word)
+static bool split_header_is_name(str word)
 {
     for (size_t i = 0; i < word.n; i++) {
         char c = word.p[i];
 
-        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') || is_letter(c)))
+        if (!(c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
+              split_header_is_letter(c)))
             return false;
     }
     return word.n > 0;
@@ -143,14 +144,15 @@ static size_t take_word(struct header *h, str word, bool muse)
         h->channel = channel_of(word, &end);
         return end;
     }
-    if (is_plain(word, h->last == START ? 0 : ROLES, PLAIN_WORDS))
+    if (split_header_is_plain(word, h->last == START ? 0 : ROLES, PLAIN_WORDS))
         return word.n; /* a role, a content type */
     if (h->last == START && !muse && filler_of(word)) {
         h->channel = filler_of(word);
         return word.n;
     }
     /* An author, which may be a tool; or a content type of its own. */
-    return first && h->tokens > 0 && h->last != CHANNEL && is_name(word) ? 0 : SIZE_MAX;
+    return first && h->tokens > 0 && h->last != CHANNEL && split_header_is_name(word) ? 0
+                                                                                      : SIZE_MAX;
 }
 
 /* Whether a word is the front of one we know, but not all of it. */
@@ -166,9 +168,9 @@ static bool is_front(str word)
 }
 
 /* Whether the front of a word that begins a header may still be one that does. */
-static bool may_begin(str word)
+static bool split_header_may_begin(str word)
 {
-    return is_front(word) || is_plain(word, 0, PLAIN_WORDS) || filler_of(word) ||
+    return is_front(word) || split_header_is_plain(word, 0, PLAIN_WORDS) || filler_of(word) ||
            str_starts(word, STR("to="));
 }
 
@@ -185,7 +187,7 @@ static size_t word_size(str s)
     return n;
 }
 
-static enum element next_token(struct header *h, str s, size_t *at)
+static enum element split_header_next_token(struct header *h, str s, size_t *at)
 {
     bool part = false;
     enum token t = token_at(s, &part);
@@ -204,7 +206,8 @@ static enum element next_token(struct header *h, str s, size_t *at)
 }
 
 /* Takes in the element at `*at`. */
-static enum element next(struct header *h, const struct split_at *in, size_t *at, bool muse)
+static enum element split_header_next(struct header *h, const struct split_at *in, size_t *at,
+                                      bool muse)
 {
     str s = str_slice(in->text, *at, in->text.n);
     bool last;
@@ -215,7 +218,7 @@ static enum element next(struct header *h, const struct split_at *in, size_t *at
     if (s.n == 0)
         return h->doubt && !in->more ? JUNK : CUT;
     if (s.p[0] == '<')
-        return next_token(h, s, at);
+        return split_header_next_token(h, s, at);
     n = word_size(s);
     if (n == 0) {
         *at += 1;
@@ -225,7 +228,7 @@ static enum element next(struct header *h, const struct split_at *in, size_t *at
         return JUNK; /* however it goes on */
     last = n == s.n;
     if (last && in->more)
-        return h->tokens > 0 || may_begin(s) ? CUT : JUNK; /* it may go on */
+        return h->tokens > 0 || split_header_may_begin(s) ? CUT : JUNK; /* it may go on */
     if (last && !h->doubt && is_front(s))
         return CUT;
     sure = take_word(h, str_slice(s, 0, n), muse);
@@ -264,7 +267,7 @@ static enum split_match read_header(struct header *h, const struct split_at *in,
     size_t at = 0;
 
     for (;;) {
-        switch (next(h, in, &at, muse)) {
+        switch (split_header_next(h, in, &at, muse)) {
         case TOKEN:
         case WORD:
             break;

@@ -47,7 +47,7 @@ static void end_fence_line(struct split_line *l)
         l->reopened = true;
 }
 
-static void end_line(struct split_line *l)
+static void split_line_end_line(struct split_line *l)
 {
     if (l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST)
         end_fence_line(l);
@@ -91,7 +91,7 @@ static void run_byte(struct split_line *l, char c)
     }
 }
 
-static bool is_plain(char c)
+static bool split_line_is_plain(char c)
 {
     return c != ' ' && c != '`' && c != '~' && c != '\n';
 }
@@ -115,8 +115,8 @@ static size_t skip_text(struct split_line *l, str run, size_t at)
     while ((newline = split_line_end(p, end))) {
         l->ticks_odd = false;
         p = newline + 1;
-        if (p == end || !is_plain(*p)) {
-            end_line(l);
+        if (p == end || !split_line_is_plain(*p)) {
+            split_line_end_line(l);
             return (size_t)(p - run.p);
         }
     }
@@ -136,7 +136,7 @@ void split_line_feed(struct split_line *l, str run)
         }
         at++;
         if (c == '\n') {
-            end_line(l);
+            split_line_end_line(l);
             continue;
         }
         l->ticks_odd ^= l->count_ticks && c == '`';

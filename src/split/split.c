@@ -105,8 +105,8 @@ static bool step_gap(struct split *sp, struct split_window *win)
 }
 
 /* Whether the marker found behind the text so far is one where it stands. */
-static enum split_match allowed(struct split *sp, const struct split_window *win,
-                                const struct split_hit *hit)
+static enum split_match split_allowed(struct split *sp, const struct split_window *win,
+                                      const struct split_hit *hit)
 {
     unsigned rules = hit->mark.rules;
     const struct split_line *l = &sp->answer;
@@ -168,7 +168,7 @@ static bool step_text(struct split *sp, struct split_window *win)
         win->at = i;
         if (found == SPLIT_PART_MATCH)
             return false;
-        found = allowed(sp, win, &hit);
+        found = split_allowed(sp, win, &hit);
         if (found == SPLIT_PART_MATCH)
             return false;
         if (found == SPLIT_FULL_MATCH)
@@ -241,7 +241,7 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
         sp->picking = true;
 }
 
-static void start(struct split *sp)
+static void split_start(struct split *sp)
 {
     if (!sp->started && sp->place == SPLIT_REASON)
         split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
@@ -356,7 +356,7 @@ static bool split_feed_text(struct split *sp, str piece, unsigned all)
 }
 
 /* Takes the held bytes and as much of the piece as decides them; what is left of the piece. */
-static str feed_held(struct split *sp, str piece)
+static str split_feed_held(struct split *sp, str piece)
 {
     while (sp->held > 0 && piece.n > 0) {
         size_t had = sp->held, room = SPLIT_HOLD_MAX - had;
@@ -379,8 +379,8 @@ static str feed_held(struct split *sp, str piece)
 static void feed_any(struct split *sp, str piece)
 {
     if (!sp->started && sp->held == 0)
-        start(sp);
-    piece = feed_held(sp, piece);
+        split_start(sp);
+    piece = split_feed_held(sp, piece);
     while (piece.n > 0) { /* by slices that stay in the cache, since text is looked at twice */
         str slice = str_slice(piece, 0, SLICE_SIZE);
         size_t used = scan(sp, slice, true);
@@ -460,7 +460,7 @@ bool split_is_inside(const struct split *sp)
 void split_finish(struct split *sp)
 {
     if (!sp->started && sp->held == 0)
-        start(sp);
+        split_start(sp);
     scan(sp, (str){sp->hold, sp->held}, false);
     sp->held = 0;
     split_settle(sp);

@@ -21,7 +21,7 @@ static void feed_u64(struct sha256 *h, uint64_t v)
     sha256_feed(h, (str){bytes, sizeof bytes});
 }
 
-static void feed_text(struct sha256 *h, str s)
+static void audit_feed_text(struct sha256 *h, str s)
 {
     feed_u64(h, s.n);
     sha256_feed(h, s);
@@ -36,11 +36,11 @@ void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
     sha256_feed(&h, (str){(const char *)prev, SHA256_SIZE});
     feed_u64(&h, (uint64_t)en->seq);
     feed_u64(&h, (uint64_t)en->time_us);
-    feed_text(&h, en->actor);
-    feed_text(&h, en->action);
-    feed_text(&h, en->subject);
-    feed_text(&h, en->detail);
-    feed_text(&h, en->digest);
+    audit_feed_text(&h, en->actor);
+    audit_feed_text(&h, en->action);
+    audit_feed_text(&h, en->subject);
+    audit_feed_text(&h, en->detail);
+    audit_feed_text(&h, en->digest);
     sha256_finish(&h, out);
 }
 
@@ -55,7 +55,7 @@ static void add_u64(struct buf *out, uint64_t v)
     buf_wrote(out, 8);
 }
 
-static void add_text(struct buf *out, str s)
+static void audit_add_text(struct buf *out, str s)
 {
     add_u64(out, s.n);
     buf_add(out, s);
@@ -98,9 +98,9 @@ static void audit_add_field(struct buf *out, const struct row_field *f, const vo
 
     if (is_empty(f, from))
         return;
-    add_text(out, str_c(f->column));
+    audit_add_text(out, str_c(f->column));
     if (f->kind <= ROW_BODY)
-        add_text(out, *(const str *)from);
+        audit_add_text(out, *(const str *)from);
     else
         add_u64(out, bits_of(f, from));
 }
@@ -130,7 +130,7 @@ void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes
     for (size_t i = 0; i < row_field_count; i++)
         if (!row_fields[i].text)
             audit_add_field(bytes, &row_fields[i], call->row);
-    add_text(bytes, call->entry);
+    audit_add_text(bytes, call->entry);
     (void)pthread_once(&blake2b_once, blake2b_find);
     if (buf_full(bytes))
         base_die("a call is too long to be digested");
@@ -149,7 +149,7 @@ void audit_add_values(struct buf *out, const struct db_value *v, size_t n)
         if (v[i].type == DB_INT)
             add_u64(out, (uint64_t)v[i].i);
         else if (v[i].type != DB_NULL)
-            add_text(out, v[i].s);
+            audit_add_text(out, v[i].s);
     }
 }
 
@@ -204,7 +204,7 @@ struct key {
     str text;
 };
 
-static bool keep_key(void *ctx, const struct db_value *columns, size_t n)
+static bool audit_keep_key(void *ctx, const struct db_value *columns, size_t n)
 {
     struct key *k = ctx;
 
@@ -221,14 +221,14 @@ bool audit_key(struct db *db, struct arena *a, str *out, struct err *e)
                   "SELECT value FROM store_keys WHERE name = 'audit'",
                   NULL,
                   0,
-                  (struct db_rows){keep_key, &k},
+                  (struct db_rows){audit_keep_key, &k},
                   e))
         return false;
     *out = k.text;
     return k.text.n == SHA256_SIZE || err_set(e, ERR_NOT_FOUND, "the store has no key for digests");
 }
 
-static bool keep_head(void *ctx, const struct db_value *columns, size_t n)
+static bool audit_keep_head(void *ctx, const struct db_value *columns, size_t n)
 {
     struct audit_head *head = ctx;
 
@@ -247,7 +247,7 @@ bool audit_last(struct db *db, struct audit_head *out, struct err *e)
                     "SELECT seq, time_us, hash FROM audit_log ORDER BY seq DESC LIMIT 1",
                     NULL,
                     0,
-                    (struct db_rows){keep_head, out},
+                    (struct db_rows){audit_keep_head, out},
                     e);
 }
 

@@ -28,12 +28,12 @@ void verify_wrong(struct verify *v, int64_t seq, const char *why, str about)
 
 /* ---- reading a page ---- */
 
-static str text_of(struct verify *v, const struct db_value *c)
+static str audit_verify_text_of(struct verify *v, const struct db_value *c)
 {
     return c->type == DB_NULL ? STR("") : arena_dup(&v->arena, c->s);
 }
 
-static bool add_entry(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_add_entry(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     struct verify_entry *en = &v->page[v->count++];
@@ -41,11 +41,11 @@ static bool add_entry(void *ctx, const struct db_value *c, size_t n)
     assert(n == 9 && v->count <= PAGE);
     *en = (struct verify_entry){.e = {.seq = c[0].i,
                                       .time_us = c[1].i,
-                                      .actor = text_of(v, &c[2]),
-                                      .action = text_of(v, &c[3]),
-                                      .subject = text_of(v, &c[4]),
-                                      .detail = text_of(v, &c[5]),
-                                      .digest = text_of(v, &c[6])},
+                                      .actor = audit_verify_text_of(v, &c[2]),
+                                      .action = audit_verify_text_of(v, &c[3]),
+                                      .subject = audit_verify_text_of(v, &c[4]),
+                                      .detail = audit_verify_text_of(v, &c[5]),
+                                      .digest = audit_verify_text_of(v, &c[6])},
                                 .whole = c[7].s.n == SHA256_SIZE && c[8].s.n == SHA256_SIZE};
     if (en->whole) {
         memcpy(en->prev, c[7].s.p, SHA256_SIZE);
@@ -85,7 +85,7 @@ void verify_sql_in(struct verify *v, const char *before, const char *after)
     buf_add_c(&v->sql, '\0');
 }
 
-static bool add_tool(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_add_tool(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     uint8_t digest[SHA256_SIZE];
@@ -100,7 +100,7 @@ static bool add_tool(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool read_tools(struct verify *v, struct err *e)
+static bool audit_verify_read_tools(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
 
@@ -110,7 +110,7 @@ static bool read_tools(struct verify *v, struct err *e)
                   "SELECT " ENGINE_TOOL_COLUMNS
                   " FROM mcp_communications WHERE communication_id IN (",
                   ")");
-    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_tool, v}, e);
+    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_add_tool, v}, e);
 }
 
 static bool add_erased(void *ctx, const struct db_value *c, size_t n)
@@ -143,7 +143,7 @@ static bool read_erased(struct verify *v, struct err *e)
 
 /* ---- judging ---- */
 
-static void judge_row(struct verify *v, const struct verify_entry *en)
+static void audit_verify_judge_row(struct verify *v, const struct verify_entry *en)
 {
     bool call = str_eq(en->e.action, STR("record"));
     struct map_entry *found;
@@ -170,7 +170,7 @@ static void judge_row(struct verify *v, const struct verify_entry *en)
     *(call ? &v->calls : &v->tools) += 1;
 }
 
-static bool judge(struct verify *v, const struct verify_entry *en, struct err *e)
+static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, struct err *e)
 {
     struct audit_head *head = &v->r->head;
     uint8_t hash[SHA256_SIZE];
@@ -192,7 +192,7 @@ static bool judge(struct verify *v, const struct verify_entry *en, struct err *e
     memcpy(head->hash, en->hash, SHA256_SIZE);
     if (v->r->anchor.seq == en->e.seq && memcmp(v->r->anchor.hash, en->hash, SHA256_SIZE) != 0)
         verify_wrong(v, en->e.seq, "the log is not the one its anchored head is of", STR(""));
-    judge_row(v, en);
+    audit_verify_judge_row(v, en);
     verify_session_entry(v, en);
     return !v->r->ok || !str_eq(en->e.action, STR(AUDIT_RECORDS)) || verify_records(v, en, e);
 }
@@ -212,9 +212,9 @@ static bool next_page(struct verify *v, struct err *e)
                     " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT 100",
                     &after,
                     1,
-                    (struct db_rows){add_entry, v},
+                    (struct db_rows){audit_verify_add_entry, v},
                     e) &&
-           verify_read_calls(v, e) && read_tools(v, e) && read_erased(v, e);
+           verify_read_calls(v, e) && audit_verify_read_tools(v, e) && read_erased(v, e);
 }
 
 static bool verify_all(struct verify *v, struct err *e)
@@ -223,7 +223,7 @@ static bool verify_all(struct verify *v, struct err *e)
         if (!next_page(v, e))
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
-            if (!judge(v, &v->page[i], e))
+            if (!audit_verify_judge(v, &v->page[i], e))
                 return false;
         if (v->r->ok && !(verify_page_more(v, e) && verify_doubts(v, e)))
             return false;
@@ -245,7 +245,7 @@ static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
     return true;
 }
 
-static bool start(struct verify *v, struct err *e)
+static bool audit_verify_start(struct verify *v, struct err *e)
 {
     str key;
 
@@ -323,7 +323,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     /* The head before the tables: it must not be newer than what is looked at. */
     ok = (!head_path || read_anchor(head_path, out, e)) && begin_view(v, e);
     if (ok) {
-        ok = !out->ok || start(v, e);
+        ok = !out->ok || audit_verify_start(v, e);
         db_rollback(db);
     }
     map_release(&v->digests);

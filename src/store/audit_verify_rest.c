@@ -119,7 +119,7 @@ static bool tell_about(void *ctx, const struct db_value *c, size_t n)
     return false;
 }
 
-static bool follow(struct verify *v, const struct rule *all, size_t n, struct err *e)
+static bool audit_verify_follow(struct verify *v, const struct rule *all, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n && v->r->ok; i++) {
         void *both[] = {v, (void *)(uintptr_t)&all[i]};
@@ -131,7 +131,7 @@ static bool follow(struct verify *v, const struct rule *all, size_t n, struct er
 }
 
 /* As many rows as there are entries that agree. */
-static bool count_rows(struct verify *v, struct err *e)
+static bool audit_verify_count_rows(struct verify *v, struct err *e)
 {
     const struct {
         const char *sql;
@@ -199,10 +199,10 @@ static bool judge_name(void *ctx, const struct db_value *c, size_t n)
 
 bool verify_rest(struct verify *v, struct err *e)
 {
-    if (!count_rows(v, e))
+    if (!audit_verify_count_rows(v, e))
         return false;
-    if (!follow(v, rules, COUNT_OF(rules), e) ||
-        (v->moving && !follow(v, moving_rules, COUNT_OF(moving_rules), e)))
+    if (!audit_verify_follow(v, rules, COUNT_OF(rules), e) ||
+        (v->moving && !audit_verify_follow(v, moving_rules, COUNT_OF(moving_rules), e)))
         return false;
     return !v->r->ok || db_query(v->db,
                                  "SELECT session_id, named, key_name FROM alert_sessions"

@@ -8,7 +8,7 @@ static const struct db_driver *const drivers[] = {
     &db_driver_postgres,
 };
 
-static const struct db_driver *find(str scheme)
+static const struct db_driver *db_find(str scheme)
 {
     for (size_t i = 0; i < COUNT_OF(drivers); i++)
         for (const char *const *s = drivers[i]->schemes; *s; s++)
@@ -21,7 +21,7 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
 {
     size_t colon = str_find(url, STR(":"));
     str scheme = str_slice(url, 0, colon == STR_NONE ? 0 : colon), where = url;
-    const struct db_driver *driver = find(scheme);
+    const struct db_driver *driver = db_find(scheme);
     struct db *db;
 
     if (!driver)

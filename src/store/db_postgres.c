@@ -34,7 +34,7 @@ enum oid {
 /* ---- answers ---- */
 
 /* All that was sent is on its way; what comes meanwhile is taken in. */
-static bool flush(struct pg_db *d, struct err *e)
+static bool db_postgres_flush(struct pg_db *d, struct err *e)
 {
     int got;
 
@@ -49,7 +49,7 @@ static bool flush(struct pg_db *d, struct err *e)
     return got == 0 || pg_fail_conn(d, e);
 }
 
-static struct db_value number(const char *text)
+static struct db_value db_postgres_number(const char *text)
 {
     char *end;
     long long n;
@@ -74,7 +74,7 @@ static struct db_value bytes(struct arena *a, const char *text, size_t n)
     return db_blob((str){size ? out : "", size});
 }
 
-static struct db_value column(struct arena *a, const PGresult *r, int row, int at)
+static struct db_value db_postgres_column(struct arena *a, const PGresult *r, int row, int at)
 {
     const char *text = PQgetvalue(r, row, at);
 
@@ -87,7 +87,7 @@ static struct db_value column(struct arena *a, const PGresult *r, int row, int a
     case OID_INT4:
     case OID_INT8:
     case OID_NUMERIC:
-        return number(text);
+        return db_postgres_number(text);
     case OID_FLOAT4:
     case OID_FLOAT8:
         return db_real(strtod(text, NULL));
@@ -109,7 +109,7 @@ static bool give_rows(struct pg_db *d, const PGresult *r, struct db_rows rows)
         arena_reset(&d->arena);
         d->given++;
         for (int i = 0; i < count; i++)
-            columns[i] = column(&d->arena, r, row, i);
+            columns[i] = db_postgres_column(&d->arena, r, row, i);
         if (!rows.on_row(rows.ctx, columns, (size_t)count))
             return false;
     }
@@ -117,7 +117,7 @@ static bool give_rows(struct pg_db *d, const PGresult *r, struct db_rows rows)
 }
 
 /* The first error of a transaction is the one that counts; those behind it follow from it. */
-static void note(struct pg_db *d, const PGresult *r)
+static void db_postgres_note(struct pg_db *d, const PGresult *r)
 {
     if (!d->failed)
         pg_fail_result(d, r, &d->why);
@@ -125,7 +125,7 @@ static void note(struct pg_db *d, const PGresult *r)
 }
 
 /* One answer of the pipeline. The rows of the last one, if it is a query, go to rows. */
-static bool read_answer(struct pg_db *d, const struct db_rows *rows, struct err *e)
+static bool db_postgres_read_answer(struct pg_db *d, const struct db_rows *rows, struct err *e)
 {
     PGresult *r = PQgetResult(d->conn);
     ExecStatusType got = PQresultStatus(r);
@@ -139,7 +139,7 @@ static bool read_answer(struct pg_db *d, const struct db_rows *rows, struct err 
     else if (got == PGRES_COMMAND_OK)
         d->changed = strtoll(PQcmdTuples(r), NULL, 10);
     else if (got != PGRES_TUPLES_OK)
-        note(d, r);
+        db_postgres_note(d, r);
     PQclear(r);
     while ((r = PQgetResult(d->conn)))
         PQclear(r);
@@ -148,17 +148,17 @@ static bool read_answer(struct pg_db *d, const struct db_rows *rows, struct err 
 }
 
 /* All answers are read, and the pipeline is in step again. */
-static bool drain(struct pg_db *d, const struct db_rows *rows, struct err *e)
+static bool db_postgres_drain(struct pg_db *d, const struct db_rows *rows, struct err *e)
 {
     PGresult *r;
 
     if (!d->piped)
         return true;
     if (d->pending > 0) {
-        bool ok = PQpipelineSync(d->conn) == 1 ? flush(d, e) : pg_fail_conn(d, e);
+        bool ok = PQpipelineSync(d->conn) == 1 ? db_postgres_flush(d, e) : pg_fail_conn(d, e);
 
         while (ok && d->pending > 0)
-            ok = read_answer(d, d->pending == 1 ? rows : NULL, e);
+            ok = db_postgres_read_answer(d, d->pending == 1 ? rows : NULL, e);
         if (!ok)
             return false;
         r = PQgetResult(d->conn);
@@ -172,7 +172,7 @@ static bool drain(struct pg_db *d, const struct db_rows *rows, struct err *e)
     return !d->failed;
 }
 
-static bool enter(struct pg_db *d, struct err *e)
+static bool db_postgres_enter(struct pg_db *d, struct err *e)
 {
     if (!d->piped && !PQenterPipelineMode(d->conn))
         return pg_fail_conn(d, e);
@@ -180,9 +180,9 @@ static bool enter(struct pg_db *d, struct err *e)
     return true;
 }
 
-static bool leave(struct pg_db *d, struct err *e)
+static bool db_postgres_leave(struct pg_db *d, struct err *e)
 {
-    bool ok = drain(d, NULL, e);
+    bool ok = db_postgres_drain(d, NULL, e);
 
     if (d->piped && PQstatus(d->conn) == CONNECTION_OK && d->pending == 0) {
         if (!PQexitPipelineMode(d->conn))
@@ -300,8 +300,8 @@ static bool prepare_now(struct pg_db *d, const struct pg_statement *s, const cha
     return ok;
 }
 
-static bool prepare(struct pg_db *d, const char *sql, const struct args *a,
-                    struct pg_statement **out, struct err *e)
+static bool db_postgres_prepare(struct pg_db *d, const char *sql, const struct args *a,
+                                struct pg_statement **out, struct err *e)
 {
     struct map_entry *found = map_find(&d->statements, str_c(sql));
     struct pg_statement *s = found ? found->value.ptr : NULL;
@@ -332,10 +332,10 @@ bool pg_send(struct pg_db *d, const char *sql, const struct db_value *args, size
     struct pg_statement *s;
     struct args a = {0};
 
-    return set_args(d, &a, args, n, e) && prepare(d, sql, &a, &s, e) &&
+    return set_args(d, &a, args, n, e) && db_postgres_prepare(d, sql, &a, &s, e) &&
            sent(
                d, PQsendQueryPrepared(d->conn, s->name, a.n, a.values, a.sizes, a.formats, 0), e) &&
-           flush(d, e);
+           db_postgres_flush(d, e);
 }
 
 /* In a transaction that has failed nothing more is sent. */
@@ -347,7 +347,7 @@ static bool ready(struct pg_db *d, struct err *e)
         *e = d->why;
         return false;
     }
-    return enter(d, e);
+    return db_postgres_enter(d, e);
 }
 
 /* ---- outside of transactions: one at a time ---- */
@@ -388,8 +388,8 @@ static bool alone(struct pg_db *d, const char *sql, const struct db_value *args,
     return pg_send(d, sql, args, n, e) && read_alone(d, rows, e);
 }
 
-static bool run(struct db *db, const char *sql, const struct db_value *args, size_t n,
-                struct err *e)
+static bool db_postgres_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                            struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
@@ -398,7 +398,7 @@ static bool run(struct db *db, const char *sql, const struct db_value *args, siz
     if (!d->open)
         return alone(d, sql, args, n, NULL, e);
     return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) &&
-           (d->pending < PENDING_MAX || drain(d, NULL, e));
+           (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
 }
 
 static bool pg_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
@@ -410,28 +410,29 @@ static bool pg_put(struct db *db, const char *sql, const struct db_value *args, 
         return false;
     if (!d->open)
         return alone(d, sql, args, n, NULL, e);
-    return pg_rows_put(d, sql, args, n, e) && (d->pending < PENDING_MAX || drain(d, NULL, e));
+    return pg_rows_put(d, sql, args, n, e) &&
+           (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
 }
 
-static bool changed(struct db *db, int64_t *out, struct err *e)
+static bool db_postgres_changed(struct db *db, int64_t *out, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    if (!drain(d, NULL, e))
+    if (!db_postgres_drain(d, NULL, e))
         return false;
     *out = d->changed;
     return true;
 }
 
-static bool query(struct db *db, const char *sql, const struct db_value *args, size_t n,
-                  struct db_rows rows, struct err *e)
+static bool db_postgres_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                              struct db_rows rows, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
     if (!ready(d, e))
         return false;
     if (d->open)
-        return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) && drain(d, &rows, e);
+        return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) && db_postgres_drain(d, &rows, e);
     if (alone(d, sql, args, n, &rows, e))
         return true;
     /* A server that went and came back in the meantime is asked again. */
@@ -439,11 +440,11 @@ static bool query(struct db *db, const char *sql, const struct db_value *args, s
            alone(d, sql, args, n, &rows, e);
 }
 
-static bool script(struct db *db, const char *sql, struct err *e)
+static bool db_postgres_script(struct db *db, const char *sql, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e) || !pg_rows_send(d, e) || !leave(d, e))
+    if (!ready(d, e) || !pg_rows_send(d, e) || !db_postgres_leave(d, e))
         return false;
     if (pg_exec(d, sql, e))
         return true;
@@ -462,7 +463,7 @@ static bool begin_once(struct pg_db *d, const char *sql, struct err *e)
            (d->mode == DB_WRITE ? pg_owner_begin(d, sql, e) : pg_exec(d, sql, e));
 }
 
-static bool begin(struct db *db, bool durable, struct err *e)
+static bool db_postgres_begin(struct db *db, bool durable, struct err *e)
 {
     struct pg_db *d = pg_of(db);
     const char *sql = d->mode == DB_READ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -478,14 +479,14 @@ static bool begin(struct db *db, bool durable, struct err *e)
     return true;
 }
 
-static bool commit(struct db *db, struct err *e)
+static bool db_postgres_commit(struct db *db, struct err *e)
 {
     struct pg_db *d = pg_of(db);
     PGresult *r;
     bool ok;
 
     assert(d->open);
-    if (!ready(d, e) || !pg_rows_send(d, e) || !leave(d, e))
+    if (!ready(d, e) || !pg_rows_send(d, e) || !db_postgres_leave(d, e))
         return false;
     r = PQexec(d->conn, "COMMIT");
     ok = PQresultStatus(r) == PGRES_COMMAND_OK || pg_fail_result(d, r, e);
@@ -497,7 +498,7 @@ static bool commit(struct db *db, struct err *e)
 }
 
 /* What was prepared behind a failure is not there. */
-static void rollback(struct db *db)
+static void db_postgres_rollback(struct db *db)
 {
     struct pg_db *d = pg_of(db);
     struct err e;
@@ -505,7 +506,7 @@ static void rollback(struct db *db)
     if (!d->open)
         return;
     pg_rows_drop(d);
-    (void)leave(d, &e);
+    (void)db_postgres_leave(d, &e);
     d->open = false;
     if (!d->piped)
         (void)pg_exec(d, "ROLLBACK", &e);
@@ -522,7 +523,7 @@ static void rollback(struct db *db)
 }
 
 /* Dead rows give their room to others; what is on the disk below is the server's. */
-static bool scrub(struct db *db, bool *done, struct err *e)
+static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
 {
     static const char *const tables[] = {
         "alert_sessions",
@@ -555,7 +556,7 @@ static bool scrub(struct db *db, bool *done, struct err *e)
     return true;
 }
 
-static void interrupt(struct db *db)
+static void db_postgres_interrupt(struct db *db)
 {
     struct pg_db *d = pg_of(db);
     char why[256];
@@ -579,16 +580,16 @@ const struct db_driver db_driver_postgres = {
     .has_others_sql = OURS " IN ('alert_sessions', 'llm_interactions', 'mcp_communications')",
     .open = pg_open,
     .close = pg_close,
-    .script = script,
-    .run = run,
+    .script = db_postgres_script,
+    .run = db_postgres_run,
     .put = pg_put,
-    .changed = changed,
-    .query = query,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .interrupt = interrupt,
-    .scrub = scrub,
+    .changed = db_postgres_changed,
+    .query = db_postgres_query,
+    .begin = db_postgres_begin,
+    .commit = db_postgres_commit,
+    .rollback = db_postgres_rollback,
+    .interrupt = db_postgres_interrupt,
+    .scrub = db_postgres_scrub,
     .size_sql = "SELECT coalesce(sum(600 * calls + pg_column_size(texts)), 0)::bigint"
                 " + (SELECT coalesce(sum(600 + pg_column_size(texts)), 0)::bigint FROM call_texts)"
                 " + (SELECT coalesce(sum(200 + pg_column_size(value)), 0)::bigint"

@@ -14,7 +14,7 @@ static bool one_number(void *ctx, const struct db_value *columns, size_t n)
     return false;
 }
 
-static bool ask(struct db *db, const char *sql, int64_t *out, struct err *e)
+static bool db_schema_ask(struct db *db, const char *sql, int64_t *out, struct err *e)
 {
     *out = 0;
     return db_query(db, sql, NULL, 0, (struct db_rows){one_number, out}, e);
@@ -26,11 +26,11 @@ static bool version_now(struct db *db, int64_t *out, struct err *e)
     int64_t ours, others;
 
     *out = 0;
-    if (!ask(db, db->driver->has_versions_sql, &ours, e))
+    if (!db_schema_ask(db, db->driver->has_versions_sql, &ours, e))
         return false;
     if (ours)
-        return ask(db, "SELECT coalesce(max(version), 0) FROM store_version", out, e);
-    if (!ask(db, db->driver->has_others_sql, &others, e))
+        return db_schema_ask(db, "SELECT coalesce(max(version), 0) FROM store_version", out, e);
+    if (!db_schema_ask(db, db->driver->has_others_sql, &others, e))
         return false;
     return others == 0 ||
            err_set(e, ERR_INPUT, "is a database of another program: name one of its own");

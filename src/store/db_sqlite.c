@@ -60,7 +60,7 @@ static bool row_fault(int code)
 }
 
 /* Why the last call failed. ERR_INPUT if it is the row's fault. */
-static bool fail(struct sqlite_db *d, struct err *e)
+static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
 {
     int code = sqlite3_errcode(d->sqlite);
 
@@ -70,13 +70,13 @@ static bool fail(struct sqlite_db *d, struct err *e)
         e, row_fault(code) ? ERR_INPUT : ERR_SYSTEM, "database: %s", sqlite3_errmsg(d->sqlite));
 }
 
-static bool script(struct db *db, const char *sql, struct err *e)
+static bool db_sqlite_script(struct db *db, const char *sql, struct err *e)
 {
     struct sqlite_db *d = of(db);
 
     if (sqlite3_exec(d->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK)
         return true;
-    fail(d, e);
+    db_sqlite_fail(d, e);
     e->code = ERR_SYSTEM;
     return false;
 }
@@ -136,7 +136,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* SQLite's own way of waiting soon sleeps for 100 ms at a time, and commits here take less than
  * one: who writes beside another would wait for the clock and not for the lock. */
-static int wait_a_little(void *ctx, int count)
+static int db_sqlite_wait_a_little(void *ctx, int count)
 {
     struct sqlite_db *d = ctx;
     struct timespec pause = {0, 500000};
@@ -184,10 +184,10 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     if (sqlite3_open_v2(path, &d->sqlite, modes[mode].flags | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
-        fail(d, e);
+        db_sqlite_fail(d, e);
     } else {
-        sqlite3_busy_handler(d->sqlite, wait_a_little, d);
-        if (script(&d->db, modes[mode].pragmas, e)) {
+        sqlite3_busy_handler(d->sqlite, db_sqlite_wait_a_little, d);
+        if (db_sqlite_script(&d->db, modes[mode].pragmas, e)) {
             *out = &d->db;
             return true;
         }
@@ -237,15 +237,16 @@ static bool number_args(struct statement *s, struct err *e)
     return true;
 }
 
-static bool compile(struct sqlite_db *d, const char *sql, struct statement *s, struct err *e)
+static bool db_sqlite_compile(struct sqlite_db *d, const char *sql, struct statement *s,
+                              struct err *e)
 {
     int got = sqlite3_prepare_v3(d->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->st, NULL);
 
-    return got == SQLITE_OK ? number_args(s, e) : fail(d, e);
+    return got == SQLITE_OK ? number_args(s, e) : db_sqlite_fail(d, e);
 }
 
 /* Texts are long, so comparing one is far cheaper than hashing it. */
-static struct statement *known(struct sqlite_db *d, const char *sql)
+static struct statement *db_sqlite_known(struct sqlite_db *d, const char *sql)
 {
     struct statement **near = &d->near[(uintptr_t)sql / 16 % NEAR_COUNT];
     struct map_entry *found;
@@ -258,14 +259,15 @@ static struct statement *known(struct sqlite_db *d, const char *sql)
     return found ? *near : NULL;
 }
 
-static bool prepare(struct sqlite_db *d, const char *sql, struct statement **out, struct err *e)
+static bool db_sqlite_prepare(struct sqlite_db *d, const char *sql, struct statement **out,
+                              struct err *e)
 {
-    struct statement *s = known(d, sql);
+    struct statement *s = db_sqlite_known(d, sql);
 
     if (!s) {
         s = base_alloc(sizeof *s);
         *s = (struct statement){0};
-        if (!compile(d, sql, s, e)) {
+        if (!db_sqlite_compile(d, sql, s, e)) {
             sqlite3_finalize(s->st);
             free(s);
             return false;
@@ -282,7 +284,7 @@ static bool prepare(struct sqlite_db *d, const char *sql, struct statement **out
     return true;
 }
 
-static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
+static int db_sqlite_bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
 {
     switch (v->type) {
     case DB_NULL:
@@ -301,53 +303,53 @@ static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
 }
 
 /* Ready to be stepped. */
-static bool start(struct sqlite_db *d, const char *sql, const struct db_value *args, size_t n,
-                  struct statement **out, struct err *e)
+static bool db_sqlite_start(struct sqlite_db *d, const char *sql, const struct db_value *args,
+                            size_t n, struct statement **out, struct err *e)
 {
-    if (!prepare(d, sql, out, e))
+    if (!db_sqlite_prepare(d, sql, out, e))
         return false;
     for (int i = 0; i < (*out)->count; i++) {
         size_t arg = (*out)->args[i];
 
         if (arg >= n)
             return err_set(e, ERR_SYSTEM, "$%zu has no value: %.80s", arg + 1, sql);
-        if (bind_one((*out)->st, i + 1, &args[arg]) != SQLITE_OK)
-            return fail(d, e);
+        if (db_sqlite_bind_one((*out)->st, i + 1, &args[arg]) != SQLITE_OK)
+            return db_sqlite_fail(d, e);
     }
     return true;
 }
 
-static void finish(struct statement *s)
+static void db_sqlite_finish(struct statement *s)
 {
     sqlite3_reset(s->st);
     sqlite3_clear_bindings(s->st); /* they were lent */
 }
 
-static bool run(struct db *db, const char *sql, const struct db_value *args, size_t n,
-                struct err *e)
+static bool db_sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                          struct err *e)
 {
     struct sqlite_db *d = of(db);
     struct statement *s;
     int got;
     bool ok;
 
-    if (!start(d, sql, args, n, &s, e))
+    if (!db_sqlite_start(d, sql, args, n, &s, e))
         return false;
     while ((got = sqlite3_step(s->st)) == SQLITE_ROW)
         ;
-    ok = got == SQLITE_DONE || fail(d, e);
-    finish(s);
+    ok = got == SQLITE_DONE || db_sqlite_fail(d, e);
+    db_sqlite_finish(s);
     return ok;
 }
 
-static bool changed(struct db *db, int64_t *out, struct err *e)
+static bool db_sqlite_changed(struct db *db, int64_t *out, struct err *e)
 {
     (void)e;
     *out = sqlite3_changes64(of(db)->sqlite);
     return true;
 }
 
-static struct db_value column(sqlite3_stmt *st, int at)
+static struct db_value db_sqlite_column(sqlite3_stmt *st, int at)
 {
     const char *p;
 
@@ -367,8 +369,8 @@ static struct db_value column(sqlite3_stmt *st, int at)
     }
 }
 
-static bool query(struct db *db, const char *sql, const struct db_value *args, size_t n,
-                  struct db_rows rows, struct err *e)
+static bool db_sqlite_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                            struct db_rows rows, struct err *e)
 {
     struct db_value columns[COLUMNS_MAX];
     struct sqlite_db *d = of(db);
@@ -376,43 +378,44 @@ static bool query(struct db *db, const char *sql, const struct db_value *args, s
     int got = SQLITE_DONE, count;
     struct statement *s;
 
-    if (!start(d, sql, args, n, &s, e))
+    if (!db_sqlite_start(d, sql, args, n, &s, e))
         return false;
     count = sqlite3_column_count(s->st);
     assert(count <= COLUMNS_MAX);
     while (more && (got = sqlite3_step(s->st)) == SQLITE_ROW) {
         for (int i = 0; i < count; i++)
-            columns[i] = column(s->st, i);
+            columns[i] = db_sqlite_column(s->st, i);
         more = rows.on_row(rows.ctx, columns, (size_t)count);
     }
     if (more && got != SQLITE_DONE)
-        ok = fail(d, e);
-    finish(s);
+        ok = db_sqlite_fail(d, e);
+    db_sqlite_finish(s);
     return ok;
 }
 
 /* ---- transactions ---- */
 
-static bool begin(struct db *db, bool durable, struct err *e)
+static bool db_sqlite_begin(struct db *db, bool durable, struct err *e)
 {
     struct sqlite_db *d = of(db);
 
     if (d->mode == DB_READ)
-        return run(db, "BEGIN", NULL, 0, e);
+        return db_sqlite_run(db, "BEGIN", NULL, 0, e);
     if (durable != d->durable) {
-        if (!script(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", e))
+        if (!db_sqlite_script(
+                db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", e))
             return false;
         d->durable = durable;
     }
-    return run(db, "BEGIN IMMEDIATE", NULL, 0, e);
+    return db_sqlite_run(db, "BEGIN IMMEDIATE", NULL, 0, e);
 }
 
-static bool commit(struct db *db, struct err *e)
+static bool db_sqlite_commit(struct db *db, struct err *e)
 {
-    return run(db, "COMMIT", NULL, 0, e);
+    return db_sqlite_run(db, "COMMIT", NULL, 0, e);
 }
 
-static void rollback(struct db *db)
+static void db_sqlite_rollback(struct db *db)
 {
     sqlite3_exec(of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
 }
@@ -426,18 +429,19 @@ static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
 
 /* Pages that are free go from the end of the file; and what was in them from the WAL, once that is
  * taken in and cut off. */
-static bool scrub(struct db *db, bool *done, struct err *e)
+static bool db_sqlite_scrub(struct db *db, bool *done, struct err *e)
 {
     *done = false;
-    return script(db, "PRAGMA incremental_vacuum", e) && query(db,
-                                                               "PRAGMA wal_checkpoint(TRUNCATE)",
-                                                               NULL,
-                                                               0,
-                                                               (struct db_rows){keep_busy, done},
-                                                               e);
+    return db_sqlite_script(db, "PRAGMA incremental_vacuum", e) &&
+           db_sqlite_query(db,
+                           "PRAGMA wal_checkpoint(TRUNCATE)",
+                           NULL,
+                           0,
+                           (struct db_rows){keep_busy, done},
+                           e);
 }
 
-static void interrupt(struct db *db)
+static void db_sqlite_interrupt(struct db *db)
 {
     sqlite3_interrupt(of(db)->sqlite);
 }
@@ -458,15 +462,15 @@ const struct db_driver db_driver_sqlite = {
     .has_others_sql = "SELECT count(*) FROM sqlite_master",
     .open = open_db,
     .close = close_db,
-    .script = script,
-    .run = run,
-    .changed = changed,
-    .query = query,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .interrupt = interrupt,
-    .scrub = scrub,
+    .script = db_sqlite_script,
+    .run = db_sqlite_run,
+    .changed = db_sqlite_changed,
+    .query = db_sqlite_query,
+    .begin = db_sqlite_begin,
+    .commit = db_sqlite_commit,
+    .rollback = db_sqlite_rollback,
+    .interrupt = db_sqlite_interrupt,
+    .scrub = db_sqlite_scrub,
     .size_sql = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                 " pragma_freelist_count, pragma_page_size",
     /* A store of before blocks has none, and gets it with its new file. */

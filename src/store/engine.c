@@ -160,7 +160,7 @@ bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n)
     return false;
 }
 
-static bool keep_place(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_keep_place(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 2);
     *(struct journal_place *)ctx =
@@ -177,7 +177,7 @@ bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
                     places[en->kind].get,
                     &spool,
                     places[en->kind].args,
-                    (struct db_rows){keep_place, out},
+                    (struct db_rows){engine_keep_place, out},
                     e);
 }
 
@@ -234,7 +234,7 @@ static bool read_record(uint32_t type, str body, union engine_content *out)
 }
 
 /* By what a record is asked for in the tables; "" if it does not matter. */
-static str id_of(struct engine *en, const struct engine_record *r)
+static str engine_id_of(struct engine *en, const struct engine_record *r)
 {
     if (r->type == FRAME_PIECE || r->type > FRAME_TOOL || r->type == FRAME_SESSION)
         return STR("");
@@ -264,8 +264,8 @@ static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
 }
 
 /* The ids are asked for a hundred at a time: so many marks the texts have. */
-static bool ask(struct engine *en, int text, const str *ids, size_t n, struct map *fresh,
-                struct err *e)
+static bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct map *fresh,
+                       struct err *e)
 {
     struct db_value args[ENGINE_MARKS];
 
@@ -294,16 +294,16 @@ static bool look_up(struct engine *en, struct err *e)
 
     map_init(&fresh, NULL, ENGINE_BATCH_MAX);
     for (size_t i = 0; i < en->count; i++) {
-        ids[i] = id_of(en, &en->records[i]);
+        ids[i] = engine_id_of(en, &en->records[i]);
         if (ids[i].n == 0)
             continue;
         *(en->records[i].type == FRAME_TOOL ? &tools : &calls) += 1;
         if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
             base_die("a batch has more records than it may");
     }
-    ok = (calls == 0 || ask(en, ENGINE_LOOK_UP, ids, n, &fresh, e)) &&
-         (tools == 0 || ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, &fresh, e)) &&
-         (!en->erased_any || ask(en, ENGINE_LOOK_UP_ERASED, ids, n, &fresh, e));
+    ok = (calls == 0 || engine_ask(en, ENGINE_LOOK_UP, ids, n, &fresh, e)) &&
+         (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, &fresh, e)) &&
+         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, n, &fresh, e));
     for (size_t i = 0; ok && i < en->count; i++) {
         struct engine_record *r = &en->records[i];
 
@@ -430,8 +430,8 @@ static bool give_row(void *ctx, const struct db_value *columns, size_t n)
 }
 
 /* Under the lock. A connection that is lost is made anew by the next who asks. */
-static bool read_rows(struct engine *en, const char *sql, const struct db_value *args, size_t n,
-                      struct reading *r)
+static bool engine_read_rows(struct engine *en, const char *sql, const struct db_value *args,
+                             size_t n, struct reading *r)
 {
     bool ok;
 
@@ -459,7 +459,7 @@ bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct er
     bool ok;
 
     pthread_mutex_lock(&en->read_lock);
-    ok = read_rows(en, en->text[ENGINE_GET_CALL].p, &arg, 1, &r);
+    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, &arg, 1, &r);
     pthread_mutex_unlock(&en->read_lock);
     if (ok && r.count == 0)
         return err_set(e, ERR_NOT_FOUND, "no call with the id " STR_FMT, STR_ARG(id));
@@ -485,7 +485,7 @@ bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_ro
     if (before_id.n > 0 && !engine_get(en, before_id, (struct store_row_sink){enough, NULL}, e))
         return false;
     pthread_mutex_lock(&en->read_lock);
-    ok = read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);
+    ok = engine_read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);
     pthread_mutex_unlock(&en->read_lock);
     return ok;
 }

@@ -111,7 +111,7 @@ void engine_secret(const struct engine *en, str purpose, uint8_t out[32])
 
 /* ---- opening ---- */
 
-static bool make_key(struct engine *en, struct err *e)
+static bool engine_audit_make_key(struct engine *en, struct err *e)
 {
     struct db_value key = db_blob((str){(const char *)en->key, SHA256_SIZE});
 
@@ -127,7 +127,7 @@ static bool load_key(struct engine *en, struct err *e)
         memcpy(en->key, key.p, SHA256_SIZE);
         return true;
     }
-    return e->code == ERR_NOT_FOUND && make_key(en, e);
+    return e->code == ERR_NOT_FOUND && engine_audit_make_key(en, e);
 }
 
 static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)

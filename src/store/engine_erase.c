@@ -23,7 +23,7 @@ struct names {
     size_t count, cap;
 };
 
-static bool add_name(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_erase_add_name(void *ctx, const struct db_value *columns, size_t n)
 {
     struct names *names = ctx;
 
@@ -40,7 +40,7 @@ static bool entomb(struct engine *en, const char *sql, const struct db_value *se
                    int64_t *count, struct err *e)
 {
     struct names names = {.arena = &en->arena};
-    bool ok = db_query(en->db, sql, session, 1, (struct db_rows){add_name, &names}, e);
+    bool ok = db_query(en->db, sql, session, 1, (struct db_rows){engine_erase_add_name, &names}, e);
 
     for (size_t i = 0; ok && i < names.count; i++) {
         struct audit_entry entry = {.actor = STR(""),
@@ -56,8 +56,8 @@ static bool entomb(struct engine *en, const char *sql, const struct db_value *se
     return ok;
 }
 
-static bool drop(struct engine *en, const char *sql, const struct db_value *session, int64_t *count,
-                 struct err *e)
+static bool engine_erase_drop(struct engine *en, const char *sql, const struct db_value *session,
+                              int64_t *count, struct err *e)
 {
     int64_t n = 0;
 
@@ -85,8 +85,9 @@ static const char *const run_rows[] = {
 };
 
 /* One that was used in the meantime is not as old as it was when it was looked for. */
-static bool forget(struct engine *en, const char *const *rows, const struct names *names,
-                   int64_t before_us, int64_t *count, struct err *e)
+static bool engine_erase_forget(struct engine *en, const char *const *rows,
+                                const struct names *names, int64_t before_us, int64_t *count,
+                                struct err *e)
 {
     for (size_t i = 0; i < names->count; i++) {
         struct db_value args[] = {db_text(names->items[i]), db_int(before_us)};
@@ -105,8 +106,8 @@ static bool forget_those(struct engine *en, const char *sql, const struct db_val
                          const char *const *rows, int64_t *count, struct err *e)
 {
     struct names names = {.arena = &en->arena};
-    bool ok = db_query(en->db, sql, of, 1, (struct db_rows){add_name, &names}, e) &&
-              forget(en, rows, &names, INT64_MAX, count, e);
+    bool ok = db_query(en->db, sql, of, 1, (struct db_rows){engine_erase_add_name, &names}, e) &&
+              engine_erase_forget(en, rows, &names, INT64_MAX, count, e);
 
     free(names.items);
     return ok;
@@ -132,7 +133,7 @@ struct erased_places {
     size_t count, cap;
 };
 
-static void add_place(struct erased_places *p, const struct texts_place *place)
+static void engine_erase_add_place(struct erased_places *p, const struct texts_place *place)
 {
     if (p->count == p->cap) {
         p->cap = p->cap ? 2 * p->cap : 64;
@@ -183,7 +184,7 @@ static bool erase_calls(struct engine *en, const struct db_value *session, struc
                                "DELETE FROM call_tools WHERE tool = $1 AND call_n = $2",
                                e);
         c->decisions += call->row.decision.n > 0;
-        add_place(places, &call->at);
+        engine_erase_add_place(places, &call->at);
     }
     c->interactions += (int64_t)calls.count;
     arena_release(&texts);
@@ -221,10 +222,10 @@ static const char *const rest[] = {
 static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
 {
     for (size_t i = 0; en->move == ENGINE_MOVE && i < COUNT_OF(old_rows); i++)
-        if (!drop(en, old_rows[i], session, NULL, e))
+        if (!engine_erase_drop(en, old_rows[i], session, NULL, e))
             return false;
     for (size_t i = 0; i < COUNT_OF(rest); i++)
-        if (!drop(en, rest[i], session, NULL, e))
+        if (!engine_erase_drop(en, rest[i], session, NULL, e))
             return false;
     return true;
 }
@@ -239,7 +240,7 @@ static bool drop_head(struct engine *en, const struct db_value *session, int64_t
                                 .digest = STR("")};
     int64_t n = 0;
 
-    if (!drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", session, &n, e))
+    if (!engine_erase_drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", session, &n, e))
         return false;
     *count += n;
     return n == 0 || engine_audit_add(en, &entry, e);
@@ -252,7 +253,8 @@ static bool erase_session(struct engine *en, str name, struct audit_counts *c,
 
     return engine_usage_take(en, &session, e) &&
            forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
-           drop(en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
+           engine_erase_drop(
+               en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            erase_calls(en, &session, c, places, e) &&
            entomb(en,
                   "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
@@ -266,9 +268,8 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
                       struct err *e)
 {
     struct erased_places places = {0};
-    bool ok =
-        engine_blocks_begin(en, e) && engine_audit_records(en, e) && engine_blocks_commit(en, e) &&
-        (names->count == 0 || engine_move_drop_words(en, e));
+    bool ok = engine_blocks_begin(en, e) && engine_audit_records(en, e) &&
+              engine_blocks_commit(en, e) && (names->count == 0 || engine_move_drop_words(en, e));
 
     for (size_t i = 0; ok && i < names->count; i++)
         ok = erase_session(en, names->items[i], c, &places, e);
@@ -348,7 +349,8 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
     const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
     struct db_value arg = db_text(name);
     struct db_value args[] = {written(en, name, STR("\"")), written(en, name, STR("\\\""))};
-    bool ok = db_query(en->db, of_subject, &arg, 1, (struct db_rows){add_name, out}, e);
+    bool ok =
+        db_query(en->db, of_subject, &arg, 1, (struct db_rows){engine_erase_add_name, out}, e);
     char sql[300];
 
     for (size_t i = 0; ok && i < COUNT_OF(naming); i++) {
@@ -360,7 +362,7 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
                        naming[i].text,
                        at,
                        naming[i].text);
-        ok = db_query(en->db, sql, args, 2, (struct db_rows){add_name, out}, e);
+        ok = db_query(en->db, sql, args, 2, (struct db_rows){engine_erase_add_name, out}, e);
     }
     (void)snprintf(sql,
                    sizeof sql,
@@ -369,7 +371,8 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
     return ok && forget_those(en, sql, args, run_rows, runs, e);
 }
 
-static bool erase(struct engine *en, const struct store_note *note, bool subject, struct err *e)
+static bool engine_erase_erase(struct engine *en, const struct store_note *note, bool subject,
+                               struct err *e)
 {
     struct names names = {.arena = &en->arena};
     str name = engine_clean_name(en, note->subject);
@@ -386,7 +389,7 @@ static bool erase(struct engine *en, const struct store_note *note, bool subject
         ok = find_of_subject(en, name, &names, &c.runs, e) &&
              forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
-        (void)add_name(&names, &arg, 1);
+        (void)engine_erase_add_name(&names, &arg, 1);
     if (ok && names.count >= SESSIONS_MAX)
         ok = err_set(e, ERR_INPUT, "%zu sessions are too many for one erasure", names.count);
     for (size_t i = 0; ok && i < names.count; i++) {
@@ -410,9 +413,9 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
                                 .digest = STR("")};
 
     if (str_eq(note->action, STR("erase session")))
-        return erase(en, note, false, e);
+        return engine_erase_erase(en, note, false, e);
     if (str_eq(note->action, STR("erase subject")))
-        return erase(en, note, true, e);
+        return engine_erase_erase(en, note, true, e);
     return engine_audit_add(en, &entry, e);
 }
 
@@ -445,9 +448,9 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
     if (!db_begin(en->db, false, e))
         return false;
     ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
-         forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
-         forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
-         forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e);
+         engine_erase_forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
+         engine_erase_forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
+         engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e);
     entry->detail = audit_erasure(&en->arena, STR(""), c);
     ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)
@@ -470,7 +473,9 @@ static bool retain_batch(struct engine *en, int64_t before_us, const char *why, 
     *count = 0;
     for (size_t i = 0; i < OLD_COUNT; i++) {
         old[i].arena = &en->arena;
-        ok = ok && db_query(en->db, oldest[i], &arg, 1, (struct db_rows){add_name, &old[i]}, e);
+        ok = ok &&
+             db_query(
+                 en->db, oldest[i], &arg, 1, (struct db_rows){engine_erase_add_name, &old[i]}, e);
         *count = old[i].count > *count ? old[i].count : *count;
     }
     if (ok && *count > 0)

@@ -25,7 +25,7 @@ static const char session_sql[] =
     " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us),"
     " key_name = coalesce(excluded.key_name, alert_sessions.key_name)";
 
-static void clean(struct engine *en, const struct row_table *t, void *row)
+static void engine_history_clean(struct engine *en, const struct row_table *t, void *row)
 {
     for (size_t i = 0; i < t->count; i++) {
         str *text = (str *)(void *)((char *)row + t->fields[i].at);
@@ -74,7 +74,7 @@ static bool tell_state(struct engine *en, str id, struct err *e)
 bool engine_session_put(struct engine *en, struct store_session *row, struct err *e)
 {
     row->id = engine_clean_name(en, row->id);
-    clean(en, &row_sessions, row);
+    engine_history_clean(en, &row_sessions, row);
     struct db_value args[] = {
         db_text(row->id),
         engine_text(row->alert_id),
@@ -112,7 +112,7 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
 {
     row->id = engine_clean_name(en, row->id);
     row->session_id = engine_clean_name(en, row->session_id);
-    clean(en, &row_tools, row);
+    engine_history_clean(en, &row_tools, row);
     struct db_value args[] = {
         db_text(row->id),
         engine_text(row->session_id),

@@ -39,7 +39,7 @@ void engine_pieces_forget(struct engine *en)
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
 }
 
-static void remember(struct engine *en, str id)
+static void engine_pieces_remember(struct engine *en, str id)
 {
     struct err e;
     char *key;
@@ -59,7 +59,7 @@ static bool recall_one(void *ctx, const struct db_value *columns, size_t n)
     struct engine *en = ctx;
 
     assert(n == 1);
-    remember(en, columns[0].s);
+    engine_pieces_remember(en, columns[0].s);
     return !en->pieced_unknown;
 }
 
@@ -78,7 +78,7 @@ bool engine_pieces_recall(struct engine *en, struct err *e)
     return false;
 }
 
-static bool may_have(struct engine *en, str id)
+static bool engine_pieces_may_have(struct engine *en, str id)
 {
     return en->pieced_unknown || map_find(&en->pieced, id);
 }
@@ -100,7 +100,7 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_blob(piece->bytes),
                               engine_text(session_id)};
 
-    remember(en, args[0].s);
+    engine_pieces_remember(en, args[0].s);
     return db_run(en->db,
                   "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id)"
                   " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
@@ -115,7 +115,7 @@ bool engine_pieces_drop(struct engine *en, str id, struct err *e)
     struct db_value arg = db_text(id);
     void *key = found ? found->value.ptr : NULL;
 
-    if (!may_have(en, id))
+    if (!engine_pieces_may_have(en, id))
         return true;
     if (found)
         map_remove(&en->pieced, id);
@@ -175,7 +175,7 @@ bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e
     struct orphan o;
     bool ok;
 
-    if (!may_have(en, row->id))
+    if (!engine_pieces_may_have(en, row->id))
         return true;
     ok = orphan_read(en, row->id, &o, e);
     for (size_t i = 0; ok && o.continued && i < COUNT_OF(piece_kinds); i++) {

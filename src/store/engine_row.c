@@ -101,7 +101,7 @@ size_t engine_row_values(const struct store_call *row, const struct texts_place 
     return n;
 }
 
-static bool is_text(str s)
+static bool engine_row_is_text(str s)
 {
     return utf8_valid(s) && (s.n == 0 || !memchr(s.p, '\0', s.n));
 }
@@ -111,7 +111,7 @@ str engine_clean(struct engine *en, str text)
     struct buf b;
     str out;
 
-    if (en->kind == DB_SQLITE || is_text(text))
+    if (en->kind == DB_SQLITE || engine_row_is_text(text))
         return text;
     buf_init(&b, 4 * text.n + 16);
     (void)utf8_copy(&b, text);

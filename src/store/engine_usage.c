@@ -20,7 +20,7 @@ static const char put_sql[] =
     " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,"
     " $27)" USAGE_ADD;
 
-static bool is_of(const struct engine_usage *u, const struct db_value *which)
+static bool engine_usage_is_of(const struct engine_usage *u, const struct db_value *which)
 {
     for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
         if (which[i].type != u->which[i].type ||
@@ -38,7 +38,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
     struct buf key;
     struct err e;
 
-    if (en->usage_last && is_of(en->usage_last, which))
+    if (en->usage_last && engine_usage_is_of(en->usage_last, which))
         return en->usage_last;
     buf_init(&key, (size_t)64 << 20);
     for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
@@ -64,7 +64,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct db_value *w
 }
 
 /* Nobody counts so many; sums of those there are must not run over. usage.c has the same. */
-static int64_t counted(int64_t n)
+static int64_t engine_usage_counted(int64_t n)
 {
     return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
 }
@@ -82,16 +82,17 @@ void engine_usage_add(struct engine *en, const struct store_call *row)
     const int64_t add[USAGE_BUCKET_0] = {
         1,
         failed,
-        counted(row->input_tokens),
-        counted(row->output_tokens),
-        counted(row->reasoning_tokens),
-        counted(row->cache_read_tokens),
+        engine_usage_counted(row->input_tokens),
+        engine_usage_counted(row->output_tokens),
+        engine_usage_counted(row->reasoning_tokens),
+        engine_usage_counted(row->cache_read_tokens),
         row->has_reasoning && row->status < 400 && row->complete && !row->answer.n &&
             !row->tool_calls.n,
         row->cut.n > 0,
         row->has_reasoning,
     };
-    int64_t bucket = capped ? counted(row->reasoning_tokens) * USAGE_BUCKETS / row->cap_tokens : 0;
+    int64_t bucket =
+        capped ? engine_usage_counted(row->reasoning_tokens) * USAGE_BUCKETS / row->cap_tokens : 0;
 
     for (size_t i = 0; i < COUNT_OF(add); i++)
         u->sums[i] += add[i];
@@ -105,7 +106,7 @@ void engine_usage_add(struct engine *en, const struct store_call *row)
     }
 }
 
-static bool take_call(void *ctx, const struct db_value *c, size_t n)
+static bool engine_usage_take_call(void *ctx, const struct db_value *c, size_t n)
 {
     struct engine *en = ctx;
     struct engine_usage *u = usage_of(en, c);
@@ -130,7 +131,7 @@ bool engine_usage_take(struct engine *en, const struct db_value *session, struct
                usage_of_call_which,
                usage_of_call_sums);
     buf_add_c(&sql, '\0');
-    ok = db_query(en->db, sql.p, session, 1, (struct db_rows){take_call, en}, e);
+    ok = db_query(en->db, sql.p, session, 1, (struct db_rows){engine_usage_take_call, en}, e);
     buf_release(&sql);
     return ok;
 }

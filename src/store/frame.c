@@ -69,7 +69,7 @@ void frame_put(char *p, enum frame_type type, size_t size)
 }
 
 /* What both sums begin with. */
-static uint32_t seed(uint32_t salt, uint64_t at)
+static uint32_t frame_seed(uint32_t salt, uint64_t at)
 {
     char bytes[12];
 
@@ -81,7 +81,7 @@ static uint32_t seed(uint32_t salt, uint64_t at)
 size_t frame_seal(char *p, uint32_t salt, uint64_t at)
 {
     size_t size = get32(p + 4);
-    uint32_t begin = seed(salt, at);
+    uint32_t begin = frame_seed(salt, at);
 
     put32(p + 12, crc32c(begin, (str){p + FRAME_HEAD_SIZE, size}));
     put32(p + 16, crc32c(begin, (str){p, 16}));
@@ -91,7 +91,7 @@ size_t frame_seal(char *p, uint32_t salt, uint64_t at)
 static bool head_is_good(const char *p, uint32_t salt, uint64_t at)
 {
     return memcmp(p, frame_magic, 4) == 0 && get32(p + 4) <= FRAME_BODY_MAX &&
-           get32(p + 16) == crc32c(seed(salt, at), (str){p, 16});
+           get32(p + 16) == crc32c(frame_seed(salt, at), (str){p, 16});
 }
 
 enum frame_got frame_get(str bytes, uint32_t salt, uint64_t at, struct frame *out)
@@ -109,7 +109,8 @@ enum frame_got frame_get(str bytes, uint32_t salt, uint64_t at, struct frame *ou
     if (bytes.n < out->size)
         return FRAME_SHORT;
     out->body = str_slice(bytes, FRAME_HEAD_SIZE, out->size);
-    return crc32c(seed(salt, at), out->body) == get32(bytes.p + 12) ? FRAME_GOOD : FRAME_BAD_BODY;
+    return crc32c(frame_seed(salt, at), out->body) == get32(bytes.p + 12) ? FRAME_GOOD
+                                                                          : FRAME_BAD_BODY;
 }
 
 size_t frame_find(str bytes, uint32_t salt, uint64_t at)

@@ -195,7 +195,7 @@ static bool at_limit(const struct journal *j, struct err *e)
 }
 
 /* Why a record cannot be taken; seldom, so it is kept out of the way. */
-static NOINLINE bool refuse(const struct journal *j, size_t size, struct err *e)
+static NOINLINE bool journal_refuse(const struct journal *j, size_t size, struct err *e)
 {
     char text[sizeof e->text];
 
@@ -213,19 +213,19 @@ static NOINLINE bool refuse(const struct journal *j, size_t size, struct err *e)
     return err_set(e, ERR_LIMIT, "more than %zu bytes wait for the disk", j->o.queue_size_max);
 }
 
-static bool fits(const struct journal *j, size_t size)
+static bool journal_fits(const struct journal *j, size_t size)
 {
     return j->mode == JOURNAL_RUNNING && !j->stop &&
            size <= j->o.queue_size_max - j->front.n - j->writing &&
            j->waiting + j->front.n + j->writing + size <= j->o.size_max;
 }
 
-static bool takes(const struct journal *j, struct err *e)
+static bool store_journal_takes(const struct journal *j, struct err *e)
 {
     uint64_t kept = j->o.size_max / JOURNAL_RUNNING_SHARE;
 
     if (j->mode != JOURNAL_RUNNING)
-        return refuse(j, 0, e);
+        return journal_refuse(j, 0, e);
     if (j->waiting + j->front.n + j->writing + kept > j->o.size_max)
         return at_limit(j, e);
     return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);
@@ -236,7 +236,7 @@ bool journal_takes(struct journal *j, struct err *e)
     bool ok;
 
     pthread_mutex_lock(&j->lock);
-    ok = j->stop ? refuse(j, 0, e) : takes(j, e);
+    ok = j->stop ? journal_refuse(j, 0, e) : store_journal_takes(j, e);
     pthread_mutex_unlock(&j->lock);
     return ok;
 }
@@ -272,9 +272,9 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
     struct err e;
 
     pthread_mutex_lock(&j->lock);
-    if (!fits(j, size)) {
+    if (!journal_fits(j, size)) {
         j->dropped++;
-        ok = refuse(j, size, &e);
+        ok = journal_refuse(j, size, &e);
         wake = false;
     } else {
         p = g->p + g->n;
@@ -410,7 +410,8 @@ static void remove_segment(struct journal *j, const struct segment *s, bool dama
 }
 
 /* How many bytes there are between two places. */
-static uint64_t between(const struct journal *j, struct journal_place a, struct journal_place b)
+static uint64_t journal_between(const struct journal *j, struct journal_place a,
+                                struct journal_place b)
 {
     uint64_t n = 0;
 
@@ -447,7 +448,7 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     uint64_t n;
 
     pthread_mutex_lock(&j->lock);
-    n = between(j, j->taken, place);
+    n = journal_between(j, j->taken, place);
     j->waiting -= n < j->waiting ? n : j->waiting;
     if (j->taken.segment < j->first_new)
         j->old_waiting -= n < j->old_waiting ? n : j->old_waiting;
@@ -544,7 +545,7 @@ void journal_health(struct journal *j, struct store_health *out)
 
     pthread_mutex_lock(&j->lock);
     *out = (struct store_health){
-        .ok = takes(j, &why),
+        .ok = store_journal_takes(j, &why),
         .stored = j->stored,
         .dropped = j->dropped,
         .errors = j->errors,

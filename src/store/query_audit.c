@@ -50,7 +50,8 @@ static bool on_entry(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static void head_write(struct json_out *o, const char *name, const struct audit_head *head)
+static void query_audit_head_write(struct json_out *o, const char *name,
+                                   const struct audit_head *head)
 {
     json_out_key(o, str_c(name));
     if (head->seq == 0) {
@@ -85,7 +86,7 @@ bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e
     ok = sql_query(r, &q, (struct db_rows){on_entry, &l}, e);
     sql_release(&q);
     json_out_end(&o);
-    head_write(&o, "head", &l.head);
+    query_audit_head_write(&o, "head", &l.head);
     json_out_end(&o);
     return query_end(r, ok, out, e);
 }
@@ -108,8 +109,8 @@ bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out
     else
         json_out_null(&o);
     json_member_str(&o, "why", report.ok ? STR("") : str_c(report.why));
-    head_write(&o, "head", &report.head);
-    head_write(&o, "anchor", &report.anchor);
+    query_audit_head_write(&o, "head", &report.head);
+    query_audit_head_write(&o, "anchor", &report.anchor);
     json_member_i64(&o, "entries", report.entries);
     json_member_i64(&o, "rows", report.rows);
     json_member_i64(&o, "erased", report.erased);

@@ -91,15 +91,16 @@ static const struct column segment_columns[SEGMENT_COLUMNS] = {
     [SEGMENT_STATE] = {"state", NULL, COLUMN_SKIP},
 };
 
-static str text_of(const struct db_value *v)
+static str query_calls_text_of(const struct db_value *v)
 {
     return v->type == DB_TEXT || v->type == DB_BLOB ? v->s : STR("");
 }
 
 /* Text that was there and is not here is hidden; what never was readable says so itself. */
-static void state_write(const struct db_value *state, bool reasoned, bool text, struct json_out *o)
+static void query_calls_state_write(const struct db_value *state, bool reasoned, bool text,
+                                    struct json_out *o)
 {
-    str s = text_of(state);
+    str s = query_calls_text_of(state);
 
     json_out_key(o, STR("reasoning_state"));
     if (reasoned && !text && !str_eq(s, STR("opaque")))
@@ -130,7 +131,7 @@ void call_write(const struct query_asker *a, const struct db_value *v, const str
                 struct json_out *o)
 {
     columns_write(call_columns, COUNT_OF(call_columns), v, a->hide_reasoning, o);
-    state_write(
+    query_calls_state_write(
         &v[STATE], v[HAS_REASONING].i != 0, v[CONTENT].type != DB_NULL && !a->hide_reasoning, o);
     absent_write(a, &v[ABSENT], o);
     temperature_write(row->request, o);
@@ -144,21 +145,22 @@ void call_write(const struct query_asker *a, const struct db_value *v, const str
 void call_read(const struct db_value *v, struct call_facts_read *out)
 {
     *out = (struct call_facts_read){
-        .id = text_of(&v[ID]),
-        .step = text_of(&v[STEP]),
-        .answer = text_of(&v[RESPONSE]),
-        .model = text_of(&v[MODEL]),
+        .id = query_calls_text_of(&v[ID]),
+        .step = query_calls_text_of(&v[STEP]),
+        .answer = query_calls_text_of(&v[RESPONSE]),
+        .model = query_calls_text_of(&v[MODEL]),
         .started_us = v[STARTED_US].i,
         .duration_ms = v[DURATION_MS].type == DB_NULL ? -1 : v[DURATION_MS].i,
-        .failed = v[STATUS].i >= 400 || text_of(&v[ERROR_CODE]).n > 0,
+        .failed = v[STATUS].i >= 400 || query_calls_text_of(&v[ERROR_CODE]).n > 0,
     };
 }
 
 /* ---- segments ---- */
 
-static void segment_write(const struct query_asker *a, const struct db_value *v, struct json_out *o)
+static void query_calls_segment_write(const struct query_asker *a, const struct db_value *v,
+                                      struct json_out *o)
 {
-    bool reasoning = str_eq(text_of(&v[SEGMENT_KIND]), STR("reasoning"));
+    bool reasoning = str_eq(query_calls_text_of(&v[SEGMENT_KIND]), STR("reasoning"));
     bool hide = reasoning && a->hide_reasoning;
 
     json_out_object(o);
@@ -187,7 +189,7 @@ static bool segments_on_row(void *ctx, const struct db_value *v, size_t n)
     if (x->room == 0)
         return false;
     x->room--;
-    segment_write(x->a, v, x->o);
+    query_calls_segment_write(x->a, v, x->o);
     return true;
 }
 

@@ -61,7 +61,7 @@ static bool is_formula(str text)
     return rest.n && strchr("=+-@|%", rest.p[0]) != NULL && rest.p[0] != '\0';
 }
 
-static void add_text(struct buf *out, str text)
+static void query_csv_add_text(struct buf *out, str text)
 {
     buf_add_c(out, '"');
     if (is_formula(text))
@@ -78,17 +78,17 @@ static void add_text(struct buf *out, str text)
     buf_add_c(out, '"');
 }
 
-static void add_value(struct buf *out, const struct json *doc, const struct json_node *v,
-                      struct arena *a)
+static void query_csv_add_value(struct buf *out, const struct json *doc, const struct json_node *v,
+                                struct arena *a)
 {
     str text;
 
     if (!v || v->kind == JSON_NULL)
         return;
     if (json_text(doc, v, a, &text))
-        add_text(out, text);
+        query_csv_add_text(out, text);
     else if (v->kind >= JSON_ARRAY)
-        add_text(out, json_raw(doc, v));
+        query_csv_add_text(out, json_raw(doc, v));
     else
         buf_add(out, json_raw(doc, v));
 }
@@ -111,9 +111,9 @@ bool csv_write(struct arena *a, str session_id, str event, struct buf *out, stru
         if (i)
             buf_add_c(out, ',');
         if (columns[i].pointer)
-            add_value(out, &doc, json_pointer(&doc, str_c(columns[i].pointer)), a);
+            query_csv_add_value(out, &doc, json_pointer(&doc, str_c(columns[i].pointer)), a);
         else
-            add_text(out, session_id);
+            query_csv_add_text(out, session_id);
     }
     buf_add(out, STR("\r\n"));
     json_release(&doc);

@@ -48,7 +48,7 @@ str decision_bare(str entry)
     return str_slice(entry, 0, end);
 }
 
-static bool decision_write(struct decision_log *l, const struct db_value *v)
+static bool query_decisions_decision_write(struct decision_log *l, const struct db_value *v)
 {
     str entry = v[ENTRY].type == DB_NULL ? STR("") : v[ENTRY].s;
     struct db_value tools = v[TOOLS].type == DB_NULL ? db_text(STR("[]")) : v[TOOLS];
@@ -71,10 +71,10 @@ static bool decision_write(struct decision_log *l, const struct db_value *v)
     return true;
 }
 
-static bool on_decision(void *ctx, struct db_value *v, const struct store_call *row)
+static bool query_decisions_on_decision(void *ctx, struct db_value *v, const struct store_call *row)
 {
     (void)row;
-    return decision_write(ctx, v);
+    return query_decisions_decision_write(ctx, v);
 }
 
 /* coalesce keeps a condition from choosing the index: another one has the order that is wanted. */
@@ -97,8 +97,8 @@ static void where(struct sql *q, const struct query_asker *a, const struct query
 
 /* ---- by time, by tool ---- */
 
-static bool where_cursor(struct reader *r, struct sql *q, const struct query_filter *f, str cursor,
-                         struct err *e)
+static bool query_decisions_where_cursor(struct reader *r, struct sql *q,
+                                         const struct query_filter *f, str cursor, struct err *e)
 {
     str value, id;
     int64_t ms, n;
@@ -142,10 +142,11 @@ static bool key_is_rare(struct reader *r, const struct query_asker *a, bool *rar
     return ok;
 }
 
-static bool list(struct reader *r, struct decision_log *l, const struct query_filter *f,
-                 const struct query_page *p, struct err *e)
+static bool query_decisions_list(struct reader *r, struct decision_log *l,
+                                 const struct query_filter *f, const struct query_page *p,
+                                 struct err *e)
 {
-    const struct call_rows rows = {on_decision, l, columns, COUNT_OF(columns), 0};
+    const struct call_rows rows = {query_decisions_on_decision, l, columns, COUNT_OF(columns), 0};
     bool ok, rare;
     struct sql q;
 
@@ -172,7 +173,7 @@ static bool list(struct reader *r, struct decision_log *l, const struct query_fi
         sql_add(&q, "i.ended_ms IS NOT NULL");
     }
     where(&q, l->a, f);
-    ok = p->cursor.n == 0 || where_cursor(r, &q, f, p->cursor, e);
+    ok = p->cursor.n == 0 || query_decisions_where_cursor(r, &q, f, p->cursor, e);
     sql_add(&q, f->tool.n ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
     ok = ok && call_rows_query(r, &q, &rows, e);
@@ -196,29 +197,30 @@ struct hits {
     size_t n;
 };
 
-static bool is_letter(char c)
+static bool query_decisions_is_letter(char c)
 {
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (unsigned char)c > 127;
 }
 
 /* Whether a word stands in the text by itself, in any case of its ASCII letters. */
-static bool has_word(str text, str word)
+static bool query_decisions_has_word(str text, str word)
 {
     for (size_t i = 0; word.n && i + word.n <= text.n; i++)
-        if (strncasecmp(text.p + i, word.p, word.n) == 0 && (i == 0 || !is_letter(text.p[i - 1])) &&
-            (i + word.n == text.n || !is_letter(text.p[i + word.n])))
+        if (strncasecmp(text.p + i, word.p, word.n) == 0 &&
+            (i == 0 || !query_decisions_is_letter(text.p[i - 1])) &&
+            (i + word.n == text.n || !query_decisions_is_letter(text.p[i + word.n])))
             return true;
     return false;
 }
 
-static unsigned count_words(str text, str words)
+static unsigned query_decisions_count_words(str text, str words)
 {
-    unsigned n = has_word(text, str_trim(words)) ? 2 : 0; /* all of them in a row */
+    unsigned n = query_decisions_has_word(text, str_trim(words)) ? 2 : 0; /* all of them in a row */
 
     while ((words = str_trim(words)).n) {
         size_t end = str_find(words, STR(" "));
 
-        n += has_word(text, str_slice(words, 0, end));
+        n += query_decisions_has_word(text, str_slice(words, 0, end));
         words = end == STR_NONE ? STR("") : str_slice(words, end, words.n);
     }
     return n;
@@ -235,7 +237,7 @@ static bool on_found(void *ctx, struct db_value *v, str snippet)
         if (v[i].type == DB_TEXT)
             to->v[i].s = arena_dup(h->a, v[i].s);
     }
-    to->words = count_words(to->v[ENTRY].s, h->words);
+    to->words = query_decisions_count_words(to->v[ENTRY].s, h->words);
     return h->n < SEARCH_MAX;
 }
 
@@ -263,8 +265,9 @@ static void where_found(struct sql *q, const void *ctx)
     }
 }
 
-static bool search(struct reader *r, struct decision_log *l, const struct query_filter *f,
-                   const struct query_page *p, int64_t *offset, struct err *e)
+static bool query_decisions_search(struct reader *r, struct decision_log *l,
+                                   const struct query_filter *f, const struct query_page *p,
+                                   int64_t *offset, struct err *e)
 {
     struct hits h = {.a = &r->arena, .asker = l->a, .f = f};
     struct find find = {.a = l->a,
@@ -292,7 +295,7 @@ static bool search(struct reader *r, struct decision_log *l, const struct query_
         return false;
     l->back_to_us = find.back_to_us;
     qsort(h.at, h.n, sizeof *h.at, by_worth);
-    for (size_t i = (size_t)*offset; i < h.n && decision_write(l, h.at[i].v); i++)
+    for (size_t i = (size_t)*offset; i < h.n && query_decisions_decision_write(l, h.at[i].v); i++)
         ;
     return true;
 }
@@ -332,7 +335,8 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
     json_out_key(&o, STR("decisions"));
     json_out_array(&o);
     ok = (!f->session_id.n || session_find(r, a, f->session_id, &found.session_id, e)) &&
-         (f->search.n ? search(r, &l, &found, p, &offset, e) : list(r, &l, &found, p, e));
+         (f->search.n ? query_decisions_search(r, &l, &found, p, &offset, e)
+                      : query_decisions_list(r, &l, &found, p, e));
     json_out_end(&o);
     ok = ok && absent_write_search(r, a, l.room < p->limit || !f->search.n, &o, e);
     find_write_bound(l.back_to_us, &o);
@@ -346,7 +350,7 @@ bool query_session_decisions(struct reader *r, const struct query_asker *a, str 
 {
     struct json_out o;
     struct decision_log l = {.a = a, .o = &o, .room = INT64_MAX};
-    const struct call_rows rows = {on_decision, &l, columns, COUNT_OF(columns), 0};
+    const struct call_rows rows = {query_decisions_on_decision, &l, columns, COUNT_OF(columns), 0};
     struct sql q;
     bool ok;
 

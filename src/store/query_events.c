@@ -44,7 +44,7 @@ static struct event *event_make(struct timeline *t, int64_t at_us)
     return ev;
 }
 
-static bool on_call(void *ctx, struct db_value *v, const struct store_call *row)
+static bool query_events_on_call(void *ctx, struct db_value *v, const struct store_call *row)
 {
     struct timeline *t = ctx;
     struct call_facts_read c;
@@ -138,7 +138,7 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
 static bool calls_read(struct timeline *t, str session_id, struct err *e)
 {
     const struct call_rows rows = {
-        on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
+        query_events_on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
     struct sql q;
     bool ok;
 

@@ -46,7 +46,7 @@ struct ids {
     size_t n;
 };
 
-static bool on_id(void *ctx, const struct db_value *v, size_t n)
+static bool query_export_on_id(void *ctx, const struct db_value *v, size_t n)
 {
     struct ids *ids = ctx;
 
@@ -78,7 +78,7 @@ static bool next_ids(struct reader *r, const struct query_asker *a, const struct
     }
     sql_add(&q, " ORDER BY s.started_at_us, s.session_id");
     sql_limit(&q, STEP_SESSIONS, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_id, ids}, e);
+    ok = sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
     sql_release(&q);
     return ok;
 }
@@ -113,7 +113,7 @@ static bool one_write(struct reader *r, const struct query_asker *a, struct quer
     return query_session(r, a, id, out, e);
 }
 
-static void finish(struct query_export *x, struct buf *out)
+static void query_export_finish(struct query_export *x, struct buf *out)
 {
     x->done = true;
     if (x->format != QUERY_JSON)
@@ -149,7 +149,7 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
                      STR_ARG(str_slice(x->filter.session_id, 0, 120)));
     x->begun = true;
     if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
-        finish(x, out);
+        query_export_finish(x, out);
     arena_release(&ids.arena);
     return ok;
 }

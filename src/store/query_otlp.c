@@ -66,14 +66,14 @@ static void id_write(struct json_out *o, const char *name, str id, size_t bytes)
     json_member_str(o, name, (str){hex, bytes * 2});
 }
 
-static str text_at(struct span *s, const char *pointer)
+static str query_otlp_text_at(struct span *s, const char *pointer)
 {
     str text;
 
     return json_text(&s->doc, json_pointer(&s->doc, str_c(pointer)), s->a, &text) ? text : STR("");
 }
 
-static int64_t number_at(struct span *s, const char *pointer)
+static int64_t query_otlp_number_at(struct span *s, const char *pointer)
 {
     int64_t n;
 
@@ -135,10 +135,10 @@ static void attributes_write(struct span *s, bool call)
     json_out_end(s->o);
 }
 
-static void status_write(struct span *s, bool call)
+static void query_otlp_status_write(struct span *s, bool call)
 {
     const struct json_node *success = json_pointer(&s->doc, STR("/details/success"));
-    str error = text_at(s, call ? "/details/error_code" : "/details/error_message");
+    str error = query_otlp_text_at(s, call ? "/details/error_code" : "/details/error_message");
     bool good = true;
 
     (void)!json_bool(success, &good);
@@ -154,11 +154,12 @@ static void status_write(struct span *s, bool call)
 static void span_write(struct span *s, str session_id)
 {
     struct json_out *o = s->o;
-    str id = text_at(s, "/event_id"), parent = text_at(s, "/details/parent_id");
-    bool call = str_eq(text_at(s, "/type"), STR("llm_interaction"));
-    str what = text_at(s, call ? "/details/upstream_model" : "/details/tool_name");
-    int64_t start_us = number_at(s, "/timestamp_us");
-    int64_t end_us = start_us + number_at(s, "/duration_ms") * 1000;
+    str id = query_otlp_text_at(s, "/event_id"),
+        parent = query_otlp_text_at(s, "/details/parent_id");
+    bool call = str_eq(query_otlp_text_at(s, "/type"), STR("llm_interaction"));
+    str what = query_otlp_text_at(s, call ? "/details/upstream_model" : "/details/tool_name");
+    int64_t start_us = query_otlp_number_at(s, "/timestamp_us");
+    int64_t end_us = start_us + query_otlp_number_at(s, "/duration_ms") * 1000;
 
     json_out_object(o);
     id_write(o, "traceId", session_id, TRACE_BYTES);
@@ -173,11 +174,11 @@ static void span_write(struct span *s, str session_id)
     json_member_str(o, "startTimeUnixNano", arena_printf(s->a, "%lld000", (long long)start_us));
     json_member_str(o, "endTimeUnixNano", arena_printf(s->a, "%lld000", (long long)end_us));
     attributes_write(s, call);
-    status_write(s, call);
+    query_otlp_status_write(s, call);
     json_out_end(o);
 }
 
-static void head_write(struct json_out *o)
+static void query_otlp_head_write(struct json_out *o)
 {
     json_out_object(o);
     json_out_key(o, STR("resourceSpans"));
@@ -212,7 +213,7 @@ bool otlp_write(struct arena *a, str session_id, const struct event *events, str
 
     json_out_init(&o, out);
     json_init(&s.doc);
-    head_write(&o);
+    query_otlp_head_write(&o);
     for (const struct event *ev = events; ev && ok; ev = ev->next) {
         ok = json_parse(&s.doc, ev->json, e);
         if (ok)

@@ -37,7 +37,7 @@ static const char columns[] =
     ", " SUM("b5") ", " SUM("b6") ", " SUM("b7") ", " SUM("b8") ", " SUM("b9");
 /* clang-format on */
 
-static struct row *row_of(struct table *t, str model, str level)
+static struct row *query_reasoning_row_of(struct table *t, str model, str level)
 {
     struct map_entry *found;
     struct row *row;
@@ -58,7 +58,7 @@ static struct row *row_of(struct table *t, str model, str level)
     return map_set(&t->rows, key, MAP_PTR(row), &e) ? row : NULL;
 }
 
-static void sample(struct row *row, int64_t ms)
+static void query_reasoning_sample(struct row *row, int64_t ms)
 {
     if (ms < 0 || row->sample_count == SAMPLES_MAX)
         return;
@@ -71,7 +71,7 @@ static void sample(struct row *row, int64_t ms)
 
 static bool on_sums(void *ctx, const struct db_value *v, size_t n)
 {
-    struct row *row = row_of(ctx, v[MODEL].s, v[LEVEL].s);
+    struct row *row = query_reasoning_row_of(ctx, v[MODEL].s, v[LEVEL].s);
 
     (void)n;
     if (!row)
@@ -90,11 +90,11 @@ static bool on_sums(void *ctx, const struct db_value *v, size_t n)
 
 static bool on_thought(void *ctx, const struct db_value *v, size_t n)
 {
-    struct row *row = row_of(ctx, v[0].s, v[1].s);
+    struct row *row = query_reasoning_row_of(ctx, v[0].s, v[1].s);
 
     assert(n == 3);
     if (row && v[2].type == DB_INT)
-        sample(row, v[2].i);
+        query_reasoning_sample(row, v[2].i);
     return true;
 }
 
@@ -141,7 +141,7 @@ static bool read_thoughts(struct table *t, const struct query_asker *a,
     return ok;
 }
 
-static int by_size(const void *a, const void *b)
+static int query_reasoning_by_size(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -163,7 +163,7 @@ static void percentile_write(struct json_out *o, const char *name, const struct 
 static void row_write(struct json_out *o, struct row *row)
 {
     if (row->sample_count)
-        qsort(row->samples, row->sample_count, sizeof *row->samples, by_size);
+        qsort(row->samples, row->sample_count, sizeof *row->samples, query_reasoning_by_size);
     json_out_object(o);
     json_member_str(o, "model", row->model);
     json_member_str(o, "level", row->level);

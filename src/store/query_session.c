@@ -17,7 +17,7 @@ struct found {
     str id;
 };
 
-static bool on_id(void *ctx, const struct db_value *v, size_t n)
+static bool query_session_on_id(void *ctx, const struct db_value *v, size_t n)
 {
     struct found *found = ctx;
 
@@ -40,7 +40,7 @@ bool session_find(struct reader *r, const struct query_asker *a, str name, str *
     sql_where(&q, "s.named =", db_text(name));
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_limit(&q, 1, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_id, &found}, e);
+    ok = sql_query(r, &q, (struct db_rows){query_session_on_id, &found}, e);
     sql_release(&q);
     *id = found.id;
     return ok;
@@ -228,8 +228,8 @@ struct call_out {
     bool whole;             /* all of a call; else its segments */
 };
 
-static void body_write(struct call_out *x, const char *name, str text,
-                       str (*redact)(str body, struct arena *a))
+static void query_session_body_write(struct call_out *x, const char *name, str text,
+                                     str (*redact)(str body, struct arena *a))
 {
     json_out_key(x->o, str_c(name));
     if (x->a->hide_reasoning)
@@ -246,8 +246,8 @@ static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *
 
     if (x->whole) {
         call_write(x->a, v, row, x->o);
-        body_write(x, "request", row->request, x->a->redact);
-        body_write(x, "reply", row->reply, NULL);
+        query_session_body_write(x, "request", row->request, x->a->redact);
+        query_session_body_write(x, "reply", row->reply, NULL);
     }
     if (x->count++ == 0) {
         json_out_key(x->o, STR("segments"));

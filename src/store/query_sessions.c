@@ -113,7 +113,7 @@ static bool find_sort(struct list *l, struct err *e)
                    "\"-\" before it for the largest first");
 }
 
-static bool where_cursor(struct list *l, struct sql *q, struct err *e)
+static bool query_sessions_where_cursor(struct list *l, struct sql *q, struct err *e)
 {
     struct db_value at;
     str value, id;
@@ -143,7 +143,7 @@ static bool where_cursor(struct list *l, struct sql *q, struct err *e)
     return true;
 }
 
-static bool on_session(void *ctx, const struct db_value *v, size_t n)
+static bool query_sessions_on_session(void *ctx, const struct db_value *v, size_t n)
 {
     struct list *l = ctx;
     const struct db_value *key = &v[n - 1];
@@ -185,18 +185,18 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
     where_rows(l, &q);
-    ok = l->p->cursor.n == 0 || where_cursor(l, &q, e);
+    ok = l->p->cursor.n == 0 || query_sessions_where_cursor(l, &q, e);
     sql_add(&q, " ORDER BY ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, l->down ? " DESC, s.session_id DESC" : ", s.session_id");
     sql_limit(&q, l->room + 1, l->p->cursor.n ? 0 : offset);
-    ok = ok && sql_query(l->r, &q, (struct db_rows){on_session, l}, e);
+    ok = ok && sql_query(l->r, &q, (struct db_rows){query_sessions_on_session, l}, e);
     sql_release(&q);
     return ok;
 }
 
 /* Up to COUNT_MAX beyond the page; what follows is not counted. */
-static bool count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
+static bool query_sessions_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
 {
     struct sql q;
     bool ok;
@@ -230,7 +230,7 @@ static bool on_seen(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool fits(const struct list *l, const struct query_running *c)
+static bool query_sessions_fits(const struct list *l, const struct query_running *c)
 {
     const struct query_filter *f = l->f;
 
@@ -259,7 +259,7 @@ static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
         for (size_t j = 0; j < u->n; j++)
             twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id) &&
                      str_eq(u->at[j]->key_name, l->a->running[i].key_name);
-        if (!twice && fits(l, &l->a->running[i]))
+        if (!twice && query_sessions_fits(l, &l->a->running[i]))
             u->at[u->n++] = &l->a->running[i];
     }
     if (u->n == 0)
@@ -276,7 +276,7 @@ static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
     return ok;
 }
 
-static struct db_value text_or_null(str s)
+static struct db_value query_sessions_text_or_null(str s)
 {
     return s.n ? db_text(s) : db_null();
 }
@@ -289,7 +289,7 @@ static void running_write(const struct query_asker *a, const struct query_runnin
         db_text(c->session_id),
         none,
         db_text(STR("gateway")),
-        text_or_null(c->dialect),
+        query_sessions_text_or_null(c->dialect),
         db_text(STR("in_progress")),
         db_int(c->started_us),
         none,
@@ -297,9 +297,9 @@ static void running_write(const struct query_asker *a, const struct query_runnin
         none,
         zero,
         zero,
-        text_or_null(c->title),
-        text_or_null(c->model),
-        text_or_null(c->key_name),
+        query_sessions_text_or_null(c->title),
+        query_sessions_text_or_null(c->model),
+        query_sessions_text_or_null(c->key_name),
         none,
         zero,
         zero,
@@ -411,7 +411,7 @@ static bool sessions_answer(struct list *l, struct err *e)
         return false;
     json_out_end(o);
     total = l->count; /* all of them, unless there are others */
-    if ((l->more || p->page > 1 || p->cursor.n) && !count_rows(l, max, &total, e))
+    if ((l->more || p->page > 1 || p->cursor.n) && !query_sessions_count_rows(l, max, &total, e))
         return false;
     pagination_write(l, total + (int64_t)u.n, total < max);
     filters_write(l->f, p, o);

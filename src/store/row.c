@@ -3,18 +3,18 @@
 
 #define TEXT_MAX ((size_t)UINT32_MAX)
 
-#define FIELD_OF(type, column, kind, member)                                                       \
+#define FIELD_OF(type, column, kind, row_member)                                                   \
     {                                                                                              \
-        column, kind, offsetof(struct type, member), 0                                             \
+        column, kind, offsetof(struct type, row_member), 0                                         \
     }
-#define IN_BLOCK(column, kind, member, text)                                                       \
+#define IN_BLOCK(column, kind, row_member, text)                                                   \
     {                                                                                              \
-        column, kind, offsetof(struct store_call, member), 1 + (text)                              \
+        column, kind, offsetof(struct store_call, row_member), 1 + (text)                          \
     }
-#define FIELD(column, kind, member) FIELD_OF(store_call, column, kind, member)
-#define SESSION(column, kind, member) FIELD_OF(store_session, column, kind, member)
-#define TOOL(column, kind, member) FIELD_OF(store_tool, column, kind, member)
-#define NOTE(column, kind, member) FIELD_OF(store_note, column, kind, member)
+#define FIELD(column, kind, row_member) FIELD_OF(store_call, column, kind, row_member)
+#define SESSION(column, kind, row_member) FIELD_OF(store_session, column, kind, row_member)
+#define TOOL(column, kind, row_member) FIELD_OF(store_tool, column, kind, row_member)
+#define NOTE(column, kind, row_member) FIELD_OF(store_note, column, kind, row_member)
 
 /* Only ever added to, at the end. */
 const struct row_field row_fields[] = {
@@ -175,7 +175,7 @@ static char *put_u64(char *p, uint64_t v)
     return put_u32(put_u32(p, (uint32_t)v), (uint32_t)(v >> 32));
 }
 
-static char *put_text(char *p, str s)
+static char *row_put_text(char *p, str s)
 {
     p = put_u32(p, (uint32_t)s.n);
     if (s.n > 0)
@@ -189,7 +189,7 @@ struct cursor {
     bool short_;
 };
 
-static const char *take(struct cursor *c, size_t n)
+static const char *row_take(struct cursor *c, size_t n)
 {
     const char *p = c->p;
 
@@ -203,7 +203,7 @@ static const char *take(struct cursor *c, size_t n)
 
 static uint64_t take_number(struct cursor *c, size_t size)
 {
-    const char *p = take(c, size);
+    const char *p = row_take(c, size);
     uint64_t v = 0;
 
     for (size_t i = 0; p && i < size; i++)
@@ -211,15 +211,15 @@ static uint64_t take_number(struct cursor *c, size_t size)
     return v;
 }
 
-static str take_text(struct cursor *c)
+static str row_take_text(struct cursor *c)
 {
     size_t n = (size_t)take_number(c, 4);
-    const char *p = n > 0 ? take(c, n) : "";
+    const char *p = n > 0 ? row_take(c, n) : "";
 
     return p ? (str){p, n} : STR("");
 }
 
-static const void *member(const void *row, const struct row_field *f)
+static const void *row_member(const void *row, const struct row_field *f)
 {
     return (const char *)row + f->at;
 }
@@ -236,7 +236,7 @@ size_t row_size(const struct row_table *t, const void *row)
 
     for (size_t i = 0; i < t->count; i++) {
         const struct row_field *f = &t->fields[i];
-        size_t n = f->kind <= ROW_BODY ? ((const str *)member(row, f))->n : 0;
+        size_t n = f->kind <= ROW_BODY ? ((const str *)row_member(row, f))->n : 0;
 
         if (n > TEXT_MAX)
             return SIZE_MAX;
@@ -250,13 +250,13 @@ void row_put(const struct row_table *t, const void *row, char *p)
     *p++ = (char)t->count;
     *p++ = 0;
     for (size_t i = 0; i < t->count; i++) {
-        const void *from = member(row, &t->fields[i]);
+        const void *from = row_member(row, &t->fields[i]);
         uint64_t bits = 0;
 
         switch (t->fields[i].kind) {
         case ROW_TEXT:
         case ROW_BODY:
-            p = put_text(p, *(const str *)from);
+            p = row_put_text(p, *(const str *)from);
             break;
         case ROW_INT:
             p = put_u32(p, (uint32_t) * (const int *)from);
@@ -274,7 +274,7 @@ void row_put(const struct row_table *t, const void *row, char *p)
     }
 }
 
-static void take_field(struct cursor *c, const struct row_field *f, void *out)
+static void row_take_field(struct cursor *c, const struct row_field *f, void *out)
 {
     void *to = (char *)out + f->at;
     uint64_t bits;
@@ -282,7 +282,7 @@ static void take_field(struct cursor *c, const struct row_field *f, void *out)
     switch (f->kind) {
     case ROW_TEXT:
     case ROW_BODY:
-        *(str *)to = take_text(c);
+        *(str *)to = row_take_text(c);
         break;
     case ROW_INT:
         *(int *)to = (int)(uint32_t)take_number(c, 4);
@@ -305,8 +305,8 @@ bool row_get(const struct row_table *t, str bytes, void *out)
     size_t count = (size_t)take_number(&c, 2);
 
     for (size_t i = 0; i < count && i < t->count; i++)
-        take_field(&c, &t->fields[i], out);
-    return !c.short_ && ((const str *)member(out, &t->fields[0]))->n > 0 &&
+        row_take_field(&c, &t->fields[i], out);
+    return !c.short_ && ((const str *)row_member(out, &t->fields[0]))->n > 0 &&
            (count > t->count || c.p == c.end);
 }
 
@@ -315,7 +315,7 @@ int64_t row_text_bits(const struct store_call *row)
     int64_t bits = 0;
 
     for (size_t i = 0; i < row_field_count; i++)
-        if (row_fields[i].text && ((const str *)member(row, &row_fields[i]))->n > 0)
+        if (row_fields[i].text && ((const str *)row_member(row, &row_fields[i]))->n > 0)
             bits |= (int64_t)1 << (row_fields[i].text - 1);
     return bits;
 }
@@ -350,9 +350,9 @@ size_t row_piece_size(const struct store_piece *piece)
 void row_piece_put(const struct store_piece *piece, char *p)
 {
     p = put_u32(p, piece->n);
-    p = put_text(p, piece->id);
-    p = put_text(p, piece->kind);
-    (void)put_text(p, piece->bytes);
+    p = row_put_text(p, piece->id);
+    p = row_put_text(p, piece->kind);
+    (void)row_put_text(p, piece->bytes);
 }
 
 bool row_piece_get(str bytes, struct store_piece *out)
@@ -361,9 +361,9 @@ bool row_piece_get(str bytes, struct store_piece *out)
     struct store_piece got;
 
     got.n = (uint32_t)take_number(&c, 4);
-    got.id = take_text(&c);
-    got.kind = take_text(&c);
-    got.bytes = take_text(&c);
+    got.id = row_take_text(&c);
+    got.kind = row_take_text(&c);
+    got.bytes = row_take_text(&c);
     if (c.short_ || c.p != c.end || got.id.n == 0)
         return false;
     *out = got;

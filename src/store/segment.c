@@ -43,7 +43,8 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool list_one(const char *dir, const char *name, struct segment_list *l, struct err *e)
+static bool segment_list_one(const char *dir, const char *name, struct segment_list *l,
+                             struct err *e)
 {
     str s = str_c(name);
     struct segment one = {.sealed = true};
@@ -71,7 +72,7 @@ bool segment_list_read(const char *dir, struct segment_list *out, struct err *e)
     if (!d)
         return err_sys(e, "open %s", dir);
     while (ok && (entry = readdir(d)))
-        ok = list_one(dir, entry->d_name, &l, e);
+        ok = segment_list_one(dir, entry->d_name, &l, e);
     closedir(d);
     if (!ok) {
         segment_list_release(&l);
@@ -214,7 +215,7 @@ void segment_reader_release(struct segment_reader *r)
 
 /* Makes buf hold as many bytes from r->at on as the file has, up to `need`. Nothing behind the
  * first `limit` bytes of the file is read: the writer may be at work there. */
-static bool fill(struct segment_reader *r, size_t need, uint64_t limit, struct err *e)
+static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, struct err *e)
 {
     size_t skip = (size_t)(r->at - r->buf_at), size;
 
@@ -270,7 +271,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
     r->fd = open(segment_path(r->dir, number, path), O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
         return err_sys(e, "open %s", path);
-    if (!fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
+    if (!segment_fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
         return false;
     r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
     if (r->readable && r->head.version > FRAME_VERSION)
@@ -292,7 +293,7 @@ static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e
         str bytes;
         size_t n;
 
-        if (!fill(r, FRAME_HEAD_SIZE, size, e))
+        if (!segment_fill(r, FRAME_HEAD_SIZE, size, e))
             return false;
         bytes = window(r, size);
         if (bytes.n < FRAME_HEAD_SIZE)
@@ -307,15 +308,15 @@ static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e
 }
 
 /* The frame at r->at; SHORT only if it is longer than what there is. */
-static bool look(struct segment_reader *r, uint64_t size, enum frame_got *got, struct frame *f,
-                 struct err *e)
+static bool segment_look(struct segment_reader *r, uint64_t size, enum frame_got *got,
+                         struct frame *f, struct err *e)
 {
-    if (!fill(r, FRAME_HEAD_SIZE, size, e))
+    if (!segment_fill(r, FRAME_HEAD_SIZE, size, e))
         return false;
     *got = frame_get(window(r, size), r->head.salt, r->at, f);
     if (*got != FRAME_SHORT || f->size > size - r->at)
         return true;
-    if (!fill(r, f->size, size, e))
+    if (!segment_fill(r, f->size, size, e))
         return false;
     *got = frame_get(window(r, size), r->head.salt, r->at, f);
     return true;
@@ -334,7 +335,7 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
     while (r->at < size) {
         enum frame_got got;
 
-        if (!look(r, size, &got, out, e))
+        if (!segment_look(r, size, &got, out, e))
             return SEGMENT_ERROR;
         if (got == FRAME_GOOD && r->at > from)
             break;

@@ -62,7 +62,7 @@ static bool set_path(char out[FILE_PATH_MAX], str path, const char *suffix, stru
 }
 
 /* A URL may hold a password: of one that is wrong only the scheme is said. */
-static bool find_place(struct store *s, const struct store_options *o, struct err *e)
+static bool store_find_place(struct store *s, const struct store_options *o, struct err *e)
 {
     str path = STR("");
     size_t colon = str_find(o->url, STR(":"));
@@ -150,7 +150,7 @@ static void store_make_id(char out[STORE_ID_SIZE])
     out[STORE_ID_SIZE - 1] = '\0';
 }
 
-static bool start(struct store *s, const struct store_options *o, struct err *e)
+static bool store_start(struct store *s, const struct store_options *o, struct err *e)
 {
     size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
     uint64_t size_max = o->journal_size_max ? o->journal_size_max : JOURNAL_SIZE;
@@ -225,7 +225,7 @@ bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, s
     bool ok;
 
     *s = (struct store){0};
-    ok = find_place(s, &o, e) && address_path(s->dir, path, e) &&
+    ok = store_find_place(s, &o, e) && address_path(s->dir, path, e) &&
          file_read(a, path, ADDRESS_MAX, &text, e);
     free(s);
     line = str_find(text, STR("\n"));
@@ -247,7 +247,7 @@ bool store_places(str url, str spool, char path[FILE_PATH_MAX], char journal[FIL
     bool ok;
 
     *s = (struct store){0};
-    ok = find_place(s, &o, e);
+    ok = store_find_place(s, &o, e);
     if (ok) {
         memcpy(path, s->path, FILE_PATH_MAX);
         memcpy(journal, s->dir, FILE_PATH_MAX);
@@ -263,7 +263,7 @@ bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e)
     bool ok;
 
     *s = (struct store){0};
-    ok = find_place(s, &o, e);
+    ok = store_find_place(s, &o, e);
     if (ok && (size_t)snprintf(out, size, "%s", s->head) >= size)
         ok = err_set(e, ERR_LIMIT, "a path longer than %zu bytes", size);
     free(s);
@@ -275,7 +275,7 @@ bool store_open(const struct store_options *o, struct store **out, struct err *e
     struct store *s = base_alloc(sizeof *s);
 
     *s = (struct store){0};
-    if (!str_eq(o->url, STR("none")) && (!find_place(s, o, e) || !start(s, o, e))) {
+    if (!str_eq(o->url, STR("none")) && (!store_find_place(s, o, e) || !store_start(s, o, e))) {
         store_close(s);
         return err_prefix(e, "store: ");
     }
@@ -307,7 +307,7 @@ void store_close(struct store *s)
 
 /* ---- rows in ---- */
 
-static void put_call(const void *row, char *body)
+static void store_put_call(const void *row, char *body)
 {
     row_call_put(row, body);
 }
@@ -317,7 +317,7 @@ static void put_piece(const void *piece, char *body)
     row_piece_put(piece, body);
 }
 
-static void put_session(const void *row, char *body)
+static void store_put_session(const void *row, char *body)
 {
     row_put(&row_sessions, row, body);
 }
@@ -332,7 +332,7 @@ static void put_note(const void *row, char *body)
     row_put(&row_notes, row, body);
 }
 
-static void put(struct store *s, const struct journal_item *item, struct store_ticket *t)
+static void store_put(struct store *s, const struct journal_item *item, struct store_ticket *t)
 {
     if (s->journal)
         journal_put(s->journal, item, t);
@@ -342,10 +342,10 @@ static void put(struct store *s, const struct journal_item *item, struct store_t
 
 void store_call_put(struct store *s, const struct store_call *row, struct store_ticket *t)
 {
-    struct journal_item item = {FRAME_CALL, row_call_size(row), put_call, row};
+    struct journal_item item = {FRAME_CALL, row_call_size(row), store_put_call, row};
 
     assert(row->id.n > 0);
-    put(s, &item, t);
+    store_put(s, &item, t);
 }
 
 bool store_takes(struct store *s, struct err *e)
@@ -366,7 +366,7 @@ void store_push(struct store *s)
 
 void store_call_begin(struct store *s, const struct store_call *row)
 {
-    struct journal_item item = {FRAME_BEGIN, row_call_size(row), put_call, row};
+    struct journal_item item = {FRAME_BEGIN, row_call_size(row), store_put_call, row};
 
     assert(row->id.n > 0);
     if (s->journal)
@@ -384,10 +384,11 @@ void store_piece_put(struct store *s, const struct store_piece *piece)
 
 void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t)
 {
-    struct journal_item item = {FRAME_SESSION, row_size(&row_sessions, row), put_session, row};
+    struct journal_item item = {
+        FRAME_SESSION, row_size(&row_sessions, row), store_put_session, row};
 
     assert(row->id.n > 0);
-    put(s, &item, t);
+    store_put(s, &item, t);
 }
 
 void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t)
@@ -395,7 +396,7 @@ void store_tool_put(struct store *s, const struct store_tool *row, struct store_
     struct journal_item item = {FRAME_TOOL, row_size(&row_tools, row), put_tool, row};
 
     assert(row->id.n > 0);
-    put(s, &item, t);
+    store_put(s, &item, t);
 }
 
 void store_audit_put(struct store *s, str actor, str action, str subject, str detail)
@@ -403,7 +404,7 @@ void store_audit_put(struct store *s, str actor, str action, str subject, str de
     struct store_note note = {STR("-"), actor, action, subject, detail, 0};
     struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), put_note, &note};
 
-    put(s, &item, NULL);
+    store_put(s, &item, NULL);
 }
 
 /* ---- erasure ---- */
@@ -417,7 +418,7 @@ struct waiter {
     struct err *e;
 };
 
-static void wake(struct store_ticket *t, const struct err *e)
+static void store_wake(struct store_ticket *t, const struct err *e)
 {
     struct waiter *w = (struct waiter *)(void *)t;
 
@@ -432,11 +433,11 @@ static void wake(struct store_ticket *t, const struct err *e)
 
 static bool put_and_wait(struct store *s, const struct journal_item *item, struct err *e)
 {
-    struct waiter w = {.ticket = {.fn = wake}, .e = e};
+    struct waiter w = {.ticket = {.fn = store_wake}, .e = e};
 
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.told, NULL);
-    put(s, item, &w.ticket);
+    store_put(s, item, &w.ticket);
     pthread_mutex_lock(&w.lock);
     while (!w.over)
         pthread_cond_wait(&w.told, &w.lock);

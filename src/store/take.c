@@ -122,7 +122,7 @@ static void count_taken(struct take *t, bool old)
     pthread_mutex_unlock(&t->lock);
 }
 
-static bool commit(struct take *t, struct journal_place place, struct err *e)
+static bool take_commit(struct take *t, struct journal_place place, struct err *e)
 {
     if (!engine_commit(t->o.engine, place, e))
         return false;
@@ -150,14 +150,14 @@ static bool stand(struct take *t, const struct journal_part *part, struct err *e
     return true;
 }
 
-static uint64_t now_ns(void)
+static uint64_t take_now_ns(void)
 {
     return clock_mono_ns(&clock_real);
 }
 
 static uint64_t in_ms(uint64_t ms)
 {
-    return now_ns() + ms * CLOCK_NS_PER_MS;
+    return take_now_ns() + ms * CLOCK_NS_PER_MS;
 }
 
 static void anchor_head(struct take *t)
@@ -174,15 +174,15 @@ static bool do_chores(struct take *t, struct err *e)
 
     if (engine_untidy(t->o.engine))
         engine_tidy(t->o.engine);
-    if (t->caught_up && now_ns() >= t->retain_ns) {
+    if (t->caught_up && take_now_ns() >= t->retain_ns) {
         if (!engine_retain(t->o.engine, &t->o.retention, &more, e))
             return false;
         t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
     }
     if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
         return false;
-    if (engine_stale(t->o.engine) && now_ns() >= t->anchor_ns) {
-        if (!engine_begin(t->o.engine, true, e) || !commit(t, t->place, e))
+    if (engine_stale(t->o.engine) && take_now_ns() >= t->anchor_ns) {
+        if (!engine_begin(t->o.engine, true, e) || !take_commit(t, t->place, e))
             return false;
         anchor_head(t);
     }
@@ -192,7 +192,7 @@ static bool do_chores(struct take *t, struct err *e)
 /* How long the taker may wait for records. */
 static uint64_t patience_ms(struct take *t)
 {
-    uint64_t now = now_ns(), until = t->retain_ns;
+    uint64_t now = take_now_ns(), until = t->retain_ns;
 
     if (!t->caught_up || engine_moving(t->o.engine))
         return 0;
@@ -215,7 +215,7 @@ static bool one_by_one(struct take *t, const struct journal_part *part, struct e
         return true;
     }
     leave_out(t, t->place.offset, e);
-    return engine_begin(t->o.engine, false, e) && commit(t, behind, e);
+    return engine_begin(t->o.engine, false, e) && take_commit(t, behind, e);
 }
 
 /* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
@@ -237,11 +237,11 @@ static bool take_part(struct take *t, const struct journal_part *part, struct er
 
     if (t->place.offset < part->size) {
         /* The head of the audit log goes outside only once what it is of cannot be lost. */
-        anchor = now_ns() >= t->anchor_ns;
+        anchor = take_now_ns() >= t->anchor_ns;
         if (!stand(t, part, e) || !engine_begin(t->o.engine, anchor, e) ||
             !put_frames(t, part->size, e))
             return false;
-        if (!commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
+        if (!take_commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
             (e->code != ERR_INPUT || !one_by_one(t, part, e)))
             return false;
         t->careful -= t->careful > 0;
@@ -253,7 +253,7 @@ static bool take_part(struct take *t, const struct journal_part *part, struct er
     if (!part->sealed || t->place.offset < part->size)
         return true;
     /* The file goes, so what came from it must be on disk for good. */
-    if (!engine_begin(t->o.engine, true, e) || !commit(t, next, e))
+    if (!engine_begin(t->o.engine, true, e) || !take_commit(t, next, e))
         return false;
     t->damaged = false;
     return true;
@@ -267,7 +267,7 @@ static bool catch_up(struct take *t, struct err *e)
     size_t count;
 
     if (!engine_begin(t->o.engine, true, e) || !engine_put_orphans(t->o.engine, &count, e) ||
-        !commit(t, place, e))
+        !take_commit(t, place, e))
         return false;
     t->caught_up = true;
     if (count > 0)
@@ -290,7 +290,7 @@ static bool make_sure(struct take *t, struct err *e)
     return true;
 }
 
-static bool step(struct take *t, struct err *e)
+static bool store_take_step(struct take *t, struct err *e)
 {
     struct journal_place place = t->place;
     struct journal_part part;
@@ -303,24 +303,24 @@ static bool step(struct take *t, struct err *e)
     t->place = place;
     if (some && !take_part(t, &part, e))
         return false;
-    return (some && now_ns() < t->retain_ns) || do_chores(t, e);
+    return (some && take_now_ns() < t->retain_ns) || do_chores(t, e);
 }
 
 /* Whether an error is worth a line of the log: the first, one with another text, and now and then
  * one of those that go on. Under the lock, before t->why is set. */
 static bool take_error_is_news(struct take *t, const struct err *e)
 {
-    uint64_t since_ms = (now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
+    uint64_t since_ms = (take_now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
     bool news = !t->failing || since_ms >= LOG_AGAIN_MS ||
                 (since_ms >= LOG_OTHER_MS && strcmp(t->why.text, e->text) != 0);
 
     if (news)
-        t->logged_ns = now_ns();
+        t->logged_ns = take_now_ns();
     return news;
 }
 
 /* Remembers how it went, and logs what is new about it. */
-static void note(struct take *t, bool ok, const struct err *e)
+static void take_note(struct take *t, bool ok, const struct err *e)
 {
     bool news;
 
@@ -338,7 +338,7 @@ static void note(struct take *t, bool ok, const struct err *e)
         log_error("store: the tables do not follow, the journal grows", LOG_ERR(e));
 }
 
-static void wait_ms(struct take *t, uint64_t ms)
+static void take_wait_ms(struct take *t, uint64_t ms)
 {
     uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)ms);
     struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
@@ -355,16 +355,16 @@ static void take_run(struct take *t, bool hurry)
     struct err e;
 
     while (!stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
-        bool ok = make_sure(t, &e) && step(t, &e);
+        bool ok = make_sure(t, &e) && store_take_step(t, &e);
 
-        note(t, ok, &e);
+        take_note(t, ok, &e);
         if (ok) {
             t->retry_ms = RETRY_MS_MIN;
             continue;
         }
         engine_rollback(t->o.engine);
         t->unsure = true;
-        wait_ms(t, t->retry_ms);
+        take_wait_ms(t, t->retry_ms);
         t->retry_ms = 2 * t->retry_ms < RETRY_MS_MAX ? 2 * t->retry_ms : RETRY_MS_MAX;
     }
 }
@@ -396,7 +396,7 @@ static void *take_thread(void *take)
         else if (pthread_create(&calm, NULL, take_calm_thread, t) == 0)
             pthread_join(calm, NULL);
         else
-            wait_ms(t, RETRY_MS_MAX);
+            take_wait_ms(t, RETRY_MS_MAX);
     }
     log_scope_leave(&scope);
     return NULL;

@@ -18,7 +18,7 @@ static enum outcome by_errno(void)
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : BROKEN;
 }
 
-static uint64_t now_ns(void)
+static uint64_t writer_now_ns(void)
 {
     return clock_mono_ns(&clock_real);
 }
@@ -36,7 +36,7 @@ static enum outcome sync_now(struct journal *j, struct err *e)
 /* Zeros ahead of a group of n bytes. What is put in their place changes no more than the file's
  * bytes, so that a sync need not bring the file system's own notes to disk, which takes twice as
  * long. If there is no room for them, there may yet be for the group. */
-static void prepare(struct journal *j, size_t n)
+static void writer_prepare(struct journal *j, size_t n)
 {
     static const char zeros[64 << 10];
     uint64_t ahead = j->size < JOURNAL_AHEAD_MIN   ? JOURNAL_AHEAD_MIN
@@ -80,7 +80,7 @@ static void writer_drop_spare(struct journal *j)
 /* Bytes of records that are in the tables are not kept for long: those may be erased. */
 static void writer_drop_stale(struct journal *j)
 {
-    uint64_t now = now_ns(), spare_ns;
+    uint64_t now = writer_now_ns(), spare_ns;
 
     if (j->stale_ns && now >= j->stale_ns + JOURNAL_STALE_NS)
         unprepare(j);
@@ -114,7 +114,7 @@ static void end_segment(struct journal *j)
 
 static enum outcome begin_segment(struct journal *j, struct err *e)
 {
-    uint64_t number = j->next_number, now = now_ns();
+    uint64_t number = j->next_number, now = writer_now_ns();
     bool spare;
 
     pthread_mutex_lock(&j->lock);
@@ -160,14 +160,14 @@ static enum outcome write_group(struct journal *j, struct err *e)
     for (size_t i = 0; i < g->n;)
         i += frame_seal(g->p + i, j->salt, j->size + i);
     if (g->sync)
-        prepare(j, g->n);
+        writer_prepare(j, g->n);
     if (!segment_write(j->fd, (str){g->p, g->n})) {
         got = by_errno();
         err_sys(e, "write to the journal in %s", j->dir);
         return got == NO_ROOM ? cut_back(j, e) : got;
     }
     if (!j->unsynced_ns)
-        j->unsynced_ns = now_ns();
+        j->unsynced_ns = writer_now_ns();
     return g->sync ? sync_now(j, e) : DONE;
 }
 
@@ -194,13 +194,13 @@ const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS] = {
     MS / 10, MS / 4, MS / 2, MS, 5 * MS / 2, 5 * MS, 10 * MS, 50 * MS, 250 * MS, 1000 * MS};
 
 /* The end moves, and with it what the taker may read. Under the lock. */
-static void advance(struct journal *j, uint64_t took_ns)
+static void writer_advance(struct journal *j, uint64_t took_ns)
 {
     struct journal_group *g = &j->back;
     struct segment *s = &j->segments.items[j->segments.count - 1];
     size_t step = 0;
 
-    journal_mark_put(j, j->end, now_ns());
+    journal_mark_put(j, j->end, writer_now_ns());
     j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
@@ -247,7 +247,7 @@ static void do_group(struct journal *j)
         go_down(j, got, &e);
     pthread_mutex_lock(&j->lock);
     if (got == DONE)
-        advance(j, clock_mono_ns(j->o.clock) - began_ns);
+        writer_advance(j, clock_mono_ns(j->o.clock) - began_ns);
     else
         j->dropped += j->back.count;
     j->writing = 0;
@@ -274,7 +274,7 @@ static void sync_late(struct journal *j)
 }
 
 /* A full disk has room again once a new segment can be made. */
-static void try_again(struct journal *j)
+static void writer_try_again(struct journal *j)
 {
     struct statvfs st;
     struct err e;
@@ -301,9 +301,9 @@ static void look_at_room(struct journal *j)
     uint64_t keep;
     bool low;
 
-    if (now_ns() < j->room_ns || statvfs(j->dir, &st) < 0)
+    if (writer_now_ns() < j->room_ns || statvfs(j->dir, &st) < 0)
         return;
-    j->room_ns = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+    j->room_ns = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     keep = (uint64_t)st.f_blocks * st.f_frsize / JOURNAL_RESERVE_SHARE;
     low = (uint64_t)st.f_bavail * st.f_frsize < (keep < JOURNAL_RESERVE ? keep : JOURNAL_RESERVE);
     if (low == j->low)
@@ -327,7 +327,7 @@ static bool next_group(struct journal *j)
 
     pthread_mutex_lock(&j->lock);
     if (j->mode == JOURNAL_FULL || j->low)
-        until = now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+        until = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
     if (j->stale_ns && j->stale_ns + JOURNAL_STALE_NS < until)
@@ -342,7 +342,7 @@ static bool next_group(struct journal *j)
             break;
         j->sleep = JOURNAL_SLEEPS;
     }
-    until = now_ns() + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
+    until = writer_now_ns() + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
     while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
         j->sleep = JOURNAL_LINGERS;
         if (!journal_wait_until(j, &j->work, until))
@@ -389,11 +389,11 @@ void *journal_writer(void *journal)
         if (j->back.n > 0)
             do_group(j);
         else if (j->mode == JOURNAL_FULL)
-            try_again(j);
+            writer_try_again(j);
         look_at_room(j);
         writer_drop_stale(j);
         if (j->unsynced_ns &&
-            now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
+            writer_now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
             sync_late(j);
         if (j->fd >= 0 && j->size >= j->o.segment_size) {
             sync_late(j);

@@ -137,7 +137,7 @@ struct sets {
 /* Sorts 64 bytes. */
 typedef void sets_fn(struct sets *s, const uint8_t *p);
 
-static inline simd16 between(simd16 v, int first, int last)
+static inline simd16 tokens_block_between(simd16 v, int first, int last)
 {
     return simd_and(simd_from(v, first), simd_below(v, last + 1));
 }
@@ -148,13 +148,14 @@ IN_EACH void sets_add_16(struct sets *s, const uint8_t *p, unsigned at)
     simd16 line = simd_or(simd_eq(v, '\n'), simd_eq(v, '\r'));
     simd16 space = simd_eq(v, ' ');
 
-    s->upper |= (uint64_t)simd_bits(between(v, 'A', 'Z')) << at;
-    s->lower |= (uint64_t)simd_bits(between(v, 'a', 'z')) << at;
-    s->digit |= (uint64_t)simd_bits(between(v, '0', '9')) << at;
+    s->upper |= (uint64_t)simd_bits(tokens_block_between(v, 'A', 'Z')) << at;
+    s->lower |= (uint64_t)simd_bits(tokens_block_between(v, 'a', 'z')) << at;
+    s->digit |= (uint64_t)simd_bits(tokens_block_between(v, '0', '9')) << at;
     s->space |= (uint64_t)simd_bits(space) << at;
     s->line |= (uint64_t)simd_bits(line) << at;
-    s->blank |= (uint64_t)simd_bits(simd_or(space, simd_andnot(between(v, '\t', '\r'), line)))
-                << at;
+    s->blank |=
+        (uint64_t)simd_bits(simd_or(space, simd_andnot(tokens_block_between(v, '\t', '\r'), line)))
+        << at;
     s->slash |= (uint64_t)simd_bits(simd_eq(v, '/')) << at;
     s->quote |= (uint64_t)simd_bits(simd_eq(v, '\'')) << at;
     s->wide |= (uint64_t)simd_bits(simd_from(v, 0xC0)) << at;
@@ -384,7 +385,8 @@ IN_EACH bool caseless(const uint8_t *p)
 {
     simd16 v = simd_load((const char *)p);
 
-    return simd_high(v) && simd_bits(simd_or(between(v, 0xD7, 0xE0), between(v, 0xE3, 0xEF)));
+    return simd_high(v) && simd_bits(simd_or(tokens_block_between(v, 0xD7, 0xE0),
+                                             tokens_block_between(v, 0xE3, 0xEF)));
 }
 
 /* Where pieces end, as tokens_ends has it, of a block whose sets are known but for what is not

@@ -224,7 +224,8 @@ static inline uint32_t last_is(const struct tokens_table *t, const struct prefix
 }
 
 /* How many bytes the last token has that ends k bytes before, and k. */
-static inline size_t joined(const struct tokens_table *t, const struct prefix *x, size_t k)
+static inline size_t tokens_bpe_joined(const struct tokens_table *t, const struct prefix *x,
+                                       size_t k)
 {
     return k < x->n ? k + tokens_info_size(t->info[x->last[-(ptrdiff_t)k]]) : SIZE_MAX;
 }
@@ -239,7 +240,7 @@ static uint32_t last_token(const struct tokens_table *t, struct prefix x)
     uint32_t id, alone = t->single[x.end[-1]];
 
     for (int i = 0; i < JOINED_MAX; i++) {
-        k = joined(t, &x, k);
+        k = tokens_bpe_joined(t, &x, k);
         if (k > from || !(lengths & tokens_ends_bit(k)))
             break;
         if ((id = last_is(t, &x, k)) != NEVER)
@@ -247,7 +248,7 @@ static uint32_t last_token(const struct tokens_table *t, struct prefix x)
     }
     if (x.n == 1 || compatible(t, &x, 1, x.last[-1], alone))
         return alone;
-    k = joined(t, &x, 2);
+    k = tokens_bpe_joined(t, &x, 2);
     if (k <= from && lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
         return id;
 

@@ -31,7 +31,8 @@ _Static_assert(SMALL_MAX <= TOKENS_AHEAD_MAX, "a small piece finds room");
 
 enum run { RUN_NONE, RUN_UPPER, RUN_WORD, RUN_QUOTE, RUN_PUNCT, RUN_TAIL, RUN_BLANK };
 
-static void push(struct tokens_counter *c, struct tokens_window *w, const uint8_t *p, size_t n)
+static void tokens_counter_push(struct tokens_counter *c, struct tokens_window *w, const uint8_t *p,
+                                size_t n)
 {
     for (size_t i = 0; i < n; i++)
         tokens_window_push(c->vocab->table, w, p[i]);
@@ -43,19 +44,19 @@ static size_t window_size(const struct tokens_window *w)
 }
 
 /* Takes a character into the run; `here` says that it may be cut behind it. */
-static void take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
+static void tokens_counter_take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
 {
-    push(c, &c->windows->whole, p, n);
+    tokens_counter_push(c, &c->windows->whole, p, n);
     if (here) {
         c->marked = tokens_window_count(&c->windows->whole, 0);
         tokens_window_reset(&c->windows->rest);
     } else if (c->marked) {
-        push(c, &c->windows->rest, p, n);
+        tokens_counter_push(c, &c->windows->rest, p, n);
     }
 }
 
 /* What is behind the mark becomes the whole. */
-static void cut(struct tokens_counter *c)
+static void tokens_counter_cut(struct tokens_counter *c)
 {
     if (!c->marked)
         return;
@@ -64,7 +65,7 @@ static void cut(struct tokens_counter *c)
     c->windows->whole = c->windows->rest;
 }
 
-static void hold(struct tokens_counter *c, const uint8_t *p, size_t n)
+static void tokens_counter_hold(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     assert(c->held_n + n <= TOKENS_HELD_MAX);
     memcpy(c->held + c->held_n, p, n);
@@ -76,13 +77,13 @@ static void end_blank(struct tokens_counter *c)
     const struct tokens_window *w = &c->windows->whole;
     size_t last = 1;
 
-    cut(c);
+    tokens_counter_cut(c);
     if (window_size(w) == 0)
         return;
     while ((w->text[w->n - last] & 0xC0) == 0x80)
         last++;
     c->done += tokens_window_count(w, last);
-    hold(c, w->text + w->n - last, last);
+    tokens_counter_hold(c, w->text + w->n - last, last);
 }
 
 /* The run is over before this character, which is none of it. True if the character was used. */
@@ -96,10 +97,10 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
         return false;
     }
     if (c->run == RUN_UPPER && window_size(&c->windows->rest) > 0)
-        cut(c);
+        tokens_counter_cut(c);
     c->marked = 0;
     if (word && c->vocab->cased && next == '\'') {
-        hold(c, &next, 1);
+        tokens_counter_hold(c, &next, 1);
         c->run = RUN_QUOTE;
         return true;
     }
@@ -109,16 +110,16 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
 }
 
 /* One more character behind a word and an apostrophe. */
-static void quote(struct tokens_counter *c, const uint8_t *p, size_t n)
+static void tokens_counter_quote(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t size;
 
-    hold(c, p, n);
+    tokens_counter_hold(c, p, n);
     size = tokens_contraction(c->held, c->held_n);
     if (size == 1)
         return;
     if (size > 1) {
-        push(c, &c->windows->whole, c->held, size);
+        tokens_counter_push(c, &c->windows->whole, c->held, size);
         c->held_n = 0;
     }
     c->done += tokens_window_count(&c->windows->whole, 0);
@@ -126,7 +127,8 @@ static void quote(struct tokens_counter *c, const uint8_t *p, size_t n)
 }
 
 /* Whether the run goes on with a character of this class, and as what. */
-static enum run goes_on(const struct tokens_counter *c, enum tokens_class class, uint8_t first)
+static enum run tokens_counter_goes_on(const struct tokens_counter *c, enum tokens_class class,
+                                       uint8_t first)
 {
     bool both = class == TOKENS_LETTER || class == TOKENS_MARK;
     bool cased = c->vocab->cased;
@@ -165,11 +167,11 @@ static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
         enum run next;
 
         if (c->run == RUN_QUOTE) {
-            quote(c, p + at, size);
+            tokens_counter_quote(c, p + at, size);
             at += size;
             continue;
         }
-        next = goes_on(c, class, p[at]);
+        next = tokens_counter_goes_on(c, class, p[at]);
         if (next == RUN_NONE) {
             if (end_run(c, p[at]))
                 at++;
@@ -178,11 +180,11 @@ static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
         if (next == RUN_WORD)
             c->marked = 0;
         c->run = (uint8_t)next;
-        take(c,
-             p + at,
-             size,
-             next == RUN_BLANK ? class == TOKENS_NEWLINE
-                               : next == RUN_UPPER && class != TOKENS_UPPER);
+        tokens_counter_take(c,
+                            p + at,
+                            size,
+                            next == RUN_BLANK ? class == TOKENS_NEWLINE
+                                              : next == RUN_UPPER && class != TOKENS_UPPER);
         at += size;
     }
     return at;
@@ -211,7 +213,7 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
         c->run = RUN_PUNCT;
     if (c->run == RUN_BLANK)
         return 0;
-    push(c, &c->windows->whole, p, size);
+    tokens_counter_push(c, &c->windows->whole, p, size);
     return size;
 }
 
@@ -226,13 +228,13 @@ static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n
 }
 
 /* Text from a place where a piece begins. */
-static size_t feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
+static size_t tokens_counter_feed_text(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t at = count_decided(c, p, n);
 
     if (n - at > TOKENS_HELD_MAX)
         return at + begin_run(c, p + at);
-    hold(c, p + at, n - at);
+    tokens_counter_hold(c, p + at, n - at);
     return n;
 }
 
@@ -250,7 +252,7 @@ static void held_to_run(struct tokens_counter *c)
 }
 
 /* Puts text behind what is held, until the pieces that began there are decided. */
-static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
+static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at;
 
@@ -263,7 +265,7 @@ static size_t feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
         held_to_run(c);
         return 0;
     }
-    hold(c, p, add);
+    tokens_counter_hold(c, p, add);
     at = count_decided(c, c->held, c->held_n);
     if (at >= old) {
         c->held_n = 0;
@@ -282,9 +284,9 @@ static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
         if (c->run)
             took = feed_run(c, p, n);
         else if (c->held_n)
-            took = feed_held(c, p, n);
+            took = tokens_counter_feed_held(c, p, n);
         else
-            took = feed_text(c, p, n);
+            took = tokens_counter_feed_text(c, p, n);
         assert(took <= n);
         p += took;
         n -= took;
@@ -292,7 +294,7 @@ static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
 }
 
 /* What is not decided, counted as if nothing followed. */
-static size_t pending(const struct tokens_counter *c)
+static size_t tokens_counter_pending(const struct tokens_counter *c)
 {
     size_t count = tokens_count_valid(c->vocab, c->held, c->held_n);
     bool lines_too = c->run == RUN_BLANK && !c->vocab->cased;
@@ -403,7 +405,7 @@ static NOINLINE size_t count_cut(const struct tokens_counter *c)
         windows = *c->windows;
     end.windows = &windows;
     feed_valid(&end, (const uint8_t *)TOKENS_REPLACEMENT, sizeof TOKENS_REPLACEMENT - 1);
-    return end.done + pending(&end);
+    return end.done + tokens_counter_pending(&end);
 }
 
 size_t tokens_counter_count(struct tokens_counter *c)
@@ -412,7 +414,7 @@ size_t tokens_counter_count(struct tokens_counter *c)
         return c->seen;
     if (c->ahead_n)
         feed_ahead(c);
-    c->seen = c->part_n ? count_cut(c) : c->done + pending(c);
+    c->seen = c->part_n ? count_cut(c) : c->done + tokens_counter_pending(c);
     c->fresh = true;
     return c->seen;
 }

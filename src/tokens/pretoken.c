@@ -94,7 +94,7 @@ static unsigned wide_char(const uint8_t *p)
     return 4 << 3 | class_of_point((p[0] & 0x07U) << 18 | low << 6 | (p[3] & 0x3FU));
 }
 
-static inline unsigned char_at(const uint8_t *p)
+static inline unsigned tokens_pretoken_char_at(const uint8_t *p)
 {
     return *p < 0x80 ? ascii[*p] : wide_char(p);
 }
@@ -106,7 +106,7 @@ static inline unsigned set_of(unsigned c)
 
 enum tokens_class tokens_class_at(const uint8_t *p, size_t *size)
 {
-    unsigned c = char_at(p);
+    unsigned c = tokens_pretoken_char_at(p);
 
     *size = SIZE(c);
     return (enum tokens_class)CLASS(c);
@@ -132,10 +132,10 @@ static inline size_t spaces_of_8(uint64_t v)
 }
 
 /* Where the run of characters of a set ends that goes on at i. */
-static inline size_t run(const uint8_t *p, size_t n, size_t i, unsigned set)
+static inline size_t tokens_pretoken_run(const uint8_t *p, size_t n, size_t i, unsigned set)
 {
     while (i < n) {
-        unsigned c = char_at(p + i);
+        unsigned c = tokens_pretoken_char_at(p + i);
 
         if (!(set_of(c) & set))
             break;
@@ -159,7 +159,7 @@ static inline size_t run_lower(const uint8_t *p, size_t n, size_t i, unsigned se
         }
         if (i == n)
             return i;
-        c = char_at(p + i);
+        c = tokens_pretoken_char_at(p + i);
         if (!(set_of(c) & set))
             return i;
         i += SIZE(c);
@@ -216,7 +216,7 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
     size_t both = 0; /* behind the last character that is in A and C */
 
     while (i < n) {
-        unsigned c = char_at(p + i);
+        unsigned c = tokens_pretoken_char_at(p + i);
 
         if (CLASS(c) == TOKENS_LOWER)
             return word_end(p, n, run_lower(p, n, i + SIZE(c), TAIL), over);
@@ -234,20 +234,20 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 /* Punctuation that goes on at i; `tail` is taken along with its line ends. */
 static inline size_t punctuation(const uint8_t *p, size_t n, size_t i, bool over, uint8_t tail)
 {
-    i = run(p, n, i, PUNCT);
+    i = tokens_pretoken_run(p, n, i, PUNCT);
     while (i < n && (p[i] == '\r' || p[i] == '\n' || p[i] == tail))
         i++;
     return i == n && !over ? 0 : i;
 }
 
-static inline size_t number(const uint8_t *p, size_t n, size_t i, bool over)
+static inline size_t tokens_pretoken_number(const uint8_t *p, size_t n, size_t i, bool over)
 {
     for (int digits = 1; digits < 3; digits++) {
         unsigned c;
 
         if (i == n)
             return over ? i : 0;
-        c = char_at(p + i);
+        c = tokens_pretoken_char_at(p + i);
         if (CLASS(c) != TOKENS_NUMBER)
             break;
         i += SIZE(c);
@@ -261,7 +261,7 @@ static size_t blank(const uint8_t *p, size_t n, bool over, bool end_takes_lines)
     size_t i = 0, line = 0, last = 0;
 
     while (i < n) {
-        unsigned c = char_at(p + i);
+        unsigned c = tokens_pretoken_char_at(p + i);
 
         if (!(set_of(c) & BLANK))
             break;
@@ -308,17 +308,17 @@ size_t tokens_split_o200k(const uint8_t *p, size_t n, bool over)
 
     if (i)
         return i;
-    first = char_at(p);
+    first = tokens_pretoken_char_at(p);
     i = SIZE(first);
     if (set_of(first) & (WORD | SET(TOKENS_MARK)))
         return cased_word(p, n, 0, over);
     if (CLASS(first) == TOKENS_NUMBER)
-        return number(p, n, i, over);
+        return tokens_pretoken_number(p, n, i, over);
     if (CLASS(first) == TOKENS_NEWLINE)
         return blank(p, n, over, false);
     if (i == n)
         return over ? i : 0;
-    next = set_of(char_at(p + i));
+    next = set_of(tokens_pretoken_char_at(p + i));
     if (next & (WORD | SET(TOKENS_MARK)))
         return cased_word(p, n, i, over);
     if (CLASS(first) == TOKENS_OTHER || (p[0] == ' ' && next & PUNCT))
@@ -333,10 +333,10 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
 
     if (i)
         return i;
-    first = char_at(p);
+    first = tokens_pretoken_char_at(p);
     i = SIZE(first);
     if (CLASS(first) == TOKENS_NUMBER)
-        return number(p, n, i, over);
+        return tokens_pretoken_number(p, n, i, over);
     if (CLASS(first) == TOKENS_NEWLINE)
         return blank(p, n, over, true);
     if (p[0] == '\'') {
@@ -350,7 +350,7 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
     if (!(set_of(first) & WORD)) {
         if (i == n)
             return over ? i : 0;
-        next = set_of(char_at(p + i));
+        next = set_of(tokens_pretoken_char_at(p + i));
         if (!(next & WORD)) {
             if (set_of(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
                 return punctuation(p, n, i, over, '\n');

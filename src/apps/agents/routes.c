@@ -176,8 +176,8 @@ static bool read_run_value(const struct json *doc, const char *name, enum json_k
                e, ERR_INPUT, "%s: must be %s", name, kind == JSON_ARRAY ? "a list" : "an object");
 }
 
-static bool read_run(const struct app_request *q, const struct json *doc, struct run_options *out,
-                     struct err *e)
+static bool agents_routes_read_run(const struct app_request *q, const struct json *doc,
+                                   struct run_options *out, struct err *e)
 {
     struct agents_request *x = &out->request;
 
@@ -243,7 +243,8 @@ static void run_named(struct agents_app *app, const struct app_request *q, bool 
         json_release(&doc);
         return;
     }
-    if (!read_run(q, &doc, &o, &e) || !agents_start(app->runner, &o.request, q->arena, &run, &e)) {
+    if (!agents_routes_read_run(q, &doc, &o, &e) ||
+        !agents_start(app->runner, &o.request, q->arena, &run, &e)) {
         fail_run(r, &e);
     } else if (o.background) {
         answer_run(app, q, run, r);

@@ -64,8 +64,8 @@ static void run_write_result(const struct agent_row *row, struct json_out *o, st
 }
 
 /* The run itself, or the first of its parts, that waits. */
-static const struct agent_row *run_waiting(const struct agent_row *row,
-                                           const struct agent_row *parts, size_t n)
+static const struct agent_row *agents_view_run_waiting(const struct agent_row *row,
+                                                       const struct agent_row *parts, size_t n)
 {
     for (size_t i = n; i-- > 0;)
         if (str_eq(parts[i].status, STR("waiting")))
@@ -90,7 +90,7 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     json_member_str(o, "reason", row->reason);
     run_write_result(row, o, a);
     json_out_key(o, STR("pending"));
-    run_json_pending(log, run_waiting(row, parts, n), o, a);
+    run_json_pending(log, agents_view_run_waiting(row, parts, n), o, a);
     json_member_str(o, "session_id", row->session_id);
     json_out_key(o, STR("thread"));
     if (q.thread.n)

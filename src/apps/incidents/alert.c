@@ -22,7 +22,7 @@ const char *const alert_optional[] = {"data", "severity", "timestamp", "environm
 /* ---- what is wrong ---- */
 
 /* As JSON that an answer can hold: what is long is cut, and then a text. */
-static str shown(const struct json *doc, const struct json_node *v, struct arena *a)
+static str incident_alert_shown(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     struct buf out;
     str raw, kept;
@@ -55,7 +55,7 @@ void alert_fault(struct alert_faults *faults, struct arena *a, str field, const 
         (struct alert_fault){.field = arena_dup(a, field),
                              .message = arena_dup(a, utf8_cut_size(str_c(text), sizeof text)),
                              .expected = str_c(expected),
-                             .invalid = shown(doc, invalid, a)};
+                             .invalid = incident_alert_shown(doc, invalid, a)};
 }
 
 /* ---- cleaning ---- */
@@ -121,7 +121,7 @@ static str clean_text(struct cleaning *c, const struct json_node *v)
     return text;
 }
 
-static void clean_value(struct cleaning *c, const struct json_node *v)
+static void incident_alert_clean_value(struct cleaning *c, const struct json_node *v)
 {
     size_t n = 0;
 
@@ -130,7 +130,7 @@ static void clean_value(struct cleaning *c, const struct json_node *v)
         json_out_object(&c->out);
         for (const struct json_node *k = json_first(c->doc, v); k; k = json_next(c->doc, v, k)) {
             json_out_key(&c->out, clean_text(c, k));
-            clean_value(c, json_value(k));
+            incident_alert_clean_value(c, json_value(k));
         }
         json_out_end(&c->out);
         return;
@@ -138,7 +138,7 @@ static void clean_value(struct cleaning *c, const struct json_node *v)
         json_out_array(&c->out);
         for (const struct json_node *x = json_first(c->doc, v); x && n < ALERT_LIST_MAX;
              x = json_next(c->doc, v, x), n++)
-            clean_value(c, x);
+            incident_alert_clean_value(c, x);
         c->cut += json_count(c->doc, v) > ALERT_LIST_MAX;
         json_out_end(&c->out);
         return;
@@ -157,7 +157,7 @@ unsigned alert_clean(const struct json *doc, const struct json_node *v, struct a
     struct cleaning c = {.doc = doc, .arena = a};
 
     json_out_init(&c.out, out);
-    clean_value(&c, v);
+    incident_alert_clean_value(&c, v);
     return c.cut;
 }
 
@@ -229,8 +229,8 @@ static const char *kind_name(const struct json_node *v)
 }
 
 /* null is as good as nothing where nothing is needed. */
-static str read_text(const struct reading *r, const char *name, size_t count_max, bool required,
-                     const char *otherwise)
+static str incident_alert_read_text(const struct reading *r, const char *name, size_t count_max,
+                                    bool required, const char *otherwise)
 {
     const struct json_node *v = json_find(r->doc, r->root, str_c(name));
     str text;
@@ -313,11 +313,11 @@ static void add_others(struct cleaning *c, const struct reading *r, const struct
         if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || json_find(r->doc, data, key))
             continue;
         json_out_key(&c->out, clean_text(c, k));
-        clean_value(c, json_value(k));
+        incident_alert_clean_value(c, json_value(k));
     }
 }
 
-static void read_data(const struct reading *r, struct alert *out)
+static void incident_alert_read_data(const struct reading *r, struct alert *out)
 {
     const struct json_node *data = json_find(r->doc, r->root, STR("data"));
     struct cleaning c = {.doc = r->doc, .arena = r->arena};
@@ -341,7 +341,7 @@ static void read_data(const struct reading *r, struct alert *out)
     json_out_object(&c.out);
     for (const struct json_node *k = json_first(r->doc, data); k; k = json_next(r->doc, data, k)) {
         json_out_key(&c.out, clean_text(&c, k));
-        clean_value(&c, json_value(k));
+        incident_alert_clean_value(&c, json_value(k));
     }
     add_others(&c, r, data);
     json_out_end(&c.out);
@@ -357,11 +357,11 @@ static str read_environment(const struct reading *r)
     struct reading in = *r;
 
     if (json_find(r->doc, r->root, STR("environment")))
-        return read_text(r, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
+        return incident_alert_read_text(r, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
     in.root = data;
     if (json_find(r->doc, data, STR("environment")) &&
         json_find(r->doc, data, STR("environment"))->kind == JSON_STRING)
-        return read_text(&in, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
+        return incident_alert_read_text(&in, "environment", ALERT_NAME_MAX, false, ENVIRONMENT);
     return STR(ENVIRONMENT);
 }
 
@@ -372,10 +372,10 @@ bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_u
     size_t before = faults->n;
 
     *out = (struct alert){.fingerprint = STR("")};
-    out->alert_type = read_text(&r, "alert_type", ALERT_NAME_MAX, true, "");
-    out->runbook = read_text(&r, "runbook", ALERT_RUNBOOK_MAX, true, "");
-    read_data(&r, out);
-    out->severity = read_text(&r, "severity", ALERT_NAME_MAX, false, SEVERITY);
+    out->alert_type = incident_alert_read_text(&r, "alert_type", ALERT_NAME_MAX, true, "");
+    out->runbook = incident_alert_read_text(&r, "runbook", ALERT_RUNBOOK_MAX, true, "");
+    incident_alert_read_data(&r, out);
+    out->severity = incident_alert_read_text(&r, "severity", ALERT_NAME_MAX, false, SEVERITY);
     out->timestamp_us = read_time(&r, now_us);
     out->environment = read_environment(&r);
     if (faults->n > before)

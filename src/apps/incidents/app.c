@@ -5,7 +5,7 @@
 #include "apps/incidents/intake.h"
 #include "base/log.h"
 
-static bool app_open(const struct app_host *h, void **out, struct err *e)
+static bool incident_app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct setup *held = gateway_setup(h->gateway);
     const struct config_incidents *c = &held->config->incidents;
@@ -31,7 +31,7 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
 }
 
 /* Alerts that are worked on keep the agents they began with. */
-static void app_reload(void *app)
+static void incident_app_reload(void *app)
 {
     struct incidents *in = app;
     struct setup *held = gateway_setup(in->host->gateway);
@@ -63,7 +63,7 @@ static str alert_of(const struct agent_row *row)
 
 /* A run that has its word; or one that a command was at work on when it was killed. What a person
  * has left on purpose is gone on with by a person. */
-static void app_resume(void *app, const struct agent_row *row)
+static void incident_app_resume(void *app, const struct agent_row *row)
 {
     struct incidents *in = app;
     struct err e;
@@ -91,7 +91,7 @@ static void app_ended(void *app, const struct agent_row *row)
     arena_release(&a);
 }
 
-static void app_close(void *app)
+static void incident_app_close(void *app)
 {
     incidents_close(app);
 }
@@ -128,10 +128,10 @@ static const struct app_route routes[] = {
     {NULL, NULL, NULL},
 };
 
-const struct app app_incidents = {.resume = app_resume,
+const struct app app_incidents = {.resume = incident_app_resume,
                                   .ended = app_ended,
                                   .name = "incidents",
-                                  .open = app_open,
-                                  .reload = app_reload,
-                                  .close = app_close,
+                                  .open = incident_app_open,
+                                  .reload = incident_app_reload,
+                                  .close = incident_app_close,
                                   .routes = routes};

@@ -38,17 +38,17 @@ void book_close(struct book *b)
     free(b);
 }
 
-static struct db_value text_or_null(str s)
+static struct db_value incident_book_text_or_null(str s)
 {
     return s.n ? db_text(s) : db_null();
 }
 
-static struct db_value time_or_null(int64_t us)
+static struct db_value incident_book_time_or_null(int64_t us)
 {
     return us >= 0 ? db_int(us) : db_null();
 }
 
-static bool add_one(struct db *db, const struct book_row *r, struct err *e)
+static bool incident_book_add_one(struct db *db, const struct book_row *r, struct err *e)
 {
     struct db_value args[] = {
         db_text(r->id),
@@ -62,8 +62,8 @@ static bool add_one(struct db *db, const struct book_row *r, struct err *e)
         db_text(r->runbook),
         db_text(r->data),
         db_int(r->timestamp_us),
-        text_or_null(r->agent),
-        text_or_null(r->step),
+        incident_book_text_or_null(r->agent),
+        incident_book_text_or_null(r->step),
         db_int(r->created_us),
         db_int(r->updated_us),
     };
@@ -86,7 +86,7 @@ bool book_add(struct book *b, const struct book_row *rows, size_t n, struct err 
     ok = db_begin(b->db, true, e);
     if (ok) {
         for (size_t i = 0; ok && i < n; i++)
-            ok = add_one(b->db, &rows[i], e);
+            ok = incident_book_add_one(b->db, &rows[i], e);
         ok = ok && db_commit(b->db, e);
         if (!ok)
             db_rollback(b->db);
@@ -95,21 +95,21 @@ bool book_add(struct book *b, const struct book_row *rows, size_t n, struct err 
     return ok;
 }
 
-static bool put_one(struct db *db, const struct book_row *r, struct err *e)
+static bool incident_book_put_one(struct db *db, const struct book_row *r, struct err *e)
 {
     struct db_value args[] = {
         db_text(r->id),
         db_text(r->state),
         db_int(r->progress),
-        text_or_null(r->step),
-        text_or_null(r->current_agent),
-        text_or_null(r->stages),
-        text_or_null(r->error),
-        text_or_null(r->reason),
-        text_or_null(r->report),
+        incident_book_text_or_null(r->step),
+        incident_book_text_or_null(r->current_agent),
+        incident_book_text_or_null(r->stages),
+        incident_book_text_or_null(r->error),
+        incident_book_text_or_null(r->reason),
+        incident_book_text_or_null(r->report),
         db_int(r->cancelled),
-        time_or_null(r->started_us),
-        time_or_null(r->completed_us),
+        incident_book_time_or_null(r->started_us),
+        incident_book_time_or_null(r->completed_us),
         db_int(r->updated_us),
     };
 
@@ -129,7 +129,7 @@ bool book_put(struct book *b, const struct book_row *row, bool durable, struct e
 
     pthread_mutex_lock(&b->lock);
     ok = db_begin(b->db, durable, e);
-    if (ok && !(put_one(b->db, row, e) && db_commit(b->db, e))) {
+    if (ok && !(incident_book_put_one(b->db, row, e) && db_commit(b->db, e))) {
         db_rollback(b->db);
         ok = false;
     }
@@ -153,7 +153,7 @@ struct list {
     size_t n, cap, max;
 };
 
-static str text_of(struct arena *a, const struct db_value *v)
+static str incident_book_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
 }
@@ -163,7 +163,7 @@ static int64_t time_of(const struct db_value *v)
     return v->type == DB_INT ? v->i : -1;
 }
 
-static bool on_row(void *ctx, const struct db_value *c, size_t n)
+static bool incident_book_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct list *l = ctx;
     struct book_row *grown;
@@ -177,23 +177,23 @@ static bool on_row(void *ctx, const struct db_value *c, size_t n)
         l->rows = grown;
     }
     l->rows[l->n++] = (struct book_row){
-        .id = text_of(l->arena, &c[0]),
-        .session = text_of(l->arena, &c[1]),
-        .digest = text_of(l->arena, &c[2]),
-        .key = text_of(l->arena, &c[3]),
-        .state = text_of(l->arena, &c[4]),
-        .alert_type = text_of(l->arena, &c[5]),
-        .severity = text_of(l->arena, &c[6]),
-        .environment = text_of(l->arena, &c[7]),
-        .runbook = text_of(l->arena, &c[8]),
-        .data = text_of(l->arena, &c[9]),
-        .agent = text_of(l->arena, &c[10]),
-        .step = text_of(l->arena, &c[11]),
-        .current_agent = text_of(l->arena, &c[12]),
-        .stages = text_of(l->arena, &c[13]),
-        .error = text_of(l->arena, &c[14]),
-        .reason = text_of(l->arena, &c[15]),
-        .report = text_of(l->arena, &c[16]),
+        .id = incident_book_text_of(l->arena, &c[0]),
+        .session = incident_book_text_of(l->arena, &c[1]),
+        .digest = incident_book_text_of(l->arena, &c[2]),
+        .key = incident_book_text_of(l->arena, &c[3]),
+        .state = incident_book_text_of(l->arena, &c[4]),
+        .alert_type = incident_book_text_of(l->arena, &c[5]),
+        .severity = incident_book_text_of(l->arena, &c[6]),
+        .environment = incident_book_text_of(l->arena, &c[7]),
+        .runbook = incident_book_text_of(l->arena, &c[8]),
+        .data = incident_book_text_of(l->arena, &c[9]),
+        .agent = incident_book_text_of(l->arena, &c[10]),
+        .step = incident_book_text_of(l->arena, &c[11]),
+        .current_agent = incident_book_text_of(l->arena, &c[12]),
+        .stages = incident_book_text_of(l->arena, &c[13]),
+        .error = incident_book_text_of(l->arena, &c[14]),
+        .reason = incident_book_text_of(l->arena, &c[15]),
+        .report = incident_book_text_of(l->arena, &c[16]),
         .timestamp_us = c[17].i,
         .progress = c[18].i,
         .created_us = c[19].i,
@@ -205,13 +205,13 @@ static bool on_row(void *ctx, const struct db_value *c, size_t n)
     return l->n < l->max;
 }
 
-static bool read_rows(struct book *b, const char *sql, const struct db_value *args, size_t n,
-                      struct list *l, struct err *e)
+static bool incident_book_read_rows(struct book *b, const char *sql, const struct db_value *args,
+                                    size_t n, struct list *l, struct err *e)
 {
     bool ok;
 
     pthread_mutex_lock(&b->lock);
-    ok = db_query(b->db, sql, args, n, (struct db_rows){on_row, l}, e);
+    ok = db_query(b->db, sql, args, n, (struct db_rows){incident_book_on_row, l}, e);
     pthread_mutex_unlock(&b->lock);
     return ok;
 }
@@ -221,7 +221,7 @@ bool book_get(struct book *b, str id, struct arena *a, struct book_row *out, str
     struct list l = {.arena = a, .max = 1};
     struct db_value args[] = {db_text(id)};
 
-    if (!read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
+    if (!incident_book_read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
         return false;
     if (!l.n)
         return err_set(
@@ -245,14 +245,15 @@ bool book_list(struct book *b, const struct book_filter *f, struct arena *a, str
         db_int((int64_t)l.max),
     };
 
-    if (!read_rows(b,
-                   BRIEF " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
-                         " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
-                         " ORDER BY alert_id DESC LIMIT $6",
-                   args,
-                   COUNT_OF(args),
-                   &l,
-                   e))
+    if (!incident_book_read_rows(b,
+                                 BRIEF
+                                 " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
+                                 " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
+                                 " ORDER BY alert_id DESC LIMIT $6",
+                                 args,
+                                 COUNT_OF(args),
+                                 &l,
+                                 e))
         return false;
     *out = l.rows;
     *n = l.n;
@@ -263,7 +264,7 @@ bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *
 {
     struct list l = {.arena = a, .max = ALIVE_MAX};
 
-    if (!read_rows(
+    if (!incident_book_read_rows(
             b,
             BRIEF
             " WHERE state IN ('queued', 'processing', 'waiting') ORDER BY created_us, alert_id",

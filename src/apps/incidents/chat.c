@@ -20,7 +20,7 @@ struct follow_up {
     size_t count;
 };
 
-static str member(struct follow_up *t, str json, const char *key)
+static str incident_chat_member(struct follow_up *t, str json, const char *key)
 {
     struct json doc;
     struct err e;
@@ -34,7 +34,7 @@ static str member(struct follow_up *t, str json, const char *key)
     return text;
 }
 
-static str run_of(struct follow_up *t, size_t n)
+static str incident_chat_run_of(struct follow_up *t, size_t n)
 {
     return arena_printf(t->arena, STR_FMT "/chat/%zu", STR_ARG(t->in.o->run), n);
 }
@@ -46,7 +46,8 @@ static bool read_talk(struct follow_up *t, struct err *e)
 
     t->said = STR("");
     while (t->count < TALK_MAX &&
-           agent_log_run_get(t->in.o->host->log, run_of(t, t->count + 1), t->arena, &row, e)) {
+           agent_log_run_get(
+               t->in.o->host->log, incident_chat_run_of(t, t->count + 1), t->arena, &row, e)) {
         if (str_eq(row.status, STR("running")))
             return true; /* cut off: asked again under the same name */
         t->count++;
@@ -55,16 +56,16 @@ static bool read_talk(struct follow_up *t, struct err *e)
         t->said = arena_printf(t->arena,
                                STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                                STR_ARG(t->said),
-                               STR_ARG(member(t, row.input, "question")),
-                               STR_ARG(member(t, row.result, "text")));
+                               STR_ARG(incident_chat_member(t, row.input, "question")),
+                               STR_ARG(incident_chat_member(t, row.result, "text")));
     }
     return t->count < TALK_MAX ? e->code == ERR_NOT_FOUND
                                : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
-static bool ask(struct follow_up *t, str question, str *answer, struct err *e)
+static bool incident_chat_ask(struct follow_up *t, str question, str *answer, struct err *e)
 {
-    struct agent_options o = incident_agent_options(&t->in, run_of(t, t->count + 1));
+    struct agent_options o = incident_agent_options(&t->in, incident_chat_run_of(t, t->count + 1));
     struct agent_prompt prompt = {
         .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
     struct agent_result result;
@@ -120,8 +121,8 @@ static str without_id(struct follow_up *t, str report)
                       STR(""));
 }
 
-static bool read_run(struct follow_up *t, const struct incident_options *o,
-                     struct incident_options *told, struct err *e)
+static bool incident_chat_read_run(struct follow_up *t, const struct incident_options *o,
+                                   struct incident_options *told, struct err *e)
 {
     struct agent_row row;
 
@@ -131,7 +132,7 @@ static bool read_run(struct follow_up *t, const struct incident_options *o,
         return false;
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
-    t->report = without_id(t, member(t, row.result, "report"));
+    t->report = without_id(t, incident_chat_member(t, row.result, "report"));
     if (!incident_input_read(row.input, t->arena, told, e))
         return false;
     told->host = o->host;
@@ -155,12 +156,12 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
     question = str_trim(question);
     if (!question.n || question.n > QUESTION_MAX)
         return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
-    if (!read_run(&t, o, &told, e) || !incident_prepare(&t.in, &told, a, e))
+    if (!incident_chat_read_run(&t, o, &told, e) || !incident_prepare(&t.in, &told, a, e))
         return false;
     incident_watch(&t.in);
     t.in.runbook = told.runbook_text;
     t.in.runbook_note = STR("");
-    ok = read_talk(&t, e) && ask(&t, question, answer, e);
+    ok = read_talk(&t, e) && incident_chat_ask(&t, question, answer, e);
     incident_unwatch(&t.in);
     return ok;
 }

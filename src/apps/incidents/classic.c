@@ -22,28 +22,29 @@ struct selection {
 
 /* ---- reading an answer ---- */
 
-static bool is_call(const struct json *doc, const struct json_node *v)
+static bool incident_classic_is_call(const struct json *doc, const struct json_node *v)
 {
     return v->kind == JSON_OBJECT &&
            (json_find(doc, v, STR("tool")) || json_find(doc, v, STR("tool_name")));
 }
 
-static bool is_list(const struct json *doc, const struct json_node *v)
+static bool incident_classic_is_list(const struct json *doc, const struct json_node *v)
 {
     if (v->kind != JSON_ARRAY)
         return false;
     for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
-        if (!is_call(doc, c))
+        if (!incident_classic_is_call(doc, c))
             return false;
     return true;
 }
 
-static const struct json_node *list_in(const struct json *doc, const struct json_node *v)
+static const struct json_node *incident_classic_list_in(const struct json *doc,
+                                                        const struct json_node *v)
 {
     const struct json_node *list = json_find(doc, v, STR("tools"));
 
     list = list ? list : json_find(doc, v, STR("tool_calls"));
-    return list && is_list(doc, list) ? list : NULL;
+    return list && incident_classic_is_list(doc, list) ? list : NULL;
 }
 
 /* A list of calls, one call, or an object with the list. */
@@ -52,8 +53,8 @@ static bool wanted_first(void *ctx, const struct json *doc)
     const struct json_node *root = json_root(doc);
 
     (void)ctx;
-    return is_list(doc, root) || is_call(doc, root) ||
-           (root->kind == JSON_OBJECT && list_in(doc, root));
+    return incident_classic_is_list(doc, root) || incident_classic_is_call(doc, root) ||
+           (root->kind == JSON_OBJECT && incident_classic_list_in(doc, root));
 }
 
 /* An object with "continue", or what the first selection is. */
@@ -64,8 +65,8 @@ static bool wanted_next(void *ctx, const struct json *doc)
     return (go && go->kind <= JSON_STRING) || wanted_first(ctx, doc);
 }
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   const char *or_key, struct arena *a)
+static str incident_classic_text_at(const struct json *doc, const struct json_node *v,
+                                    const char *key, const char *or_key, struct arena *a)
 {
     const struct json_node *t = json_find(doc, v, str_c(key));
     str s;
@@ -89,18 +90,19 @@ static str parameters_at(const struct json *doc, const struct json_node *v, stru
     return arena_dup(a, json_raw(doc, p));
 }
 
-static void take_call(struct party *p, const struct json *doc, const struct json_node *v,
-                      struct selection *s)
+static void incident_classic_take_call(struct party *p, const struct json *doc,
+                                       const struct json_node *v, struct selection *s)
 {
     struct point *c = &s->calls[s->n];
 
     if (s->n == CALLS_MAX)
         return;
-    *c = (struct point){.server = text_at(doc, v, "server", "server_name", &p->arena),
-                        .tool = text_at(doc, v, "tool", "tool_name", &p->arena),
-                        .arguments = parameters_at(doc, v, &p->arena),
-                        .reason = text_at(doc, v, "reason", "reasoning", &p->arena),
-                        .result = STR("")};
+    *c = (struct point){
+        .server = incident_classic_text_at(doc, v, "server", "server_name", &p->arena),
+        .tool = incident_classic_text_at(doc, v, "tool", "tool_name", &p->arena),
+        .arguments = parameters_at(doc, v, &p->arena),
+        .reason = incident_classic_text_at(doc, v, "reason", "reasoning", &p->arena),
+        .result = STR("")};
     s->n++;
 }
 
@@ -119,24 +121,24 @@ static bool truth(const struct json *doc, const struct json_node *v, bool otherw
     return false;
 }
 
-static void take(struct party *p, const struct json *doc, struct selection *s)
+static void incident_classic_take(struct party *p, const struct json *doc, struct selection *s)
 {
     const struct json_node *root = json_root(doc), *list = root;
 
     *s = (struct selection){.reasoning = STR("")};
-    if (is_call(doc, root))
-        take_call(p, doc, root, s);
+    if (incident_classic_is_call(doc, root))
+        incident_classic_take_call(p, doc, root, s);
     else if (root->kind == JSON_OBJECT)
-        list = list_in(doc, root);
+        list = incident_classic_list_in(doc, root);
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
-            take_call(p, doc, c, s);
+            incident_classic_take_call(p, doc, c, s);
     s->more = truth(doc, json_find(doc, root, STR("continue")), s->n > 0);
-    s->reasoning = text_at(doc, root, "reasoning", "reason", &p->arena);
+    s->reasoning = incident_classic_text_at(doc, root, "reasoning", "reason", &p->arena);
 }
 
-static bool read_answer(struct party *p, const struct ask_reply *reply, bool first,
-                        struct selection *s, struct err *e)
+static bool incident_classic_read_answer(struct party *p, const struct ask_reply *reply, bool first,
+                                         struct selection *s, struct err *e)
 {
     struct buf found;
     struct json doc;
@@ -151,7 +153,7 @@ static bool read_answer(struct party *p, const struct ask_reply *reply, bool fir
         ok = json_loose(reply->text, first ? wanted_first : wanted_next, NULL, &found, e) &&
              json_parse(&doc, buf_str(&found), e);
     if (ok)
-        take(p, &doc, s);
+        incident_classic_take(p, &doc, s);
     json_release(&doc);
     buf_release(&found);
     return ok;
@@ -162,8 +164,8 @@ static bool read_answer(struct party *p, const struct ask_reply *reply, bool fir
 enum asked { ASKED_OVER, ASKED_READ, ASKED_UNREAD };
 
 /* The prompt; if its answer cannot be read, the prompt and why, once. */
-static enum asked ask(struct party *p, struct buf *user, str system, bool first,
-                      struct selection *s)
+static enum asked incident_classic_ask(struct party *p, struct buf *user, str system, bool first,
+                                       struct selection *s)
 {
     struct agent_prompt prompt = {.system = system,
                                   .extra = STR(INCIDENT_EXTRA),
@@ -175,7 +177,7 @@ static enum asked ask(struct party *p, struct buf *user, str system, bool first,
         prompt.user = buf_str(user);
         if (!agent_work_ask(p->work, &prompt, &reply))
             return ASKED_OVER;
-        if (read_answer(p, &reply, first, s, &e))
+        if (incident_classic_read_answer(p, &reply, first, s, &e))
             return ASKED_READ;
         if (i == 0)
             prompt_again(user, reply.text, e.text);
@@ -240,7 +242,7 @@ static bool admit(struct party *p, struct selection *s, struct ask_call *calls, 
 
 enum acted { ACTED_OVER, ACTED_ALL, ACTED_LIMIT, ACTED_NOTHING };
 
-static enum acted act(struct party *p, struct selection *s)
+static enum acted incident_classic_act(struct party *p, struct selection *s)
 {
     struct ask_call *calls = arena_zero(&p->arena, CALLS_MAX, sizeof *calls);
     struct agent_done *done = arena_zero(&p->arena, CALLS_MAX, sizeof *done);
@@ -272,7 +274,7 @@ static bool ends_early(struct early *out, str reason, str words)
     return true;
 }
 
-static void tell(struct party *p, const char *action, str reason, str observation)
+static void incident_classic_tell(struct party *p, const char *action, str reason, str observation)
 {
     incident_step(p->in,
                   &(struct incident_step){.stage = p->stage->name,
@@ -297,17 +299,17 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
         prompt_select(p, &user);
     else
         prompt_iterate(p, i, &user);
-    asked = ask(p, &user, system, i == 0, s);
+    asked = incident_classic_ask(p, &user, system, i == 0, s);
     buf_release(&user);
     *over = asked == ASKED_OVER;
     if (asked != ASKED_READ)
         return true;
     p->why = s->reasoning;
     if (!s->n || (i > 0 && !s->more)) {
-        tell(p, "conclude", s->reasoning, STR(""));
+        incident_classic_tell(p, "conclude", s->reasoning, STR(""));
         return true;
     }
-    acted = act(p, s);
+    acted = incident_classic_act(p, s);
     *over = acted == ACTED_OVER;
     if (acted == ACTED_LIMIT) {
         bool calls = p->agent->max_tool_calls <= p->agent->max_data_points;
@@ -323,7 +325,7 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
 }
 
 /* False: there is nothing to be concluded. */
-static bool investigate(struct party *p, str system, struct early *early)
+static bool incident_classic_investigate(struct party *p, str system, struct early *early)
 {
     struct selection *s = arena_zero(&p->arena, 1, sizeof *s);
     bool over = false;
@@ -345,7 +347,7 @@ static bool investigate(struct party *p, str system, struct early *early)
         arena_printf(&p->arena, "the limit of %u rounds is reached", p->agent->iterations));
 }
 
-static void conclude(struct party *p, str system, const struct early *early)
+static void incident_classic_conclude(struct party *p, str system, const struct early *early)
 {
     struct agent_prompt prompt = {
         .system = system, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
@@ -367,7 +369,7 @@ static void conclude(struct party *p, str system, const struct early *early)
         p->result.text = str_trim(reply.text);
         p->result.reason = early->reason;
         p->result.detail = early->words;
-        tell(p, "analysis", STR(""), p->result.text);
+        incident_classic_tell(p, "analysis", STR(""), p->result.text);
     }
     buf_release(&user);
 }
@@ -383,6 +385,6 @@ void classic_work(struct party *p)
     prompt_system(p, &text);
     system = arena_dup(&p->arena, buf_str(&text));
     buf_release(&text);
-    if (investigate(p, system, &early))
-        conclude(p, system, &early);
+    if (incident_classic_investigate(p, system, &early))
+        incident_classic_conclude(p, system, &early);
 }

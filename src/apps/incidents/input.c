@@ -38,15 +38,16 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_out_end(&j);
 }
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
+static str incident_input_text_at(const struct json *doc, const struct json_node *v,
+                                  const char *key, struct arena *a)
 {
     str s;
 
     return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static size_t word_at(const struct json *doc, const char *key, const char *const *words)
+static size_t incident_input_word_at(const struct json *doc, const char *key,
+                                     const char *const *words)
 {
     for (size_t i = 0; words[i]; i++)
         if (json_is(doc, json_find(doc, json_root(doc), str_c(key)), str_c(words[i])))
@@ -67,19 +68,19 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
     root = json_root(&doc);
     alert = json_find(&doc, root, STR("alert"));
     *out = (struct incident_options){
-        .alert = {.id = text_at(&doc, alert, "alert_id", a),
-                  .alert_type = text_at(&doc, alert, "alert_type", a),
-                  .severity = text_at(&doc, alert, "severity", a),
-                  .environment = text_at(&doc, alert, "environment", a),
-                  .runbook = text_at(&doc, alert, "runbook", a),
-                  .data = text_at(&doc, alert, "data", a)},
-        .run = text_at(&doc, root, "run", a),
-        .session = text_at(&doc, root, "session", a),
-        .runbook_text = text_at(&doc, root, "runbook_text", a),
-        .model = text_at(&doc, root, "model", a),
-        .prompt_id = text_at(&doc, root, "prompt_id", a),
-        .strategy = (enum incident_strategy)word_at(&doc, "strategy", strategies),
-        .reasoning = (enum incident_tri)word_at(&doc, "reasoning", switches)};
+        .alert = {.id = incident_input_text_at(&doc, alert, "alert_id", a),
+                  .alert_type = incident_input_text_at(&doc, alert, "alert_type", a),
+                  .severity = incident_input_text_at(&doc, alert, "severity", a),
+                  .environment = incident_input_text_at(&doc, alert, "environment", a),
+                  .runbook = incident_input_text_at(&doc, alert, "runbook", a),
+                  .data = incident_input_text_at(&doc, alert, "data", a)},
+        .run = incident_input_text_at(&doc, root, "run", a),
+        .session = incident_input_text_at(&doc, root, "session", a),
+        .runbook_text = incident_input_text_at(&doc, root, "runbook_text", a),
+        .model = incident_input_text_at(&doc, root, "model", a),
+        .prompt_id = incident_input_text_at(&doc, root, "prompt_id", a),
+        .strategy = (enum incident_strategy)incident_input_word_at(&doc, "strategy", strategies),
+        .reasoning = (enum incident_tri)incident_input_word_at(&doc, "reasoning", switches)};
     if (!json_i64(&doc, json_find(&doc, alert, STR("timestamp")), &out->alert.timestamp_us))
         out->alert.timestamp_us = 0;
     json_release(&doc);

@@ -38,7 +38,7 @@ static void write_fault(struct json_out *o, const struct alert_fault *f)
     json_out_end(o);
 }
 
-static void refuse(struct app_reply *r, const struct alert_faults *faults)
+static void incident_intake_refuse(struct app_reply *r, const struct alert_faults *faults)
 {
     struct json_out o;
 
@@ -127,7 +127,7 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
 
 /* ---- answers ---- */
 
-static str describe(struct arena *a, const struct queue_item *item)
+static str incident_intake_describe(struct arena *a, const struct queue_item *item)
 {
     if (item->alert->resolved)
         return STR("resolved: there is nothing to look into");
@@ -156,7 +156,7 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
                  : item->duplicate     ? STR("duplicate")
                                        : STR("queued"));
     json_out_key(o, STR("message"));
-    json_out_str(o, describe(a, item));
+    json_out_str(o, incident_intake_describe(a, item));
 }
 
 static void answer_group(const struct app_request *q, const struct queue_item *items, size_t n,
@@ -191,8 +191,8 @@ static void answer_group(const struct app_request *q, const struct queue_item *i
     r->status = counts[0] ? 202 : 200;
 }
 
-static void answer_one(const struct app_request *q, const struct queue_item *item,
-                       struct app_reply *r)
+static void incident_intake_answer_one(const struct app_request *q, const struct queue_item *item,
+                                       struct app_reply *r)
 {
     struct json_out o;
 
@@ -205,8 +205,8 @@ static void answer_one(const struct app_request *q, const struct queue_item *ite
 
 /* ---- taking them in ---- */
 
-static bool take(struct incidents *in, const struct app_request *q, struct queue_item *items,
-                 size_t n, struct app_reply *r)
+static bool incident_intake_take(struct incidents *in, const struct app_request *q,
+                                 struct queue_item *items, size_t n, struct app_reply *r)
 {
     struct err e;
 
@@ -227,7 +227,7 @@ static void take_group(struct incidents *in, const struct app_request *q, const 
     size_t n;
 
     if (!webhook_read(doc, now_us, q->arena, &alerts, &n, faults)) {
-        refuse(r, faults);
+        incident_intake_refuse(r, faults);
         return;
     }
     items = arena_zero(q->arena, n + 1, sizeof *items);
@@ -236,7 +236,7 @@ static void take_group(struct incidents *in, const struct app_request *q, const 
             alerts[i].alert_type = incidents_default_type(in);
         items[i] = (struct queue_item){.alert = &alerts[i], .skip = alerts[i].resolved};
     }
-    if (take(in, q, items, n, r))
+    if (incident_intake_take(in, q, items, n, r))
         answer_group(q, items, n, r);
 }
 
@@ -248,13 +248,13 @@ static void take_one(struct incidents *in, const struct app_request *q, const st
     struct queue_item item = {.alert = &alert};
 
     if (!alert_read(doc, json_root(doc), now_us, q->arena, &alert, faults))
-        refuse(r, faults);
+        incident_intake_refuse(r, faults);
     else if (!incidents_knows(in, alert.alert_type))
         refuse_type(in, alert.alert_type, r);
     else if (!runbook_ok(in, &alert, q->arena, faults))
-        refuse(r, faults);
-    else if (take(in, q, &item, 1, r))
-        answer_one(q, &item, r);
+        incident_intake_refuse(r, faults);
+    else if (incident_intake_take(in, q, &item, 1, r))
+        incident_intake_answer_one(q, &item, r);
 }
 
 void intake_alert(void *app, const struct app_request *q, struct app_reply *r)

@@ -26,7 +26,7 @@ str incidents_default_type(const struct incidents *in)
     return in->types[0] ? str_c(in->types[0]) : STR("kubernetes");
 }
 
-static void tell(struct incidents *in, const struct book_row *row)
+static void incident_open_tell(struct incidents *in, const struct book_row *row)
 {
     const char *const *servers = NULL;
     struct buf out, brief;
@@ -52,14 +52,14 @@ static void tell(struct incidents *in, const struct book_row *row)
     buf_release(&out);
 }
 
-static void on_change(void *ctx, const struct book_row *row)
+static void incident_open_on_change(void *ctx, const struct book_row *row)
 {
     struct incidents *in = ctx, view;
 
     if (!in->host->gateway->hub)
         return;
     incidents_view(in, &view);
-    tell(&view, row);
+    incident_open_tell(&view, row);
     incidents_view_done(&view);
 }
 
@@ -81,7 +81,7 @@ static bool tell_old(struct incidents *in, struct err *e)
     ok = book_list(in->book, &f, &a, &rows, &n, e);
     for (size_t i = ok ? n : 0; i-- > 0;)
         if (rows[i].completed_us >= 0 && book_get(in->book, rows[i].id, &a, &row, e))
-            on_change(in, &row);
+            incident_open_on_change(in, &row);
     arena_release(&a);
     return ok;
 }
@@ -95,12 +95,12 @@ static struct queue_rules rules_of(const struct incidents *in)
                                 .timeout_ms = in->config->timeout_ms};
 }
 
-static bool start(struct incidents *in, struct err *e)
+static bool incident_open_start(struct incidents *in, struct err *e)
 {
     struct queue_options o = {.host = in->host,
                               .rules = rules_of(in),
                               .engine = &in->engine,
-                              .on_change = on_change,
+                              .on_change = incident_open_on_change,
                               .ctx = in};
 
     if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
@@ -157,7 +157,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
     in->lock = base_alloc(sizeof *in->lock);
     pthread_mutex_init(in->lock, NULL);
     in->types = engine->types;
-    if (start(in, e)) {
+    if (incident_open_start(in, e)) {
         *out = in;
         return true;
     }

@@ -69,7 +69,7 @@ static str shown_action(struct party *p, str action, str tool)
                         STR_ARG(str_slice(action, tool.n, action.n)));
 }
 
-static void on_step(void *ctx, const struct agent_step *s)
+static void incident_party_on_step(void *ctx, const struct agent_step *s)
 {
     struct party *p = ctx;
     str why = p->why;
@@ -87,7 +87,7 @@ static void on_step(void *ctx, const struct agent_step *s)
                                           .ok = s->ok});
 }
 
-static void on_effect(void *ctx, const struct agent_effect *f)
+static void incident_party_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct party *p = ctx;
 
@@ -111,7 +111,7 @@ static uint64_t time_limit_ms(struct party *p)
     return left + 1 + (before > 0 ? (uint64_t)before : 0);
 }
 
-static struct agent_options options_of(struct party *p)
+static struct agent_options incident_party_options_of(struct party *p)
 {
     struct agent_options o = incident_agent_options(p->in, p->run);
 
@@ -120,8 +120,8 @@ static struct agent_options options_of(struct party *p)
     o.tools = p->box;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
-    o.on_step = on_step;
-    o.on_effect = on_effect;
+    o.on_step = incident_party_on_step;
+    o.on_effect = incident_party_on_effect;
     o.ctx = p;
     return o;
 }
@@ -144,7 +144,7 @@ static void fail_party(struct party *p, const struct err *e)
 
 static void work_classic(struct party *p)
 {
-    struct agent_options o = options_of(p);
+    struct agent_options o = incident_party_options_of(p);
     struct err e;
 
     o.ask = p->in->ask;
@@ -196,7 +196,7 @@ static void party_on_reply(void *ctx, str reasoning)
 
 static void work_loop(struct party *p)
 {
-    struct agent_options o = options_of(p);
+    struct agent_options o = incident_party_options_of(p);
     struct agent_view view = {.ask = p->in->ask,
                               .strategy =
                                   p->strategy == INCIDENT_REACT ? AGENT_REACT : AGENT_NATIVE,
@@ -267,7 +267,7 @@ void party_work(struct party *p)
 
 void party_single(struct party *p, str system, str user)
 {
-    struct agent_options o = options_of(p);
+    struct agent_options o = incident_party_options_of(p);
     struct agent_prompt prompt = {
         .system = system, .user = user, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
     struct ask_reply reply;

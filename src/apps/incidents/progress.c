@@ -7,15 +7,16 @@
 
 static const char *const strategies[] = {"", "classic", "react", "native"};
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
+static str incident_progress_text_at(const struct json *doc, const struct json_node *v,
+                                     const char *key, struct arena *a)
 {
     str s;
 
     return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static str run_of(struct arena *a, str run, const struct incident_stage *t, size_t agent)
+static str incident_progress_run_of(struct arena *a, str run, const struct incident_stage *t,
+                                    size_t agent)
 {
     return arena_printf(a,
                         STR_FMT "/" STR_FMT "/" STR_FMT,
@@ -52,7 +53,7 @@ static str write_agent(struct json_out *o, struct agent_log *log,
         json_out_key(o, str_c(copied[i]));
         json_out_raw(o, v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
     }
-    json_member_str(o, "analysis", r ? text_at(&doc, r, "text", a) : STR(""));
+    json_member_str(o, "analysis", r ? incident_progress_text_at(&doc, r, "text", a) : STR(""));
     json_out_end(o);
     json_release(&doc);
     return there ? row.status : STR("pending");
@@ -99,8 +100,12 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
         json_out_key(&o, STR("agents"));
         json_out_array(&o);
         for (size_t j = 0; j < t->agent_count; j++)
-            states[j] = write_agent(
-                &o, log, &s->agents[t->agents[j]], t->labels[j], run_of(&a, run, t, j), &a);
+            states[j] = write_agent(&o,
+                                    log,
+                                    &s->agents[t->agents[j]],
+                                    t->labels[j],
+                                    incident_progress_run_of(&a, run, t, j),
+                                    &a);
         json_out_end(&o);
         json_member_str(&o, "status", stage_status(states, t->agent_count, t->all));
         json_out_end(&o);
@@ -158,8 +163,8 @@ static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *c
     return ok;
 }
 
-static bool write_question(void *ctx, const struct agent_row *row, const struct agent_effect *f,
-                           struct err *e)
+static bool incident_progress_write_question(void *ctx, const struct agent_row *row,
+                                             const struct agent_effect *f, struct err *e)
 {
     struct json_out *o = ctx;
     str agent = row->id, stage = incident_of_part(row->id, &agent);
@@ -188,7 +193,7 @@ bool incident_pending(struct agent_log *log, str run, struct buf *out, struct er
 
     json_out_init(&o, out);
     json_out_array(&o);
-    if (!each_waiting(log, run, write_question, &o, e))
+    if (!each_waiting(log, run, incident_progress_write_question, &o, e))
         return false;
     json_out_end(&o);
     return json_out_ok(&o, e);

@@ -58,7 +58,7 @@ void prompt_use(struct incident *in, const struct prompt *p)
     in->form = str_trim(prompt_text(p, &incidents_built_in, "analysis", in->arena));
 }
 
-static void put_text(struct buf *out, str text)
+static void incident_prompt_put_text(struct buf *out, str text)
 {
     buf_add(out, text);
     buf_add_c(out, '\n');
@@ -69,7 +69,7 @@ void prompt_system(const struct party *p, struct buf *out)
     struct arena a;
     str servers;
 
-    put_text(out, p->in->role);
+    incident_prompt_put_text(out, p->in->role);
     arena_init(&a, INCIDENT_TEXT_MAX);
     servers = servers_instructions(p->in->servers, p, &a);
     if (servers.n) {
@@ -250,7 +250,7 @@ void prompt_analysis(const struct party *p, struct buf *out)
     put_points(p, out);
     put_notes(p, out);
     buf_add(out, STR("\n## Your answer\n\n"));
-    put_text(out, p->in->form);
+    incident_prompt_put_text(out, p->in->form);
 }
 
 void prompt_partial(const struct party *p, str why, struct buf *out)
@@ -264,7 +264,7 @@ void prompt_partial(const struct party *p, str why, struct buf *out)
     put_points(p, out);
     put_notes(p, out);
     buf_add(out, STR("\n## Your answer\n\n"));
-    put_text(out, p->in->form);
+    incident_prompt_put_text(out, p->in->form);
 }
 
 /* ---- loops ---- */
@@ -299,7 +299,7 @@ void prompt_loop(const struct party *p, struct buf *out)
                 STR("Calls that do not depend on one another may be made at once. When the facts "
                     "are enough, call no more tools and give the analysis.\n"));
     buf_add(out, STR("\n## The analysis\n\n"));
-    put_text(out, p->in->form);
+    incident_prompt_put_text(out, p->in->form);
 }
 
 /* ---- what is made of findings ---- */
@@ -326,7 +326,7 @@ void prompt_synthesis(struct incident *in, const struct incident_stage *t,
             buf_add(out, STR("It came to no result.\n"));
     }
     buf_add(out, STR("\n## Your answer\n\n"));
-    put_text(out, in->form);
+    incident_prompt_put_text(out, in->form);
 }
 
 void prompt_summary(struct incident *in, str analysis, struct buf *out)

@@ -36,24 +36,24 @@ void list_take(struct list *l, struct entry *n)
     l->n--;
 }
 
-static struct list *list_of(struct queue *q, const struct entry *n)
+static struct list *incident_queue_list_of(struct queue *q, const struct entry *n)
 {
     return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
 }
 
 void queue_put_back(struct queue *q, struct entry *n, bool asks)
 {
-    list_take(list_of(q, n), n);
+    list_take(incident_queue_list_of(q, n), n);
     n->running = n->again = false;
     n->asking = asks;
-    list_add(list_of(q, n), n);
+    list_add(incident_queue_list_of(q, n), n);
     if (!asks)
         queue_hire(q);
     else if (!q->waiting.n && !q->running.n)
         pthread_cond_broadcast(&q->calm);
 }
 
-static str name_of(struct arena *a, str key, str digest)
+static str incident_queue_name_of(struct arena *a, str key, str digest)
 {
     return arena_join(a, digest, STR(" "), key);
 }
@@ -88,7 +88,7 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
     buf_add(&n->agent, row->current_agent);
     r->step = buf_str(&n->step);
     r->current_agent = buf_str(&n->agent);
-    n->name = name_of(&n->arena, r->key, r->digest);
+    n->name = incident_queue_name_of(&n->arena, r->key, r->digest);
     if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
         base_die("the queue has more than %zu alerts", ALIVE_MAX);
     list_add(&q->waiting, n);
@@ -99,7 +99,7 @@ void queue_drop(struct queue *q, struct entry *n)
 {
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
-    list_take(list_of(q, n), n);
+    list_take(incident_queue_list_of(q, n), n);
     buf_release(&n->step);
     buf_release(&n->agent);
     arena_release(&n->arena);
@@ -128,7 +128,8 @@ void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
 
 static struct entry *alive(struct queue *q, struct arena *a, str key, const struct alert *alert)
 {
-    struct map_entry *found = map_find(&q->names, name_of(a, key, str_c(alert->digest)));
+    struct map_entry *found =
+        map_find(&q->names, incident_queue_name_of(a, key, str_c(alert->digest)));
 
     return found ? found->value.ptr : NULL;
 }
@@ -189,8 +190,9 @@ str queue_agent(struct queue *q, str alert_type)
     return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
 }
 
-static struct book_row row_of(struct queue *q, str key, const struct queue_item *item,
-                              struct arena *a, int64_t now_us)
+static struct book_row incident_queue_row_of(struct queue *q, str key,
+                                             const struct queue_item *item, struct arena *a,
+                                             int64_t now_us)
 {
     const struct alert *alert = item->alert;
     struct book_row row = {.id = str_c(item->id),
@@ -216,8 +218,8 @@ static struct book_row row_of(struct queue *q, str key, const struct queue_item 
 }
 
 /* On disk first, then in the queue: the queue is locked. */
-static bool take(struct queue *q, str key, struct queue_item *items, size_t n, size_t fresh,
-                 struct arena *a, struct err *e)
+static bool incident_queue_take(struct queue *q, str key, struct queue_item *items, size_t n,
+                                size_t fresh, struct arena *a, struct err *e)
 {
     struct book_row *rows = arena_zero(a, fresh + 1, sizeof *rows);
     int64_t now_us = queue_now_us(q);
@@ -225,7 +227,7 @@ static bool take(struct queue *q, str key, struct queue_item *items, size_t n, s
 
     for (size_t i = 0; i < n; i++)
         if (!items[i].skip && !items[i].duplicate)
-            rows[count++] = row_of(q, key, &items[i], a, now_us);
+            rows[count++] = incident_queue_row_of(q, key, &items[i], a, now_us);
     if (!book_add(q->o.book, rows, count, e))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -263,7 +265,7 @@ bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, str
                      q->rules.waiting_max,
                      q->rules.running_max);
     else
-        ok = fresh == 0 || take(q, key, items, n, fresh, &a, e);
+        ok = fresh == 0 || incident_queue_take(q, key, items, n, fresh, &a, e);
     pthread_mutex_unlock(&q->lock);
     arena_release(&a);
     return ok;
@@ -368,7 +370,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     queue_drop(q, n);
 }
 
-static void cancel_running(struct queue *q, struct entry *n)
+static void incident_queue_cancel_running(struct queue *q, struct entry *n)
 {
     n->row.cancelled = true;
     buf_reset(&n->step);
@@ -384,7 +386,7 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row
     pthread_mutex_lock(&q->lock);
     found = map_find(&q->ids, id);
     if (found && ((struct entry *)found->value.ptr)->running)
-        cancel_running(q, found->value.ptr);
+        incident_queue_cancel_running(q, found->value.ptr);
     else if (found)
         cancel_waiting(q, found->value.ptr);
     pthread_mutex_unlock(&q->lock);
@@ -420,7 +422,7 @@ void queue_change(struct queue *q, const struct queue_rules *rules)
 }
 
 /* Those that were worked on come first, as they did before. */
-static bool take_up(struct queue *q, struct err *e)
+static bool incident_queue_take_up(struct queue *q, struct err *e)
 {
     struct book_row *rows;
     struct entry *n;
@@ -467,7 +469,7 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
     rand_ids_init(&q->new_ids, o->host->clock);
     queue_start(q);
     pthread_mutex_lock(&q->lock);
-    ok = take_up(q, e);
+    ok = incident_queue_take_up(q, e);
     pthread_mutex_unlock(&q->lock);
     if (ok)
         *out = q;

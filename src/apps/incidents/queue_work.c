@@ -23,7 +23,7 @@ static const struct {
     {"cancelled", "failed"},
 };
 
-static void write_metadata(struct buf *out, const struct book_row *row)
+static void incident_queue_work_write_metadata(struct buf *out, const struct book_row *row)
 {
     struct json_out o;
 
@@ -61,7 +61,7 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
         if (str_eq(row->state, str_c(states[i].state)))
             s.status = str_c(states[i].session);
     buf_init(&metadata, REPORT_MAX);
-    write_metadata(&metadata, row);
+    incident_queue_work_write_metadata(&metadata, row);
     s.session_metadata = buf_str(&metadata);
     store_session_put(q->o.host->gateway->store, &s, NULL);
     buf_release(&metadata);
@@ -74,7 +74,7 @@ struct work {
     struct entry *entry;
 };
 
-static void on_progress(void *ctx, const struct incident_progress *p)
+static void incident_queue_work_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
     struct entry *n = w->entry;
@@ -136,7 +136,7 @@ static const struct outcome {
 };
 
 /* Its own words, or ours. */
-static void explain(struct queue *q, struct entry *n, struct incident_report *r)
+static void incident_queue_work_explain(struct queue *q, struct entry *n, struct incident_report *r)
 {
     if (n->timed_out && r->end != INCIDENT_COMPLETED) {
         r->end = INCIDENT_FAILED;
@@ -159,7 +159,7 @@ static void put_aside(struct queue *q, struct entry *n)
 }
 
 /* The queue is locked; the entry is gone afterwards, or put aside. */
-static void finish(struct queue *q, struct entry *n, struct incident_report *r)
+static void incident_queue_work_finish(struct queue *q, struct entry *n, struct incident_report *r)
 {
     const struct outcome *how;
     struct buf report;
@@ -177,7 +177,7 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
         queue_end_runs(q, n);
     if (r->end == INCIDENT_LEFT || r->end == INCIDENT_WAITING)
         r->end = INCIDENT_CANCELLED;
-    explain(q, n, r);
+    incident_queue_work_explain(q, n, r);
     how = &outcomes[r->end];
     n->row.state = str_c(how->state);
     n->row.completed_us = queue_now_us(q);
@@ -197,7 +197,8 @@ static void finish(struct queue *q, struct entry *n, struct incident_report *r)
 }
 
 /* What a run was told when it began is what it is about, whatever is configured by now. */
-static void as_begun(struct queue *q, struct incident_options *o, struct arena *a)
+static void incident_queue_work_as_begun(struct queue *q, struct incident_options *o,
+                                         struct arena *a)
 {
     struct incident_options begun;
     struct agent_row row;
@@ -214,8 +215,9 @@ static void as_begun(struct queue *q, struct incident_options *o, struct arena *
     o->reasoning = begun.reasoning;
 }
 
-static void investigate(struct queue *q, struct entry *n, const struct incident_setup *setup,
-                        str model, struct arena *a, struct incident_report *r)
+static void incident_queue_work_investigate(struct queue *q, struct entry *n,
+                                            const struct incident_setup *setup, str model,
+                                            struct arena *a, struct incident_report *r)
 {
     struct work w = {q, n};
     struct incident_options o = {.host = &q->host,
@@ -226,7 +228,7 @@ static void investigate(struct queue *q, struct entry *n, const struct incident_
                                  .runbook_text = STR(""),
                                  .model = model,
                                  .cancel = &n->cancel,
-                                 .on_progress = on_progress,
+                                 .on_progress = incident_queue_work_on_progress,
                                  .ctx = &w};
     struct book_row row;
     struct err e;
@@ -244,7 +246,7 @@ static void investigate(struct queue *q, struct entry *n, const struct incident_
         r->error = arena_dup(a, str_c(e.text));
         return;
     }
-    as_begun(q, &o, a);
+    incident_queue_work_as_begun(q, &o, a);
     if (!o.alert.alert_type.n)
         o.alert = status_alert(&row);
     if (!q->o.engine->run(&o, a, r, &e)) {
@@ -262,7 +264,7 @@ static void investigate(struct queue *q, struct entry *n, const struct incident_
 /* ---- who does it ---- */
 
 /* The queue is locked: the place is free, and taken. */
-static struct entry *claim(struct queue *q)
+static struct entry *incident_queue_work_claim(struct queue *q)
 {
     struct entry *n = q->waiting.first;
 
@@ -297,9 +299,9 @@ static void work_on(struct queue *q, struct entry *n)
     arena_init(&a, RUN_ARENA);
     model = arena_dup(&a, q->rules.model);
     pthread_mutex_unlock(&q->lock);
-    investigate(q, n, setup, model, &a, &report);
+    incident_queue_work_investigate(q, n, setup, model, &a, &report);
     pthread_mutex_lock(&q->lock);
-    finish(q, n, &report);
+    incident_queue_work_finish(q, n, &report);
     arena_release(&a);
     incident_setup_free(setup);
 }
@@ -317,7 +319,7 @@ void *queue_worker(void *arg)
         q->idle--;
         if (q->stop)
             break;
-        n = claim(q);
+        n = incident_queue_work_claim(q);
         work_on(q, n);
         pthread_cond_signal(&q->work); /* there is a place, where there are fewer of them now */
     }
@@ -338,7 +340,7 @@ void queue_hire(struct queue *q)
 
 /* ---- who looks at the clock ---- */
 
-static void look(struct queue *q)
+static void incident_queue_work_look(struct queue *q)
 {
     uint64_t now = clock_mono_ns(q->o.host->clock);
 
@@ -354,7 +356,7 @@ static void look(struct queue *q)
     }
 }
 
-static void *keep(void *arg)
+static void *incident_queue_work_keep(void *arg)
 {
     struct queue *q = arg;
     struct timespec until;
@@ -365,7 +367,7 @@ static void *keep(void *arg)
             pthread_cond_wait(&q->keep, &q->lock);
             continue;
         }
-        look(q);
+        incident_queue_work_look(q);
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += KEEP_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -378,6 +380,6 @@ static void *keep(void *arg)
 
 void queue_start(struct queue *q)
 {
-    if (pthread_create(&q->keeper, NULL, keep, q) != 0)
+    if (pthread_create(&q->keeper, NULL, incident_queue_work_keep, q) != 0)
         base_die("no thread could be started");
 }

@@ -15,7 +15,7 @@
 /* ---- text from outside in Markdown ---- */
 
 /* One line of a table. */
-static void cell(struct buf *out, str text)
+static void incident_report_cell(struct buf *out, str text)
 {
     str front = utf8_cut_size(text, CELL_SHOWN);
 
@@ -30,12 +30,12 @@ static void cell(struct buf *out, str text)
         buf_add(out, STR("..."));
 }
 
-static void row(struct buf *out, const char *name, str value)
+static void incident_report_row(struct buf *out, const char *name, str value)
 {
     if (!value.n)
         return;
     buf_printf(out, "| %s | ", name);
-    cell(out, value);
+    incident_report_cell(out, value);
     buf_add(out, STR(" |\n"));
 }
 
@@ -64,26 +64,28 @@ static void fenced(struct buf *out, str text, size_t size_max)
 
 /* ---- its sections ---- */
 
-static void head(struct incident *in, const struct incident_report *r, struct buf *out)
+static void incident_report_head(struct incident *in, const struct incident_report *r,
+                                 struct buf *out)
 {
     static const char *const ends[] = {"completed", "failed", "cancelled", "not ended", "waiting"};
     const struct incident_alert *alert = &in->o->alert;
     char when[CLOCK_TEXT_SIZE];
 
     buf_add(out, STR("# Incident report: "));
-    cell(out, alert->alert_type);
+    incident_report_cell(out, alert->alert_type);
     buf_add(out, STR("\n\n| | |\n|---|---|\n"));
-    row(out, "Alert", alert->id);
-    row(out, "Severity", alert->severity);
-    row(out, "Environment", alert->environment);
+    incident_report_row(out, "Alert", alert->id);
+    incident_report_row(out, "Severity", alert->severity);
+    incident_report_row(out, "Environment", alert->environment);
     if (alert->timestamp_us)
-        row(out, "Time", clock_format(alert->timestamp_us / 1000, when));
-    row(out, "Runbook", in->o->runbook_text.n ? STR("given with the alert") : alert->runbook);
-    row(out, "Investigated by", in->chain->name);
-    row(out, "Status", str_c(ends[r->end]));
+        incident_report_row(out, "Time", clock_format(alert->timestamp_us / 1000, when));
+    incident_report_row(
+        out, "Runbook", in->o->runbook_text.n ? STR("given with the alert") : alert->runbook);
+    incident_report_row(out, "Investigated by", in->chain->name);
+    incident_report_row(out, "Status", str_c(ends[r->end]));
     if (r->end == INCIDENT_FAILED) {
-        row(out, "Reason", r->reason);
-        row(out, "Error", r->error);
+        incident_report_row(out, "Reason", r->reason);
+        incident_report_row(out, "Error", r->error);
     }
 }
 
@@ -131,16 +133,16 @@ static void evidence(const struct stage_result *stages, size_t n, struct buf *ou
 
                 buf_printf(out, "\n%zu. **", ++at);
                 if (t->server.n) {
-                    cell(out, t->server);
+                    incident_report_cell(out, t->server);
                     buf_add_c(out, '.');
                 }
-                cell(out, t->tool);
+                incident_report_cell(out, t->tool);
                 buf_printf(out, "**%s", t->ok ? "" : " (failed)");
                 if (several(stages, n))
                     buf_printf(out, ", called by " STR_FMT, STR_ARG(p->label));
                 if (t->reason.n) {
                     buf_add(out, STR(": "));
-                    cell(out, t->reason);
+                    incident_report_cell(out, t->reason);
                 }
                 buf_add(out, STR("\n\n"));
                 fenced(out, t->arguments, ARGUMENTS_SHOWN);
@@ -197,7 +199,7 @@ void report_write(struct incident *in, const struct stage_result *stages, size_t
 
     buf_init(&out, INCIDENT_TEXT_MAX);
     buf_init(&masked, 4 * INCIDENT_TEXT_MAX);
-    head(in, r, &out);
+    incident_report_head(in, r, &out);
     if (r->summary.n)
         buf_printf(&out, "\n## Executive summary\n\n" STR_FMT "\n", STR_ARG(r->summary));
     buf_add(&out, STR("\n## Analysis\n\n"));

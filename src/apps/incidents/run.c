@@ -16,7 +16,7 @@
 
 /* ---- watching ---- */
 
-static void *watch(void *arg)
+static void *incident_run_watch(void *arg)
 {
     struct incident *in = arg;
     const _Atomic bool *leave = in->o->host->leave;
@@ -39,7 +39,7 @@ static void *watch(void *arg)
 void incident_watch(struct incident *in)
 {
     pthread_mutex_init(&in->lock, NULL);
-    in->watched = pthread_create(&in->watcher, NULL, watch, in) == 0;
+    in->watched = pthread_create(&in->watcher, NULL, incident_run_watch, in) == 0;
 }
 
 void incident_unwatch(struct incident *in)
@@ -71,7 +71,7 @@ void incident_step(struct incident *in, const struct incident_step *s)
     pthread_mutex_unlock(&in->lock);
 }
 
-static void on_effect(void *ctx, const struct agent_effect *f)
+static void incident_run_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct incident *in = ctx;
 
@@ -103,7 +103,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .clock = in->o->host->clock,
                                   .cancel = &in->stop,
                                   .leave = in->o->host->leave,
-                                  .on_effect = on_effect,
+                                  .on_effect = incident_run_on_effect,
                                   .ctx = in};
 }
 
@@ -270,7 +270,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
 
 /* ---- the end ---- */
 
-static void count(struct incident_report *out, const struct agent_result *r)
+static void incident_run_count(struct incident_report *out, const struct agent_result *r)
 {
     out->model_calls += r->model_calls;
     out->tool_calls += r->tool_calls;
@@ -288,17 +288,17 @@ static void sum_up(struct incident *in, const struct course *c, const struct age
     buf_init(&tools, INCIDENT_TEXT_MAX);
     json_out_init(&o, &tools);
     json_out_array(&o);
-    count(out, own);
+    incident_run_count(out, own);
     for (size_t i = 0; i < c->n; i++) {
         const struct stage_result *s = &c->stages[i];
 
         for (size_t j = 0; j < s->party_count; j++) {
-            count(out, &s->parties[j].result);
+            incident_run_count(out, &s->parties[j].result);
             for (size_t k = 0; k < s->parties[j].point_count; k++)
                 json_out_str(&o, s->parties[j].points[k].tool);
         }
         if (s->synthesis)
-            count(out, &s->synthesis->result);
+            incident_run_count(out, &s->synthesis->result);
     }
     json_out_end(&o);
     out->tools = arena_dup(in->arena, buf_str(&tools));
@@ -331,9 +331,9 @@ static void decide_end(struct incident *in, const struct course *c, const struct
     }
 }
 
-static bool finish(struct incident *in, struct course *c, struct agent_work *w,
-                   struct agent_result *own, int64_t started_us, struct incident_report *out,
-                   struct err *e)
+static bool incident_run_finish(struct incident *in, struct course *c, struct agent_work *w,
+                                struct agent_result *own, int64_t started_us,
+                                struct incident_report *out, struct err *e)
 {
     static const enum agent_end ends[] = {
         AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED, AGENT_CANCELLED};
@@ -368,7 +368,8 @@ static bool finish(struct incident *in, struct course *c, struct agent_work *w,
 
 /* ---- the whole ---- */
 
-static bool prepare(struct incident *in, const struct incident_options *o, struct err *e)
+static bool incident_run_prepare(struct incident *in, const struct incident_options *o,
+                                 struct err *e)
 {
     const struct config *c = in->config;
 
@@ -400,14 +401,14 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
     struct setup *held = gateway_setup(o->host->gateway);
 
     *in = (struct incident){.told = *o, .held = held, .config = held->config, .arena = a};
-    if (prepare(in, o, e))
+    if (incident_run_prepare(in, o, e))
         return true;
     setup_release(held);
     return false;
 }
 
 /* What stays of the stages is in the caller's arena. */
-static void keep_texts(struct incident_report *out, struct arena *a)
+static void incident_run_keep_texts(struct incident_report *out, struct arena *a)
 {
     str *const texts[] = {&out->markdown,
                           &out->final_analysis,
@@ -422,7 +423,8 @@ static void keep_texts(struct incident_report *out, struct arena *a)
         *texts[i] = texts[i]->n ? arena_dup(a, *texts[i]) : STR("");
 }
 
-static bool investigate(struct incident *in, struct incident_report *out, struct err *e)
+static bool incident_run_investigate(struct incident *in, struct incident_report *out,
+                                     struct err *e)
 {
     struct agent_options options = incident_agent_options(in, in->o->run);
     struct course *c = arena_zero(in->arena, 1, sizeof *c);
@@ -459,10 +461,10 @@ static bool investigate(struct incident *in, struct incident_report *out, struct
             *e = c->err;
             ok = false;
         } else {
-            ok = finish(in, c, w, &own, started_us, out, e);
+            ok = incident_run_finish(in, c, w, &own, started_us, out, e);
         }
     }
-    keep_texts(out, in->arena);
+    incident_run_keep_texts(out, in->arena);
     for (size_t i = 0; i < c->n; i++)
         stage_release(&c->stages[i]);
     buf_release(&input);
@@ -487,7 +489,7 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
         return false;
     incident_watch(&in);
     in.servers = servers_new(&in);
-    ok = investigate(&in, out, e);
+    ok = incident_run_investigate(&in, out, e);
     servers_free(in.servers);
     incident_unwatch(&in);
     return ok;

@@ -52,7 +52,7 @@ static int open_below(const char *folder, const char *name, struct err *e)
     return fd;
 }
 
-static bool take_text(str text, struct buf *out, struct err *e)
+static bool incident_runbook_take_text(str text, struct buf *out, struct err *e)
 {
     if (!utf8_valid(text))
         return err_set(e, ERR_INPUT, "the runbook is no text");
@@ -60,7 +60,8 @@ static bool take_text(str text, struct buf *out, struct err *e)
     return true;
 }
 
-static bool read_file(const struct runbook_source *r, struct buf *out, struct err *e)
+static bool incident_runbook_read_file(const struct runbook_source *r, struct buf *out,
+                                       struct err *e)
 {
     struct arena a;
     struct stat st;
@@ -79,7 +80,8 @@ static bool read_file(const struct runbook_source *r, struct buf *out, struct er
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
             err_set(e, ERR_INPUT, "the runbook \"%.*s\" is no file", NAME_SHOWN, name.p);
         else
-            ok = file_read_fd(&a, fd, RUNBOOK_MAX, &text, e) && take_text(text, out, e);
+            ok = file_read_fd(&a, fd, RUNBOOK_MAX, &text, e) &&
+                 incident_runbook_take_text(text, out, e);
         close(fd);
     }
     arena_release(&a);
@@ -175,12 +177,13 @@ static bool fetch(struct mcp_io *io, const struct runbook_source *r, struct aren
             return err_set(e, ERR_UPSTREAM, "the runbook cannot be fetched: status %d", got.status);
         if (got.body.n > RUNBOOK_MAX)
             return err_set(e, ERR_LIMIT, "the runbook is larger than %zu bytes", RUNBOOK_MAX);
-        return take_text(got.body, out, e);
+        return incident_runbook_take_text(got.body, out, e);
     }
     return err_set(e, ERR_UPSTREAM, "the runbook's address leads round in a circle");
 }
 
-static bool read_url(const struct runbook_source *r, struct buf *out, struct err *e)
+static bool incident_runbook_read_url(const struct runbook_source *r, struct buf *out,
+                                      struct err *e)
 {
     struct mcp_io *io;
     struct arena a;
@@ -202,7 +205,8 @@ bool runbook_read(void *runbook_source, struct buf *out, struct err *e)
 {
     const struct runbook_source *r = runbook_source;
 
-    return runbook_is_url(r->name) ? read_url(r, out, e) : read_file(r, out, e);
+    return runbook_is_url(r->name) ? incident_runbook_read_url(r, out, e)
+                                   : incident_runbook_read_file(r, out, e);
 }
 
 bool runbook_check(const struct runbook_source *r, struct err *e)
@@ -219,7 +223,7 @@ bool runbook_check(const struct runbook_source *r, struct err *e)
         return client_url_parse(str_slice(url, 0, str_find(url, STR("#"))), &parsed, e);
     }
     buf_init(&text, 2 * RUNBOOK_MAX);
-    ok = read_file(r, &text, e);
+    ok = incident_runbook_read_file(r, &text, e);
     buf_release(&text);
     return ok;
 }

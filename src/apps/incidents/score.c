@@ -20,7 +20,7 @@ struct word {
 
 /* ---- words ---- */
 
-static bool in_list(const struct word *w, const char *const *list)
+static bool incident_score_in_list(const struct word *w, const char *const *list)
 {
     for (; *list; list++)
         if (strlen(*list) == w->n && memcmp(*list, w->text, w->n) == 0)
@@ -69,7 +69,7 @@ static const char *const numbers[] = {"zero",
                                       "eleven",
                                       "twelve"};
 
-static bool ends(const struct word *w, const char *suffix)
+static bool incident_score_ends(const struct word *w, const char *suffix)
 {
     size_t n = strlen(suffix);
 
@@ -91,21 +91,24 @@ static void undouble(struct word *w)
 }
 
 /* The ends that verbs and plurals have; never so much that less than three letters are left. */
-static void stem(struct word *w)
+static void incident_score_stem(struct word *w)
 {
-    if (ends(w, "ies") && w->n > 5) {
+    if (incident_score_ends(w, "ies") && w->n > 5) {
         w->n = (uint8_t)(w->n - 3);
         w->text[w->n++] = 'y';
-    } else if ((ends(w, "ing") && w->n > 5) || (ends(w, "ed") && w->n > 4)) {
-        w->n = (uint8_t)(w->n - (ends(w, "ing") ? 3 : 2));
+    } else if ((incident_score_ends(w, "ing") && w->n > 5) ||
+               (incident_score_ends(w, "ed") && w->n > 4)) {
+        w->n = (uint8_t)(w->n - (incident_score_ends(w, "ing") ? 3 : 2));
         undouble(w);
-    } else if (w->n > 4 && (ends(w, "sses") || ends(w, "shes") || ends(w, "ches") ||
-                            ends(w, "xes") || ends(w, "zes"))) {
+    } else if (w->n > 4 && (incident_score_ends(w, "sses") || incident_score_ends(w, "shes") ||
+                            incident_score_ends(w, "ches") || incident_score_ends(w, "xes") ||
+                            incident_score_ends(w, "zes"))) {
         w->n = (uint8_t)(w->n - 2);
-    } else if (w->n > 3 && ends(w, "s") && !ends(w, "ss") && !ends(w, "us") && !ends(w, "is")) {
+    } else if (w->n > 3 && incident_score_ends(w, "s") && !incident_score_ends(w, "ss") &&
+               !incident_score_ends(w, "us") && !incident_score_ends(w, "is")) {
         w->n--;
     }
-    if (w->n > 3 && ends(w, "e"))
+    if (w->n > 3 && incident_score_ends(w, "e"))
         w->n--;
 }
 
@@ -118,7 +121,7 @@ static void as_digits(struct word *w)
         }
 }
 
-static int kind_of(char c)
+static int incident_score_kind_of(char c)
 {
     unsigned char u = (unsigned char)c;
 
@@ -128,24 +131,25 @@ static int kind_of(char c)
 }
 
 /* The next word, lower case, not stemmed yet; false at the end. An apostrophe inside is nothing. */
-static bool next_word(str *rest, bool *quoted, struct word *w)
+static bool incident_score_next_word(str *rest, bool *quoted, struct word *w)
 {
     size_t at = 0;
     int kind;
 
-    for (; at < rest->n && !kind_of(rest->p[at]); at++)
+    for (; at < rest->n && !incident_score_kind_of(rest->p[at]); at++)
         if (rest->p[at] == '`')
             *quoted = !*quoted;
     if (at == rest->n)
         return false;
-    kind = kind_of(rest->p[at]);
+    kind = incident_score_kind_of(rest->p[at]);
     *w = (struct word){.quoted = *quoted, .digits = kind == 2};
     for (; at < rest->n; at++) {
         char c = rest->p[at];
 
-        if (c == '\'' && kind == 1 && at + 1 < rest->n && kind_of(rest->p[at + 1]) == 1)
+        if (c == '\'' && kind == 1 && at + 1 < rest->n &&
+            incident_score_kind_of(rest->p[at + 1]) == 1)
             continue;
-        if (kind_of(c) != kind)
+        if (incident_score_kind_of(c) != kind)
             break;
         if (w->n < WORD_MAX)
             w->text[w->n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
@@ -156,15 +160,15 @@ static bool next_word(str *rest, bool *quoted, struct word *w)
     return true;
 }
 
-static void settle(struct word *w)
+static void incident_score_settle(struct word *w)
 {
     if (w->digits)
         return;
     as_digits(w);
-    if (kind_of(w->text[0]) == 2)
+    if (incident_score_kind_of(w->text[0]) == 2)
         w->digits = true;
     else
-        stem(w);
+        incident_score_stem(w);
 }
 
 /* ---- a fact ---- */
@@ -175,7 +179,7 @@ struct fact {
     bool denies;
 };
 
-static size_t find(const struct fact *f, const struct word *w)
+static size_t incident_score_find(const struct fact *f, const struct word *w)
 {
     for (size_t i = 0; i < f->n; i++)
         if (f->words[i].n == w->n && memcmp(f->words[i].text, w->text, w->n) == 0)
@@ -183,7 +187,7 @@ static size_t find(const struct fact *f, const struct word *w)
     return f->n;
 }
 
-static void read_fact(str text, struct fact *f, bool all)
+static void incident_score_read_fact(str text, struct fact *f, bool all)
 {
     bool quoted = false;
     struct word w;
@@ -192,18 +196,19 @@ static void read_fact(str text, struct fact *f, bool all)
 
     f->n = 0;
     f->denies = false;
-    while (f->n < SCORE_WORDS_MAX && next_word(&rest, &quoted, &w)) {
-        f->denies = f->denies || in_list(&w, denials);
-        if (!w.quoted && !all && (in_list(&w, empty_words) || in_list(&w, judge_words)))
+    while (f->n < SCORE_WORDS_MAX && incident_score_next_word(&rest, &quoted, &w)) {
+        f->denies = f->denies || incident_score_in_list(&w, denials);
+        if (!w.quoted && !all &&
+            (incident_score_in_list(&w, empty_words) || incident_score_in_list(&w, judge_words)))
             continue;
-        settle(&w);
-        i = find(f, &w);
+        incident_score_settle(&w);
+        i = incident_score_find(f, &w);
         if (i == f->n)
             f->words[f->n++] = w;
         f->words[i].quoted = f->words[i].quoted || w.quoted;
     }
     if (!f->n && !all)
-        read_fact(text, f, true); /* of such words alone */
+        incident_score_read_fact(text, f, true); /* of such words alone */
 }
 
 /* ---- in a report ---- */
@@ -227,7 +232,7 @@ static size_t weight(const struct word *w)
 }
 
 /* A stretch with all that is needed is better than any without. */
-static void judge(const struct fact *f, struct stretch *s, size_t needed_count)
+static void incident_score_judge(const struct fact *f, struct stretch *s, size_t needed_count)
 {
     bool whole = s->needed == needed_count;
 
@@ -239,7 +244,7 @@ static void judge(const struct fact *f, struct stretch *s, size_t needed_count)
         s->there[i] = s->counts[i] > 0;
 }
 
-static void move(const struct fact *f, struct stretch *s, uint16_t in, uint16_t out)
+static void incident_score_move(const struct fact *f, struct stretch *s, uint16_t in, uint16_t out)
 {
     if (in != NO_WORD && s->counts[in]++ == 0) {
         s->weight += weight(&f->words[in]);
@@ -252,18 +257,18 @@ static void move(const struct fact *f, struct stretch *s, uint16_t in, uint16_t 
 }
 
 /* The report as the fact's words: which of them stands where. Returns how many words it has. */
-static size_t place(str report, const struct fact *f, uint16_t *at, size_t max)
+static size_t incident_score_place(str report, const struct fact *f, uint16_t *at, size_t max)
 {
     size_t n = 0, denied_until = 0;
     bool quoted = false;
     struct word w;
 
-    while (n < max && next_word(&report, &quoted, &w)) {
-        bool denial = in_list(&w, denials);
+    while (n < max && incident_score_next_word(&report, &quoted, &w)) {
+        bool denial = incident_score_in_list(&w, denials);
         size_t i;
 
-        settle(&w);
-        i = find(f, &w);
+        incident_score_settle(&w);
+        i = incident_score_find(f, &w);
         if (i < f->n && (f->denies || n >= denied_until || denial))
             at[n] = (uint16_t)i;
         else
@@ -275,7 +280,8 @@ static size_t place(str report, const struct fact *f, uint16_t *at, size_t max)
     return n;
 }
 
-static void look(const struct fact *f, const uint16_t *at, size_t n, struct stretch *s)
+static void incident_score_look(const struct fact *f, const uint16_t *at, size_t n,
+                                struct stretch *s)
 {
     size_t size = 4 * f->n + 20, needed_count = 0;
 
@@ -283,8 +289,8 @@ static void look(const struct fact *f, const uint16_t *at, size_t n, struct stre
         needed_count += needed(&f->words[i]);
     *s = (struct stretch){.best_whole = needed_count == 0};
     for (size_t i = 0; i < n; i++) {
-        move(f, s, at[i], i >= size ? at[i - size] : NO_WORD);
-        judge(f, s, needed_count);
+        incident_score_move(f, s, at[i], i >= size ? at[i - size] : NO_WORD);
+        incident_score_judge(f, s, needed_count);
     }
 }
 
@@ -296,9 +302,9 @@ void score_fact(str report, str fact, struct arena *a, struct score_fact *out)
     uint16_t *at = base_alloc(max * sizeof *at);
     struct buf missing;
 
-    read_fact(fact, f, false);
-    n = place(report, f, at, max);
-    look(f, at, n, s);
+    incident_score_read_fact(fact, f, false);
+    n = incident_score_place(report, f, at, max);
+    incident_score_look(f, at, n, s);
     for (size_t i = 0; i < f->n; i++)
         whole += weight(&f->words[i]);
     out->share = whole ? (double)s->best / (double)whole : 1;

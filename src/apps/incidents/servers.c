@@ -41,7 +41,7 @@ static const char *const *plain_env(struct servers *s)
     return env;
 }
 
-static void add(struct servers *s, const struct incident_server *row)
+static void incident_servers_add(struct servers *s, const struct incident_server *row)
 {
     const char *const *argv = row ? row->argv : s->in->o->server_argv;
     struct serving *v = &s->at[s->n++];
@@ -81,13 +81,13 @@ struct servers *servers_new(struct incident *in)
     s->io = mcp_io_new(ca.n ? ca.p : NULL, &e);
     if (in->o->server_argv) {
         if (in->o->server_argv[0])
-            add(s, NULL);
+            incident_servers_add(s, NULL);
         return s;
     }
     for (size_t i = 0; i < in->o->setup->server_count; i++)
         for (const char *const *name = in->chain->server_names; *name; name++)
             if (str_eq(str_c(*name), in->o->setup->servers[i].name))
-                add(s, &in->o->setup->servers[i]);
+                incident_servers_add(s, &in->o->setup->servers[i]);
     return s;
 }
 
@@ -117,8 +117,8 @@ static void mask_error(const struct serving *v, struct err *e)
 }
 
 /* For those who read about it afterwards. */
-static void record(struct servers *s, const struct serving *v, str list, const struct err *e,
-                   int64_t began_us)
+static void incident_servers_record(struct servers *s, const struct serving *v, str list,
+                                    const struct err *e, int64_t began_us)
 {
     const struct app_host *host = s->in->o->host;
     int64_t now_us = clock_wall_ms(host->clock) * 1000;
@@ -143,7 +143,7 @@ static void record(struct servers *s, const struct serving *v, str list, const s
         store_tool_put(host->gateway->store, &t, NULL);
 }
 
-static void list_one(struct servers *s, struct serving *v, struct json_out *o)
+static void incident_servers_list_one(struct servers *s, struct serving *v, struct json_out *o)
 {
     int64_t began_us = clock_wall_ms(s->in->o->host->clock) * 1000;
     struct buf list;
@@ -154,10 +154,10 @@ static void list_one(struct servers *s, struct serving *v, struct json_out *o)
     if (v->client && mcp_toolset_list(v->client, LIST_MS, &list, &e)) {
         json_out_key(o, STR("tools"));
         json_out_raw(o, buf_str(&list));
-        record(s, v, buf_str(&list), NULL, began_us);
+        incident_servers_record(s, v, buf_str(&list), NULL, began_us);
     } else {
         mask_error(v, &e);
-        record(s, v, STR(""), &e, began_us);
+        incident_servers_record(s, v, STR(""), &e, began_us);
         log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
         json_out_key(o, STR("error"));
         json_out_str(o, str_c(e.text));
@@ -177,7 +177,7 @@ bool servers_list(void *servers, struct buf *out, struct err *e)
         if (atomic_load(&s->in->stop))
             return err_set(e, ERR_CANCELLED, "cancelled");
         json_out_key(&o, s->at[i].name);
-        list_one(s, &s->at[i], &o);
+        incident_servers_list_one(s, &s->at[i], &o);
     }
     json_out_end(&o);
     return json_out_ok(&o, e);
@@ -215,7 +215,7 @@ static bool has_server(const struct party *p, const struct serving *v)
 }
 
 /* Of the agent's list what is of this server: TOOL, or SERVER.TOOL. */
-static const char *const *allowed(struct party *p, const struct serving *v)
+static const char *const *incident_servers_allowed(struct party *p, const struct serving *v)
 {
     str prefix = arena_join(&p->arena, v->name, STR("."), STR(""));
     const char **out;
@@ -248,7 +248,7 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
 
         if (!has_server(p, v))
             continue;
-        row.allow = allowed(p, v);
+        row.allow = incident_servers_allowed(p, v);
         if (v->failure.n)
             party_note(p,
                        "The server " STR_FMT " could not be used: " STR_FMT,

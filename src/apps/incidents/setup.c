@@ -73,7 +73,7 @@ static str schema_text(struct arena *a)
 }
 
 /* A value from the environment may be a secret, so a sentence that might quote it is not used. */
-static void on_problem(void *ctx, const struct schema_problem *p)
+static void incident_setup_on_problem(void *ctx, const struct schema_problem *p)
 {
     struct config_build *b = ctx;
     const struct json_node *v = p->value;
@@ -88,7 +88,7 @@ static void on_problem(void *ctx, const struct schema_problem *p)
 static bool check_shape(struct config_build *b)
 {
     struct schema *schema = schema_new();
-    struct schema_sink sink = {on_problem, b, 1};
+    struct schema_sink sink = {incident_setup_on_problem, b, 1};
     struct err e;
     bool ok;
 

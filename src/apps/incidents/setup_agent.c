@@ -8,20 +8,21 @@
 #include "apps/incidents/setup.h"
 #include "gateway/config_build.h"
 
-static const struct json_node *find(struct config_build *b, const struct json_node *v,
-                                    const char *key)
+static const struct json_node *incident_setup_agent_find(struct config_build *b,
+                                                         const struct json_node *v, const char *key)
 {
     return json_find(&b->source->doc, v, str_c(key));
 }
 
-static str kept(struct config_build *b, struct incident_setup *s, const struct json_node *v)
+static str incident_setup_agent_kept(struct config_build *b, struct incident_setup *s,
+                                     const struct json_node *v)
 {
     return arena_dup(&s->arena, config_text(b, v));
 }
 
 /* ---- alert types ---- */
 
-static bool taken(const struct incident_setup *s, str type, str *by)
+static bool incident_setup_agent_taken(const struct incident_setup *s, str type, str *by)
 {
     for (size_t i = 0; i < s->chain_count; i++)
         for (size_t j = 0; j < s->chains[i].type_count; j++)
@@ -40,9 +41,9 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
 
     to->types = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->types);
     for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
-        str type = kept(b, s, t);
+        str type = incident_setup_agent_kept(b, s, t);
 
-        if (taken(s, type, &by))
+        if (incident_setup_agent_taken(s, type, &by))
             return config_wrong(b,
                                 t,
                                 "alerts of type \"" STR_FMT "\" are taken by \"" STR_FMT
@@ -61,10 +62,14 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
 
 static bool server_on(struct config_build *b, str name)
 {
-    const struct json_node *all = find(b, json_root(&b->source->doc), "mcp_servers");
+    const struct json_node *all =
+        incident_setup_agent_find(b, json_root(&b->source->doc), "mcp_servers");
     bool on;
 
-    return !json_bool(find(b, json_find(&b->source->doc, all, name), "enabled"), &on) || on;
+    return !json_bool(
+               incident_setup_agent_find(b, json_find(&b->source->doc, all, name), "enabled"),
+               &on) ||
+           on;
 }
 
 static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
@@ -99,8 +104,9 @@ static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
 }
 
 /* A flag; a list of the alert types it is on for; or a flag for each type, and "default". */
-static void read_reasoning(struct config_build *b, struct incident_setup *s,
-                           const struct json_node *v, struct incident_agent *to)
+static void incident_setup_agent_read_reasoning(struct config_build *b, struct incident_setup *s,
+                                                const struct json_node *v,
+                                                struct incident_agent *to)
 {
     const struct json *doc = &b->source->doc;
     bool on;
@@ -116,7 +122,7 @@ static void read_reasoning(struct config_build *b, struct incident_setup *s,
     if (v->kind == JSON_ARRAY)
         to->reasoning = INCIDENT_OFF;
     for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
-        str type = kept(b, s, t);
+        str type = incident_setup_agent_kept(b, s, t);
 
         on = v->kind == JSON_ARRAY;
         if (!on && !json_bool(json_value(t), &on))
@@ -128,7 +134,8 @@ static void read_reasoning(struct config_build *b, struct incident_setup *s,
     }
 }
 
-static enum incident_strategy strategy_of(struct config_build *b, const struct json_node *v)
+static enum incident_strategy incident_setup_agent_strategy_of(struct config_build *b,
+                                                               const struct json_node *v)
 {
     str name = config_text(b, v);
 
@@ -137,7 +144,8 @@ static enum incident_strategy strategy_of(struct config_build *b, const struct j
                                          : INCIDENT_CLASSIC;
 }
 
-static unsigned number(struct config_build *b, const struct json_node *v, unsigned otherwise)
+static unsigned incident_setup_agent_number(struct config_build *b, const struct json_node *v,
+                                            unsigned otherwise)
 {
     int64_t n;
 
@@ -147,20 +155,27 @@ static unsigned number(struct config_build *b, const struct json_node *v, unsign
 static bool read_agent(struct config_build *b, struct incident_setup *s,
                        const struct json_node *key)
 {
-    const struct json_node *v = json_value(key), *tools = find(b, v, "tools");
+    const struct json_node *v = json_value(key), *tools = incident_setup_agent_find(b, v, "tools");
     struct incident_agent *to = &s->agents[s->agent_count];
     size_t n;
 
     *to = (struct incident_agent){
-        .name = kept(b, s, key),
-        .instructions = kept(b, s, find(b, v, "custom_instructions")),
-        .strategy = strategy_of(b, find(b, v, "strategy")),
-        .level = kept(b, s, find(b, v, "reasoning_level")),
-        .model = kept(b, s, find(b, v, "model")),
-        .iterations = number(b, find(b, v, "max_iterations"), AGENT_ITERATIONS),
-        .max_tool_calls = number(b, find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
-        .max_data_points = number(b, find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
-        .data_size = number(b, find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
+        .name = incident_setup_agent_kept(b, s, key),
+        .instructions =
+            incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "custom_instructions")),
+        .strategy =
+            incident_setup_agent_strategy_of(b, incident_setup_agent_find(b, v, "strategy")),
+        .level =
+            incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "reasoning_level")),
+        .model = incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "model")),
+        .iterations = incident_setup_agent_number(
+            b, incident_setup_agent_find(b, v, "max_iterations"), AGENT_ITERATIONS),
+        .max_tool_calls = incident_setup_agent_number(
+            b, incident_setup_agent_find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
+        .max_data_points = incident_setup_agent_number(
+            b, incident_setup_agent_find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
+        .data_size = incident_setup_agent_number(
+            b, incident_setup_agent_find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
     s->agent_count++;
     if (!config_check_name(b, key, to->name))
         return false;
@@ -172,8 +187,9 @@ static bool read_agent(struct config_build *b, struct incident_setup *s,
             allow[i] = arena_dup(&s->arena, str_c(words[i])).p;
         to->allow = allow;
     }
-    read_reasoning(b, s, find(b, v, "enable_reasoning"), to);
-    return read_agent_servers(b, s, find(b, v, "mcp_servers"), to);
+    incident_setup_agent_read_reasoning(
+        b, s, incident_setup_agent_find(b, v, "enable_reasoning"), to);
+    return read_agent_servers(b, s, incident_setup_agent_find(b, v, "mcp_servers"), to);
 }
 
 /* The chain that an agent with alert types of its own stands for. */
@@ -202,8 +218,8 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
 bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = find(b, json_root(doc), "agents"),
-                           *chains = find(b, json_root(doc), "chains");
+    const struct json_node *all = incident_setup_agent_find(b, json_root(doc), "agents"),
+                           *chains = incident_setup_agent_find(b, json_root(doc), "chains");
     size_t n = json_count(doc, all);
 
     if (n > INCIDENT_AGENTS_MAX || json_count(doc, chains) > INCIDENT_AGENTS_MAX)
@@ -212,7 +228,10 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
     s->chains = arena_zero(&s->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
     for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
         if (!read_agent(b, s, k) ||
-            !chain_of_one(b, s, s->agent_count - 1, find(b, json_value(k), "alert_types")))
+            !chain_of_one(b,
+                          s,
+                          s->agent_count - 1,
+                          incident_setup_agent_find(b, json_value(k), "alert_types")))
             return false;
     return true;
 }
@@ -236,7 +255,7 @@ static bool agent_at(struct config_build *b, const struct incident_setup *s,
 }
 
 /* Two of one name get numbers, so that each has a run of its own. */
-static void label(struct incident_setup *s, struct incident_stage *t)
+static void incident_setup_agent_label(struct incident_setup *s, struct incident_stage *t)
 {
     for (size_t i = 0; i < t->agent_count; i++) {
         size_t same = 0, before = 0;
@@ -255,18 +274,24 @@ static bool read_stage(struct config_build *b, struct incident_setup *s, const s
                        bool all, struct incident_chain *c)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *list = find(b, v, "agents"), *one = find(b, v, "agent");
-    const struct json_node *policy = find(b, v, "success_policy"), *name = find(b, v, "name");
+    const struct json_node *list = incident_setup_agent_find(b, v, "agents"),
+                           *one = incident_setup_agent_find(b, v, "agent");
+    const struct json_node *policy = incident_setup_agent_find(b, v, "success_policy"),
+                           *name = incident_setup_agent_find(b, v, "name");
     struct incident_stage *t = &c->stages[c->stage_count];
-    size_t n = list ? json_count(doc, list) : number(b, find(b, v, "replicas"), 1);
+    size_t n = list
+                   ? json_count(doc, list)
+                   : incident_setup_agent_number(b, incident_setup_agent_find(b, v, "replicas"), 1);
 
     *t = (struct incident_stage){
-        .name = name ? kept(b, s, name) : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
+        .name = name ? incident_setup_agent_kept(b, s, name)
+                     : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
         .all = policy ? str_eq(config_text(b, policy), STR("all")) : all};
     if ((list != NULL) == (one != NULL))
         return config_wrong(b, v, "a stage has either agents or an agent");
-    if (list && find(b, v, "replicas"))
-        return config_wrong(b, find(b, v, "replicas"), "are of one agent: name it with agent");
+    if (list && incident_setup_agent_find(b, v, "replicas"))
+        return config_wrong(
+            b, incident_setup_agent_find(b, v, "replicas"), "are of one agent: name it with agent");
     if (n > INCIDENT_REPLICAS_MAX)
         return config_wrong(b, v, "at most %d agents work at once", INCIDENT_REPLICAS_MAX);
     if (!config_check_name(b, name ? name : v, t->name))
@@ -282,7 +307,7 @@ static bool read_stage(struct config_build *b, struct incident_setup *s, const s
     for (size_t i = 0; one && i < n; i++)
         if (!agent_at(b, s, one, &t->agents[t->agent_count++]))
             return false;
-    label(s, t);
+    incident_setup_agent_label(s, t);
     c->stage_count++;
     return true;
 }
@@ -313,20 +338,23 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
                        const struct json_node *key)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *v = json_value(key), *stages = find(b, v, "stages");
-    const struct json_node *synthesis = find(b, find(b, v, "synthesis"), "agent");
+    const struct json_node *v = json_value(key),
+                           *stages = incident_setup_agent_find(b, v, "stages");
+    const struct json_node *synthesis =
+        incident_setup_agent_find(b, incident_setup_agent_find(b, v, "synthesis"), "agent");
     struct incident_chain *c = &s->chains[s->chain_count];
-    bool all = str_eq(config_text(b, find(b, v, "success_policy")), STR("all"));
+    bool all =
+        str_eq(config_text(b, incident_setup_agent_find(b, v, "success_policy")), STR("all"));
     size_t at;
 
-    *c = (struct incident_chain){.name = kept(b, s, key)};
+    *c = (struct incident_chain){.name = incident_setup_agent_kept(b, s, key)};
     if (!config_check_name(b, key, c->name))
         return false;
     for (size_t i = 0; i < s->agent_count; i++)
         if (str_eq(s->agents[i].name, c->name))
             return config_wrong(b, key, "an agent has this name already");
     c->stages = arena_zero(&s->arena, INCIDENT_STAGES_MAX, sizeof *c->stages);
-    if (!read_types(b, s, find(b, v, "alert_types"), c))
+    if (!read_types(b, s, incident_setup_agent_find(b, v, "alert_types"), c))
         return false;
     for (const struct json_node *t = json_first(doc, stages); t; t = json_next(doc, stages, t))
         if (!read_stage(b, s, t, all, c))
@@ -336,7 +364,7 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
             return false;
         c->synthesis = &s->agents[at];
     }
-    if (!json_bool(find(b, v, "executive_summary"), &c->summary))
+    if (!json_bool(incident_setup_agent_find(b, v, "executive_summary"), &c->summary))
         c->summary = false;
     chain_servers(s, c);
     s->chain_count++;
@@ -346,7 +374,7 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
 bool setup_read_chains(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = find(b, json_root(doc), "chains");
+    const struct json_node *all = incident_setup_agent_find(b, json_root(doc), "chains");
 
     for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
         if (!read_chain(b, s, k))

@@ -11,8 +11,8 @@
 
 #define TIMEOUT_MS_MAX 600000
 
-static const struct json_node *find(struct config_build *b, const struct json_node *v,
-                                    const char *key)
+static const struct json_node *
+incident_setup_server_find(struct config_build *b, const struct json_node *v, const char *key)
 {
     return json_find(&b->source->doc, v, str_c(key));
 }
@@ -28,7 +28,8 @@ const char *const *setup_words(struct config_build *b, const struct json_node *l
     return out;
 }
 
-static str kept(struct config_build *b, struct incident_setup *s, const struct json_node *v)
+static str incident_setup_server_kept(struct config_build *b, struct incident_setup *s,
+                                      const struct json_node *v)
 {
     return arena_dup(&s->arena, config_text(b, v));
 }
@@ -97,12 +98,12 @@ static bool add_patterns(struct config_build *b, const struct json_node *list,
         struct mask_pattern *p = &patterns[o->pattern_count];
         bool enabled;
 
-        *p = (struct mask_pattern){config_text(b, find(b, v, "name")),
-                                   config_text(b, find(b, v, "pattern")),
-                                   config_text(b, find(b, v, "replacement"))};
+        *p = (struct mask_pattern){config_text(b, incident_setup_server_find(b, v, "name")),
+                                   config_text(b, incident_setup_server_find(b, v, "pattern")),
+                                   config_text(b, incident_setup_server_find(b, v, "replacement"))};
         if (!mask_pattern_check(p, &e))
             return config_wrong(b, v, "%s", e.text);
-        if (!json_bool(find(b, v, "enabled"), &enabled) || enabled)
+        if (!json_bool(incident_setup_server_find(b, v, "enabled"), &enabled) || enabled)
             o->pattern_count++;
     }
     o->patterns = patterns;
@@ -115,11 +116,11 @@ static bool read_masking(struct config_build *b, const struct json_node *v,
     struct mask_options o = {0};
     bool enabled;
 
-    if (!v || (json_bool(find(b, v, "enabled"), &enabled) && !enabled))
+    if (!v || (json_bool(incident_setup_server_find(b, v, "enabled"), &enabled) && !enabled))
         return true;
-    if (!add_groups(b, find(b, v, "pattern_groups"), &o.groups) ||
-        !add_groups(b, find(b, v, "patterns"), &o.groups) ||
-        !add_patterns(b, find(b, v, "custom_patterns"), &o))
+    if (!add_groups(b, incident_setup_server_find(b, v, "pattern_groups"), &o.groups) ||
+        !add_groups(b, incident_setup_server_find(b, v, "patterns"), &o.groups) ||
+        !add_patterns(b, incident_setup_server_find(b, v, "custom_patterns"), &o))
         return false;
     if (!o.groups && !o.pattern_count)
         o.groups = MASK_DEFAULT;
@@ -132,15 +133,16 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
                          const struct json_node *v, str folder, struct incident_server *to)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *args = find(b, v, "args"), *env = find(b, v, "environment"),
-                           *cwd = find(b, v, "cwd");
+    const struct json_node *args = incident_setup_server_find(b, v, "args"),
+                           *env = incident_setup_server_find(b, v, "environment"),
+                           *cwd = incident_setup_server_find(b, v, "cwd");
     size_t n = json_count(doc, args), at = 0;
     const char **argv = arena_zero(&s->arena, n + 2, sizeof *argv);
     const char **vars = arena_zero(&s->arena, json_count(doc, env) + 3, sizeof *vars);
 
-    argv[at++] = kept(b, s, find(b, v, "command")).p;
+    argv[at++] = incident_setup_server_kept(b, s, incident_setup_server_find(b, v, "command")).p;
     for (const struct json_node *w = json_first(doc, args); w; w = json_next(doc, args, w))
-        argv[at++] = kept(b, s, w).p;
+        argv[at++] = incident_setup_server_kept(b, s, w).p;
     at = 0;
     for (const struct json_node *k = json_first(doc, env); k; k = json_next(doc, env, k)) {
         str name = config_text(b, k), value = config_text(b, json_value(k));
@@ -153,14 +155,14 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
         static const char *const inherited[] = {"PATH", "HOME"};
         const char *value = getenv(inherited[i]);
 
-        if (value && !find(b, env, inherited[i]))
+        if (value && !incident_setup_server_find(b, env, inherited[i]))
             vars[at++] = arena_printf(&s->arena, "%s=%s", inherited[i], value).p;
     }
     to->argv = argv;
     to->env = vars;
     /* Without a folder of its own it runs in that of the file, so that `./server` is beside it. */
     if (cwd && str_starts(config_text(b, cwd), STR("/")))
-        to->cwd = kept(b, s, cwd).p;
+        to->cwd = incident_setup_server_kept(b, s, cwd).p;
     else
         to->cwd = arena_join(&s->arena, folder, cwd ? config_text(b, cwd) : STR(""), STR("")).p;
     return true;
@@ -182,16 +184,18 @@ static bool read_headers(struct config_build *b, struct incident_setup *s,
 static bool read_connection(struct config_build *b, struct incident_setup *s,
                             const struct json_node *v, str folder, struct incident_server *to)
 {
-    bool command = find(b, v, "command") != NULL, url = find(b, v, "url") != NULL;
+    bool command = incident_setup_server_find(b, v, "command") != NULL,
+         url = incident_setup_server_find(b, v, "url") != NULL;
 
     if (command == url)
         return config_wrong(b, v, "a server has either a command or a url");
     if (command)
         return read_command(b, s, v, folder, to);
-    to->url = kept(b, s, find(b, v, "url"));
+    to->url = incident_setup_server_kept(b, s, incident_setup_server_find(b, v, "url"));
     if (!str_starts(to->url, STR("http://")) && !str_starts(to->url, STR("https://")))
-        return config_wrong(b, find(b, v, "url"), "must begin with http:// or https://");
-    return read_headers(b, s, find(b, v, "headers"), to);
+        return config_wrong(
+            b, incident_setup_server_find(b, v, "url"), "must begin with http:// or https://");
+    return read_headers(b, s, incident_setup_server_find(b, v, "headers"), to);
 }
 
 static bool read_timeout(struct config_build *b, const struct json_node *v, unsigned *ms)
@@ -236,28 +240,31 @@ static void read_approval(struct config_build *b, struct incident_setup *s,
 static bool read_server(struct config_build *b, struct incident_setup *s, str folder,
                         const struct json_node *key)
 {
-    const struct json_node *v = json_value(key), *id = find(b, v, "server_id");
+    const struct json_node *v = json_value(key),
+                           *id = incident_setup_server_find(b, v, "server_id");
     struct incident_server *to = &s->servers[s->server_count];
 
-    *to = (struct incident_server){.name = kept(b, s, key),
+    *to = (struct incident_server){.name = incident_setup_server_kept(b, s, key),
                                    .url = STR(""),
                                    .headers = STR(""),
-                                   .instructions = kept(b, s, find(b, v, "instructions"))};
+                                   .instructions = incident_setup_server_kept(
+                                       b, s, incident_setup_server_find(b, v, "instructions"))};
     s->server_count++;
-    read_approval(b, s, find(b, v, "approval"), to);
+    read_approval(b, s, incident_setup_server_find(b, v, "approval"), to);
     if (!config_check_name(b, key, to->name))
         return false;
     if (id && !str_eq(config_text(b, id), to->name))
         return config_wrong(b, id, "is not the name that the server has here");
-    return read_connection(b, s, find(b, v, "connection_params"), folder, to) &&
-           read_timeout(b, find(b, v, "timeout"), &to->timeout_ms) &&
-           read_masking(b, find(b, v, "data_masking"), to);
+    return read_connection(
+               b, s, incident_setup_server_find(b, v, "connection_params"), folder, to) &&
+           read_timeout(b, incident_setup_server_find(b, v, "timeout"), &to->timeout_ms) &&
+           read_masking(b, incident_setup_server_find(b, v, "data_masking"), to);
 }
 
 bool setup_read_servers(struct config_build *b, struct incident_setup *s, str folder)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = find(b, json_root(doc), "mcp_servers");
+    const struct json_node *all = incident_setup_server_find(b, json_root(doc), "mcp_servers");
     size_t n = json_count(doc, all);
 
     if (n > INCIDENT_SERVERS_MAX)

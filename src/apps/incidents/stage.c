@@ -53,7 +53,7 @@ static void party_init(struct party *p, struct incident *in, const struct incide
     decide_reasoning(p);
 }
 
-static void *work(void *arg)
+static void *incident_stage_work(void *arg)
 {
     party_work(arg);
     return NULL;
@@ -69,7 +69,7 @@ static void work_all(struct stage_result *r)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     for (size_t i = 1; i < r->party_count; i++)
-        started[i] = pthread_create(&threads[i], &attr, work, &r->parties[i]) == 0;
+        started[i] = pthread_create(&threads[i], &attr, incident_stage_work, &r->parties[i]) == 0;
     pthread_attr_destroy(&attr);
     for (size_t i = 0; i < r->party_count; i++)
         if (!started[i])
@@ -86,7 +86,7 @@ static bool left(const struct party *p)
     return str_eq(p->result.reason, STR("left"));
 }
 
-static void judge(const struct incident_stage *t, struct stage_result *r)
+static void incident_stage_judge(const struct incident_stage *t, struct stage_result *r)
 {
     size_t ok = 0;
 
@@ -137,7 +137,7 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
 }
 
 /* Without a synthesis the findings themselves, one behind the other. */
-static str joined(const struct stage_result *r, struct arena *a)
+static str incident_stage_joined(const struct stage_result *r, struct arena *a)
 {
     struct buf all;
     str text;
@@ -170,7 +170,7 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
         r->parties[i].earlier = earlier;
     }
     work_all(r);
-    judge(t, r);
+    incident_stage_judge(t, r);
     for (size_t i = 0; i < r->party_count; i++)
         ok += party_ok(&r->parties[i]);
     if (r->ok && ok > 1)
@@ -178,7 +178,7 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
     if (r->synthesis && party_ok(r->synthesis))
         r->text = r->synthesis->result.text;
     else if (r->ok)
-        r->text = joined(r, in->arena);
+        r->text = incident_stage_joined(r, in->arena);
 }
 
 void stage_release(struct stage_result *r)

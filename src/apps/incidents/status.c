@@ -23,7 +23,7 @@ struct incident_alert status_alert(const struct book_row *row)
 
 /* ---- JSON ---- */
 
-static void text_or_null(struct json_out *o, const char *key, str value)
+static void incident_status_text_or_null(struct json_out *o, const char *key, str value)
 {
     json_out_key(o, str_c(key));
     if (value.n)
@@ -32,7 +32,7 @@ static void text_or_null(struct json_out *o, const char *key, str value)
         json_out_null(o);
 }
 
-static void time_or_null(struct json_out *o, const char *key, int64_t us)
+static void incident_status_time_or_null(struct json_out *o, const char *key, int64_t us)
 {
     json_out_key(o, str_c(key));
     if (us >= 0)
@@ -80,10 +80,10 @@ void status_brief(struct json_out *o, const struct book_row *row, const char *co
     json_member_str(o, "status", row->state);
     json_out_key(o, STR("progress"));
     json_out_i64(o, row->progress);
-    text_or_null(o, "current_step", row->step);
-    text_or_null(o, "current_agent", row->current_agent);
+    incident_status_text_or_null(o, "current_step", row->step);
+    incident_status_text_or_null(o, "current_agent", row->current_agent);
     write_servers(o, servers);
-    text_or_null(o, "error", row->error);
+    incident_status_text_or_null(o, "error", row->error);
 }
 
 void status_write(struct json_out *o, const struct book_row *row, const char *const *servers)
@@ -110,17 +110,17 @@ static void write_members(struct json_out *o, const struct book_row *row)
     json_member_str(o, "status", row->state);
     json_out_key(o, STR("progress"));
     json_out_i64(o, row->progress);
-    text_or_null(o, "current_step", row->step);
-    text_or_null(o, "current_agent", row->current_agent);
-    text_or_null(o, "agent", row->agent);
-    text_or_null(o, "chain", row->agent);
+    incident_status_text_or_null(o, "current_step", row->step);
+    incident_status_text_or_null(o, "current_agent", row->current_agent);
+    incident_status_text_or_null(o, "agent", row->agent);
+    incident_status_text_or_null(o, "chain", row->agent);
     json_out_key(o, STR("cancel_requested"));
     json_out_bool(o, row->cancelled);
-    time_or_null(o, "created_at_us", row->created_us);
-    time_or_null(o, "started_at_us", row->started_us);
-    time_or_null(o, "completed_at_us", row->completed_us);
-    text_or_null(o, "error", row->error);
-    text_or_null(o, "reason", row->reason);
+    incident_status_time_or_null(o, "created_at_us", row->created_us);
+    incident_status_time_or_null(o, "started_at_us", row->started_us);
+    incident_status_time_or_null(o, "completed_at_us", row->completed_us);
+    incident_status_text_or_null(o, "error", row->error);
+    incident_status_text_or_null(o, "reason", row->reason);
 }
 
 /* ---- routes ---- */
@@ -144,8 +144,8 @@ static bool may_see(const struct app_request *q, const struct book_row *row)
 }
 
 /* Of others there is nothing to be seen, not even that they are there. */
-static bool find(struct incidents *in, const struct app_request *q, struct book_row *row,
-                 struct app_reply *r)
+static bool incident_status_find(struct incidents *in, const struct app_request *q,
+                                 struct book_row *row, struct app_reply *r)
 {
     struct err e = {.code = ERR_NOT_FOUND};
 
@@ -176,7 +176,7 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
     struct book_row row;
     struct json_out o;
 
-    if (!find(in, q, &row, r))
+    if (!incident_status_find(in, q, &row, r))
         return;
     json_out_init(&o, &r->body);
     status_write(&o, &row, servers_of(in, &row));
@@ -306,7 +306,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     struct book_row row;
     struct json_out o;
 
-    if (!find(in, q, &row, r))
+    if (!incident_status_find(in, q, &row, r))
         return;
     report_parse(&row, &report);
     json_out_init(&o, &r->body);
@@ -317,7 +317,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     json_out_i64(&o, row.timestamp_us);
     json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
-    text_or_null(&o, "runbook", row.runbook);
+    incident_status_text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
     write_pending(&o, in, &row);
     write_part(&o, "report", &report, "markdown");
@@ -365,7 +365,7 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
     struct json_out o;
     struct err e;
 
-    if (!find(in, q, &row, r))
+    if (!incident_status_find(in, q, &row, r))
         return;
     if (!queue_cancel(in->queue, row.id, q->arena, &row, &e)) {
         if (e.code == ERR_INPUT)
@@ -387,7 +387,8 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
     json_out_end(&o);
 }
 
-static bool read_question(const struct app_request *q, str *out, struct app_reply *r)
+static bool incident_status_read_question(const struct app_request *q, str *out,
+                                          struct app_reply *r)
 {
     struct json doc;
     bool ok;
@@ -424,7 +425,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     str question, answer;
     struct err e;
 
-    if (!find(in, q, &row, r) || !read_question(q, &question, r))
+    if (!incident_status_find(in, q, &row, r) || !incident_status_read_question(q, &question, r))
         return;
     if (row.completed_us < 0) {
         conflict(r, &row, "it can be asked about once it has ended");

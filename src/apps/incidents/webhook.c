@@ -23,7 +23,8 @@ struct group {
     int64_t now_us;
 };
 
-static str label(const struct group *g, const struct json_node *map, const char *name)
+static str incident_webhook_label(const struct group *g, const struct json_node *map,
+                                  const char *name)
 {
     str text;
 
@@ -32,11 +33,11 @@ static str label(const struct group *g, const struct json_node *map, const char 
     return alert_text(g->arena, text, ALERT_RUNBOOK_MAX);
 }
 
-static str first_of(const struct group *g, const struct json_node *map, const char *const *names,
-                    const char *otherwise)
+static str incident_webhook_first_of(const struct group *g, const struct json_node *map,
+                                     const char *const *names, const char *otherwise)
 {
     for (; *names; names++) {
-        str found = label(g, map, *names);
+        str found = incident_webhook_label(g, map, *names);
 
         if (found.n)
             return found;
@@ -45,7 +46,8 @@ static str first_of(const struct group *g, const struct json_node *map, const ch
 }
 
 /* All of the alert, and of its group what helps to find it again. */
-static void read_data(const struct group *g, const struct json_node *v, struct alert *out)
+static void incident_webhook_read_data(const struct group *g, const struct json_node *v,
+                                       struct alert *out)
 {
     static const char *const of_group[] = {"groupKey", "groupLabels", "receiver", "externalURL"};
     struct buf data, part;
@@ -81,7 +83,8 @@ static void read_data(const struct group *g, const struct json_node *v, struct a
     buf_release(&data);
 }
 
-static bool read_status(const struct group *g, const struct json_node *v, size_t i, bool *resolved)
+static bool incident_webhook_read_status(const struct group *g, const struct json_node *v, size_t i,
+                                         bool *resolved)
 {
     const struct json_node *status = json_find(g->doc, v, STR("status"));
 
@@ -113,7 +116,8 @@ static void tell_apart(const struct group *g, const struct json_node *labels, st
     buf_release(&identity);
 }
 
-static bool read_one(const struct group *g, const struct json_node *v, size_t i, struct alert *out)
+static bool incident_webhook_read_one(const struct group *g, const struct json_node *v, size_t i,
+                                      struct alert *out)
 {
     static const char *const types[] = {"alert_type", "alertname", NULL};
     static const char *const runbooks[] = {"runbook_url", "runbook", NULL};
@@ -135,16 +139,16 @@ static bool read_one(const struct group *g, const struct json_node *v, size_t i,
                     labels ? "must be an object" : "is required: an object of labels");
         return false;
     }
-    if (!read_status(g, v, i, &out->resolved))
+    if (!incident_webhook_read_status(g, v, i, &out->resolved))
         return false;
-    out->alert_type = first_of(g, labels, types, "");
-    out->severity = first_of(g, labels, severities, "warning");
-    out->environment = first_of(g, labels, environments, "production");
-    out->runbook = first_of(g, annotations, runbooks, "");
-    out->fingerprint = label(g, v, "fingerprint");
-    if (clock_parse(label(g, v, "startsAt"), &ms) && ms > 0)
+    out->alert_type = incident_webhook_first_of(g, labels, types, "");
+    out->severity = incident_webhook_first_of(g, labels, severities, "warning");
+    out->environment = incident_webhook_first_of(g, labels, environments, "production");
+    out->runbook = incident_webhook_first_of(g, annotations, runbooks, "");
+    out->fingerprint = incident_webhook_label(g, v, "fingerprint");
+    if (clock_parse(incident_webhook_label(g, v, "startsAt"), &ms) && ms > 0)
         out->timestamp_us = ms * 1000;
-    read_data(g, v, out);
+    incident_webhook_read_data(g, v, out);
     tell_apart(g, labels, out);
     return true;
 }
@@ -188,7 +192,7 @@ bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struc
     }
     *out = arena_zero(a, count + 1, sizeof **out);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v), i++)
-        (void)!read_one(&g, v, i, &(*out)[i]);
+        (void)!incident_webhook_read_one(&g, v, i, &(*out)[i]);
     *n = i;
     return faults->n == before;
 }

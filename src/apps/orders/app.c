@@ -8,7 +8,7 @@
 #define RETRY_AFTER_S 5
 #define EVENT_MAX ((size_t)32 << 20)
 
-static bool app_open(const struct app_host *h, void **out, struct err *e)
+static bool order_app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct setup *setup = gateway_setup(h->gateway);
     bool configured = setup->config->orders.menu.n > 0, ok;
@@ -20,17 +20,17 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
     return ok;
 }
 
-static void app_close(void *app)
+static void order_app_close(void *app)
 {
     orders_close(app);
 }
 
-static void app_reload(void *app)
+static void order_app_reload(void *app)
 {
     orders_reload(app);
 }
 
-static void app_resume(void *app, const struct agent_row *row)
+static void order_app_resume(void *app, const struct agent_row *row)
 {
     struct arena a;
     struct json doc;
@@ -47,14 +47,14 @@ static void app_resume(void *app, const struct agent_row *row)
     arena_release(&a);
 }
 
-static struct thread_asker asker(const struct orders *o, const struct app_request *q)
+static struct thread_asker order_app_asker(const struct orders *o, const struct app_request *q)
 {
     return orders_asker(o, q->key, q->operator_);
 }
 
-static void list(void *app, const struct app_request *q, struct app_reply *r)
+static void order_app_list(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct thread_asker who = asker(app, q);
+    struct thread_asker who = order_app_asker(app, q);
     struct json_out o;
     struct err e;
 
@@ -70,9 +70,9 @@ static void list(void *app, const struct app_request *q, struct app_reply *r)
     json_out_end(&o);
 }
 
-static void show(void *app, const struct app_request *q, struct app_reply *r)
+static void order_app_show(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct thread_asker who = asker(app, q);
+    struct thread_asker who = order_app_asker(app, q);
     struct orders_state s;
     struct json_out o;
     struct err e;
@@ -88,7 +88,7 @@ static void show(void *app, const struct app_request *q, struct app_reply *r)
 }
 
 /* The model's side failed: the customer is told kindly, the program why. */
-static void fail(struct app_reply *r, const struct orders_turn *t)
+static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
 {
     /* 499: this process ends, and the next goes on with it. */
     bool passes = t->status == 0 || t->status == 429 || t->status == 499 || t->status >= 500;
@@ -124,13 +124,13 @@ struct saying {
     bool sent; /* too late for a status */
 };
 
-static void tell(struct saying *s, const char *event, str json)
+static void order_app_tell(struct saying *s, const char *event, str json)
 {
     s->sent = true;
     app_send(s->r, event, json);
 }
 
-static void tell_text(struct saying *s, const char *event, const char *key, str text)
+static void order_app_tell_text(struct saying *s, const char *event, const char *key, str text)
 {
     struct json_out o;
     struct buf json;
@@ -141,28 +141,28 @@ static void tell_text(struct saying *s, const char *event, const char *key, str 
     json_out_key(&o, str_c(key));
     json_out_str(&o, text);
     json_out_end(&o);
-    tell(s, event, buf_str(&json));
+    order_app_tell(s, event, buf_str(&json));
     buf_release(&json);
 }
 
 /* What the customer said is on disk. */
-static void on_step(void *ctx, enum orders_node node)
+static void order_app_on_step(void *ctx, enum orders_node node)
 {
     struct saying *s = ctx;
 
     if (node == NODE_INPUT)
-        tell_text(s, "heard", "thread_id", s->q->parts[0]);
+        order_app_tell_text(s, "heard", "thread_id", s->q->parts[0]);
 }
 
-static void on_decision(void *ctx, str entry)
+static void order_app_on_decision(void *ctx, str entry)
 {
     struct saying *s = ctx;
 
     if (s->q->thoughts)
-        tell_text(s, "decision", "entry", entry);
+        order_app_tell_text(s, "decision", "entry", entry);
 }
 
-static void on_order(void *ctx, const struct order *order)
+static void order_app_on_order(void *ctx, const struct order *order)
 {
     struct json_out o;
     struct buf json;
@@ -173,25 +173,25 @@ static void on_order(void *ctx, const struct order *order)
     json_out_key(&o, STR("current_order"));
     order_write(&o, order, true);
     json_out_end(&o);
-    tell(ctx, "order", buf_str(&json));
+    order_app_tell(ctx, "order", buf_str(&json));
     buf_release(&json);
 }
 
-static void on_say(void *ctx, str text)
+static void order_app_on_say(void *ctx, str text)
 {
-    tell_text(ctx, "delta", "text", text);
+    order_app_tell_text(ctx, "delta", "text", text);
 }
 
-static void on_unsay(void *ctx)
+static void order_app_on_unsay(void *ctx)
 {
-    tell(ctx, "withdrawn", STR("{}"));
+    order_app_tell(ctx, "withdrawn", STR("{}"));
 }
 
 /* The answer, or why there is none, in r's body. */
 static void take_turn(void *app, const struct app_request *q, str text,
                       const struct orders_watch *watch, struct app_reply *r)
 {
-    struct thread_asker who = asker(app, q);
+    struct thread_asker who = order_app_asker(app, q);
     struct orders_turn turn;
     struct json_out o;
     struct err e;
@@ -204,7 +204,7 @@ static void take_turn(void *app, const struct app_request *q, str text,
             app_fail_err(r, &e);
         }
     } else if (turn.end == ORDERS_FAILED) {
-        fail(r, &turn);
+        order_app_fail(r, &turn);
     } else {
         json_out_init(&o, &r->body);
         json_out_object(&o);
@@ -216,7 +216,7 @@ static void take_turn(void *app, const struct app_request *q, str text,
 }
 
 /* The same as an answer with that status, which an event does not have. */
-static void tell_error(struct saying *s, const struct app_reply *last)
+static void order_app_tell_error(struct saying *s, const struct app_reply *last)
 {
     struct buf json;
     str body = buf_str(&last->body);
@@ -224,7 +224,7 @@ static void tell_error(struct saying *s, const struct app_reply *last)
     buf_init(&json, EVENT_MAX);
     buf_printf(&json, "{\"status\":%d,\"retry_after_s\":%u,", last->status, last->retry_after_s);
     buf_add(&json, str_slice(body, 1, body.n));
-    tell(s, "error", buf_str(&json));
+    order_app_tell(s, "error", buf_str(&json));
     buf_release(&json);
 }
 
@@ -232,20 +232,20 @@ static void tell_error(struct saying *s, const struct app_reply *last)
 static void say_stream(void *app, const struct app_request *q, str text, struct app_reply *r)
 {
     struct saying s = {.r = r, .q = q};
-    struct orders_watch watch = {.on_decision = on_decision,
-                                 .on_order = on_order,
-                                 .on_step = on_step,
-                                 .on_say = on_say,
-                                 .on_unsay = on_unsay,
+    struct orders_watch watch = {.on_decision = order_app_on_decision,
+                                 .on_order = order_app_on_order,
+                                 .on_step = order_app_on_step,
+                                 .on_say = order_app_on_say,
+                                 .on_unsay = order_app_on_unsay,
                                  .ctx = &s};
     struct app_reply last = {.status = 200, .type = "application/json"};
 
     buf_init(&last.body, EVENT_MAX);
     take_turn(app, q, text, &watch, &last);
     if (s.sent && last.status == 200) {
-        tell(&s, "reply", buf_str(&last.body));
+        order_app_tell(&s, "reply", buf_str(&last.body));
     } else if (s.sent) {
-        tell_error(&s, &last);
+        order_app_tell_error(&s, &last);
     } else {
         r->status = last.status;
         r->retry_after_s = last.retry_after_s;
@@ -254,7 +254,7 @@ static void say_stream(void *app, const struct app_request *q, str text, struct 
     buf_release(&last.body);
 }
 
-static void say(void *app, const struct app_request *q, struct app_reply *r)
+static void order_app_say(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct json doc;
     str text;
@@ -280,16 +280,16 @@ static void menu(void *app, const struct app_request *q, struct app_reply *r)
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/orders", list},
-    {"GET", "/api/v1/orders/*", show},
-    {"POST", "/api/v1/orders/*/say", say},
+    {"GET", "/api/v1/orders", order_app_list},
+    {"GET", "/api/v1/orders/*", order_app_show},
+    {"POST", "/api/v1/orders/*/say", order_app_say},
     {"GET", "/api/v1/menu", menu},
     {NULL, NULL, NULL},
 };
 
 const struct app app_orders = {.name = "orders",
-                               .open = app_open,
-                               .resume = app_resume,
-                               .reload = app_reload,
-                               .close = app_close,
+                               .open = order_app_open,
+                               .resume = order_app_resume,
+                               .reload = order_app_reload,
+                               .close = order_app_close,
                                .routes = routes};

@@ -82,7 +82,7 @@ static str clean_arguments(struct cleaning *c, str arguments)
 }
 
 /* Nothing that is to be masked is kept, and so nothing of it is sent again. */
-static str masked(struct turn *t, str json)
+static str order_calls_masked(struct turn *t, str json)
 {
     struct buf out;
 
@@ -107,7 +107,7 @@ void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struc
         out->calls[i] = (struct tools_call){
             .id = from->id.n ? from->id : arena_printf(t->arena, "call_%zu_%zu", number, i),
             .name = utf8_cut_size(name, NAME_MAX_SIZE),
-            .arguments = masked(t, clean_arguments(&c, from->arguments))};
+            .arguments = order_calls_masked(t, clean_arguments(&c, from->arguments))};
     }
     *thought = c.thought;
 }

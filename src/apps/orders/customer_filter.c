@@ -16,7 +16,7 @@
 
 /* ---- what is made of it ---- */
 
-static void emit(struct customer_filter *v, str run)
+static void order_customer_filter_emit(struct customer_filter *v, str run)
 {
     if (run.n == 0)
         return;
@@ -107,7 +107,7 @@ static void take_tag(struct customer_filter *v, const struct customer_tag *t)
 
 /* Harmony: <|start|>role<|channel|>name<|message|>text<|end|>. The customer gets the final channel,
  * or in no channel. */
-static void take_token(struct customer_filter *v, str name)
+static void order_customer_filter_take_token(struct customer_filter *v, str name)
 {
     bool closes = customer_tag_name_has(name, "end_") || customer_tag_name_has(name, "suffix") ||
                   customer_tag_name_has(name, "/");
@@ -197,12 +197,12 @@ static bool settle_comment(struct customer_filter *v, bool last)
         if (!last && str_starts(end, s))
             return false;
     }
-    emit(v, str_slice(s, 0, 1));
+    order_customer_filter_emit(v, str_slice(s, 0, 1));
     drop_held(v, 1);
     return true;
 }
 
-static void settle(struct customer_filter *v, bool last)
+static void order_customer_filter_settle(struct customer_filter *v, bool last)
 {
     struct customer_tag t;
 
@@ -223,7 +223,7 @@ static void settle(struct customer_filter *v, bool last)
             if (l == CUSTOMER_TAG_TAG)
                 take_tag(v, &t);
             else
-                take_token(v, t.name);
+                order_customer_filter_take_token(v, t.name);
             drop_held(v, t.size);
             continue;
         }
@@ -232,7 +232,7 @@ static void settle(struct customer_filter *v, bool last)
             v->held = 0; /* a tag that was cut */
             return;
         }
-        emit(v, str_slice(s, 0, 1));
+        order_customer_filter_emit(v, str_slice(s, 0, 1));
         drop_held(v, 1);
     }
 }
@@ -246,18 +246,18 @@ void customer_filter_feed(struct customer_filter *v, str piece)
 
         if (v->held == 0 && !v->tag[0] && !mark)
             continue;
-        emit(v, str_slice(piece, from, i));
+        order_customer_filter_emit(v, str_slice(piece, from, i));
         from = i + 1;
         v->hold[v->held++] = piece.p[i];
-        settle(v, false);
+        order_customer_filter_settle(v, false);
         assert(v->held < CUSTOMER_TAG_MAX);
     }
-    emit(v, str_slice(piece, from, piece.n));
+    order_customer_filter_emit(v, str_slice(piece, from, piece.n));
 }
 
 void customer_filter_finish(struct customer_filter *v)
 {
-    settle(v, true);
+    order_customer_filter_settle(v, true);
 }
 
 /* ---- whole texts ---- */
@@ -269,7 +269,7 @@ struct parts {
     size_t doubted; /* where a closer of another name ended a thought; STR_NONE: none did */
 };
 
-static void on_run(void *ctx, bool thought, str run)
+static void order_customer_filter_on_run(void *ctx, bool thought, str run)
 {
     struct parts *p = ctx;
 
@@ -288,7 +288,7 @@ static void keep_first(struct parts *p)
 
 /* A closer before any opener: the prompt had opened it, and all so far was thought. Likewise all
  * since a closer of another name, if one more comes. */
-static void on_close(void *ctx, bool stray)
+static void order_customer_filter_on_close(void *ctx, bool stray)
 {
     struct parts *p = ctx;
     size_t from = !p->opened ? 0 : p->doubted;
@@ -308,7 +308,9 @@ static bool read_tags(struct parts *p, str text, bool any_closer)
 {
     buf_reset(&p->said);
     p->doubted = STR_NONE;
-    customer_filter_init(&p->filter, (struct customer_filter_sink){on_run, on_close, p});
+    customer_filter_init(&p->filter,
+                         (struct customer_filter_sink){
+                             order_customer_filter_on_run, order_customer_filter_on_close, p});
     p->filter.any_closer = any_closer;
     customer_filter_feed(&p->filter, text);
     customer_filter_finish(&p->filter);
@@ -318,7 +320,7 @@ static bool read_tags(struct parts *p, str text, bool any_closer)
 
 /* A reading in which every thought is closed is the better one, so closers of other names count
  * only where one is not. */
-static void pass(struct parts *p, str text)
+static void order_customer_filter_pass(struct parts *p, str text)
 {
     size_t first = p->first.n;
     bool opened = p->opened;
@@ -380,7 +382,8 @@ static void filter_tags(struct parts *p, str text)
 
     buf_init(&now, text.n + 1);
     buf_add(&now, text);
-    for (pass(p, buf_str(&now)); p->said.n < now.n; pass(p, buf_str(&now))) {
+    for (order_customer_filter_pass(p, buf_str(&now)); p->said.n < now.n;
+         order_customer_filter_pass(p, buf_str(&now))) {
         buf_reset(&now);
         if (++passes <= PASSES_MAX)
             buf_add(&now, buf_str(&p->said));

@@ -22,7 +22,7 @@ static const struct {
     {"\xE2\x80\x8D", 0},   {"\xE2\x81\xA0", 0},   {"\xEF\xBB\xBF", 0},   {"\xC2\xAD", 0},
 };
 
-static char low(char c)
+static char order_customer_tag_low(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
@@ -37,7 +37,7 @@ static size_t common(str s, const char *sign)
 {
     size_t n = 0;
 
-    while (n < s.n && sign[n] && low(s.p[n]) == sign[n])
+    while (n < s.n && sign[n] && order_customer_tag_low(s.p[n]) == sign[n])
         n++;
     return n;
 }
@@ -85,7 +85,7 @@ bool customer_tag_name_has(str name, const char *stem)
     for (size_t i = 0; i + n <= name.n; i++) {
         size_t k = 0;
 
-        while (k < n && low(name.p[i + k]) == stem[k])
+        while (k < n && order_customer_tag_low(name.p[i + k]) == stem[k])
             k++;
         if (k == n)
             return true;
@@ -119,7 +119,7 @@ bool customer_tag_thinks(str name)
     return has_stem(name, THINKING);
 }
 
-static bool is_name(char c)
+static bool order_customer_tag_is_name(char c)
 {
     return char_is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' ||
            c == '.';
@@ -162,7 +162,8 @@ static enum customer_tag_kind look_token(str s, struct customer_tag *out)
             out->whole = true;
             return CUSTOMER_TAG_TAG;
         }
-        if (i - 2 >= CUSTOMER_TAG_NAME_MAX || (!is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
+        if (i - 2 >= CUSTOMER_TAG_NAME_MAX ||
+            (!order_customer_tag_is_name(s.p[i]) && s.p[i] != '/' && s.p[i] != ' '))
             return CUSTOMER_TAG_NONE;
     }
     return CUSTOMER_TAG_MORE;
@@ -202,7 +203,7 @@ static enum customer_tag_kind look_bracket(str s, struct customer_tag *out)
             out->whole = true;
             return is_bracket_name(out->name) ? CUSTOMER_TAG_TAG : CUSTOMER_TAG_NONE;
         }
-        if (i - at >= BRACKET_MAX || !is_name(s.p[i]))
+        if (i - at >= BRACKET_MAX || !order_customer_tag_is_name(s.p[i]))
             return CUSTOMER_TAG_NONE;
     }
     return CUSTOMER_TAG_MORE;
@@ -256,7 +257,7 @@ static enum customer_tag_kind look_letters(str s, bool plain, struct customer_ta
         return CUSTOMER_TAG_MORE;
     if (!char_is_letter(s.p[at]))
         return CUSTOMER_TAG_NONE;
-    for (end = at; end < s.n && is_name(s.p[end]); end++)
+    for (end = at; end < s.n && order_customer_tag_is_name(s.p[end]); end++)
         if (end - at >= CUSTOMER_TAG_NAME_MAX)
             return CUSTOMER_TAG_NONE;
     if (end == s.n)
@@ -281,10 +282,10 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
 
 /* ---- the end of the text ---- */
 
-static bool begins(const char *stem, str word)
+static bool order_customer_tag_begins(const char *stem, str word)
 {
     for (size_t i = 0; i < word.n; i++)
-        if (low(word.p[i]) != stem[i]) /* a NUL ends it */
+        if (order_customer_tag_low(word.p[i]) != stem[i]) /* a NUL ends it */
             return false;
     return true;
 }
@@ -294,8 +295,9 @@ static bool may_hide(str s)
     size_t at = skip_spaces(s, 1), from = s.n;
 
     if (s.p[0] == '[')
-        return begins("[think", s) || begins("[/think", s) || begins("[reason", s) ||
-               begins("[/reason", s) || is_bracket_name(s);
+        return order_customer_tag_begins("[think", s) || order_customer_tag_begins("[/think", s) ||
+               order_customer_tag_begins("[reason", s) ||
+               order_customer_tag_begins("[/reason", s) || is_bracket_name(s);
     if (at < s.n && s.p[at] == '/')
         at = skip_spaces(s, at + 1);
     if (at == s.n || s.p[at] == '|' || s.p[at] == '!' || customer_tag_hides(str_slice(s, at, s.n)))
@@ -303,7 +305,7 @@ static bool may_hide(str s)
     while (from > at && char_is_letter(s.p[from - 1]))
         from--;
     for (size_t i = 0; i < COUNT_OF(stems); i++)
-        if (begins(stems[i], str_slice(s, from, s.n)))
+        if (order_customer_tag_begins(stems[i], str_slice(s, from, s.n)))
             return true;
     return false;
 }

@@ -18,7 +18,7 @@ struct line {
     struct err *e;
 };
 
-static str text_at(struct line *l, const struct json_node *v, const char *key)
+static str order_eval_text_at(struct line *l, const struct json_node *v, const char *key)
 {
     str s;
 
@@ -27,8 +27,8 @@ static str text_at(struct line *l, const struct json_node *v, const char *key)
                : STR("");
 }
 
-static bool read_modifiers(struct line *l, const struct json_node *v, const struct menu_item *item,
-                           struct order_line *out)
+static bool order_eval_read_modifiers(struct line *l, const struct json_node *v,
+                                      const struct menu_item *item, struct order_line *out)
 {
     const struct json_node *list = json_find(&l->doc, v, STR("modifiers")), *m;
 
@@ -46,12 +46,12 @@ static bool read_modifiers(struct line *l, const struct json_node *v, const stru
     return true;
 }
 
-static bool read_expected(struct line *l, const struct json_node *v)
+static bool order_eval_read_expected(struct line *l, const struct json_node *v)
 {
-    const struct menu_item *item = menu_find(l->menu, text_at(l, v, "item_id"));
+    const struct menu_item *item = menu_find(l->menu, order_eval_text_at(l, v, "item_id"));
     struct order_line line = {.quantity = 1, .cents = MENU_NO_PRICE};
     const struct json_node *quantity = json_find(&l->doc, v, STR("quantity"));
-    str size = text_at(l, v, "size");
+    str size = order_eval_text_at(l, v, "size");
 
     if (!item)
         return err_set(l->e, ERR_INPUT, "expected: an item_id is not on the menu");
@@ -64,7 +64,7 @@ static bool read_expected(struct line *l, const struct json_node *v)
     if (!menu_size(item, line.size))
         return err_set(
             l->e, ERR_INPUT, "expected: " STR_FMT " has no such size", STR_ARG(item->name));
-    return read_modifiers(l, v, item, &line) &&
+    return order_eval_read_modifiers(l, v, item, &line) &&
            (order_add(&l->out->expected, &line) ||
             err_set(l->e, ERR_INPUT, "expected: too many lines"));
 }
@@ -72,7 +72,7 @@ static bool read_expected(struct line *l, const struct json_node *v)
 static bool read_turns(struct line *l, const struct json_node *root)
 {
     const struct json_node *list = json_find(&l->doc, root, STR("turns")), *t;
-    str one = text_at(l, root, "utterance");
+    str one = order_eval_text_at(l, root, "utterance");
 
     if (one.n)
         l->out->turns[l->out->turn_count++] = one;
@@ -87,19 +87,19 @@ static bool read_turns(struct line *l, const struct json_node *root)
            err_set(l->e, ERR_INPUT, "turns: a list of what the customer says");
 }
 
-static bool read_case(struct line *l)
+static bool order_eval_read_case(struct line *l)
 {
     const struct json_node *root = json_root(&l->doc), *list, *v;
 
     if (root->kind != JSON_OBJECT)
         return err_set(l->e, ERR_INPUT, "must be a JSON object");
-    l->out->id = text_at(l, root, "id");
-    l->out->category = text_at(l, root, "category");
+    l->out->id = order_eval_text_at(l, root, "id");
+    l->out->category = order_eval_text_at(l, root, "category");
     list = json_find(&l->doc, root, STR("expected"));
     if (!list || list->kind != JSON_ARRAY)
         return err_set(l->e, ERR_INPUT, "expected: a list of items");
     for (v = json_first(&l->doc, list); v; v = json_next(&l->doc, list, v))
-        if (!read_expected(l, v))
+        if (!order_eval_read_expected(l, v))
             return false;
     return read_turns(l, root);
 }
@@ -113,15 +113,15 @@ bool orders_eval_read(const struct menu *m, str text, struct arena *a, struct or
     *out = (struct orders_eval_case){.id = STR(""), .category = STR("")};
     order_init(&out->expected, STR(""), a);
     json_init(&l.doc);
-    ok = json_parse(&l.doc, text, e) && read_case(&l);
+    ok = json_parse(&l.doc, text, e) && order_eval_read_case(&l);
     json_release(&l.doc);
     return ok;
 }
 
 /* ---- taking them ---- */
 
-static bool take(struct orders *o, const struct orders_eval_case *c, struct arena *a,
-                 struct orders_turn *turn, struct orders_eval_result *r, struct err *e)
+static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, struct arena *a,
+                            struct orders_turn *turn, struct orders_eval_result *r, struct err *e)
 {
     struct thread_asker who = orders_asker(o, STR(""), true);
     uint64_t chance;
@@ -157,7 +157,7 @@ static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
     struct orders_turn *turn = arena_zero(a, 1, sizeof *turn);
 
     *r = (struct orders_eval_result){.of = c, .failed = STR("")};
-    if (!orders_eval_read(orders_menu(o), line, a, c, e) || !take(o, c, a, turn, r, e))
+    if (!orders_eval_read(orders_menu(o), line, a, c, e) || !order_eval_take(o, c, a, turn, r, e))
         return false;
     r->got = &turn->state.order;
     if (!r->failed.n && !score_case(o, c, &turn->state, &r->score, e))

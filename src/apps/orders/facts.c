@@ -34,8 +34,8 @@ static bool looked_up(struct scan *s, struct err *e)
 }
 
 /* What a tool said, which our own tools wrote. */
-static bool take_result(struct scan *s, const struct json *doc, const struct json_node *m,
-                        struct err *e)
+static bool order_facts_take_result(struct scan *s, const struct json *doc,
+                                    const struct json_node *m, struct err *e)
 {
     const struct json_node *name = json_find(doc, m, STR("name"));
     struct facts *f = s->f;
@@ -60,14 +60,15 @@ static bool take_result(struct scan *s, const struct json *doc, const struct jso
     return true;
 }
 
-static bool take(struct scan *s, const struct json *doc, const struct json_node *m, struct err *e)
+static bool order_facts_take(struct scan *s, const struct json *doc, const struct json_node *m,
+                             struct err *e)
 {
     const struct json_node *role = json_find(doc, m, STR("role"));
     struct facts *f = s->f;
 
     f->messages++;
     if (json_is(doc, role, STR("tool")))
-        return take_result(s, doc, m, e);
+        return order_facts_take_result(s, doc, m, e);
     if (json_is(doc, role, STR("user"))) {
         f->answered = f->told > 0;
         f->asked = 0;
@@ -92,7 +93,7 @@ bool facts_read(struct facts *f, const struct json *messages, struct arena *a, s
     map_init(&f->looked, NULL, LOOKED_MAX);
     json_init(&s.result);
     for (m = json_first(messages, root); m && ok; m = json_next(messages, root, m))
-        ok = take(&s, messages, m, e);
+        ok = order_facts_take(&s, messages, m, e);
     json_release(&s.result);
     if (!ok)
         facts_release(f);

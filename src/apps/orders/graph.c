@@ -22,8 +22,8 @@ bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *ou
     return ok;
 }
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
+static str order_graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
+                               struct arena *a)
 {
     str s;
 
@@ -39,8 +39,10 @@ void graph_calls(const struct json *doc, const struct json_node *m, struct arena
     for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] = (struct tools_call){
-            text_at(doc, c, "id", a), text_at(doc, f, "name", a), text_at(doc, f, "arguments", a)};
+        out->calls[out->call_count++] =
+            (struct tools_call){order_graph_text_at(doc, c, "id", a),
+                                order_graph_text_at(doc, f, "name", a),
+                                order_graph_text_at(doc, f, "arguments", a)};
     }
 }
 
@@ -59,8 +61,8 @@ bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply
         if (json_is(&doc, json_find(&doc, m, STR("role")), STR("assistant")))
             last = m;
     if (last) {
-        out->text = text_at(&doc, last, "content", a);
-        out->interaction = text_at(&doc, last, "interaction_id", a);
+        out->text = order_graph_text_at(&doc, last, "content", a);
+        out->interaction = order_graph_text_at(&doc, last, "interaction_id", a);
         graph_calls(&doc, last, a, out);
     }
     json_release(&doc);
@@ -102,7 +104,7 @@ static bool next_of(struct turn *t, enum next *out, struct err *e)
     return true;
 }
 
-static bool step(struct turn *t, enum next next, struct err *e)
+static bool order_graph_step(struct turn *t, enum next next, struct err *e)
 {
     switch (next) {
     case NEXT_ASK:
@@ -125,7 +127,7 @@ bool graph_settle(struct turn *t, struct err *e)
             return false;
         if (next != NEXT_TOOLS && next != NEXT_UPDATE)
             return true;
-        if (!step(t, next, e))
+        if (!order_graph_step(t, next, e))
             return false;
     }
 }
@@ -192,7 +194,7 @@ bool graph_run(struct turn *t, struct err *e)
     do {
         if (!next_of(t, &next, e))
             return false;
-        if (next != NEXT_END && !step(t, next, e)) {
+        if (next != NEXT_END && !order_graph_step(t, next, e)) {
             t->out->reply = str_c(sorry_wait);
             return t->out->end == ORDERS_FAILED;
         }

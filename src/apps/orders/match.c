@@ -35,7 +35,7 @@ struct spelling {
     size_t n, word; /* word: where the last one begins */
 };
 
-static bool ends(const struct spelling *s, const char *end)
+static bool order_match_ends(const struct spelling *s, const char *end)
 {
     size_t n = strlen(end);
 
@@ -46,17 +46,18 @@ static bool ends(const struct spelling *s, const char *end)
  * and "cooky" come to the same. */
 static void singular(struct spelling *s)
 {
-    if (ends(s, "ches") || ends(s, "shes") || ends(s, "xes") || ends(s, "sses") || ends(s, "oes"))
+    if (order_match_ends(s, "ches") || order_match_ends(s, "shes") || order_match_ends(s, "xes") ||
+        order_match_ends(s, "sses") || order_match_ends(s, "oes"))
         s->n -= 2;
-    else if (ends(s, "s") && !ends(s, "ss") && s->n - s->word > 3)
+    else if (order_match_ends(s, "s") && !order_match_ends(s, "ss") && s->n - s->word > 3)
         s->n--;
-    if (ends(s, "ie") && s->n - s->word > 3) {
+    if (order_match_ends(s, "ie") && s->n - s->word > 3) {
         s->n -= 2;
         s->p[s->n++] = 'y';
     }
 }
 
-static bool is_word(const struct spelling *s, const char *word)
+static bool order_match_is_word(const struct spelling *s, const char *word)
 {
     size_t n = strlen(word);
 
@@ -69,7 +70,8 @@ static void end_word(struct spelling *s)
     if (s->n == s->word)
         return;
     singular(s);
-    if (s->word == 0 && (is_word(s, "a") || is_word(s, "an") || is_word(s, "the")))
+    if (s->word == 0 && (order_match_is_word(s, "a") || order_match_is_word(s, "an") ||
+                         order_match_is_word(s, "the")))
         s->n = 0;
     else if (s->n < MENU_SPOKEN_MAX)
         s->p[s->n++] = ' ';
@@ -138,7 +140,7 @@ size_t menu_named(const struct menu *m, str name, const struct menu_item **out, 
 
 /* ---- what is near ---- */
 
-static str next_word(str *rest)
+static str order_match_next_word(str *rest)
 {
     size_t space = str_find(*rest, STR(" "));
     str word = str_slice(*rest, 0, space);
@@ -152,7 +154,7 @@ static size_t words_in(str s)
     size_t n = 0;
 
     while (s.n) {
-        next_word(&s);
+        order_match_next_word(&s);
         n++;
     }
     return n;
@@ -163,11 +165,11 @@ static size_t common_words(str a, str b)
     size_t n = 0;
 
     while (a.n) {
-        str word = next_word(&a), rest = b;
+        str word = order_match_next_word(&a), rest = b;
         bool there = false;
 
         while (rest.n && !there)
-            there = str_eq(next_word(&rest), word);
+            there = str_eq(order_match_next_word(&rest), word);
         n += there;
     }
     return n;

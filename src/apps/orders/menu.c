@@ -28,7 +28,8 @@ struct reading {
     struct err *e;
 };
 
-static bool wrong(struct reading *r, size_t item, const char *member, const char *what, str value)
+static bool order_menu_wrong(struct reading *r, size_t item, const char *member, const char *what,
+                             str value)
 {
     return err_set(r->e,
                    ERR_INPUT,
@@ -41,7 +42,7 @@ static bool wrong(struct reading *r, size_t item, const char *member, const char
 }
 
 /* A text, or a number as it is written; "" if it is not there. */
-static str text_at(struct reading *r, const struct json_node *v, const char *key)
+static str order_menu_text_at(struct reading *r, const struct json_node *v, const char *key)
 {
     const struct json_node *found = json_find(&r->doc, v, str_c(key));
     str s = STR("");
@@ -58,14 +59,14 @@ static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t ot
     return v && json_double(&r->doc, v, &price) ? (int64_t)(price * 100 + 0.5) : otherwise;
 }
 
-static struct menu_size read_size(struct reading *r, const struct json_node *item,
-                                  const struct json_node *v)
+static struct menu_size order_menu_read_size(struct reading *r, const struct json_node *item,
+                                             const struct json_node *v)
 {
     struct menu_size s = {STR(""), MENU_NO_PRICE};
     const struct json_node *prices = json_find(&r->doc, item, STR("prices"));
 
     if (v->kind == JSON_OBJECT)
-        s.name = text_at(r, v, "name");
+        s.name = order_menu_text_at(r, v, "name");
     else if (json_text(&r->doc, v, &r->m->arena, &s.name))
         s.name = arena_dup(&r->m->arena, s.name);
     s.cents = cents_of(r, json_find(&r->doc, item, STR("price")), s.cents);
@@ -83,7 +84,7 @@ static void read_sizes(struct reading *r, const struct json_node *v, struct menu
 
     item->sizes = arena_zero(&r->m->arena, json_count(&r->doc, list) + 1, sizeof *item->sizes);
     for (s = json_first(&r->doc, list); s; s = json_next(&r->doc, list, s))
-        item->sizes[item->size_count++] = read_size(r, v, s);
+        item->sizes[item->size_count++] = order_menu_read_size(r, v, s);
     if (item->size_count == 0)
         item->sizes[item->size_count++] =
             (struct menu_size){item->default_size.n ? item->default_size : STR("regular"),
@@ -99,12 +100,13 @@ static struct menu_modifier read_modifier(struct reading *r, const struct json_n
         name = arena_dup(&r->m->arena, name);
         return (struct menu_modifier){name, name, 0};
     }
-    return (struct menu_modifier){text_at(r, v, "modifier_id"),
-                                  text_at(r, v, "name"),
+    return (struct menu_modifier){order_menu_text_at(r, v, "modifier_id"),
+                                  order_menu_text_at(r, v, "name"),
                                   cents_of(r, json_find(&r->doc, v, STR("price")), 0)};
 }
 
-static void read_modifiers(struct reading *r, const struct json_node *v, struct menu_item *item)
+static void order_menu_read_modifiers(struct reading *r, const struct json_node *v,
+                                      struct menu_item *item)
 {
     const struct json_node *list = json_find(&r->doc, v, STR("available_modifiers")), *m;
 
@@ -122,19 +124,19 @@ static bool read_item(struct reading *r, const struct json_node *v)
     size_t at = m->count;
     struct menu_item *item = &m->items[m->count++];
 
-    item->id = text_at(r, v, "item_id");
-    item->name = str_trim(text_at(r, v, "name"));
-    item->category = str_trim(text_at(r, v, "category_name"));
+    item->id = order_menu_text_at(r, v, "item_id");
+    item->name = str_trim(order_menu_text_at(r, v, "name"));
+    item->category = str_trim(order_menu_text_at(r, v, "category_name"));
     item->spoken = menu_spoken(&m->arena, item->name);
-    item->default_size = text_at(r, v, "default_size");
+    item->default_size = order_menu_text_at(r, v, "default_size");
     read_sizes(r, v, item);
-    read_modifiers(r, v, item);
+    order_menu_read_modifiers(r, v, item);
     if (item->default_size.n == 0)
         item->default_size = item->sizes[0].name;
     else if (!menu_size(item, item->default_size))
-        return wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
+        return order_menu_wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
     if (map_find(&m->by_id, item->id))
-        return wrong(r, at, "item_id", "is there twice:", item->id);
+        return order_menu_wrong(r, at, "item_id", "is there twice:", item->id);
     return map_set(&m->by_id, item->id, MAP_PTR(item), r->e);
 }
 
@@ -144,10 +146,10 @@ static void read_place(struct reading *r)
     static const char *const more[] = {"city", "state", "zip"};
     str all;
 
-    r->m->location = text_at(r, place, "name");
-    all = text_at(r, place, "address");
+    r->m->location = order_menu_text_at(r, place, "name");
+    all = order_menu_text_at(r, place, "address");
     for (size_t i = 0; i < COUNT_OF(more); i++) {
-        str part = text_at(r, place, more[i]);
+        str part = order_menu_text_at(r, place, more[i]);
 
         if (part.n)
             all = arena_join(&r->m->arena, all, all.n ? STR(", ") : STR(""), part);
@@ -177,9 +179,9 @@ static bool read_all(struct reading *r)
     if (!checked(r))
         return false;
     root = json_root(&r->doc);
-    m->id = text_at(r, root, "menu_id");
-    m->name = text_at(r, root, "menu_name");
-    m->version = text_at(r, root, "menu_version");
+    m->id = order_menu_text_at(r, root, "menu_id");
+    m->name = order_menu_text_at(r, root, "menu_name");
+    m->version = order_menu_text_at(r, root, "menu_version");
     read_place(r);
     items = json_find(&r->doc, root, STR("items"));
     m->items = arena_zero(&m->arena, json_count(&r->doc, items) + 1, sizeof *m->items);

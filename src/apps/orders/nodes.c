@@ -48,7 +48,7 @@ static bool update_end(struct turn *t, struct update *u, enum orders_node node, 
 }
 
 /* Without what must not be kept. */
-static str masked(struct turn *t, str text)
+static str order_nodes_masked(struct turn *t, str text)
 {
     struct buf out;
 
@@ -74,7 +74,7 @@ static void message_begin(struct update *u, size_t number, const char *role)
 
 /* ---- input ---- */
 
-static bool put_menu(struct turn *t, struct update *u, struct err *e)
+static bool order_nodes_put_menu(struct turn *t, struct update *u, struct err *e)
 {
     struct buf ref;
     bool ok;
@@ -100,7 +100,7 @@ bool node_input(struct turn *t, str text, struct err *e)
         return err_set(
             e, ERR_LIMIT, "the conversation has %zu messages: begin another thread", f.messages);
     update_begin(&u);
-    if (fresh && !put_menu(t, &u, e)) {
+    if (fresh && !order_nodes_put_menu(t, &u, e)) {
         buf_release(&u.json);
         return false;
     }
@@ -115,7 +115,7 @@ bool node_input(struct turn *t, str text, struct err *e)
     json_out_array(&u.o);
     message_begin(&u, f.messages + 1, "user");
     json_out_key(&u.o, STR("content"));
-    json_out_str(&u.o, masked(t, text));
+    json_out_str(&u.o, order_nodes_masked(t, text));
     json_out_end(&u.o);
     json_out_end(&u.o);
     return update_end(t, &u, NODE_INPUT, e);
@@ -226,7 +226,7 @@ static str entry_of(struct turn *t, const struct last_reply *r, str why)
     json_out_end(&o);
     decision_write(
         &entry, NULL, &(struct decision){.why = why, .answer = r->text, .calls = buf_str(&calls)});
-    all = masked(t, arena_dup(t->arena, buf_str(&entry)));
+    all = order_nodes_masked(t, arena_dup(t->arena, buf_str(&entry)));
     buf_release(&entry);
     buf_release(&calls);
     return all;
@@ -244,12 +244,13 @@ static str why_of(struct turn *t, const struct ask_reply *r, str beside, str ins
     return own.n ? own : inside;
 }
 
-static void write_reply(struct turn *t, struct update *u, const struct last_reply *r, size_t number)
+static void order_nodes_write_reply(struct turn *t, struct update *u, const struct last_reply *r,
+                                    size_t number)
 {
     message_begin(u, number, "assistant");
     json_out_key(&u->o, STR("content"));
     if (r->text.n || !r->call_count)
-        json_out_str(&u->o, masked(t, r->text));
+        json_out_str(&u->o, order_nodes_masked(t, r->text));
     else
         json_out_null(&u->o);
     if (r->call_count) {
@@ -277,7 +278,7 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     update_begin(&u);
     json_out_key(&u.o, STR("messages"));
     json_out_array(&u.o);
-    write_reply(t, &u, &reply, number);
+    order_nodes_write_reply(t, &u, &reply, number);
     json_out_end(&u.o);
     json_out_key(&u.o, STR("reasoning"));
     json_out_array(&u.o);
@@ -290,7 +291,7 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     return true;
 }
 
-static void failed(struct turn *t, const struct chat_error *error)
+static void order_nodes_failed(struct turn *t, const struct chat_error *error)
 {
     t->out->end = ORDERS_FAILED;
     t->out->status = error->status;
@@ -307,7 +308,7 @@ static void on_text(void *ctx, bool reasoning, str text)
     speak_feed(ctx, reasoning, text);
 }
 
-static void on_say(void *ctx, str text)
+static void order_nodes_on_say(void *ctx, str text)
 {
     graph_say(ctx, text);
 }
@@ -318,7 +319,7 @@ static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *re
     struct speak *speak = arena_alloc(t->arena, sizeof *speak);
     bool ok;
 
-    speak_init(speak, t->setup->mask, (struct speak_sink){on_say, t});
+    speak_init(speak, t->setup->mask, (struct speak_sink){order_nodes_on_say, t});
     if (t->watch && t->watch->on_say) {
         q->on_text = on_text;
         q->ctx = speak;
@@ -331,7 +332,7 @@ static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *re
 }
 
 /* A reply that broke off has changed nothing yet. */
-static bool ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
+static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
 {
     const _Atomic bool *leave = t->o->host.leave;
     struct timespec pause = {.tv_nsec = AGAIN_NS};
@@ -388,11 +389,11 @@ bool node_orchestrator(struct turn *t, struct err *e)
     if (ok) {
         q.body = buf_str(&body);
         q.setup = t->setup;
-        ok = ask(t, &q, &reply);
+        ok = order_nodes_ask(t, &q, &reply);
         if (ok)
             ok = put_reply(t, &reply, f.messages + 1, e);
         else
-            failed(t, &reply.error);
+            order_nodes_failed(t, &reply.error);
     }
     buf_release(&body);
     return ok;
@@ -400,7 +401,8 @@ bool node_orchestrator(struct turn *t, struct err *e)
 
 /* ---- tools ---- */
 
-static void tell_tool(struct turn *t, const struct tools_call *c, str result, bool ok, str parent)
+static void order_nodes_tell_tool(struct turn *t, const struct tools_call *c, str result, bool ok,
+                                  str parent)
 {
     struct store *store = t->o->host.gateway->store;
     struct store_tool row = {.id = arena_printf(t->arena,
@@ -425,8 +427,8 @@ static void tell_tool(struct turn *t, const struct tools_call *c, str result, bo
         store_tool_put(store, &row, NULL);
 }
 
-static void put_result(struct turn *t, struct update *u, const struct tools_state *s, size_t i,
-                       size_t number, str parent)
+static void order_nodes_put_result(struct turn *t, struct update *u, const struct tools_state *s,
+                                   size_t i, size_t number, str parent)
 {
     const struct tools_call *c = &s->batch[i];
     struct buf result;
@@ -442,7 +444,7 @@ static void put_result(struct turn *t, struct update *u, const struct tools_stat
     json_out_key(&u->o, STR("content"));
     json_out_str(&u->o, buf_str(&result));
     json_out_end(&u->o);
-    tell_tool(t, c, buf_str(&result), ok, parent);
+    order_nodes_tell_tool(t, c, buf_str(&result), ok, parent);
     buf_release(&result);
 }
 
@@ -462,7 +464,7 @@ bool node_tools(struct turn *t, struct err *e)
     json_out_key(&u.o, STR("messages"));
     json_out_array(&u.o);
     for (size_t i = 0; i < last.call_count; i++)
-        put_result(t, &u, &s, i, f.messages + 1 + i, last.interaction);
+        order_nodes_put_result(t, &u, &s, i, f.messages + 1 + i, last.interaction);
     json_out_end(&u.o);
     facts_release(&f);
     return update_end(t, &u, NODE_TOOLS, e);
@@ -471,8 +473,8 @@ bool node_tools(struct turn *t, struct err *e)
 /* ---- update_order ---- */
 
 /* One tool's message; true if it changed the order. */
-static bool apply(struct turn *t, const struct json *doc, const struct json_node *m,
-                  struct order *order)
+static bool order_nodes_apply(struct turn *t, const struct json *doc, const struct json_node *m,
+                              struct order *order)
 {
     const struct json_node *name = json_find(doc, m, STR("name")), *root;
     bool changed = false, yes;
@@ -513,7 +515,7 @@ static bool apply_batch(struct turn *t, struct order *order, bool *changed, stru
             from = m;
     for (m = from ? json_next(&doc, root, from) : NULL; m; m = json_next(&doc, root, m))
         if (json_is(&doc, json_find(&doc, m, STR("role")), STR("tool")))
-            *changed |= apply(t, &doc, m, order);
+            *changed |= order_nodes_apply(t, &doc, m, order);
     json_release(&doc);
     return ok;
 }

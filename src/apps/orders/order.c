@@ -24,7 +24,7 @@ static bool same_line(const struct order_line *a, const struct order_line *b)
     return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && same_modifiers(a, b);
 }
 
-static struct order_line *find(const struct order *o, const struct order_line *line)
+static struct order_line *order_order_find(const struct order *o, const struct order_line *line)
 {
     for (size_t i = 0; i < o->count; i++)
         if (same_line(&o->lines[i], line))
@@ -34,12 +34,12 @@ static struct order_line *find(const struct order *o, const struct order_line *l
 
 const struct order_line *order_same(const struct order *o, const struct order_line *line)
 {
-    return find(o, line);
+    return order_order_find(o, line);
 }
 
 bool order_add(struct order *o, const struct order_line *line)
 {
-    struct order_line *there = find(o, line);
+    struct order_line *there = order_order_find(o, line);
 
     if (there) {
         there->quantity += line->quantity;
@@ -76,8 +76,8 @@ int64_t order_quantity(const struct order *o)
 
 /* ---- in and out ---- */
 
-static str text_at(const struct json *doc, const struct json_node *v, const char *key,
-                   struct arena *a)
+static str order_order_text_at(const struct json *doc, const struct json_node *v, const char *key,
+                               struct arena *a)
 {
     str s;
 
@@ -90,23 +90,25 @@ bool order_line_read(const struct json *doc, const struct json_node *v, struct a
     const struct json_node *list = json_find(doc, v, STR("modifiers")), *m;
     double price;
 
-    *out = (struct order_line){.item_id = text_at(doc, v, "item_id", a),
-                               .name = text_at(doc, v, "name", a),
-                               .category = text_at(doc, v, "category_name", a),
-                               .size = text_at(doc, v, "size", a),
+    *out = (struct order_line){.item_id = order_order_text_at(doc, v, "item_id", a),
+                               .name = order_order_text_at(doc, v, "name", a),
+                               .category = order_order_text_at(doc, v, "category_name", a),
+                               .size = order_order_text_at(doc, v, "size", a),
                                .cents = MENU_NO_PRICE};
     out->modifiers = arena_zero(a, (list ? json_count(doc, list) : 0) + 1, sizeof *out->modifiers);
     for (m = json_first(doc, list); m; m = json_next(doc, list, m))
-        out->modifiers[out->modifier_count++] = (struct menu_modifier){
-            text_at(doc, m, "modifier_id", a), text_at(doc, m, "name", a), 0};
+        out->modifiers[out->modifier_count++] =
+            (struct menu_modifier){order_order_text_at(doc, m, "modifier_id", a),
+                                   order_order_text_at(doc, m, "name", a),
+                                   0};
     if (json_double(doc, json_find(doc, v, STR("price")), &price))
         out->cents = (int64_t)(price * 100 + 0.5);
     return out->item_id.n && json_i64(doc, json_find(doc, v, STR("quantity")), &out->quantity) &&
            out->quantity >= 1;
 }
 
-static bool read_lines(const struct json *doc, const struct json_node *items, struct arena *a,
-                       struct order *out)
+static bool order_order_read_lines(const struct json *doc, const struct json_node *items,
+                                   struct arena *a, struct order *out)
 {
     for (const struct json_node *i = json_first(doc, items); i; i = json_next(doc, items, i))
         if (out->count == ORDER_LINES_MAX || !order_line_read(doc, i, a, &out->lines[out->count++]))
@@ -125,8 +127,8 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
     ok = json_parse(&doc, json, e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
-        out->id = text_at(&doc, root, "order_id", a);
-        ok = read_lines(&doc, json_find(&doc, root, STR("items")), a, out);
+        out->id = order_order_text_at(&doc, root, "order_id", a);
+        ok = order_order_read_lines(&doc, json_find(&doc, root, STR("items")), a, out);
         if (!json_bool(json_find(&doc, root, STR("finalized")), &out->finalized))
             out->finalized = false;
     }

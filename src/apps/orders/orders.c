@@ -18,7 +18,8 @@ struct orders_left {
 
 /* ---- opening ---- */
 
-static bool open_parts(struct orders *o, const struct orders_options *opts, struct err *e)
+static bool order_orders_open_parts(struct orders *o, const struct orders_options *opts,
+                                    struct err *e)
 {
     struct setup *setup = gateway_setup(o->host.gateway);
     bool ok = o->host.threads || err_set(e,
@@ -47,7 +48,7 @@ bool orders_open(const struct app_host *h, const struct orders_options *opts, st
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->more, NULL);
     map_init(&o->busy, NULL, BUSY_MAX);
-    if (!open_parts(o, opts, e)) {
+    if (!order_orders_open_parts(o, opts, e)) {
         orders_close(o);
         return false;
     }
@@ -90,7 +91,7 @@ struct thread_asker orders_asker(const struct orders *o, str key, bool all)
 
 /* ---- one turn at a time ---- */
 
-static bool claim(struct orders *o, str thread, struct err *e)
+static bool order_orders_claim(struct orders *o, str thread, struct err *e)
 {
     bool ok;
 
@@ -106,7 +107,7 @@ static bool claim(struct orders *o, str thread, struct err *e)
     return ok;
 }
 
-static void give_back(struct orders *o, str thread)
+static void order_orders_give_back(struct orders *o, str thread)
 {
     pthread_mutex_lock(&o->lock);
     (void)map_remove(&o->busy, thread);
@@ -115,7 +116,7 @@ static void give_back(struct orders *o, str thread)
 
 /* ---- what is told of it ---- */
 
-static str run_id(str thread, struct arena *a)
+static str order_orders_run_id(str thread, struct arena *a)
 {
     return arena_join(a, STR("orders:"), thread, STR(""));
 }
@@ -144,14 +145,14 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
     json_out_key(&o, STR("key"));
     json_out_str(&o, t->who.key);
     json_out_end(&o);
-    row.id = run_id(t->s->thread, t->arena);
+    row.id = order_orders_run_id(t->s->thread, t->arena);
     row.input = buf_str(&input);
     ok = json_out_ok(&o, e) && agent_log_run_put(t->o->host.log, &row, e);
     buf_release(&input);
     return ok;
 }
 
-static void put_session(struct turn *t, str status, str analysis, str error)
+static void order_orders_put_session(struct turn *t, str status, str analysis, str error)
 {
     int64_t now = clock_wall_ms(t->o->host.clock) * 1000;
     bool over = !str_eq(status, STR("in_progress"));
@@ -175,21 +176,21 @@ static void put_session(struct turn *t, str status, str analysis, str error)
 
 /* ---- a turn ---- */
 
-static bool run(struct turn *t, struct err *e)
+static bool order_orders_run(struct turn *t, struct err *e)
 {
     bool failed, ok;
 
     if (!put_run(t, STR("running"), STR(""), e))
         return false;
-    put_session(t, STR("in_progress"), STR(""), STR(""));
+    order_orders_put_session(t, STR("in_progress"), STR(""), STR(""));
     ok = graph_run(t, e);
     if (!ok)
         return false;
     failed = t->out->end == ORDERS_FAILED;
-    put_session(t,
-                failed ? STR("failed") : STR("completed"),
-                failed ? STR("") : t->out->reply,
-                failed ? t->out->why : STR(""));
+    order_orders_put_session(t,
+                             failed ? STR("failed") : STR("completed"),
+                             failed ? STR("") : t->out->reply,
+                             failed ? t->out->why : STR(""));
     if (failed && t->o->host.leave && atomic_load(t->o->host.leave))
         return true; /* it stays running: who comes next goes on with it */
     return put_run(t, failed ? STR("failed") : STR("done"), failed ? STR("llm_error") : STR(""), e);
@@ -239,7 +240,7 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     return ok;
 }
 
-static str clean(struct arena *a, str text)
+static str order_orders_clean(struct arena *a, str text)
 {
     struct buf out;
     str all;
@@ -262,14 +263,15 @@ bool orders_say(struct orders *o, const struct thread_asker *who, str thread, st
         return false;
     if (text.n > ORDERS_TEXT_MAX)
         return err_set(e, ERR_INPUT, "what is said is longer than %d bytes", ORDERS_TEXT_MAX);
-    text = clean(a, text);
+    text = order_orders_clean(a, text);
     if (text.n == 0)
         return err_set(e, ERR_INPUT, "nothing was said");
-    if (!claim(o, thread, e))
+    if (!order_orders_claim(o, thread, e))
         return false;
-    ok = turn_begin(&t, thread, e) && graph_settle(&t, e) && node_input(&t, text, e) && run(&t, e);
+    ok = turn_begin(&t, thread, e) && graph_settle(&t, e) && node_input(&t, text, e) &&
+         order_orders_run(&t, e);
     ok = turn_end(&t, thread, ok, e);
-    give_back(o, thread);
+    order_orders_give_back(o, thread);
     return ok;
 }
 
@@ -282,8 +284,11 @@ static bool is_untold(struct turn *t, bool *untold, struct err *e)
     *untold = false;
     if (!t->o->host.log || t->s->head.n == 0)
         return true;
-    if (agent_log_run_get(
-            t->o->host.log, run_id(t->s->thread, t->arena), t->arena, &row, &missing)) {
+    if (agent_log_run_get(t->o->host.log,
+                          order_orders_run_id(t->s->thread, t->arena),
+                          t->arena,
+                          &row,
+                          &missing)) {
         *untold = str_eq(row.status, STR("running"));
         return true;
     }
@@ -293,7 +298,7 @@ static bool is_untold(struct turn *t, bool *untold, struct err *e)
 }
 
 /* Whether the last turn of a conversation did not come to its end. */
-static bool is_open(struct turn *t, bool *open, struct err *e)
+static bool order_orders_is_open(struct turn *t, bool *open, struct err *e)
 {
     struct last_reply last;
     struct facts f;
@@ -318,15 +323,15 @@ bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
     struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
     bool ok, open = false;
 
-    if (!state_thread_ok(thread, e) || !claim(o, thread, e))
+    if (!state_thread_ok(thread, e) || !order_orders_claim(o, thread, e))
         return false;
-    ok = turn_begin(&t, thread, e) && is_open(&t, &open, e);
+    ok = turn_begin(&t, thread, e) && order_orders_is_open(&t, &open, e);
     if (ok && open)
-        ok = run(&t, e);
+        ok = order_orders_run(&t, e);
     else
         out->end = ORDERS_NOTHING;
     ok = turn_end(&t, thread, ok, e);
-    give_back(o, thread);
+    order_orders_give_back(o, thread);
     return ok;
 }
 
@@ -349,7 +354,7 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 
 /* ---- after a crash ---- */
 
-static void go_on(struct orders *o, const struct orders_left *l)
+static void order_orders_go_on(struct orders *o, const struct orders_left *l)
 {
     struct thread_asker who = orders_asker(o, l->key, true); /* an operator's, in any thread */
     struct orders_turn turn;
@@ -362,7 +367,7 @@ static void go_on(struct orders *o, const struct orders_left *l)
     arena_release(&a);
 }
 
-static void *work(void *arg)
+static void *order_orders_work(void *arg)
 {
     struct orders *o = arg;
     struct orders_left *l;
@@ -377,7 +382,7 @@ static void *work(void *arg)
         pthread_mutex_unlock(&o->lock);
         if (!l)
             return NULL;
-        go_on(o, l);
+        order_orders_go_on(o, l);
         free(l);
     }
 }
@@ -394,7 +399,7 @@ void orders_go_on(struct orders *o, str thread, str key)
     for (at = &o->left; *at; at = &(*at)->next)
         ;
     *at = l;
-    if (!o->working && pthread_create(&o->worker, NULL, work, o) != 0)
+    if (!o->working && pthread_create(&o->worker, NULL, order_orders_work, o) != 0)
         base_die("no thread could be started");
     o->working = true;
     pthread_cond_broadcast(&o->more);

@@ -55,7 +55,7 @@ static void put_address(struct buf *out, const struct orders_fill *f)
     buf_add(out, f->menu->address.n ? f->menu->address : STR("address not given"));
 }
 
-static void put_menu(struct buf *out, const struct orders_fill *f)
+static void order_prompt_put_menu(struct buf *out, const struct orders_fill *f)
 {
     struct buf names;
 
@@ -78,7 +78,7 @@ static const struct {
 } places[] = {
     {STR_INIT("{{location_name}}"), put_location},
     {STR_INIT("{{location_address}}"), put_address},
-    {STR_INIT("{{menu_items}}"), put_menu},
+    {STR_INIT("{{menu_items}}"), order_prompt_put_menu},
     {STR_INIT("{{current_order}}"), put_order},
 };
 

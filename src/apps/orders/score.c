@@ -60,7 +60,7 @@ static double id_score(const struct order *a, const struct order *b, str id)
     return sum / (double)(n[0] > n[1] ? n[0] : n[1]);
 }
 
-static bool first_of(const struct order *o, size_t i)
+static bool order_score_first_of(const struct order *o, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (str_eq(o->lines[k].item_id, o->lines[i].item_id))
@@ -82,12 +82,12 @@ double score_order(const struct order *expected, const struct order *got)
     size_t ids = 0;
 
     for (size_t i = 0; i < expected->count; i++)
-        if (first_of(expected, i)) {
+        if (order_score_first_of(expected, i)) {
             sum += id_score(expected, got, expected->lines[i].item_id);
             ids++;
         }
     for (size_t i = 0; i < got->count; i++)
-        ids += first_of(got, i) && !has_id(expected, got->lines[i].item_id);
+        ids += order_score_first_of(got, i) && !has_id(expected, got->lines[i].item_id);
     return ids ? sum / (double)ids : 1;
 }
 

@@ -10,7 +10,7 @@
 /* ---- after the filters ---- */
 
 /* What may be said: up to the last whole character. */
-static void say(struct speak *s)
+static void order_speak_say(struct speak *s)
 {
     str all = buf_str(&s->out);
     size_t end = all.n;
@@ -46,7 +46,7 @@ static void mask(struct speak *s, str text)
 }
 
 /* White space is said when something comes behind it. */
-static void trim(struct speak *s, str text)
+static void order_speak_trim(struct speak *s, str text)
 {
     size_t from = 0, end = text.n;
 
@@ -69,7 +69,7 @@ static void open_up(struct speak *s)
     if (s->open)
         return;
     s->open = true;
-    trim(s, buf_str(&s->held));
+    order_speak_trim(s, buf_str(&s->held));
     buf_reset(&s->held);
 }
 
@@ -78,14 +78,14 @@ static void on_guarded(void *ctx, str text)
     struct speak *s = ctx;
 
     if (s->open)
-        trim(s, text);
+        order_speak_trim(s, text);
     else
         buf_add(&s->held, text);
 }
 
 /* ---- the filters ---- */
 
-static void on_run(void *ctx, bool thought, str run)
+static void order_speak_on_run(void *ctx, bool thought, str run)
 {
     struct speak_filter *v = ctx;
 
@@ -99,7 +99,7 @@ static void on_run(void *ctx, bool thought, str run)
         customer_guard_feed(&v->speak->guard, run);
 }
 
-static void on_close(void *ctx, bool stray);
+static void order_speak_on_close(void *ctx, bool stray);
 
 static void speak_init_filters(struct speak *s, size_t from)
 {
@@ -107,13 +107,14 @@ static void speak_init_filters(struct speak *s, size_t from)
         s->filters[i].speak = s;
         s->filters[i].at = i;
         customer_filter_init(&s->filters[i].filter,
-                             (struct customer_filter_sink){on_run, on_close, &s->filters[i]});
+                             (struct customer_filter_sink){
+                                 order_speak_on_run, order_speak_on_close, &s->filters[i]});
     }
     customer_guard_init(&s->guard, on_guarded, s);
 }
 
 /* A closer before any opener: all so far was thought, in whichever filter it is now. */
-static void on_close(void *ctx, bool stray)
+static void order_speak_on_close(void *ctx, bool stray)
 {
     struct speak_filter *v = ctx;
 
@@ -147,7 +148,7 @@ void speak_feed(struct speak *s, bool reasoning, str piece)
     piece = str_slice(piece, 0, SPEAK_TEXT_MAX - s->taken);
     s->taken += piece.n;
     customer_filter_feed(&s->filters[0].filter, piece);
-    say(s);
+    order_speak_say(s);
 }
 
 str speak_said(const struct speak *s)

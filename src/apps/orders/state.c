@@ -33,7 +33,8 @@ bool state_thread_ok(str thread, struct err *e)
 
 /* ---- reading ---- */
 
-static bool read_metadata(str metadata, struct arena *a, struct orders_state *out, struct err *e)
+static bool order_state_read_metadata(str metadata, struct arena *a, struct orders_state *out,
+                                      struct err *e)
 {
     const struct json_node *root;
     struct json doc;
@@ -74,7 +75,7 @@ bool state_read(struct threads *t, const struct thread_asker *who, str thread, s
                                  .reasoning = STR("[]"),
                                  .menu = STR("{}"),
                                  .order_json = STR("{}")};
-    if (!read_metadata(tuple.metadata, a, out, e))
+    if (!order_state_read_metadata(tuple.metadata, a, out, e))
         return false;
     for (size_t i = 0; i < tuple.value_count; i++) {
         static const char *const names[] = {"messages", "reasoning", "menu", "current_order"};
@@ -101,8 +102,8 @@ void state_new(str thread, str order_id, struct arena *a, struct orders_state *o
 /* ---- writing ---- */
 
 /* What a list of conversations shows, so that it need not read them. */
-static void write_metadata(struct json_out *o, const struct orders_state *s,
-                           const struct state_step *step, int64_t now_us)
+static void order_state_write_metadata(struct json_out *o, const struct orders_state *s,
+                                       const struct state_step *step, int64_t now_us)
 {
     json_out_object(o);
     json_out_key(o, STR("app"));
@@ -137,7 +138,7 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
 
     buf_init(&metadata, 4096);
     json_out_init(&o, &metadata);
-    write_metadata(&o, s, step, who->now_us);
+    order_state_write_metadata(&o, s, step, who->now_us);
     u.metadata = buf_str(&metadata);
     ok = json_out_ok(&o, e) && threads_update(t, who, &u, a, &id, e) &&
          state_read(t, who, s->thread, a, s, e);
@@ -221,7 +222,7 @@ bool state_menu(struct threads *t, const struct orders_state *s, const struct me
 
 /* ---- for those who look ---- */
 
-static bool list_one(const struct thread_tuple *t, struct json_out *o, struct err *e)
+static bool order_state_list_one(const struct thread_tuple *t, struct json_out *o, struct err *e)
 {
     static const char *const shown[] = {"item_count", "finalized"};
     const struct json_node *root, *v;
@@ -267,7 +268,7 @@ bool state_list(struct threads *t, const struct thread_asker *who, size_t max, s
     if (!threads_list(t, who, &f, a, &list, &n, e))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!list_one(&list[i], o, e))
+        if (!order_state_list_one(&list[i], o, e))
             return false;
     return true;
 }

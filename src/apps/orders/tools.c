@@ -67,8 +67,8 @@ struct call {
     struct buf why; /* empty: it went well */
 };
 
-static bool refuse(struct call *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static bool refuse(struct call *c, const char *fmt, ...)
+static bool order_tools_refuse(struct call *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static bool order_tools_refuse(struct call *c, const char *fmt, ...)
 {
     char text[WHY_MAX];
     va_list args;
@@ -90,7 +90,7 @@ static const struct json_node *arg(struct call *c, const char *name)
 }
 
 /* Text; a number counts as its digits, since ids may look like one. */
-static bool text_arg(struct call *c, const char *name, bool needed, str *out)
+static bool order_tools_text_arg(struct call *c, const char *name, bool needed, str *out)
 {
     const struct json_node *v = arg(c, name);
 
@@ -98,9 +98,9 @@ static bool text_arg(struct call *c, const char *name, bool needed, str *out)
     if (v && v->kind == JSON_NUMBER)
         *out = json_raw(&c->args, v);
     else if (v && !json_text(&c->args, v, &c->arena, out))
-        return refuse(c, "/%s: must be a text", name);
+        return order_tools_refuse(c, "/%s: must be a text", name);
     *out = str_trim(*out);
-    return out->n || !needed || refuse(c, "/%s: is missing", name);
+    return out->n || !needed || order_tools_refuse(c, "/%s: is missing", name);
 }
 
 static bool quantity_arg(struct call *c, int64_t *out)
@@ -109,15 +109,15 @@ static bool quantity_arg(struct call *c, int64_t *out)
 
     *out = 1;
     if (v && (v->kind != JSON_NUMBER || !json_i64(&c->args, v, out)))
-        return refuse(c,
-                      "/quantity: must be a whole number from 1 to %d, got " STR_FMT,
-                      ORDER_QUANTITY_MAX,
-                      STR_ARG(str_slice(json_raw(&c->args, v), 0, 40)));
+        return order_tools_refuse(c,
+                                  "/quantity: must be a whole number from 1 to %d, got " STR_FMT,
+                                  ORDER_QUANTITY_MAX,
+                                  STR_ARG(str_slice(json_raw(&c->args, v), 0, 40)));
     if (*out < 1 || *out > ORDER_QUANTITY_MAX)
-        return refuse(c,
-                      "/quantity: must be a whole number from 1 to %d, got %lld",
-                      ORDER_QUANTITY_MAX,
-                      (long long)*out);
+        return order_tools_refuse(c,
+                                  "/quantity: must be a whole number from 1 to %d, got %lld",
+                                  ORDER_QUANTITY_MAX,
+                                  (long long)*out);
     return true;
 }
 
@@ -127,7 +127,7 @@ static bool size_arg(struct call *c, const struct menu_item *item, struct order_
     struct buf all;
     str name;
 
-    if (!text_arg(c, "size", false, &name))
+    if (!order_tools_text_arg(c, "size", false, &name))
         return false;
     size = menu_size(item, name.n ? name : item->default_size);
     if (size) {
@@ -138,11 +138,12 @@ static bool size_arg(struct call *c, const struct menu_item *item, struct order_
     buf_init(&all, WHY_MAX);
     for (size_t i = 0; i < item->size_count; i++)
         buf_printf(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(item->sizes[i].name));
-    refuse(c,
-           "/size: there is no " STR_FMT " in size \"" STR_FMT "\"; its sizes are: " STR_FMT,
-           STR_ARG(item->name),
-           STR_ARG(str_slice(name, 0, 40)),
-           STR_ARG(buf_str(&all)));
+    order_tools_refuse(c,
+                       "/size: there is no " STR_FMT " in size \"" STR_FMT
+                       "\"; its sizes are: " STR_FMT,
+                       STR_ARG(item->name),
+                       STR_ARG(str_slice(name, 0, 40)),
+                       STR_ARG(buf_str(&all)));
     buf_release(&all);
     return false;
 }
@@ -172,11 +173,12 @@ static bool no_modifier(struct call *c, const struct menu_item *item, str name)
     buf_init(&all, WHY_MAX);
     for (size_t i = 0; i < item->modifier_count; i++)
         buf_printf(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(item->modifiers[i].name));
-    refuse(c,
-           "/modifiers: \"" STR_FMT "\" cannot be had with " STR_FMT "; what can: " STR_FMT,
-           STR_ARG(str_slice(name, 0, 80)),
-           STR_ARG(item->name),
-           STR_ARG(item->modifier_count ? buf_str(&all) : STR("nothing")));
+    order_tools_refuse(c,
+                       "/modifiers: \"" STR_FMT "\" cannot be had with " STR_FMT
+                       "; what can: " STR_FMT,
+                       STR_ARG(str_slice(name, 0, 80)),
+                       STR_ARG(item->name),
+                       STR_ARG(item->modifier_count ? buf_str(&all) : STR("nothing")));
     buf_release(&all);
     return false;
 }
@@ -189,7 +191,7 @@ static bool modifier_name(struct call *c, const struct json_node *v, str *out)
     else if (v->kind == JSON_OBJECT)
         v = json_find(&c->args, v, STR("name"));
     return json_text(&c->args, v, &c->arena, out) ||
-           refuse(c, "/modifiers: each must be the name of one");
+           order_tools_refuse(c, "/modifiers: each must be the name of one");
 }
 
 static bool modifiers_arg(struct call *c, const struct menu_item *item, struct order_line *line)
@@ -200,7 +202,7 @@ static bool modifiers_arg(struct call *c, const struct menu_item *item, struct o
     if (!list)
         return true;
     if (list->kind != JSON_ARRAY)
-        return refuse(c, "/modifiers: must be a list of names");
+        return order_tools_refuse(c, "/modifiers: must be a list of names");
     for (v = json_first(&c->args, list); v; v = json_next(&c->args, list, v)) {
         const struct menu_modifier *m;
         str name;
@@ -211,7 +213,7 @@ static bool modifiers_arg(struct call *c, const struct menu_item *item, struct o
         if (!m)
             return no_modifier(c, item, name);
         if (line->modifier_count == MODIFIERS_MAX)
-            return refuse(c, "/modifiers: more than %d", MODIFIERS_MAX);
+            return order_tools_refuse(c, "/modifiers: more than %d", MODIFIERS_MAX);
         put_modifier(line, m);
     }
     return true;
@@ -239,7 +241,7 @@ static bool lookup(struct call *c)
     size_t n;
     str name;
 
-    if (!text_arg(c, "item_name", true, &name))
+    if (!order_tools_text_arg(c, "item_name", true, &name))
         return false;
     n = menu_named(c->s->menu, name, found, MENU_NAMED_MAX);
     if (n == 0) {
@@ -269,66 +271,70 @@ static bool item_arg(struct call *c, const struct menu_item **out)
 {
     str id, name, category;
 
-    if (!text_arg(c, "item_id", true, &id) || !text_arg(c, "item_name", true, &name) ||
-        !text_arg(c, "category_name", true, &category))
+    if (!order_tools_text_arg(c, "item_id", true, &id) ||
+        !order_tools_text_arg(c, "item_name", true, &name) ||
+        !order_tools_text_arg(c, "category_name", true, &category))
         return false;
     *out = menu_find(c->s->menu, id);
     if (!*out)
-        return refuse(c,
-                      "/item_id: nothing on the menu has the id \"" STR_FMT
-                      "\"; look the item up with lookup_menu_item",
-                      STR_ARG(str_slice(id, 0, 80)));
+        return order_tools_refuse(c,
+                                  "/item_id: nothing on the menu has the id \"" STR_FMT
+                                  "\"; look the item up with lookup_menu_item",
+                                  STR_ARG(str_slice(id, 0, 80)));
     if (!menu_same((*out)->name, name))
-        return refuse(c,
-                      "/item_name: the item " STR_FMT " is called \"" STR_FMT "\", not \"" STR_FMT
-                      "\"",
-                      STR_ARG(id),
-                      STR_ARG((*out)->name),
-                      STR_ARG(str_slice(name, 0, 80)));
+        return order_tools_refuse(c,
+                                  "/item_name: the item " STR_FMT " is called \"" STR_FMT
+                                  "\", not \"" STR_FMT "\"",
+                                  STR_ARG(id),
+                                  STR_ARG((*out)->name),
+                                  STR_ARG(str_slice(name, 0, 80)));
     if (!menu_same((*out)->category, category))
-        return refuse(c,
-                      "/category_name: " STR_FMT " is in \"" STR_FMT "\", not in \"" STR_FMT "\"",
-                      STR_ARG((*out)->name),
-                      STR_ARG((*out)->category),
-                      STR_ARG(str_slice(category, 0, 80)));
+        return order_tools_refuse(c,
+                                  "/category_name: " STR_FMT " is in \"" STR_FMT
+                                  "\", not in \"" STR_FMT "\"",
+                                  STR_ARG((*out)->name),
+                                  STR_ARG((*out)->category),
+                                  STR_ARG(str_slice(category, 0, 80)));
     if (!map_find(&c->s->facts->looked, (*out)->id))
-        return refuse(c,
-                      "/item_id: " STR_FMT
-                      " was not looked up in this conversation; call lookup_menu_item first and "
-                      "wait for what it says",
-                      STR_ARG((*out)->name));
+        return order_tools_refuse(
+            c,
+            "/item_id: " STR_FMT
+            " was not looked up in this conversation; call lookup_menu_item first and "
+            "wait for what it says",
+            STR_ARG((*out)->name));
     return true;
 }
 
-static bool has_room(struct call *c, const struct order_line *line)
+static bool order_tools_has_room(struct call *c, const struct order_line *line)
 {
     const struct order_line *there = order_same(c->s->order, line);
 
     if (there && there->quantity + line->quantity > ORDER_LINE_QUANTITY_MAX)
-        return refuse(c,
-                      "/quantity: there are %lld of them in the order already, and at most %d can "
-                      "be had",
-                      (long long)there->quantity,
-                      ORDER_LINE_QUANTITY_MAX);
+        return order_tools_refuse(
+            c,
+            "/quantity: there are %lld of them in the order already, and at most %d can "
+            "be had",
+            (long long)there->quantity,
+            ORDER_LINE_QUANTITY_MAX);
     if (!there && c->s->order->count + c->s->count > ORDER_LINES_MAX)
-        return refuse(c, "the order is full: it has %zu lines", c->s->order->count);
+        return order_tools_refuse(c, "the order is full: it has %zu lines", c->s->order->count);
     return true;
 }
 
-static bool add(struct call *c)
+static bool order_tools_add(struct call *c)
 {
     const struct menu_item *item;
     struct order_line line = {.quantity = 1};
 
     if (c->s->order->finalized)
-        return refuse(c, "the order was finalized and is closed: nothing can be added");
+        return order_tools_refuse(c, "the order was finalized and is closed: nothing can be added");
     if (!item_arg(c, &item) || !quantity_arg(c, &line.quantity) || !size_arg(c, item, &line) ||
         !modifiers_arg(c, item, &line))
         return false;
     line.item_id = item->id;
     line.name = item->name;
     line.category = item->category;
-    if (!has_room(c, &line))
+    if (!order_tools_has_room(c, &line))
         return false;
     json_out_key(&c->out, STR("added"));
     json_out_bool(&c->out, true);
@@ -351,23 +357,26 @@ static bool finalize(struct call *c)
     const struct facts *f = c->s->facts;
 
     if (c->s->order->finalized)
-        return refuse(c, "the order was finalized already");
+        return order_tools_refuse(c, "the order was finalized already");
     for (size_t i = 0; i < c->s->count; i++)
         if (str_eq(c->s->batch[i].name, STR("add_item_to_order")))
-            return refuse(c,
-                          "an order cannot be finalized in the same step as something is added to "
-                          "it: read it back with get_current_order first, and let the customer "
-                          "confirm");
+            return order_tools_refuse(
+                c,
+                "an order cannot be finalized in the same step as something is added to "
+                "it: read it back with get_current_order first, and let the customer "
+                "confirm");
     if (c->s->order->count == 0)
-        return refuse(c, "the order is empty: there is nothing to finalize");
+        return order_tools_refuse(c, "the order is empty: there is nothing to finalize");
     if (!f->told || f->added >= f->told)
-        return refuse(c,
-                      "the order as it is now was not read back: call get_current_order, tell the "
-                      "customer what it says and wait until they confirm");
+        return order_tools_refuse(
+            c,
+            "the order as it is now was not read back: call get_current_order, tell the "
+            "customer what it says and wait until they confirm");
     if (!f->answered)
-        return refuse(c,
-                      "the customer has not confirmed: tell them the order and wait for their "
-                      "next turn");
+        return order_tools_refuse(
+            c,
+            "the customer has not confirmed: tell them the order and wait for their "
+            "next turn");
     json_out_key(&c->out, STR("finalized"));
     json_out_bool(&c->out, true);
     json_out_key(&c->out, STR("total"));
@@ -382,32 +391,33 @@ static const struct {
     bool (*run)(struct call *c);
 } table[] = {
     {"lookup_menu_item", lookup},
-    {"add_item_to_order", add},
+    {"add_item_to_order", order_tools_add},
     {"get_current_order", current},
     {"finalize_order", finalize},
 };
 
-static bool run(struct call *c, const struct tools_call *call)
+static bool order_tools_run(struct call *c, const struct tools_call *call)
 {
     struct err e;
     str arguments = str_trim(call->arguments).n ? call->arguments : STR("{}");
 
     if (call - c->s->batch >= TOOLS_CALLS_MAX)
-        return refuse(c, "too many calls in one step: not run");
+        return order_tools_refuse(c, "too many calls in one step: not run");
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         if (!str_eq(call->name, str_c(table[i].name)))
             continue;
         if (!json_parse(&c->args, arguments, &e))
-            return refuse(c, "the arguments are no JSON: %s", e.text);
+            return order_tools_refuse(c, "the arguments are no JSON: %s", e.text);
         if (json_root(&c->args)->kind != JSON_OBJECT)
-            return refuse(c, "the arguments must be one JSON object");
+            return order_tools_refuse(c, "the arguments must be one JSON object");
         return table[i].run(c);
     }
-    return refuse(c,
-                  "there is no tool \"" STR_FMT
-                  "\"; there are: lookup_menu_item, add_item_to_order, get_current_order, "
-                  "finalize_order",
-                  STR_ARG(str_slice(call->name, 0, 80)));
+    return order_tools_refuse(
+        c,
+        "there is no tool \"" STR_FMT
+        "\"; there are: lookup_menu_item, add_item_to_order, get_current_order, "
+        "finalize_order",
+        STR_ARG(str_slice(call->name, 0, 80)));
 }
 
 bool tools_run(const struct tools_state *s, const struct tools_call *call, struct buf *out)
@@ -421,8 +431,8 @@ bool tools_run(const struct tools_state *s, const struct tools_call *call, struc
     buf_init(&c.why, 2 * WHY_MAX);
     json_out_init(&c.out, out);
     json_out_object(&c.out);
-    ok = call->arguments.n <= ARENA_MAX / 8 ? run(&c, call)
-                                            : refuse(&c, "the arguments are too long");
+    ok = call->arguments.n <= ARENA_MAX / 8 ? order_tools_run(&c, call)
+                                            : order_tools_refuse(&c, "the arguments are too long");
     json_out_end(&c.out);
     if (!ok) {
         out->n = before;

@@ -142,7 +142,7 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
     policy_docs_release(docs);
 }
 
-static bool limit_of(const struct app_request *q, int64_t *out, struct app_reply *r)
+static bool policy_app_limit_of(const struct app_request *q, int64_t *out, struct app_reply *r)
 {
     str text = app_query(q, "limit");
     uint64_t n = LIMIT_DEFAULT;
@@ -168,7 +168,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
     if (!policy_configured(app, &docs, r))
         return;
     policy_docs_release(docs);
-    if (!limit_of(q, &query.limit, r))
+    if (!policy_app_limit_of(q, &query.limit, r))
         return;
     json_out_init(&o, &r->body);
     json_out_object(&o);
@@ -359,7 +359,7 @@ static void prompt_move(void *app, const struct app_request *q, struct app_reply
 
 /* ---- the row ---- */
 
-static bool app_open(const struct app_host *h, void **out, struct err *e)
+static bool policy_app_open(const struct app_host *h, void **out, struct err *e)
 {
     struct policy_service *s;
 
@@ -369,12 +369,12 @@ static bool app_open(const struct app_host *h, void **out, struct err *e)
     return true;
 }
 
-static void app_resume(void *app, const struct agent_row *row)
+static void policy_app_resume(void *app, const struct agent_row *row)
 {
     policy_resume(app, row);
 }
 
-static void app_close(void *app)
+static void policy_app_close(void *app)
 {
     policy_service_close(app);
 }
@@ -395,5 +395,8 @@ static const struct app_route routes[] = {
 };
 
 /* Open whatever the configuration says: prompts are there for all applications. */
-const struct app app_policy = {
-    .name = "policy", .open = app_open, .resume = app_resume, .close = app_close, .routes = routes};
+const struct app app_policy = {.name = "policy",
+                               .open = policy_app_open,
+                               .resume = policy_app_resume,
+                               .close = policy_app_close,
+                               .routes = routes};

@@ -232,7 +232,7 @@ static enum op op_behind(const struct word *w, size_t at, size_t to, size_t *end
     return OP_NONE;
 }
 
-static void set(struct bound *b, enum op op, double v)
+static void policy_bound_set(struct bound *b, enum op op, double v)
 {
     b->low = -INFINITY;
     b->high = INFINITY;
@@ -290,7 +290,7 @@ static bool range_at(const struct word *w, size_t from, size_t at, size_t to, st
         b->from = at;
     else
         return false;
-    set(b, OP_EQ, w[at].number);
+    policy_bound_set(b, OP_EQ, w[at].number);
     b->high = w[second].number;
     if (b->high < b->low)
         return false;
@@ -316,7 +316,7 @@ static bool bound_at(const struct word *w, size_t from, size_t at, size_t to, st
             op = behind;
         if (behind != OP_NONE)
             b->to = end;
-        set(b, op, w[at].number);
+        policy_bound_set(b, op, w[at].number);
     }
     b->unit = unit_near(w, from, b->at, to);
     b->each = each_behind(w, b->at, to);
@@ -405,7 +405,7 @@ size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, str
         size_t n = begins_with(w, at, to, date_rows[i].words);
 
         if (n > 0) {
-            set(b, date_rows[i].op, 0);
+            policy_bound_set(b, date_rows[i].op, 0);
             return n;
         }
     }
@@ -416,7 +416,7 @@ size_t bound_relation(const struct word *w, size_t at, size_t to, bool date, str
         if (n == 0 || before_rows[i].op == OP_WITHIN ||
             (n == 1 && !word_among(&w[at], "exceed exceeds exceeding above below >= <= > < =")))
             continue;
-        set(b, before_rows[i].op, 0);
+        policy_bound_set(b, before_rows[i].op, 0);
         return n;
     }
     return 0;

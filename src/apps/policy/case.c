@@ -9,7 +9,8 @@
 #define FIXTURE_CONFIDENCE 0.9
 #define BETWEEN_SECTIONS " > "
 
-static struct policy_value value_of(struct member *m, const struct json_node *v, unsigned depth)
+static struct policy_value policy_case_value_of(struct member *m, const struct json_node *v,
+                                                unsigned depth)
 {
     struct policy_value out = {.kind = POLICY_NULL, .text = json_raw(m->doc, v)};
     bool object = v->kind == JSON_OBJECT;
@@ -38,7 +39,7 @@ static struct policy_value value_of(struct member *m, const struct json_node *v,
         return out;
     out.items = items = arena_zero(m->arena, json_count(m->doc, v) + 1, sizeof items[0]);
     for (const struct json_node *n = json_first(m->doc, v); n; n = json_next(m->doc, v, n))
-        items[out.count++] = value_of(m, object ? json_value(n) : n, depth + 1);
+        items[out.count++] = policy_case_value_of(m, object ? json_value(n) : n, depth + 1);
     return out;
 }
 
@@ -61,7 +62,7 @@ static bool read_field(struct member *m, const struct json_node *v, bool fixture
     if (!value)
         return member_wrong(m, "value", "is missing");
     f->raw = json_raw(m->doc, value);
-    f->value = value_of(m, value, 0);
+    f->value = policy_case_value_of(m, value, 0);
     f->key = policy_key(m->arena, f->name);
     if (!member_between(m, v, "confidence", 0, 1, &f->confidence) ||
         !member_page(m, v, "page", false, &f->page) ||
@@ -128,8 +129,8 @@ static bool read_criteria(struct member *m, const struct json_node *list, struct
     return true;
 }
 
-static bool read_metadata(struct member *m, const struct json_node *v, struct policy_case *c,
-                          str *single)
+static bool policy_case_read_metadata(struct member *m, const struct json_node *v,
+                                      struct policy_case *c, str *single)
 {
     const struct json_node *meta, *list;
     size_t at;
@@ -215,7 +216,8 @@ static bool read_bundle(struct member *m, const struct json_node *v, const struc
         !member_text(m, outer, "case_id", false, &c->case_id) ||
         !member_text(m, v, "case_id", !fixture, &c->case_id) ||
         !member_text(m, v, "policy_id", !fixture, &c->policy_id) || !read_fields(m, v, c) ||
-        (v != outer && !read_metadata(m, outer, c, &single)) || !read_metadata(m, v, c, &single))
+        (v != outer && !policy_case_read_metadata(m, outer, c, &single)) ||
+        !policy_case_read_metadata(m, v, c, &single))
         return false;
     if (c->case_id.n == 0)
         c->case_id = STR("case");

@@ -207,7 +207,7 @@ static bool is_waiver(const struct word *w, struct range r)
 }
 
 /* "is one of (A, B)", "any of A or B". */
-static bool one_of(const struct word *w, struct range r)
+static bool policy_clause_one_of(const struct word *w, struct range r)
 {
     for (size_t i = r.from; i + 2 < r.to; i++)
         if (word_among(&w[i], "one any") && word_is(&w[i + 1], "of") &&
@@ -238,10 +238,10 @@ static void find_kind(const struct word *w, bool plain, struct clause *c)
 
         for (size_t i = 0; i < n; i++)
             compares = compares || !b[i].bare || b[i].each;
-        c->kind =
-            plain || compares || one_of(w, r) || range_has(w, r, "either following only limited")
-                ? CLAUSE_REQUIRE
-                : CLAUSE_NONE;
+        c->kind = plain || compares || policy_clause_one_of(w, r) ||
+                          range_has(w, r, "either following only limited")
+                      ? CLAUSE_REQUIRE
+                      : CLAUSE_NONE;
     } else if (denied(w, r, at, b, n) || word_among(&w[at], BAD) ||
                (word_among(&w[r.from], "no nobody none") && !in_bound(b, n, r.from))) {
         c->kind = word_among(&w[at], BAD) && denied(w, r, at, b, n) ? CLAUSE_PERMIT : CLAUSE_FORBID;

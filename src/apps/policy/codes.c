@@ -11,7 +11,7 @@
 #define CODE_SIZE_MAX 16
 
 /* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters behind a point. */
-static bool is_icd10(str s)
+static bool policy_codes_is_icd10(str s)
 {
     if (s.n < 3 || !char_is_upper(s.p[0]) || !char_is_digit(s.p[1]) ||
         !(char_is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B'))
@@ -29,7 +29,7 @@ static bool is_icd10(str s)
 }
 
 /* CPT: five digits, or four and the letter of its category. */
-static bool is_cpt(str s)
+static bool policy_codes_is_cpt(str s)
 {
     if (s.n != 5)
         return false;
@@ -136,8 +136,8 @@ void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *
     }
     json_out_key(o, STR("codes"));
     json_out_array(o);
-    codes_json(&c, icd10, "icd10", is_icd10);
-    codes_json(&c, cpt, "cpt", is_cpt);
+    codes_json(&c, icd10, "icd10", policy_codes_is_icd10);
+    codes_json(&c, cpt, "cpt", policy_codes_is_cpt);
     json_out_end(o);
     json_out_key(o, STR("valid"));
     json_out_bool(o, any && c.valid);

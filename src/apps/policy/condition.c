@@ -64,8 +64,8 @@ static bool says_more(const struct fact *f, const struct word *w, struct range r
     return false;
 }
 
-static enum truth list_in(const struct fact *f, const struct word *w, struct range r,
-                          struct arena *a)
+static enum truth policy_condition_list_in(const struct fact *f, const struct word *w,
+                                           struct range r, struct arena *a)
 {
     const struct policy_value *v = &f->field->value;
 
@@ -80,8 +80,8 @@ static enum truth list_in(const struct fact *f, const struct word *w, struct ran
 }
 
 /* An atom that holds a fact's name. */
-static enum truth by_name(const struct judge *j, const struct fact *f, const struct word *w,
-                          struct range r, struct used *used)
+static enum truth policy_condition_by_name(const struct judge *j, const struct fact *f,
+                                           const struct word *w, struct range r, struct used *used)
 {
     struct relation rel;
     bool denies = atom_denies(w, r);
@@ -99,14 +99,14 @@ static enum truth by_name(const struct judge *j, const struct fact *f, const str
     if (f->is_number && n > 0)
         return flip(bound_holds(&b[0], f->number, f->unit), denies);
     if (f->field->value.kind == POLICY_LIST && says_more(f, w, r))
-        return flip(list_in(f, w, r, j->arena) == TRUTH_YES, denies);
+        return flip(policy_condition_list_in(f, w, r, j->arena) == TRUTH_YES, denies);
     if (f->value_n > 0 && !f->is_number && says_more(f, w, r))
         return flip(fact_valued(f, w, r.from, r.to), denies);
     return flip(fact_present(f) && judge_counts(j, f), denies);
 }
 
-static const struct fact *named_in(const struct judge *j, const struct word *w, struct range r,
-                                   bool loose)
+static const struct fact *policy_condition_named_in(const struct judge *j, const struct word *w,
+                                                    struct range r, bool loose)
 {
     const struct fact *best = NULL;
 
@@ -122,7 +122,7 @@ static const struct fact *named_in(const struct judge *j, const struct word *w, 
 /* "An order can be cancelled if its status is pending": of what stood before. */
 static const struct fact *named_before(const struct judge *j, const struct word *w, struct range r)
 {
-    const struct fact *f = named_in(j, w, (struct range){0, r.to}, false);
+    const struct fact *f = policy_condition_named_in(j, w, (struct range){0, r.to}, false);
 
     for (size_t i = 0; f && i < f->name_n; i++)
         if (word_find(w + r.from, r.to - r.from, &f->name[i]) < r.to - r.from)
@@ -140,7 +140,7 @@ struct atom {
 static void decide_atom(const struct judge *j, const struct word *w, struct atom *a,
                         struct used *used)
 {
-    const struct fact *f = named_in(j, w, a->r, false);
+    const struct fact *f = policy_condition_named_in(j, w, a->r, false);
     double quality = STRICT;
 
     a->t = TRUTH_UNKNOWN;
@@ -158,14 +158,14 @@ static void decide_atom(const struct judge *j, const struct word *w, struct atom
         return;
     }
     if (!f) {
-        f = named_in(j, w, a->r, true);
+        f = policy_condition_named_in(j, w, a->r, true);
         quality = LOOSELY;
     }
     if (!f)
         return;
     a->fact = f;
     a->linked = true;
-    a->t = by_name(j, f, w, a->r, used);
+    a->t = policy_condition_by_name(j, f, w, a->r, used);
     used_add(used, f, quality);
 }
 
@@ -277,7 +277,7 @@ static enum truth disjunction(const struct judge *j, const struct word *w, struc
 
         atoms[i].t = conjunction(j, w, atoms[i].r, used, &here);
         atoms[i].linked = here;
-        atoms[i].fact = here ? named_in(j, w, atoms[i].r, false) : NULL;
+        atoms[i].fact = here ? policy_condition_named_in(j, w, atoms[i].r, false) : NULL;
         *linked = *linked || here;
     }
     inherit(w, atoms, n);

@@ -6,18 +6,19 @@
 
 #define WEAKLY 0.85 /* of a permission that no fact was needed for */
 
-static double score_of(const struct run *x, const struct judged *j)
+static double policy_decide_score_of(const struct run *x, const struct judged *j)
 {
     return x->scores.score[j->r - x->scope.all];
 }
 
-static const struct judged *first_of(const struct run *x, enum finding found, bool weak)
+static const struct judged *policy_decide_first_of(const struct run *x, enum finding found,
+                                                   bool weak)
 {
     const struct judged *best = NULL;
 
     for (size_t i = 0; i < x->n; i++)
         if (x->rules[i].v.found == found && x->rules[i].v.weak == weak &&
-            (!best || score_of(x, &x->rules[i]) > score_of(x, best)))
+            (!best || policy_decide_score_of(x, &x->rules[i]) > policy_decide_score_of(x, best)))
             best = &x->rules[i];
     return best;
 }
@@ -71,7 +72,7 @@ static const struct judged *broken(const struct run *x, const struct judged **wa
 
 static const struct judged *open_rule(const struct run *x)
 {
-    const struct judged *j = first_of(x, FOUND_OPEN, false);
+    const struct judged *j = policy_decide_first_of(x, FOUND_OPEN, false);
 
     if (j || x->scores.open)
         return j;
@@ -83,34 +84,37 @@ static const struct judged *open_rule(const struct run *x)
     return NULL;
 }
 
-static struct decision decide(const struct run *x)
+static struct decision policy_decide_decide(const struct run *x)
 {
     const struct judged *waiver = NULL, *asks, *j;
 
-    if ((j = first_of(x, FOUND_DISAGREES, false)))
+    if ((j = policy_decide_first_of(x, FOUND_DISAGREES, false)))
         return (struct decision){POLICY_UNCERTAIN, j, "conformal_ambiguity"};
     if ((j = broken(x, &waiver)))
         return (struct decision){POLICY_MISSING, j, ""};
     if (waiver)
         return (struct decision){POLICY_MET, waiver, ""};
-    if ((j = first_of(x, FOUND_REFUSES, false)) && j->c.only &&
-        !first_of(x, FOUND_PERMITS, false) && !first_of(x, FOUND_ASKS, false))
+    if ((j = policy_decide_first_of(x, FOUND_REFUSES, false)) && j->c.only &&
+        !policy_decide_first_of(x, FOUND_PERMITS, false) &&
+        !policy_decide_first_of(x, FOUND_ASKS, false))
         return (struct decision){POLICY_MISSING, j, ""}; /* whatever else is open */
     if ((j = open_rule(x)))
         return (struct decision){POLICY_UNCERTAIN, j, "missing_evidence"};
-    if ((j = first_of(x, FOUND_PERMITS, false)))
+    if ((j = policy_decide_first_of(x, FOUND_PERMITS, false)))
         return (struct decision){POLICY_MET, j, ""};
-    asks = first_of(x, FOUND_ASKS, false);
-    if ((j = first_of(x, FOUND_REFUSES, false)) && !(asks && score_of(x, asks) >= score_of(x, j)))
+    asks = policy_decide_first_of(x, FOUND_ASKS, false);
+    if ((j = policy_decide_first_of(x, FOUND_REFUSES, false)) &&
+        !(asks && policy_decide_score_of(x, asks) >= policy_decide_score_of(x, j)))
         return (struct decision){POLICY_MISSING, j, ""};
     if (asks)
         return (struct decision){POLICY_UNCERTAIN, asks, "missing_evidence"};
-    if ((j = first_of(x, FOUND_HOLDS, false)) ||
-        (x->unmet == 0 && (j = first_of(x, FOUND_PERMITS, true))) ||
-        (j = first_of(x, FOUND_HOLDS, true)) || (j = first_of(x, FOUND_WAIVES, false)))
+    if ((j = policy_decide_first_of(x, FOUND_HOLDS, false)) ||
+        (x->unmet == 0 && (j = policy_decide_first_of(x, FOUND_PERMITS, true))) ||
+        (j = policy_decide_first_of(x, FOUND_HOLDS, true)) ||
+        (j = policy_decide_first_of(x, FOUND_WAIVES, false)))
         return (struct decision){POLICY_MET, j, ""};
     return (struct decision){POLICY_UNCERTAIN,
-                             first_of(x, FOUND_OPEN, true),
+                             policy_decide_first_of(x, FOUND_OPEN, true),
                              x->read > 0 ? "missing_evidence" : "insufficient_policy_context"};
 }
 
@@ -138,7 +142,7 @@ struct decision heuristic_decide(struct run *x)
 
     add_waivers(x);
     heuristic_tell_read(x);
-    d = decide(x);
+    d = policy_decide_decide(x);
     doubt(x, &d);
     return d;
 }

@@ -6,7 +6,7 @@
 #include "apps/policy/scope.h"
 #include "base/file.h"
 
-static bool is_json(str text)
+static bool policy_doc_is_json(str text)
 {
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_slice(text, 3, text.n);
@@ -16,8 +16,9 @@ static bool is_json(str text)
 
 static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
 {
-    bool ok = is_json(text) ? policy_tree_read(str_trim(text), name, &d->arena, &d->tree, e)
-                            : policy_tree_markdown(text, name, &d->arena, &d->tree, e);
+    bool ok = policy_doc_is_json(text)
+                  ? policy_tree_read(str_trim(text), name, &d->arena, &d->tree, e)
+                  : policy_tree_markdown(text, name, &d->arena, &d->tree, e);
 
     if (!ok || !fts_open(&d->tree, &d->index, e))
         return false;

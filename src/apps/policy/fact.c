@@ -52,7 +52,7 @@ static const char *const absents[] = {
     "not on file",
 };
 
-static bool is_one_of(str s, const char *const *all, size_t n)
+static bool policy_fact_is_one_of(str s, const char *const *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strlen(all[i]) == s.n && strncasecmp(all[i], s.p, s.n) == 0)
@@ -101,7 +101,7 @@ static void number_of(struct fact *f, const struct word *w, size_t n)
     f->unit = unit;
 }
 
-static void read_text(struct fact *f, str text, struct arena *a)
+static void policy_fact_read_text(struct fact *f, str text, struct arena *a)
 {
     struct word *w;
     size_t n;
@@ -111,7 +111,7 @@ static void read_text(struct fact *f, str text, struct arena *a)
     if (text.n > 400)
         return;
     n = words_of_name(text, a, &w);
-    f->absent = is_one_of(text, absents, COUNT_OF(absents));
+    f->absent = policy_fact_is_one_of(text, absents, COUNT_OF(absents));
     f->none = f->none || f->absent || (n == 1 && word_among(&w[0], NONE));
     if (n == 1 && word_among(&w[0], "yes true y")) {
         f->is_bool = f->yes = true;
@@ -140,16 +140,16 @@ static bool is_plural(const struct word *w)
            w->lower[w->size - 2] != 's';
 }
 
-static bool says_nothing(const struct policy_value *v)
+static bool policy_fact_says_nothing(const struct policy_value *v)
 {
     str s = str_trim(v->text);
 
     if (v->kind == POLICY_NULL)
         return true;
-    return v->kind == POLICY_TEXT && is_one_of(s, unknowns, COUNT_OF(unknowns));
+    return v->kind == POLICY_TEXT && policy_fact_is_one_of(s, unknowns, COUNT_OF(unknowns));
 }
 
-static void read_value(struct fact *f, struct arena *a)
+static void policy_fact_read_value(struct fact *f, struct arena *a)
 {
     const struct policy_value *v = &f->field->value;
 
@@ -167,7 +167,7 @@ static void read_value(struct fact *f, struct arena *a)
         f->number = v->number;
         break;
     case POLICY_TEXT:
-        read_text(f, v->text, a);
+        policy_fact_read_text(f, v->text, a);
         break;
     case POLICY_LIST: /* where a number is wanted, how many there are */
         f->is_number = f->name_n > 0 && is_plural(&f->name[f->name_n - 1]);
@@ -182,7 +182,7 @@ static void read_value(struct fact *f, struct arena *a)
         f->unit = unit_of(&f->name[i]);
 }
 
-static void add_word(struct word *set, size_t *n, const struct word *w)
+static void policy_fact_add_word(struct word *set, size_t *n, const struct word *w)
 {
     if (*n < FACT_OTHERS_MAX && word_find(set, *n, w) == *n)
         set[(*n)++] = *w;
@@ -217,7 +217,7 @@ struct places {
     size_t behind_n, before_n;
 };
 
-static void add_place(struct word *set, size_t *n, const struct word *w)
+static void policy_fact_add_place(struct word *set, size_t *n, const struct word *w)
 {
     if (*n < PLACES_MAX && is_content(w) && word_find(set, *n, w) == *n)
         set[(*n)++] = *w;
@@ -231,9 +231,9 @@ static void find_places(const struct fact *f, const struct word *doc, size_t n, 
         if (i + 1 < f->value_n || !value_at(f, doc, n, i))
             continue;
         if (i + 1 < n)
-            add_place(p->behind, &p->behind_n, &doc[i + 1]);
+            policy_fact_add_place(p->behind, &p->behind_n, &doc[i + 1]);
         if (first > 0 && first <= i)
-            add_place(p->before, &p->before_n, &doc[first - 1]);
+            policy_fact_add_place(p->before, &p->before_n, &doc[first - 1]);
     }
 }
 
@@ -292,7 +292,7 @@ static void find_before(struct fact *f, const struct places *p, const struct wor
             plain = value_at(f, doc, n, k) && !is_content(&doc[k - f->value_n]) &&
                     word_same(&doc[k + 1], &doc[i + 1]);
         if (plain && is_content(&doc[i + 1]))
-            add_word(f->before, &f->before_n, &doc[i - f->value_n]);
+            policy_fact_add_word(f->before, &f->before_n, &doc[i - f->value_n]);
     }
     (void)p;
 }
@@ -308,25 +308,26 @@ static void find_others(struct fact *f, const struct word *doc, size_t n)
 
         if (here && is_content(&doc[i]) && !own_word(f, &doc[i]) &&
             shared(f, &p, doc, n, &doc[i]) >= 2 && !is_verb(doc, n, &doc[i]))
-            add_word(f->others, &f->other_n, &doc[i]);
+            policy_fact_add_word(f->others, &f->other_n, &doc[i]);
         /* silver/gold, silver or gold */
         if (i + 2 < n && word_among(&doc[i + 1], "/ or") && is_content(&doc[i]) &&
             is_content(&doc[i + 2]) && f->value_n == 1) {
             if (own_word(f, &doc[i]))
-                add_word(f->others, &f->other_n, &doc[i + 2]);
+                policy_fact_add_word(f->others, &f->other_n, &doc[i + 2]);
             else if (own_word(f, &doc[i + 2]))
-                add_word(f->others, &f->other_n, &doc[i]);
+                policy_fact_add_word(f->others, &f->other_n, &doc[i]);
         }
     }
 }
 
 /* "6 weeks" and "42 days", "March 5, 2026" and "2026-03-05" say the same. */
-static bool same_number(const struct fact *f, const struct policy_field *other, struct arena *a)
+static bool policy_fact_same_number(const struct fact *f, const struct policy_field *other,
+                                    struct arena *a)
 {
     struct fact g = {.field = other, .name = f->name, .name_n = f->name_n};
     double scale = 1;
 
-    read_value(&g, a);
+    policy_fact_read_value(&g, a);
     if (!f->is_number || !g.is_number || f->field->value.kind == POLICY_LIST ||
         other->value.kind == POLICY_LIST)
         return false;
@@ -357,11 +358,11 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         struct fact *f = fact_of_key(out, field->key);
         struct word *name;
 
-        if (says_nothing(&field->value))
+        if (policy_fact_says_nothing(&field->value))
             continue;
         if (f) {
             f->conflict = f->conflict || !(policy_value_equal(&f->field->value, &field->value) ||
-                                           same_number(f, field, a));
+                                           policy_fact_same_number(f, field, a));
             f->unsure = f->unsure || field->confidence < floor;
             continue;
         }
@@ -375,7 +376,7 @@ void facts_of(struct facts *out, const struct policy_case *c, double floor, cons
         f->unsure = field->confidence < floor;
         for (size_t k = 0; k < f->name_n; k++)
             f->loose |= (uint32_t)word_among(&f->name[k], LOOSE) << k;
-        read_value(f, a);
+        policy_fact_read_value(f, a);
         if (f->value_n > 0 && !f->is_number) {
             f->others = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->others[0]);
             f->before = arena_alloc(a, FACT_OTHERS_MAX * sizeof f->before[0]);

@@ -50,7 +50,7 @@ static char key_next(str s, size_t *i, bool begun)
     return char_to_lower(s.p[at]);
 }
 
-static bool is_key(str key, str name)
+static bool policy_facts_is_key(str key, str name)
 {
     size_t at = 0;
 
@@ -63,7 +63,7 @@ static bool is_key(str key, str name)
 const struct policy_field *policy_fact(const struct policy_case *c, str name)
 {
     for (size_t i = 0; i < c->field_count; i++)
-        if (is_key(c->fields[i].key, name))
+        if (policy_facts_is_key(c->fields[i].key, name))
             return &c->fields[i];
     return NULL;
 }
@@ -146,7 +146,7 @@ void policy_fact_json(const struct policy_case *c, str name, struct json_out *o)
     json_out_end(o);
 }
 
-static bool same_text(str a, str b)
+static bool policy_facts_same_text(str a, str b)
 {
     a = str_trim(a);
     b = str_trim(b);
@@ -154,7 +154,7 @@ static bool same_text(str a, str b)
 }
 
 /* A text that says a number, or yes or no. */
-static struct policy_value plainly(const struct policy_value *v)
+static struct policy_value policy_facts_plainly(const struct policy_value *v)
 {
     static const char *const yes[] = {"yes", "true", "y"}, *const no[] = {"no", "false", "n"};
     struct policy_value out = *v;
@@ -164,9 +164,9 @@ static struct policy_value plainly(const struct policy_value *v)
     if (v->kind != POLICY_TEXT || s.n == 0 || s.n >= sizeof digits)
         return out;
     for (size_t i = 0; i < COUNT_OF(yes); i++)
-        if (same_text(s, str_c(yes[i])) || same_text(s, str_c(no[i]))) {
+        if (policy_facts_same_text(s, str_c(yes[i])) || policy_facts_same_text(s, str_c(no[i]))) {
             out.kind = POLICY_BOOL;
-            out.yes = same_text(s, str_c(yes[i]));
+            out.yes = policy_facts_same_text(s, str_c(yes[i]));
             return out;
         }
     if (!strchr("0123456789.+-", s.p[0]))
@@ -181,7 +181,7 @@ static struct policy_value plainly(const struct policy_value *v)
 
 bool policy_value_equal(const struct policy_value *a, const struct policy_value *b)
 {
-    struct policy_value x = plainly(a), y = plainly(b);
+    struct policy_value x = policy_facts_plainly(a), y = policy_facts_plainly(b);
 
     if (x.kind != y.kind)
         return false;
@@ -193,7 +193,7 @@ bool policy_value_equal(const struct policy_value *a, const struct policy_value 
     case POLICY_NUMBER:
         return fabs(x.number - y.number) <= 1e-9 * fmax(fabs(x.number), fabs(y.number));
     case POLICY_TEXT:
-        return same_text(x.text, y.text);
+        return policy_facts_same_text(x.text, y.text);
     case POLICY_LIST:
     case POLICY_MAP:
         break;

@@ -52,7 +52,7 @@ static const struct policy_node *shown_titled(const struct react *r, str title)
     return any;
 }
 
-static const struct policy_node *named(const struct react *r, str name)
+static const struct policy_node *policy_finish_named(const struct react *r, str name)
 {
     const struct policy_tree *t = &r->o->doc->tree;
     const struct policy_node *n = policy_node_titled(t, name);
@@ -93,13 +93,13 @@ static const struct policy_node *section(const struct react *r, str text, struct
 {
     static const char *const fronts[] = {
         "section ", "Section ", "SECTION ", "\xc2\xa7 ", "\xc2\xa7", "# ", "## ", "### ", "#### "};
-    const struct policy_node *n = named(r, str_trim(text));
+    const struct policy_node *n = policy_finish_named(r, str_trim(text));
     size_t close;
 
     text = str_trim(text);
     for (size_t i = 0; !n && i < COUNT_OF(fronts); i++)
         if (str_starts(text, str_c(fronts[i])))
-            n = named(r, str_trim(str_slice(text, strlen(fronts[i]), text.n)));
+            n = policy_finish_named(r, str_trim(str_slice(text, strlen(fronts[i]), text.n)));
     close = str_find(text, STR("]"));
     if (!n && str_starts(text, STR("[")) && close != STR_NONE)
         n = policy_node_find(&r->o->doc->tree, str_slice(text, 1, close));
@@ -207,7 +207,7 @@ static str excerpt_of(const struct policy_field *f, struct arena *a)
                         STR_ARG(f->value.text.n ? f->value.text : f->raw));
 }
 
-static bool is_blank(char c)
+static bool policy_finish_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '*' || c == '`';
 }
@@ -263,9 +263,9 @@ static bool quotes(str text, str excerpt)
         size_t i = at, k = 0;
 
         while (i < text.n && k < excerpt.n) {
-            if (is_blank(text.p[i])) {
+            if (policy_finish_is_blank(text.p[i])) {
                 i++;
-            } else if (is_blank(excerpt.p[k])) {
+            } else if (policy_finish_is_blank(excerpt.p[k])) {
                 k++;
             } else if (!same_title(str_slice(text, i, i + 1), str_slice(excerpt, k, k + 1))) {
                 break;
@@ -274,7 +274,7 @@ static bool quotes(str text, str excerpt)
                 k++;
             }
         }
-        while (k < excerpt.n && is_blank(excerpt.p[k]))
+        while (k < excerpt.n && policy_finish_is_blank(excerpt.p[k]))
             k++;
         if (k == excerpt.n)
             return true;
@@ -360,7 +360,8 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
 /* ---- the result ---- */
 
 /* The best search that showed it, or something below it. */
-static const struct react_seen *seen_of(const struct react *r, const struct policy_node *n)
+static const struct react_seen *policy_finish_seen_of(const struct react *r,
+                                                      const struct policy_node *n)
 {
     const struct react_seen *best = NULL;
 
@@ -426,8 +427,8 @@ static double span_of(const struct react *r, const struct react_proposal *p, dou
            (LINK_FLOOR + (1 - LINK_FLOOR) * link);
 }
 
-static void cite(const struct react *r, const struct react_proposal *p, struct arena *a,
-                 struct policy_result *out)
+static void policy_finish_cite(const struct react *r, const struct react_proposal *p,
+                               struct arena *a, struct policy_result *out)
 {
     const struct policy_tree *t = &r->o->doc->tree;
     const struct policy_node *up = p->node;
@@ -443,7 +444,8 @@ static void cite(const struct react *r, const struct react_proposal *p, struct a
     out->trajectory = path;
 }
 
-static void show_evidence(const struct policy_field *f, struct arena *a, struct policy_result *out)
+static void policy_finish_show_evidence(const struct policy_field *f, struct arena *a,
+                                        struct policy_result *out)
 {
     out->has_evidence = true;
     out->evidence = (struct policy_evidence){
@@ -472,7 +474,7 @@ static void confide(struct policy_result *out, double c_tree, double c_span, dou
 void react_conclude(struct react *r, const struct react_proposal *p, struct arena *a,
                     struct policy_result *out)
 {
-    const struct react_seen *seen = p->node ? seen_of(r, p->node) : NULL;
+    const struct react_seen *seen = p->node ? policy_finish_seen_of(r, p->node) : NULL;
     double c_tree = seen ? seen->confidence : 0, c_span = 0, link;
 
     out->status = p->status;
@@ -483,12 +485,12 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
          * makes up for what they lack. */
         link = linked(r, p, a);
         c_tree += (1 - c_tree) * link;
-        cite(r, p, a, out);
+        policy_finish_cite(r, p, a, out);
         c_span = span_of(r, p, link);
     }
     if (seen && strcmp(seen->method, "bm25-fallback") != 0)
         out->retrieval_method = str_c(seen->method);
     if (p->field)
-        show_evidence(p->field, a, out);
+        policy_finish_show_evidence(p->field, a, out);
     confide(out, c_tree, c_span, p->confidence);
 }

@@ -6,7 +6,7 @@
  */
 #include "apps/policy/front.h"
 
-static str line_at(str text, size_t at, size_t *next)
+static str policy_front_line_at(str text, size_t at, size_t *next)
 {
     size_t to = at;
 
@@ -47,7 +47,7 @@ static bool pair_of(str line, str *name, str *value)
     return true;
 }
 
-static void take(struct policy_tree *t, str name, str value, struct arena *a)
+static void policy_front_take(struct policy_tree *t, str name, str value, struct arena *a)
 {
     const struct {
         const char *name;
@@ -74,7 +74,7 @@ static size_t front_end(str text, size_t at)
 
     while (at < text.n) {
         size_t next;
-        str line = line_at(text, at, &next), name, value;
+        str line = policy_front_line_at(text, at, &next), name, value;
         str bare = str_trim(line);
 
         if (line.n > 0 && line.p[0] != ' ' && line.p[0] != '\t' &&
@@ -92,13 +92,13 @@ static size_t front_end(str text, size_t at)
 size_t policy_front(str text, struct arena *a, struct policy_tree *t)
 {
     size_t at, next, end;
-    str first = line_at(text, 0, &at), name, value;
+    str first = policy_front_line_at(text, 0, &at), name, value;
 
     if (!str_starts(first, STR("---")) || !str_eq(str_trim(first), STR("---")))
         return 0;
     end = front_end(text, at);
     for (; at < end; at = next)
-        if (pair_of(line_at(text, at, &next), &name, &value))
-            take(t, name, value, a);
+        if (pair_of(policy_front_line_at(text, at, &next), &name, &value))
+            policy_front_take(t, name, value, a);
     return end;
 }

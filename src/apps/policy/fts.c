@@ -32,7 +32,7 @@ static const char tables[] =
     "tokenize='porter unicode61');"
     "CREATE VIRTUAL TABLE sentence USING fts5(text, tokenize='porter unicode61');";
 
-static bool failed(struct policy_index *x, const char *what, struct err *e)
+static bool policy_fts_failed(struct policy_index *x, const char *what, struct err *e)
 {
     return err_set(e, ERR_SYSTEM, "policy index: %s: %s", what, sqlite3_errmsg(x->db));
 }
@@ -47,7 +47,7 @@ static bool step_insert(struct policy_index *x, sqlite3_stmt *s, struct err *e)
     int rc = sqlite3_step(s);
 
     sqlite3_reset(s);
-    return rc == SQLITE_DONE || failed(x, "insert", e);
+    return rc == SQLITE_DONE || policy_fts_failed(x, "insert", e);
 }
 
 static bool add_passage(struct policy_index *x, sqlite3_stmt *s, const struct policy_node *n,
@@ -97,7 +97,7 @@ static bool add_sentences(struct policy_index *x, sqlite3_stmt *s, const struct 
 }
 
 /* All sentences behind one another; a pass for each node, one copy. */
-static void gather(struct policy_index *x, const struct policy_tree *t)
+static void policy_fts_gather(struct policy_index *x, const struct policy_tree *t)
 {
     size_t cap = 0, n = 0;
     struct policy_sentence *all = base_alloc(sizeof *all), *some;
@@ -123,7 +123,7 @@ static void gather(struct policy_index *x, const struct policy_tree *t)
     x->sentences = all;
 }
 
-static bool fill(struct policy_index *x, const struct policy_tree *t, struct err *e)
+static bool policy_fts_fill(struct policy_index *x, const struct policy_tree *t, struct err *e)
 {
     sqlite3_stmt *passage = NULL, *sentence = NULL;
     bool ok = false;
@@ -139,21 +139,22 @@ static bool fill(struct policy_index *x, const struct policy_tree *t, struct err
         sqlite3_prepare_v2(
             x->db, "INSERT INTO sentence(text, rowid) VALUES(?1, ?2)", -1, &sentence, NULL) !=
             SQLITE_OK) {
-        failed(x, "tables", e);
+        policy_fts_failed(x, "tables", e);
         goto out;
     }
     for (uint32_t i = 0; i < t->node_count; i++)
         if (!add_passages(x, passage, &t->nodes[i], i, e) ||
             !add_sentences(x, sentence, &t->nodes[i], i, e))
             goto out;
-    ok = sqlite3_exec(x->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK || failed(x, "commit", e);
+    ok = sqlite3_exec(x->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK ||
+         policy_fts_failed(x, "commit", e);
 out:
     sqlite3_finalize(passage);
     sqlite3_finalize(sentence);
     return ok;
 }
 
-static bool prepare(struct policy_index *x, struct err *e)
+static bool policy_fts_prepare(struct policy_index *x, struct err *e)
 {
     if (sqlite3_prepare_v2(x->db,
                            "SELECT rowid, -bm25(passage, 6.0, 2.0, 1.5, 1.0) AS score FROM passage "
@@ -169,7 +170,7 @@ static bool prepare(struct policy_index *x, struct err *e)
                            &x->by_sentence,
                            NULL) == SQLITE_OK)
         return true;
-    return failed(x, "prepare", e);
+    return policy_fts_failed(x, "prepare", e);
 }
 
 bool fts_open(const struct policy_tree *t, struct policy_index **out, struct err *e)
@@ -183,12 +184,12 @@ bool fts_open(const struct policy_tree *t, struct policy_index **out, struct err
                         &x->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK) {
-        failed(x, "open", e);
+        policy_fts_failed(x, "open", e);
         fts_close(x);
         return false;
     }
-    gather(x, t);
-    if (!fill(x, t, e) || !prepare(x, e)) {
+    policy_fts_gather(x, t);
+    if (!policy_fts_fill(x, t, e) || !policy_fts_prepare(x, e)) {
         fts_close(x);
         return false;
     }
@@ -250,8 +251,8 @@ str fts_expression(str query, struct arena *a)
 }
 
 /* Rows of one statement, which is bound. */
-static bool read_rows(struct policy_index *x, sqlite3_stmt *s, struct fts_row *rows, size_t max,
-                      size_t *n, struct err *e)
+static bool policy_fts_read_rows(struct policy_index *x, sqlite3_stmt *s, struct fts_row *rows,
+                                 size_t max, size_t *n, struct err *e)
 {
     int rc;
 
@@ -260,7 +261,7 @@ static bool read_rows(struct policy_index *x, sqlite3_stmt *s, struct fts_row *r
         rows[(*n)++] =
             (struct fts_row){(uint32_t)sqlite3_column_int64(s, 0), sqlite3_column_double(s, 1)};
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        failed(x, "search", e);
+        policy_fts_failed(x, "search", e);
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
     return rc == SQLITE_ROW || rc == SQLITE_DONE;
@@ -277,7 +278,7 @@ bool fts_nodes(struct policy_index *x, str expression, struct fts_row *rows, siz
     pthread_mutex_lock(&x->lock);
     bind_text(x->by_passage, 1, expression);
     sqlite3_bind_int64(x->by_passage, 2, (sqlite3_int64)max);
-    ok = read_rows(x, x->by_passage, rows, max, n, e);
+    ok = policy_fts_read_rows(x, x->by_passage, rows, max, n, e);
     pthread_mutex_unlock(&x->lock);
     for (size_t i = 0; i < *n; i++)
         rows[i].at = x->passages[rows[i].at - 1];
@@ -297,7 +298,7 @@ bool fts_sentences(struct policy_index *x, uint32_t node, str expression, struct
     sqlite3_bind_int64(x->by_sentence, 2, (sqlite3_int64)max);
     sqlite3_bind_int64(x->by_sentence, 3, (sqlite3_int64)x->first[node] + 1);
     sqlite3_bind_int64(x->by_sentence, 4, (sqlite3_int64)x->first[node + 1]);
-    ok = read_rows(x, x->by_sentence, rows, max, n, e);
+    ok = policy_fts_read_rows(x, x->by_sentence, rows, max, n, e);
     pthread_mutex_unlock(&x->lock);
     for (size_t i = 0; i < *n; i++)
         rows[i].at -= x->first[node] + 1;

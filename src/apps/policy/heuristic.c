@@ -31,7 +31,7 @@ bool heuristic_is_list(const struct reading *r, const struct clause *c)
             (c->kind != CLAUSE_NONE && !range_has(r->w, whole, "all each both")));
 }
 
-static bool in_list(const struct reading *r)
+static bool policy_heuristic_in_list(const struct reading *r)
 {
     return r->lead && r->lead->alone_n > 0 && heuristic_is_list(r->lead, &r->lead->alone[0]);
 }
@@ -50,7 +50,7 @@ static void judge_reading(struct run *x, const struct reading *r)
         heuristic_add(x, r, &c_row, &v);
         return;
     }
-    if (in_list(r))
+    if (policy_heuristic_in_list(r))
         return; /* with its lead */
     for (size_t i = 0; i < r->clause_n; i++) {
         struct verdict v;
@@ -154,7 +154,7 @@ static void judge_further(struct run *x, str criterion)
 }
 
 /* An end before anything could be read. */
-static void give_up(struct run *x, const char *code)
+static void policy_heuristic_give_up(struct run *x, const char *code)
 {
     struct policy_result *out = x->out;
 
@@ -165,7 +165,7 @@ static void give_up(struct run *x, const char *code)
     heuristic_step(x, "decide", out->rationale);
 }
 
-static str question(struct run *x, str criterion)
+static str policy_heuristic_question(struct run *x, str criterion)
 {
     struct word *w;
     struct buf b;
@@ -194,7 +194,7 @@ static bool has_text(const struct policy_tree *t)
     return false;
 }
 
-static void verify(struct run *x, str criterion)
+static void policy_heuristic_verify(struct run *x, str criterion)
 {
     struct policy_result *out = x->out;
     struct decision d;
@@ -205,7 +205,7 @@ static void verify(struct run *x, str criterion)
         scope_read(x->doc, &x->hits, x->a, &x->scope);
     scope_score(&x->scope, x->doc, x->c, criterion, x->a, &x->scores);
     if (!x->scores.open && x->scores.most <= 0) {
-        give_up(x, "no_relevant_nodes");
+        policy_heuristic_give_up(x, "no_relevant_nodes");
         return;
     }
     facts_of(&x->facts, x->c, POLICY_FACT_FLOOR, x->scope.words, x->scope.word_n, x->a);
@@ -237,11 +237,11 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     x.steps = arena_zero(a, STEPS, sizeof x.steps[0]);
     x.rules = arena_alloc(a, RULES_MAX * sizeof x.rules[0]);
     out->trace = x.steps;
-    query = question(&x, criterion);
+    query = policy_heuristic_question(&x, criterion);
     heuristic_step(
         &x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
     if (!doc) {
-        give_up(&x, "missing_policy_document_id");
+        policy_heuristic_give_up(&x, "missing_policy_document_id");
         return true;
     }
     out->citation.doc = arena_dup(a, policy_doc_cited(doc, c->policy_document_id));
@@ -250,10 +250,10 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
         return false;
     heuristic_tell_retrieved(&x);
     if (doc->tree.node_count == 0)
-        give_up(&x, "treestore_no_nodes");
+        policy_heuristic_give_up(&x, "treestore_no_nodes");
     else if (!has_text(&doc->tree))
-        give_up(&x, "treestore_missing_text");
+        policy_heuristic_give_up(&x, "treestore_missing_text");
     else
-        verify(&x, criterion);
+        policy_heuristic_verify(&x, criterion);
     return true;
 }

@@ -7,13 +7,13 @@
 #define BY_VALUE 0.97
 #define LOOSELY 0.93
 
-static void merge(struct used *into, const struct used *from)
+static void policy_judge_merge(struct used *into, const struct used *from)
 {
     for (size_t i = 0; i < from->n; i++)
         used_add(into, from->facts[i], from->quality);
 }
 
-static void say(const struct judge *j, struct verdict *v, const char *text)
+static void policy_judge_say(const struct judge *j, struct verdict *v, const char *text)
 {
     v->why = v->why.n > 0 ? arena_printf(j->arena, STR_FMT "; %s", STR_ARG(v->why), text)
                           : arena_dup(j->arena, str_c(text));
@@ -37,7 +37,7 @@ static void say_facts(const struct judge *j, struct verdict *v, const struct use
     }
     buf_printf(&b, "%s%s", u->n > 0 ? ": " : "", what);
     buf_add_c(&b, 0);
-    say(j, v, b.p ? b.p : what);
+    policy_judge_say(j, v, b.p ? b.p : what);
     buf_release(&b);
 }
 
@@ -205,12 +205,12 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
         return;
     }
     if (v->used.n > 0 || t != TRUTH_UNKNOWN)
-        merge(&v->used, &guard);
+        policy_judge_merge(&v->used, &guard);
     if (disagree) {
         v->found = FOUND_DISAGREES;
     } else if (x == TRUTH_YES && t != TRUTH_YES) {
         say_facts(j, v, &except, "the exception applies");
-        merge(&except, &v->used); /* what it rests on first */
+        policy_judge_merge(&except, &v->used); /* what it rests on first */
         v->used = except;
         v->found = FOUND_HOLDS;
         v->waived = true;
@@ -220,13 +220,14 @@ static void judge_require_clause(const struct judge *j, const struct reading *r,
         v->found = g == TRUTH_YES ? FOUND_BROKEN : FOUND_OPEN;
         if (!range_empty(c->except) && x == TRUTH_NO)
             say_facts(j, v, &except, "the exception does not apply");
-        merge(&v->used, &except);
+        policy_judge_merge(&v->used, &except);
     } else {
         v->weak = v->used.n == 0 && except.n == 0;
         v->found = v->weak && !measures(r, c) ? FOUND_NOTHING : FOUND_OPEN;
-        merge(&v->used, &except);
+        policy_judge_merge(&v->used, &except);
         if (v->found == FOUND_NOTHING && g == TRUTH_YES && guard.n > 0 && !c->verb) {
-            merge(&v->used, &guard); /* "if the status is A, B": that much is said of this case */
+            policy_judge_merge(
+                &v->used, &guard); /* "if the status is A, B": that much is said of this case */
             v->found = FOUND_HOLDS;
             v->weak = true;
         }
@@ -247,13 +248,13 @@ static void judge_forbid_clause(const struct judge *j, const struct reading *r,
         g = judge_condition(j, r->w, c->guard, &guard);
     if (!range_empty(c->except))
         x = judge_condition(j, r->w, c->except, &except);
-    merge(&v->used, &guard);
+    policy_judge_merge(&v->used, &guard);
     if (v->used.n == 0 && except.n == 0)
         return; /* nothing of it is known */
     if (t == TRUTH_UNKNOWN && (!range_empty(c->guard) || except.n > 0))
         t = TRUTH_YES; /* what is forbidden is what is asked about */
     if (x == TRUTH_YES) {
-        merge(&v->used, &except);
+        policy_judge_merge(&v->used, &except);
         say_facts(j, v, &except, "the exception applies");
         v->found = FOUND_HOLDS;
         v->waived = true;
@@ -263,7 +264,7 @@ static void judge_forbid_clause(const struct judge *j, const struct reading *r,
         /* Another case of several is none of this one. */
         v->found = g == TRUTH_NO && !plain_facts(&guard) ? FOUND_NOTHING : FOUND_HOLDS;
     } else if (g == TRUTH_YES && x == TRUTH_NO && t == TRUTH_YES) {
-        merge(&v->used, &except);
+        policy_judge_merge(&v->used, &except);
         say_facts(j, v, &v->used, "what the policy forbids");
         v->found = FOUND_BROKEN;
     } else {
@@ -332,8 +333,8 @@ static enum truth among_only(const struct judge *j, const struct word *w, const 
 }
 
 /* "Covered diagnoses include A, B and C": a fact that is named before a list is in it, or not. */
-static enum truth listed(const struct judge *j, const struct word *w, const struct clause *c,
-                         struct used *used)
+static enum truth policy_judge_listed(const struct judge *j, const struct word *w,
+                                      const struct clause *c, struct used *used)
 {
     size_t at = c->main.from;
     enum truth t = TRUTH_UNKNOWN;
@@ -395,7 +396,7 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
         }
         return;
     }
-    if (!only && listed(j, r->w, c, &guard) == TRUTH_NO)
+    if (!only && policy_judge_listed(j, r->w, c, &guard) == TRUTH_NO)
         w = TRUTH_YES;
     if (!range_empty(c->guard))
         g = judge_condition(j, r->w, c->guard, &guard);
@@ -422,7 +423,7 @@ static void judge_permit_clause(const struct judge *j, const struct reading *r,
         say_facts(j, v, &except, "what the policy excepts");
         return;
     }
-    merge(&v->used, &guard);
+    policy_judge_merge(&v->used, &guard);
     v->weak = v->used.n == 0;
     if (g == TRUTH_NO || w == TRUTH_YES) {
         v->found = FOUND_REFUSES;
@@ -532,7 +533,7 @@ static enum truth items_hold(const struct judge *j, const struct reading *lead, 
             t = t == TRUTH_NO || one == TRUTH_NO     ? TRUTH_NO
                 : t == TRUTH_YES && one == TRUTH_YES ? TRUTH_YES
                                                      : TRUTH_UNKNOWN;
-        merge(&v->used, &used);
+        policy_judge_merge(&v->used, &used);
     }
     return t;
 }

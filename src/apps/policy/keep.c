@@ -46,7 +46,8 @@ void policy_keep_close(struct policy_keep *k)
 
 /* ---- writing ---- */
 
-static bool put_result(struct db *db, const struct policy_kept *r, str result, struct err *e)
+static bool policy_keep_put_result(struct db *db, const struct policy_kept *r, str result,
+                                   struct err *e)
 {
     struct db_value args[] = {
         db_text(r->id),
@@ -73,19 +74,19 @@ static bool put_result(struct db *db, const struct policy_kept *r, str result, s
                   e);
 }
 
-static bool put_masked(struct db *db, const struct policy_kept *r, const struct mask *mask,
-                       struct err *e)
+static bool policy_keep_put_masked(struct db *db, const struct policy_kept *r,
+                                   const struct mask *mask, struct err *e)
 {
     struct buf masked;
     bool ok;
 
     buf_init(&masked, RESULT_MAX);
-    ok = put_result(db,
-                    r,
-                    mask && mask_json(mask, r->result, &masked, NULL) && !buf_full(&masked)
-                        ? buf_str(&masked)
-                        : r->result,
-                    e);
+    ok = policy_keep_put_result(
+        db,
+        r,
+        mask && mask_json(mask, r->result, &masked, NULL) && !buf_full(&masked) ? buf_str(&masked)
+                                                                                : r->result,
+        e);
     buf_release(&masked);
     return ok;
 }
@@ -101,7 +102,7 @@ bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, 
     ok = db_begin(k->writer, false, e);
     if (ok) {
         for (size_t i = 0; ok && i < n; i++)
-            ok = put_masked(k->writer, &rows[i], mask, e);
+            ok = policy_keep_put_masked(k->writer, &rows[i], mask, e);
         ok = ok && db_commit(k->writer, e);
         if (!ok)
             db_rollback(k->writer);
@@ -155,7 +156,7 @@ static void when(struct json_out *o, int64_t us)
 }
 
 /* The result as it is kept, with what is known beside it. */
-static bool on_result(void *ctx, const struct db_value *c, size_t n)
+static bool policy_keep_on_result(void *ctx, const struct db_value *c, size_t n)
 {
     struct json_out *o = ctx;
     const struct json_node *root;
@@ -202,7 +203,7 @@ bool policy_keep_list(struct policy_keep *k, const struct policy_query *q, struc
                   " ORDER BY created_us DESC, result_id LIMIT $5",
                   args,
                   COUNT_OF(args),
-                  (struct db_rows){on_result, o},
+                  (struct db_rows){policy_keep_on_result, o},
                   e);
     pthread_mutex_unlock(&k->read_lock);
     return ok;

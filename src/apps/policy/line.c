@@ -43,7 +43,7 @@ bool line_blank(str line)
     return trim_blank(line).n == 0;
 }
 
-static size_t run_of(str s, char c)
+static size_t policy_line_run_of(str s, char c)
 {
     size_t n = 0;
 
@@ -54,7 +54,7 @@ static size_t run_of(str s, char c)
 
 bool line_atx(str s, unsigned *level, str *title)
 {
-    size_t n = run_of(s, '#'), end;
+    size_t n = policy_line_run_of(s, '#'), end;
     str t;
 
     if (n < 1 || n > 6 || (n < s.n && !is_space(s.p[n])))
@@ -73,7 +73,7 @@ unsigned line_setext(str s)
 {
     str t = trim_blank(s);
 
-    if (t.n == 0 || (t.p[0] != '=' && t.p[0] != '-') || run_of(t, t.p[0]) != t.n)
+    if (t.n == 0 || (t.p[0] != '=' && t.p[0] != '-') || policy_line_run_of(t, t.p[0]) != t.n)
         return 0;
     return t.p[0] == '=' ? 1 : 2;
 }
@@ -96,7 +96,7 @@ bool line_break(str s)
 bool line_fence(str s, char *mark, size_t *n)
 {
     char c = s.n ? s.p[0] : 0;
-    size_t run = run_of(s, c);
+    size_t run = policy_line_run_of(s, c);
 
     if ((c != '`' && c != '~') || run < 3)
         return false;
@@ -109,7 +109,7 @@ bool line_fence(str s, char *mark, size_t *n)
 
 bool line_fence_end(str s, char mark, size_t n)
 {
-    size_t run = run_of(s, mark);
+    size_t run = policy_line_run_of(s, mark);
 
     return run >= n && line_blank(str_slice(s, run, s.n));
 }
@@ -162,7 +162,7 @@ static const char *const block_names[] = {
 
 static const char *const raw_names[] = {"pre", "script", "style", "textarea"};
 
-static bool named(str name, const char *const *names, size_t n)
+static bool policy_line_named(str name, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strlen(names[i]) == name.n && strncasecmp(names[i], name.p, name.n) == 0)
@@ -244,12 +244,12 @@ unsigned line_html(str s)
     ends = to == s.n || is_space(s.p[to]) || s.p[to] == '>';
     if (name.n == 0)
         return 0;
-    if (!closing && ends && named(name, raw_names, COUNT_OF(raw_names)))
+    if (!closing && ends && policy_line_named(name, raw_names, COUNT_OF(raw_names)))
         return 1;
     if ((ends || str_starts(str_slice(s, to, s.n), STR("/>"))) &&
-        named(name, block_names, COUNT_OF(block_names)))
+        policy_line_named(name, block_names, COUNT_OF(block_names)))
         return LINE_HTML_TAG;
-    if (!named(name, raw_names, COUNT_OF(raw_names)) && tag_alone(s, to, closing))
+    if (!policy_line_named(name, raw_names, COUNT_OF(raw_names)) && tag_alone(s, to, closing))
         return LINE_HTML_ALONE;
     return 0;
 }

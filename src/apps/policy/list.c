@@ -23,7 +23,7 @@ static bool matches_any(const struct word *w, struct range r, const struct word 
 }
 
 /* "M54.0 to M54.9", "72141-72158". */
-static bool between(const struct word *w, struct range r, const struct word *code)
+static bool policy_list_between(const struct word *w, struct range r, const struct word *code)
 {
     const char *low = w[r.from].lower, *high;
 
@@ -63,7 +63,8 @@ static bool is_element(const struct word *value, size_t n, const struct word *w,
         r.to--;
     if (range_empty(r))
         return false;
-    if (n == 1 && has_digit(value->lower) && (matches_any(w, r, value) || between(w, r, value)))
+    if (n == 1 && has_digit(value->lower) &&
+        (matches_any(w, r, value) || policy_list_between(w, r, value)))
         return true;
     if (!has_phrase(value, n, w, r))
         return false;
@@ -78,7 +79,8 @@ static bool ends_element(const struct word *w, size_t i)
 }
 
 /* Whether a value is one of those in a range, split at commas and conjunctions. */
-static bool in_range(const struct word *value, size_t n, const struct word *w, struct range r)
+static bool policy_list_in_range(const struct word *value, size_t n, const struct word *w,
+                                 struct range r)
 {
     size_t from = r.from;
 
@@ -110,7 +112,7 @@ enum truth judge_member(const struct fact *f, const struct word *w, struct range
         for (size_t k = 0; k < count; k++) /* low_back_pain, "low-back pain" */
             if (value[k].kind != WORD_MARK)
                 value[kept++] = value[k];
-        if (in_range(value, kept, w, r))
+        if (policy_list_in_range(value, kept, w, r))
             return TRUTH_YES;
     }
     return TRUTH_NO;

@@ -13,16 +13,16 @@
 #define REFERENCES_MAX 50
 #define REFERENCE_WORDS 8 /* behind "see section" that are looked at */
 
-static void begin(struct json_out *o, bool success)
+static void policy_lookup_begin(struct json_out *o, bool success)
 {
     json_out_object(o);
     json_out_key(o, STR("success"));
     json_out_bool(o, success);
 }
 
-static void refuse(struct json_out *o, const char *code, const char *message)
+static void policy_lookup_refuse(struct json_out *o, const char *code, const char *message)
 {
-    begin(o, false);
+    policy_lookup_begin(o, false);
     json_member_str(o, "error", str_c(code));
     json_member_str(o, "message", str_c(message));
     json_out_end(o);
@@ -44,8 +44,8 @@ static const struct scope *scope_of(const struct policy_doc *d, str query, struc
 }
 
 /* The section that words name: "section Age", "section 3.2" by how its title begins. */
-static const struct policy_node *named(const struct policy_tree *t, const struct word *w, size_t n,
-                                       struct arena *a)
+static const struct policy_node *
+policy_lookup_named(const struct policy_tree *t, const struct word *w, size_t n, struct arena *a)
 {
     const struct policy_node *best = NULL;
     size_t longest = 0;
@@ -69,7 +69,7 @@ static void reference(const struct policy_doc *d, const struct reading *r, size_
                       struct arena *a, struct json_out *o)
 {
     size_t n = r->n - at < REFERENCE_WORDS ? r->n - at : REFERENCE_WORDS;
-    const struct policy_node *to = named(&d->tree, r->w + at, n, a);
+    const struct policy_node *to = policy_lookup_named(&d->tree, r->w + at, n, a);
 
     json_out_object(o);
     json_member_str(o, "from_node_id", r->node->node_id);
@@ -135,13 +135,14 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     bool *here;
 
     if (!d || str_trim(criterion_id).n == 0) {
-        refuse(o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
+        policy_lookup_refuse(
+            o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
         return;
     }
     s = scope_of(d, criterion_id, a);
     scope_score(s, d, &none, criterion_id, a, &scores);
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
-    begin(o, true);
+    policy_lookup_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);
     sections_json(s, &scores, here, o);
     json_out_key(o, STR("references"));
@@ -157,7 +158,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     json_out_end(o);
 }
 
-static bool is_date(str s)
+static bool policy_lookup_is_date(str s)
 {
     unsigned month, day;
 
@@ -171,7 +172,7 @@ static bool is_date(str s)
     return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-static bool same_text(str a, str b)
+static bool policy_lookup_same_text(str a, str b)
 {
     return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
 }
@@ -184,8 +185,10 @@ static bool is_version(const struct policy_doc *d, str policy_id)
 
     while (n < d->id.n && d->id.p[n] != '@' && d->id.p[n] != ':')
         n++;
-    return same_text(d->id, policy_id) || same_text(str_slice(d->id, 0, n), policy_id) ||
-           same_text(d->tree.title, policy_id) || same_text(d->tree.doc_name, policy_id);
+    return policy_lookup_same_text(d->id, policy_id) ||
+           policy_lookup_same_text(str_slice(d->id, 0, n), policy_id) ||
+           policy_lookup_same_text(d->tree.title, policy_id) ||
+           policy_lookup_same_text(d->tree.doc_name, policy_id);
 }
 
 /* A date in front matter may have a time behind it; a start or end that is none bounds nothing. */
@@ -194,8 +197,8 @@ static bool in_force(const struct policy_doc *d, str date)
     str start = str_slice(d->tree.effective_start, 0, 10);
     str end = str_slice(d->tree.effective_end, 0, 10);
 
-    return (!is_date(start) || str_cmp(start, date) <= 0) &&
-           (!is_date(end) || str_cmp(date, end) <= 0);
+    return (!policy_lookup_is_date(start) || str_cmp(start, date) <= 0) &&
+           (!policy_lookup_is_date(end) || str_cmp(date, end) <= 0);
 }
 
 static void version_json(const struct policy_doc *d, struct json_out *o)
@@ -213,8 +216,8 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
     size_t versions = 0;
 
     as_of_date = str_slice(str_trim(as_of_date), 0, 10);
-    if (!is_date(as_of_date)) {
-        refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
+    if (!policy_lookup_is_date(as_of_date)) {
+        policy_lookup_refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -225,7 +228,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
             (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
             best = docs[i];
     }
-    begin(o, best != NULL);
+    policy_lookup_begin(o, best != NULL);
     json_member_str(o, "policy_id", policy_id);
     json_member_str(o, "as_of_date", as_of_date);
     if (best)
@@ -247,5 +250,6 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
 
 void policy_pubmed(struct json_out *o)
 {
-    refuse(o, "pubmed_unavailable", "there is no way to PubMed from here; decide without it");
+    policy_lookup_refuse(
+        o, "pubmed_unavailable", "there is no way to PubMed from here; decide without it");
 }

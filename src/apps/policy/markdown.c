@@ -72,7 +72,7 @@ static bool page_begin(struct markdown *m, uint64_t page)
     return true;
 }
 
-static void put(struct markdown *m, str s)
+static void policy_markdown_put(struct markdown *m, str s)
 {
     memcpy(m->out + m->out_n, s.p, s.n);
     m->out_n += s.n;
@@ -80,7 +80,7 @@ static void put(struct markdown *m, str s)
 
 /* A line of text without its comments; those that mark pages begin one. `alone` is set if nothing
  * but comments was on it: then no line was put. */
-static bool put_line(struct markdown *m, str line, bool *alone)
+static bool policy_markdown_put_line(struct markdown *m, str line, bool *alone)
 {
     size_t from = 0, before = m->out_n;
     bool code = false, comments = false;
@@ -96,26 +96,26 @@ static bool put_line(struct markdown *m, str line, bool *alone)
             i++;
             continue;
         }
-        put(m, str_slice(line, from, i));
+        policy_markdown_put(m, str_slice(line, from, i));
         if (line_page(str_slice(line, i, i + n), &page) && !page_begin(m, page))
             return false;
         comments = true;
         from = i += n;
     }
-    put(m, str_slice(line, from, line.n));
+    policy_markdown_put(m, str_slice(line, from, line.n));
     *alone = comments && line_blank((str){m->out + before, m->out_n - before});
     if (*alone)
         m->out_n = before;
     else
-        put(m, STR("\n"));
+        policy_markdown_put(m, STR("\n"));
     return true;
 }
 
-static bool put_text(struct markdown *m, str line)
+static bool policy_markdown_put_text(struct markdown *m, str line)
 {
     bool alone;
 
-    return put_line(m, line, &alone);
+    return policy_markdown_put_line(m, line, &alone);
 }
 
 static bool section_begin(struct markdown *m, unsigned level, str title, uint32_t line,
@@ -208,13 +208,13 @@ static bool html_begin(struct markdown *m, unsigned kind, str line)
 
         line_indent(line, &bytes);
         if (line_comment(str_slice(line, bytes, line.n)) > 0)
-            return put_text(m, line);
+            return policy_markdown_put_text(m, line);
         m->html = kind;
         return true;
     }
     if (kind >= LINE_HTML_TAG || !line_html_end(kind, line))
         m->html = kind;
-    return put_text(m, line);
+    return policy_markdown_put_text(m, line);
 }
 
 static bool html_line(struct markdown *m, str line)
@@ -228,14 +228,14 @@ static bool html_line(struct markdown *m, str line)
             return true;
         m->html = 0;
         line = str_slice(line, at + 3, line.n);
-        return line_blank(line) || put_text(m, line);
+        return line_blank(line) || policy_markdown_put_text(m, line);
     }
     if (ends)
         m->html = 0;
-    return put_text(m, line);
+    return policy_markdown_put_text(m, line);
 }
 
-static bool plain(struct markdown *m, str line, str s)
+static bool policy_markdown_plain(struct markdown *m, str line, str s)
 {
     if (m->para == PARA_NONE) {
         m->para = PARA_PLAIN;
@@ -246,14 +246,14 @@ static bool plain(struct markdown *m, str line, str s)
         m->para_defines = true;
     }
     m->para_defines = m->para_defines && line_definition(s);
-    return put_text(m, line);
+    return policy_markdown_put_text(m, line);
 }
 
 static bool other(struct markdown *m, enum para para, unsigned item, str line)
 {
     m->para = para;
     m->item = item;
-    return put_text(m, line);
+    return policy_markdown_put_text(m, line);
 }
 
 /* A line that is not inside of something: s is what is behind its indent of at most three. */
@@ -277,10 +277,10 @@ static bool block_line(struct markdown *m, str line, str s, unsigned indent)
     if (line_item(s, indent, &columns, &interrupts) &&
         (m->para == PARA_NONE || m->item > 0 || interrupts))
         return other(m, PARA_LAZY, indent + columns, line);
-    return plain(m, line, s);
+    return policy_markdown_plain(m, line, s);
 }
 
-static bool on_line(struct markdown *m, str line)
+static bool policy_markdown_on_line(struct markdown *m, str line)
 {
     size_t bytes;
     unsigned indent = line_indent(line, &bytes), level;
@@ -289,15 +289,15 @@ static bool on_line(struct markdown *m, str line)
     if (m->fence) {
         if (indent < 4 && line_fence_end(s, m->fence, m->fence_n))
             m->fence = 0;
-        put(m, line);
-        put(m, STR("\n"));
+        policy_markdown_put(m, line);
+        policy_markdown_put(m, STR("\n"));
         return true;
     }
     if (m->html)
         return html_line(m, line);
     if (s.n == 0) {
         m->para = PARA_NONE;
-        put(m, STR("\n"));
+        policy_markdown_put(m, STR("\n"));
         return true;
     }
     if (m->item > 0 && indent >= m->item) {
@@ -311,13 +311,13 @@ static bool on_line(struct markdown *m, str line)
     if (indent >= 4) {
         if (m->para == PARA_NONE)
             m->item = 0;
-        return put_text(m, line);
+        return policy_markdown_put_text(m, line);
     }
     return block_line(m, line, s, indent);
 }
 
 /* The next line, without what ends it: LF, CR or both. */
-static str next_line(str text, size_t *at)
+static str policy_markdown_next_line(str text, size_t *at)
 {
     size_t from = *at, to = from;
 
@@ -329,12 +329,12 @@ static str next_line(str text, size_t *at)
     return str_slice(text, from, to);
 }
 
-static uint32_t line_of(str text, size_t byte)
+static uint32_t policy_markdown_line_of(str text, size_t byte)
 {
     uint32_t line = 1;
 
     for (size_t at = 0; at < byte;) {
-        next_line(text, &at);
+        policy_markdown_next_line(text, &at);
         line += at <= byte;
     }
     return line;
@@ -380,10 +380,10 @@ static void section_pages(struct markdown *m, struct section *s, size_t *next)
 }
 
 /* Whether there is anything but lines drawn across. */
-static bool says_nothing(str text)
+static bool policy_markdown_says_nothing(str text)
 {
     for (size_t at = 0; at < text.n;) {
-        str line = str_trim(next_line(text, &at));
+        str line = str_trim(policy_markdown_next_line(text, &at));
 
         if (line.n > 0 && !line_break(line))
             return false;
@@ -392,7 +392,7 @@ static bool says_nothing(str text)
 }
 
 /* Sections to nodes; how deep one is follows from those it stands in. */
-static void gather(struct markdown *m)
+static void policy_markdown_gather(struct markdown *m)
 {
     struct policy_tree *t = m->t;
     unsigned open[8];
@@ -404,7 +404,7 @@ static void gather(struct markdown *m)
         struct section *s = &m->sections[i];
 
         s->node.text = section_text(m, s);
-        if (s->node.level == 0 && says_nothing(s->node.text))
+        if (s->node.level == 0 && policy_markdown_says_nothing(s->node.text))
             continue; /* nothing stands before the first heading */
         section_pages(m, s, &page);
         while (depth > 0 && open[depth - 1] >= s->node.level)
@@ -417,20 +417,20 @@ static void gather(struct markdown *m)
     t->page_count = m->page;
 }
 
-static bool read_lines(struct markdown *m, str text, size_t at)
+static bool policy_markdown_read_lines(struct markdown *m, str text, size_t at)
 {
-    uint32_t line = line_of(text, at);
+    uint32_t line = policy_markdown_line_of(text, at);
     str name = m->t->title.n > 0 ? m->t->title : m->t->doc_name;
 
     m->line = line;
     if (!section_begin(m, 0, policy_title(name, m->arena), line, m->page))
         return false;
     for (; at < text.n; m->line++)
-        if (!on_line(m, next_line(text, &at)))
+        if (!policy_markdown_on_line(m, policy_markdown_next_line(text, &at)))
             return false;
     m->t->line_count = m->line - 1;
     m->sections[m->count - 1].to = m->out_n;
-    gather(m);
+    policy_markdown_gather(m);
     return true;
 }
 
@@ -455,13 +455,15 @@ bool policy_tree_markdown(str text, str doc_name, struct arena *a, struct policy
     if (bad == text.n && memchr(text.p, 0, text.n))
         bad = (size_t)((const char *)memchr(text.p, 0, text.n) - text.p);
     if (bad < text.n)
-        return err_set(
-            e, ERR_INPUT, "line %u: a byte that is not text", (unsigned)line_of(text, bad));
+        return err_set(e,
+                       ERR_INPUT,
+                       "line %u: a byte that is not text",
+                       (unsigned)policy_markdown_line_of(text, bad));
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_slice(text, 3, text.n);
     at = policy_front(text, a, out);
     m.out = arena_alloc(a, text.n + 2);
-    ok = read_lines(&m, text, at);
+    ok = policy_markdown_read_lines(&m, text, at);
     if (ok)
         policy_tree_finish(out, source, a);
     free(m.pages);

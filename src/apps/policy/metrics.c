@@ -91,7 +91,7 @@ static void write_evaluations(const struct policy_metrics *m, struct metrics_tex
     metrics_hist_lines(t, "", &m->iterations, &turns);
 }
 
-static void write_tools(const struct policy_metrics *m, struct metrics_text *t)
+static void policy_metrics_write_tools(const struct policy_metrics *m, struct metrics_text *t)
 {
     char labels[200];
 
@@ -149,13 +149,13 @@ static void write_rollout(const struct policy_metrics *m, struct metrics_text *t
     metrics_line(t, "", "", m->last, SCORE_UNIT);
 }
 
-static void write_all(void *ctx, struct metrics_text *t)
+static void policy_metrics_write_all(void *ctx, struct metrics_text *t)
 {
     struct policy_metrics *m = ctx;
 
     pthread_mutex_lock(&m->lock);
     write_evaluations(m, t);
-    write_tools(m, t);
+    policy_metrics_write_tools(m, t);
     write_rollout(m, t);
     pthread_mutex_unlock(&m->lock);
 }
@@ -168,7 +168,7 @@ struct policy_metrics *policy_metrics_new(struct metrics *page)
     m->page = page;
     pthread_mutex_init(&m->lock, NULL);
     if (page)
-        metrics_source_add(page, write_all, m);
+        metrics_source_add(page, policy_metrics_write_all, m);
     return m;
 }
 

@@ -7,15 +7,15 @@
 #define BODY_MAX ((size_t)16 << 20)
 #define TRIES_MAX 64 /* places where an object may begin */
 
-static void message(struct buf *out, const char *role, str text)
+static void policy_pick_message(struct buf *out, const char *role, str text)
 {
     buf_printf(out, "{\"role\":\"%s\",\"content\":", role);
     (void)json_quote(out, text);
     buf_add_c(out, '}');
 }
 
-static void body_write(const struct react *r, str question, str tree_json, struct arena *a,
-                       struct buf *out)
+static void policy_pick_body_write(const struct react *r, str question, str tree_json,
+                                   struct arena *a, struct buf *out)
 {
     struct buf user;
 
@@ -27,9 +27,10 @@ static void body_write(const struct react *r, str question, str tree_json, struc
     buf_add(out, STR("{\"model\":"));
     (void)json_quote(out, r->o->model);
     buf_add(out, STR(",\"messages\":["));
-    message(out, "system", prompt_text(r->o->prompt, &policy_built_in, "tree_search", a));
+    policy_pick_message(
+        out, "system", prompt_text(r->o->prompt, &policy_built_in, "tree_search", a));
     buf_add_c(out, ',');
-    message(out, "user", buf_str(&user));
+    policy_pick_message(out, "user", buf_str(&user));
     buf_add(out, STR("]}"));
     buf_release(&user);
 }
@@ -127,7 +128,7 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
 
     *n = 0;
     buf_init(&body, BODY_MAX);
-    body_write(r, question, tree_json, a, &body);
+    policy_pick_body_write(r, question, tree_json, a, &body);
     ok = buf_ok(&body, "the tree", e);
     if (ok) {
         struct ask_request q = {.body = buf_str(&body),

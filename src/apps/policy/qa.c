@@ -53,7 +53,7 @@ static void issue(struct qa *q, const char *type, const char *severity, str what
 /* ---- names ---- */
 
 /* Whether a key has this word, between underscores. */
-static bool has_word(str key, const char *word)
+static bool policy_qa_has_word(str key, const char *word)
 {
     str w = str_c(word);
 
@@ -67,7 +67,7 @@ static bool has_word(str key, const char *word)
 static bool has_any(str key, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (has_word(key, words[i]))
+        if (policy_qa_has_word(key, words[i]))
             return true;
     return false;
 }
@@ -75,7 +75,7 @@ static bool has_any(str key, const char *const *words, size_t n)
 /* ---- codes ---- */
 
 /* ICD-10-CM: a letter, a digit, a letter or digit, and after a point one to four more. */
-static bool is_icd10(str s)
+static bool policy_qa_is_icd10(str s)
 {
     if (s.n < 3 || !char_is_letter(s.p[0]) || !char_is_digit(s.p[1]) ||
         !(char_is_digit(s.p[2]) || char_is_letter(s.p[2])))
@@ -93,7 +93,7 @@ static bool is_icd10(str s)
 }
 
 /* Five digits, or four and a letter (categories II and III, and HCPCS the other way around). */
-static bool is_cpt(str s)
+static bool policy_qa_is_cpt(str s)
 {
     size_t digits = 0;
 
@@ -106,9 +106,9 @@ static bool is_cpt(str s)
 
 static void check_code(struct qa *q, const struct policy_field *f, const struct policy_value *v)
 {
-    bool icd = has_word(f->key, "icd10") || has_word(f->key, "icd") ||
-               (has_word(f->key, "icd") && has_word(f->key, "10"));
-    bool cpt = has_word(f->key, "cpt");
+    bool icd = policy_qa_has_word(f->key, "icd10") || policy_qa_has_word(f->key, "icd") ||
+               (policy_qa_has_word(f->key, "icd") && policy_qa_has_word(f->key, "10"));
+    bool cpt = policy_qa_has_word(f->key, "cpt");
     str s = str_trim(v->text);
 
     if (v->kind == POLICY_LIST) {
@@ -118,7 +118,7 @@ static void check_code(struct qa *q, const struct policy_field *f, const struct 
     }
     if ((!icd && !cpt) || (v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
         return;
-    if ((icd && !is_icd10(s)) || (cpt && !is_cpt(s)))
+    if ((icd && !policy_qa_is_icd10(s)) || (cpt && !policy_qa_is_cpt(s)))
         issue(q,
               "invalid_code",
               "high",

@@ -83,7 +83,7 @@ static void user_write(const struct policy_react_options *o, struct buf *out)
 
 /* ---- what came of it ---- */
 
-static void on_step(void *ctx, const struct agent_step *s)
+static void policy_react_on_step(void *ctx, const struct agent_step *s)
 {
     struct react *r = ctx;
 
@@ -93,7 +93,7 @@ static void on_step(void *ctx, const struct agent_step *s)
         r->o->on_step(r->o->ctx, s, r->reasoning);
 }
 
-static void on_effect(void *ctx, const struct agent_effect *f)
+static void policy_react_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct react *r = ctx;
 
@@ -131,7 +131,8 @@ static str refusal(const struct agent_result *run, struct arena *a, str *words)
     return code;
 }
 
-static void trace_of(const struct agent_result *run, struct arena *a, struct policy_result *out)
+static void policy_react_trace_of(const struct agent_result *run, struct arena *a,
+                                  struct policy_result *out)
 {
     struct policy_step *steps = arena_zero(a, run->step_count + 1, sizeof *steps);
 
@@ -158,8 +159,9 @@ static void undecided(const struct agent_result *run, str code, str words, struc
     policy_confide(out, 0, 0);
 }
 
-static bool settle(struct react *r, const struct agent_result *run, struct arena *a,
-                   struct policy_result *out, struct policy_react_info *info, struct err *e)
+static bool policy_react_settle(struct react *r, const struct agent_result *run, struct arena *a,
+                                struct policy_result *out, struct policy_react_info *info,
+                                struct err *e)
 {
     struct react_proposal p;
     str code, words = STR("");
@@ -226,8 +228,8 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .clock = o->clock,
         .cancel = o->cancel,
         .leave = o->leave,
-        .on_step = on_step,
-        .on_effect = on_effect,
+        .on_step = policy_react_on_step,
+        .on_effect = policy_react_on_effect,
         .ctx = r};
     struct buf user;
     bool ok;
@@ -246,8 +248,8 @@ static bool another_way(const struct err *e)
     return e->code == ERR_INPUT && strstr(e->text, "replay_mismatch");
 }
 
-static bool verify(struct react *r, struct arena *a, struct policy_result *out,
-                   struct policy_react_info *info, struct err *e)
+static bool policy_react_verify(struct react *r, struct arena *a, struct policy_result *out,
+                                struct policy_react_info *info, struct err *e)
 {
     struct agent_result run;
 
@@ -268,13 +270,13 @@ static bool verify(struct react *r, struct arena *a, struct policy_result *out,
     info->input_tokens = run.input_tokens;
     info->output_tokens = run.output_tokens;
     info->model_ns = r->model_ns;
-    trace_of(&run, a, out);
+    policy_react_trace_of(&run, a, out);
     if (run.over_budget)
         log_info("an evaluation has passed its tokens",
                  LOG_STR("run", r->o->run),
                  LOG_I64("tokens", run.input_tokens + run.output_tokens),
                  LOG_I64("budget", POLICY_TOKENS));
-    return settle(r, &run, a, out, info, e);
+    return policy_react_settle(r, &run, a, out, info, e);
 }
 
 bool policy_react(const struct policy_react_options *o, struct arena *a, struct policy_result *out,
@@ -299,7 +301,7 @@ bool policy_react(const struct policy_react_options *o, struct arena *a, struct 
     pthread_mutex_init(&r.lock, NULL);
     r.seen = arena_zero(&r.arena, o->doc->tree.node_count + 1, sizeof *r.seen);
     r.box = toolbox_new(o->clock);
-    ok = verify(&r, a, out, info, e);
+    ok = policy_react_verify(&r, a, out, info, e);
     toolbox_free(r.box);
     pthread_mutex_destroy(&r.lock);
     arena_release(&r.arena);

@@ -9,21 +9,22 @@
 
 #define PREPOSITION_REACH 4 /* words between a number's unit and "before", "after", "of" */
 
-static bool is_date(const struct fact *f)
+static bool policy_relate_is_date(const struct fact *f)
 {
     return f->is_number && f->unit && strcmp(f->unit, "date") == 0;
 }
 
 /* The number or the day that is named in a range, by the longest name. */
-static const struct fact *named_in(const struct judge *j, const struct word *w, struct range r,
-                                   bool date, const struct fact *except)
+static const struct fact *policy_relate_named_in(const struct judge *j, const struct word *w,
+                                                 struct range r, bool date,
+                                                 const struct fact *except)
 {
     const struct fact *best = NULL;
 
     for (size_t i = 0; i < j->facts->n && !range_empty(r); i++) {
         const struct fact *f = &j->facts->all[i];
 
-        if (f != except && f->is_number && is_date(f) == date &&
+        if (f != except && f->is_number && policy_relate_is_date(f) == date &&
             fact_named(f, w, r.from, r.to, false) && (!best || f->name_n > best->name_n))
             best = f;
     }
@@ -58,8 +59,8 @@ static void by_days(const struct judge *j, const struct word *w, struct range al
             at++;
         if (at == end)
             continue;
-        out->right = named_in(j, w, (struct range){at + 1, r.to}, true, NULL);
-        out->left = named_in(j, w, all, true, out->right);
+        out->right = policy_relate_named_in(j, w, (struct range){at + 1, r.to}, true, NULL);
+        out->left = policy_relate_named_in(j, w, all, true, out->right);
         if (!out->left || !out->right) {
             if (out->left || out->right)
                 use(out, used, TRUTH_UNKNOWN);
@@ -97,8 +98,8 @@ static void by_order(const struct judge *j, const struct word *w, struct range a
 
         if (!compares(w, r, i, date, &behind, &b))
             continue;
-        out->left = named_in(j, w, (struct range){all.from, i}, date, NULL);
-        out->right = named_in(j, w, (struct range){behind, r.to}, date, out->left);
+        out->left = policy_relate_named_in(j, w, (struct range){all.from, i}, date, NULL);
+        out->right = policy_relate_named_in(j, w, (struct range){behind, r.to}, date, out->left);
         if (!out->left)
             continue;
         out->negated = range_has(w, (struct range){i, behind}, "no not never cannot");

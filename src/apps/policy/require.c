@@ -55,7 +55,7 @@ static struct range segment_of(const struct bound *b, size_t i, size_t n, const 
     return (struct range){b[i].at + 1, i + 1 < n ? b[i + 1].from : c->main.to};
 }
 
-static bool is_date(const struct fact *f)
+static bool policy_require_is_date(const struct fact *f)
 {
     return f->unit && strcmp(f->unit, "date") == 0;
 }
@@ -66,7 +66,7 @@ static double suits(const struct judge *j, const struct fact *f, const struct wo
                     struct used *used)
 {
     double d = fact_distance(f, w, c->main.from, c->main.to, b->at);
-    if (f->is_number && is_date(f) != word_dates(&w[b->at]))
+    if (f->is_number && policy_require_is_date(f) != word_dates(&w[b->at]))
         return 1000;
     for (size_t i = 0; i < j->facts->n; i++) {
         const struct fact *g = &j->facts->all[i];
@@ -84,8 +84,9 @@ static double suits(const struct judge *j, const struct fact *f, const struct wo
 }
 
 /* "2 for each passenger" where there are 3 passengers is 6. */
-static double times(const struct judge *j, const struct fact *f, const struct word *w,
-                    const struct bound *b, struct range segment, struct used *used)
+static double policy_require_times(const struct judge *j, const struct fact *f,
+                                   const struct word *w, const struct bound *b,
+                                   struct range segment, struct used *used)
 {
     size_t at = segment.from;
 
@@ -117,7 +118,7 @@ static bool wants_many(const struct bound *b, const struct word *w, const struct
     return b->bare && !b->each && range_has(w, (struct range){c->main.from, b->at}, at_least);
 }
 
-static void read_bare(struct bound *b, const struct word *w, const struct clause *c)
+static void policy_require_read_bare(struct bound *b, const struct word *w, const struct clause *c)
 {
     if (!b->bare)
         return;
@@ -247,8 +248,8 @@ static struct fit by_words_fit(const struct judge *j, const struct fact *f, cons
 }
 
 /* "for each passenger": what is counted, not what is bounded. */
-static bool counted(const struct fact *f, const struct word *w, const struct bound *b,
-                    struct range segment)
+static bool policy_require_counted(const struct fact *f, const struct word *w,
+                                   const struct bound *b, struct range segment)
 {
     size_t at = segment.from;
 
@@ -259,7 +260,7 @@ static bool counted(const struct fact *f, const struct word *w, const struct bou
 }
 
 /* "or" and "and" that join, not those of a comparison. */
-static bool joint(const struct word *w, size_t i, size_t to)
+static bool policy_require_joint(const struct word *w, size_t i, size_t to)
 {
     static const char behind[] =
         "older younger more less fewer greater above below over under higher "
@@ -268,7 +269,8 @@ static bool joint(const struct word *w, size_t i, size_t to)
     return word_among(&w[i], ", or and") && (i + 1 == to || !word_among(&w[i + 1], behind));
 }
 
-static size_t place_of(const struct fact *f, const struct word *w, const struct clause *c)
+static size_t policy_require_place_of(const struct fact *f, const struct word *w,
+                                      const struct clause *c)
 {
     for (size_t i = c->main.from; i < c->main.to; i++)
         if (word_find(f->name, f->name_n, &w[i]) < f->name_n)
@@ -280,10 +282,11 @@ static size_t place_of(const struct fact *f, const struct word *w, const struct 
 static bool apart(const struct fact *f, const struct word *w, const struct bound *b,
                   const struct clause *c)
 {
-    size_t at = place_of(f, w, c), from = at < b->at ? at : b->at, to = at < b->at ? b->at : at;
+    size_t at = policy_require_place_of(f, w, c), from = at < b->at ? at : b->at,
+           to = at < b->at ? b->at : at;
 
     for (size_t i = from; i < to; i++)
-        if (joint(w, i, to))
+        if (policy_require_joint(w, i, to))
             return true;
     return false;
 }
@@ -297,19 +300,20 @@ static bool either_of(const struct word *w, const struct clause *c, size_t a, si
     for (size_t i = from; i < to; i++) {
         if (word_is(&w[i], "and"))
             return false;
-        if (word_is(&w[i], "or") && joint(w, i, to))
+        if (word_is(&w[i], "or") && policy_require_joint(w, i, to))
             return true;
         comma = comma || word_is(&w[i], ",");
     }
     for (size_t i = to; comma && i < c->main.to; i++)
-        if (word_is(&w[i], "or") && joint(w, i, c->main.to))
+        if (word_is(&w[i], "or") && policy_require_joint(w, i, c->main.to))
             return true; /* A, B, or C */
     return false;
 }
 
 /* One fact against the clause. */
-static struct fit fit(const struct judge *j, const struct fact *f, const struct reading *r,
-                      const struct clause *c, double quality, struct used *used, char say[80])
+static struct fit policy_require_fit(const struct judge *j, const struct fact *f,
+                                     const struct reading *r, const struct clause *c,
+                                     double quality, struct used *used, char say[80])
 {
     struct bound b[BOUNDS_MAX];
     size_t n = bounds_of(r->w, c->main.from, c->main.to, b), best = n;
@@ -327,7 +331,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
             with = seen;
         }
     }
-    if (n == 1 && best == n && !b[0].bare && is_date(f) != word_dates(&r->w[b[0].at]) &&
+    if (n == 1 && best == n && !b[0].bare &&
+        policy_require_is_date(f) != word_dates(&r->w[b[0].at]) &&
         f->is_number) /* a number for a day, or a day for a number */
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, false};
     if (best == n && n == 1 && !b[0].bare)
@@ -335,7 +340,7 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
     if (best == n || (b[best].bare && !b[best].each && !wants_many(&b[best], r->w, c) &&
                       judge_member(f, r->w, c->main, j->arena) == TRUTH_YES))
         return by_words_fit(j, f, r, c);
-    if (counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
+    if (policy_require_counted(f, r->w, &b[best], segment_of(b, best, n, c)) ||
         (quality == BY_TITLE && f->unit && b[best].unit && strcmp(f->unit, b[best].unit) != 0))
         return (struct fit){TRUTH_UNKNOWN, SIZE_MAX, true};
     if (!f->is_number && !f->is_bool && (!f->none || f->absent) && !b[best].bare &&
@@ -349,8 +354,8 @@ static struct fit fit(const struct judge *j, const struct fact *f, const struct 
         return (struct fit){f->yes ? TRUTH_UNKNOWN : TRUTH_NO, SIZE_MAX, false};
     for (size_t i = 0; i < with.n; i++)
         used_add(used, with.facts[i], STRICT);
-    factor = times(j, f, r->w, &b[best], segment_of(b, best, n, c), used);
-    read_bare(&b[best], r->w, c);
+    factor = policy_require_times(j, f, r->w, &b[best], segment_of(b, best, n, c), used);
+    policy_require_read_bare(&b[best], r->w, c);
     b[best].low *= isfinite(b[best].low) ? factor : 1;
     b[best].high *= isfinite(b[best].high) ? factor : 1;
     bound_say(&b[best], say);
@@ -363,8 +368,8 @@ static str value_text(const struct fact *f)
     return f->field->value.kind == POLICY_TEXT ? f->field->value.text : f->field->raw;
 }
 
-static void explain(const struct judge *j, const struct fact *f, enum truth t, const char *say,
-                    str *why)
+static void policy_require_explain(const struct judge *j, const struct fact *f, enum truth t,
+                                   const char *say, str *why)
 {
     str value = str_slice(value_text(f), 0, 80);
 
@@ -389,7 +394,8 @@ static void explain(const struct judge *j, const struct fact *f, enum truth t, c
 }
 
 /* Facts that the words name, each against the clause. */
-static bool is_named(const struct fact *f, const struct word *w, size_t n, double quality)
+static bool policy_require_is_named(const struct fact *f, const struct word *w, size_t n,
+                                    double quality)
 {
     return quality == BY_STATE ? fact_stated(f, w, 0, n) : fact_named(f, w, 0, n, quality < STRICT);
 }
@@ -407,9 +413,9 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
         struct fit one;
         char say[80];
 
-        if (!is_named(f, w, n, quality))
+        if (!policy_require_is_named(f, w, n, quality))
             continue;
-        one = fit(j, f, r, c, quality, used, say);
+        one = policy_require_fit(j, f, r, c, quality, used, say);
         if (one.skip)
             continue;
         /* Two facts for one number, one for, one against. */
@@ -421,14 +427,14 @@ static bool each_named(const struct judge *j, const struct reading *r, const str
             first = one.t;
         }
         used_add(used, f, quality);
-        explain(j, f, one.t, say, why);
+        policy_require_explain(j, f, one.t, say, why);
         if (!found)
             *t = one.t;
-        else if (either_of(r->w, c, before, place_of(f, r->w, c)))
+        else if (either_of(r->w, c, before, policy_require_place_of(f, r->w, c)))
             *t = *t == TRUTH_YES || one.t == TRUTH_YES ? TRUTH_YES : one.t;
         else if (one.t != TRUTH_UNKNOWN)
             *t = *t == TRUTH_NO ? TRUTH_NO : one.t;
-        before = place_of(f, r->w, c);
+        before = policy_require_place_of(f, r->w, c);
         found = true;
     }
     return found;

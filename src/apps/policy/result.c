@@ -63,13 +63,13 @@ void policy_confide(struct policy_result *r, double c_tree, double c_span)
         r->reason_code = STR("low_confidence");
 }
 
-static void member(struct json_out *o, const char *key, str value)
+static void policy_result_member(struct json_out *o, const char *key, str value)
 {
     json_out_key(o, str_c(key));
     json_out_str(o, value.p ? value : STR("")); /* a result may be zeroed and half filled */
 }
 
-static void number(struct json_out *o, const char *key, double value)
+static void policy_result_number(struct json_out *o, const char *key, double value)
 {
     json_out_key(o, str_c(key));
     json_out_double(o, value);
@@ -78,7 +78,7 @@ static void number(struct json_out *o, const char *key, double value)
 static void evidence_json(const struct policy_evidence *e, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "doc_id", e->doc_id);
+    policy_result_member(o, "doc_id", e->doc_id);
     json_out_key(o, STR("page"));
     json_out_u64(o, e->page);
     json_out_key(o, STR("bbox"));
@@ -101,9 +101,9 @@ static void evidence_json(const struct policy_evidence *e, struct json_out *o)
 static void citation_json(const struct policy_citation *c, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "doc", c->doc);
-    member(o, "version", c->version);
-    member(o, "section", c->section);
+    policy_result_member(o, "doc", c->doc);
+    policy_result_member(o, "version", c->version);
+    policy_result_member(o, "section", c->section);
     json_out_key(o, STR("pages"));
     json_out_array(o);
     for (size_t i = 0; i < c->page_count; i++)
@@ -119,10 +119,10 @@ static void breakdown_json(const struct policy_result *r, struct json_out *o)
         return;
     }
     json_out_object(o);
-    number(o, "c_tree", r->c_tree);
-    number(o, "c_span", r->c_span);
-    number(o, "c_final", r->c_final);
-    number(o, "c_joint", r->c_joint);
+    policy_result_number(o, "c_tree", r->c_tree);
+    policy_result_number(o, "c_span", r->c_span);
+    policy_result_number(o, "c_final", r->c_final);
+    policy_result_number(o, "c_joint", r->c_joint);
     json_out_end(o);
 }
 
@@ -133,8 +133,9 @@ static void trace_json(const struct policy_result *r, struct json_out *o)
         json_out_object(o);
         json_out_key(o, STR("step"));
         json_out_u64(o, r->trace[i].step);
-        member(o, "action", r->trace[i].action);
-        member(o, "observation", utf8_cut_count(r->trace[i].observation, POLICY_OBSERVATION_MAX));
+        policy_result_member(o, "action", r->trace[i].action);
+        policy_result_member(
+            o, "observation", utf8_cut_count(r->trace[i].observation, POLICY_OBSERVATION_MAX));
         json_out_end(o);
     }
     json_out_end(o);
@@ -175,8 +176,8 @@ void policy_result_dup(const struct policy_result *r, struct arena *a, struct po
 void policy_result_json(const struct policy_result *r, struct json_out *o)
 {
     json_out_object(o);
-    member(o, "criterion_id", r->criterion_id);
-    member(o, "status", str_c(policy_status_name(r->status)));
+    policy_result_member(o, "criterion_id", r->criterion_id);
+    policy_result_member(o, "status", str_c(policy_status_name(r->status)));
     json_out_key(o, STR("evidence"));
     if (r->has_evidence)
         evidence_json(&r->evidence, o);
@@ -184,8 +185,8 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
         json_out_null(o);
     json_out_key(o, STR("citation"));
     citation_json(&r->citation, o);
-    member(o, "rationale", r->rationale);
-    number(o, "confidence", policy_round(r->confidence));
+    policy_result_member(o, "rationale", r->rationale);
+    policy_result_number(o, "confidence", policy_round(r->confidence));
     json_out_key(o, STR("confidence_breakdown"));
     breakdown_json(r, o);
     json_out_key(o, STR("search_trajectory"));
@@ -193,7 +194,7 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
     for (size_t i = 0; i < r->trajectory_count; i++)
         json_out_str(o, r->trajectory[i]);
     json_out_end(o);
-    member(o, "retrieval_method", r->retrieval_method);
+    policy_result_member(o, "retrieval_method", r->retrieval_method);
     json_out_key(o, STR("reason_code"));
     if (r->reason_code.n > 0)
         json_out_str(o, r->reason_code);

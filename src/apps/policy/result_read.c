@@ -5,7 +5,8 @@
 #include "apps/policy/member.h"
 #include "apps/policy/result.h"
 
-static bool read_status(struct member *m, const struct json_node *v, struct policy_result *out)
+static bool policy_result_read_status(struct member *m, const struct json_node *v,
+                                      struct policy_result *out)
 {
     str name = STR("");
 
@@ -147,8 +148,8 @@ bool policy_result_read(const struct json *doc, const struct json_node *v, struc
     if (!v || v->kind != JSON_OBJECT)
         return err_set(e, ERR_INPUT, "a result is an object");
     return member_text(&m, v, "criterion_id", true, &out->criterion_id) &&
-           read_status(&m, v, out) && read_evidence(&m, v, out) && read_citation(&m, v, out) &&
-           member_text(&m, v, "rationale", false, &out->rationale) &&
+           policy_result_read_status(&m, v, out) && read_evidence(&m, v, out) &&
+           read_citation(&m, v, out) && member_text(&m, v, "rationale", false, &out->rationale) &&
            member_between(&m, v, "confidence", 0, 1, &out->confidence) &&
            read_breakdown(&m, v, out) && read_trajectory(&m, v, out) &&
            member_text(&m, v, "retrieval_method", false, &out->retrieval_method) &&

@@ -25,8 +25,9 @@ static bool run_id_ok(str id)
     return id.n > 0 && id.n <= RUN_ID_MAX;
 }
 
-static bool run_id(struct policy_service *s, const struct policy_ask *q, const struct json *options,
-                   struct arena *a, str *out, struct err *e)
+static bool policy_review_run_id(struct policy_service *s, const struct policy_ask *q,
+                                 const struct json *options, struct arena *a, str *out,
+                                 struct err *e)
 {
     char id[RAND_ID_SIZE];
 
@@ -41,7 +42,7 @@ static bool run_id(struct policy_service *s, const struct policy_ask *q, const s
                e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
-static str member(const struct json *doc, const char *key, struct arena *a)
+static str policy_review_member(const struct json *doc, const char *key, struct arena *a)
 {
     str text = STR("");
 
@@ -93,21 +94,22 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
     json_init(&doc);
     ok = json_parse(&doc, row->input, e);
     root = json_root(&doc);
-    if (ok && !q->operator_ && !str_eq(member(&doc, "key", a), q->key))
+    if (ok && !q->operator_ && !str_eq(policy_review_member(&doc, "key", a), q->key))
         ok = err_set(e, ERR_INPUT, "options.run_id: is taken");
-    if (ok && !str_eq(member(&doc, "body", a), body))
+    if (ok && !str_eq(policy_review_member(&doc, "body", a), body))
         ok = err_set(e, ERR_INPUT, "options.run_id: is of another request");
     if (ok) {
         (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
         (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
         (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
         d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
-        d->plan.controller =
-            str_eq(member(&doc, "controller", a), STR("react")) ? POLICY_REACT : POLICY_HEURISTIC;
+        d->plan.controller = str_eq(policy_review_member(&doc, "controller", a), STR("react"))
+                                 ? POLICY_REACT
+                                 : POLICY_HEURISTIC;
         d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
-        d->model = member(&doc, "model", a);
-        d->key = member(&doc, "key", a);
-        ok = review_prompt(s, member(&doc, "prompt_id", a), a, &d->prompt, e);
+        d->model = policy_review_member(&doc, "model", a);
+        d->key = policy_review_member(&doc, "key", a);
+        ok = review_prompt(s, policy_review_member(&doc, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
     return ok;
@@ -132,7 +134,7 @@ static bool asked_for(const struct policy_ask *q, const struct json *options, st
 {
     *out = q->controller;
     if (!out->n)
-        *out = member(options, "controller", a);
+        *out = policy_review_member(options, "controller", a);
     if (!out->n || str_eq(*out, STR("auto"))) {
         *out = STR("");
         return true;
@@ -143,9 +145,10 @@ static bool asked_for(const struct policy_ask *q, const struct json *options, st
            err_set(e, ERR_AUTH, "options.controller: only an operator may choose the controller");
 }
 
-static bool decide(struct policy_service *s, const struct policy_ask *q,
-                   const struct policy_case *c, struct config *config, const struct json *options,
-                   struct arena *a, struct decision *d, struct err *e)
+static bool policy_review_decide(struct policy_service *s, const struct policy_ask *q,
+                                 const struct policy_case *c, struct config *config,
+                                 const struct json *options, struct arena *a, struct decision *d,
+                                 struct err *e)
 {
     str asked, told = q->model.n ? q->model : config->policy.model;
 
@@ -169,8 +172,8 @@ static bool decide(struct policy_service *s, const struct policy_ask *q,
 }
 
 /* The document a case names, or the only one there is. */
-static bool doc_of(const struct policy_case *c, const struct policy_docs *docs,
-                   const struct policy_doc **out, struct err *e)
+static bool policy_review_doc_of(const struct policy_case *c, const struct policy_docs *docs,
+                                 const struct policy_doc **out, struct err *e)
 {
     *out = NULL;
     if (c->policy_document_id.n) {
@@ -203,8 +206,8 @@ struct policy_react_options review_react(struct policy_service *s, struct setup 
 
 /* ---- on record ---- */
 
-static bool put_row(struct policy_service *s, const struct policy_review *r, const char *status,
-                    str input, struct err *e)
+static bool policy_review_put_row(struct policy_service *s, const struct policy_review *r,
+                                  const char *status, str input, struct err *e)
 {
     int64_t now = clock_wall_ms(s->host.clock) * 1000;
     struct agent_row row = {.id = r->run,
@@ -261,8 +264,8 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     buf_release(&masked);
 }
 
-static bool keep(struct policy_service *s, const struct policy_review *r, struct arena *a,
-                 struct err *e)
+static bool policy_review_keep(struct policy_service *s, const struct policy_review *r,
+                               struct arena *a, struct err *e)
 {
     size_t n = r->verdict.n;
     struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
@@ -318,7 +321,8 @@ struct reviewing {
 };
 
 /* Decided before, or now. */
-static bool settle(struct reviewing *w, struct arena *a, struct policy_review *out, struct err *e)
+static bool policy_review_settle(struct reviewing *w, struct arena *a, struct policy_review *out,
+                                 struct err *e)
 {
     struct agent_row row;
     struct json options;
@@ -326,11 +330,12 @@ static bool settle(struct reviewing *w, struct arena *a, struct policy_review *o
     bool ok;
 
     json_init(&options);
-    ok = json_parse(&options, out->c.options, e) && run_id(w->s, w->q, &options, a, &out->run, e);
+    ok = json_parse(&options, out->c.options, e) &&
+         policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
     if (ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e)) {
         ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
     } else if (ok) {
-        ok = decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
+        ok = policy_review_decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
     }
     if (ok) {
         buf_init(&input, INPUT_MAX);
@@ -342,7 +347,8 @@ static bool settle(struct reviewing *w, struct arena *a, struct policy_review *o
     return ok;
 }
 
-static void options_of(struct reviewing *w, struct arena *a, struct policy_review *out)
+static void policy_review_options_of(struct reviewing *w, struct arena *a,
+                                     struct policy_review *out)
 {
     struct policy_verify_options *o = &out->options;
 
@@ -364,7 +370,7 @@ static void options_of(struct reviewing *w, struct arena *a, struct policy_revie
     o->react.ctx = w->q->ctx;
 }
 
-static void follow(struct reviewing *w, const struct policy_review *r)
+static void policy_review_follow(struct reviewing *w, const struct policy_review *r)
 {
     struct policy_shadow_job job = {.body = w->body,
                                     .run = r->run,
@@ -384,25 +390,25 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
 {
     struct err kept;
 
-    if (!policy_case_read(w->body, a, &out->c, e) || !settle(w, a, out, e))
+    if (!policy_case_read(w->body, a, &out->c, e) || !policy_review_settle(w, a, out, e))
         return false;
-    options_of(w, a, out);
+    policy_review_options_of(w, a, out);
     out->options.react.doc = w->q->doc;
-    if (!w->q->doc && !doc_of(&out->c, w->docs, &out->options.react.doc, e))
+    if (!w->q->doc && !policy_review_doc_of(&out->c, w->docs, &out->options.react.doc, e))
         return false;
     tell_session(w->s, out, false);
-    if (!put_row(w->s, out, "running", w->input, e) ||
+    if (!policy_review_put_row(w->s, out, "running", w->input, e) ||
         !policy_verify(&out->options, a, &out->verdict, e))
         return false;
     out->left = out->verdict.left;
     if (out->left)
         return true;
     envelope(out, a);
-    if (!keep(w->s, out, a, &kept))
+    if (!policy_review_keep(w->s, out, a, &kept))
         log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
     tell_session(w->s, out, true);
-    follow(w, out);
-    return put_row(w->s, out, "done", w->input, e);
+    policy_review_follow(w, out);
+    return policy_review_put_row(w->s, out, "done", w->input, e);
 }
 
 bool policy_review(struct policy_service *s, const struct policy_ask *q, struct arena *a,
@@ -444,9 +450,9 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
     json_init(&input);
     ok = json_parse(&input, r->input, e);
     if (ok) {
-        q.body = member(&input, "body", &a);
-        q.key = member(&input, "key", &a);
-        file = member(&input, "doc_file", &a);
+        q.body = policy_review_member(&input, "body", &a);
+        q.key = policy_review_member(&input, "key", &a);
+        file = policy_review_member(&input, "doc_file", &a);
         if (q.body.n && file.n) {
             q.doc_file = file.p;
             ok = policy_doc_load(NULL, file.p, &doc, e);

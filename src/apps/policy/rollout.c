@@ -96,7 +96,7 @@ static bool switches_read(str text, struct policy_switches *out)
     return ok;
 }
 
-static void take(struct policy_rollout *r, const struct policy_set *s)
+static void policy_rollout_take(struct policy_rollout *r, const struct policy_set *s)
 {
     r->set = s->switches.n && switches_read(s->switches, &r->switches) &&
              switches_read(s->configured, &r->configured);
@@ -117,7 +117,7 @@ bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
     arena_init(&a, (size_t)1 << 20);
     ok = policy_keep_switches_last(keep, &a, &last, &found, e);
     if (ok && found)
-        take(r, &last);
+        policy_rollout_take(r, &last);
     arena_release(&a);
     if (!ok)
         policy_rollout_free(r);
@@ -141,7 +141,7 @@ static void outlived(struct policy_rollout *r, const struct policy_switches *bas
              LOG_I64("set_us", r->set_us));
     if (!policy_keep_switches(r->keep, &row, &e))
         log_warn("that is not on record", LOG_ERR(&e));
-    take(r, &row);
+    policy_rollout_take(r, &row);
     arena_release(&a);
 }
 
@@ -198,8 +198,8 @@ static bool set_one(struct policy_switches *s, const struct policy_switches *bas
 }
 
 /* Kept, and then in force. */
-static bool put(struct policy_rollout *r, const struct policy_switches *s,
-                const struct policy_switches *base, str who, struct err *e)
+static bool policy_rollout_put(struct policy_rollout *r, const struct policy_switches *s,
+                               const struct policy_switches *base, str who, struct err *e)
 {
     struct policy_set row = {.who = str_slice(who, 0, ROLLOUT_WHO_SIZE - 1),
                              .switches = STR(""),
@@ -214,7 +214,7 @@ static bool put(struct policy_rollout *r, const struct policy_switches *s,
     pthread_mutex_lock(&r->lock);
     ok = policy_keep_switches(r->keep, &row, e);
     if (ok)
-        take(r, &row);
+        policy_rollout_take(r, &row);
     pthread_mutex_unlock(&r->lock);
     arena_release(&a);
     return ok;
@@ -232,14 +232,14 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
     for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
         if (!set_one(&s, &base, doc, k, e))
             return false;
-    return put(r, &s, &base, who, e);
+    return policy_rollout_put(r, &s, &base, who, e);
 }
 
 bool policy_rollout_clear(struct policy_rollout *r, const struct config *c, str who, struct err *e)
 {
     struct policy_switches base = configured(c);
 
-    return put(r, NULL, &base, who, e);
+    return policy_rollout_put(r, NULL, &base, who, e);
 }
 
 void policy_switches_json(const struct policy_switches *s, struct json_out *o)

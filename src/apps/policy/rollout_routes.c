@@ -7,7 +7,7 @@
 #define DISCREPANCIES_SHOWN 50
 #define CHANGES_SHOWN 20
 
-static void count(struct json_out *o, const char *name, uint64_t n)
+static void policy_rollout_routes_count(struct json_out *o, const char *name, uint64_t n)
 {
     json_out_key(o, str_c(name));
     json_out_u64(o, n);
@@ -32,14 +32,14 @@ static void counts(struct policy_service *s, struct json_out *o)
                            policy_mode_name((enum policy_mode)m),
                            policy_controller_name((enum policy_controller)k));
             if (n)
-                count(o, name, n);
+                policy_rollout_routes_count(o, name, n);
         }
-    count(o, "assigned_react", c.assigned[POLICY_REACT]);
-    count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
-    count(o, "fallbacks", c.fallbacks);
-    count(o, "shadow_compared", c.compared);
-    count(o, "shadow_differs", c.differed);
-    count(o, "shadow_dropped", c.dropped);
+    policy_rollout_routes_count(o, "assigned_react", c.assigned[POLICY_REACT]);
+    policy_rollout_routes_count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
+    policy_rollout_routes_count(o, "fallbacks", c.fallbacks);
+    policy_rollout_routes_count(o, "shadow_compared", c.compared);
+    policy_rollout_routes_count(o, "shadow_differs", c.differed);
+    policy_rollout_routes_count(o, "shadow_dropped", c.dropped);
     json_out_end(o);
 }
 
@@ -121,8 +121,8 @@ void policy_rollout_get(void *app, const struct app_request *q, struct app_reply
 }
 
 /* A change that holds: in the audit log, and shown. */
-static void changed(struct policy_service *s, const struct app_request *q, str what,
-                    struct app_reply *r)
+static void policy_rollout_routes_changed(struct policy_service *s, const struct app_request *q,
+                                          str what, struct app_reply *r)
 {
     if (policy_host(s)->gateway->records)
         store_audit_put(policy_host(s)->gateway->store,
@@ -133,7 +133,7 @@ static void changed(struct policy_service *s, const struct app_request *q, str w
     rollout_show(s, q, r);
 }
 
-static str who(const struct app_request *q)
+static str policy_rollout_routes_who(const struct app_request *q)
 {
     return q->key.n ? q->key : STR("operator");
 }
@@ -152,8 +152,8 @@ void policy_rollout_post(void *app, const struct app_request *q, struct app_repl
     json_init(&doc);
     if (app_json(q, &doc, r)) {
         c = policy_config_now(s);
-        if (policy_rollout_set(policy_rollout_of(s), c, &doc, who(q), &e))
-            changed(s, q, q->body, r);
+        if (policy_rollout_set(policy_rollout_of(s), c, &doc, policy_rollout_routes_who(q), &e))
+            policy_rollout_routes_changed(s, q, q->body, r);
         else
             policy_fail_field(r, &e);
         config_release(c);
@@ -172,8 +172,8 @@ void policy_rollout_delete(void *app, const struct app_request *q, struct app_re
         return;
     policy_docs_release(docs);
     c = policy_config_now(s);
-    if (policy_rollout_clear(policy_rollout_of(s), c, who(q), &e))
-        changed(s, q, STR("taken back"), r);
+    if (policy_rollout_clear(policy_rollout_of(s), c, policy_rollout_routes_who(q), &e))
+        policy_rollout_routes_changed(s, q, STR("taken back"), r);
     else
         app_fail_err(r, &e);
     config_release(c);

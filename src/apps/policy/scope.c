@@ -23,7 +23,7 @@
 #define OF_PAIR 0.25 /* beside its neighbour */
 
 /* Words that only number criteria: "c1", "crit-2", "rule 3", "001". */
-static bool numbers(const struct word *w)
+static bool policy_scope_numbers(const struct word *w)
 {
     struct word bare = *w;
     size_t n = strlen(bare.lower), letters = 0;
@@ -51,7 +51,8 @@ size_t scope_question(str criterion, struct arena *a, struct word **out)
     for (size_t i = 0; i < n; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
-        if ((!numbers(&w[i]) || last) && kept < QUESTION_MAX && word_find(w, kept, &w[i]) == kept)
+        if ((!policy_scope_numbers(&w[i]) || last) && kept < QUESTION_MAX &&
+            word_find(w, kept, &w[i]) == kept)
             w[kept++] = w[i];
     }
     *out = w;
@@ -77,7 +78,8 @@ static void read_clauses(struct reading *r, struct arena *a)
         r->clauses = clauses_in(r, true, a, &r->clause_n);
 }
 
-static void read_node(const struct policy_doc *d, uint32_t node, struct arena *a, struct scope *s)
+static void policy_scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
+                                   struct scope *s)
 {
     const struct policy_node *n = &d->tree.nodes[node];
     const struct policy_sentence *all;
@@ -121,10 +123,10 @@ void scope_read(const struct policy_doc *d, const struct policy_hits *hits, stru
     out->all = arena_alloc(a, SCOPE_SENTENCES_MAX * sizeof out->all[0]);
     if (!hits)
         for (uint32_t i = 0; i < d->tree.node_count; i++)
-            read_node(d, i, a, out);
+            policy_scope_read_node(d, i, a, out);
     else
         for (size_t i = 0; i < hits->n; i++)
-            read_node(d, (uint32_t)(hits->hits[i].node - d->tree.nodes), a, out);
+            policy_scope_read_node(d, (uint32_t)(hits->hits[i].node - d->tree.nodes), a, out);
     for (size_t i = 0; i < out->n; i++)
         out->word_n += out->all[i].n;
     out->word_n = out->word_n < SCOPE_WORDS_MAX ? out->word_n : SCOPE_WORDS_MAX;
@@ -167,7 +169,8 @@ static void find_bits(const struct scope *s, const struct word *q, size_t n, uin
     }
 }
 
-static void weigh(const struct scope *s, const uint32_t *bits, size_t n, double *weight)
+static void policy_scope_weigh(const struct scope *s, const uint32_t *bits, size_t n,
+                               double *weight)
 {
     for (size_t k = 0; k < n; k++) {
         size_t in = 0;
@@ -185,16 +188,16 @@ struct question {
     double weight[QUESTION_MAX];
 };
 
-static void ask(const struct scope *s, struct question *q, struct arena *a)
+static void policy_scope_ask(const struct scope *s, struct question *q, struct arena *a)
 {
     q->n = q->n < QUESTION_MAX ? q->n : QUESTION_MAX;
     q->bits = arena_zero(a, s->n + 1, sizeof q->bits[0]);
     find_bits(s, q->w, q->n, q->bits);
-    weigh(s, q->bits, q->n, q->weight);
+    policy_scope_weigh(s, q->bits, q->n, q->weight);
 }
 
 /* The words of a block's label, "Payment: ...", from its first sentence. */
-static size_t label_of(const struct reading *block)
+static size_t policy_scope_label_of(const struct reading *block)
 {
     for (size_t i = 0; i < block->n && i < 8; i++)
         if (word_is(&block->w[i], ":"))
@@ -220,7 +223,7 @@ static double score_block(const struct scope *s, const struct question *q,
 {
     double score = 0, held = 0, all = 0;
     uint32_t bits = q->bits[block - s->all];
-    size_t label = label_of(block);
+    size_t label = policy_scope_label_of(block);
 
     for (size_t k = 0; k < q->n; k++) {
         bool own = bits >> k & 1, above = word_find(path, path_n, &q->w[k]) < path_n;
@@ -286,7 +289,7 @@ static void score_blocks(const struct scope *s, const struct question *q,
 }
 
 /* Whether it goes on about what stood before it. */
-static bool goes_on(const struct reading *r)
+static bool policy_scope_goes_on(const struct reading *r)
 {
     return r->n > 0 && word_among(&r->w[0],
                                   "this that these those it they such otherwise however except "
@@ -307,11 +310,11 @@ static bool rules(const struct reading *r)
 static bool above(const struct reading *r, const struct question *q, struct arena *a, bool *other)
 {
     struct word *title;
-    size_t n = words_of(r->node->title, a, &title), label = label_of(block_of(r));
+    size_t n = words_of(r->node->title, a, &title), label = policy_scope_label_of(block_of(r));
     bool held = false, several = range_has(title, (struct range){0, n}, "and & , or /");
 
     *other = false;
-    if (r->label != r && label_of(r) > 0)
+    if (r->label != r && policy_scope_label_of(r) > 0)
         label = 0; /* "Income: ..." behind "Age: ..." */
     for (size_t k = 0; k < q->n; k++) {
         if (word_find(block_of(r)->w, label, &q->w[k]) < label)
@@ -342,7 +345,7 @@ static void find_aside(const struct scope *s, const struct question *q, const un
         const struct reading *r = &s->all[i];
         bool other;
 
-        if (!focus[block_of(r) - s->all] || out->own[i] || goes_on(r) ||
+        if (!focus[block_of(r) - s->all] || out->own[i] || policy_scope_goes_on(r) ||
             (r->lead && bits[r->lead - s->all] > 0))
             continue;
         out->aside[i] = !above(r, q, a, &other) || other;
@@ -378,8 +381,8 @@ void scope_score(const struct scope *s, const struct policy_doc *d, const struct
                            .aside = arena_zero(a, s->n + 1, sizeof out->aside[0])};
     q.n = scope_question(criterion, a, &q.w);
     h.n = words_of_name(c->reasoning_hint, a, &h.w);
-    ask(s, &q, a);
-    ask(s, &h, a);
+    policy_scope_ask(s, &q, a);
+    policy_scope_ask(s, &h, a);
     score_blocks(s, &q, &h, named ? named->title_path : STR(""), a, out);
     find_own(s, &q, a, out);
     out->open = q.n == 0 && out->most <= 0;

@@ -11,7 +11,7 @@
 
 #define FINDINGS_MAX 256
 
-static void refuse(struct json_out *o, const char *code, const char *message)
+static void policy_score_refuse(struct json_out *o, const char *code, const char *message)
 {
     json_out_object(o);
     json_out_key(o, STR("success"));
@@ -81,12 +81,14 @@ void policy_confidence_score(const struct json *doc, const struct json_node *arg
     struct member m = {.doc = doc, .arena = a, .e = &e};
 
     if (!list || list->kind != JSON_ARRAY || json_count(doc, list) == 0) {
-        refuse(o, "missing_results", "criteria_results is a list of {status, confidence}");
+        policy_score_refuse(
+            o, "missing_results", "criteria_results is a list of {status, confidence}");
         return;
     }
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
         if (!add_result(&m, v, &s)) {
-            refuse(o, "invalid_result", "each has a status and a confidence from 0 to 1");
+            policy_score_refuse(
+                o, "invalid_result", "each has a status and a confidence from 0 to 1");
             return;
         }
     json_out_object(o);
@@ -108,7 +110,8 @@ struct pieces {
     size_t n;
 };
 
-static bool read_piece(struct member *m, const struct json_node *v, str criterion, struct pieces *p)
+static bool policy_score_read_piece(struct member *m, const struct json_node *v, str criterion,
+                                    struct pieces *p)
 {
     static const char *const names[STANCES] = {"support", "oppose", "neutral"};
     struct piece one = {.criterion = criterion, .node = STR(""), .snippet = STR("")};
@@ -137,7 +140,7 @@ static bool read_finding(struct member *m, const struct json_node *v, struct pie
         !member_kind(m, v, "evidence", JSON_ARRAY, &list))
         return false;
     for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n))
-        if (!read_piece(m, n, criterion, p))
+        if (!policy_score_read_piece(m, n, criterion, p))
             return false;
     return true;
 }
@@ -192,14 +195,16 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
     size_t n;
 
     if (!list || list->kind != JSON_ARRAY) {
-        refuse(o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
+        policy_score_refuse(
+            o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
         return;
     }
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
         if (!read_finding(&m, v, p)) {
-            refuse(o,
-                   "invalid_finding",
-                   "evidence is a list of {node_id?, snippet?, stance support|oppose|neutral}");
+            policy_score_refuse(
+                o,
+                "invalid_finding",
+                "evidence is a list of {node_id?, snippet?, stance support|oppose|neutral}");
             return;
         }
     json_out_object(o);

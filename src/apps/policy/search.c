@@ -19,7 +19,7 @@ struct scored {
 };
 
 /* Passages to nodes: sum / sqrt(n + 1). Few rows, so a search through those found is enough. */
-static size_t fold(const struct fts_row *rows, size_t n, struct scored *out)
+static size_t policy_search_fold(const struct fts_row *rows, size_t n, struct scored *out)
 {
     size_t count = 0;
 
@@ -83,8 +83,8 @@ static str preview(const struct policy_node *n, struct arena *a)
     return arena_dup(a, utf8_cut_count(utf8_trim(text), POLICY_PREVIEW_CHARS));
 }
 
-static void add_hit(struct policy_hits *h, const struct policy_node *n, double score,
-                    struct arena *a)
+static void policy_search_add_hit(struct policy_hits *h, const struct policy_node *n, double score,
+                                  struct arena *a)
 {
     for (size_t i = 0; i < h->n; i++)
         if (h->hits[i].node == n)
@@ -94,7 +94,7 @@ static void add_hit(struct policy_hits *h, const struct policy_node *n, double s
 }
 
 /* How much of the question's words the node has, in itself or in its path. */
-static double covered(const struct policy_node *n, str query, struct arena *a)
+static double policy_search_covered(const struct policy_node *n, str query, struct arena *a)
 {
     struct word *q, *text, *path;
     size_t qn = words_of_name(query, a, &q), held = 0;
@@ -110,7 +110,8 @@ static double confidence(const struct policy_hits *h, str query, struct arena *a
 {
     double best = h->hits[0].score, next = h->n > 1 ? h->hits[1].score : 0;
     double lead = best > 0 ? (best - next) / best : 0.5;
-    double c = 0.5 + 0.4 * covered(h->hits[0].node, query, a) + 0.1 * (lead > 0 ? lead : 0);
+    double c =
+        0.5 + 0.4 * policy_search_covered(h->hits[0].node, query, a) + 0.1 * (lead > 0 ? lead : 0);
 
     return c > 1 ? 1 : c;
 }
@@ -126,7 +127,7 @@ static double variance(const struct scored *s, size_t n)
     return sum;
 }
 
-static double score_of(const struct scored *s, size_t n, uint32_t node)
+static double policy_search_score_of(const struct scored *s, size_t n, uint32_t node)
 {
     for (size_t i = 0; i < n; i++)
         if (s[i].node == node)
@@ -155,9 +156,10 @@ static bool picked(const struct policy_doc *d, str query, const struct policy_pi
         const struct policy_node *node = i < id_n ? policy_node_find(t, ids[i]) : NULL;
 
         if (node)
-            add_hit(out, node, score_of(s, n, (uint32_t)(node - t->nodes)), a);
+            policy_search_add_hit(
+                out, node, policy_search_score_of(s, n, (uint32_t)(node - t->nodes)), a);
         if (hybrid && i < n && out->n > 0)
-            add_hit(out, &t->nodes[s[i].node], s[i].score, a);
+            policy_search_add_hit(out, &t->nodes[s[i].node], s[i].score, a);
     }
     out->method = hybrid ? "pageindex-hybrid" : "pageindex-llm";
     return out->n > 0;
@@ -187,14 +189,14 @@ bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
     expression = fts_expression(query, a);
     if (!fts_nodes(d->index, expression, rows, ROWS_MAX, &row_n, e))
         return false;
-    n = fold(rows, row_n, s);
+    n = policy_search_fold(rows, row_n, s);
     descend(&d->tree, s, &n);
     if (n > 1)
         qsort(s, n, sizeof s[0], by_score);
     if (!pick || expression.n == 0 || !picked(d, query, pick, s, n, a, out)) {
         out->method = "bm25+reranker";
         for (size_t i = 0; i < n && out->n < top_k; i++)
-            add_hit(out, &d->tree.nodes[s[i].node], s[i].score, a);
+            policy_search_add_hit(out, &d->tree.nodes[s[i].node], s[i].score, a);
     }
     out->n = out->n > top_k ? top_k : out->n;
     out->reason_code = out->n == 0 ? "no_matches" : NULL;

@@ -20,7 +20,7 @@ static const char *const abbreviations[] = {
     "fig", "cf",  "approx", "al", "inc", "ltd", "co",  "dept", "u.s", "p",   "pp", "resp",
 };
 
-static bool is_word(char c)
+static bool policy_sentence_is_word(char c)
 {
     return char_is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
 }
@@ -30,7 +30,7 @@ static bool abbreviated(str s, size_t from, size_t at)
 {
     size_t begin = at, n;
 
-    while (begin > from && (is_word(s.p[begin - 1]) || s.p[begin - 1] == '.'))
+    while (begin > from && (policy_sentence_is_word(s.p[begin - 1]) || s.p[begin - 1] == '.'))
         begin--;
     n = at - begin;
     if (n == 1 && char_is_upper(s.p[begin]) && at + 1 < s.n && s.p[at + 1] == ' ' && begin > from)
@@ -61,7 +61,8 @@ static size_t sentence_end(str s, size_t from, size_t at)
     return end;
 }
 
-static void add(struct splitter *sp, size_t from, size_t to, struct policy_sentence like)
+static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
+                                struct policy_sentence like)
 {
     while (to > from && char_is_json_space(sp->text.p[to - 1]))
         to--;
@@ -87,7 +88,7 @@ static bool leads(const struct splitter *sp, const struct policy_sentence *s)
 
     if (text.p[text.n - 1] == ':')
         return true;
-    while (from > 0 && is_word(text.p[from - 1]))
+    while (from > 0 && policy_sentence_is_word(text.p[from - 1]))
         from--;
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         if (text.n - from == strlen(ends[i]) && from > 0 &&
@@ -121,7 +122,7 @@ static void block(struct splitter *sp, size_t from, size_t to, struct policy_sen
     if (like.item)
         like.lead = lead_of(sp, like.indent);
     if (like.row) {
-        add(sp, from, to, like);
+        policy_sentence_add(sp, from, to, like);
         return;
     }
     for (size_t i = from; i < to; i++) {
@@ -129,12 +130,12 @@ static void block(struct splitter *sp, size_t from, size_t to, struct policy_sen
 
         if (end == 0)
             continue;
-        add(sp, begin, end, like);
+        policy_sentence_add(sp, begin, end, like);
         like.item = like.begins = false;
         begin = end;
         i = end - 1;
     }
-    add(sp, begin, to, like);
+    policy_sentence_add(sp, begin, to, like);
 }
 
 static size_t line_next(str text, size_t at)

@@ -50,7 +50,8 @@ struct config *policy_config_now(struct policy_service *s)
 
 /* ---- opening ---- */
 
-static bool open_parts(struct policy_service *s, const struct config *c, struct err *e)
+static bool policy_service_open_parts(struct policy_service *s, const struct config *c,
+                                      struct err *e)
 {
     str url = s->host.log ? c->store_url : STR("none");
 
@@ -74,7 +75,8 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     s->metrics = policy_metrics_new(h->gateway->metrics);
-    ok = open_parts(s, setup->config, e) && policy_docs_load(setup->config, &s->docs, e);
+    ok = policy_service_open_parts(s, setup->config, e) &&
+         policy_docs_load(setup->config, &s->docs, e);
     setup_release(setup);
     if (!ok) {
         policy_service_close(s);
@@ -136,7 +138,7 @@ static struct resumed *next_run(struct policy_service *s)
     return r;
 }
 
-static void *go_on(void *arg)
+static void *policy_service_go_on(void *arg)
 {
     struct policy_service *s = arg;
     struct resumed *r;
@@ -165,7 +167,7 @@ void policy_resume(struct policy_service *s, const struct agent_row *row)
         s->first = r;
     s->last = r;
     if (!s->started) {
-        if (pthread_create(&s->thread, NULL, go_on, s) != 0)
+        if (pthread_create(&s->thread, NULL, policy_service_go_on, s) != 0)
             base_die("no thread could be started");
         s->started = true;
     }

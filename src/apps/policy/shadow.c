@@ -33,7 +33,7 @@ struct policy_shadow {
     pthread_t thread;
 };
 
-static void job_free(struct job *j)
+static void policy_shadow_job_free(struct job *j)
 {
     policy_docs_release(j->docs);
     arena_release(&j->arena);
@@ -42,8 +42,8 @@ static void job_free(struct job *j)
 
 /* ---- comparing ---- */
 
-static bool compare(struct policy_service *s, struct job *j, const struct policy_review *r,
-                    size_t i, struct err *e)
+static bool policy_shadow_compare(struct policy_service *s, struct job *j,
+                                  const struct policy_review *r, size_t i, struct err *e)
 {
     const struct policy_result *got = &r->verdict.results[i];
     const struct served *was = &j->served[i];
@@ -101,14 +101,14 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
     ok = policy_case_read(j->body, &j->arena, &r->c, e) &&
          policy_verify(&r->options, &j->arena, &r->verdict, e);
     for (size_t i = 0; ok && !r->verdict.left && i < j->n && i < r->verdict.n; i++)
-        ok = compare(s, j, r, i, e);
+        ok = policy_shadow_compare(s, j, r, i, e);
     setup_release(setup);
     return ok;
 }
 
 /* ---- the queue ---- */
 
-static struct job *next_job(struct policy_shadow *s)
+static struct job *policy_shadow_next_job(struct policy_shadow *s)
 {
     struct job *j;
 
@@ -125,16 +125,16 @@ static struct job *next_job(struct policy_shadow *s)
     return j;
 }
 
-static void *work(void *arg)
+static void *policy_shadow_work(void *arg)
 {
     struct policy_shadow *s = arg;
     struct job *j;
     struct err e;
 
-    while ((j = next_job(s))) {
+    while ((j = policy_shadow_next_job(s))) {
         if (!run_job(s->service, j, &e))
             log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
-        job_free(j);
+        policy_shadow_job_free(j);
     }
     return NULL;
 }
@@ -146,7 +146,7 @@ struct policy_shadow *policy_shadow_new(struct policy_service *service)
     *s = (struct policy_shadow){.service = service};
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    if (pthread_create(&s->thread, NULL, work, s) != 0)
+    if (pthread_create(&s->thread, NULL, policy_shadow_work, s) != 0)
         base_die("no thread could be started");
     return s;
 }
@@ -164,14 +164,14 @@ void policy_shadow_free(struct policy_shadow *s)
     pthread_join(s->thread, NULL);
     for (struct job *j = s->first; j; j = next) {
         next = j->next;
-        job_free(j);
+        policy_shadow_job_free(j);
     }
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->work);
     free(s);
 }
 
-static struct job *job_new(const struct policy_shadow_job *from)
+static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
 {
     struct job *j = base_alloc(sizeof *j);
 
@@ -191,7 +191,7 @@ static struct job *job_new(const struct policy_shadow_job *from)
 
 bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *from)
 {
-    struct job *j = job_new(from);
+    struct job *j = policy_shadow_job_new(from);
     bool room;
 
     pthread_mutex_lock(&s->lock);
@@ -207,6 +207,6 @@ bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job 
     }
     pthread_mutex_unlock(&s->lock);
     if (!room)
-        job_free(j);
+        policy_shadow_job_free(j);
     return room;
 }

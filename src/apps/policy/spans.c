@@ -12,7 +12,7 @@
 #define SPAN_ROWS_MAX 50
 
 /* How much of the question's words a sentence has. */
-static double covered(str text, const struct word *q, size_t qn, struct arena *a)
+static double policy_spans_covered(str text, const struct word *q, size_t qn, struct arena *a)
 {
     struct word *w;
     size_t n = words_of(text, a, &w), held = 0;
@@ -42,7 +42,7 @@ bool policy_spans(const struct policy_doc *d, const struct policy_node *n, str q
     for (size_t i = 0; i < count; i++) {
         const struct policy_sentence *s = &all[rows[i].at];
         str text = str_slice(n->text, s->from, s->to);
-        double score = 0.5 * rows[i].score / best + 0.5 * covered(text, q, qn, a);
+        double score = 0.5 * rows[i].score / best + 0.5 * policy_spans_covered(text, q, qn, a);
         struct policy_span span = {
             text, s->from, s->to, policy_page_at(n, s->from), score < 0 ? 0 : score};
         size_t at = out->n < POLICY_SPANS_MAX ? out->n++ : POLICY_SPANS_MAX;

@@ -143,7 +143,7 @@ static size_t dotted_date(const struct word *w, size_t n, int ymd[3])
     return *end == 0 ? 3 : 0;
 }
 
-static size_t date_at(const struct word *w, size_t n, struct word *out)
+static size_t policy_spell_date_at(const struct word *w, size_t n, struct word *out)
 {
     int ymd[3];
     size_t took = named_date(w, n, ymd);
@@ -250,7 +250,7 @@ size_t words_join(struct word *w, size_t n)
         bool between = i > 0 && word_among(&w[i - 1], "between from");
         struct word whole = {0};
 
-        took = date_at(w + i, n - i, &whole);
+        took = policy_spell_date_at(w + i, n - i, &whole);
         if (took == 0)
             took = spelled_at(w + i, n - i, between, &whole);
         if (took == 0)

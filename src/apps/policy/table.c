@@ -12,7 +12,7 @@
 
 #define COLUMNS_MAX 16
 
-static size_t cells_of(const struct word *w, size_t n, struct range out[COLUMNS_MAX])
+static size_t policy_table_cells_of(const struct word *w, size_t n, struct range out[COLUMNS_MAX])
 {
     size_t count = 0, from = 0;
 
@@ -33,7 +33,7 @@ struct table {
     size_t n;
 };
 
-static bool is_text(const struct fact *f)
+static bool policy_table_is_text(const struct fact *f)
 {
     return !f->is_bool && (f->value_n > 0 || f->field->value.kind == POLICY_LIST) &&
            !(f->is_number && f->field->value.kind == POLICY_NUMBER);
@@ -47,7 +47,7 @@ static bool is_for(const struct table *t, struct verdict *v)
     for (size_t i = 0; i < t->j->facts->n; i++) {
         const struct fact *f = &t->j->facts->all[i];
 
-        for (size_t k = 0; is_text(f) && k < t->n; k++) {
+        for (size_t k = 0; policy_table_is_text(f) && k < t->n; k++) {
             struct range h = t->heads[k], c = t->cells[k];
             bool named = fact_named(f, t->head->w, h.from, h.to, true);
             bool same = judge_member(f, t->row->w, c, t->j->arena) == TRUTH_YES;
@@ -65,7 +65,7 @@ static bool is_for(const struct table *t, struct verdict *v)
 }
 
 /* A number by itself is a limit of the kind that the header says. */
-static void read_bare(struct bound *b, const struct word *w, struct range head)
+static void policy_table_read_bare(struct bound *b, const struct word *w, struct range head)
 {
     if (!b->bare || !isfinite(b->low) || !isfinite(b->high))
         return;
@@ -88,7 +88,7 @@ static bool bound_for(const struct table *t, const struct fact *f, struct bound 
 
         if (bounds_of(t->row->w, c.from, c.to, b) == 0)
             continue;
-        read_bare(&b[0], t->head->w, h);
+        policy_table_read_bare(&b[0], t->head->w, h);
         *out = b[0];
         if (fact_named(f, t->head->w, h.from, h.to, true))
             return true;
@@ -106,8 +106,8 @@ static bool by_first_cell(const struct table *t, const struct fact *f, struct bo
         if (!fact_named(f, t->row->w, t->cells[0].from, t->cells[0].to, true) ||
             bounds_of(t->row->w, t->cells[k].from, t->cells[k].to, b) == 0)
             continue;
-        read_bare(&b[0], t->row->w, t->cells[0]);
-        read_bare(&b[0], t->head->w, t->heads[k]);
+        policy_table_read_bare(&b[0], t->row->w, t->cells[0]);
+        policy_table_read_bare(&b[0], t->head->w, t->heads[k]);
         *out = b[0];
         return true;
     }
@@ -117,12 +117,12 @@ static bool by_first_cell(const struct table *t, const struct fact *f, struct bo
 void judge_row(const struct judge *j, const struct reading *row, struct verdict *out)
 {
     struct table t = {.j = j, .row = row, .head = row->lead};
-    size_t heads = cells_of(t.head->w, t.head->n, t.heads);
+    size_t heads = policy_table_cells_of(t.head->w, t.head->n, t.heads);
     bool mine;
 
     *out = (struct verdict){.why = STR("")};
     out->used.quality = 1;
-    t.n = cells_of(row->w, row->n, t.cells);
+    t.n = policy_table_cells_of(row->w, row->n, t.cells);
     t.n = t.n < heads ? t.n : heads;
     mine = is_for(&t, out);
     for (size_t i = 0; i < j->facts->n; i++) {

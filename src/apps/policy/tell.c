@@ -44,7 +44,7 @@ static void cite_pages(struct run *x, const struct policy_node *n, size_t from, 
     x->out->citation.page_count = count;
 }
 
-static void cite(struct run *x, const struct judged *j)
+static void policy_tell_cite(struct run *x, const struct judged *j)
 {
     struct policy_result *out = x->out;
     const struct policy_node *n = j ? j->r->node : x->hits.n > 0 ? x->hits.hits[0].node : NULL;
@@ -60,7 +60,7 @@ static void cite(struct run *x, const struct judged *j)
         titles[i - 1] = arena_dup(x->a, n->title);
 }
 
-static void show_evidence(struct run *x, const struct judged *j)
+static void policy_tell_show_evidence(struct run *x, const struct judged *j)
 {
     const struct policy_field *f;
     struct policy_result *out = x->out;
@@ -164,7 +164,7 @@ void heuristic_tell_read(struct run *x)
 
 void heuristic_tell(struct run *x, const struct decision *d)
 {
-    cite(x, d->by);
-    show_evidence(x, d->by);
+    policy_tell_cite(x, d->by);
+    policy_tell_show_evidence(x, d->by);
     rationale(x, d);
 }

@@ -11,7 +11,7 @@
 typedef bool run_fn(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
                     struct err *e);
 
-static str text_arg(const struct json *doc, const char *name, struct arena *a)
+static str policy_tools_text_arg(const struct json *doc, const char *name, struct arena *a)
 {
     str s = STR("");
 
@@ -28,8 +28,8 @@ static bool has_doc(const struct react *r, struct err *e)
 
 /* ---- what was shown ---- */
 
-static void show(struct react *r, const struct policy_node *n, double confidence,
-                 const char *method)
+static void policy_tools_show(struct react *r, const struct policy_node *n, double confidence,
+                              const char *method)
 {
     struct react_seen *s = &r->seen[n - r->o->doc->tree.nodes];
 
@@ -42,7 +42,7 @@ static void show(struct react *r, const struct policy_node *n, double confidence
     pthread_mutex_unlock(&r->lock);
 }
 
-static void read_fact(struct react *r, str name)
+static void policy_tools_read_fact(struct react *r, str name)
 {
     const struct policy_field *f = policy_fact(r->o->c, name);
     bool there = !f;
@@ -97,7 +97,7 @@ static bool pi_search(struct react *r, const struct json *doc, struct arena *a, 
     if (!json_i64(doc, json_find(doc, json_root(doc), STR("top_k")), &top_k) || top_k < 1)
         top_k = POLICY_TOP_K;
     if (!policy_search(r->o->doc,
-                       text_arg(doc, "query", a),
+                       policy_tools_text_arg(doc, "query", a),
                        (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
                        r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL,
                        a,
@@ -110,7 +110,7 @@ static bool pi_search(struct react *r, const struct json *doc, struct arena *a, 
             hits->reason_code = "pageindex_error";
     }
     for (size_t i = 0; i < hits->n; i++)
-        show(r, hits->hits[i].node, hits->confidence, hits->method);
+        policy_tools_show(r, hits->hits[i].node, hits->confidence, hits->method);
     policy_hits_json(hits, o);
     return true;
 }
@@ -118,10 +118,10 @@ static bool pi_search(struct react *r, const struct json *doc, struct arena *a, 
 static bool facts_get(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
                       struct err *e)
 {
-    str name = text_arg(doc, "field_name", a);
+    str name = policy_tools_text_arg(doc, "field_name", a);
 
     (void)e;
-    read_fact(r, name);
+    policy_tools_read_fact(r, name);
     policy_fact_json(r->o->c, name, o);
     return true;
 }
@@ -130,7 +130,7 @@ static bool facts_get(struct react *r, const struct json *doc, struct arena *a, 
 static bool spans_tighten(struct react *r, const struct json *doc, struct arena *a,
                           struct json_out *o, struct err *e)
 {
-    str id = text_arg(doc, "node_id", a);
+    str id = policy_tools_text_arg(doc, "node_id", a);
     const struct policy_node *n;
     struct policy_spans *spans = arena_zero(a, 1, sizeof *spans);
     bool shown = false;
@@ -149,7 +149,7 @@ static bool spans_tighten(struct react *r, const struct json *doc, struct arena 
                        "node_not_retrieved: pi_search has not given the node \"" STR_FMT
                        "\" in this run; search first",
                        STR_ARG(str_slice(id, 0, 40)));
-    if (!policy_spans(r->o->doc, n, text_arg(doc, "query", a), a, spans, e))
+    if (!policy_spans(r->o->doc, n, policy_tools_text_arg(doc, "query", a), a, spans, e))
         return err_prefix(e, "retrieval_error: ");
     policy_spans_json(n, spans, o);
     return true;
@@ -160,7 +160,7 @@ static bool xref(struct react *r, const struct json *doc, struct arena *a, struc
 {
     if (!has_doc(r, e))
         return false;
-    policy_xref(r->o->doc, text_arg(doc, "criterion_id", a), a, o);
+    policy_xref(r->o->doc, policy_tools_text_arg(doc, "criterion_id", a), a, o);
     return true;
 }
 
@@ -170,14 +170,14 @@ static bool temporal(struct react *r, const struct json *doc, struct arena *a, s
     (void)e;
     policy_temporal(r->o->docs,
                     r->o->doc_count,
-                    text_arg(doc, "policy_id", a),
-                    text_arg(doc, "as_of_date", a),
+                    policy_tools_text_arg(doc, "policy_id", a),
+                    policy_tools_text_arg(doc, "as_of_date", a),
                     o);
     return true;
 }
 
-static bool score(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                  struct err *e)
+static bool policy_tools_score(struct react *r, const struct json *doc, struct arena *a,
+                               struct json_out *o, struct err *e)
 {
     (void)r, (void)e;
     policy_confidence_score(doc, json_root(doc), a, o);
@@ -196,7 +196,11 @@ static bool codes(struct react *r, const struct json *doc, struct arena *a, stru
                   struct err *e)
 {
     (void)e;
-    policy_codes(r->o->doc, text_arg(doc, "icd10", a), text_arg(doc, "cpt", a), a, o);
+    policy_codes(r->o->doc,
+                 policy_tools_text_arg(doc, "icd10", a),
+                 policy_tools_text_arg(doc, "cpt", a),
+                 a,
+                 o);
     return true;
 }
 
@@ -208,14 +212,14 @@ static bool pubmed(struct react *r, const struct json *doc, struct arena *a, str
     return true;
 }
 
-static void say(struct json_out *o, const char *key, double v)
+static void policy_tools_say(struct json_out *o, const char *key, double v)
 {
     json_out_key(o, str_c(key));
     json_out_double(o, v);
 }
 
-static bool finish(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                   struct err *e)
+static bool policy_tools_finish(struct react *r, const struct json *doc, struct arena *a,
+                                struct json_out *o, struct err *e)
 {
     struct react_proposal p;
     struct policy_result result;
@@ -233,7 +237,7 @@ static bool finish(struct react *r, const struct json *doc, struct arena *a, str
         json_out_str(o, result.reason_code);
     else
         json_out_null(o);
-    say(o, "confidence", result.confidence);
+    policy_tools_say(o, "confidence", result.confidence);
     json_out_end(o);
     return true;
 }
@@ -294,7 +298,7 @@ static const struct row {
      OBJECT("\"node_id\":" STRING ",\"query\":" STRING, "\"node_id\",\"query\""),
      NULL},
     {"finish",
-     finish,
+     policy_tools_finish,
      TOOL_FINISH | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT(FINISH_CORE, FINISH_NEEDS ",\"evidence_doc_id\",\"evidence_page\""),
@@ -312,7 +316,7 @@ static const struct row {
      OBJECT("\"policy_id\":" STRING ",\"as_of_date\":" STRING, "\"policy_id\",\"as_of_date\""),
      NULL},
     {"confidence_score",
-     score,
+     policy_tools_score,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT("\"criteria_results\":{\"type\":\"array\",\"items\":" SCORED CLOSED(
@@ -359,7 +363,8 @@ struct bound {
     const struct row *row;
 };
 
-static bool run_tool(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
+static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struct buf *out,
+                                  struct err *e)
 {
     const struct bound *b = ctx;
     uint64_t began = clock_mono_ns(b->r->o->clock);
@@ -396,7 +401,7 @@ bool react_tools(struct react *r, struct err *e)
                          .flags = rows[i].flags | TOOL_SAYS_STRICT | quick,
                          .retries = 1,
                          .calls_a_min = rows[i].calls_a_min,
-                         .run = run_tool};
+                         .run = policy_tools_run_tool};
 
         bound[i] = (struct bound){r, &rows[i]};
         t.ctx = &bound[i];
@@ -425,7 +430,7 @@ static void prime_search(struct react *r, const struct json *doc)
         if (json_text(doc, json_find(doc, v, STR("node_id")), &a, &id))
             n = policy_node_find(&r->o->doc->tree, id);
         if (n)
-            show(r, n, confidence, method_named(method));
+            policy_tools_show(r, n, confidence, method_named(method));
     }
     arena_release(&a);
 }
@@ -443,7 +448,7 @@ static void prime_one(struct react *r, const struct agent_effect *f)
     if (str_eq(f->name, STR("pi_search")) && r->o->doc && json_parse(&doc, f->result, &e))
         prime_search(r, &doc);
     if (str_eq(f->name, STR("facts_get")) && json_parse(&doc, f->request, &e))
-        read_fact(r, text_arg(&doc, "field_name", &a));
+        policy_tools_read_fact(r, policy_tools_text_arg(&doc, "field_name", &a));
     arena_release(&a);
     json_release(&doc);
 }

@@ -30,7 +30,7 @@ str policy_title(str s, struct arena *a)
     return utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
 }
 
-static size_t word_count(str s)
+static size_t policy_tree_word_count(str s)
 {
     size_t n = 0;
 
@@ -59,11 +59,11 @@ str policy_summary(str text, struct arena *a)
     size_t n, words = 0, to = 0;
     struct policy_sentence *all;
 
-    if (text.n <= SUMMARY_SIZE_MAX && word_count(text) <= POLICY_SUMMARY_TOKENS)
+    if (text.n <= SUMMARY_SIZE_MAX && policy_tree_word_count(text) <= POLICY_SUMMARY_TOKENS)
         return policy_one_line(text, a);
     n = policy_sentences(front, a, &all);
     for (size_t i = 0; i < n; i++) {
-        words += word_count(str_slice(front, all[i].from, all[i].to));
+        words += policy_tree_word_count(str_slice(front, all[i].from, all[i].to));
         if (words > POLICY_SUMMARY_TOKENS)
             break;
         to = all[i].to;

@@ -15,23 +15,24 @@ struct reader {
     char path[200]; /* of the node that is read: "structure[0].nodes[2]" */
 };
 
-static bool wrong(struct reader *r, const char *member, const char *what)
+static bool policy_tree_read_wrong(struct reader *r, const char *member, const char *what)
 {
     return err_set(
         r->e, ERR_INPUT, "%s%s%s: %s", r->path, r->path[0] && *member ? "." : "", member, what);
 }
 
 /* Left as it is if there is none or it is null. */
-static bool text_of(struct reader *r, const struct json_node *v, const char *key, str *out)
+static bool policy_tree_read_text_of(struct reader *r, const struct json_node *v, const char *key,
+                                     str *out)
 {
     const struct json_node *m = json_find(r->doc, v, str_c(key));
 
     if (!m || m->kind == JSON_NULL)
         return true;
     if (!json_text(r->doc, m, r->arena, out))
-        return wrong(r, key, "a string is expected");
+        return policy_tree_read_wrong(r, key, "a string is expected");
     if (memchr(out->p, 0, out->n))
-        return wrong(r, key, "holds a NUL");
+        return policy_tree_read_wrong(r, key, "holds a NUL");
     *out = arena_dup(r->arena, *out);
     return true;
 }
@@ -44,27 +45,28 @@ static bool page_of(struct reader *r, const struct json_node *v, const char *key
     if (!m || m->kind == JSON_NULL)
         return true;
     if (!json_i64(r->doc, m, &n) || n < 1 || n > POLICY_PAGE_MAX)
-        return wrong(r, key, "a page is a whole number from 1");
+        return policy_tree_read_wrong(r, key, "a page is a whole number from 1");
     *out = (uint32_t)n;
     return true;
 }
 
 /* An id may be a number, as 7 for "0007". */
-static bool id_of(struct reader *r, const struct json_node *v, struct policy_node *n)
+static bool policy_tree_read_id_of(struct reader *r, const struct json_node *v,
+                                   struct policy_node *n)
 {
     const struct json_node *m = json_find(r->doc, v, STR("node_id"));
     int64_t number;
 
     if (m && m->kind == JSON_NUMBER && json_i64(r->doc, m, &number) && number >= 0)
         n->node_id = arena_printf(r->arena, "%04lld", (long long)number);
-    else if (!text_of(r, v, "node_id", &n->node_id))
+    else if (!policy_tree_read_text_of(r, v, "node_id", &n->node_id))
         return false;
     if (n->node_id.n == 0)
         return true;
     if (n->node_id.n > 64)
-        return wrong(r, "node_id", "longer than 64 bytes");
+        return policy_tree_read_wrong(r, "node_id", "longer than 64 bytes");
     if (map_find(&r->ids, n->node_id))
-        return wrong(r, "node_id", "another node has it too");
+        return policy_tree_read_wrong(r, "node_id", "another node has it too");
     return map_set(&r->ids, n->node_id, MAP_U64(1), r->e);
 }
 
@@ -81,7 +83,7 @@ static bool pages_of(struct reader *r, const struct json_node *v, struct policy_
         r->t->has_pages = true;
     start = start ? start : single ? single : end ? end : above ? above->start_index : 1;
     if (end && end < start)
-        return wrong(r, "end_index", "is before start_index");
+        return policy_tree_read_wrong(r, "end_index", "is before start_index");
     n->start_index = start;
     n->end_index = end ? end : start;
     page->page = start;
@@ -97,37 +99,39 @@ static const struct json_node *below(const struct json *doc, const struct json_n
     return list ? list : json_find(doc, v, STR("children"));
 }
 
-static bool read_node(struct reader *r, const struct json_node *v, uint32_t depth,
-                      const struct policy_node *above)
+static bool policy_tree_read_node(struct reader *r, const struct json_node *v, uint32_t depth,
+                                  const struct policy_node *above)
 {
     struct policy_node *n;
     str title = STR("");
 
     if (v->kind != JSON_OBJECT)
-        return wrong(r, "", "an object is expected");
+        return policy_tree_read_wrong(r, "", "an object is expected");
     if (r->t->node_count == r->nodes_max)
         return err_set(r->e, ERR_LIMIT, "%s: more than %d nodes", r->path, POLICY_NODES_MAX);
     n = &r->t->nodes[r->t->node_count++];
     n->depth = depth;
     n->level = depth < 6 ? depth + 1 : 6;
     if (!json_find(r->doc, v, STR("title")))
-        return wrong(r, "title", "is missing");
+        return policy_tree_read_wrong(r, "title", "is missing");
     n->summary = n->text = n->node_id = STR("");
-    if (!text_of(r, v, "title", &title) || !id_of(r, v, n) || !pages_of(r, v, n, above) ||
-        !text_of(r, v, "prefix_summary", &n->summary) || !text_of(r, v, "summary", &n->summary) ||
-        !text_of(r, v, "text", &n->text))
+    if (!policy_tree_read_text_of(r, v, "title", &title) || !policy_tree_read_id_of(r, v, n) ||
+        !pages_of(r, v, n, above) ||
+        !policy_tree_read_text_of(r, v, "prefix_summary", &n->summary) ||
+        !policy_tree_read_text_of(r, v, "summary", &n->summary) ||
+        !policy_tree_read_text_of(r, v, "text", &n->text))
         return false;
     n->title = policy_title(title, r->arena);
     return true;
 }
 
-static bool read_list(struct reader *r, const struct json_node *list, uint32_t depth,
-                      const struct policy_node *above)
+static bool policy_tree_read_list(struct reader *r, const struct json_node *list, uint32_t depth,
+                                  const struct policy_node *above)
 {
     size_t path = strlen(r->path), i = 0;
 
     if (list->kind != JSON_ARRAY)
-        return wrong(r, "", "a list of nodes is expected");
+        return policy_tree_read_wrong(r, "", "a list of nodes is expected");
     if (depth == POLICY_DEPTH_MAX)
         return err_set(r->e, ERR_LIMIT, "%s: deeper than %d", r->path, POLICY_DEPTH_MAX);
     for (const struct json_node *v = json_first(r->doc, list); v;
@@ -136,12 +140,12 @@ static bool read_list(struct reader *r, const struct json_node *list, uint32_t d
         const struct json_node *inner = below(r->doc, v);
 
         snprintf(r->path + path, sizeof r->path - path, "[%zu]", i);
-        if (!read_node(r, v, depth, above))
+        if (!policy_tree_read_node(r, v, depth, above))
             return false;
         if (!inner || inner->kind == JSON_NULL)
             continue;
         snprintf(r->path + strlen(r->path), sizeof r->path - strlen(r->path), ".nodes");
-        if (!read_list(r, inner, depth + 1, n))
+        if (!policy_tree_read_list(r, inner, depth + 1, n))
             return false;
     }
     r->path[path] = 0;
@@ -166,7 +170,8 @@ static bool give_ids(struct reader *r)
     return true;
 }
 
-static const struct json_node *list_of(struct reader *r, const struct json_node *root)
+static const struct json_node *policy_tree_read_list_of(struct reader *r,
+                                                        const struct json_node *root)
 {
     static const char *const names[] = {"structure", "nodes", "tree", "result"};
 
@@ -179,7 +184,7 @@ static const struct json_node *list_of(struct reader *r, const struct json_node 
             continue;
         snprintf(r->path, sizeof r->path, "%s", names[i]);
         if (v->kind == JSON_OBJECT)
-            return list_of(r, v);
+            return policy_tree_read_list_of(r, v);
         return v;
     }
     return NULL;
@@ -190,11 +195,12 @@ static bool read_document(struct reader *r, const struct json_node *root)
     struct policy_tree *t = r->t;
     uint32_t pages = 0;
 
-    if (!text_of(r, root, "doc_name", &t->doc_name) ||
-        !text_of(r, root, "doc_description", &t->doc_description) ||
-        !text_of(r, root, "title", &t->title) || !text_of(r, root, "version", &t->version) ||
-        !text_of(r, root, "effective_start", &t->effective_start) ||
-        !text_of(r, root, "effective_end", &t->effective_end) ||
+    if (!policy_tree_read_text_of(r, root, "doc_name", &t->doc_name) ||
+        !policy_tree_read_text_of(r, root, "doc_description", &t->doc_description) ||
+        !policy_tree_read_text_of(r, root, "title", &t->title) ||
+        !policy_tree_read_text_of(r, root, "version", &t->version) ||
+        !policy_tree_read_text_of(r, root, "effective_start", &t->effective_start) ||
+        !policy_tree_read_text_of(r, root, "effective_end", &t->effective_end) ||
         !page_of(r, root, "page_count", &pages))
         return false;
     t->page_count = pages;
@@ -210,12 +216,12 @@ static bool read_tree(struct reader *r, str json)
         return err_set(r->e, ERR_INPUT, "a tree is an object or a list of nodes");
     if (!read_document(r, root))
         return false;
-    list = list_of(r, root);
+    list = policy_tree_read_list_of(r, root);
     if (!list)
         return err_set(r->e, ERR_INPUT, "structure: is missing: a list of nodes is expected");
     r->nodes_max = r->doc->n < POLICY_NODES_MAX ? r->doc->n : POLICY_NODES_MAX;
     t->nodes = arena_zero(r->arena, r->nodes_max + 1, sizeof t->nodes[0]);
-    if (!read_list(r, list, 0, NULL) || !give_ids(r))
+    if (!policy_tree_read_list(r, list, 0, NULL) || !give_ids(r))
         return false;
     policy_tree_finish(t, json, r->arena);
     for (uint32_t i = 0; i < t->node_count; i++)

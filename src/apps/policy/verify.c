@@ -103,8 +103,9 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
     return true;
 }
 
-static bool one(const struct policy_verify_options *o, size_t i, struct arena *a,
-                struct policy_result *out, struct policy_how *how, bool *left, struct err *e)
+static bool policy_verify_one(const struct policy_verify_options *o, size_t i, struct arena *a,
+                              struct policy_result *out, struct policy_how *how, bool *left,
+                              struct err *e)
 {
     struct policy_react_options r = o->react;
     struct policy_react_info info = {0};
@@ -172,7 +173,7 @@ static void crew_one(struct crew *w, size_t i)
     struct err e;
 
     arena_init(&a, CRITERION_ARENA_MAX);
-    ok = one(w->o, i, &a, &result, &how, &left, &e);
+    ok = policy_verify_one(w->o, i, &a, &result, &how, &left, &e);
     pthread_mutex_lock(&w->lock);
     if (ok) {
         policy_result_dup(&result, w->arena, &w->out->results[i]);

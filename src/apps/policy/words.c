@@ -47,7 +47,7 @@ static const struct {
      0},
 };
 
-static bool is_letter(char c)
+static bool policy_words_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
 }
@@ -75,7 +75,9 @@ static size_t degree_at(str s)
 {
     if (!str_starts(s, STR("\xC2\xB0")))
         return 0;
-    return s.n > 2 && memchr("CFcf", s.p[2], 4) && (s.n == 3 || !is_letter(s.p[3])) ? 3 : 2;
+    return s.n > 2 && memchr("CFcf", s.p[2], 4) && (s.n == 3 || !policy_words_is_letter(s.p[3]))
+               ? 3
+               : 2;
 }
 
 /* The sign for at most or at least; its size, or 0. */
@@ -87,7 +89,7 @@ static size_t wide_compare(str s, char *as)
     return 3;
 }
 
-static bool ends(const char *s, size_t n, const char *with)
+static bool policy_words_ends(const char *s, size_t n, const char *with)
 {
     size_t k = strlen(with);
 
@@ -120,31 +122,31 @@ static const char *const irregular[][2] = {
     {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
 
 /* Endings of number, tense and person; no more, so that what is another thing stays another. */
-static size_t stem(char *s, size_t n)
+static size_t policy_words_stem(char *s, size_t n)
 {
     for (size_t i = 0; i < COUNT_OF(irregular); i++)
         if (strcmp(s, irregular[i][0]) == 0) {
             memcpy(s, irregular[i][1], strlen(irregular[i][1]) + 1);
             return strlen(s);
         }
-    if (ends(s, n, "ies") && n > 4)
+    if (policy_words_ends(s, n, "ies") && n > 4)
         s[(n -= 2) - 1] = 'y';
-    else if (n > 4 &&
-             (ends(s, n, "sses") || ends(s, n, "xes") || ends(s, n, "ches") || ends(s, n, "shes")))
+    else if (n > 4 && (policy_words_ends(s, n, "sses") || policy_words_ends(s, n, "xes") ||
+                       policy_words_ends(s, n, "ches") || policy_words_ends(s, n, "shes")))
         n -= 2;
-    else if (ends(s, n, "sis") && n > 5)
+    else if (policy_words_ends(s, n, "sis") && n > 5)
         n -= 2; /* diagnosis, diagnoses */
     else if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
         n--;
-    if (ends(s, n, "ied") && n > 4)
+    if (policy_words_ends(s, n, "ied") && n > 4)
         s[(n -= 2) - 1] = 'y';
-    else if (ends(s, n, "ed") && n > 4 && has_vowel(s, n - 2))
+    else if (policy_words_ends(s, n, "ed") && n > 4 && has_vowel(s, n - 2))
         n = stem_verb(s, n, 2);
-    else if (ends(s, n, "ing") && n > 5 && has_vowel(s, n - 3))
+    else if (policy_words_ends(s, n, "ing") && n > 5 && has_vowel(s, n - 3))
         n = stem_verb(s, n, 3);
-    else if (ends(s, n, "ation") && n > 7)
+    else if (policy_words_ends(s, n, "ation") && n > 7)
         n -= 5; /* cancellation, documentation */
-    else if (ends(s, n, "ship") && n > 8)
+    else if (policy_words_ends(s, n, "ship") && n > 8)
         n -= 4; /* membership */
     if (n > 3 && s[n - 1] == 'e')
         n--;
@@ -161,7 +163,7 @@ void word_set(struct word *w, str s)
         w->lower[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
     w->lower[n] = 0;
     memcpy(w->stem, w->lower, n + 1);
-    w->stem[stem(w->stem, n)] = 0;
+    w->stem[policy_words_stem(w->stem, n)] = 0;
     w->hash = 2166136261u; /* FNV-1a */
     for (const char *p = w->stem; *p; p++)
         w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
@@ -169,7 +171,7 @@ void word_set(struct word *w, str s)
 }
 
 /* Digits, with commas between threes and one fraction. */
-static size_t number_at(str s, double *out)
+static size_t policy_words_number_at(str s, double *out)
 {
     double v = 0, scale = 1;
     size_t i = 0;
@@ -189,7 +191,7 @@ static size_t number_at(str s, double *out)
 }
 
 /* A date as YYYY-MM-DD, as days from some day. */
-static bool date_at(str s, double *days)
+static bool policy_words_date_at(str s, double *days)
 {
     int v[3] = {0};
 
@@ -208,14 +210,14 @@ static bool date_at(str s, double *days)
 /* A number, a date, or a code that begins with a digit ("3rd"): a code is a word. */
 static size_t digits_at(str s, struct word *w)
 {
-    size_t n = number_at(s, &w->number), to = n;
+    size_t n = policy_words_number_at(s, &w->number), to = n;
 
     w->kind = WORD_NUMBER;
-    while (to < s.n && (is_letter(s.p[to]) || char_is_digit(s.p[to])) &&
+    while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to])) &&
            !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)) &&
            degree_at(str_slice(s, to, s.n)) == 0)
         to++;
-    if (to == n && n == 4 && date_at(s, &w->number)) {
+    if (to == n && n == 4 && policy_words_date_at(s, &w->number)) {
         to = 10; /* days, so that dates compare as numbers do */
     } else if (to > n) {
         w->kind = WORD_TEXT;
@@ -236,7 +238,7 @@ static size_t letters_at(str s, struct word *w)
 {
     size_t to = 0, real, quote;
 
-    while (to < s.n && (is_letter(s.p[to]) || char_is_digit(s.p[to]) ||
+    while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to]) ||
                         (s.p[to] == '.' && to + 1 < s.n && char_is_digit(s.p[to + 1]) && to > 0 &&
                          char_is_digit(s.p[to - 1])))) {
         if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)))
@@ -245,10 +247,11 @@ static size_t letters_at(str s, struct word *w)
     }
     real = to;
     quote = quote_at(str_slice(s, to, s.n));
-    if (quote > 0 && to + quote < s.n && is_letter(s.p[to + quote])) {
+    if (quote > 0 && to + quote < s.n && policy_words_is_letter(s.p[to + quote])) {
         bool not_ = s.p[to + quote] == 't' && to > 0 && s.p[to - 1] == 'n';
 
-        for (to += quote; to < s.n && is_letter(s.p[to]) && !wide_mark(str_slice(s, to, s.n));)
+        for (to += quote;
+             to < s.n && policy_words_is_letter(s.p[to]) && !wide_mark(str_slice(s, to, s.n));)
             to++;
         if (not_) { /* can't; but user's is user */
             char whole[WORD_STEM_MAX + 1];
@@ -287,7 +290,7 @@ static size_t mark_at(str s, struct word *w)
     return n;
 }
 
-static size_t word_at(str s, struct word *w)
+static size_t policy_words_word_at(str s, struct word *w)
 {
     size_t n = wide_compare(s, w->lower);
 
@@ -304,7 +307,7 @@ static size_t word_at(str s, struct word *w)
         word_set(w, str_slice(s, 0, degree_at(s)));
         return degree_at(s);
     }
-    if (is_letter(s.p[0]) && !wide_mark(s))
+    if (policy_words_is_letter(s.p[0]) && !wide_mark(s))
         return letters_at(s, w);
     return mark_at(s, w);
 }
@@ -324,7 +327,7 @@ static size_t minus_at(str text, size_t i, const struct word *before)
 
 static size_t negative_at(str s, size_t minus, struct word *w)
 {
-    size_t n = word_at(str_slice(s, minus, s.n), w);
+    size_t n = policy_words_word_at(str_slice(s, minus, s.n), w);
     struct word sign = *w;
 
     if (w->kind != WORD_NUMBER || word_dates(w))
@@ -360,7 +363,7 @@ size_t words_of(str text, struct arena *a, struct word **out)
         }
         minus = minus_at(text, i, n > 0 ? &all[n - 1] : NULL);
         w.from = (uint32_t)i;
-        i += minus > 0 ? negative_at(rest, minus, &w) : word_at(rest, &w);
+        i += minus > 0 ? negative_at(rest, minus, &w) : policy_words_word_at(rest, &w);
         w.to = (uint32_t)i;
         w.size = (uint8_t)strlen(w.lower);
         w.unit = unit_at(&w);

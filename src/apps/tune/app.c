@@ -25,7 +25,7 @@ struct tuner {
 /* ---- once a day ---- */
 
 /* What was proposed is begun, where the configuration says so and has the cases for it. */
-static void begin(struct tuner *t, const struct config *c, str run, struct arena *a)
+static void tune_app_begin(struct tuner *t, const struct config *c, str run, struct arena *a)
 {
     struct tune_options o = {.host = t->host,
                              .app = &tune_policy,
@@ -47,7 +47,7 @@ static void begin(struct tuner *t, const struct config *c, str run, struct arena
         log_info("the run of the optimizer ended", LOG_STR("prompt", r.prompt_id));
 }
 
-static void look(struct tuner *t)
+static void tune_app_look(struct tuner *t)
 {
     struct setup *s = gateway_setup(t->host->gateway);
     const struct config *c = s->config;
@@ -63,13 +63,13 @@ static void look(struct tuner *t)
                  LOG_STR("run", seen.proposed),
                  LOG_U64("verdicts", seen.verdicts));
         if (c->policy.optimize && c->policy.train.n > 0)
-            begin(t, c, seen.proposed, &a);
+            tune_app_begin(t, c, seen.proposed, &a);
     }
     arena_release(&a);
     setup_release(s);
 }
 
-static void *watch(void *arg)
+static void *tune_app_watch(void *arg)
 {
     struct tuner *t = arg;
     struct timespec until;
@@ -81,7 +81,7 @@ static void *watch(void *arg)
         if (pthread_cond_timedwait(&t->more, &t->lock, &until) == 0)
             continue;
         pthread_mutex_unlock(&t->lock);
-        look(t);
+        tune_app_look(t);
         pthread_mutex_lock(&t->lock);
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += (time_t)(MONITOR_EVERY_MS / 1000);
@@ -105,7 +105,7 @@ static bool tuner_open(const struct app_host *h, void **out, struct err *e)
     }
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->more, NULL);
-    if (pthread_create(&t->watcher, NULL, watch, t) != 0)
+    if (pthread_create(&t->watcher, NULL, tune_app_watch, t) != 0)
         base_die("no thread could be started");
     *out = t;
     return true;
@@ -128,7 +128,7 @@ static void tuner_close(void *app)
 
 /* ---- answers ---- */
 
-static void put_text(struct json_out *o, const char *name, str value)
+static void tune_app_put_text(struct json_out *o, const char *name, str value)
 {
     json_out_key(o, str_c(name));
     if (value.n)
@@ -146,25 +146,25 @@ static void put_score(struct json_out *o, const char *name, double value)
         json_out_null(o);
 }
 
-static void put_row(struct json_out *o, const struct tune_row *r)
+static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
 {
-    put_text(o, "run_id", r->id);
-    put_text(o, "app", r->app);
-    put_text(o, "status", r->status);
-    put_text(o, "reason", r->reason);
+    tune_app_put_text(o, "run_id", r->id);
+    tune_app_put_text(o, "app", r->app);
+    tune_app_put_text(o, "status", r->status);
+    tune_app_put_text(o, "reason", r->reason);
     json_member_i64(o, "calls", r->calls);
     json_member_i64(o, "budget", r->budget);
     json_member_i64(o, "candidates", r->candidates);
     put_score(o, "best_score", r->best_score);
     put_score(o, "seed_score", r->seed_score);
-    put_text(o, "prompt_id", r->prompt_id);
+    tune_app_put_text(o, "prompt_id", r->prompt_id);
     json_member_i64(o, "created_at_us", r->created_us);
     json_member_i64(o, "updated_at_us", r->updated_us);
     json_out_key(o, STR("input"));
     json_out_raw(o, r->input);
 }
 
-static bool allowed(const struct app_request *q, struct app_reply *r)
+static bool tune_app_allowed(const struct app_request *q, struct app_reply *r)
 {
     if (!q->operator_)
         app_fail(r, 403, "forbidden", "only an operator sees the runs of the optimizer");
@@ -179,7 +179,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     struct err e;
     size_t n;
 
-    if (!allowed(q, r))
+    if (!tune_app_allowed(q, r))
         return;
     if (!tune_kept_list(t->kept, q->arena, &list, &n, &e)) {
         app_fail_err(r, &e);
@@ -191,7 +191,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     json_out_array(&o);
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
-        put_row(&o, &list[i]);
+        tune_app_put_row(&o, &list[i]);
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -214,7 +214,7 @@ static void put_events(struct json_out *o, str lines)
     json_out_end(o);
 }
 
-static void answer_one(void *app, const struct app_request *q, struct app_reply *r)
+static void tune_app_answer_one(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct tuner *t = app;
     struct tune_row row;
@@ -223,7 +223,7 @@ static void answer_one(void *app, const struct app_request *q, struct app_reply 
     int64_t n;
     str lines;
 
-    if (!allowed(q, r))
+    if (!tune_app_allowed(q, r))
         return;
     if (!tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e) ||
         !tune_kept_lines(t->kept, row.id, q->arena, &lines, &n, &e)) {
@@ -232,14 +232,14 @@ static void answer_one(void *app, const struct app_request *q, struct app_reply 
     }
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    put_row(&o, &row);
+    tune_app_put_row(&o, &row);
     put_events(&o, lines);
     json_out_end(&o);
 }
 
 static const struct app_route routes[] = {
     {"GET", "/api/v1/optimize", answer_list},
-    {"GET", "/api/v1/optimize/*", answer_one},
+    {"GET", "/api/v1/optimize/*", tune_app_answer_one},
     {NULL, NULL, NULL},
 };
 

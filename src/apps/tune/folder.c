@@ -7,13 +7,13 @@
 #include "apps/tune/folder.h"
 #include "base/file.h"
 
-static int wanted(const struct dirent *d)
+static int tune_folder_wanted(const struct dirent *d)
 {
     return str_ends(str_c(d->d_name), STR(".json")) || str_ends(str_c(d->d_name), STR(".jsonl"));
 }
 
-static bool add(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
-                struct err *e)
+static bool tune_folder_add(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
+                            struct err *e)
 {
     if (*n == TUNE_EXAMPLES_MAX)
         return err_set(e, ERR_LIMIT, "more than %d cases", TUNE_EXAMPLES_MAX);
@@ -31,28 +31,29 @@ static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str n
 
         text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
         if (one.n > 0 &&
-            !add(list, n, a, arena_printf(a, STR_FMT ":%zu", STR_ARG(name), line), one, e))
+            !tune_folder_add(
+                list, n, a, arena_printf(a, STR_FMT ":%zu", STR_ARG(name), line), one, e))
             return false;
     }
     return true;
 }
 
-static bool read_one(const char *folder, const char *name, struct arena *a, struct tune_file **list,
-                     size_t *n, struct err *e)
+static bool tune_folder_read_one(const char *folder, const char *name, struct arena *a,
+                                 struct tune_file **list, size_t *n, struct err *e)
 {
     str path = arena_printf(a, "%s/%s", folder, name), text;
 
     if (!file_read(a, path.p, TUNE_FILE_MAX, &text, e))
         return false;
     return str_ends(path, STR("l")) ? add_lines(list, n, a, str_c(name), text, e)
-                                    : add(list, n, a, str_c(name), text, e);
+                                    : tune_folder_add(list, n, a, str_c(name), text, e);
 }
 
 bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, size_t *n,
                  struct err *e)
 {
     struct dirent **names;
-    int count = scandir(folder, &names, wanted, alphasort);
+    int count = scandir(folder, &names, tune_folder_wanted, alphasort);
     bool ok = true;
 
     if (count < 0)
@@ -60,7 +61,7 @@ bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, si
     *out = arena_zero(a, TUNE_EXAMPLES_MAX, sizeof **out);
     *n = 0;
     for (int i = 0; i < count; i++) {
-        ok = ok && read_one(folder, names[i]->d_name, a, out, n, e);
+        ok = ok && tune_folder_read_one(folder, names[i]->d_name, a, out, n, e);
         free(names[i]);
     }
     free((void *)names);

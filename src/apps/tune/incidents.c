@@ -97,7 +97,7 @@ static void put_cut(struct json_out *o, const char *name, str text, size_t size_
     json_out_str(o, utf8_cut_size(text, size_max));
 }
 
-static void on_step(void *ctx, const struct incident_step *s)
+static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
 {
     struct seen *seen = ctx;
     struct json_out o;
@@ -115,7 +115,7 @@ static void on_step(void *ctx, const struct incident_step *s)
     json_out_end(&o);
 }
 
-static void list(struct json_out *o, const char *name, const str *texts, size_t n)
+static void tune_incidents_list(struct json_out *o, const char *name, const str *texts, size_t n)
 {
     json_out_key(o, str_c(name));
     json_out_array(o);
@@ -162,8 +162,8 @@ static void tell_tools(const struct eval_result *r, struct json_out *o, struct a
     json_out_end(o);
 }
 
-static void put_trace(const struct eval_result *r, const struct seen *seen, struct arena *a,
-                      struct json_out *o)
+static void tune_incidents_put_trace(const struct eval_result *r, const struct seen *seen,
+                                     struct arena *a, struct json_out *o)
 {
     const struct incident_alert *alert = &r->of->alert;
 
@@ -181,7 +181,7 @@ static void put_trace(const struct eval_result *r, const struct seen *seen, stru
     if (seen->steps.n)
         json_out_raw(o, buf_str(&seen->steps));
     json_out_end(o);
-    list(o, "tools_called", r->called, r->called_count);
+    tune_incidents_list(o, "tools_called", r->called, r->called_count);
     put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
     put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
@@ -195,8 +195,8 @@ static void put_trace(const struct eval_result *r, const struct seen *seen, stru
     json_out_end(o);
 }
 
-static void judge(const struct eval_result *r, const struct seen *seen, struct arena *a,
-                  struct optimize_grade *out)
+static void tune_incidents_judge(const struct eval_result *r, const struct seen *seen,
+                                 struct arena *a, struct optimize_grade *out)
 {
     const struct eval_case *c = r->of;
     struct json_out o;
@@ -211,7 +211,7 @@ static void judge(const struct eval_result *r, const struct seen *seen, struct a
                                       : (double)(r->report.tool_calls > 0);
     buf_init(&b, OUT_MAX);
     json_out_init(&o, &b);
-    put_trace(r, seen, a, &o);
+    tune_incidents_put_trace(r, seen, a, &o);
     out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
     buf_release(&b);
 }
@@ -231,7 +231,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
                              .prompt = &prompt,
                              .session = env->session,
                              .cancel = env->cancel,
-                             .on_step = on_step,
+                             .on_step = tune_incidents_on_step,
                              .ctx = &seen};
     struct eval_result r;
     struct err e;
@@ -242,7 +242,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
     }
     buf_init(&seen.steps, OUT_MAX);
     eval_run(&o, x->data, INCIDENT_AS_CONFIGURED, a, &r);
-    judge(&r, &seen, a, out);
+    tune_incidents_judge(&r, &seen, a, out);
     buf_release(&seen.steps);
 }
 

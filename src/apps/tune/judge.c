@@ -5,7 +5,7 @@
 #include "apps/tune/judge.h"
 
 /* "pi_search(query='age')": the name, and what stands in the brackets. */
-static struct metrics_step step_of(const struct policy_step *s)
+static struct metrics_step tune_judge_step_of(const struct policy_step *s)
 {
     size_t open = str_find(s->action, STR("("));
     str name = str_slice(s->action, 0, open);
@@ -32,7 +32,7 @@ struct metrics_run judge_run(const struct policy_result *r, struct arena *a)
         c->page_last = from->pages[from->page_count - 1];
     }
     for (size_t i = 0; i < r->trace_count; i++)
-        steps[i] = step_of(&r->trace[i]);
+        steps[i] = tune_judge_step_of(&r->trace[i]);
     return (struct metrics_run){.status = str_c(policy_status_name(r->status)),
                                 .confidence = r->confidence,
                                 .citations = c,

@@ -43,7 +43,7 @@ void tune_kept_close(struct tune_kept *k)
     free(k);
 }
 
-static struct db_value text_or_null(str s)
+static struct db_value tune_kept_text_or_null(str s)
 {
     return s.n ? db_text(s) : db_null();
 }
@@ -58,14 +58,14 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
     struct db_value v[] = {db_text(r->id),
                            db_text(r->app),
                            db_text(r->status),
-                           text_or_null(r->reason),
+                           tune_kept_text_or_null(r->reason),
                            db_text(r->input),
                            db_int(r->calls),
                            db_int(r->budget),
                            db_int(r->candidates),
                            score_or_null(r->best_score),
                            score_or_null(r->seed_score),
-                           text_or_null(r->prompt_id),
+                           tune_kept_text_or_null(r->prompt_id),
                            db_int(r->created_us),
                            db_int(r->updated_us)};
     bool ok;
@@ -94,41 +94,41 @@ struct rows {
     size_t n;
 };
 
-static str text_of(struct arena *a, const struct db_value *v)
+static str tune_kept_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
 }
 
-static double score_of(const struct db_value *v)
+static double tune_kept_score_of(const struct db_value *v)
 {
     if (v->type == DB_REAL)
         return v->d;
     return v->type == DB_INT ? (double)v->i : -1;
 }
 
-static bool on_row(void *ctx, const struct db_value *c, size_t n)
+static bool tune_kept_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct rows *r = ctx;
 
     assert(n == 13);
-    r->list[r->n++] = (struct tune_row){.id = text_of(r->arena, &c[0]),
-                                        .app = text_of(r->arena, &c[1]),
-                                        .status = text_of(r->arena, &c[2]),
-                                        .reason = text_of(r->arena, &c[3]),
-                                        .input = text_of(r->arena, &c[4]),
+    r->list[r->n++] = (struct tune_row){.id = tune_kept_text_of(r->arena, &c[0]),
+                                        .app = tune_kept_text_of(r->arena, &c[1]),
+                                        .status = tune_kept_text_of(r->arena, &c[2]),
+                                        .reason = tune_kept_text_of(r->arena, &c[3]),
+                                        .input = tune_kept_text_of(r->arena, &c[4]),
                                         .calls = c[5].i,
                                         .budget = c[6].i,
                                         .candidates = c[7].i,
-                                        .best_score = score_of(&c[8]),
-                                        .seed_score = score_of(&c[9]),
-                                        .prompt_id = text_of(r->arena, &c[10]),
+                                        .best_score = tune_kept_score_of(&c[8]),
+                                        .seed_score = tune_kept_score_of(&c[9]),
+                                        .prompt_id = tune_kept_text_of(r->arena, &c[10]),
                                         .created_us = c[11].i,
                                         .updated_us = c[12].i};
     return r->n < TUNE_LIST_MAX;
 }
 
-static bool query(struct tune_kept *k, const char *sql, const struct db_value *v, size_t n,
-                  struct db_rows rows, struct err *e)
+static bool tune_kept_query(struct tune_kept *k, const char *sql, const struct db_value *v,
+                            size_t n, struct db_rows rows, struct err *e)
 {
     bool ok;
 
@@ -142,12 +142,13 @@ bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out,
                     struct err *e)
 {
     struct rows r = {a, arena_zero(a, TUNE_LIST_MAX, sizeof *r.list), 0};
-    bool ok = query(k,
-                    "SELECT " COLUMNS " FROM optimize_runs ORDER BY created_us DESC, run_id",
-                    NULL,
-                    0,
-                    (struct db_rows){on_row, &r},
-                    e);
+    bool ok =
+        tune_kept_query(k,
+                        "SELECT " COLUMNS " FROM optimize_runs ORDER BY created_us DESC, run_id",
+                        NULL,
+                        0,
+                        (struct db_rows){tune_kept_on_row, &r},
+                        e);
 
     *out = r.list;
     *n = r.n;
@@ -160,12 +161,12 @@ bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row
     struct rows r = {a, out, 0};
     struct db_value v[] = {db_text(id)};
 
-    return query(k,
-                 "SELECT " COLUMNS " FROM optimize_runs WHERE run_id = $1",
-                 v,
-                 1,
-                 (struct db_rows){on_row, &r},
-                 e) &&
+    return tune_kept_query(k,
+                           "SELECT " COLUMNS " FROM optimize_runs WHERE run_id = $1",
+                           v,
+                           1,
+                           (struct db_rows){tune_kept_on_row, &r},
+                           e) &&
            (r.n == 1 || err_set(e,
                                 ERR_NOT_FOUND,
                                 "there is no run \"" STR_FMT "\"",
@@ -177,7 +178,7 @@ struct lines {
     int64_t n;
 };
 
-static bool on_line(void *ctx, const struct db_value *c, size_t n)
+static bool tune_kept_on_line(void *ctx, const struct db_value *c, size_t n)
 {
     struct lines *l = ctx;
 
@@ -195,12 +196,12 @@ bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int
     bool ok;
 
     buf_init(&l.text, OPTIMIZE_KEPT_MAX);
-    ok = query(k,
-               "SELECT line FROM optimize_lines WHERE run_id = $1 ORDER BY n",
-               v,
-               1,
-               (struct db_rows){on_line, &l},
-               e);
+    ok = tune_kept_query(k,
+                         "SELECT line FROM optimize_lines WHERE run_id = $1 ORDER BY n",
+                         v,
+                         1,
+                         (struct db_rows){tune_kept_on_line, &l},
+                         e);
     if (ok && buf_full(&l.text))
         ok = err_set(e, ERR_LIMIT, "the run is larger than %zu bytes", OPTIMIZE_KEPT_MAX);
     *out = ok ? arena_dup(a, buf_str(&l.text)) : STR("");

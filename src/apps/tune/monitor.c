@@ -38,7 +38,7 @@ static double judged(str result)
     return m.total;
 }
 
-static bool on_result(void *ctx, const struct db_value *c, size_t n)
+static bool tune_monitor_on_result(void *ctx, const struct db_value *c, size_t n)
 {
     struct tally *t = ctx;
 
@@ -62,14 +62,14 @@ static bool tally(str url, int64_t since_us, struct tally *out, struct err *e)
                  " ORDER BY created_us DESC LIMIT $2",
                  v,
                  COUNT_OF(v),
-                 (struct db_rows){on_result, out},
+                 (struct db_rows){tune_monitor_on_result, out},
                  e);
     db_close(db);
     return ok;
 }
 
 /* The one that is open already, if any: proposed or begun, and younger than the days looked at. */
-static str pending(const struct tune_row *list, size_t n, int64_t since_us)
+static str tune_monitor_pending(const struct tune_row *list, size_t n, int64_t since_us)
 {
     for (size_t i = 0; i < n; i++)
         if (str_eq(list[i].app, STR("policy")) && list[i].created_us >= since_us &&
@@ -78,8 +78,8 @@ static str pending(const struct tune_row *list, size_t n, int64_t since_us)
     return STR("");
 }
 
-static bool propose(struct tune_kept *k, int64_t now_us, struct arena *a, struct monitor_seen *out,
-                    struct err *e)
+static bool tune_monitor_propose(struct tune_kept *k, int64_t now_us, struct arena *a,
+                                 struct monitor_seen *out, struct err *e)
 {
     struct tune_row *list, row = {.app = STR("policy"),
                                   .status = STR("proposed"),
@@ -93,7 +93,7 @@ static bool propose(struct tune_kept *k, int64_t now_us, struct arena *a, struct
 
     if (!tune_kept_list(k, a, &list, &n, e))
         return false;
-    out->proposed = pending(list, n, now_us - MONITOR_DAYS * DAY_US);
+    out->proposed = tune_monitor_pending(list, n, now_us - MONITOR_DAYS * DAY_US);
     if (out->proposed.n > 0)
         return true;
     row.id = arena_printf(a, "opt-quality-%lld", (long long)(now_us / DAY_US));
@@ -123,7 +123,7 @@ bool monitor_check(str url, int64_t now_us, struct arena *a, struct monitor_seen
         return true;
     if (!tune_kept_open(url, &k, e))
         return false;
-    ok = propose(k, now_us, a, out, e);
+    ok = tune_monitor_propose(k, now_us, a, out, e);
     tune_kept_close(k);
     return ok;
 }

@@ -53,7 +53,7 @@ struct seen {
     struct buf got;
 };
 
-static void on_case(void *ctx, const struct orders_eval_result *r)
+static void tune_orders_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct seen *s = ctx;
     struct json_out o;
@@ -67,7 +67,7 @@ static void on_case(void *ctx, const struct orders_eval_result *r)
         order_write(&o, r->got, false);
 }
 
-static void put_trace(const struct seen *s, str said, struct json_out *o)
+static void tune_orders_put_trace(const struct seen *s, str said, struct json_out *o)
 {
     const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
     char line[160];
@@ -102,7 +102,7 @@ static void grade_seen(const struct seen *s, str said, struct arena *a, struct o
     }
     buf_init(&b, OUT_MAX);
     json_out_init(&o, &b);
-    put_trace(s, said, &o);
+    tune_orders_put_trace(s, said, &o);
     out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
     buf_release(&b);
 }
@@ -119,7 +119,7 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
 
     buf_init(&seen.got, OUT_MAX);
     ok = orders_open(env->host, &opts, &o, &e) &&
-         orders_eval_run(o, x->text, x->id.p, on_case, &seen, &sums, &e);
+         orders_eval_run(o, x->text, x->id.p, tune_orders_on_case, &seen, &sums, &e);
     orders_close(o);
     if (!ok) {
         buf_reset(&seen.got);

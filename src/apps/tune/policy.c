@@ -44,8 +44,8 @@ static void policy_close(void *app)
 
 /* ---- cases ---- */
 
-static str label(const struct json *doc, const struct json_node *v, const char *name,
-                 struct arena *a)
+static str tune_policy_label(const struct json *doc, const struct json_node *v, const char *name,
+                             struct arena *a)
 {
     const struct json_node *m = v ? json_find(doc, v, str_c(name)) : NULL;
     str s = STR("");
@@ -63,7 +63,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
     for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
-        if (str_eq(label(doc, v, "criterion_id", a), criterion))
+        if (str_eq(tune_policy_label(doc, v, "criterion_id", a), criterion))
             return v;
     return NULL;
 }
@@ -83,8 +83,8 @@ static bool settle_status(struct labelled *x, struct err *e)
     return true;
 }
 
-static bool read_case(const struct tune_file *f, struct arena *a, struct tune_example *out,
-                      size_t *n, struct err *e)
+static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
+                                  struct tune_example *out, size_t *n, struct err *e)
 {
     struct policy_case c;
     struct json doc;
@@ -98,9 +98,9 @@ static bool read_case(const struct tune_file *f, struct arena *a, struct tune_ex
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
-                               .status = label(&doc, l, "status", a),
-                               .section = label(&doc, l, "section", a),
-                               .doc = label(&doc, l, "doc", a)};
+                               .status = tune_policy_label(&doc, l, "status", a),
+                               .section = tune_policy_label(&doc, l, "section", a),
+                               .doc = tune_policy_label(&doc, l, "doc", a)};
         ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
              settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
@@ -125,14 +125,15 @@ static bool policy_load(void *app, const char *folder, struct arena *a, struct t
     *out = arena_zero(a, TUNE_EXAMPLES_MAX, sizeof **out);
     *n = 0;
     for (size_t i = 0; i < count; i++)
-        if (!read_case(&files[i], a, *out, n, e))
+        if (!tune_policy_read_case(&files[i], a, *out, n, e))
             return false;
     return true;
 }
 
 /* ---- grading ---- */
 
-static const struct policy_doc *doc_of(const struct tune_policy *p, const struct policy_case *c)
+static const struct policy_doc *tune_policy_doc_of(const struct tune_policy *p,
+                                                   const struct policy_case *c)
 {
     const struct policy_doc *d =
         policy_docs_find(p->docs, c->policy_document_id.n ? c->policy_document_id : c->policy_id);
@@ -140,9 +141,9 @@ static const struct policy_doc *doc_of(const struct tune_policy *p, const struct
     return !d && policy_docs_count(p->docs) == 1 ? policy_docs_at(p->docs, 0) : d;
 }
 
-static str trace_of(const struct labelled *x, const struct policy_result *r,
-                    const struct metrics_truth *truth, const struct metrics_run *run,
-                    const struct metrics *m, struct arena *a)
+static str tune_policy_trace_of(const struct labelled *x, const struct policy_result *r,
+                                const struct metrics_truth *truth, const struct metrics_run *run,
+                                const struct metrics *m, struct arena *a)
 {
     struct json_out o;
     struct buf b, words;
@@ -176,7 +177,7 @@ static str trace_of(const struct labelled *x, const struct policy_result *r,
     return s;
 }
 
-static void failed(struct optimize_grade *g, struct arena *a, const char *why)
+static void tune_policy_failed(struct optimize_grade *g, struct arena *a, const char *why)
 {
     struct buf b;
 
@@ -190,8 +191,8 @@ static void failed(struct optimize_grade *g, struct arena *a, const char *why)
     buf_release(&b);
 }
 
-static void judge(const struct labelled *x, const struct policy_result *r, struct arena *a,
-                  struct optimize_grade *out)
+static void tune_policy_judge(const struct labelled *x, const struct policy_result *r,
+                              struct arena *a, struct optimize_grade *out)
 {
     str doc = x->doc.n ? x->doc : r->citation.doc; /* not labelled: not compared */
     struct metrics_truth truth = judge_truth(x->status, doc, x->section, a);
@@ -205,7 +206,7 @@ static void judge(const struct labelled *x, const struct policy_result *r, struc
         out->objective[i] = i;
         out->value[i] = m.score[i];
     }
-    out->trace = trace_of(x, r, &truth, &run, &m, a);
+    out->trace = tune_policy_trace_of(x, r, &truth, &run, &m, a);
 }
 
 static void policy_grade(const struct tune_env *env, const str *texts, const struct tune_example *e,
@@ -216,7 +217,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
     struct policy_react_info info;
     struct policy_result r;
     struct prompt prompt;
-    struct policy_react_options o = {.doc = doc_of(p, &x->c),
+    struct policy_react_options o = {.doc = tune_policy_doc_of(p, &x->c),
                                      .docs = policy_docs_all(p->docs),
                                      .doc_count = policy_docs_count(p->docs),
                                      .c = &x->c,
@@ -236,11 +237,11 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
 
     if (!tune_prompt(&policy_built_in, texts, a, &prompt, &why) ||
         !policy_react(&o, a, &r, &info, &why))
-        failed(out, a, why.text);
+        tune_policy_failed(out, a, why.text);
     else if (info.llm_failed)
-        failed(out, a, "the model could not be asked");
+        tune_policy_failed(out, a, "the model could not be asked");
     else
-        judge(x, &r, a, out);
+        tune_policy_judge(x, &r, a, out);
 }
 
 static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};

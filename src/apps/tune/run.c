@@ -43,7 +43,7 @@ static int64_t now_us(const struct tune *t)
 
 /* ---- what is kept ---- */
 
-static bool flush(struct tune *t, struct err *e)
+static bool tune_run_flush(struct tune *t, struct err *e)
 {
     if (t->lines.n == 0)
         return true;
@@ -64,7 +64,7 @@ static bool keep_line(void *ctx, str line, struct err *e)
 
     buf_add(&t->lines, line);
     return (!str_starts(line, STR("{\"grade\"")) && !str_starts(line, STR("{\"answer\""))) ||
-           flush(t, e);
+           tune_run_flush(t, e);
 }
 
 static bool keep_sync(void *ctx, struct err *e)
@@ -72,7 +72,7 @@ static bool keep_sync(void *ctx, struct err *e)
     struct tune *t = ctx;
 
     t->row.updated_us = now_us(t);
-    return flush(t, e) && tune_kept_put(t->kept, &t->row, e);
+    return tune_run_flush(t, e) && tune_kept_put(t->kept, &t->row, e);
 }
 
 /* ---- evaluation: a few at once ---- */
@@ -83,7 +83,7 @@ struct work {
     size_t n, batch, place; /* the next to be taken; under the lock */
 };
 
-static bool take(struct work *w, struct optimize_batch **batch, size_t *place)
+static bool tune_run_take(struct work *w, struct optimize_batch **batch, size_t *place)
 {
     for (; w->batch < w->n; w->batch++, w->place = 0) {
         struct optimize_batch *b = &w->batches[w->batch];
@@ -125,27 +125,27 @@ static void grade(struct work *w, struct optimize_batch *b, size_t place)
     arena_release(&a);
 }
 
-static void *work_thread(void *arg)
+static void *tune_run_work_thread(void *arg)
 {
     struct work *w = arg;
     struct optimize_batch *b;
     size_t place;
 
     pthread_mutex_lock(&w->t->lock);
-    while (!stopped(w->t) && take(w, &b, &place))
+    while (!stopped(w->t) && tune_run_take(w, &b, &place))
         grade(w, b, place);
     pthread_mutex_unlock(&w->t->lock);
     return NULL;
 }
 
-static bool evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
+static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t n, struct err *e)
 {
     struct tune *t = ctx;
     struct work w = {.t = t, .batches = batches, .n = n};
     pthread_t threads[TUNE_THREADS];
 
     for (size_t i = 0; i < TUNE_THREADS; i++)
-        if (pthread_create(&threads[i], NULL, work_thread, &w) != 0)
+        if (pthread_create(&threads[i], NULL, tune_run_work_thread, &w) != 0)
             base_die("no thread could be started");
     for (size_t i = 0; i < TUNE_THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -174,8 +174,8 @@ static void reflection_body(struct buf *out, str model, str prompt)
     json_out_end(&o);
 }
 
-static bool complete(void *ctx, const struct optimize_ask *ask, str prompt, struct arena *a,
-                     str *reply, double *cost, struct err *e)
+static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str prompt,
+                              struct arena *a, str *reply, double *cost, struct err *e)
 {
     struct tune *t = ctx;
     struct ask_request q = {
@@ -223,11 +223,11 @@ static void on_verdict(void *ctx, const struct optimize_ask *ask, enum reflector
     t->o->on_note(t->o->ctx, line);
 }
 
-static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+static bool tune_run_propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
 {
     struct tune *t = ctx;
     struct reflector r = {.template = STR(""),
-                          .complete = complete,
+                          .complete = tune_run_complete,
                           .examples = t->examples,
                           .example_count = t->example_count,
                           .names = t->names,
@@ -238,7 +238,7 @@ static bool propose(void *ctx, struct optimize_ask *asks, size_t n, struct err *
     return reflector_propose(&r, asks, n, e);
 }
 
-static double elapsed_s(void *ctx)
+static double tune_run_elapsed_s(void *ctx)
 {
     const struct tune *t = ctx;
 
@@ -247,7 +247,7 @@ static double elapsed_s(void *ctx)
 
 /* ---- setting up ---- */
 
-static void on_event(void *ctx, const struct optimize_event *ev)
+static void tune_run_on_event(void *ctx, const struct optimize_event *ev)
 {
     struct tune *t = ctx;
     size_t n = optimize_count(ev->run);
@@ -262,7 +262,7 @@ static void on_event(void *ctx, const struct optimize_event *ev)
         t->o->sink.on_event(t->o->sink.ctx, ev);
 }
 
-static size_t list_of(struct tune *t, const char *const *from, str **out)
+static size_t tune_run_list_of(struct tune *t, const char *const *from, str **out)
 {
     size_t n = 0;
 
@@ -275,7 +275,7 @@ static size_t list_of(struct tune *t, const char *const *from, str **out)
 }
 
 /* A run goes on from the texts it began with, whatever is in force by now. */
-static bool seed(struct tune *t, struct err *e)
+static bool tune_run_seed(struct tune *t, struct err *e)
 {
     const struct prompt_built_in *b = t->o->app->prompt;
 
@@ -312,13 +312,13 @@ static void texts(struct tune *t)
     for (size_t i = 0; i < b->count; i++)
         t->components[i] = (struct optimize_component){
             str_c(b->parts[i].name), prompt_text(&t->parent, b, b->parts[i].name, t->arena)};
-    t->objective_count = list_of(t, t->o->app->objectives, &t->objectives);
-    t->name_count = list_of(t, t->o->app->names, &t->names);
+    t->objective_count = tune_run_list_of(t, t->o->app->objectives, &t->objectives);
+    t->name_count = tune_run_list_of(t, t->o->app->names, &t->names);
     uncopied(t);
 }
 
-static bool load(struct tune *t, const char *folder, struct tune_example **out, size_t *n,
-                 struct err *e)
+static bool tune_run_load(struct tune *t, const char *folder, struct tune_example **out, size_t *n,
+                          struct err *e)
 {
     if (!t->o->app->load(t->env.app, folder, t->arena, out, n, e))
         return err_prefix(e, "%s: ", folder);
@@ -329,14 +329,14 @@ static bool cases(struct tune *t, struct err *e)
 {
     if (!t->train_folder)
         return err_set(e, ERR_INPUT, "a folder of labelled cases is needed: --train");
-    if (!load(t, t->train_folder, &t->train, &t->train_count, e))
+    if (!tune_run_load(t, t->train_folder, &t->train, &t->train_count, e))
         return false;
     t->val = t->train;
     t->val_count = t->train_count;
-    return !t->val_folder || load(t, t->val_folder, &t->val, &t->val_count, e);
+    return !t->val_folder || tune_run_load(t, t->val_folder, &t->val, &t->val_count, e);
 }
 
-static str new_id(struct tune *t)
+static str tune_run_new_id(struct tune *t)
 {
     char id[RAND_ID_SIZE];
 
@@ -344,7 +344,7 @@ static str new_id(struct tune *t)
 }
 
 /* What a person reads of a run; what it may be gone on with is in its first line. */
-static str input_of(struct tune *t)
+static str tune_run_input_of(struct tune *t)
 {
     struct json_out o;
     struct buf b;
@@ -378,7 +378,7 @@ static str input_of(struct tune *t)
     return s;
 }
 
-static str member(const struct json *doc, struct tune *t, const char *name)
+static str tune_run_member(const struct json *doc, struct tune *t, const char *name)
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
     str s = STR("");
@@ -387,7 +387,7 @@ static str member(const struct json *doc, struct tune *t, const char *name)
 }
 
 /* What the run was begun with, where nothing else is said. */
-static bool as_begun(struct tune *t, struct err *e)
+static bool tune_run_as_begun(struct tune *t, struct err *e)
 {
     struct json doc;
     bool ok;
@@ -395,23 +395,23 @@ static bool as_begun(struct tune *t, struct err *e)
     json_init(&doc);
     ok = json_parse(&doc, t->row.input, e);
     if (ok) {
-        str val = member(&doc, t, "val");
+        str val = tune_run_member(&doc, t, "val");
 
         if (!t->train_folder) {
-            t->train_folder = member(&doc, t, "train").p;
+            t->train_folder = tune_run_member(&doc, t, "train").p;
             t->val_folder = val.n ? val.p : NULL;
         }
-        t->env.told = t->model.n ? t->model : member(&doc, t, "told_model");
-        t->model = t->model.n ? t->model : member(&doc, t, "model");
-        t->reflection_model =
-            t->reflection_model.n ? t->reflection_model : member(&doc, t, "reflection_model");
-        t->parent_id = member(&doc, t, "parent");
+        t->env.told = t->model.n ? t->model : tune_run_member(&doc, t, "told_model");
+        t->model = t->model.n ? t->model : tune_run_member(&doc, t, "model");
+        t->reflection_model = t->reflection_model.n ? t->reflection_model
+                                                    : tune_run_member(&doc, t, "reflection_model");
+        t->parent_id = tune_run_member(&doc, t, "parent");
     }
     json_release(&doc);
     return ok || err_prefix(e, "the run's beginning: ");
 }
 
-static bool row_of(struct tune *t, struct err *e)
+static bool tune_run_row_of(struct tune *t, struct err *e)
 {
     const struct tune_options *o = t->o;
     bool there = o->run.n > 0 && tune_kept_get(t->kept, o->run, t->arena, &t->row, e);
@@ -427,7 +427,7 @@ static bool row_of(struct tune *t, struct err *e)
                        STR_ARG(t->row.id),
                        STR_ARG(t->row.app));
     if (!there)
-        t->row = (struct tune_row){.id = o->run.n ? o->run : new_id(t),
+        t->row = (struct tune_row){.id = o->run.n ? o->run : tune_run_new_id(t),
                                    .app = str_c(o->app->name),
                                    .prompt_id = STR(""),
                                    .best_score = -1,
@@ -436,7 +436,7 @@ static bool row_of(struct tune *t, struct err *e)
     t->row.status = STR("running");
     t->row.reason = STR("");
     t->env.run = t->env.session = t->row.id;
-    return !there || as_begun(t, e);
+    return !there || tune_run_as_begun(t, e);
 }
 
 static bool models(struct tune *t, struct err *e)
@@ -495,7 +495,8 @@ static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
     return registry_put(t->registry, &p, t->arena, &t->row.prompt_id, e);
 }
 
-static bool go(struct tune *t, struct optimize_task *task, struct tune_result *out, struct err *e)
+static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_result *out,
+                        struct err *e)
 {
     struct optimize_run *run = NULL;
     struct optimize_keeper keeper = {keep_line, keep_sync, t};
@@ -544,25 +545,26 @@ static void budget(struct tune *t, struct optimize_settings *s)
 
 static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
 {
-    struct optimize_task task = {.settings = t->o->settings,
-                                 .name = str_c(t->o->app->name),
-                                 .seed = t->o->seed.n ? t->o->seed : STR("0"),
-                                 .adapter = {evaluate, propose, elapsed_s, stopped, t},
-                                 .sink = {on_event, t}};
+    struct optimize_task task = {
+        .settings = t->o->settings,
+        .name = str_c(t->o->app->name),
+        .seed = t->o->seed.n ? t->o->seed : STR("0"),
+        .adapter = {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t},
+        .sink = {tune_run_on_event, t}};
 
-    if (!row_of(t, e) || !models(t, e) || !cases(t, e) || !seed(t, e))
+    if (!tune_run_row_of(t, e) || !models(t, e) || !cases(t, e) || !tune_run_seed(t, e))
         return false;
     texts(t);
     task.val_is_train = !t->val_folder;
     budget(t, &task.settings);
-    t->row.input = input_of(t);
+    t->row.input = tune_run_input_of(t);
     task.components = t->components;
     task.component_count = t->o->app->prompt->count;
     task.objectives = t->objectives;
     task.objective_count = t->objective_count;
     task.train_count = t->train_count;
     task.val_count = t->val_count;
-    return go(t, &task, out, e);
+    return tune_run_go(t, &task, out, e);
 }
 
 bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result *out, struct err *e)

@@ -47,7 +47,8 @@ void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena
     *ed = (struct json_edits){.doc = doc, .arena = a};
 }
 
-static struct json_edit *add(struct json_edits *ed, enum what what, uint32_t at, uint32_t end)
+static struct json_edit *json_edit_add(struct json_edits *ed, enum what what, uint32_t at,
+                                       uint32_t end)
 {
     struct json_edit *e = arena_alloc(ed->arena, sizeof *e);
 
@@ -74,7 +75,7 @@ static struct json_edit_link **slot(const struct json_edits *ed, uint32_t place)
     return &ed->slots[(place * 2654435761u >> 8) & (ed->slot_count - 1)];
 }
 
-static void grow(struct json_edits *ed)
+static void json_edit_grow(struct json_edits *ed)
 {
     struct json_edit_link **old = ed->slots;
     size_t count = ed->slot_count;
@@ -102,7 +103,7 @@ static void link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
     struct json_edit_link *l = arena_alloc(ed->arena, sizeof *l);
 
     if (ed->link_count++ >= 2 * ed->slot_count)
-        grow(ed);
+        json_edit_grow(ed);
     *l = (struct json_edit_link){e, place, *slot(ed, place)};
     *slot(ed, place) = l;
 }
@@ -116,7 +117,7 @@ static void link_places(struct json_edits *ed, struct json_edit *e)
 }
 
 /* The edit that was added last is complete. */
-static void note(struct json_edits *ed)
+static void json_edit_note(struct json_edits *ed)
 {
     if (ed->slot_count)
         link_places(ed, ed->last);
@@ -131,7 +132,7 @@ struct look {
     struct json_edit_link *link;
 };
 
-static struct look look_at(const struct json_edits *ed, uint32_t place)
+static struct look json_edit_look_at(const struct json_edits *ed, uint32_t place)
 {
     struct json_edit_link *l = ed->slot_count ? *slot(ed, place) : NULL;
 
@@ -150,10 +151,10 @@ static void owned(struct json_edits *ed, struct json_edit *e, const struct json_
     e->has_key = true;
     e->owner = v->at;
     e->key = key;
-    note(ed);
+    json_edit_note(ed);
 }
 
-static uint32_t end_of(const struct json_node *v)
+static uint32_t json_edit_end_of(const struct json_node *v)
 {
     return v->at + v->size;
 }
@@ -162,20 +163,20 @@ void json_edit_replace(struct json_edits *ed, const struct json_node *v, str wit
 {
     struct json_edit *e;
 
-    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l))
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l))
         if (l.edit->what == REPLACE && l.edit->at == v->at)
             l.edit->dead = true;
-    e = add(ed, REPLACE, v->at, end_of(v));
+    e = json_edit_add(ed, REPLACE, v->at, json_edit_end_of(v));
     e->made.with = with;
-    note(ed);
+    json_edit_note(ed);
 }
 
 /* What was said of this member before no longer holds; what is there to be added is returned. */
-static struct json_edit *forget(struct json_edits *ed, const struct json_node *v, str key)
+static struct json_edit *json_edit_forget(struct json_edits *ed, const struct json_node *v, str key)
 {
     struct json_edit *adding = NULL;
 
-    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l)) {
         struct json_edit *e = l.edit;
 
         if (e->dead || !e->has_key || e->owner != v->at || !str_eq(e->key, key))
@@ -189,35 +190,35 @@ static struct json_edit *forget(struct json_edits *ed, const struct json_node *v
 }
 
 /* The edit that gives the member its new value. */
-static struct json_edit *member(struct json_edits *ed, const struct json_node *v, str key)
+static struct json_edit *json_edit_member(struct json_edits *ed, const struct json_node *v, str key)
 {
     const struct json_node *there = json_find(ed->doc, v, key);
-    struct json_edit *e = forget(ed, v, key);
+    struct json_edit *e = json_edit_forget(ed, v, key);
 
     assert(v->kind == JSON_OBJECT);
     if (e)
         return e;
     if (there)
-        e = add(ed, REPLACE, there->at, end_of(there));
+        e = json_edit_add(ed, REPLACE, there->at, json_edit_end_of(there));
     else
-        e = add(ed, ADD, end_of(v) - 1, end_of(v) - 1);
+        e = json_edit_add(ed, ADD, json_edit_end_of(v) - 1, json_edit_end_of(v) - 1);
     owned(ed, e, v, key);
     return e;
 }
 
 void json_edit_set(struct json_edits *ed, const struct json_node *v, str key, str with)
 {
-    member(ed, v, key)->made = (struct made){.with = with};
+    json_edit_member(ed, v, key)->made = (struct made){.with = with};
 }
 
 void json_edit_set_text(struct json_edits *ed, const struct json_node *v, str key, str text)
 {
-    member(ed, v, key)->made = (struct made){.with = text, .text = true};
+    json_edit_member(ed, v, key)->made = (struct made){.with = text, .text = true};
 }
 
 void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 {
-    struct json_edit *adding = forget(ed, v, key);
+    struct json_edit *adding = json_edit_forget(ed, v, key);
 
     if (adding)
         adding->dead = true;
@@ -225,25 +226,25 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
         return;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
         if (json_is(ed->doc, k, key))
-            owned(ed, add(ed, GONE, k->at, end_of(json_value(k))), v, key);
+            owned(ed, json_edit_add(ed, GONE, k->at, json_edit_end_of(json_value(k))), v, key);
 }
 
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
                       const struct json_node *before, str with)
 {
-    uint32_t at = before ? before->at : end_of(array) - 1;
+    uint32_t at = before ? before->at : json_edit_end_of(array) - 1;
 
     assert(array->kind == JSON_ARRAY);
-    add(ed, before ? BEFORE : ADD, at, at)->made.with = with;
-    note(ed);
+    json_edit_add(ed, before ? BEFORE : ADD, at, at)->made.with = with;
+    json_edit_note(ed);
 }
 
 void json_edit_drop(struct json_edits *ed, const struct json_node *array,
                     const struct json_node *element)
 {
     assert(array->kind == JSON_ARRAY);
-    add(ed, GONE, element->at, end_of(element));
-    note(ed);
+    json_edit_add(ed, GONE, element->at, json_edit_end_of(element));
+    json_edit_note(ed);
 }
 
 static struct made *made_member(struct json_edits *ed, struct made *m, str key)
@@ -276,9 +277,10 @@ static void made_set(struct json_edits *ed, struct made *m, const str *path, siz
 }
 
 /* The edit that already gives this member a value as a whole, or NULL. */
-static struct json_edit *pending(struct json_edits *ed, const struct json_node *v, str key)
+static struct json_edit *json_edit_pending(struct json_edits *ed, const struct json_node *v,
+                                           str key)
 {
-    for (struct look l = look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l)) {
         struct json_edit *e = l.edit;
 
         if (!e->dead && e->has_key && e->what != GONE && e->owner == v->at && str_eq(e->key, key))
@@ -293,11 +295,11 @@ void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const 
     assert(n > 0);
     for (size_t i = 0; i + 1 < n; i++) {
         const struct json_node *there = json_find(ed->doc, v, path[i]);
-        struct json_edit *e = pending(ed, v, path[i]);
+        struct json_edit *e = json_edit_pending(ed, v, path[i]);
 
         if (e || !there || there->kind != JSON_OBJECT) {
             if (!e)
-                e = member(ed, v, path[i]);
+                e = json_edit_member(ed, v, path[i]);
             made_set(ed, &e->made, path + i + 1, n - i - 1, with);
             return;
         }
@@ -306,8 +308,9 @@ void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const 
     json_edit_set(ed, v, path[n - 1], with);
 }
 
-static void merge(struct json_edits *ed, const struct json_node *v, const struct json *doc,
-                  const struct json_node *from, str *path, size_t depth)
+static void base_json_edit_merge(struct json_edits *ed, const struct json_node *v,
+                                 const struct json *doc, const struct json_node *from, str *path,
+                                 size_t depth)
 {
     for (const struct json_node *k = json_first(doc, from); k; k = json_next(doc, from, k)) {
         const struct json_node *value = json_value(k);
@@ -315,7 +318,7 @@ static void merge(struct json_edits *ed, const struct json_node *v, const struct
         if (!json_text(doc, k, ed->arena, &path[depth]))
             continue;
         if (value->kind == JSON_OBJECT && json_count(doc, value) > 0 && depth + 1 < JSON_DEPTH_MAX)
-            merge(ed, v, doc, value, path, depth + 1);
+            base_json_edit_merge(ed, v, doc, value, path, depth + 1);
         else
             json_edit_set_path(ed, v, path, depth + 1, json_raw(doc, value));
     }
@@ -327,10 +330,10 @@ void json_edit_merge(struct json_edits *ed, const struct json_node *v, const str
     str path[JSON_DEPTH_MAX];
 
     if (from && from->kind == JSON_OBJECT && v && v->kind == JSON_OBJECT)
-        merge(ed, v, from_doc, from, path, 0);
+        base_json_edit_merge(ed, v, from_doc, from, path, 0);
 }
 
-static int by_place(const void *pa, const void *pb)
+static int json_edit_by_place(const void *pa, const void *pb)
 {
     const struct json_edit *a = *(struct json_edit *const *)pa;
     const struct json_edit *b = *(struct json_edit *const *)pb;
@@ -342,7 +345,7 @@ static int by_place(const void *pa, const void *pb)
     return a->order < b->order ? -1 : 1;
 }
 
-static void comma(struct buf *out)
+static void json_edit_comma(struct buf *out)
 {
     size_t n = out->n;
 
@@ -407,7 +410,8 @@ static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e
     return e->end;
 }
 
-static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, struct buf *out)
+static uint32_t json_edit_apply(const struct json_edits *ed, const struct json_edit *e,
+                                struct buf *out)
 {
     switch (e->what) {
     case BEFORE:
@@ -420,7 +424,7 @@ static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, st
     case GONE:
         return skip_gone(ed, e, out);
     case ADD:
-        comma(out);
+        json_edit_comma(out);
         if (e->has_key) {
             (void)json_quote(out, e->key);
             buf_add_c(out, ':');
@@ -435,14 +439,14 @@ static uint32_t apply(const struct json_edits *ed, const struct json_edit *e, st
 static void sort(struct json_edit **list, size_t n)
 {
     if (n > FEW) {
-        qsort(list, n, sizeof(struct json_edit *), by_place);
+        qsort(list, n, sizeof(struct json_edit *), json_edit_by_place);
         return;
     }
     for (size_t i = 1; i < n; i++) {
         struct json_edit *e = list[i];
         size_t k = i;
 
-        for (; k > 0 && by_place(&e, &list[k - 1]) < 0; k--)
+        for (; k > 0 && json_edit_by_place(&e, &list[k - 1]) < 0; k--)
             list[k] = list[k - 1];
         list[k] = e;
     }
@@ -469,7 +473,7 @@ void json_edits_apply(struct json_edits *ed, struct buf *out)
         if (sorted[i]->at < at)
             continue; /* inside something that is no more */
         buf_add(out, str_slice(src, at, sorted[i]->at));
-        at = apply(ed, sorted[i], out);
+        at = json_edit_apply(ed, sorted[i], out);
     }
     buf_add(out, str_slice(src, at, src.n));
 }

@@ -21,7 +21,7 @@ static int side_cmp(const void *pa, const void *pb)
     return c ? c : (a->key > b->key) - (a->key < b->key);
 }
 
-static bool same_key(const struct side *a, const struct side *b)
+static bool json_equal_same_key(const struct side *a, const struct side *b)
 {
     return json_cursor_cmp(json_cursor_of(a->doc, a->key), json_cursor_of(b->doc, b->key)) == 0;
 }
@@ -44,7 +44,7 @@ static size_t sort_keys(const struct json *doc, const struct json_node *v, struc
     if (!is_sorted(sides, n))
         qsort(sides, n, sizeof *sides, side_cmp);
     for (size_t i = 0; i < n; i++)
-        if (i + 1 == n || !same_key(&sides[i], &sides[i + 1]))
+        if (i + 1 == n || !json_equal_same_key(&sides[i], &sides[i + 1]))
             sides[kept++] = sides[i];
     return kept;
 }
@@ -63,7 +63,7 @@ static bool objects_equal(const struct json *da, const struct json_node *a, cons
     nb = sort_keys(db, b, other);
     equal = na == nb;
     for (size_t i = 0; equal && i < na; i++)
-        equal = same_key(&sides[i], &other[i]) &&
+        equal = json_equal_same_key(&sides[i], &other[i]) &&
                 json_equal(da, json_value(sides[i].key), db, json_value(other[i].key));
     if (sides != few)
         free(sides);

@@ -19,7 +19,7 @@ struct decimal {
     bool negative;
 };
 
-static int64_t read_exponent(str s)
+static int64_t json_num_read_exponent(str s)
 {
     bool negative = s.p[0] == '-';
     int64_t v = 0;
@@ -39,7 +39,7 @@ static struct decimal decimal_of(str s)
     for (to = from; to < s.n && s.p[to] != 'e' && s.p[to] != 'E'; to++)
         ;
     if (to < s.n)
-        d.exponent = read_exponent(str_slice(s, to + 1, s.n));
+        d.exponent = json_num_read_exponent(str_slice(s, to + 1, s.n));
     s = str_slice(s, from, to);
     for (point = 0; point < s.n && s.p[point] != '.'; point++)
         ;

@@ -115,7 +115,7 @@ void json_out_init(struct json_out *o, struct buf *buf)
 }
 
 /* Before a value or a key: the comma, if something stands there already. */
-static void comma(struct json_out *o)
+static void json_out_comma(struct json_out *o)
 {
     if (bit(o->comma, o->depth))
         buf_add_c(o->buf, ',');
@@ -123,21 +123,21 @@ static void comma(struct json_out *o)
 }
 
 /* Before a value, with or without a key; false when all is lost and nothing may be written. */
-static bool begin(struct json_out *o)
+static bool json_out_begin(struct json_out *o)
 {
     if (o->too_deep)
         return false;
     assert(o->depth > 0 || !bit(o->comma, 0));                          /* one value, no more */
     assert(o->after_key == (o->depth > 0 && bit(o->object, o->depth))); /* members have keys */
     if (!o->after_key)
-        comma(o);
+        json_out_comma(o);
     o->after_key = false;
     return true;
 }
 
-static void open_level(struct json_out *o, bool object)
+static void json_out_open_level(struct json_out *o, bool object)
 {
-    if (!begin(o))
+    if (!json_out_begin(o))
         return;
     if (o->depth == JSON_DEPTH_MAX) {
         o->too_deep = true;
@@ -151,12 +151,12 @@ static void open_level(struct json_out *o, bool object)
 
 void json_out_object(struct json_out *o)
 {
-    open_level(o, true);
+    json_out_open_level(o, true);
 }
 
 void json_out_array(struct json_out *o)
 {
-    open_level(o, false);
+    json_out_open_level(o, false);
 }
 
 void json_out_end(struct json_out *o)
@@ -179,7 +179,7 @@ void json_out_key(struct json_out *o, str key)
     if (o->too_deep)
         return;
     assert(o->depth > 0 && bit(o->object, o->depth) && !o->after_key);
-    comma(o);
+    json_out_comma(o);
     if (!json_quote(o->buf, key))
         o->bad_text = true;
     buf_add_c(o->buf, ':');
@@ -188,13 +188,13 @@ void json_out_key(struct json_out *o, str key)
 
 void json_out_str(struct json_out *o, str text)
 {
-    if (begin(o) && !json_quote(o->buf, text))
+    if (json_out_begin(o) && !json_quote(o->buf, text))
         o->bad_text = true;
 }
 
 void json_out_i64(struct json_out *o, int64_t v)
 {
-    if (!begin(o))
+    if (!json_out_begin(o))
         return;
     if (v < 0)
         buf_add_c(o->buf, '-');
@@ -203,7 +203,7 @@ void json_out_i64(struct json_out *o, int64_t v)
 
 void json_out_u64(struct json_out *o, uint64_t v)
 {
-    if (begin(o))
+    if (json_out_begin(o))
         buf_add_u64(o->buf, v);
 }
 
@@ -216,7 +216,7 @@ void json_out_double(struct json_out *o, double v)
         return;
     }
     t = json_double_text(v);
-    if (begin(o))
+    if (json_out_begin(o))
         buf_add(o->buf, (str){t.text, t.n});
 }
 
@@ -232,7 +232,7 @@ void json_out_null(struct json_out *o)
 
 void json_out_raw(struct json_out *o, str json)
 {
-    if (begin(o))
+    if (json_out_begin(o))
         buf_add(o->buf, json);
 }
 

@@ -60,7 +60,7 @@ PART const char *fail(struct parser *ps, const char *at, const char *what)
 }
 
 /* Called when the room is used up; returns where the next node goes. */
-static NOINLINE struct json_node *grow(struct json *doc)
+static NOINLINE struct json_node *json_parse_grow(struct json *doc)
 {
     size_t guess = doc->src.n / 16, n = doc->cap;
     size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN, size;
@@ -80,7 +80,7 @@ PART void add(struct parser *ps, const char *from, const char *to, enum json_kin
     if (v == ps->limit) {
         ptrdiff_t in = ps->in ? ps->in - ps->doc->nodes : 0;
 
-        v = grow(ps->doc);
+        v = json_parse_grow(ps->doc);
         ps->limit = ps->doc->nodes + ps->doc->cap;
         ps->in = ps->in ? ps->doc->nodes + in : NULL;
     }
@@ -185,7 +185,7 @@ static const char *bad_text(struct text *t, const char *at, const char *what)
 }
 
 /* The four hexadecimal digits at p, or -1. */
-static int hex4(const char *p, const char *end)
+static int json_parse_hex4(const char *p, const char *end)
 {
     int v = 0;
 
@@ -206,7 +206,7 @@ static int hex4(const char *p, const char *end)
 }
 
 /* p is at the backslash. */
-static const char *escape(struct text *t, const char *p)
+static const char *json_parse_escape(struct text *t, const char *p)
 {
     int unit;
 
@@ -216,14 +216,14 @@ static const char *escape(struct text *t, const char *p)
         return p + 2;
     if (p[1] != 'u')
         return bad_text(t, p, "an unknown escape");
-    unit = hex4(p + 2, t->end);
+    unit = json_parse_hex4(p + 2, t->end);
     if (unit < 0)
         return bad_text(t, p, "\\u without four hexadecimal digits");
     if (unit < 0xD800 || unit > 0xDFFF)
         return p + 6;
     if (unit >= 0xDC00 || t->end - p < 12 || p[6] != '\\' || p[7] != 'u')
         return bad_text(t, p, "an escaped surrogate without its pair");
-    unit = hex4(p + 8, t->end);
+    unit = json_parse_hex4(p + 8, t->end);
     if (unit < 0xDC00 || unit > 0xDFFF)
         return bad_text(t, p, "an escaped surrogate without its pair");
     return p + 12;
@@ -243,7 +243,7 @@ static NOINLINE const char *long_string(struct text *t, const char *from)
         if (p == t->end || *p != '\\')
             break;
         r.escaped = 1;
-        p = escape(t, p);
+        p = json_parse_escape(t, p);
         if (!p)
             return NULL;
     }

@@ -17,8 +17,8 @@ size_t json_count(const struct json *doc, const struct json_node *v)
 }
 
 /* The last member whose key spells as `key` does. */
-static const struct json_node *find(const struct json *doc, const struct json_node *v,
-                                    struct json_cursor key)
+static const struct json_node *json_read_find(const struct json *doc, const struct json_node *v,
+                                              struct json_cursor key)
 {
     const struct json_node *found = NULL;
 
@@ -96,7 +96,8 @@ const struct json_node *json_pointer(const struct json *doc, str pointer)
         if (v->kind == JSON_ARRAY)
             v = at_token(doc, v, token);
         else if (v->kind == JSON_OBJECT)
-            v = find(doc, v, (struct json_cursor){.rest = token, .spelling = JSON_POINTED});
+            v = json_read_find(
+                doc, v, (struct json_cursor){.rest = token, .spelling = JSON_POINTED});
         else
             v = NULL;
         pointer = str_slice(rest, n, rest.n);

@@ -102,7 +102,7 @@ static inline uint64_t find_escaped(struct block *b, uint64_t before)
 }
 
 /* The first thing in the block that is not plain text or a simple escape, or NULL. */
-static inline const char *settle(const struct block *b, const char *p, struct json_run *r)
+static inline const char *json_scan_settle(const struct block *b, const char *p, struct json_run *r)
 {
     uint64_t stop = (b->quote & ~b->escaped) | b->control | b->odd;
     uint64_t first = stop & (0 - stop);
@@ -146,7 +146,7 @@ static const char *run_16(const char *p, const char *end, struct json_run *r)
             before = find_escaped(&b, before);
             b.odd = not_simple(p, b.escaped);
         }
-        stop = settle(&b, p, r);
+        stop = json_scan_settle(&b, p, r);
         if (stop)
             return stop;
     }
@@ -221,7 +221,7 @@ SIMD_AVX2 static const char *run_32(const char *p, const char *end, struct json_
             b.odd = b.escaped & bits_32(_mm256_cmpeq_epi8(is_escape(v), zero),
                                         _mm256_cmpeq_epi8(is_escape(w), zero));
         }
-        stop = settle(&b, p, r);
+        stop = json_scan_settle(&b, p, r);
         if (stop)
             return stop;
     }

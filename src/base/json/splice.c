@@ -2,17 +2,17 @@
 #include "base/json.h"
 #include "base/json/internal.h"
 
-static size_t end_of(const struct json_node *v)
+static size_t json_splice_end_of(const struct json_node *v)
 {
     return (size_t)v->at + v->size;
 }
 
 void json_splice(const struct json *doc, const struct json_node *v, str with, struct buf *out)
 {
-    assert(v && end_of(v) <= doc->src.n);
+    assert(v && json_splice_end_of(v) <= doc->src.n);
     buf_add(out, str_slice(doc->src, 0, v->at));
     buf_add(out, with);
-    buf_add(out, str_slice(doc->src, end_of(v), doc->src.n));
+    buf_add(out, str_slice(doc->src, json_splice_end_of(v), doc->src.n));
 }
 
 void json_splice_set(const struct json *doc, const struct json_node *v, str key, str with,
@@ -28,7 +28,7 @@ void json_splice_set(const struct json *doc, const struct json_node *v, str key,
     }
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
         last = json_value(k);
-    at = last ? end_of(last) : (size_t)v->at + 1;
+    at = last ? json_splice_end_of(last) : (size_t)v->at + 1;
     buf_add(out, str_slice(doc->src, 0, at));
     if (last)
         buf_add_c(out, ',');
@@ -52,7 +52,7 @@ void json_splice_remove(const struct json *doc, const struct json_node *v, str k
         written = first->at;
     }
     for (const struct json_node *k = first; k; k = json_next(doc, v, k)) {
-        size_t end = end_of(json_value(k));
+        size_t end = json_splice_end_of(json_value(k));
 
         if (!json_is(doc, k, key)) {
             buf_add(out, str_slice(doc->src, any ? written : k->at, end));

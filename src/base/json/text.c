@@ -12,7 +12,7 @@ const char json_escapes[256] = {
     ['t'] = '\t',
 };
 
-static unsigned hex4(const char *p)
+static unsigned json_text_hex4(const char *p)
 {
     unsigned v = 0;
 
@@ -57,10 +57,10 @@ static size_t unescape(const char *p, size_t *size, char out[4])
     if (p[1] != 'u')
         return 1;
     *size = 6;
-    c = hex4(p + 2);
+    c = json_text_hex4(p + 2);
     if (c >= 0xD800 && c <= 0xDBFF) {
         *size = 12;
-        c = 0x10000 + ((c - 0xD800) << 10) + (hex4(p + 8) - 0xDC00);
+        c = 0x10000 + ((c - 0xD800) << 10) + (json_text_hex4(p + 8) - 0xDC00);
     }
     return utf8_put(c, out);
 }

@@ -95,8 +95,8 @@ bool schema_check_enum(struct schema_check *c, const struct schema_at *at,
 }
 
 /* How the value compares with the rule's number. */
-static int compare(const struct schema_check *c, const struct json_node *v,
-                   const struct schema_rule *r)
+static int schema_assert_compare(const struct schema_check *c, const struct json_node *v,
+                                 const struct schema_rule *r)
 {
     struct schema_decimal d;
 
@@ -104,8 +104,8 @@ static int compare(const struct schema_check *c, const struct json_node *v,
     return schema_decimal_cmp(&d, &r->number);
 }
 
-static bool out_of_bounds(struct schema_check *c, const struct schema_at *at,
-                          const struct schema_rule *r, const char *must)
+static bool schema_assert_out_of_bounds(struct schema_check *c, const struct schema_at *at,
+                                        const struct schema_rule *r, const char *must)
 {
     const struct json *doc = &at->node->resource->doc->json;
 
@@ -124,9 +124,9 @@ bool schema_check_minimum(struct schema_check *c, const struct schema_at *at,
 {
     bool strict = r->exclusive || r->op == SCHEMA_OP_EXCLUSIVE_MINIMUM;
 
-    if (compare(c, at->v, r) >= strict)
+    if (schema_assert_compare(c, at->v, r) >= strict)
         return true;
-    return out_of_bounds(c, at, r, strict ? "greater than" : "at least");
+    return schema_assert_out_of_bounds(c, at, r, strict ? "greater than" : "at least");
 }
 
 bool schema_check_maximum(struct schema_check *c, const struct schema_at *at,
@@ -134,9 +134,9 @@ bool schema_check_maximum(struct schema_check *c, const struct schema_at *at,
 {
     bool strict = r->exclusive || r->op == SCHEMA_OP_EXCLUSIVE_MAXIMUM;
 
-    if (compare(c, at->v, r) <= -strict)
+    if (schema_assert_compare(c, at->v, r) <= -strict)
         return true;
-    return out_of_bounds(c, at, r, strict ? "less than" : "at most");
+    return schema_assert_out_of_bounds(c, at, r, strict ? "less than" : "at most");
 }
 
 bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
@@ -145,7 +145,8 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
     struct schema_decimal d;
 
     schema_decimal_read(&d, json_raw(c->doc, at->v));
-    return schema_decimal_divides(&r->number, &d) || out_of_bounds(c, at, r, "a multiple of");
+    return schema_decimal_divides(&r->number, &d) ||
+           schema_assert_out_of_bounds(c, at, r, "a multiple of");
 }
 
 /* least and most are the keywords' names, thing what is counted. */

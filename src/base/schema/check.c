@@ -3,7 +3,7 @@
 
 /* ---- marks ---- */
 
-static size_t words(size_t n)
+static size_t schema_check_words(size_t n)
 {
     return n / 64 + 1;
 }
@@ -12,9 +12,9 @@ void schema_marks_init(struct schema_marks *m, size_t n)
 {
     *m = (struct schema_marks){.n = n};
     m->bits = m->few;
-    if (words(n) > COUNT_OF(m->few)) {
-        m->bits = base_alloc(words(n) * sizeof *m->bits);
-        memset(m->bits, 0, words(n) * sizeof *m->bits);
+    if (schema_check_words(n) > COUNT_OF(m->few)) {
+        m->bits = base_alloc(schema_check_words(n) * sizeof *m->bits);
+        memset(m->bits, 0, schema_check_words(n) * sizeof *m->bits);
     }
 }
 
@@ -36,7 +36,7 @@ void schema_marks_join(struct schema_marks *m, const struct schema_marks *more)
 {
     assert(m->n == more->n);
     m->all |= more->all;
-    for (size_t i = 0; i < words(m->n) && !m->all; i++)
+    for (size_t i = 0; i < schema_check_words(m->n) && !m->all; i++)
         m->bits[i] |= more->bits[i];
 }
 
@@ -171,7 +171,7 @@ bool schema_eval(struct schema_check *c, const struct schema_node *n, const stru
 
 /* ---- the whole check ---- */
 
-static bool run(struct schema_check *c, const struct json_node *v)
+static bool schema_check_run(struct schema_check *c, const struct json_node *v)
 {
     bool ok;
 
@@ -190,7 +190,7 @@ bool schema_check(const struct schema *s, const struct json *doc, const struct j
 {
     struct schema_check c = {.s = s, .doc = doc, .e = e};
 
-    return run(&c, v);
+    return schema_check_run(&c, v);
 }
 
 bool schema_check_each(const struct schema *s, const struct json *doc, const struct json_node *v,
@@ -198,5 +198,5 @@ bool schema_check_each(const struct schema *s, const struct json *doc, const str
 {
     struct schema_check c = {.s = s, .doc = doc, .e = e, .sink = &sink};
 
-    return run(&c, v);
+    return schema_check_run(&c, v);
 }

@@ -11,12 +11,12 @@
 #define ARRAY BIT(JSON_ARRAY)
 #define OBJECT BIT(JSON_OBJECT)
 
-static const struct json *doc_of(const struct schema_part *p)
+static const struct json *schema_keyword_doc_of(const struct schema_part *p)
 {
     return &p->node->resource->doc->json;
 }
 
-static bool wrong(const struct schema_part *p, const char *must, struct err *e)
+static bool schema_keyword_wrong(const struct schema_part *p, const char *must, struct err *e)
 {
     return schema_wrong(e, p->node->resource->doc, p->value, "%s", must);
 }
@@ -59,7 +59,7 @@ static bool make_type(struct schema_part *p, struct err *e)
 {
     const char *must = "must be null, boolean, number, integer, string, array or object, or an "
                        "array of these names";
-    const struct json *doc = doc_of(p);
+    const struct json *doc = schema_keyword_doc_of(p);
 
     p->rule->types = type_bit(doc, p->value);
     for (const struct json_node *i = json_first(doc, p->value); i && p->value->kind == JSON_ARRAY;
@@ -67,17 +67,17 @@ static bool make_type(struct schema_part *p, struct err *e)
         unsigned bit = type_bit(doc, i);
 
         if (!bit)
-            return wrong(p, must, e);
+            return schema_keyword_wrong(p, must, e);
         p->rule->types |= bit;
     }
     p->rule->ready = true;
-    return p->rule->types != 0 || wrong(p, must, e);
+    return p->rule->types != 0 || schema_keyword_wrong(p, must, e);
 }
 
 static bool make_values(struct schema_part *p, const struct json_node *first, size_t n,
                         struct err *e)
 {
-    const struct json *doc = doc_of(p);
+    const struct json *doc = schema_keyword_doc_of(p);
     struct schema_rule *r = p->rule;
     const struct json_node *v = first;
 
@@ -102,15 +102,18 @@ static bool make_const(struct schema_part *p, struct err *e)
 static bool make_enum(struct schema_part *p, struct err *e)
 {
     if (p->value->kind != JSON_ARRAY)
-        return wrong(p, "must be an array of values", e);
-    return make_values(p, json_first(doc_of(p), p->value), json_count(doc_of(p), p->value), e);
+        return schema_keyword_wrong(p, "must be an array of values", e);
+    return make_values(p,
+                       json_first(schema_keyword_doc_of(p), p->value),
+                       json_count(schema_keyword_doc_of(p), p->value),
+                       e);
 }
 
 static bool make_number(struct schema_part *p, struct err *e)
 {
     if (p->value->kind != JSON_NUMBER)
-        return wrong(p, "must be a number", e);
-    schema_decimal_read(&p->rule->number, json_raw(doc_of(p), p->value));
+        return schema_keyword_wrong(p, "must be a number", e);
+    schema_decimal_read(&p->rule->number, json_raw(schema_keyword_doc_of(p), p->value));
     p->rule->ready = true;
     return true;
 }
@@ -120,9 +123,9 @@ static bool make_multiple(struct schema_part *p, struct err *e)
     if (!make_number(p, e))
         return false;
     if (p->rule->number.negative || p->rule->number.count == 0)
-        return wrong(p, "must be greater than 0", e);
+        return schema_keyword_wrong(p, "must be greater than 0", e);
     if (p->rule->number.count > SCHEMA_DIVISOR_DIGITS_MAX)
-        return wrong(p, "must have no more than 18 digits", e);
+        return schema_keyword_wrong(p, "must have no more than 18 digits", e);
     return true;
 }
 
@@ -130,31 +133,32 @@ static bool make_multiple(struct schema_part *p, struct err *e)
 static bool make_exclusive(struct schema_part *p, struct err *e)
 {
     p->rule->exclusive = p->value->kind == JSON_TRUE;
-    return p->rule->exclusive || p->value->kind == JSON_FALSE || wrong(p, "must be a boolean", e);
+    return p->rule->exclusive || p->value->kind == JSON_FALSE ||
+           schema_keyword_wrong(p, "must be a boolean", e);
 }
 
-static bool read_count(const struct schema_part *p, uint64_t *out, struct err *e)
+static bool schema_keyword_read_count(const struct schema_part *p, uint64_t *out, struct err *e)
 {
     struct schema_decimal d;
 
     if (p->value->kind == JSON_NUMBER) {
-        schema_decimal_read(&d, json_raw(doc_of(p), p->value));
+        schema_decimal_read(&d, json_raw(schema_keyword_doc_of(p), p->value));
         if (schema_decimal_count(&d, out))
             return true;
     }
-    return wrong(p, "must be a whole number, 0 or more", e);
+    return schema_keyword_wrong(p, "must be a whole number, 0 or more", e);
 }
 
 static bool make_least(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
-    return read_count(p, &p->rule->min, e);
+    return schema_keyword_read_count(p, &p->rule->min, e);
 }
 
 static bool make_most(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
-    return read_count(p, &p->rule->max, e);
+    return schema_keyword_read_count(p, &p->rule->max, e);
 }
 
 static bool make_regex(const struct schema_part *p, str pattern, struct schema_regex **out,
@@ -177,8 +181,8 @@ static bool make_pattern(struct schema_part *p, struct err *e)
 {
     str text;
 
-    if (!json_text(doc_of(p), p->value, &p->s->arena, &text))
-        return wrong(p, "must be a string", e);
+    if (!json_text(schema_keyword_doc_of(p), p->value, &p->s->arena, &text))
+        return schema_keyword_wrong(p, "must be a string", e);
     p->rule->ready = true;
     return make_regex(p, text, &p->rule->regex, e);
 }
@@ -186,14 +190,15 @@ static bool make_pattern(struct schema_part *p, struct err *e)
 static bool make_unique(struct schema_part *p, struct err *e)
 {
     p->rule->ready = p->value->kind == JSON_TRUE;
-    return p->rule->ready || p->value->kind == JSON_FALSE || wrong(p, "must be a boolean", e);
+    return p->rule->ready || p->value->kind == JSON_FALSE ||
+           schema_keyword_wrong(p, "must be a boolean", e);
 }
 
 /* An array of strings. */
 static bool read_names(const struct schema_part *p, const struct json_node *v, str **out, size_t *n,
                        struct err *e)
 {
-    const struct json *doc = doc_of(p);
+    const struct json *doc = schema_keyword_doc_of(p);
     str *names;
     size_t i = 0;
 
@@ -214,7 +219,8 @@ static bool make_required(struct schema_part *p, struct err *e)
 {
     /* Draft 3 had it as a boolean inside the property, and many still write it so. */
     if (p->value->kind == JSON_TRUE || p->value->kind == JSON_FALSE)
-        return wrong(p, "must be an array of strings, beside properties and not inside one", e);
+        return schema_keyword_wrong(
+            p, "must be an array of strings, beside properties and not inside one", e);
     p->rule->ready = true;
     return read_names(p, p->value, &p->rule->names, &p->rule->count, e);
 }
@@ -245,14 +251,14 @@ static size_t named_sort(struct schema_named *named, size_t n)
 static bool read_map(const struct schema_part *p, struct schema_named **out, size_t *n,
                      struct err *e)
 {
-    const struct json *doc = doc_of(p);
+    const struct json *doc = schema_keyword_doc_of(p);
     struct schema_named *named;
     size_t i = 0;
 
     *out = NULL;
     *n = json_count(doc, p->value);
     if (p->value->kind != JSON_OBJECT)
-        return wrong(p, "must be an object", e);
+        return schema_keyword_wrong(p, "must be an object", e);
     if (!schema_spend(p->s, *n * sizeof *named, e))
         return false;
     named = zero(p, *n, sizeof *named);
@@ -369,14 +375,14 @@ static bool make_rest(struct schema_part *p, struct err *e)
     return make_one(p, e);
 }
 
-static bool make_list(struct schema_part *p, struct err *e)
+static bool schema_keyword_make_list(struct schema_part *p, struct err *e)
 {
-    const struct json *doc = doc_of(p);
+    const struct json *doc = schema_keyword_doc_of(p);
     struct schema_rule *r = p->rule;
     size_t i = 0;
 
     if (p->value->kind != JSON_ARRAY || p->value->span == 1)
-        return wrong(p, "must be an array of one schema or more", e);
+        return schema_keyword_wrong(p, "must be an array of one schema or more", e);
     r->ready = true;
     r->count = json_count(doc, p->value);
     if (!schema_spend(p->s, r->count * sizeof *r->list, e))
@@ -395,16 +401,17 @@ static bool make_items(struct schema_part *p, struct err *e)
     if (p->value->kind != JSON_ARRAY)
         return make_rest(p, e);
     if (p->node->resource->draft == SCHEMA_DRAFT_2020)
-        return wrong(p, "must be a schema; an array of schemas is prefixItems in 2020-12", e);
+        return schema_keyword_wrong(
+            p, "must be a schema; an array of schemas is prefixItems in 2020-12", e);
     if (p->value->span > 1)
-        return make_list(p, e);
+        return schema_keyword_make_list(p, e);
     p->rule->ready = true;
     return true;
 }
 
 static bool make_additional_items(struct schema_part *p, struct err *e)
 {
-    const struct json_node *items = json_find(doc_of(p), p->node->at, STR("items"));
+    const struct json_node *items = json_find(schema_keyword_doc_of(p), p->node->at, STR("items"));
     bool counts = items && items->kind == JSON_ARRAY;
 
     if (counts)
@@ -421,12 +428,12 @@ static bool make_contains(struct schema_part *p, struct err *e)
 static bool make_min_contains(struct schema_part *p, struct err *e)
 {
     p->rule->min_said = true;
-    return read_count(p, &p->rule->min, e);
+    return schema_keyword_read_count(p, &p->rule->min, e);
 }
 
 static bool make_max_contains(struct schema_part *p, struct err *e)
 {
-    return read_count(p, &p->rule->max, e);
+    return schema_keyword_read_count(p, &p->rule->max, e);
 }
 
 static bool make_ref(struct schema_part *p, struct err *e)
@@ -435,8 +442,8 @@ static bool make_ref(struct schema_part *p, struct err *e)
     struct err why;
     str ref;
 
-    if (!json_text(doc_of(p), p->value, &p->s->arena, &ref))
-        return wrong(p, "must be a string", e);
+    if (!json_text(schema_keyword_doc_of(p), p->value, &p->s->arena, &ref))
+        return schema_keyword_wrong(p, "must be a string", e);
     if (p->rule->op == SCHEMA_OP_RECURSIVE_REF ? !schema_recursive_find(p->s, p->node, &t, &why)
                                                : !schema_ref_find(p->s, p->node, ref, &t, &why)) {
         if (str_starts(str_c(why.text), STR("schema "))) /* it already says where */
@@ -481,13 +488,13 @@ static const struct schema_keyword applicator[] = {
     {"patternProperties", ALL, HOLDS(MAP), OP(MEMBERS), OBJECT, make_patterns},
     {"additionalProperties", ALL, HOLDS(ONE), OP(MEMBERS), OBJECT, make_rest},
     {"propertyNames", NOT_4, HOLDS(ONE), OP(NAMES), OBJECT, make_one},
-    {"prefixItems", NEW, HOLDS(LIST), OP(ITEMS), ARRAY, make_list},
+    {"prefixItems", NEW, HOLDS(LIST), OP(ITEMS), ARRAY, schema_keyword_make_list},
     {"items", ALL, HOLDS(ITEMS), OP(ITEMS), ARRAY, make_items},
     {"additionalItems", OLD | D19 | UNSAID, HOLDS(ONE), OP(ITEMS), ARRAY, make_additional_items},
     {"contains", NOT_4, HOLDS(ONE), OP(CONTAINS), ARRAY, make_contains},
-    {"allOf", ALL, HOLDS(LIST), OP(ALL), ANY_KIND, make_list},
-    {"anyOf", ALL, HOLDS(LIST), OP(ANY), ANY_KIND, make_list},
-    {"oneOf", ALL, HOLDS(LIST), OP(ONE), ANY_KIND, make_list},
+    {"allOf", ALL, HOLDS(LIST), OP(ALL), ANY_KIND, schema_keyword_make_list},
+    {"anyOf", ALL, HOLDS(LIST), OP(ANY), ANY_KIND, schema_keyword_make_list},
+    {"oneOf", ALL, HOLDS(LIST), OP(ONE), ANY_KIND, schema_keyword_make_list},
     {"not", ALL, HOLDS(ONE), OP(NOT), ANY_KIND, make_one},
     {"if", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, make_one},
     {"then", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, make_then},

@@ -7,7 +7,7 @@
 __extension__ typedef unsigned __int128 wide;
 
 /* The exponent's value, cut at EXPONENT_MAX either way. */
-static int64_t read_exponent(const char *p, const char *end)
+static int64_t schema_number_read_exponent(const char *p, const char *end)
 {
     bool negative = false;
     int64_t v = 0;
@@ -51,7 +51,7 @@ void schema_decimal_read(struct schema_decimal *d, str text)
     if (d->count == 0)
         *d = (struct schema_decimal){.digits = ""}; /* -0 is 0, and so is 0e9 */
     else if (p < end)
-        d->top += read_exponent(p + 1, end);
+        d->top += schema_number_read_exponent(p + 1, end);
 }
 
 /* The next digit, stepping over the point. */
@@ -93,14 +93,14 @@ int schema_decimal_cmp(const struct schema_decimal *a, const struct schema_decim
 }
 
 /* The power of ten of the last digit. */
-static int64_t low(const struct schema_decimal *d)
+static int64_t schema_number_low(const struct schema_decimal *d)
 {
     return d->top - (int64_t)d->count;
 }
 
 bool schema_decimal_is_integer(const struct schema_decimal *d)
 {
-    return d->count == 0 || low(d) >= 0;
+    return d->count == 0 || schema_number_low(d) >= 0;
 }
 
 uint64_t schema_decimal_hash(const struct schema_decimal *d)
@@ -163,8 +163,10 @@ bool schema_decimal_divides(const struct schema_decimal *by, const struct schema
     assert(by->count > 0 && by->count <= SCHEMA_DIVISOR_DIGITS_MAX);
     if (d->count == 0)
         return true;
-    if (low(d) < low(by))
+    if (schema_number_low(d) < schema_number_low(by))
         return false;
     b = digits_mod(by, UINT64_MAX);
-    return (wide)digits_mod(d, b) * ten_power_mod((uint64_t)(low(d) - low(by)), b) % b == 0;
+    return (wide)digits_mod(d, b) *
+               ten_power_mod((uint64_t)(schema_number_low(d) - schema_number_low(by)), b) % b ==
+           0;
 }

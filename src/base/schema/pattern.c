@@ -84,19 +84,19 @@ struct pattern {
     struct err *e;
 };
 
-static bool wrong(const struct pattern *p, const char *what)
+static bool schema_pattern_wrong(const struct pattern *p, const char *what)
 {
     return err_set(p->e, ERR_INPUT, "%s, at character %zu of the regular expression", what, p->at);
 }
 
 /* The byte `ahead` of the place we are at, or 0 past the end. A NUL in the pattern is no special
  * byte, so it may look like the end. */
-static char peek(const struct pattern *p, size_t ahead)
+static char schema_pattern_peek(const struct pattern *p, size_t ahead)
 {
     return p->at + ahead < p->s.n ? p->s.p[p->at + ahead] : '\0';
 }
 
-static void put_char(struct pattern *p, uint32_t c)
+static void schema_pattern_put_char(struct pattern *p, uint32_t c)
 {
     buf_printf(p->out, "\\x{%x}", c);
 }
@@ -107,7 +107,7 @@ static bool hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t 
     uint32_t v = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int d = char_hex_value(peek(p, from + i));
+        int d = char_hex_value(schema_pattern_peek(p, from + i));
 
         if (d < 0)
             return false;
@@ -123,11 +123,11 @@ static bool braced_unicode(struct pattern *p)
     size_t n = 2;
     uint32_t v = 0;
 
-    for (; char_hex_value(peek(p, n)) >= 0 && v <= CODE_POINT_MAX; n++)
-        v = v * 16 + (uint32_t)char_hex_value(peek(p, n));
-    if (n == 2 || peek(p, n) != '}' || v > CODE_POINT_MAX)
-        return wrong(p, "\\u{...} needs a code point");
-    put_char(p, v);
+    for (; char_hex_value(schema_pattern_peek(p, n)) >= 0 && v <= CODE_POINT_MAX; n++)
+        v = v * 16 + (uint32_t)char_hex_value(schema_pattern_peek(p, n));
+    if (n == 2 || schema_pattern_peek(p, n) != '}' || v > CODE_POINT_MAX)
+        return schema_pattern_wrong(p, "\\u{...} needs a code point");
+    schema_pattern_put_char(p, v);
     p->at += n + 1;
     return true;
 }
@@ -137,17 +137,18 @@ static bool unicode_escape(struct pattern *p)
 {
     uint32_t v, low;
 
-    if (peek(p, 1) == '{')
+    if (schema_pattern_peek(p, 1) == '{')
         return braced_unicode(p);
     if (!hex_digits(p, 1, 4, &v))
-        return wrong(p, "\\u needs four hex digits");
+        return schema_pattern_wrong(p, "\\u needs four hex digits");
     p->at += 5;
-    if (v >= 0xd800 && v < 0xdc00 && peek(p, 0) == '\\' && peek(p, 1) == 'u' &&
-        hex_digits(p, 2, 4, &low) && low >= 0xdc00 && low < 0xe000) {
+    if (v >= 0xd800 && v < 0xdc00 && schema_pattern_peek(p, 0) == '\\' &&
+        schema_pattern_peek(p, 1) == 'u' && hex_digits(p, 2, 4, &low) && low >= 0xdc00 &&
+        low < 0xe000) {
         v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
         p->at += 6;
     }
-    put_char(p, v);
+    schema_pattern_put_char(p, v);
     return true;
 }
 
@@ -176,7 +177,7 @@ static bool put_property(struct pattern *p, bool negated, str name)
     for (size_t i = 0; i < name.n; i++)
         if (!char_is_letter(name.p[i]) && !char_is_digit(name.p[i]) && name.p[i] != '_' &&
             name.p[i] != '&')
-            return wrong(p, "unknown name in \\p{...}");
+            return schema_pattern_wrong(p, "unknown name in \\p{...}");
     buf_printf(p->out, "\\%c{%s" STR_FMT "}", negated ? 'P' : 'p', kind, STR_ARG(name));
     return true;
 }
@@ -184,15 +185,15 @@ static bool put_property(struct pattern *p, bool negated, str name)
 /* \p{...} or \P{...}, at the letter. */
 static bool property_escape(struct pattern *p)
 {
-    bool negated = peek(p, 0) == 'P';
+    bool negated = schema_pattern_peek(p, 0) == 'P';
     size_t n = 2;
 
-    if (peek(p, 1) != '{')
-        return wrong(p, "\\p needs a name in braces");
-    while (p->at + n < p->s.n && peek(p, n) != '}' && n < PROPERTY_MAX)
+    if (schema_pattern_peek(p, 1) != '{')
+        return schema_pattern_wrong(p, "\\p needs a name in braces");
+    while (p->at + n < p->s.n && schema_pattern_peek(p, n) != '}' && n < PROPERTY_MAX)
         n++;
-    if (peek(p, n) != '}' || n == 2)
-        return wrong(p, "\\p needs a name in braces");
+    if (schema_pattern_peek(p, n) != '}' || n == 2)
+        return schema_pattern_wrong(p, "\\p needs a name in braces");
     if (!put_property(p, negated, str_slice(p->s, p->at + 2, p->at + n)))
         return false;
     p->at += n + 1;
@@ -203,28 +204,28 @@ static bool property_escape(struct pattern *p)
 static bool char_escape(struct pattern *p)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
-    char c = peek(p, 0);
+    char c = schema_pattern_peek(p, 0);
     const char *known = c ? strchr(from, c) : NULL;
     uint32_t v;
 
     if (known) {
-        put_char(p, (unsigned char)to[known - from]);
-    } else if (c == 'c' && char_is_letter(peek(p, 1))) {
-        put_char(p, (uint32_t)peek(p, 1) & 0x1f);
+        schema_pattern_put_char(p, (unsigned char)to[known - from]);
+    } else if (c == 'c' && char_is_letter(schema_pattern_peek(p, 1))) {
+        schema_pattern_put_char(p, (uint32_t)schema_pattern_peek(p, 1) & 0x1f);
         p->at++;
-    } else if (c == '0' && !char_is_digit(peek(p, 1))) {
-        put_char(p, 0);
+    } else if (c == '0' && !char_is_digit(schema_pattern_peek(p, 1))) {
+        schema_pattern_put_char(p, 0);
     } else if (c == 'x' && hex_digits(p, 1, 2, &v)) {
-        put_char(p, v);
+        schema_pattern_put_char(p, v);
         p->at += 2;
     } else if (c == 'u') {
         return unicode_escape(p);
     } else if (char_is_letter(c) || char_is_digit(c)) {
-        return wrong(p, "ECMA-262 has no such escape");
+        return schema_pattern_wrong(p, "ECMA-262 has no such escape");
     } else if ((unsigned char)c >= 0x80) {
         return true; /* the character itself, copied next */
     } else {
-        put_char(p, (unsigned char)c);
+        schema_pattern_put_char(p, (unsigned char)c);
     }
     p->at++;
     return true;
@@ -247,7 +248,7 @@ static bool set_escape(struct pattern *p, bool in_class)
     };
 
     for (size_t i = 0; i < COUNT_OF(sets); i++)
-        if (peek(p, 0) == sets[i].letter) {
+        if (schema_pattern_peek(p, 0) == sets[i].letter) {
             buf_printf(p->out, in_class ? "%s" : "[%s]", sets[i].inside);
             p->at++;
             return true;
@@ -256,35 +257,35 @@ static bool set_escape(struct pattern *p, bool in_class)
 }
 
 /* Outside a class, at the backslash. */
-static bool escape(struct pattern *p)
+static bool schema_pattern_escape(struct pattern *p)
 {
     size_t n = 0;
 
     if (++p->at >= p->s.n)
-        return wrong(p, "a backslash with nothing behind it");
+        return schema_pattern_wrong(p, "a backslash with nothing behind it");
     if (set_escape(p, false))
         return true;
-    switch (peek(p, 0)) {
+    switch (schema_pattern_peek(p, 0)) {
     case 'p':
     case 'P':
         return property_escape(p);
     case 'b':
     case 'B':
-        buf_printf(p->out, "\\%c", peek(p, 0));
+        buf_printf(p->out, "\\%c", schema_pattern_peek(p, 0));
         p->at++;
         return true;
     case 'k':
-        if (peek(p, 1) != '<')
-            return wrong(p, "\\k needs a group's name in <>");
+        if (schema_pattern_peek(p, 1) != '<')
+            return schema_pattern_wrong(p, "\\k needs a group's name in <>");
         buf_add(p->out, STR("\\k"));
         p->at++; /* the name and its <> are copied next */
         return true;
     default:
         break;
     }
-    if (peek(p, 0) < '1' || peek(p, 0) > '9')
+    if (schema_pattern_peek(p, 0) < '1' || schema_pattern_peek(p, 0) > '9')
         return char_escape(p);
-    while (char_is_digit(peek(p, n)))
+    while (char_is_digit(schema_pattern_peek(p, n)))
         n++;
     buf_printf(p->out, "\\g{" STR_FMT "}", STR_ARG(str_slice(p->s, p->at, p->at + n)));
     p->at += n;
@@ -294,7 +295,7 @@ static bool escape(struct pattern *p)
 /* One member of a class; *single says whether it is one character and so can begin a range. */
 static bool class_atom(struct pattern *p, bool *single)
 {
-    char c = peek(p, 0);
+    char c = schema_pattern_peek(p, 0);
 
     *single = true;
     if (c != '\\') {
@@ -302,12 +303,12 @@ static bool class_atom(struct pattern *p, bool *single)
             buf_add_c(p->out, '\\'); /* [: [. [= and others have a meaning there */
         do
             buf_add_c(p->out, p->s.p[p->at++]);
-        while (p->at < p->s.n && ((unsigned char)peek(p, 0) & 0xc0) == 0x80);
+        while (p->at < p->s.n && ((unsigned char)schema_pattern_peek(p, 0) & 0xc0) == 0x80);
         return true;
     }
     if (++p->at >= p->s.n)
-        return wrong(p, "a backslash with nothing behind it");
-    c = peek(p, 0);
+        return schema_pattern_wrong(p, "a backslash with nothing behind it");
+    c = schema_pattern_peek(p, 0);
     *single = false;
     if (set_escape(p, true))
         return true;
@@ -315,7 +316,7 @@ static bool class_atom(struct pattern *p, bool *single)
         return property_escape(p);
     *single = true;
     if (c == 'b') {
-        put_char(p, '\b');
+        schema_pattern_put_char(p, '\b');
         p->at++;
         return true;
     }
@@ -327,26 +328,26 @@ static bool class_atom(struct pattern *p, bool *single)
 /* Whether what comes next in a class is one character. */
 static bool single_next(const struct pattern *p, size_t ahead)
 {
-    char c = peek(p, ahead + 1);
+    char c = schema_pattern_peek(p, ahead + 1);
 
-    return peek(p, ahead) != '\\' || !(c && strchr("dDwWsSpP", c));
+    return schema_pattern_peek(p, ahead) != '\\' || !(c && strchr("dDwWsSpP", c));
 }
 
 /* A class, at its "[". A hyphen is a range only between two characters. */
 static bool char_class(struct pattern *p)
 {
-    bool single = false, negated = peek(p, 1) == '^';
+    bool single = false, negated = schema_pattern_peek(p, 1) == '^';
 
     p->at += negated ? 2 : 1;
-    if (peek(p, 0) == ']') { /* no character, or any */
+    if (schema_pattern_peek(p, 0) == ']') { /* no character, or any */
         buf_add(p->out, negated ? STR("[" EVERY "]") : STR("[^" EVERY "]"));
         p->at++;
         return true;
     }
     buf_add(p->out, negated ? STR("[^") : STR("["));
-    while (p->at < p->s.n && peek(p, 0) != ']') {
-        bool range = single && peek(p, 0) == '-' && p->at + 1 < p->s.n && peek(p, 1) != ']' &&
-                     single_next(p, 1);
+    while (p->at < p->s.n && schema_pattern_peek(p, 0) != ']') {
+        bool range = single && schema_pattern_peek(p, 0) == '-' && p->at + 1 < p->s.n &&
+                     schema_pattern_peek(p, 1) != ']' && single_next(p, 1);
 
         if (range) {
             buf_add_c(p->out, '-');
@@ -358,7 +359,7 @@ static bool char_class(struct pattern *p)
             single = false;
     }
     if (p->at >= p->s.n)
-        return wrong(p, "a class that is not closed");
+        return schema_pattern_wrong(p, "a class that is not closed");
     buf_add_c(p->out, ']');
     p->at++;
     return true;
@@ -369,20 +370,20 @@ static size_t braces(const struct pattern *p)
 {
     size_t n = 1;
 
-    if (!char_is_digit(peek(p, n)))
+    if (!char_is_digit(schema_pattern_peek(p, n)))
         return 0;
-    while (char_is_digit(peek(p, n)))
+    while (char_is_digit(schema_pattern_peek(p, n)))
         n++;
-    if (peek(p, n) == ',')
+    if (schema_pattern_peek(p, n) == ',')
         n++;
-    while (char_is_digit(peek(p, n)))
+    while (char_is_digit(schema_pattern_peek(p, n)))
         n++;
-    return peek(p, n) == '}' ? n + 1 : 0;
+    return schema_pattern_peek(p, n) == '}' ? n + 1 : 0;
 }
 
 static size_t quantifier(const struct pattern *p)
 {
-    char c = peek(p, 0);
+    char c = schema_pattern_peek(p, 0);
 
     return c == '*' || c == '+' || c == '?' ? 1 : c == '{' ? braces(p) : 0;
 }
@@ -390,11 +391,11 @@ static size_t quantifier(const struct pattern *p)
 /* A quantifier of n bytes. A second one would be PCRE2's possessive form. */
 static bool put_quantifier(struct pattern *p, size_t n)
 {
-    if (peek(p, n) == '?')
+    if (schema_pattern_peek(p, n) == '?')
         n++;
     buf_add(p->out, str_slice(p->s, p->at, p->at + n));
     p->at += n;
-    return quantifier(p) == 0 || wrong(p, "a quantifier with nothing to repeat");
+    return quantifier(p) == 0 || schema_pattern_wrong(p, "a quantifier with nothing to repeat");
 }
 
 /* At "(". */
@@ -405,31 +406,31 @@ static bool group(struct pattern *p)
     str open = STR("(");
 
     if (str_starts(rest, STR("(*")))
-        return wrong(p, "a quantifier with nothing to repeat");
+        return schema_pattern_wrong(p, "a quantifier with nothing to repeat");
     if (str_starts(rest, STR("(?"))) {
         size_t i = 0;
 
         while (i < COUNT_OF(known) && !str_starts(rest, str_c(known[i])))
             i++;
         if (i == COUNT_OF(known))
-            return wrong(p, "ECMA-262 has no such group");
+            return schema_pattern_wrong(p, "ECMA-262 has no such group");
         open = str_c(known[i]);
     }
     buf_add(p->out, open);
     p->at += open.n;
-    return quantifier(p) == 0 || wrong(p, "a quantifier with nothing to repeat");
+    return quantifier(p) == 0 || schema_pattern_wrong(p, "a quantifier with nothing to repeat");
 }
 
-static bool step(struct pattern *p)
+static bool schema_pattern_step(struct pattern *p)
 {
-    char c = peek(p, 0);
+    char c = schema_pattern_peek(p, 0);
     size_t n = quantifier(p);
 
     if (n > 0)
         return put_quantifier(p, n);
     switch (c) {
     case '\\':
-        return escape(p);
+        return schema_pattern_escape(p);
     case '[':
         return char_class(p);
     case '(':
@@ -461,7 +462,7 @@ bool schema_pattern_translate(str pattern, struct buf *out, struct err *e)
                        pattern.n,
                        SCHEMA_PATTERN_MAX);
     while (p.at < pattern.n)
-        if (!step(&p))
+        if (!schema_pattern_step(&p))
             return false;
     return buf_ok(out, "the regular expression", e);
 }

@@ -32,7 +32,7 @@ static void percent_decode(struct buf *b, size_t from)
 }
 
 /* One token of a JSON Pointer, from the "/" on; its ~0 and ~1 are undone into `token`. */
-static str next_token(str pointer, size_t *at, struct buf *token)
+static str schema_ref_next_token(str pointer, size_t *at, struct buf *token)
 {
     buf_reset(token);
     for ((*at)++; *at < pointer.n && pointer.p[*at] != '/'; (*at)++) {
@@ -117,7 +117,7 @@ static bool child(struct schema *s, struct place *p, str token, struct err *e)
 }
 
 /* Follows a JSON Pointer from a place: p->at becomes NULL if it leads nowhere. */
-static bool follow(struct schema *s, struct place *p, str pointer, struct err *e)
+static bool schema_ref_follow(struct schema *s, struct place *p, str pointer, struct err *e)
 {
     const struct json *doc = &p->doc->json;
     struct buf token;
@@ -129,7 +129,7 @@ static bool follow(struct schema *s, struct place *p, str pointer, struct err *e
 
         if (r)
             p->resource = r;
-        ok = child(s, p, next_token(pointer, &at, &token), e);
+        ok = child(s, p, schema_ref_next_token(pointer, &at, &token), e);
     }
     buf_release(&token);
     return ok;
@@ -161,7 +161,7 @@ static bool find_pointer(struct schema *s, const struct schema_entry *base, str 
 {
     struct place p = {base->doc, base->at, NULL};
 
-    if (!follow(s, &p, pointer, e))
+    if (!schema_ref_follow(s, &p, pointer, e))
         return false;
     if (!p.at)
         return true;
@@ -175,8 +175,8 @@ static bool find_pointer(struct schema *s, const struct schema_entry *base, str 
 
 /* The place a key names: *out stays NULL if there is none. hash_at is where its fragment begins,
  * or its end. */
-static bool find_key(struct schema *s, str key, size_t hash_at, const struct schema_entry **out,
-                     struct err *e)
+static bool schema_ref_find_key(struct schema *s, str key, size_t hash_at,
+                                const struct schema_entry **out, struct err *e)
 {
     str uri = str_slice(key, 0, hash_at), fragment = str_slice(key, hash_at + 1, key.n);
     const struct schema_entry *base;
@@ -206,7 +206,7 @@ bool schema_ref_find(struct schema *s, const struct schema_node *from, str ref,
     hash_at = str_find(buf_str(&key), STR("#"));
     if (hash_at != STR_NONE)
         percent_decode(&key, hash_at);
-    if (!find_key(s, buf_str(&key), hash_at == STR_NONE ? key.n : hash_at, &entry, e))
+    if (!schema_ref_find_key(s, buf_str(&key), hash_at == STR_NONE ? key.n : hash_at, &entry, e))
         goto out;
     if (!entry) {
         err_set(e,

@@ -29,7 +29,7 @@ struct schema_regex {
     bool backs; /* has a back reference */
 };
 
-static pcre2_code *compile(str text, struct err *e)
+static pcre2_code *schema_regex_compile(str text, struct err *e)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF |
                              PCRE2_ALLOW_EMPTY_CLASS | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C;
@@ -64,7 +64,7 @@ bool schema_regex_new(str pattern, struct schema_regex **out, struct err *e)
     buf_init(&text, TRANSLATED_MAX);
     if (!schema_pattern_translate(pattern, &text, e))
         goto out;
-    code = compile(buf_str(&text), e);
+    code = schema_regex_compile(buf_str(&text), e);
     if (!code)
         goto out;
     r = base_alloc(sizeof *r);
@@ -98,7 +98,7 @@ size_t schema_regex_size(const struct schema_regex *r)
 }
 
 /* Called by PCRE2 before each item of the pattern. */
-static int on_step(pcre2_callout_block *block, void *ctx)
+static int schema_regex_on_step(pcre2_callout_block *block, void *ctx)
 {
     struct schema_matcher *m = ctx;
     size_t at = block->current_position;
@@ -113,7 +113,7 @@ static int on_step(pcre2_callout_block *block, void *ctx)
     return 0;
 }
 
-static void prepare(struct schema_matcher *m)
+static void schema_regex_prepare(struct schema_matcher *m)
 {
     pcre2_match_context *context = pcre2_match_context_create(NULL);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
@@ -123,7 +123,7 @@ static void prepare(struct schema_matcher *m)
     pcre2_set_match_limit(context, MATCH_LIMIT);
     pcre2_set_depth_limit(context, DEPTH_LIMIT);
     pcre2_set_heap_limit(context, HEAP_LIMIT_KIB);
-    pcre2_set_callout(context, on_step, m);
+    pcre2_set_callout(context, schema_regex_on_step, m);
     m->context = context;
     m->data = data;
 }
@@ -134,7 +134,7 @@ enum schema_match schema_regex_match(const struct schema_regex *r, struct schema
     int found;
 
     if (!m->context)
-        prepare(m);
+        schema_regex_prepare(m);
     m->last_at = 0;
     m->step_extra = r->backs ? text.n / 16 : 0;
     found = pcre2_match(

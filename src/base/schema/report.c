@@ -14,7 +14,7 @@
 #define KNOWN_SHOWN_MAX 8
 
 /* The first bytes of a text, but whole characters. */
-static str cut(str s, size_t n)
+static str schema_report_cut(str s, size_t n)
 {
     if (n >= s.n)
         return s;
@@ -44,8 +44,8 @@ static void add_token(struct buf *out, const struct json *doc, const struct json
 
 /* The JSON Pointer from one value down to another that is in it; a key's is that of its value.
  * Returns how many values were passed on the way. */
-static uint64_t add_path(struct buf *out, const struct json *doc, const struct json_node *from,
-                         const struct json_node *to)
+static uint64_t schema_report_add_path(struct buf *out, const struct json *doc,
+                                       const struct json_node *from, const struct json_node *to)
 {
     const struct json_node *v = from;
     uint64_t passed = 1;
@@ -85,7 +85,7 @@ static uint64_t add_schema_place(struct buf *out, const struct schema_doc *doc,
         buf_add(out, doc->uri);
         buf_add_c(out, '#');
     }
-    return add_path(out, &doc->json, json_root(&doc->json), at);
+    return schema_report_add_path(out, &doc->json, json_root(&doc->json), at);
 }
 
 bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json_node *at,
@@ -104,7 +104,7 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
             ERR_INPUT,
             "schema%s" STR_FMT ": %s",
             place.n ? " " : "",
-            STR_ARG(cut(buf_str(&place), PLACE_SHOWN_MAX)),
+            STR_ARG(schema_report_cut(buf_str(&place), PLACE_SHOWN_MAX)),
             what);
     if (strncmp(what, "must ", 5) == 0) {
         struct err plain = *e;
@@ -118,9 +118,9 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
 /* ---- words ---- */
 
 /* Cuts at a character, and says so with dots. */
-static struct schema_word word(str s)
+static struct schema_word schema_report_word(str s)
 {
-    str shown = cut(s, NAME_SHOWN_MAX);
+    str shown = schema_report_cut(s, NAME_SHOWN_MAX);
     struct schema_word w;
 
     snprintf(w.p, sizeof w.p, STR_FMT "%s", STR_ARG(shown), shown.n < s.n ? "..." : "");
@@ -134,7 +134,7 @@ struct schema_word schema_quote(str name)
 
     buf_init(&quoted, name.n * 6 + 2);
     json_quote(&quoted, name);
-    w = word(buf_str(&quoted));
+    w = schema_report_word(buf_str(&quoted));
     buf_release(&quoted);
     return w;
 }
@@ -142,10 +142,10 @@ struct schema_word schema_quote(str name)
 struct schema_word schema_show(const struct json *doc, const struct json_node *v)
 {
     if (v->kind == JSON_ARRAY)
-        return word(v->span == 1 ? STR("[]") : STR("an array"));
+        return schema_report_word(v->span == 1 ? STR("[]") : STR("an array"));
     if (v->kind == JSON_OBJECT)
-        return word(v->span == 1 ? STR("{}") : STR("an object"));
-    return word(json_raw(doc, v));
+        return schema_report_word(v->span == 1 ? STR("{}") : STR("an object"));
+    return schema_report_word(json_raw(doc, v));
 }
 
 const char *schema_kind_name(const struct json_node *v)
@@ -196,12 +196,12 @@ struct schema_word schema_types_name(unsigned types)
 /* ---- problems ---- */
 
 /* Working out a place takes time too. If it was the last there was, the next step notices. */
-static void charge(struct schema_check *c, uint64_t passed)
+static void schema_report_charge(struct schema_check *c, uint64_t passed)
 {
     c->work -= passed / 4 < c->work ? passed / 4 : c->work;
 }
 
-static void tell(struct schema_check *c, const struct schema_fault *f, str text)
+static void schema_report_tell(struct schema_check *c, const struct schema_fault *f, str text)
 {
     const struct schema_doc *doc = f->node->resource->doc;
     struct schema_problem p = {
@@ -210,8 +210,8 @@ static void tell(struct schema_check *c, const struct schema_fault *f, str text)
 
     path_init(&path, c->doc);
     path_init(&keyword, &doc->json);
-    charge(c, add_path(&path, c->doc, c->root, f->v));
-    charge(c, add_schema_place(&keyword, doc, f->node->at));
+    schema_report_charge(c, schema_report_add_path(&path, c->doc, c->root, f->v));
+    schema_report_charge(c, add_schema_place(&keyword, doc, f->node->at));
     if (f->keyword)
         buf_printf(&keyword, "/%s", f->keyword);
     p.path = buf_str(&path);
@@ -224,7 +224,7 @@ static void tell(struct schema_check *c, const struct schema_fault *f, str text)
         err_set(c->e,
                 f->kind == SCHEMA_LIMIT ? ERR_LIMIT : ERR_INPUT,
                 STR_FMT "%s" STR_FMT "%s" STR_FMT "%s",
-                STR_ARG(cut(p.path, PLACE_SHOWN_MAX)),
+                STR_ARG(schema_report_cut(p.path, PLACE_SHOWN_MAX)),
                 p.path.n ? ": " : "",
                 STR_ARG(p.text),
                 p.keyword.n ? " (schema " : "",
@@ -242,16 +242,16 @@ static void tell(struct schema_check *c, const struct schema_fault *f, str text)
 }
 
 /* The problem as a clause of a longer sentence. */
-static void explain(struct schema_check *c, const struct schema_fault *f, str text)
+static void schema_report_explain(struct schema_check *c, const struct schema_fault *f, str text)
 {
     struct buf path;
 
     path_init(&path, c->doc);
-    charge(c, add_path(&path, c->doc, c->root, f->v));
+    schema_report_charge(c, schema_report_add_path(&path, c->doc, c->root, f->v));
     buf_reset(c->explain);
     if (path.n > 0 && path.n < c->explain->size_max / 2)
         buf_printf(c->explain, STR_FMT ": ", STR_ARG(buf_str(&path)));
-    buf_add(c->explain, cut(text, c->explain->size_max - c->explain->n));
+    buf_add(c->explain, schema_report_cut(text, c->explain->size_max - c->explain->n));
     buf_release(&path);
 }
 
@@ -266,10 +266,10 @@ bool schema_fail(struct schema_check *c, const struct schema_fault *f, const cha
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (!c->explain) {
-        tell(c, f, str_c(text));
+        schema_report_tell(c, f, str_c(text));
         return false;
     }
-    explain(c, f, str_c(text));
+    schema_report_explain(c, f, str_c(text));
     return false;
 }
 
@@ -288,7 +288,7 @@ bool schema_halt(struct schema_check *c, const char *fmt, ...)
         f.node = c->frame->node;
         f.v = c->frame->v;
     }
-    tell(c, &f, str_c(text));
+    schema_report_tell(c, &f, str_c(text));
     c->halted = true;
     return false;
 }
@@ -296,13 +296,13 @@ bool schema_halt(struct schema_check *c, const char *fmt, ...)
 /* ---- unknown names ---- */
 
 /* Upper and lower case, "-" and "_" are easily confused, and so the same here. */
-static char fold(char c)
+static char schema_report_fold(char c)
 {
     return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
 /* How many characters must be put in, left out or changed to make one of the other. */
-static size_t distance(str a, str b)
+static size_t schema_report_distance(str a, str b)
 {
     size_t row[NEAR_MAX + 1];
 
@@ -314,7 +314,8 @@ static size_t distance(str a, str b)
 
         row[0] = i;
         for (size_t j = 1; j <= b.n; j++) {
-            size_t change = corner + (fold(a.p[i - 1]) != fold(b.p[j - 1]));
+            size_t change =
+                corner + (schema_report_fold(a.p[i - 1]) != schema_report_fold(b.p[j - 1]));
             size_t step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
 
             corner = row[j];
@@ -325,7 +326,8 @@ static size_t distance(str a, str b)
 }
 
 /* The known name most like this one, or "". It costs steps, but never the last ones. */
-static str nearest(struct schema_check *c, const struct schema_rule *members, str name)
+static str schema_report_nearest(struct schema_check *c, const struct schema_rule *members,
+                                 str name)
 {
     size_t best = name.n < 3 ? 0 : name.n < 5 ? 1 : name.n < 9 ? 2 : 3;
     uint64_t cost = members ? members->count * 64 : 0;
@@ -340,7 +342,7 @@ static str nearest(struct schema_check *c, const struct schema_rule *members, st
 
         if (known.n > NEAR_MAX || known.n > name.n + best || name.n > known.n + best)
             continue;
-        d = distance(name, known);
+        d = schema_report_distance(name, known);
         if (d < best || (d == best && found.n == 0)) {
             best = d;
             found = known;
@@ -363,7 +365,7 @@ bool schema_fail_unknown(struct schema_check *c, const struct schema_fault *f,
     schema_text_get(&name, c->doc, key);
     buf_init(&hint, TEXT_MAX / 2);
     named.name = name.s;
-    named.nearest = nearest(c, members, name.s);
+    named.nearest = schema_report_nearest(c, members, name.s);
     if (named.nearest.n > 0)
         buf_printf(&hint, ", did you mean %s?", schema_quote(named.nearest).p);
     for (size_t i = 0; named.nearest.n == 0 && i < known; i++)

@@ -21,8 +21,8 @@ static bool scan_wrong(const struct scan *c, const struct json_node *at, const c
     return schema_wrong(c->e, c->doc, at, "%s", what);
 }
 
-static const struct json_node *member(const struct scan *c, const struct json_node *v,
-                                      const char *name)
+static const struct json_node *schema_scan_member(const struct scan *c, const struct json_node *v,
+                                                  const char *name)
 {
     return json_find(&c->doc->json, v, str_c(name));
 }
@@ -30,7 +30,7 @@ static const struct json_node *member(const struct scan *c, const struct json_no
 /* A string member's text; false if it is there and is no string. *out is empty if it is not. */
 static bool text_member(const struct scan *c, const struct json_node *v, const char *name, str *out)
 {
-    const struct json_node *value = member(c, v, name);
+    const struct json_node *value = schema_scan_member(c, v, name);
 
     *out = STR("");
     if (!value)
@@ -62,7 +62,7 @@ static bool anchor_add(const struct scan *c, struct schema_resource *r, const st
 static bool scan_anchors(const struct scan *c, struct schema_resource *r,
                          const struct json_node *at)
 {
-    const struct json_node *recursive = member(c, at, "$recursiveAnchor");
+    const struct json_node *recursive = schema_scan_member(c, at, "$recursiveAnchor");
     str plain, dynamic;
 
     if (r->draft & SCHEMA_DRAFT_OLD)
@@ -141,20 +141,20 @@ static bool read_dialect(const struct scan *c, struct schema_resource *r,
             return true;
         }
     if (str_find(uri, STR("json-schema.org/draft-0")) != STR_NONE)
-        return scan_wrong(c, member(c, at, "$schema"), "names a draft older than 4");
+        return scan_wrong(c, schema_scan_member(c, at, "$schema"), "names a draft older than 4");
     if (str_ends(uri, STR("#")))
         uri.n--;
     return read_vocabularies(c, r, uri);
 }
 
 /* The $id a schema has: "" if none, or if it does not count. */
-static bool read_id(const struct scan *c, const struct schema_resource *outer,
-                    const struct json_node *at, str *out)
+static bool schema_scan_read_id(const struct scan *c, const struct schema_resource *outer,
+                                const struct json_node *at, str *out)
 {
     enum schema_draft draft = outer->draft;
 
     *out = STR("");
-    if ((draft & SCHEMA_DRAFT_OLD) && member(c, at, "$ref"))
+    if ((draft & SCHEMA_DRAFT_OLD) && schema_scan_member(c, at, "$ref"))
         return true; /* what stands beside a $ref did not count then */
     return text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
 }
@@ -251,7 +251,7 @@ static bool scan_schema(const struct scan *c, const struct json_node *at, struct
     if (!schema_spend(c->s, 16, c->e))
         return false;
     /* $schema counts only where a resource begins, but decides what its $id is called. */
-    if (!read_dialect(c, &own, at) || !read_id(c, &own, at, &id))
+    if (!read_dialect(c, &own, at) || !schema_scan_read_id(c, &own, at, &id))
         return false;
     if (at == json_root(doc)) {
         r->draft = own.draft;

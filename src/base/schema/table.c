@@ -14,7 +14,7 @@ bool schema_spend(struct schema *s, uint64_t cost, struct err *e)
     return true;
 }
 
-static struct schema_entry *slot_of(const struct schema *s, str key, uint64_t hash)
+static struct schema_entry *schema_table_slot_of(const struct schema *s, str key, uint64_t hash)
 {
     size_t i = hash & (s->entry_cap - 1);
 
@@ -30,7 +30,7 @@ const struct schema_entry *schema_entry_find(const struct schema *s, str key)
 
     if (s->entry_cap == 0)
         return NULL;
-    e = slot_of(s, key, schema_hash_str(key));
+    e = schema_table_slot_of(s, key, schema_hash_str(key));
     return e->at ? e : NULL;
 }
 
@@ -43,7 +43,7 @@ static void table_grow(struct schema *s)
     s->entries = arena_zero(&s->arena, s->entry_cap, sizeof *s->entries);
     for (size_t i = 0; i < old_cap; i++)
         if (old[i].at)
-            *slot_of(s, old[i].key, old[i].hash) = old[i];
+            *schema_table_slot_of(s, old[i].key, old[i].hash) = old[i];
 }
 
 bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const struct json_node *at,
@@ -54,7 +54,7 @@ bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const s
 
     if ((s->entry_count + 1) * 2 > s->entry_cap)
         table_grow(s);
-    e = slot_of(s, key, hash);
+    e = schema_table_slot_of(s, key, hash);
     if (e->at)
         return e->at == at;
     *e = (struct schema_entry){arena_dup(&s->arena, key), hash, doc, at, dynamic};
@@ -64,7 +64,7 @@ bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const s
 
 void schema_entry_move(struct schema *s, str key, const struct json_node *at)
 {
-    struct schema_entry *e = slot_of(s, key, schema_hash_str(key));
+    struct schema_entry *e = schema_table_slot_of(s, key, schema_hash_str(key));
 
     assert(e->at);
     e->at = at;

@@ -9,7 +9,7 @@ struct uri { /* parts of one text; `has_` tells an empty part from none */
     bool has_authority, has_query, has_fragment;
 };
 
-static size_t find_any(str s, size_t from, const char *set)
+static size_t schema_uri_find_any(str s, size_t from, const char *set)
 {
     while (from < s.n && !memchr(set, s.p[from], strlen(set)))
         from++;
@@ -28,25 +28,25 @@ static bool is_scheme(str s)
     return s.n > 0;
 }
 
-static struct uri split(str s)
+static struct uri schema_uri_split(str s)
 {
     struct uri u = {.scheme = STR(""), .authority = STR(""), .query = STR("")};
-    size_t at = find_any(s, 0, "#");
+    size_t at = schema_uri_find_any(s, 0, "#");
 
     u.has_fragment = at < s.n;
     u.fragment = str_slice(s, at + 1, s.n);
     s = str_slice(s, 0, at);
-    at = find_any(s, 0, ":/?");
+    at = schema_uri_find_any(s, 0, ":/?");
     if (at < s.n && s.p[at] == ':' && is_scheme(str_slice(s, 0, at))) {
         u.scheme = str_slice(s, 0, at);
         s = str_slice(s, at + 1, s.n);
     }
-    at = find_any(s, 0, "?");
+    at = schema_uri_find_any(s, 0, "?");
     u.has_query = at < s.n;
     u.query = str_slice(s, at + 1, s.n);
     s = str_slice(s, 0, at);
     if (str_starts(s, STR("//"))) {
-        at = find_any(s, 2, "/");
+        at = schema_uri_find_any(s, 2, "/");
         u.has_authority = true;
         u.authority = str_slice(s, 2, at);
         s = str_slice(s, at, s.n);
@@ -56,12 +56,12 @@ static struct uri split(str s)
 }
 
 /* Adds a path without its "." and ".." segments. `from` is where the path begins in out. */
-static void add_path(struct buf *out, str path)
+static void schema_uri_add_path(struct buf *out, str path)
 {
     size_t from = out->n, at = 0;
 
     while (at < path.n) {
-        size_t end = find_any(path, at + (path.p[at] == '/'), "/");
+        size_t end = schema_uri_find_any(path, at + (path.p[at] == '/'), "/");
         str segment = str_slice(path, at, end);
         bool slash = segment.p[0] == '/';
         str name = str_slice(segment, slash, segment.n);
@@ -98,13 +98,13 @@ static void merge_path(const struct uri *base, str path, struct buf *out)
     buf_add(&both, path);
     if (buf_full(&both))
         out->full = true;
-    add_path(out, buf_str(&both));
+    schema_uri_add_path(out, buf_str(&both));
     buf_release(&both);
 }
 
 bool schema_uri_resolve(str base, str ref, struct buf *out, struct err *e)
 {
-    struct uri b = split(base), r = split(ref);
+    struct uri b = schema_uri_split(base), r = schema_uri_split(ref);
     const struct uri *from = r.scheme.n > 0 ? &r : &b; /* where scheme and authority come from */
     const struct uri *host = r.scheme.n > 0 || r.has_authority ? &r : &b;
     bool whole = host == &r, own_query = true;
@@ -119,7 +119,7 @@ bool schema_uri_resolve(str base, str ref, struct buf *out, struct err *e)
         buf_add(out, host->authority);
     }
     if (whole || str_starts(r.path, STR("/"))) {
-        add_path(out, r.path);
+        schema_uri_add_path(out, r.path);
     } else if (r.path.n > 0) {
         merge_path(&b, r.path, out);
     } else {

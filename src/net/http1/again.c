@@ -51,7 +51,7 @@ static str keepable(const struct http1_head *h, str head)
 }
 
 /* What this head has in common with the last that was looked at, if it is worth it. */
-static void learn(struct http1_again *a, str head, bool is_request)
+static void http1_again_learn(struct http1_again *a, str head, bool is_request)
 {
     size_t size;
 
@@ -65,7 +65,7 @@ static void learn(struct http1_again *a, str head, bool is_request)
 }
 
 /* Whether these bytes begin with the front that is known. */
-static bool begins(struct http1_again *a, str bytes, size_t size_max)
+static bool http1_again_begins(struct http1_again *a, str bytes, size_t size_max)
 {
     if (!a->size || a->size > bytes.n || a->size > size_max || !a->hits ||
         memcmp(bytes.p, a->bytes, a->size) != 0)
@@ -80,7 +80,7 @@ static void missed(struct http1_again *a, const struct http1_head *h, str head)
     if (a->misses && (a->hits || !a->size))
         a->misses--;
     else
-        learn(a, keepable(h, head), h->is_request);
+        http1_again_learn(a, keepable(h, head), h->is_request);
 }
 
 enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
@@ -89,7 +89,7 @@ enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t s
 {
     enum http1_result got;
 
-    if (begins(a, bytes, size_max))
+    if (http1_again_begins(a, bytes, size_max))
         return http1_from(a, bytes, size_max, false, out, used, fault);
     got = http1_request(bytes, size_max, out, used, fault);
     if (got == HTTP1_DONE)
@@ -102,7 +102,7 @@ enum http1_result http1_reply_again(struct http1_again *a, str bytes, size_t siz
 {
     enum http1_result got;
 
-    if (begins(a, bytes, size_max))
+    if (http1_again_begins(a, bytes, size_max))
         return http1_from(a, bytes, size_max, no_body, out, used, fault);
     got = http1_reply(bytes, size_max, no_body, out, used, fault);
     if (got == HTTP1_DONE)

@@ -116,7 +116,7 @@ static const uint8_t next[S_COUNT][K_COUNT] = {
     [S_END_LF] = {[K_LF] = S_END},
 };
 
-static enum kind kind_of(char c)
+static enum kind http1_body_kind_of(char c)
 {
     switch (c) {
     case ';':
@@ -144,7 +144,7 @@ static enum kind kind_of(char c)
     }
 }
 
-static void fail(struct http1_body *b, const char *why)
+static void http1_body_fail(struct http1_body *b, const char *why)
 {
     b->fault = (struct http1_fault){400, why};
     b->state = S_BAD;
@@ -169,17 +169,17 @@ static bool is_extra(enum state s)
 }
 
 /* One byte that is not data. */
-static void step(struct http1_body *b, char c)
+static void http1_body_step(struct http1_body *b, char c)
 {
     enum state was = b->state;
 
-    b->state = next[was][kind_of(c)];
+    b->state = next[was][http1_body_kind_of(c)];
     if (b->state == S_BAD) {
-        fail(b, why_bad(was));
+        http1_body_fail(b, why_bad(was));
     } else if (b->state == S_SIZE) {
         b->left = b->left << 4 | hex(c);
         if (++b->digits > DIGITS_MAX)
-            fail(b, "a chunk's size is too large");
+            http1_body_fail(b, "a chunk's size is too large");
     } else if (b->state == S_DATA) {
         b->digits = 0;
         if (b->left == 0)
@@ -188,7 +188,7 @@ static void step(struct http1_body *b, char c)
         b->done = true;
     }
     if (is_extra(b->state) && ++b->extra > EXTRA_MAX)
-        fail(b, "too much beside the data of a chunked body");
+        http1_body_fail(b, "too much beside the data of a chunked body");
 }
 
 /* As much of the bytes as the length or the chunk still has. */
@@ -230,7 +230,7 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
             continue;
         }
         if (b->state != S_DATA) {
-            step(b, bytes.p[at++]);
+            http1_body_step(b, bytes.p[at++]);
             continue;
         }
         at += take_data(b, str_slice(bytes, at, bytes.n), sink);

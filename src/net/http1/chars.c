@@ -33,7 +33,7 @@ const char *http1_span(const char *p, const char *end, unsigned kind)
 }
 
 /* Up to eight bytes as a number; those of a few may stand in it twice. */
-static inline uint64_t word_of(const char *p, size_t n)
+static inline uint64_t http1_chars_word_of(const char *p, size_t n)
 {
     uint64_t whole;
     uint32_t front, back;
@@ -67,9 +67,9 @@ static inline bool same_word(uint64_t x, uint64_t y)
 bool http1_same_size(const char *a, const char *b, size_t n)
 {
     for (; n > 8; a += 8, b += 8, n -= 8)
-        if (!same_word(word_of(a, 8), word_of(b, 8)))
+        if (!same_word(http1_chars_word_of(a, 8), http1_chars_word_of(b, 8)))
             return false;
-    return same_word(word_of(a, n), word_of(b, n));
+    return same_word(http1_chars_word_of(a, n), http1_chars_word_of(b, n));
 }
 
 bool http1_is_token(str s)

@@ -21,7 +21,7 @@ bool http1_bad(struct http1_reading *r, int status, const char *why)
 }
 
 /* Its line ends at q if it is whole and proper. */
-static inline enum http1_result end_line(struct cursor *c, const char *q)
+static inline enum http1_result http1_head_end_line(struct cursor *c, const char *q)
 {
     if (q == c->end)
         return HTTP1_MORE;
@@ -34,12 +34,12 @@ static inline enum http1_result end_line(struct cursor *c, const char *q)
 }
 
 /* DONE: the line without its end. */
-static enum http1_result take_line(struct cursor *c, str *line)
+static enum http1_result http1_head_take_line(struct cursor *c, str *line)
 {
     const char *q = http1_text_end(c->p, c->end);
 
     *line = (str){c->p, (size_t)(q - c->p)};
-    return end_line(c, q);
+    return http1_head_end_line(c, q);
 }
 
 static inline str trimmed(const char *p, const char *end)
@@ -65,7 +65,7 @@ static NOINLINE bool bad_name(struct http1_reading *r, str line, size_t colon)
 
 /* `colon` is where the line's first byte stands that may not be in a name; behind the line there is
  * at least its end. */
-static inline bool take_field(struct http1_reading *r, str line, size_t colon)
+static inline bool http1_head_take_field(struct http1_reading *r, str line, size_t colon)
 {
     struct http1_head *h = r->head;
     struct http1_field *f = &h->fields[h->field_count];
@@ -101,13 +101,13 @@ static enum http1_result take_fields(struct http1_reading *r, struct cursor *c)
     for (;;) {
         const char *name = c->p, *colon = http1_token_end(name, c->end);
         const char *q = http1_text_end(colon, c->end);
-        enum http1_result got = end_line(c, q);
+        enum http1_result got = http1_head_end_line(c, q);
 
         if (got != HTTP1_DONE)
             return no_line(r, c, got);
         if (q == name)
             return HTTP1_DONE;
-        if (!take_field(r, (str){name, (size_t)(q - name)}, (size_t)(colon - name)))
+        if (!http1_head_take_field(r, (str){name, (size_t)(q - name)}, (size_t)(colon - name)))
             return HTTP1_BAD;
     }
 }
@@ -173,7 +173,7 @@ static enum http1_result begin_request(struct http1_reading *r, struct cursor *c
 
     head_init(r->head, true);
     do
-        got = take_line(c, &line);
+        got = http1_head_take_line(c, &line);
     while (got == HTTP1_DONE && line.n == 0);
     if (got == HTTP1_BAD) {
         http1_bad(r, 400, "the request line has a control character");
@@ -240,7 +240,7 @@ static enum http1_result begin_reply(struct http1_reading *r, struct cursor *c)
         http1_bad(r, 502, "the reply is not HTTP");
         return HTTP1_BAD;
     }
-    got = take_line(c, &line);
+    got = http1_head_take_line(c, &line);
     if (got == HTTP1_BAD)
         http1_bad(r, 502, "the status line has a control character");
     if (got == HTTP1_MORE && c->over) {
@@ -332,7 +332,7 @@ size_t http1_head_end(str bytes, size_t from)
     return STR_NONE;
 }
 
-static void move(str *s, str from, const char *to)
+static void net_http1_head_move(str *s, str from, const char *to)
 {
     if (s->p >= from.p && s->p <= from.p + from.n)
         s->p = to + (s->p - from.p);
@@ -343,7 +343,7 @@ void http1_head_move(struct http1_head *h, str from, const char *to)
     str *const spans[] = {&h->method, &h->target, &h->path, &h->query, &h->host, &h->reason};
 
     for (size_t i = 0; i < COUNT_OF(spans); i++)
-        move(spans[i], from, to);
+        net_http1_head_move(spans[i], from, to);
     for (size_t i = 0; i < h->field_count; i++) {
         struct http1_field *f = &h->fields[i];
 

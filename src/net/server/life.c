@@ -59,7 +59,7 @@ static void unlink_and_free(struct server_exchange *x)
     free(x);
 }
 
-static void on_task(void *ctx)
+static void server_life_on_task(void *ctx)
 {
     struct server_exchange *x = ctx;
 
@@ -76,7 +76,7 @@ void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage
     struct err e;
 
     *x = (struct server_exchange){.server = s, .fd = fd, .open = !s->o.tls, .body = STR("")};
-    loop_task_init(&x->task, on_task, x);
+    loop_task_init(&x->task, server_life_on_task, x);
     loop_task_init(&x->go, server_go, x);
     arena_init(&x->arena, arena_max > ARENA_MIN ? arena_max : ARENA_MIN);
     buf_init(&x->in, s->o.head_max + LOOP_SCRATCH_SIZE);
@@ -136,7 +136,7 @@ void server_exchange_linger(struct server_exchange *x)
 }
 
 /* What one request leaves behind. */
-static void clean(struct server_exchange *x)
+static void server_life_clean(struct server_exchange *x)
 {
     arena_release(&x->arena);
     if (x->large.cap > SERVER_KEEP_MAX)
@@ -153,7 +153,7 @@ void server_exchange_end(struct server_exchange *x)
 {
     assert(x->state == ST_ANSWER);
     x->used = true;
-    clean(x);
+    server_life_clean(x);
     if (!x->keep || x->server->draining) {
         server_exchange_linger(x);
         return;

@@ -22,7 +22,7 @@ static bool is_gzip(str coding)
 }
 
 /* The body as the handler sees it. */
-static bool unpack(struct server_exchange *x)
+static bool server_read_unpack(struct server_exchange *x)
 {
     struct buf plain;
     struct err e;
@@ -42,7 +42,7 @@ static bool unpack(struct server_exchange *x)
 }
 
 /* A request that is whole: handed on in the next step. */
-static void dispatch(struct server_exchange *x)
+static void server_read_dispatch(struct server_exchange *x)
 {
     struct server *s = x->server;
 
@@ -55,7 +55,7 @@ void server_go(void *ctx)
     struct server_exchange *x = ctx;
     struct server *s = x->server;
 
-    if (x->state != ST_ANSWER || !unpack(x))
+    if (x->state != ST_ANSWER || !server_read_unpack(x))
         return;
     x->keep = x->request->keep_alive;
     s->handler->on_request(s->ctx, x);
@@ -81,7 +81,7 @@ static size_t take_body(struct server_exchange *x, str bytes)
         server_refuse(x, x->framing.fault.status, x->framing.fault.why);
     } else if (x->framing.done) {
         x->body = buf_str(&x->large);
-        dispatch(x);
+        server_read_dispatch(x);
     }
     return used;
 }
@@ -114,7 +114,7 @@ static bool body_welcome(struct server_exchange *x)
 }
 
 /* The head is kept in the arena, with as many fields as it has. Its bytes may be there already. */
-static void keep_head(struct server_exchange *x, str bytes, bool kept)
+static void server_read_keep_head(struct server_exchange *x, str bytes, bool kept)
 {
     const struct http1_head *h = &x->server->head;
     size_t size = offsetof(struct http1_head, fields) + h->field_count * sizeof h->fields[0];
@@ -126,7 +126,7 @@ static void keep_head(struct server_exchange *x, str bytes, bool kept)
 }
 
 /* The head is there: what follows it is the body. Returns how much of that was taken. */
-static size_t begin_body(struct server_exchange *x, str rest, bool kept)
+static size_t server_read_begin_body(struct server_exchange *x, str rest, bool kept)
 {
     const struct http1_head *h = x->request;
 
@@ -134,12 +134,12 @@ static size_t begin_body(struct server_exchange *x, str rest, bool kept)
         return rest.n;
     http1_body_init(&x->framing, h);
     if (x->framing.done) {
-        dispatch(x);
+        server_read_dispatch(x);
         return 0;
     }
     if (kept && h->framing == HTTP1_LENGTH && h->content_length <= rest.n) {
         x->body = str_slice(rest, 0, (size_t)h->content_length);
-        dispatch(x);
+        server_read_dispatch(x);
         return x->body.n;
     }
     x->state = ST_BODY;
@@ -169,7 +169,7 @@ static size_t empty_lines(str bytes)
 }
 
 /* How much was taken: nothing while the head is not whole. */
-static size_t take_head(struct server_exchange *x, str bytes)
+static size_t server_read_take_head(struct server_exchange *x, str bytes)
 {
     struct server *s = x->server;
     bool kept = bytes.n <= SMALL_MAX;
@@ -193,8 +193,8 @@ static size_t take_head(struct server_exchange *x, str bytes)
         break;
     }
     x->since_ns = server_now(x);
-    keep_head(x, str_slice(bytes, 0, used), kept);
-    return used + begin_body(x, str_slice(bytes, used, bytes.n), kept);
+    server_read_keep_head(x, str_slice(bytes, 0, used), kept);
+    return used + server_read_begin_body(x, str_slice(bytes, used, bytes.n), kept);
 }
 
 /* ---- both ---- */
@@ -214,10 +214,10 @@ static void wait_with(struct server_exchange *x, str bytes)
     x->scanned = x->in.n;
 }
 
-static void run(struct server_exchange *x, str bytes)
+static void server_read_run(struct server_exchange *x, str bytes)
 {
     while (bytes.n > 0 && is_reading(x) && !conn_full(x->conn)) {
-        size_t used = x->state == ST_HEAD ? take_head(x, bytes) : take_body(x, bytes);
+        size_t used = x->state == ST_HEAD ? server_read_take_head(x, bytes) : take_body(x, bytes);
 
         if (used == 0 && x->state == ST_HEAD)
             break;
@@ -235,12 +235,12 @@ static void run(struct server_exchange *x, str bytes)
 }
 
 /* What waited, with what has come since. */
-static void run_waiting(struct server_exchange *x)
+static void server_read_run_waiting(struct server_exchange *x)
 {
     struct buf got = x->in;
 
     buf_init(&x->in, got.size_max);
-    run(x, buf_str(&got));
+    server_read_run(x, buf_str(&got));
     buf_release(&got);
 }
 
@@ -252,7 +252,7 @@ void server_take(struct server_exchange *x, str bytes)
 
         if (rests)
             x->since_ns = server_now(x);
-        run(x, bytes);
+        server_read_run(x, bytes);
         if (rests && x->state == ST_HEAD && x->in.n == 0)
             x->since_ns = before_ns; /* empty lines, which keep no connection alive */
         return;
@@ -262,20 +262,20 @@ void server_take(struct server_exchange *x, str bytes)
     if (http1_head_end(buf_str(&x->in), x->scanned) == STR_NONE && x->in.n < x->server->o.head_max)
         x->scanned = x->in.n;
     else
-        run_waiting(x);
+        server_read_run_waiting(x);
 }
 
 void server_take_waiting(struct server_exchange *x)
 {
     if (x->in.n > 0 && (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn))))
-        run_waiting(x);
+        server_read_run_waiting(x);
     if (x->state == ST_SOCKET || (is_reading(x) && !conn_full(x->conn)))
         conn_resume(x->conn);
 }
 
 /* ---- what the connection says ---- */
 
-static void on_open(void *ctx)
+static void server_read_on_open(void *ctx)
 {
     struct server_exchange *x = ctx;
 
@@ -283,7 +283,7 @@ static void on_open(void *ctx)
     x->since_ns = server_now(x);
 }
 
-static void on_bytes(void *ctx, str bytes)
+static void server_read_on_bytes(void *ctx, str bytes)
 {
     struct server_exchange *x = ctx;
 
@@ -310,7 +310,7 @@ static void on_bytes(void *ctx, str bytes)
     }
 }
 
-static void on_room(void *ctx)
+static void server_read_on_room(void *ctx)
 {
     struct server_exchange *x = ctx;
 
@@ -324,7 +324,7 @@ static void on_room(void *ctx)
 
 /* The client will send no more. What it was answered still goes out, and what is whole of its
  * requests is answered if that can be done at once. */
-static void on_end(void *ctx)
+static void server_read_on_end(void *ctx)
 {
     struct server_exchange *x = ctx;
 
@@ -337,17 +337,17 @@ static void on_end(void *ctx)
         server_exchange_gone(x);
 }
 
-static void on_error(void *ctx, const struct err *e)
+static void server_read_on_error(void *ctx, const struct err *e)
 {
     (void)e;
     server_exchange_gone(ctx);
 }
 
 const struct conn_handler server_conn_handler = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_room = on_room,
-    .on_hangup = on_end,
-    .on_end = on_end,
-    .on_error = on_error,
+    .on_open = server_read_on_open,
+    .on_bytes = server_read_on_bytes,
+    .on_room = server_read_on_room,
+    .on_hangup = server_read_on_end,
+    .on_end = server_read_on_end,
+    .on_error = server_read_on_error,
 };

@@ -67,7 +67,7 @@ static bool is_ours(str name)
 }
 
 /* What may not stand in a value becomes a space. */
-static void clean_value(char *p, size_t n)
+static void server_reply_clean_value(char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!http1_is_text((str){p + i, 1}))
@@ -88,7 +88,7 @@ static void put_header(struct buf *out, str name, str value)
     *p++ = ' ';
     p = str_put(p, value);
     if (!http1_is_text(value))
-        clean_value(p - value.n, value.n);
+        server_reply_clean_value(p - value.n, value.n);
     *p++ = '\r';
     *p++ = '\n';
     buf_wrote(out, name.n + value.n + 4);
@@ -154,7 +154,7 @@ static void send_head(struct server_exchange *x, struct buf *out, str body, stru
 
 /* ---- whole replies ---- */
 
-static bool is_text(str type)
+static bool server_reply_is_text(str type)
 {
     static const str types[] = {
         STR_INIT("text/"),
@@ -188,7 +188,7 @@ static bool may_pack(const struct server_exchange *x, int status, const struct s
     const struct server_options *o = &x->server->o;
 
     return body.n >= o->gzip_min && body.n <= GZIP_SIZE_MAX && status != 206 &&
-           is_text(header_of(h, n, STR("content-type"))) &&
+           server_reply_is_text(header_of(h, n, STR("content-type"))) &&
            header_of(h, n, STR("content-encoding")).n == 0;
 }
 

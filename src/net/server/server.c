@@ -221,7 +221,7 @@ void server_free(struct server *s)
 }
 
 /* A connection that has rested for a while, the longest first, makes room for one that asks. */
-static bool make_room(struct server *s)
+static bool server_server_make_room(struct server *s)
 {
     struct server_exchange *idle = NULL;
     uint64_t now_ns = loop_now_ns(s->loop);
@@ -255,7 +255,7 @@ static bool accept_turn(struct server_listener *l)
             else
                 close(fd);
         } else if (errno == EMFILE || errno == ENFILE) {
-            if (!make_room(s))
+            if (!server_server_make_room(s))
                 return false;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return false;

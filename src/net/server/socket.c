@@ -51,7 +51,7 @@ static void tell_over(struct server_ws *w, int code)
     w->handler->on_close(w->ctx, w, code);
 }
 
-static void on_message(void *ctx, enum ws_op op, str payload)
+static void server_socket_on_message(void *ctx, enum ws_op op, str payload)
 {
     struct server_ws *w = ctx;
     int code;
@@ -130,7 +130,7 @@ void server_ws_free(struct server_exchange *x)
     free(x->ws);
 }
 
-static void refuse(struct server_exchange *x, const struct http1_fault *fault)
+static void server_socket_refuse(struct server_exchange *x, const struct http1_fault *fault)
 {
     const struct server_header headers[] = {
         {STR("Content-Type"), STR("text/plain")},
@@ -156,7 +156,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     struct server_ws *w;
 
     if (!ws_handshake(x->request, accept, &fault)) {
-        refuse(x, &fault);
+        server_socket_refuse(x, &fault);
         return NULL;
     }
     conn_write(x->conn,
@@ -175,7 +175,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     ws_init(&w->codec,
             WS_FROM_CLIENT,
             h->message_max ? h->message_max : MESSAGE_MAX,
-            (struct ws_sink){on_message, w});
+            (struct ws_sink){server_socket_on_message, w});
     x->ws = w;
     x->brief = true;
     x->state = ST_SOCKET;

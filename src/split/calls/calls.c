@@ -200,7 +200,7 @@ void calls_made(struct calls *c, str name)
         calls_doubt(c);
 }
 
-static bool python_word(struct calls *c, str text)
+static bool calls_calls_python_word(struct calls *c, str text)
 {
     if (str_eq(text, STR("True")) || str_eq(text, STR("False")))
         json_out_bool(&c->out, text.p[0] == 'T');
@@ -257,7 +257,7 @@ void calls_value(struct calls *c, str text, unsigned flags)
     else if (json_parse(&c->inner, bare, &e)) {
         json_out_raw(&c->out, bare);
         return;
-    } else if (flags & CALLS_PYTHON && python_word(c, bare))
+    } else if (flags & CALLS_PYTHON && calls_calls_python_word(c, bare))
         return;
     else if (flags & CALLS_PYTHON && (first == '{' || first == '[') && python_container(c, bare))
         return;

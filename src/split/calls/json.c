@@ -121,8 +121,8 @@ static bool arguments_of(struct calls *c, const struct json_node *v, str *out)
     return true;
 }
 
-static const struct json_node *find_any(const struct json *doc, const struct json_node *v,
-                                        const char *const *keys)
+static const struct json_node *
+calls_json_find_any(const struct json *doc, const struct json_node *v, const char *const *keys)
 {
     const struct json_node *found = NULL;
 
@@ -140,8 +140,8 @@ static void give_one_named(struct calls *c, const struct json_node *v)
 
     if (function && function->kind == JSON_OBJECT)
         v = function;
-    if (json_text(&c->doc, find_any(&c->doc, v, names), c->arena, &name) &&
-        arguments_of(c, find_any(&c->doc, v, values), &arguments))
+    if (json_text(&c->doc, calls_json_find_any(&c->doc, v, names), c->arena, &name) &&
+        arguments_of(c, calls_json_find_any(&c->doc, v, values), &arguments))
         calls_give(c, name, arguments);
     else
         calls_doubt(c);

@@ -56,7 +56,7 @@ static void drop_call(struct k3 *k)
     k->open = false;
 }
 
-static void begin_call(struct k3 *k, str attrs)
+static void calls_kimi_k3_begin_call(struct k3 *k, str attrs)
 {
     str name;
 
@@ -92,7 +92,7 @@ static void read_argument(struct k3 *k, str attrs)
     k->made = true;
 }
 
-static void read_json(struct k3 *k)
+static void calls_kimi_k3_read_json(struct k3 *k)
 {
     str text;
 
@@ -103,7 +103,7 @@ static void read_json(struct k3 *k)
         k->arguments = json_raw(&k->c->doc, json_root(&k->c->doc));
 }
 
-static void end_call(struct k3 *k)
+static void calls_kimi_k3_end_call(struct k3 *k)
 {
     if (!k->open || k->bad || (k->made && k->arguments.n > 0))
         calls_doubt(k->c);
@@ -114,7 +114,7 @@ static void end_call(struct k3 *k)
     k->open = false;
 }
 
-static bool is_tag(str header, str name)
+static bool calls_kimi_k3_is_tag(str header, str name)
 {
     return str_starts(header, name) && (header.n == name.n || calls_is_space(header.p[name.n]));
 }
@@ -123,13 +123,13 @@ static void open_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
-    if (is_tag(header, STR("call")))
-        begin_call(k, str_slice(header, 4, header.n));
-    else if (is_tag(header, STR("argument")) && k->open)
+    if (calls_kimi_k3_is_tag(header, STR("call")))
+        calls_kimi_k3_begin_call(k, str_slice(header, 4, header.n));
+    else if (calls_kimi_k3_is_tag(header, STR("argument")) && k->open)
         read_argument(k, str_slice(header, 8, header.n));
-    else if (is_tag(header, STR("json")) && k->open)
-        read_json(k);
-    else if (!is_tag(header, STR("tools")))
+    else if (calls_kimi_k3_is_tag(header, STR("json")) && k->open)
+        calls_kimi_k3_read_json(k);
+    else if (!calls_kimi_k3_is_tag(header, STR("tools")))
         calls_doubt(k->c);
 }
 
@@ -137,9 +137,10 @@ static void close_tag(struct k3 *k)
 {
     str header = tag_header(k);
 
-    if (is_tag(header, STR("call")))
-        end_call(k);
-    else if (is_tag(header, STR("argument")) || is_tag(header, STR("json")))
+    if (calls_kimi_k3_is_tag(header, STR("call")))
+        calls_kimi_k3_end_call(k);
+    else if (calls_kimi_k3_is_tag(header, STR("argument")) ||
+             calls_kimi_k3_is_tag(header, STR("json")))
         calls_doubt(k->c);
     else
         drop_call(k);

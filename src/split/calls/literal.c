@@ -169,7 +169,7 @@ static bool python_number(struct calls *c, str token)
     return true;
 }
 
-static bool python_word(struct calls *c, str token)
+static bool calls_literal_python_word(struct calls *c, str token)
 {
     if (str_eq(token, STR("True")) || str_eq(token, STR("true")))
         json_out_bool(&c->out, true);
@@ -252,7 +252,7 @@ bool calls_python_value(struct calls *c, unsigned depth)
     case '{':
         return python_dict(c, depth);
     default:
-        return python_word(c, eat_token(c));
+        return calls_literal_python_word(c, eat_token(c));
     }
 }
 

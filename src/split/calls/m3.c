@@ -52,7 +52,7 @@ static bool read_element(struct m3 *m, struct element *e)
     return e->inside.n > 0;
 }
 
-static bool is_tag(str inside, str name)
+static bool calls_m3_is_tag(str inside, str name)
 {
     return str_starts(inside, name) && (inside.n == name.n || calls_is_space(inside.p[name.n]));
 }
@@ -62,12 +62,12 @@ static str element_name(str inside)
 {
     str name;
 
-    if (is_tag(inside, STR("parameter")) && calls_attr(inside, STR("name"), &name))
+    if (calls_m3_is_tag(inside, STR("parameter")) && calls_attr(inside, STR("name"), &name))
         return name;
     return inside;
 }
 
-static void push(struct m3 *m, str name, str text)
+static void calls_m3_push(struct m3 *m, str name, str text)
 {
     struct node *n = arena_zero(m->c->arena, 1, sizeof *n), *parent = m->here;
 
@@ -84,7 +84,7 @@ static void push(struct m3 *m, str name, str text)
     m->depth++;
 }
 
-static bool is_list(const struct node *n)
+static bool calls_m3_is_list(const struct node *n)
 {
     for (const struct node *i = n->first; i; i = i->next)
         if (!str_eq(i->name, STR("item")))
@@ -98,7 +98,7 @@ static void write_node(struct calls *c, const struct node *n)
 {
     if (!n->first) {
         calls_value(c, n->text, CALLS_NO_NULL);
-    } else if (is_list(n)) {
+    } else if (calls_m3_is_list(n)) {
         json_out_array(&c->out);
         write_children(c, n, true);
         json_out_end(&c->out);
@@ -127,7 +127,7 @@ static void write_children(struct calls *c, const struct node *n, bool list)
     }
 }
 
-static void begin_call(struct m3 *m, const struct element *e)
+static void calls_m3_begin_call(struct m3 *m, const struct element *e)
 {
     str name = STR("");
 
@@ -136,10 +136,10 @@ static void begin_call(struct m3 *m, const struct element *e)
     m->here = NULL;
     m->depth = 0;
     m->bad = !calls_attr(e->inside, STR("name"), &name);
-    push(m, name, e->text);
+    calls_m3_push(m, name, e->text);
 }
 
-static void end_call(struct m3 *m)
+static void calls_m3_end_call(struct m3 *m)
 {
     struct calls *c = m->c;
 
@@ -159,7 +159,7 @@ static void open_element(struct m3 *m, const struct element *e)
     if (!m->here || m->bad || m->depth >= CALLS_DEPTH_MAX || str_trim(m->here->text).n > 0)
         m->bad = true;
     else
-        push(m, element_name(e->inside), e->text);
+        calls_m3_push(m, element_name(e->inside), e->text);
 }
 
 static void close_element(struct m3 *m, const struct element *e)
@@ -175,7 +175,7 @@ static void close_element(struct m3 *m, const struct element *e)
     m->depth--;
 }
 
-static void read_one(struct m3 *m)
+static void calls_m3_read_one(struct m3 *m)
 {
     struct calls *c = m->c;
     struct element e;
@@ -191,10 +191,10 @@ static void read_one(struct m3 *m)
         calls_doubt(c); /* a call that never closed */
         m->here = NULL;
     }
-    if (!e.close && is_tag(e.inside, STR("invoke")))
-        begin_call(m, &e);
+    if (!e.close && calls_m3_is_tag(e.inside, STR("invoke")))
+        calls_m3_begin_call(m, &e);
     else if (e.close && str_eq(e.inside, STR("invoke")))
-        end_call(m);
+        calls_m3_end_call(m);
     else if (framing)
         ;
     else if (!m->here)
@@ -213,7 +213,7 @@ void calls_m3(struct calls *c)
 
     calls_framing(c, calls_seek(c, &m.token, c->at));
     while (calls_eat(c, TOKEN))
-        read_one(&m);
+        calls_m3_read_one(&m);
     if (m.here)
         calls_doubt(c);
 }

@@ -100,7 +100,7 @@ static bool tag_here(const struct calls *c, struct tag *t)
     return tag_at(calls_rest(c), t);
 }
 
-static str lower(str s, char out[FRAME_SIZE_MAX])
+static str calls_tags_lower(str s, char out[FRAME_SIZE_MAX])
 {
     s = str_slice(s, 0, FRAME_SIZE_MAX);
     for (size_t i = 0; i < s.n; i++)
@@ -136,7 +136,7 @@ static bool is_outer(const struct tag *t)
         "dots_function_call",
     };
     char bytes[FRAME_SIZE_MAX];
-    str name = lower(t->name, bytes), prefix;
+    str name = calls_tags_lower(t->name, bytes), prefix;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (name_begins(name, str_c(names[i])) || name_is(name, str_c(names[i]), &prefix))
@@ -145,18 +145,18 @@ static bool is_outer(const struct tag *t)
 }
 
 /* The name that a call or parameter tag carries; a tag without one is no such tag. */
-static bool named(struct tag *t, str *out)
+static bool calls_tags_named(struct tag *t, str *out)
 {
     *out = t->value;
     return !t->close && (out->n > 0 || calls_attr(t->attrs, STR("name"), out)) && out->n > 0;
 }
 
-static str joined(struct calls *c, str a, str b, str d)
+static str calls_tags_joined(struct calls *c, str a, str b, str d)
 {
     return arena_printf(c->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(a), STR_ARG(b), STR_ARG(d));
 }
 
-static void learn(struct tags *g, const struct tag *t, str call, str prefix)
+static void calls_tags_learn(struct tags *g, const struct tag *t, str call, str prefix)
 {
     struct spelling *s = &g->s;
     struct calls *c = g->c;
@@ -164,9 +164,9 @@ static void learn(struct tags *g, const struct tag *t, str call, str prefix)
     s->known = true;
     s->prefix = prefix;
     s->call = call;
-    s->param_open.needle = joined(c, STR("<"), prefix, STR("param"));
-    s->param_close.needle = joined(c, STR("</"), prefix, STR("param"));
-    s->call_close.needle = joined(c, STR("</"), prefix, call);
+    s->param_open.needle = calls_tags_joined(c, STR("<"), prefix, STR("param"));
+    s->param_close.needle = calls_tags_joined(c, STR("</"), prefix, STR("param"));
+    s->call_close.needle = calls_tags_joined(c, STR("</"), prefix, call);
     s->cdata_end.needle = STR("]]>");
     if (prefix.n == 0)
         s->flags = CALLS_NEWLINES;
@@ -176,17 +176,17 @@ static void learn(struct tags *g, const struct tag *t, str call, str prefix)
     c->end = s->call_close;
 }
 
-static bool is_call(struct tags *g, struct tag *t, str *name)
+static bool calls_tags_is_call(struct tags *g, struct tag *t, str *name)
 {
     static const char *const calls[] = {"invoke", "function", "functionname"};
     str prefix;
 
-    if (!named(t, name))
+    if (!calls_tags_named(t, name))
         return false;
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         if (name_is(t->name, str_c(calls[i]), &prefix)) {
             if (!g->s.known)
-                learn(g, t, str_slice(t->name, prefix.n, t->name.n), prefix);
+                calls_tags_learn(g, t, str_slice(t->name, prefix.n, t->name.n), prefix);
             return str_eq(g->s.prefix, prefix);
         }
     return false;
@@ -243,7 +243,7 @@ static bool fits_param_open(struct tags *g, size_t at)
     str name;
 
     return g->c->raw.p[at - 1] == '\n' && tag_from(g, at, &t) && is_param(g, &t) &&
-           named(&t, &name);
+           calls_tags_named(&t, &name);
 }
 
 /* So does the end of the call, if nothing but frames and calls follow. */
@@ -259,7 +259,7 @@ static bool fits_call_close(struct tags *g, size_t at)
     next = at + t.size;
     while (next < raw.n && next - at < TAG_SIZE_MAX && calls_is_space(raw.p[next]))
         next++;
-    return tag_from(g, next, &t) && (is_outer(&t) || is_call(g, &t, &name));
+    return tag_from(g, next, &t) && (is_outer(&t) || calls_tags_is_call(g, &t, &name));
 }
 
 /* A value in CDATA is a string, and what closes it is only that. */
@@ -282,7 +282,7 @@ static bool read_cdata(struct tags *g, str key)
 }
 
 /* A type said in the tag (DSML: string="true") counts; else the text decides. */
-static bool write_value(struct tags *g, const struct tag *open, str text)
+static bool calls_tags_write_value(struct tags *g, const struct tag *open, str text)
 {
     struct calls *c = g->c;
     str is_string = STR("");
@@ -323,7 +323,7 @@ static bool read_param(struct tags *g, const struct tag *open, str key)
     if (end == c->raw.n)
         return false;
     json_out_key(&c->out, key);
-    if (!write_value(g, open, str_slice(c->raw, from, end)))
+    if (!calls_tags_write_value(g, open, str_slice(c->raw, from, end)))
         return false;
     if (tag_here(c, &t) && t.close && is_param(g, &t))
         c->at += t.size;
@@ -335,7 +335,7 @@ static bool ends_call(struct tags *g, struct tag *t)
 {
     str name;
 
-    return is_outer(t) || is_call(g, t, &name);
+    return is_outer(t) || calls_tags_is_call(g, t, &name);
 }
 
 /* Arguments as one JSON object instead of parameters. */
@@ -357,7 +357,7 @@ static void read_json_body(struct tags *g, str name)
 }
 
 /* The cursor is behind the tag that opens the call. */
-static void read_call(struct tags *g, const struct tag *open, str name)
+static void calls_tags_read_call(struct tags *g, const struct tag *open, str name)
 {
     struct calls *c = g->c;
     bool good = true, closed = open->empty;
@@ -371,7 +371,7 @@ static void read_call(struct tags *g, const struct tag *open, str name)
         return;
     }
     while (good && !closed && (calls_space(c), tag_here(c, &t))) {
-        if (is_param(g, &t) && named(&t, &key)) {
+        if (is_param(g, &t) && calls_tags_named(&t, &key)) {
             c->at += t.size;
             good = read_param(g, &t, g->s.entities ? calls_unescape(c, key) : key);
         } else if (is_call_close(g, &t)) {
@@ -468,7 +468,7 @@ static bool read_args(struct tags *g)
 }
 
 /* GLM and Hy3: the cursor is at the name. */
-static void read_bare(struct tags *g)
+static void calls_tags_read_bare(struct tags *g)
 {
     struct calls *c = g->c;
     size_t from = c->at;
@@ -506,16 +506,16 @@ static void read_tag(struct tags *g, struct tag *t)
     if (is_outer(t)) {
         g->inside = g->fresh = !t->close;
         c->spoilt = c->spoilt && t->close;
-    } else if (!c->spoilt && is_call(g, t, &name)) {
+    } else if (!c->spoilt && calls_tags_is_call(g, t, &name)) {
         g->fresh = false;
-        read_call(g, t, name);
+        calls_tags_read_call(g, t, name);
     } else if (t->inside.p[0] != '|') {
         calls_doubt(c);
     }
 }
 
 /* Text between tags: calls as JSON, or the name of one. */
-static void read_text(struct tags *g)
+static void calls_tags_read_text(struct tags *g)
 {
     struct calls *c = g->c;
     bool fresh = g->fresh;
@@ -524,7 +524,7 @@ static void read_text(struct tags *g)
     if (g->inside && !c->spoilt && calls_json_step(c))
         return;
     if (fresh && calls_is_bare(str_slice(c->raw, c->at, c->at + 1))) {
-        read_bare(g);
+        calls_tags_read_bare(g);
         return;
     }
     calls_doubt(c);
@@ -552,5 +552,5 @@ void calls_tags(struct calls *c)
         if (tag_here(c, &t))
             read_tag(&g, &t);
         else
-            read_text(&g);
+            calls_tags_read_text(&g);
 }
