@@ -35,7 +35,8 @@ def tearDownModule():
 class Kept(unittest.TestCase):
     def serve(self, **more):
         config = {"providers": {
-            "test": upstream(world.provider, "openai", {"think": "think+as:deepseek", "plain": "plain"}),
+            "test": upstream(world.provider, "openai", {"think": "think+as:deepseek", "plain": "plain",
+                                                         "slow": "think+as:deepseek+slow:120"}),
             "claude": upstream(world.provider, "anthropic", {"sealed": "think+redacted"})}, **more}
         gateway = Gateway(BINARY, config)
         gateway.start()
@@ -78,6 +79,20 @@ class Kept(unittest.TestCase):
         self.assertIn("ponder", self.cli(g, "show", "think"))
         # There is reasoning, and it has no such word.
         self.assertNotIn("note:", self.cli(g, "search", "reasoning:xylophone"))
+
+    def test_a_stream_of_seconds_is_on_record_once(self):
+        """The record gets the text of a long stream in pieces: none twice, none missing."""
+        g = self.serve()
+        c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=60)
+        body = {"model": "slow", "stream": True, "messages": [{"role": "user", "content": "a question"}]}
+        c.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        r = c.getresponse()
+        r.read()
+        c.close()
+        long = self.get(g, "interactions/" + r.headers["x-rationale-id"])
+        short = self.get(g, "interactions/" + self.call(g, "think"))
+        for member in ("reasoning_content", "response"):
+            self.assertEqual(long[member], short[member])
 
     def test_where_nothing_was_kept_it_is_said_why(self):
         for keep, code in (("none", "not_kept"), ("summary", "summary_only")):

@@ -63,6 +63,8 @@ static void pieces_put_all(struct call *c, uint64_t now)
     }
     pieces_put_new(c, STR("reasoning"), &c->record.reasoning, &p->reasoning);
     pieces_put_new(c, STR("answer"), &c->record.answer, &p->answer);
+    if (p->let_go)
+        pieces_free_texts(c, now); /* the row may not have them a second time */
 }
 
 static void pieces_on_timer(void *ctx)
