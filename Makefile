@@ -12,6 +12,7 @@ demo: ready
 	@$(BUILD)/rationale demo
 demo-split: all ; @tools/demo-split $(BUILD)/rationale
 test: ; @tools/setup build test && tools/test
+quick: ; @tools/setup build test && tools/quick
 check: ; @tools/setup build test check && tools/check
 tsan: ; @tools/setup build test check && tools/check tsan
 fuzz: ; @tools/setup build check && tools/check fuzz
@@ -20,4 +21,4 @@ conformance: all ; @tools/conformance $(BUILD)/rationale
 install: all ; meson install -C $(BUILD) --no-rebuild
 clean: ; rm -rf build build-*
 
-.PHONY: all ready demo demo-split test check tsan fuzz bench conformance install clean
+.PHONY: all ready demo demo-split test quick check tsan fuzz bench conformance install clean
