@@ -283,8 +283,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
         g->n += size;
         g->count++;
         g->sync |= sync;
-        if (g->n >= j->o.queue_size_max / 2)
-            journal_backlog_changed(j);
+        journal_backlog_changed(j);
         if (t && j->o.durable) {
             t->next = NULL;
             *g->last = t;

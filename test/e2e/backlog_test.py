@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from command import BINARY, main
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
 
-TEXT = "the quick brown fox " * 1500  # of one request
+TEXT = "the quick brown fox " * 500  # of one request: eight of them do not reach the ceiling
+SOFT = 1024 * 1024 // 4  # bytes in the journal from which on calls wait
 
 
 class Calls(unittest.TestCase):
@@ -73,7 +74,7 @@ class Backlog(Calls):
         for durability in ("durable", "fast"):
             with self.subTest(durability=durability), self.gateway("1h", durability) as g:
                 with self.locked(g) as db:
-                    threads = self.fill(g, lambda h: h["pending_bytes"] > 300_000)
+                    threads = self.fill(g, lambda h: h["pending_bytes"] > SOFT)
                     waiting = []
                     late = threading.Thread(target=lambda: waiting.append(self.call(g, "late")))
                     late.start()
@@ -104,7 +105,7 @@ class Backlog(Calls):
     def test_a_client_that_leaves_while_its_call_waits_is_forgotten(self):
         with self.gateway("1h") as g:
             with self.locked(g) as db:
-                threads = self.fill(g, lambda h: h["pending_bytes"] > 300_000)
+                threads = self.fill(g, lambda h: h["pending_bytes"] > SOFT)
                 c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=PATIENCE)
                 c.request("POST", "/v1/chat/completions", json.dumps({
                     "model": "plain", "messages": [{"role": "user", "content": "gone"}]}))
