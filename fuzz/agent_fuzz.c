@@ -6,7 +6,7 @@
  */
 #include "agent/history.h"
 #include "agent/run.h"
-#include "agent/tool_in.h"
+#include "agent/tool_box.h"
 #include "base/json.h"
 
 #define OUT_MAX ((size_t)1 << 20)

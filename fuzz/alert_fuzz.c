@@ -6,7 +6,7 @@
 #include "apps/incidents/score.h"
 #include "apps/incidents/webhook.h"
 #include "base/utf8.h"
-#include "mcp/replay_in.h"
+#include "mcp/replay_state.h"
 
 #define MEMORY_MAX ((size_t)1 << 28)
 #define HOLDS(claim) ((claim) ? (void)0 : base_die("line %d: %s", __LINE__, #claim))

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "serve/params.h"
 #include "store/db.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #include <unistd.h>
 

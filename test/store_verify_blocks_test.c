@@ -5,7 +5,7 @@
  */
 #include "base/buf.h"
 #include "base/rand.h"
-#include "store/audit_in.h"
+#include "store/audit_bytes.h"
 #include "store/block.h"
 #include "store/call_segments.h"
 #include "store/usage.h"

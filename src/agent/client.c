@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/run_in.h"
+#include "agent/run_state.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 #define NOTE_NAME "caller"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/run_in.h"
+#include "agent/run_state.h"
 
 #include "base/sha256.h"
 

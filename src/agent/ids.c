@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/run_in.h"
-#include "agent/tool_in.h"
+#include "agent/run_state.h"
+#include "agent/tool_box.h"
 
 #include "base/json.h"
 

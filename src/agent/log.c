@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/log_in.h"
+#include "agent/log_state.h"
 
 #include "base/log.h"
 

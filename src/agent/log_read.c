@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/log_in.h"
+#include "agent/log_state.h"
 
 #define READ_MAX 100000u
 

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/run_in.h"
+#include "agent/run_state.h"
 
 static struct store_session session_of(const struct run *r)
 {

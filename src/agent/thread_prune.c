@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/thread_in.h"
+#include "agent/thread_store.h"
 #include "base/map.h"
 
 #define ARENA_MAX ((size_t)512 << 20)

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/thread_in.h"
+#include "agent/thread_store.h"
 
 struct reading {
     struct arena *arena;

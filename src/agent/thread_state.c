@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/channel.h"
-#include "agent/thread_in.h"
+#include "agent/thread_store.h"
 #include "base/rand.h"
 
 #include <time.h>

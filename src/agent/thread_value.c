@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/thread_in.h"
+#include "agent/thread_store.h"
 
 #define DEPTH_MAX 4096
 #define SMALL 4096 /* differences up to here need no whole value between them */

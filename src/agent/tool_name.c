@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/tool_in.h"
+#include "agent/tool_box.h"
 
 #include "base/sha256.h"
 

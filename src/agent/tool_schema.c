@@ -16,7 +16,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/tool_in.h"
+#include "agent/tool_box.h"
 
 #include "base/json.h"
 

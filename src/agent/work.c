@@ -4,7 +4,7 @@
  */
 #include "agent/work.h"
 
-#include "agent/run_in.h"
+#include "agent/run_state.h"
 #include "base/json.h"
 
 #define BODY_MAX ((size_t)64 << 20)

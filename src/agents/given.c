@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agents/runner_in.h"
+#include "agents/runner_state.h"
 
 static str given_text(const struct json *doc, const char *key, struct arena *a)
 {

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agents/runner_in.h"
+#include "agents/runner_state.h"
 
 #include "agent/work.h"
 #include "agents/http_tool.h"

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agents/runner_in.h"
+#include "agents/runner_state.h"
 
 #define HANDOFF "handoff_to_"
 

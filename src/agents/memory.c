@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agents/runner_in.h"
+#include "agents/runner_state.h"
 
 #define CHANNEL "messages"
 #define MEMORY_ARENA (THREAD_TUPLE_MAX / 4 * 5 + ((size_t)1 << 20))

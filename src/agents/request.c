@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agents/runner_in.h"
+#include "agents/runner_state.h"
 
 static const struct {
     const char *name;

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/eval_in.h"
+#include "apps/eval_case.h"
 #include "apps/incidents/webhook.h"
 #include "base/file.h"
 #include "mcp/replay.h"

@@ -6,7 +6,7 @@
 
 #include "base/ctype.h"
 #include "base/utf8.h"
-#include "mcp/replay_in.h"
+#include "mcp/replay_state.h"
 
 #define SHOWN_MAX 160 /* bytes of a value that is told */
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "net/conn_in.h"
+#include "net/conn_state.h"
 #include "net/sys.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/blake2bp.h"
 #include "base/file.h"
-#include "store/audit_in.h"
+#include "store/audit_bytes.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/audit_verify_in.h"
+#include "store/audit_verify_state.h"
 
 #define PAGE VERIFY_PAGE
 #define PAGE_ARENA_MAX ((size_t)2 << 30)

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/audit_verify_in.h"
+#include "store/audit_verify_state.h"
 
 #define PAGE VERIFY_PAGE
 

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/audit_verify_in.h"
+#include "store/audit_verify_state.h"
 
 #define PAGE VERIFY_PAGE
 #define TOOLS_MAX 1000u /* of a call, as engine_call.c stores them */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/engine.h"
 
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/row.h"
 
 #define LIST_MAX 10000u

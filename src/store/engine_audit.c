@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 #define BROKEN_SUFFIX_SIZE 40
 

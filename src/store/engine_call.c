@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/row.h"
 
 #define TITLE_MAX 120u /* characters */

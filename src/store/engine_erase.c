@@ -11,7 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 #define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
 #define RETAIN_BATCH 50u

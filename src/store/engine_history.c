@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 /* A session that an application has told of is the application's to end. */
 static const char session_sql[] =

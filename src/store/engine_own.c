@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 struct owner {
     str key; /* "": nobody's */

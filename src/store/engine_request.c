@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 #define REQUEST_MIN 512u                     /* shorter ones are stored whole */
 #define REQUEST_ASKED ((size_t)16 << 10)     /* the tables are asked for the one before */

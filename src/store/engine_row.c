@@ -10,7 +10,7 @@
  */
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/row.h"
 
 #define NAME_SIZE_MAX 512u

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/row.h"
 
 /* A session runs while there is another call of it that has begun and not ended. What it came to is

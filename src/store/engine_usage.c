@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/usage.h"
 
 #define USAGE_COUNT_MAX ((int64_t)1 << 40)

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 #include "store/word_search.h"
 
 #define WORDS_FAN 16

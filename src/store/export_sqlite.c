@@ -8,8 +8,8 @@
  */
 #include "store/export_sqlite.h"
 
-#include "store/engine_in.h"
-#include "store/query_in.h"
+#include "store/engine_state.h"
+#include "store/query_build.h"
 #include "store/row.h"
 #include "store/usage.h"
 

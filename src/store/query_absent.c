@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #define RECENT_MAX 1000 /* calls that a search which found nothing looks at */
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/audit.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 #include "store/store.h"
 
 enum { SEQ, TIME, ACTOR, ACTION, SUBJECT, DETAIL, HASH };

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 extern const struct column call_columns[];
 extern const size_t call_column_count;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #define CURSOR_MAX 4096
 

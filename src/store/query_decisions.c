@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #define SEARCH_MAX 500
 #define RARE_MAX 1000 /* sessions of a key that is rare */

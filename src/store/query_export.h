@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 /* query_csv.c: RFC 4180, a line an event. A text that a spreadsheet would take for a formula has an
  * apostrophe before it. */

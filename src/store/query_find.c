@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 #include "store/word_search.h"
 
 #define FIND_OLD_MAX 500        /* calls whose texts are read */

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/map.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 #include "store/usage.h"
 
 #define ROWS_MAX 500

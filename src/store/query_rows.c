@@ -5,9 +5,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/query_in.h"
+#include "store/query_build.h"
 
-static_assert(1 << BLOCK_REASONING == 4 && 1 << BLOCK_SUMMARY == 8, "see query_in.h");
+static_assert(1 << BLOCK_REASONING == 4 && 1 << BLOCK_SUMMARY == 8, "see query_build.h");
 
 enum { ROW_CALL_N, ROW_BLOCK, ROW_BLOCK_N, ROW_ID, ROW_FIRST };
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/map.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #define FOUND_MAX 1000 /* sessions that a search gives */
 #define TOOL_MAX 2000  /* calls of a tool that are looked at, the newest */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/map.h"
-#include "store/query_in.h"
+#include "store/query_build.h"
 
 #define GROUPS_MAX 1000
 #define OPTIONS_MAX 200

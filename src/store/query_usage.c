@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/query_in.h"
+#include "store/query_build.h"
 #include "store/usage.h"
 
 /* [from, to] in ms, -1: open; the hours in it are [first, end). */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/queue_in.h"
+#include "apps/incidents/queue_state.h"
 
 #include "apps/incidents/status.h"
 

@@ -1,4 +1,4 @@
-/* query_in.h - what the files of query share: statements in the making, rows as JSON.
+/* query_build.h - what the files of query share: statements in the making, rows as JSON.
  *
  * A statement is built from literals and values; a value is only ever a $N. What a row has is a
  * table of columns, which gives the SELECT and the JSON alike. A column "i.answer" is not in the

@@ -1,4 +1,4 @@
-/* runner_in.h - a run of an agent as its own files see it.
+/* runner_state.h - a run of an agent as its own files see it.
  *
  *   runner.c    which runs are active, their threads
  *   request.c   the request as the input of the run's row, and back

@@ -1,4 +1,4 @@
-/* queue_in.h - what the files of the queue share.
+/* queue_state.h - what the files of the queue share.
  *
  *   queue.c        who comes in, who is told, who is cancelled
  *   queue_work.c   who is claimed, and what comes of it

@@ -1,4 +1,4 @@
-/* log_in.h - the log as its own files see it: log.c writes, log_read.c reads.
+/* log_state.h - the log as its own files see it: log.c writes, log_read.c reads.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* audit_verify_in.h - what the files of the verification share.
+/* audit_verify_state.h - what the files of the verification share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "store/audit_in.h"
+#include "store/audit_bytes.h"
 #include "store/call_segments.h"
-#include "store/engine_in.h"
+#include "store/engine_state.h"
 
 #define VERIFY_PAGE 100u
 
@@ -107,11 +107,11 @@ bool verify_doubts(struct verify *v, struct err *e) MUST_USE;
 bool verify_blocks(struct verify *v, struct err *e) MUST_USE;
 bool verify_usage(struct verify *v, struct err *e) MUST_USE;
 
-/* audit_verify_more.c: receipts of the page's erasures; and what applications say of their
+/* audit_verify_receipts.c: receipts of the page's erasures; and what applications say of their
  * sessions, held against the tables at the end. */
 bool verify_page_more(struct verify *v, struct err *e) MUST_USE;
 void verify_session_entry(struct verify *v, const struct verify_entry *en);
-/* audit_verify_rest.c: rows that nobody told the log of, and what follows from others and must
+/* audit_verify_derived.c: rows that nobody told the log of, and what follows from others and must
  * agree with them. */
 bool verify_rest(struct verify *v, struct err *e) MUST_USE;
 bool verify_sessions(struct verify *v, struct err *e) MUST_USE;

@@ -1,4 +1,4 @@
-/* replay_in.h - recordings as their two files see them: replay_read.c reads a folder, replay.c
+/* replay_state.h - recordings as their two files see them: replay_read.c reads a folder, replay.c
  * answers calls.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-/* conn_in.h - what the files of conn share: a connection, and what is done to it from both.
+/* conn_state.h - what the files of conn share: a connection, and what is done to it from both.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

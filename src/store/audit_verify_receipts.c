@@ -1,8 +1,8 @@
-/* audit_verify_more.c - receipts of erasures, and the sessions of applications.
+/* audit_verify_receipts.c - receipts of erasures, and the sessions of applications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/audit_verify_in.h"
+#include "store/audit_verify_state.h"
 
 #define PAGE VERIFY_PAGE
 

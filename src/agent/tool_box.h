@@ -1,4 +1,4 @@
-/* tool_in.h - the box as its own files see it: tool.c the rows, tool_schema.c their schemas,
+/* tool_box.h - the box as its own files see it: tool.c the rows, tool_schema.c their schemas,
  * tool_name.c their names, tool_run.c the calls.
  *
  * SPDX-License-Identifier: Apache-2.0

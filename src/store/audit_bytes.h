@@ -1,4 +1,4 @@
-/* audit_in.h - how entries and rows become bytes to be hashed; for who writes and who verifies.
+/* audit_bytes.h - how entries and rows become bytes to be hashed; for who writes and who verifies.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

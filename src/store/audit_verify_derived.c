@@ -1,4 +1,4 @@
-/* audit_verify_rest.c - rows that the log does not know, and what follows from rows that it knows.
+/* audit_verify_derived.c - rows that the log does not know, and what follows from rows that it knows.
  *
  * What a session says of itself is counted, or taken, from its calls: so it is counted again. While
  * a call of it runs, which its pieces show, what that call may have set is left out. Each rule is a
@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "store/audit_verify_in.h"
+#include "store/audit_verify_state.h"
 
 #define US_MAX "9223372036854775" /* ms beyond it are no time */
 

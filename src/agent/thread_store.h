@@ -1,4 +1,4 @@
-/* thread_in.h - what the files of thread.h share.
+/* thread_store.h - what the files of thread.h share.
  *
  *   thread.c         opening; checkpoints and writes in
  *   thread_read.c    checkpoints out

@@ -1,4 +1,4 @@
-/* run_in.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
+/* run_state.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
  * their ids, effect.c the way over the log, replay.c what it was given, tell.c what the record is
  * told, work.c a run without the loop.
  *

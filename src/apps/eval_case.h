@@ -1,4 +1,4 @@
-/* eval_in.h - a case while it is read: eval_case.c the folder and what is expected, eval_alert.c
+/* eval_case.h - a case while it is read: eval_case.c the folder and what is expected, eval_alert.c
  * the alert and its runbook.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-/* engine_in.h - what the files of the engine share.
+/* engine_state.h - what the files of the engine share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "store/audit_in.h"
+#include "store/audit_bytes.h"
 #include "store/db.h"
 #include "store/engine.h"
 #include "store/engine_block.h"
