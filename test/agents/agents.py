@@ -33,6 +33,7 @@ class Tee:
         tee = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):

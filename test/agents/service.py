@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Service(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # a head and its body are two writes
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args):

@@ -437,6 +437,7 @@ class Together(unittest.TestCase):
         seen = []
 
         class Hook(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             def log_message(self, *_):
                 pass
 

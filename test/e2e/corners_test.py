@@ -32,6 +32,7 @@ class Upstream:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -57,6 +58,7 @@ class Refusing:
 
     def __init__(self, status, body):
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):

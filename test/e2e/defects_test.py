@@ -32,6 +32,7 @@ class Listener:
         self.paths = paths = []
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):

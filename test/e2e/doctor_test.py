@@ -28,6 +28,7 @@ HEADERS = (("/v1/models?", "x-api-key"), ("/v1beta/models?", "x-goog-api-key"),
 class Scripted(http.server.BaseHTTPRequestHandler):
     """The first part of the path says what comes of it."""
 
+    disable_nagle_algorithm = True  # a head and its body are two writes
     def do_GET(self):
         behaviour = self.path.split("/")[1]
         self.server.seen.append((self.path, dict(self.headers)))

@@ -35,6 +35,7 @@ FACTS = {"patient_age": 54, "conservative_treatment_weeks": 8, "red_flag": TEXT,
 
 class Model(http.server.BaseHTTPRequestHandler):
     """Calls each tool it is given once, with planted arguments, and says the planted text."""
+    disable_nagle_algorithm = True  # a head and its body are two writes
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):

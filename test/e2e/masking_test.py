@@ -59,6 +59,7 @@ ARGUMENTS = json.dumps({"password": SECRETS["password"], "note": TEXT, "patient"
 
 class Upstream(http.server.BaseHTTPRequestHandler):
     """Says the planted text in every place a model has, in small pieces."""
+    disable_nagle_algorithm = True  # a head and its body are two writes
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):

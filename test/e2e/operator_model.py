@@ -168,6 +168,7 @@ class Turn:
 
 
 class Handler(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # a head and its body are two writes
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):

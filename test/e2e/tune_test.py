@@ -33,6 +33,7 @@ class Model:
         model = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # a head and its body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
