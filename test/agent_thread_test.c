@@ -55,7 +55,8 @@ static str value(struct world *w, const char *id)
     struct thread_tuple t;
     struct err e;
 
-    if (!threads_get(w->t, &w->who, STR("t"), STR(""), str_c(id), &w->arena, &t, &e))
+    if (!threads_get(
+            w->t, &w->who, (struct thread_key){STR("t"), STR(""), str_c(id)}, &w->arena, &t, &e))
         return STR("none");
     return t.value_count ? t.values[0].bytes : STR("empty");
 }
@@ -194,7 +195,8 @@ TEST(a_write_put_twice_stays_and_a_special_one_is_replaced)
     put_write(&w, "1", "a", "2");
     put_write(&w, "1", "__interrupt__", "3");
     put_write(&w, "1", "__interrupt__", "4");
-    CHECK(threads_get(w.t, &w.who, STR("t"), STR(""), STR("1"), &w.arena, &t, &e));
+    CHECK(threads_get(
+        w.t, &w.who, (struct thread_key){STR("t"), STR(""), STR("1")}, &w.arena, &t, &e));
     CHECK_INT(t.write_count, 2);
     CHECK_INT(t.writes[0].idx, -3);
     CHECK_STR(t.writes[0].bytes, "4");
@@ -207,9 +209,8 @@ TEST(a_thread_is_its_keys_alone_and_operators_see_it)
     struct thread_filter f = {
         .thread = STR(""), .before = STR(""), .metadata = STR(""), .count_max = 10};
     struct world w;
-    struct thread_tuple *list;
+    struct thread_list list;
     struct err e;
-    size_t n;
 
     begin(&w);
     put(&w, "1", "", 1, "[1]");
@@ -217,12 +218,12 @@ TEST(a_thread_is_its_keys_alone_and_operators_see_it)
     CHECK_STR(value(&w, "1"), "none");
     CHECK(!threads_delete(w.t, &w.who, STR("t"), &e));
     CHECK(e.code == ERR_NOT_FOUND);
-    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
-    CHECK_INT(n, 0);
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
+    CHECK_INT(list.count, 0);
     w.who.all = true;
     CHECK_STR(value(&w, "1"), "[1]");
-    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
-    CHECK_INT(n, 1);
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
+    CHECK_INT(list.count, 1);
     CHECK(threads_delete(w.t, &w.who, STR("t"), &e));
     CHECK_STR(value(&w, "1"), "none");
     CHECK_INT(ask(&w.place, "SELECT count(*) FROM thread_values"), 0);
@@ -233,30 +234,29 @@ TEST(lists_are_newest_first_and_filtered)
 {
     struct thread_filter f = {.thread = STR("t"), .before = STR("3"), .count_max = 10};
     struct world w;
-    struct thread_tuple *list;
+    struct thread_list list;
     struct err e;
-    size_t n;
 
     begin(&w);
     put(&w, "1", "", 1, "[1]");
     put(&w, "2", "1", 2, "[2]");
     put(&w, "3", "2", 3, "[3]");
     f.metadata = STR("{\"step\":1.0,\"source\":\"loop\"}");
-    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
-    CHECK_INT(n, 2);
-    CHECK_STR(list[0].id, "2");
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
+    CHECK_INT(list.count, 2);
+    CHECK_STR(list.items[0].id, "2");
     f.metadata = STR("{\"source\":\"input\"}");
-    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
-    CHECK_INT(n, 0);
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
+    CHECK_INT(list.count, 0);
     f.metadata = STR("");
     f.before = STR("");
     f.newest = true;
-    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
-    CHECK_INT(n, 1);
-    CHECK_STR(list[0].id, "3");
-    CHECK(str_find(list[0].metadata, STR("loop")) != STR_NONE);
+    CHECK(threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
+    CHECK_INT(list.count, 1);
+    CHECK_STR(list.items[0].id, "3");
+    CHECK(str_find(list.items[0].metadata, STR("loop")) != STR_NONE);
     f.metadata = STR("[]");
-    CHECK(!threads_list(w.t, &w.who, &f, &w.arena, &list, &n, &e));
+    CHECK(!threads_list(w.t, &w.who, &f, &w.arena, &list, &e));
     finish(&w);
 }
 

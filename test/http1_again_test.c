@@ -124,7 +124,12 @@ TEST(http1_replies_that_begin_as_others_are_read_as_any_other)
         some_reply(&r, &b);
         fronts += again.size > 80;
         want = http1_reply(buf_str(&b), size_max, no_body, &other, &other_used, &other_fault);
-        got = http1_reply_again(&again, buf_str(&b), size_max, no_body, &head, &used, &fault);
+        got = http1_reply_again(&again,
+                                buf_str(&b),
+                                (struct http1_reply_rules){size_max, no_body},
+                                &head,
+                                &used,
+                                &fault);
         CHECK_INT(got, want);
         CHECK(got != HTTP1_BAD ||
               (fault.status == other_fault.status && strcmp(fault.why, other_fault.why) == 0));

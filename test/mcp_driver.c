@@ -185,9 +185,10 @@ static bool do_line(struct driver *d, str line, struct err *e)
     }
     space = str_find(rest, STR(" "));
     if (!mcp_client_request(d->client,
-                            str_slice(rest, 0, space),
-                            space == STR_NONE ? STR("{}") : str_slice(rest, space + 1, rest.n),
-                            d->timeout_ms,
+                            &(struct mcp_client_ask){
+                                str_slice(rest, 0, space),
+                                space == STR_NONE ? STR("") : str_slice(rest, space + 1, rest.n),
+                                d->timeout_ms},
                             &d->arena,
                             &result,
                             e))

@@ -144,7 +144,10 @@ void side_connect(struct side *s, struct tls *tls, const char *host, unsigned po
     struct err e;
 
     side_init(s, NULL);
-    s->conn = conn_connect(
-        s->loop, (struct sockaddr *)&a, sizeof a, tls, str_c(host), &side_handler, s, &e);
+    s->conn = conn_connect(s->loop,
+                           &(struct conn_target){(struct sockaddr *)&a, sizeof a, tls, str_c(host)},
+                           &side_handler,
+                           s,
+                           &e);
     CHECK_F(s->conn, "%s", e.text);
 }

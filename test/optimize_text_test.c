@@ -226,8 +226,8 @@ struct model {
     size_t asked;
 };
 
-static bool complete(void *ctx, const struct optimize_ask *ask, str prompt, struct arena *a,
-                     str *reply, double *cost, struct err *e)
+static bool complete(void *ctx, const struct optimize_ask *ask, str prompt,
+                     struct reflector_reply *reply, struct err *e)
 {
     struct model *m = ctx;
 
@@ -236,8 +236,7 @@ static bool complete(void *ctx, const struct optimize_ask *ask, str prompt, stru
     CHECK(str_find(prompt, STR("## Feedback\nToo long.")) != STR_NONE);
     if (m->fails)
         return err_set(e, ERR_UPSTREAM, "no model");
-    *reply = arena_dup(a, str_c(m->reply));
-    *cost = 0.25;
+    *reply = (struct reflector_reply){arena_dup(ask->arena, str_c(m->reply)), 0.25};
     return true;
 }
 

@@ -235,7 +235,11 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
         whole.version = version;
         writer = p->put->id;
         if (!thread_value_write(
-                p->db, &at, &whole, writer, base_version, base_writer, p->who->now_us, e))
+                p->db,
+                &at,
+                &whole,
+                &(struct thread_origin){writer, base_version, base_writer, p->who->now_us},
+                e))
             return false;
     } else if (!v && has_base && str_eq(base_version, version)) {
         writer = base_writer;

@@ -4,7 +4,7 @@
  *     struct threads *t;
  *     if (!threads_open(url, &t, e)) ...
  *     threads_put(t, &who, &put, e)             on disk when it returns; any thread
- *     threads_get(t, &who, thread, ns, id, &arena, &tuple, e)
+ *     threads_get(t, &who, (struct thread_key){thread, ns, id}, &arena, &tuple, e)
  *     threads_close(t);
  *
  * A checkpoint brings only the values of the channels that changed; the others are its parent's. A
@@ -61,6 +61,15 @@ struct thread_tuple {
     size_t write_count;
 };
 
+struct thread_key {
+    str thread, ns, id;
+};
+
+struct thread_list {
+    struct thread_tuple *items;
+    size_t count;
+};
+
 struct thread_filter {
     str thread;
     const str *ns; /* NULL: all */
@@ -85,11 +94,11 @@ int64_t thread_special(str channel, int64_t idx);
 
 /* id "" is the newest. ERR_NOT_FOUND if there is none. Texts are in the arena, which must have room
  * for THREAD_TUPLE_MAX and a quarter more. */
-bool threads_get(struct threads *t, const struct thread_asker *who, str thread, str ns, str id,
+bool threads_get(struct threads *t, const struct thread_asker *who, struct thread_key key,
                  struct arena *a, struct thread_tuple *out, struct err *e) MUST_USE;
 /* Which there are, the newest first: only thread, ns, id and metadata are set. */
 bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
-                  struct arena *a, struct thread_tuple **out, size_t *n, struct err *e) MUST_USE;
+                  struct arena *a, struct thread_list *out, struct err *e) MUST_USE;
 /* All that is known of it; none is no error. */
 bool threads_delete(struct threads *t, const struct thread_asker *who, str thread,
                     struct err *e) MUST_USE;

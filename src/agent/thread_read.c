@@ -187,17 +187,17 @@ static bool read_tuple(struct db *db, const struct thread_asker *who, str id, st
     return agent_thread_read_parts(db, r, e);
 }
 
-bool threads_get(struct threads *t, const struct thread_asker *who, str thread, str ns, str id,
+bool threads_get(struct threads *t, const struct thread_asker *who, struct thread_key key,
                  struct arena *a, struct thread_tuple *out, struct err *e)
 {
-    struct thread_tuple tuple = {.thread = arena_dup(a, thread), .ns = arena_dup(a, ns)};
+    struct thread_tuple tuple = {.thread = arena_dup(a, key.thread), .ns = arena_dup(a, key.ns)};
     struct reading r = {.arena = a, .left = THREAD_TUPLE_MAX, .tuple = &tuple, .refs = STR("{}")};
     bool ok;
 
     pthread_mutex_lock(&t->read_lock);
     ok = db_begin(t->reader, false, e);
     if (ok) {
-        ok = read_tuple(t->reader, who, id, &r, e);
+        ok = read_tuple(t->reader, who, key.id, &r, e);
         db_rollback(t->reader);
     }
     pthread_mutex_unlock(&t->read_lock);
@@ -284,7 +284,7 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
 }
 
 bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
-                  struct arena *a, struct thread_tuple **out, size_t *n, struct err *e)
+                  struct arena *a, struct thread_list *out, struct err *e)
 {
     struct listing l = {.arena = a, .filtered = f->metadata.n > 0};
     bool ok = true;
@@ -302,9 +302,7 @@ bool threads_list(struct threads *t, const struct thread_asker *who, const struc
     json_release(&l.want);
     json_release(&l.has);
     arena_release(&l.names);
-    if (ok) {
-        *out = l.list;
-        *n = l.n;
-    }
+    if (ok)
+        *out = (struct thread_list){l.list, l.n};
     return ok;
 }

@@ -228,7 +228,12 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
     const struct thread_update *from = u->update;
     struct err none;
 
-    if (!threads_get(t, who, from->thread, from->ns, from->from, u->arena, &u->from, &none)) {
+    if (!threads_get(t,
+                     who,
+                     (struct thread_key){from->thread, from->ns, from->from},
+                     u->arena,
+                     &u->from,
+                     &none)) {
         *e = none;
         if (none.code != ERR_NOT_FOUND || from->from.n)
             return false;

@@ -62,9 +62,14 @@ void thread_blob_release(struct thread_blob *b);
 bool thread_value_read(struct db *db, const struct thread_place *at, str version, str writer,
                        struct thread_blob *out, struct err *e) MUST_USE;
 /* As a difference from the base, if it has a writer and that is shorter. */
+/* Who writes a value, and the value before it: what differs from that one is stored. */
+struct thread_origin {
+    str writer, base_version, base_writer; /* base_writer "": there is none before */
+    int64_t now_us;
+};
+
 bool thread_value_write(struct db *db, const struct thread_place *at, const struct thread_value *v,
-                        str writer, str base_version, str base_writer, int64_t now_us,
-                        struct err *e) MUST_USE;
+                        const struct thread_origin *by, struct err *e) MUST_USE;
 
 /* Whether the thread is there and may be seen. */
 bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,

@@ -141,16 +141,15 @@ static bool differs_little(const struct thread_blob *base, const struct thread_v
 }
 
 bool thread_value_write(struct db *db, const struct thread_place *at, const struct thread_value *v,
-                        str writer, str base_version, str base_writer, int64_t now_us,
-                        struct err *e)
+                        const struct thread_origin *by, struct err *e)
 {
     struct piece p = {.whole = (int64_t)v->bytes.n};
     struct thread_blob base;
     bool little, ok = true;
 
     thread_blob_init(&base);
-    if (base_writer.n)
-        ok = thread_value_read(db, at, base_version, base_writer, &base, e);
+    if (by->base_writer.n)
+        ok = thread_value_read(db, at, by->base_version, by->base_writer, &base, e);
     little = ok && differs_little(&base, v, &p);
     thread_blob_release(&base);
     if (!ok)
@@ -161,16 +160,16 @@ bool thread_value_write(struct db *db, const struct thread_place *at, const stru
         db_text(at->ns),
         db_text(at->channel),
         db_text(v->version),
-        db_text(writer),
+        db_text(by->writer),
         db_text(v->type),
-        little ? db_text(base_version) : db_null(),
-        little ? db_text(base_writer) : db_null(),
+        little ? db_text(by->base_version) : db_null(),
+        little ? db_text(by->base_writer) : db_null(),
         db_int(p.depth),
         db_int((int64_t)p.head),
         db_int((int64_t)p.tail),
         db_int(p.since),
         db_int(p.whole),
-        db_int(now_us),
+        db_int(by->now_us),
         db_blob(str_slice(v->bytes, p.head, v->bytes.n - p.tail)),
     };
 

@@ -31,8 +31,12 @@ static bool memory_get(struct agents_job *j, struct arena *scratch, struct threa
 {
     struct thread_asker who = memory_asker(j);
 
-    *found =
-        threads_get(j->runner->host.threads, &who, j->q.thread, STR(""), STR(""), scratch, out, e);
+    *found = threads_get(j->runner->host.threads,
+                         &who,
+                         (struct thread_key){j->q.thread, STR(""), STR("")},
+                         scratch,
+                         out,
+                         e);
     return *found || e->code == ERR_NOT_FOUND;
 }
 

@@ -101,23 +101,32 @@ static void print_head(const struct work *w)
     file_out_flush(&w->cli->out);
 }
 
-static void eval_print_row(const struct work *w, str name, double score, size_t met, size_t facts,
-                           unsigned tools, int64_t tokens, int64_t ms, const char *status)
+struct eval_row {
+    str name;
+    double score;
+    size_t facts_met, facts;
+    unsigned tool_calls;
+    int64_t tokens, ms;
+    const char *status;
+};
+
+static void eval_print_row(const struct work *w, const struct eval_row *r)
 {
     char time[CLOCK_DURATION_SIZE], share[24];
 
-    (void)snprintf(share, sizeof share, "%zu/%zu", met, facts);
-    file_out_printf(&w->cli->out,
-                    "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
-                    NAME_WIDTH,
-                    (int)(name.n < NAME_WIDTH ? name.n : NAME_WIDTH),
-                    name.p,
-                    score,
-                    share,
-                    tools,
-                    (long long)tokens,
-                    STR_ARG(clock_duration((uint64_t)(ms > 0 ? ms : 0) * CLOCK_NS_PER_MS, time)),
-                    status);
+    (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
+    file_out_printf(
+        &w->cli->out,
+        "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
+        NAME_WIDTH,
+        (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
+        r->name.p,
+        r->score,
+        share,
+        r->tool_calls,
+        (long long)r->tokens,
+        STR_ARG(clock_duration((uint64_t)(r->ms > 0 ? r->ms : 0) * CLOCK_NS_PER_MS, time)),
+        r->status);
     file_out_flush(&w->cli->out);
 }
 
@@ -133,14 +142,14 @@ static void print_result(struct work *w, const struct eval_result *r)
     if (w->args->value[JSON])
         return;
     eval_print_row(w,
-                   name,
-                   r->score,
-                   r->facts_met,
-                   r->of->fact_count,
-                   r->report.tool_calls,
-                   r->report.input_tokens + r->report.output_tokens,
-                   r->report.duration_ms,
-                   ends[r->report.end]);
+                   &(struct eval_row){.name = name,
+                                      .score = r->score,
+                                      .facts_met = r->facts_met,
+                                      .facts = r->of->fact_count,
+                                      .tool_calls = r->report.tool_calls,
+                                      .tokens = r->report.input_tokens + r->report.output_tokens,
+                                      .ms = r->report.duration_ms,
+                                      .status = ends[r->report.end]});
     if (r->report.error.n)
         (void)cli_complain(
             CLI_OK, STR_FMT ": " STR_FMT, STR_ARG(r->of->name), STR_ARG(r->report.error));
@@ -153,14 +162,14 @@ static void print_total(const struct work *w, const char *name, const struct eva
 
     eval_sum(list, n, &t);
     eval_print_row(w,
-                   str_c(name),
-                   t.score,
-                   t.facts_met,
-                   t.facts,
-                   t.tool_calls,
-                   t.input_tokens + t.output_tokens,
-                   t.duration_ms,
-                   "");
+                   &(struct eval_row){.name = str_c(name),
+                                      .score = t.score,
+                                      .facts_met = t.facts_met,
+                                      .facts = t.facts,
+                                      .tool_calls = t.tool_calls,
+                                      .tokens = t.input_tokens + t.output_tokens,
+                                      .ms = t.duration_ms,
+                                      .status = ""});
 }
 
 /* ---- files ---- */

@@ -172,21 +172,26 @@ static bool list_and_get(struct suite *s, str list, str array, str get, str key)
     str result, name;
 
     json_init(&doc);
-    ok = mcp_client_request(s->client, list, STR("{}"), TIMEOUT_MS, &s->arena, &result, s->e) &&
+    ok = mcp_client_request(s->client,
+                            &(struct mcp_client_ask){list, STR(""), TIMEOUT_MS},
+                            &s->arena,
+                            &result,
+                            s->e) &&
          json_parse(&doc, result, s->e);
     first = json_at(&doc, json_find(&doc, ok ? json_root(&doc) : NULL, array), 0);
     name = mcp_member(&doc, first, key, &s->arena);
     if (ok && name.n)
-        ok = mcp_client_request(s->client,
-                                get,
-                                arena_join(&s->arena,
-                                           arena_join(&s->arena, STR("{\""), key, STR("\":")),
-                                           json_raw(&doc, json_find(&doc, first, key)),
-                                           STR("}")),
-                                TIMEOUT_MS,
-                                &s->arena,
-                                &result,
-                                s->e);
+        ok = mcp_client_request(
+            s->client,
+            &(struct mcp_client_ask){get,
+                                     arena_join(&s->arena,
+                                                arena_join(&s->arena, STR("{\""), key, STR("\":")),
+                                                json_raw(&doc, json_find(&doc, first, key)),
+                                                STR("}")),
+                                     TIMEOUT_MS},
+            &s->arena,
+            &result,
+            s->e);
     json_release(&doc);
     return ok;
 }

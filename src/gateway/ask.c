@@ -234,7 +234,7 @@ static void gateway_ask_begin(void *ctx)
         return;
     }
     (void)otlp_trace_begin(STR(""), &a->gl->rand, &r.trace);
-    if (!call_start(a->gl, &r, &sink, a, &a->arena, &a->call, &error)) {
+    if (!call_start(a->gl, &r, (struct call_listener){&sink, a}, &a->arena, &a->call, &error)) {
         ask_on_error(a, &error);
         ask_over(a);
     }

@@ -1,6 +1,6 @@
 /* call.h - one model call, from a request in any dialect to its last event.
  *
- *     if (!call_start(gl, &request, &sink, ctx, &call, &error)) ...     the client's own mistake
+ *     if (!call_start(gl, &request, listener, &arena, &call, &error)) ...   the client's mistake
  *     ... on_frame ..., then on_end, or on_error and on_end
  *     call_cancel(call);                                   the client has left
  *
@@ -72,9 +72,16 @@ struct call_sink {
     bool (*on_anew)(void *ctx);
 };
 
+/* Who gets what comes of a call. */
+struct call_listener {
+    const struct call_sink *sink;
+    void *ctx;
+};
+
 /* False: error says why, in words for the client; its texts live in the arena given. */
-bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
-                void *ctx, struct arena *a, struct call **out, struct chat_error *error) MUST_USE;
+bool call_start(struct gateway_loop *gl, const struct call_request *r,
+                struct call_listener listener, struct arena *a, struct call **out,
+                struct chat_error *error) MUST_USE;
 void call_cancel(struct call *c); /* no callback after it */
 /* The client has been sent something by its caller: no more attempts after this. */
 void call_commit(struct call *c);

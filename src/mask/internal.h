@@ -114,7 +114,11 @@ void mask_customs_free(struct mask *m);
 void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out);
 
 /* The text from..to with the spans replaced. */
-void mask_render(const struct mask *m, str s, size_t from, size_t to, const struct mask_spans *f,
+struct mask_range {
+    size_t from, to;
+};
+
+void mask_render(const struct mask *m, str s, struct mask_range range, const struct mask_spans *f,
                  struct buf *out, struct mask_counts *counts);
 void mask_count(struct mask_counts *counts, size_t rule);
 

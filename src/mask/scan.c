@@ -161,9 +161,11 @@ void mask_count(struct mask_counts *counts, size_t rule)
     counts->all++;
 }
 
-void mask_render(const struct mask *m, str s, size_t from, size_t to, const struct mask_spans *f,
+void mask_render(const struct mask *m, str s, struct mask_range range, const struct mask_spans *f,
                  struct buf *out, struct mask_counts *counts)
 {
+    size_t from = range.from, to = range.to;
+
     for (size_t i = 0; i < f->n; i++) {
         const struct mask_span *one = &f->p[i];
 
@@ -187,7 +189,7 @@ bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts
     mask_scan(m, &t, &f);
     found = f.n > 0;
     if (found)
-        mask_render(m, in, 0, in.n, &f, out, counts);
+        mask_render(m, in, (struct mask_range){0, in.n}, &f, out, counts);
     mask_spans_release(&f);
     return found;
 }

@@ -135,7 +135,7 @@ static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, 
 
     if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word, and nothing in it */
         n = before_spans(f, n - TAIL);
-        mask_render(s->m, buf_str(&s->held), to, n, f, out, counts);
+        mask_render(s->m, buf_str(&s->held), (struct mask_range){to, n}, f, out, counts);
         out_to(s, n);
         return;
     }
@@ -159,12 +159,12 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
     if (open) {
         size_t n = s->held.n;
 
-        mask_render(s->m, t.s, s->floor, n, &f, out, counts);
+        mask_render(s->m, t.s, (struct mask_range){s->floor, n}, &f, out, counts);
         s->inside = INSIDE_PEM;
         out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
     } else {
         to = decided(s, &f);
-        mask_render(s->m, t.s, s->floor, to, &f, out, counts);
+        mask_render(s->m, t.s, (struct mask_range){s->floor, to}, &f, out, counts);
         if (s->held.n - to > MASK_HOLD_MAX)
             force(s, &f, to, out, counts);
         else
@@ -196,7 +196,7 @@ void mask_stream_last(struct mask_stream *s, str piece, struct buf *out, struct 
         return;
     }
     mask_scan(s->m, &t, &f);
-    mask_render(s->m, piece, 0, piece.n, &f, out, counts);
+    mask_render(s->m, piece, (struct mask_range){0, piece.n}, &f, out, counts);
     mask_spans_release(&f);
 }
 
@@ -207,7 +207,7 @@ void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_coun
         struct mask_spans f = {0};
 
         mask_scan(s->m, &t, &f);
-        mask_render(s->m, t.s, s->floor, t.s.n, &f, out, counts);
+        mask_render(s->m, t.s, (struct mask_range){s->floor, t.s.n}, &f, out, counts);
         mask_spans_release(&f);
     }
     buf_reset(&s->held);

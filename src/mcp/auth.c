@@ -450,7 +450,12 @@ static bool mcp_auth_discover(struct flow *f, str challenge)
     struct mcp_auth *a = f->a;
     str at = mcp_challenge_param(challenge, STR("resource_metadata"), &f->arena), origin;
 
-    if (mcp_meta_resource(a->io, a->server_url, at, f->deadline_ns, &f->arena, &f->resource, f->e))
+    if (mcp_meta_resource(a->io,
+                          (struct mcp_meta_place){a->server_url, at},
+                          f->deadline_ns,
+                          &f->arena,
+                          &f->resource,
+                          f->e))
         return mcp_meta_issuer(
             a->io, f->resource.issuer, f->deadline_ns, &f->arena, &f->issuer, f->e);
     if (f->e->code != ERR_NOT_FOUND)

@@ -238,18 +238,18 @@ static bool covers(str resource, str server_url)
            str_starts(mine, path) && (mine.n == path.n || mine.p[path.n] == '/');
 }
 
-bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t deadline_ns,
+bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t deadline_ns,
                        struct arena *a, struct mcp_resource_meta *out, struct err *e)
 {
-    str origin = mcp_url_origin(server_url), path = mcp_url_path(server_url),
+    str origin = mcp_url_origin(place.server_url), path = mcp_url_path(place.server_url),
         known = STR("/.well-known/oauth-protected-resource"), at[2];
     const struct json_node *root, *servers;
     struct json doc;
     bool ok = false;
     size_t n = 0;
 
-    if (address.n) {
-        at[n++] = address;
+    if (place.address.n) {
+        at[n++] = place.address;
     } else {
         at[n++] = arena_join(a, origin, known, path);
         if (path.n)
@@ -270,7 +270,7 @@ bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t 
     ok = json_text(&doc, json_at(&doc, servers, 0), a, &out->issuer);
     if (!ok)
         err_set(e, ERR_AUTH, "the server's metadata name no authorization server");
-    else if (!covers(out->resource, server_url))
+    else if (!covers(out->resource, place.server_url))
         ok = err_set(e,
                      ERR_AUTH,
                      "the server's metadata are of another resource: " STR_FMT,

@@ -34,7 +34,12 @@ struct mcp_resource_meta {
 
 /* At the address the challenge gave, or at the well-known ones. False with ERR_NOT_FOUND if there
  * is none at all. */
-bool mcp_meta_resource(struct mcp_io *io, str server_url, str address, uint64_t deadline_ns,
+struct mcp_meta_place {
+    str server_url;
+    str address; /* from the challenge, or "" */
+};
+
+bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t deadline_ns,
                        struct arena *a, struct mcp_resource_meta *out, struct err *e) MUST_USE;
 
 /* What an authorization server says about itself: RFC 8414 and OpenID Connect. */

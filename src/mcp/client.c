@@ -369,19 +369,19 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
     }
 }
 
-bool mcp_client_request(struct mcp_client *c, str method, str params, int64_t timeout_ms,
-                        struct arena *a, str *result, struct err *e)
+bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, struct arena *a,
+                        str *result, struct err *e)
 {
-    struct mcp_exchange x = {.method = method,
+    struct mcp_exchange x = {.method = ask->method,
                              .name = STR(""),
-                             .idle_ms = (uint64_t)timeout_ms,
-                             .end_ns = clock_deadline_ns(&clock_real, timeout_ms),
+                             .idle_ms = (uint64_t)ask->timeout_ms,
+                             .end_ns = clock_deadline_ns(&clock_real, ask->timeout_ms),
                              .arena = a};
+    str method = ask->method, params = ask->params.n ? ask->params : STR("{}");
     struct json doc;
 
     json_init(&doc);
-    if (!json_parse(&doc, params.n ? params : STR("{}"), e) ||
-        json_root(&doc)->kind != JSON_OBJECT) {
+    if (!json_parse(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
         json_release(&doc);
         return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
     }
@@ -390,7 +390,7 @@ bool mcp_client_request(struct mcp_client *c, str method, str params, int64_t ti
     else if (str_eq(method, STR("resources/read")))
         x.name = mcp_member(&doc, json_root(&doc), STR("uri"), a);
     json_release(&doc);
-    if (!mcp_ask(c, &x, params.n ? params : STR("{}"), e))
+    if (!mcp_ask(c, &x, params, e))
         return false;
     *result = x.result;
     return true;

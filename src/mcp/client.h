@@ -108,8 +108,14 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *call, struct a
                      struct mcp_result *out, struct err *e) MUST_USE;
 
 /* Any other method; params is a JSON object without _meta. The result is JSON in the arena. */
-bool mcp_client_request(struct mcp_client *c, str method, str params, int64_t timeout_ms,
-                        struct arena *a, str *result, struct err *e) MUST_USE;
+struct mcp_client_ask {
+    str method;
+    str params; /* a JSON object, or "" */
+    int64_t timeout_ms;
+};
+
+bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, struct arena *a,
+                        str *result, struct err *e) MUST_USE;
 
 /* An elicitation accepted with the defaults that its schema has: for who has no user to ask. */
 bool mcp_elicit_defaults(str params, struct buf *result, struct err *e) MUST_USE;

@@ -158,8 +158,11 @@ static bool list_pages(struct listing *l, int64_t timeout_ms, struct arena *a)
             params = arena_dup(a, buf_str(&b));
             buf_release(&b);
         }
-        ok = mcp_client_request(
-                 l->client, STR("tools/list"), params, timeout_ms, a, &result, l->e) &&
+        ok = mcp_client_request(l->client,
+                                &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms},
+                                a,
+                                &result,
+                                l->e) &&
              add_page(l, result, a, &cursor);
         if (!ok || !cursor.n)
             break;

@@ -351,26 +351,17 @@ bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct m
     return false;
 }
 
-void mcp_answer_init(struct mcp_answer *r, struct mcp_server *s, struct mcp_session *session,
-                     const struct json *doc, const struct mcp_message *m, struct mcp_channel *c,
-                     struct arena *a)
+void mcp_answer_init(struct mcp_answer *r)
 {
-    const struct json_node *meta = json_find(doc, m->params, STR("_meta")),
+    const struct json *doc = r->doc;
+    const struct json_node *meta = json_find(doc, r->message->params, STR("_meta")),
                            *token = json_find(doc, meta, STR("progressToken"));
 
-    *r = (struct mcp_answer){.server = s,
-                             .session = session,
-                             .channel = c,
-                             .doc = doc,
-                             .message = m,
-                             .arena = a,
-                             .id = m->id,
-                             .progress = STR(""),
-                             .structured = STR(""),
-                             .state = STR("")};
-    if (session) {
-        r->caps = session->caps;
-        r->level = session->level;
+    r->id = r->message->id;
+    r->progress = r->structured = r->state = STR("");
+    if (r->session) {
+        r->caps = r->session->caps;
+        r->level = r->session->level;
     } else {
         r->caps = caps_of(doc, json_find(doc, meta, STR(MCP_META_CAPABILITIES)));
         r->level = level_of(doc, json_find(doc, meta, STR(MCP_META_LOG_LEVEL)), MCP_LOG_OFF);
@@ -390,14 +381,15 @@ void mcp_answer_release(struct mcp_answer *r)
 void mcp_take(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
               const struct mcp_message *m, struct mcp_channel *c)
 {
-    struct mcp_answer r;
     struct arena a;
+    struct mcp_answer r = {
+        .server = s, .session = session, .channel = c, .doc = doc, .message = m, .arena = &a};
 
     assert(m->kind == MCP_REQUEST);
     if (!session && !mcp_check_meta(s, doc, m, c))
         return;
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
-    mcp_answer_init(&r, s, session, doc, m, c, &a);
+    mcp_answer_init(&r);
     mcp_server_dispatch(&r);
     mcp_answer_release(&r);
     arena_release(&a);

@@ -185,8 +185,13 @@ static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mc
         base_die("a message that was read cannot be read again");
     if (r->session)
         memcpy(j->session_id, r->session->id, sizeof j->session_id);
-    mcp_answer_init(
-        &j->answer, h->server, r->session, &j->doc, &j->message, &j->channel, &j->arena);
+    j->answer = (struct mcp_answer){.server = h->server,
+                                    .session = r->session,
+                                    .channel = &j->channel,
+                                    .doc = &j->doc,
+                                    .message = &j->message,
+                                    .arena = &j->arena};
+    mcp_answer_init(&j->answer);
     j->next = h->jobs;
     if (j->next)
         j->next->prev = j;

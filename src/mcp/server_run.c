@@ -333,8 +333,14 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
     if (!json_parse(&doc, buf_str(&b), &e))
         base_die("parameters that were read cannot be read again: %s", e.text);
     m.params = json_root(&doc);
-    mcp_answer_init(&r, s, t->session, &doc, &m, t->channel, &a);
-    r.turn = t;
+    r = (struct mcp_answer){.server = s,
+                            .session = t->session,
+                            .channel = t->channel,
+                            .doc = &doc,
+                            .message = &m,
+                            .arena = &a,
+                            .turn = t};
+    mcp_answer_init(&r);
     if (str_eq(t->method, STR("tools/call")))
         mcp_do_call(&r);
     else if (str_eq(t->method, STR("prompts/get")))

@@ -157,9 +157,8 @@ bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask) MUST_USE;
 /* What was said goes out, in the way of the client's era; items: "content" and the like. */
 void mcp_finish(struct mcp_answer *r, const char *items);
 
-void mcp_answer_init(struct mcp_answer *r, struct mcp_server *s, struct mcp_session *session,
-                     const struct json *doc, const struct mcp_message *m, struct mcp_channel *c,
-                     struct arena *a);
+/* To start with: server, session (or NULL), channel, doc, message, arena are set. */
+void mcp_answer_init(struct mcp_answer *r);
 void mcp_answer_release(struct mcp_answer *r);
 /* The reply of a list or the like: a JSON object without its closing brace; modern results get
  * their type here, and those that may be cached say so. */

@@ -268,10 +268,10 @@ static bool client_take_head(struct client_call *call, str *bytes)
 {
     struct http1_fault fault = {0};
     struct http1_head head;
+    struct http1_reply_rules rules = {CLIENT_HEAD_MAX, call->no_body};
     size_t used;
 
-    switch (http1_reply_again(
-        &call->client->again, *bytes, CLIENT_HEAD_MAX, call->no_body, &head, &used, &fault)) {
+    switch (http1_reply_again(&call->client->again, *bytes, rules, &head, &used, &fault)) {
     case HTTP1_MORE:
         return false;
     case HTTP1_BAD:

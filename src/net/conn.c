@@ -380,11 +380,10 @@ struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct c
     return conn_start(c, tls, STR(""), e);
 }
 
-struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned addr_size,
-                          struct tls *tls, str host, const struct conn_handler *h, void *ctx,
-                          struct err *e)
+struct conn *conn_connect(struct loop *l, const struct conn_target *to,
+                          const struct conn_handler *h, void *ctx, struct err *e)
 {
-    int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(to->addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct conn *c;
 
     if (fd < 0) {
@@ -395,14 +394,14 @@ struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned 
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
-    if (connect(fd, addr, addr_size) < 0 && errno != EINPROGRESS) {
+    if (connect(fd, to->addr, to->addr_size) < 0 && errno != EINPROGRESS) {
         conn_say_errno(errno, e);
         close(fd);
         return NULL;
     }
     c = conn_new(l, fd, h, ctx);
     c->connecting = true;
-    return conn_start(c, tls, host, e);
+    return conn_start(c, to->tls, to->host, e);
 }
 
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx)

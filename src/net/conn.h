@@ -55,10 +55,15 @@ struct conn_handler {
 /* Takes the descriptor, which must be non-blocking, also if it fails. tls may be NULL. */
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
                          void *ctx, struct err *e) MUST_USE;
-/* host is for SNI and verification; tls NULL means plain. */
-struct conn *conn_connect(struct loop *l, const struct sockaddr *addr, unsigned addr_size,
-                          struct tls *tls, str host, const struct conn_handler *h, void *ctx,
-                          struct err *e) MUST_USE;
+struct conn_target {
+    const struct sockaddr *addr;
+    unsigned addr_size;
+    struct tls *tls; /* NULL: plain */
+    str host;        /* for SNI and verification */
+};
+
+struct conn *conn_connect(struct loop *l, const struct conn_target *to,
+                          const struct conn_handler *h, void *ctx, struct err *e) MUST_USE;
 /* The handler is lent until the close or the next one. */
 void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx);
 /* Copied, or taken by the system. May come before on_open. */

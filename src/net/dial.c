@@ -108,7 +108,11 @@ static void try_next(struct dial *d)
 
         resolve_set_port(a, d->to.port);
         d->conn = conn_connect(
-            d->to.loop, &a->at.any, a->size, d->to.tls, d->to.host, &handler, d, &d->err);
+            d->to.loop,
+            &(struct conn_target){&a->at.any, (unsigned)a->size, d->to.tls, d->to.host},
+            &handler,
+            d,
+            &d->err);
         if (d->conn) {
             wait_for_it(d);
             return;

@@ -40,7 +40,12 @@ struct http1_again {
 enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
                                       struct http1_head *out, size_t *used,
                                       struct http1_fault *fault);
+struct http1_reply_rules {
+    size_t size_max; /* of the head */
+    bool no_body;    /* whatever the head says: the reply to a HEAD */
+};
+
 /* The same for http1_reply. */
-enum http1_result http1_reply_again(struct http1_again *a, str bytes, size_t size_max, bool no_body,
-                                    struct http1_head *out, size_t *used,
-                                    struct http1_fault *fault);
+enum http1_result http1_reply_again(struct http1_again *a, str bytes,
+                                    struct http1_reply_rules rules, struct http1_head *out,
+                                    size_t *used, struct http1_fault *fault);

@@ -26,16 +26,18 @@ static bool ask_model(const struct reflector *r, struct optimize_ask *ask, struc
                       struct err *e)
 {
     str template = r->template.n ? r->template : str_c(prompt_template);
-    str current = ask->texts[ask->component], reply = STR(""), text, what;
+    str current = ask->texts[ask->component], text, what;
+    struct reflector_reply reply = {.text = STR("")};
     str *records = arena_alloc(ask->arena, ask->n * sizeof *records);
     enum reflector_verdict verdict;
 
     for (size_t i = 0; i < ask->n; i++)
         records[i] = ask->grades[i].trace;
     if (!prompt_build(template, current, records, ask->n, prompt, e) ||
-        !r->complete(r->ctx, ask, buf_str(prompt), ask->arena, &reply, &ask->cost, e))
+        !r->complete(r->ctx, ask, buf_str(prompt), &reply, e))
         return false;
-    text = prompt_answer(reply);
+    ask->cost = reply.cost;
+    text = prompt_answer(reply.text);
     verdict = reflector_look(r, text, current, &what);
     if (r->on_verdict)
         r->on_verdict(r->ctx, ask, verdict, what);

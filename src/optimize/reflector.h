@@ -23,11 +23,16 @@ enum reflector_verdict {
     REFLECTOR_TOO_LONG,
 };
 
+struct reflector_reply {
+    str text; /* in the arena of the ask */
+    double cost;
+};
+
 struct reflector {
     str template; /* empty: prompt_template */
     /* A model's reply, in the arena. An error ends the run: what can be tried again should be. */
-    bool (*complete)(void *ctx, const struct optimize_ask *ask, str prompt, struct arena *a,
-                     str *reply, double *cost, struct err *e);
+    bool (*complete)(void *ctx, const struct optimize_ask *ask, str prompt,
+                     struct reflector_reply *reply, struct err *e);
     const str *examples; /* texts of the training examples, which no text may copy */
     size_t example_count;
     const str *names; /* that stay where they are: statuses, the output schema's */

@@ -382,7 +382,12 @@ static void serve_chat_start(void *ctx)
         return;
     if (otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace))
         r.trace.state = str_slice(http1_find(h, STR("tracestate")), 0, TRACE_STATE_MAX);
-    if (!call_start(&ex->worker->gl, &r, &sink, ex, server_arena(ex->x), &ex->call, &error)) {
+    if (!call_start(&ex->worker->gl,
+                    &r,
+                    (struct call_listener){&sink, ex},
+                    server_arena(ex->x),
+                    &ex->call,
+                    &error)) {
         exchange_error(ex, &error);
         return;
     }

@@ -44,7 +44,7 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
     bool ok;
 
     serve_threads_room(&a, 0);
-    ok = threads_get(threads(j), &who, at->thread, at->ns, at->id, &a, &t, e);
+    ok = threads_get(threads(j), &who, (struct thread_key){at->thread, at->ns, at->id}, &a, &t, e);
     if (ok)
         write(o, &t);
     arena_release(&a);
@@ -101,14 +101,14 @@ static bool serve_threads_ask_list(struct history_job *j, struct reader *r, stru
                               .before = j->words,
                               .metadata = buf_str(&j->body),
                               .count_max = (size_t)j->page.limit};
-    struct thread_tuple *list;
+    struct thread_list list;
     struct arena a;
-    size_t n;
     bool ok;
 
     (void)r;
     serve_threads_room(&a, 0);
-    ok = threads_list(threads(j), &who, &f, &a, &list, &n, e) && write_list(j, list, n, out, e);
+    ok = threads_list(threads(j), &who, &f, &a, &list, e) &&
+         write_list(j, list.items, list.count, out, e);
     arena_release(&a);
     return ok;
 }

@@ -1,4 +1,4 @@
-/* audit_verify_derived.c - rows that the log does not know, and what follows from rows that it knows.
+/* audit_verify_derived.c - rows that the log does not know, and rows derived from known ones.
  *
  * What a session says of itself is counted, or taken, from its calls: so it is counted again. While
  * a call of it runs, which its pieces show, what that call may have set is left out. Each rule is a

@@ -67,7 +67,7 @@ bool state_read(struct threads *t, const struct thread_asker *who, str thread, s
 {
     struct thread_tuple tuple;
 
-    if (!threads_get(t, who, thread, STR(""), STR(""), a, &tuple, e))
+    if (!threads_get(t, who, (struct thread_key){thread, STR(""), STR("")}, a, &tuple, e))
         return false;
     *out = (struct orders_state){.thread = tuple.thread,
                                  .head = tuple.id,
@@ -161,18 +161,17 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
                               .from = STR(""),
                               .reducers = STR("{\"menu\":\"last\"}"),
                               .metadata = STR("{\"app\":\"orders-menu\"}")};
-    struct thread_tuple *list;
+    struct thread_list list = {0};
     struct json_out o;
     struct arena a;
-    size_t n = 0;
     bool ok;
     str id;
 
     arena_init(&a, 2 * THREAD_TUPLE_MAX);
     u.thread = menu_thread(str_c(m->sha256), &a);
     ok = threads_list(
-        t, &who, &(struct thread_filter){.thread = u.thread, .count_max = 1}, &a, &list, &n, e);
-    if (ok && n == 0) {
+        t, &who, &(struct thread_filter){.thread = u.thread, .count_max = 1}, &a, &list, e);
+    if (ok && list.count == 0) {
         u.values = arena_join(&a, STR("{\"menu\":"), m->text, STR("}"));
         ok = threads_update(t, &who, &u, &a, &id, e);
     }
@@ -197,7 +196,12 @@ static bool menu_from(struct threads *t, str sha256, struct arena *a, struct men
     struct thread_asker who = {.key = STR(""), .all = true};
     struct thread_tuple tuple;
 
-    if (!threads_get(t, &who, menu_thread(sha256, a), STR(MENU_NS), STR(""), a, &tuple, e) ||
+    if (!threads_get(t,
+                     &who,
+                     (struct thread_key){menu_thread(sha256, a), STR(MENU_NS), STR("")},
+                     a,
+                     &tuple,
+                     e) ||
         tuple.value_count == 0)
         return err_set(e, ERR_SYSTEM, "the menu this conversation began with is not on record");
     return menu_parse(tuple.values[0].bytes, "the menu on record", out, e);
@@ -262,13 +266,12 @@ bool state_list(struct threads *t, const struct thread_asker *who, size_t max, s
                               .metadata = STR("{\"app\":\"orders\"}"),
                               .newest = true,
                               .count_max = max};
-    struct thread_tuple *list;
-    size_t n;
+    struct thread_list list;
 
-    if (!threads_list(t, who, &f, a, &list, &n, e))
+    if (!threads_list(t, who, &f, a, &list, e))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (!order_state_list_one(&list[i], o, e))
+    for (size_t i = 0; i < list.count; i++)
+        if (!order_state_list_one(&list.items[i], o, e))
             return false;
     return true;
 }

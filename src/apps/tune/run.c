@@ -175,7 +175,7 @@ static void reflection_body(struct buf *out, str model, str prompt)
 }
 
 static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str prompt,
-                              struct arena *a, str *reply, double *cost, struct err *e)
+                              struct reflector_reply *reply, struct err *e)
 {
     struct tune *t = ctx;
     struct ask_request q = {
@@ -184,20 +184,19 @@ static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str pro
     struct buf body;
     bool ok;
 
-    (void)ask;
     buf_init(&body, 2 * REFLECTOR_PROMPT_MAX);
     reflection_body(&body, t->reflector, prompt);
     q.body = buf_str(&body);
-    ok = ask_wait(ask_begin(t->o->host->gl, &q), a, &r);
+    ok = ask_wait(ask_begin(t->o->host->gl, &q), ask->arena, &r);
     buf_release(&body);
     if (!ok)
         return err_set(e,
                        ERR_UPSTREAM,
                        "the reflection failed: " STR_FMT,
                        STR_ARG(str_slice(r.error.message, 0, 160)));
-    agent_extract_reply(&r, a);
-    *reply = r.text;
-    *cost = r.cost_usd > 0 ? r.cost_usd : 0;
+    agent_extract_reply(&r, ask->arena);
+    reply->text = r.text;
+    reply->cost = r.cost_usd > 0 ? r.cost_usd : 0;
     return true;
 }
 

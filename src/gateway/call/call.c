@@ -266,8 +266,9 @@ static struct call *call_alloc(void)
     return c;
 }
 
-bool call_start(struct gateway_loop *gl, const struct call_request *r, const struct call_sink *sink,
-                void *ctx, struct arena *a, struct call **out, struct chat_error *error)
+bool call_start(struct gateway_loop *gl, const struct call_request *r,
+                struct call_listener listener, struct arena *a, struct call **out,
+                struct chat_error *error)
 {
     struct level level;
     struct err e;
@@ -286,8 +287,8 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r, const str
     c = call_alloc();
     c->gl = gl;
     c->config = r->setup->config;
-    c->client.sink = sink;
-    c->client.ctx = ctx;
+    c->client.sink = listener.sink;
+    c->client.ctx = listener.ctx;
     c->in = *r;
     c->level = level;
     c->recorded = gl->gateway->records;

@@ -90,21 +90,23 @@ enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t s
     enum http1_result got;
 
     if (http1_again_begins(a, bytes, size_max))
-        return http1_from(a, bytes, size_max, false, out, used, fault);
+        return http1_from(
+            a, bytes, (struct http1_reply_rules){.size_max = size_max}, out, used, fault);
     got = http1_request(bytes, size_max, out, used, fault);
     if (got == HTTP1_DONE)
         missed(a, out, str_slice(bytes, 0, *used));
     return got;
 }
 
-enum http1_result http1_reply_again(struct http1_again *a, str bytes, size_t size_max, bool no_body,
-                                    struct http1_head *out, size_t *used, struct http1_fault *fault)
+enum http1_result http1_reply_again(struct http1_again *a, str bytes,
+                                    struct http1_reply_rules rules, struct http1_head *out,
+                                    size_t *used, struct http1_fault *fault)
 {
     enum http1_result got;
 
-    if (http1_again_begins(a, bytes, size_max))
-        return http1_from(a, bytes, size_max, no_body, out, used, fault);
-    got = http1_reply(bytes, size_max, no_body, out, used, fault);
+    if (http1_again_begins(a, bytes, rules.size_max))
+        return http1_from(a, bytes, rules, out, used, fault);
+    got = http1_reply(bytes, rules.size_max, rules.no_body, out, used, fault);
     if (got == HTTP1_DONE)
         missed(a, out, str_slice(bytes, 0, *used));
     return got;

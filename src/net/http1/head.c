@@ -275,11 +275,11 @@ enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct h
     return got;
 }
 
-enum http1_result http1_from(const struct http1_again *a, str bytes, size_t size_max, bool no_body,
+enum http1_result http1_from(const struct http1_again *a, str bytes, struct http1_reply_rules rules,
                              struct http1_head *out, size_t *used, struct http1_fault *fault)
 {
     struct http1_reading r = a->reading;
-    struct cursor c = cursor_of(bytes, size_max);
+    struct cursor c = cursor_of(bytes, rules.size_max);
     enum http1_result got;
 
     memcpy(out,
@@ -289,7 +289,7 @@ enum http1_result http1_from(const struct http1_again *a, str bytes, size_t size
     r.head = out;
     r.fault = fault;
     c.p += a->size;
-    got = out->is_request ? end_request(&r, &c) : end_reply(&r, &c, no_body);
+    got = out->is_request ? end_request(&r, &c) : end_reply(&r, &c, rules.no_body);
     if (got == HTTP1_DONE)
         *used = (size_t)(c.p - bytes.p);
     return got;

@@ -68,7 +68,7 @@ bool http1_bad(struct http1_reading *r, int status, const char *why);
 
 /* What http1_request_again and its like are made of: a head that begins with the front that is
  * known; and that front, so many of the bytes, read. False: it is none. */
-enum http1_result http1_from(const struct http1_again *a, str bytes, size_t size_max, bool no_body,
+enum http1_result http1_from(const struct http1_again *a, str bytes, struct http1_reply_rules rules,
                              struct http1_head *out, size_t *used, struct http1_fault *fault);
 bool http1_front(struct http1_again *a, size_t size, bool is_request) MUST_USE;
 
