@@ -147,14 +147,15 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
 enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 
 /* A person's word on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing
- * waits there. ERR_INPUT: there is another word already. `arguments` of CHANGE: a JSON object. */
+ * waits there. ERR_INPUT: there is another word already. ERR_CONFLICT: the run has ended.
+ * `arguments` of CHANGE: a JSON object. */
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e) MUST_USE;
 
 /* The result of a call that the run's caller carries out (TOOL_CLIENT), by the call's id, which is
  * the effect's key; then the run is to be called again. `result`: JSON or text, masked by `mask` if
  * that is not NULL. Idempotent: the first result stays, and *already says that there was one.
- * ERR_NOT_FOUND: the run has no such call. */
+ * ERR_NOT_FOUND: the run has no such call. ERR_CONFLICT: the run has ended without the result. */
 struct agent_client_result {
     str run, call_id, result;
     bool failed;

@@ -290,6 +290,12 @@ static void model_end(struct model_reply *m)
     } else if (str_eq(row.status, STR("stopped"))) {
         m->text = m->text.n ? m->text : detail;
         model_finish(m, CHAT_STOP_LENGTH);
+    } else if (str_eq(row.status, STR("cancelled"))) {
+        model_fail(m,
+                   409,
+                   "cancelled",
+                   STR("the run was cancelled: ask again without its tool calls to start a new "
+                       "one"));
     } else {
         model_fail(m,
                    str_eq(row.reason, STR("rate_limit_exceeded")) ? 429 : 502,
@@ -493,7 +499,9 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     else if (!model_begin(&m, c, &e))
         model_fail(&m,
                    e.code == ERR_CANCELLED ? 409 : err_http_status(e.code),
-                   e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_request",
+                   e.code == ERR_NOT_FOUND  ? "model_not_found"
+                   : e.code == ERR_CONFLICT ? "conflict"
+                                            : "invalid_request",
                    str_c(e.text));
     else if (!model_follow(&m, c, &state, &e))
         model_fail(&m, 503, "run_left", str_c(e.text));

@@ -108,15 +108,14 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
                       struct err *e)
 {
-    struct agents_request q;
     struct agent_row row;
     struct json_out o;
     struct arena a;
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    ok = agent_log_run_get(log, run, &a, &row, e) && agents_request_read(row.input, &a, &q, e);
-    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(q.key, who->key))))
+    ok = agent_log_run_get(log, run, &a, &row, e);
+    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(row.key, who->key))))
         ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
     json_out_init(&o, out);
     ok = ok && run_write(log, &row, &o, &a, e);
