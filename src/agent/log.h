@@ -73,6 +73,9 @@ bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct 
 /* In the order of seq; texts in the arena. */
 bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
                     size_t *n, struct err *e) MUST_USE;
+/* One of them. ERR_NOT_FOUND if there is none. */
+bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct arena *a,
+                          struct agent_effect *out, struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if there is none. */
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e) MUST_USE;

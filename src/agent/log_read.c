@@ -115,6 +115,24 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
     return true;
 }
 
+bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct arena *a,
+                          struct agent_effect *out, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!agent_log_read_ask(l,
+                            EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
+                            (struct db_value[]){db_text(run), db_int(seq)},
+                            2,
+                            (struct db_rows){agent_log_read_on_effect, &list},
+                            e))
+        return false;
+    if (!list.n)
+        return err_set(e, ERR_NOT_FOUND, "the run has no effect %lld", (long long)seq);
+    *out = list.u.effects[0];
+    return true;
+}
+
 bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
                         struct err *e)
 {

@@ -155,7 +155,8 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .title = r->o->title,
                             .id = STR(""),
                             .level = level,
-                            .key = r->o->key};
+                            .key = r->o->key,
+                            .defined = r->o->defined};
     bool ok;
 
     if (!put_intent(r, f))
@@ -369,7 +370,7 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
-    if (reply.text.n)
+    if (reply.text.n && !reply.thought)
         r->out->text = reply.text;
     if (!reply.call_count)
         return text_only(r, &reply, nudges);

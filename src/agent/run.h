@@ -63,9 +63,10 @@ struct agent_result;
 
 struct agent_options {
     str run, app, session;
-    str title; /* what the record names the session; "": what the prompt asks */
-    str key;   /* whose: the name of the client's key, or "" */
-    str input; /* JSON for whoever begins it again; "" if the log has it */
+    str title;    /* what the record names the session; "": what the prompt asks */
+    str key;      /* whose: the name of the client's key, or "" */
+    bool defined; /* model and level are an agent's definition's: see gateway/ask.h */
+    str input;    /* JSON for whoever begins it again; "" if the log has it */
     str model_name, level, system, user;
     str messages; /* JSON, comma separated, between system and user; or "" */
     str extra;    /* members for the request, such as "\"temperature\":0"; or "" */
@@ -92,7 +93,7 @@ struct agent_options {
     void (*on_step)(void *ctx, const struct agent_step *s);
     /* After each row of the log is on disk, on whichever thread; may be NULL. */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
-    /* Before the end of a run that finished or was stopped goes to disk: may change the result (a
+    /* Before the end of a run that finished, was stopped or failed goes to disk: may change the result (a
      * guard denies it, another agent goes on). The changed result is an effect: once it is in the
      * log, settle is not called again. A result that waits is not logged, so settle is called again
      * when the run is. False: the run is broken. May be NULL. */

@@ -525,6 +525,10 @@ void agent_model_handle(struct exchange *ex)
 {
     struct app_call *c = arena_zero(server_arena(ex->x), 1, sizeof *c);
     const struct http1_head *h = server_request(ex->x);
+    struct call_request policy = {.wire = ex->wire,
+                                  .request = &ex->request,
+                                  .key = ex->key,
+                                  .show = exchange_reasoning_asked(h)};
 
     if (!exchange_may_use(ex, ex->request.model)) {
         exchange_fail(ex,
@@ -543,8 +547,7 @@ void agent_model_handle(struct exchange *ex)
         .model = ex->request.model,
         .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),
         .stream = ex->request.stream,
-        .shows = config_shows_reasoning(ex->setup->config, ex->key, exchange_reasoning_asked(h)) &&
-                 !ex->request.no_thoughts,
+        .shows = !call_reply_hides(ex->setup->config, &policy, NULL) && !ex->request.no_thoughts,
         .array = ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
                  str_find(h->query, STR("alt=sse")) == STR_NONE,
         .bare = ex->wire->dialect == CHAT_GEMINI && http1_has(h, STR("x-goog-api-client")),

@@ -36,7 +36,7 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .count_max = (size_t)j->page.limit};
 
     (void)r;
-    return run_json_list(log_of(j), &f, out, e);
+    return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, out, e);
 }
 
 static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -51,6 +51,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
 {
     struct agent_filter f = {
         .id = j->id, .status = STR(""), .app = STR(""), .key = serve_runs_owner(j), .count_max = 1};
+    struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
     struct agent_row *rows;
     size_t n;
 
@@ -59,7 +60,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
         return false;
     if (!n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(j->id));
-    return run_json_replay(log_of(j), j->id, out, e);
+    return run_json_replay(log_of(j), j->id, &who, out, e);
 }
 
 /* ---- a person's word ---- */

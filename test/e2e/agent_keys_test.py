@@ -5,7 +5,10 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
+import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from agent_runs_test import ORDER, Library, approving, librarian, orders
 from command import main
@@ -75,7 +78,7 @@ class Owners(unittest.TestCase):
             self.assertEqual(d.ask("GET", f"/api/v1/runs/{id}", key=BOB)[0], 404)
             self.assertNotIn(id, [r["run_id"] for r in d.ask("GET", "/api/v1/runs", key=BOB)[1]["runs"]])
             self.assertEqual(d.one(id), before)
-            until(lambda: len(d.ask("GET", path, key=BOB)[1]["sessions"]) == 7)  # all of "t" in one
+            until(lambda: len(d.ask("GET", path, key=BOB)[1]["sessions"]) == 5)  # three beside "s", two others
             self.assertEqual(d.ask("GET", path)[1]["sessions"], sessions)
             self.assertEqual(d.ask("GET", path + "/s", key=BOB)[0], 404)
 
@@ -127,6 +130,162 @@ class Ended(unittest.TestCase):
             status, why = d.ask("POST", paths[1] + "/answer", {"seq": parts[1]["pending"]["seq"], "word": "approve"})
             self.assertEqual((status, d.one(said["run_id"])["status"]), (409, "cancelled"), why)
             self.assertNotIn("lend", d.called())
+
+
+SECRET, THOUGHT = "the secret is 7", "I ponder in private."
+
+
+def everything(d, id, key):
+    """All that a key can read of a run and its parts."""
+    out = [d.ask("GET", "/api/v1/runs", key=key)[1]]
+    for part in ("", *(r["run_id"][len(id):] for r in d.ask("GET", "/api/v1/runs", key=BOSS)[1]["runs"]
+                       if r["run_id"].startswith(id + "/"))):
+        path = "/api/v1/runs/" + (id + part).replace("/", "%2F")
+        out += [d.ask("GET", path + more, key=key) for more in ("", "/replay", "/events")]
+    return json.dumps(out)
+
+
+def guarded(ask):
+    """A front that hands over, an agent that tells a secret, a guard that denies secrets."""
+    system = ask["messages"][0]["content"]
+    if system.startswith("guard"):
+        return {"reasoning": SECRET, "text": json.dumps({"allow": SECRET not in json.dumps(ask), "reason": "no"})}
+    if system.startswith("front"):
+        return {"calls": [("handoff_to_teller", {"reason": "it knows"})]}
+    if system.startswith("Limited"):
+        return {"text": SECRET, "calls": [("handoff_to_nobody", {})]}
+    return {"reasoning": SECRET, "text": SECRET}
+
+
+class Denied(unittest.TestCase):
+    def test_what_an_output_guard_denied_is_an_operators_to_read(self):
+        agents = {"teller": {"model": "m", "prompt": "You tell."},
+                  "safe": {"model": "m", "prompt": "You tell all.", "guard": {"output": "check"}},
+                  "front": {"model": "m", "prompt": "front desk", "handoff": ["teller"], "guard": {"output": "check"}},
+                  "limited": {"model": "m", "prompt": "Limited you are.", "limits": {"steps": 2},
+                              "guard": {"output": "check"}},
+                  "check": {"model": "m", "prompt": "guard of all"}}
+        with Model(guarded) as model, Library(model, agents, keys=keys(ann={"reasoning": "show"}), key=ANN,
+                                              workflows={"w": [{"agent": "front"}]}) as d:
+            for path in ("agents/safe", "agents/front", "workflows/w"):
+                with self.subTest(path):
+                    status, text = d.ask("POST", f"/api/v1/{path}/runs", {"input": "x", "stream": True})
+                    self.assertEqual(status, 200)
+                    self.assertNotIn(SECRET, text)
+                    self.assertIn("guard_denied", text)
+                    id = json.loads(text.split("data: ", 1)[1].split("\n", 1)[0])["run_id"]
+                    self.assertNotIn(SECRET, everything(d, id, ANN))
+                    self.assertIn(SECRET, everything(d, id, BOSS))
+            self.assertNotIn(SECRET, json.dumps(d.go("x", "limited")["text"]))
+            for name in ("safe", "front"):
+                said = d.ask("POST", "/v1/chat/completions", {"model": "agent/" + name, "messages": [
+                    {"role": "user", "content": "x"}]}, headers={"x-rationale-reasoning": "show"})
+                self.assertNotIn(SECRET, json.dumps(said))
+
+    def test_what_it_allowed_is_shown(self):
+        agents = {"safe": {"model": "m", "prompt": "You tell all.", "guard": {"output": "check"}},
+                  "check": {"model": "m", "prompt": "guard of all"}}
+
+        def kind(ask):
+            return '{"allow": true}' if ask["messages"][0]["content"].startswith("guard") else SECRET
+        with Model(kind) as model, Library(model, agents, keys=keys(), key=ANN) as d:
+            said = d.go("x", "safe")
+            self.assertEqual(said["text"], SECRET)
+            self.assertEqual([e[2]["text"] for e in d.events(said["run_id"]) if e[0] == "message"][0], SECRET)
+            self.assertTrue(d.ask("GET", f"/api/v1/runs/{said['run_id']}/replay")[1]["same"])
+
+    def test_each_guard_has_an_idempotency_key_of_its_own(self):
+        seen = []
+
+        class Hook(BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["content-length"]))
+                seen.append(self.headers["idempotency-key"])
+                self.send_response(200)
+                self.send_header("content-length", "15")
+                self.end_headers()
+                self.wfile.write(b'{"allow": true}')
+        hook = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+        threading.Thread(target=hook.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"http://127.0.0.1:{hook.server_port}/check"
+        agents = {"librarian": {"model": "m", "prompt": "You help.", "guard": {"input": url, "output": url}}}
+        with Model(lambda ask: "hello") as model, Library(model, agents) as d:
+            self.assertEqual(d.go("hi")["text"], "hello")
+        hook.shutdown()
+        hook.server_close()
+        self.assertEqual((len(seen), len(set(seen))), (2, 2), seen)
+
+
+def ponders(ask):
+    """Lends a book, by the strategy of the prompt, with a thought each time."""
+    system, text = ask["messages"][0]["content"], json.dumps(ask["messages"])
+    lend = re.findall(r"[\w.-]*lend\b", json.dumps(ask))[0]
+    done = "lent" in text
+    if system.startswith("React"):
+        return f"Thought: {THOUGHT}\n" + ("Final Answer: done" if done else
+                                          f'Action: {lend}\nAction Input: {{"title": "Dune"}}')
+    if system.startswith("Classic"):
+        return json.dumps({"answer": "done"} if done else {"reason": THOUGHT, "tools": [
+            {"tool": lend, "parameters": {"title": "Dune"}}]})
+    return {"reasoning": THOUGHT, **({"text": "done"} if done else {"calls": [(lend, {"title": "Dune"})]})}
+
+
+class Thoughts(unittest.TestCase):
+    agents = {s: {"model": "m", "prompt": s.title() + " you are.", "strategy": s, "tools": ["library"],
+                  "approve": ["library.lend"]} for s in ("native", "react", "classic")}
+
+    def test_reasoning_is_shown_to_keys_that_may_see_it_everywhere_or_nowhere(self):
+        for ann, seen in (({}, False), ({"reasoning": "hide"}, False), ({"reasoning": "show"}, True)):
+            with Model(ponders) as model, Library(model, self.agents, keys=keys(ann=ann), key=ANN) as d:
+                for name in self.agents:
+                    with self.subTest(agent=name, key=ann):
+                        check = self.assertIn if seen else self.assertNotIn
+                        status, text = d.ask("POST", f"/api/v1/agents/{name}/runs", {"input": "lend", "stream": True})
+                        check(THOUGHT, text)
+                        id = json.loads(text.split("data: ", 1)[1].split("\n", 1)[0])["run_id"]
+                        check(THOUGHT, everything(d, id, ANN))
+                        self.assertIn(THOUGHT, everything(d, id, BOSS))
+                        waiting = [r for r in d.ask("GET", "/api/v1/runs", key=BOSS)[1]["runs"] if r["run_id"] == id][0]
+                        self.assertEqual(waiting["pending"]["why"], THOUGHT)
+                        d.ask("POST", f"/api/v1/runs/{id}/answer",
+                              {"seq": waiting["pending"]["seq"], "word": "approve"}, key=BOSS)
+                        until(lambda: d.one(id)["status"] == "done")
+                        check(THOUGHT, everything(d, id, ANN))
+
+    def test_an_agent_as_a_model_hides_reasoning_by_the_policy_of_models(self):
+        def thinks(ask):
+            return {"reasoning": THOUGHT, "text": "done"}
+        body = {"messages": [{"role": "user", "content": "x"}]}
+        for more, seen in (({}, False), ({"reasoning": {"show": True}}, True)):
+            with Model(thinks) as model, Library(model, **more) as d:
+                for stream in (False, True):
+                    plain, agent = (json.dumps(d.ask("POST", "/v1/chat/completions", {**body, "model": m, "stream": stream}))
+                                    for m in ("m", "agent/librarian"))
+                    self.assertEqual((THOUGHT in plain, THOUGHT in agent), (seen, seen), more)
+
+
+class Allowed(unittest.TestCase):
+    def test_a_list_of_models_names_agents(self):
+        agents = {n: {"model": "m", "prompt": "You help."} for n in ("one", "two")}
+        flows = {"w1": [{"agent": "one"}], "w2": [{"agent": "one"}, {"agent": "two"}]}
+        lists = keys(ann={"models": ["agent/one"]}, bob={"models": ["m"]})
+        with Model(lambda ask: "done") as model, Library(model, agents, keys=lists, key=ANN, workflows=flows) as d:
+            for key, model_status, one, two, w1, w2 in ((ANN, 403, 200, 403, 200, 403), (BOB, 200, 403, 403, 403, 403),
+                                                        (BOSS, 200, 200, 200, 200, 200)):
+                chat = {"messages": [{"role": "user", "content": "x"}]}
+                for name, status in (("m", model_status), ("agent/one", one), ("agent/two", two)):
+                    self.assertEqual(d.ask("POST", "/v1/chat/completions", {**chat, "model": name}, key=key)[0], status)
+                for name, status in (("agents/one", one), ("agents/two", two), ("workflows/w1", w1),
+                                     ("workflows/w2", w2)):
+                    got, said = d.ask("POST", f"/api/v1/{name}/runs", {"input": "x"}, key=key)
+                    self.assertEqual(got, status, (name, key, said))
+                    if got == 403:
+                        self.assertIn("agent/", json.dumps(said))
+                    else:
+                        self.assertEqual(said["status"], "done")
 
 
 if __name__ == "__main__":
