@@ -94,9 +94,9 @@ struct agent_options {
     /* After each row of the log is on disk, on whichever thread; may be NULL. */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
     /* Before the end of a run that finished, was stopped or failed goes to disk: may change the
-     * result (a guard denies it, another agent goes on). The changed result is an effect: once it is in the
-     * log, settle is not called again. A result that waits is not logged, so settle is called again
-     * when the run is. False: the run is broken. May be NULL. */
+     * result (a guard denies it, another agent goes on). The changed result is an effect: once it
+     * is in the log, settle is not called again. A result that waits is not logged, so settle is
+     * called again when the run is. False: the run is broken. May be NULL. */
     bool (*settle)(void *ctx, struct arena *a, struct agent_result *out, struct err *e);
     void *ctx;
 };
