@@ -95,6 +95,57 @@ class Owners(unittest.TestCase):
             self.assertEqual(d.go("again", thread="t")["status"], "done")
 
 
+    def test_no_dialect_gives_a_result_to_another_keys_run(self):
+        tool = {"type": "function", "name": "order", "parameters": {"type": "object"}}
+        with Model(orders) as model, self.library(model) as d:
+            said = d.go("Order Dune", tools=[ORDER])
+            run, before = said["run_id"], d.one(said["run_id"])
+            id = f"{run}.{said['pending']['calls'][0]['call_id']}"
+            asked = len(model.asked)
+            ask = {"role": "user", "content": "x"}
+            bodies = {
+                "/v1/chat/completions": {"messages": [ask, {"role": "assistant", "content": None, "tool_calls": [
+                    {"id": id, "type": "function", "function": {"name": "order", "arguments": "{}"}}]},
+                    {"role": "tool", "tool_call_id": id, "content": "stolen"}]},
+                "/v1/responses": {"tools": [tool], "input": [
+                    ask, {"type": "function_call", "call_id": id, "name": "order", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": id, "output": "stolen"}]},
+                "/v1/messages": {"max_tokens": 99, "messages": [
+                    ask, {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "order", "input": {}}]},
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "stolen"}]}]},
+                "/v1beta/models/agent/librarian:generateContent": {"contents": [
+                    {"role": "user", "parts": [{"text": "x"}]},
+                    {"role": "model", "parts": [{"functionCall": {"id": id, "name": "order", "args": {}}}]},
+                    {"role": "user", "parts": [{"functionResponse": {"id": id, "name": "order",
+                                                                     "response": {"result": "stolen"}}}]}]},
+            }
+            for path, body in bodies.items():
+                for stream in (False, True):
+                    with self.subTest(path, stream=stream):
+                        if "v1beta" in path:
+                            path = path.replace(":generate", ":streamGenerate") if stream else path
+                        else:
+                            body = {**body, "model": "agent/librarian", "stream": stream}
+                        status, text = d.ask("POST", path, body, key=BOB)
+                        self.assertEqual(status, 404, text)
+            self.assertEqual((d.one(run), len(model.asked)), (before, asked))
+
+    def test_the_record_of_another_keys_run_stays(self):
+        with Model(librarian) as model, self.library(model) as d:
+            id = d.go(QUESTION, thread="t", session="s")["run_id"]
+            path = "/api/v1/history/sessions/s"
+            until(lambda: d.ask("GET", path)[0] == 200 and d.ask("GET", path)[1]["session"]["status"] == "completed")
+            before = d.ask("GET", path)[1]
+            for method, where in (("GET", "history/sessions/s"), ("DELETE", "history/sessions/s"),
+                                  ("GET", "history/sessions/s/export"), ("GET", "threads/t/checkpoints"),
+                                  ("DELETE", "threads/t"), ("GET", "threads/t/state")):
+                status, said = d.ask(method, "/api/v1/" + where, key=BOB)
+                self.assertNotIn("shelf 7", json.dumps(said), where)
+                self.assertTrue(status >= 400 or said in ({}, {"checkpoints": []}), (where, status, said))
+            self.assertEqual(d.ask("GET", path)[1], before)
+            self.assertEqual((d.one(id)["status"], d.ask("GET", "/api/v1/threads/t/checkpoints")[0]), ("done", 200))
+
+
 class Ended(unittest.TestCase):
     def test_a_cancelled_run_takes_no_result(self):
         tools = [{"type": "function", "function": ORDER}]
