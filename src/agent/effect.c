@@ -198,11 +198,16 @@ bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, s
 
     if (!agent_log_run_get(log, run, a, &row, e))
         return false;
-    if (!str_eq(row.status, STR("waiting")))
-        return true;
+    row.from = STR("waiting");
     row.status = STR("running");
     row.updated_us = now_us;
-    return agent_log_run_put(log, &row, e);
+    if (!agent_log_run_put(log, &row, e) || !agent_log_run_get(log, run, a, &row, e))
+        return false;
+    return str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")) ||
+           err_set(e,
+                   ERR_CONFLICT,
+                   "the run has ended (" STR_FMT ") and takes nothing more: start a new run",
+                   STR_ARG(row.status));
 }
 
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,

@@ -4,6 +4,7 @@
  */
 #include "agent/events.h"
 #include "agent/run_state.h"
+#include "agent/withheld.h"
 
 #include "base/json.h"
 
@@ -28,10 +29,9 @@ struct events {
     int64_t at;    /* events of this part so far */
     bool open;     /* an event of this part is still to come: those after it must wait */
     bool over;     /* the part has ended: nothing is still to come */
-    bool guarded;  /* the answer is for nobody before the guard has allowed it */
-    bool denied;   /* and the guard has denied it */
     bool thoughts; /* the reader may see reasoning */
-    str run;       /* of the part */
+    struct run_withheld withheld;
+    str run; /* of the part */
     struct arena *arena;
     struct buf json, id;
     struct json_out out;
@@ -180,22 +180,24 @@ static void event_value(struct events *v, const char *key, str json)
 
 /* ---- effects ---- */
 
+/* Whether an output guard keeps the reply back, for now or for good. */
+static bool events_withholds(const struct events *v, const struct ask_reply *reply)
+{
+    return v->withheld.all || (v->withheld.answer && !reply->call_count);
+}
+
 static void events_message(struct events *v, const struct agent_effect *f,
                            const struct ask_reply *reply)
 {
-    bool withheld = v->guarded && !reply->call_count;
+    bool hidden = events_withholds(v, reply) || (reply->thought && !v->thoughts);
 
     if (!reply->text.n && !reply->call_count)
         return;
-    if (withheld && !v->over) {
-        v->open = true;
-        return;
-    }
     if (!event_begin(v))
         return;
     json_member_i64(&v->out, "seq", f->seq);
     json_member_str(&v->out, "model", f->name);
-    json_member_str(&v->out, "text", withheld && v->denied ? STR("") : reply->text);
+    json_member_str(&v->out, "text", hidden ? STR("") : reply->text);
     json_out_key(&v->out, STR("tool_calls"));
     json_out_array(&v->out);
     for (size_t i = 0; i < reply->call_count; i++) {
@@ -232,8 +234,12 @@ static void events_model(struct events *v, const struct agent_effect *f)
     }
     if (!reply_read(f->result, v->arena, &reply))
         return;
+    if (events_withholds(v, &reply) && !v->withheld.for_good) {
+        v->open = true;
+        return;
+    }
     if (reply.reasoning.n && event_begin(v)) {
-        if (v->thoughts) {
+        if (v->thoughts && !events_withholds(v, &reply)) {
             json_member_i64(&v->out, "seq", f->seq);
             json_member_str(&v->out, "text", reply.reasoning);
             agent_events_event_end(v, "reasoning");
@@ -258,7 +264,7 @@ static str events_reason(struct events *v, const struct agent_effect *f)
         why = STR("");
     why = arena_dup(v->arena, why);
     json_release(&doc);
-    return why.n ? why : STR("approval");
+    return why.n && v->thoughts ? why : STR("approval");
 }
 
 static void events_approval(struct events *v, const struct agent_effect *f)
@@ -274,7 +280,7 @@ static void events_approval(struct events *v, const struct agent_effect *f)
         v->open = !v->over;
     } else if (event_begin(v)) {
         json_member_i64(&v->out, "seq", f->seq);
-        event_value(v, "answer", f->result);
+        event_value(v, "answer", run_json_hide(f->result, "why", !v->thoughts, v->arena));
         agent_events_event_end(v, "decided");
     }
 }
@@ -377,29 +383,14 @@ static void events_begin(struct events *v, const struct agent_row *row)
 
 static void events_ended(struct events *v, const struct agent_row *row)
 {
+    if (v->withheld.all && !v->withheld.for_good)
+        v->open = true;
     if (!event_begin(v))
         return;
     json_member_str(&v->out, "status", row->status);
     json_member_str(&v->out, "reason", row->reason);
-    event_value(v, "result", row->result);
+    event_value(v, "result", v->withheld.all ? STR("") : row->result);
     agent_events_event_end(v, "ended");
-}
-
-/* What the caller of the run noted: whether a guard is to see the answer first. */
-static bool events_is_guarded(const struct agent_effect *all, size_t n)
-{
-    struct json doc;
-    struct err e;
-    bool guarded = false;
-
-    if (!n || all[0].seq != CALLER_SEQ)
-        return false;
-    json_init(&doc);
-    if (!json_parse(&doc, all[0].result, &e) ||
-        !json_bool(json_find(&doc, json_root(&doc), STR("guarded")), &guarded))
-        guarded = false;
-    json_release(&doc);
-    return guarded;
 }
 
 static bool events_part(struct events *v, struct agent_log *log, const struct agent_row *row,
@@ -415,10 +406,9 @@ static bool events_part(struct events *v, struct agent_log *log, const struct ag
     v->open = false;
     v->over = events_state(row) == RUN_ENDED;
     v->run = row->id;
-    if (!agent_log_read(log, row->id, v->arena, &all, &n, e))
+    if (!run_withheld_read(log, row->id, v->arena, &v->withheld, e) ||
+        !agent_log_read(log, row->id, v->arena, &all, &n, e))
         return false;
-    v->guarded = events_is_guarded(all, n);
-    v->denied = str_eq(row->reason, STR("guard_denied"));
     events_begin(v, row);
     events_effects(v, all, n);
     return true;
@@ -449,6 +439,7 @@ static bool agent_events_read(struct events *v, struct agent_log *log, str run,
         v->at = at;
         v->run = row.id;
         v->open = false;
+        v->withheld = (struct run_withheld){.answer = false}; /* the result has what is allowed */
         events_ended(v, &row);
     }
     return true;

@@ -110,6 +110,8 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
         buf_add(out, STR(",\"reasoning\":"));
         (void)json_quote(out, r->reasoning);
     }
+    if (r->thought)
+        buf_add(out, STR(",\"text_is_thought\":true"));
     buf_add(out, STR(",\"calls\":["));
     for (size_t i = 0; i < r->call_count; i++) {
         buf_add(out, i ? STR(",") : STR(""));
@@ -171,6 +173,8 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
         out->id = agent_history_text_at(&doc, root, "id", a);
         out->text = agent_history_text_at(&doc, root, "text", a);
         out->reasoning = agent_history_text_at(&doc, root, "reasoning", a);
+        if (!json_bool(json_find(&doc, root, STR("text_is_thought")), &out->thought))
+            out->thought = false;
         calls_in(&doc, a, out);
         out->stop = (enum chat_stop)agent_history_number_at(&doc, "stop");
         out->usage.input = agent_history_number_at(&doc, "input");

@@ -20,9 +20,10 @@ static const char put_effect[] =
 
 static const char put_run[] =
     "INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, result, created_us,"
-    " updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+    " updated_us, key_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
     " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, reason = excluded.reason,"
-    " result = excluded.result, updated_us = excluded.updated_us";
+    " result = excluded.result, updated_us = excluded.updated_us"
+    " WHERE $11 = '' OR agent_runs.status = $11";
 
 static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct err *e)
 {
@@ -55,6 +56,8 @@ static bool agent_log_put_row(struct db *db, const struct agent_row *r, struct e
         r->result.n ? db_text(r->result) : db_null(),
         db_int(r->created_us),
         db_int(r->updated_us),
+        r->key.n ? db_text(r->key) : db_null(),
+        db_text(r->from.n ? r->from : STR("")),
     };
 
     return db_run(db, put_run, args, COUNT_OF(args), e);
@@ -246,7 +249,8 @@ static str agent_log_keep(char **at, str s)
 {
     char *p = *at;
 
-    memcpy(p, s.p, s.n);
+    if (s.n)
+        memcpy(p, s.p, s.n);
     *at += s.n;
     return (str){p, s.n};
 }
@@ -269,7 +273,7 @@ static void post_later(struct agent_log *l, const struct agent_effect *effects, 
         size += size_of(&effects[i]);
     if (row)
         size += row->id.n + row->app.n + row->session_id.n + row->status.n + row->reason.n +
-                row->input.n + row->result.n;
+                row->key.n + row->input.n + row->result.n + row->from.n;
     w = base_alloc(size);
     *w = (struct wait){.n = n, .later = true};
     f = (struct agent_effect *)(void *)(w + 1);
@@ -292,8 +296,10 @@ static void post_later(struct agent_log *l, const struct agent_effect *effects, 
         r->session_id = agent_log_keep(&at, r->session_id);
         r->status = agent_log_keep(&at, r->status);
         r->reason = agent_log_keep(&at, r->reason);
+        r->key = agent_log_keep(&at, r->key);
         r->input = agent_log_keep(&at, r->input);
         r->result = agent_log_keep(&at, r->result);
+        r->from = agent_log_keep(&at, r->from);
         w->row = r;
     }
     assert(at == (char *)w + size);

@@ -50,8 +50,10 @@ struct agent_effect {
  * cancelled. Putting again replaces status, reason, result and the time. */
 struct agent_row {
     str id, app, session_id, status, reason;
+    str key;    /* the name of the key that started it, or "" */
     str input;  /* JSON: enough to begin it again */
     str result; /* JSON, or "" */
+    str from; /* of a put: a row that is there is replaced only if this is its status; "": always */
     int64_t created_us, updated_us;
     enum agent_care care;
 };
@@ -71,6 +73,9 @@ bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct 
 /* In the order of seq; texts in the arena. */
 bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
                     size_t *n, struct err *e) MUST_USE;
+/* One of them. ERR_NOT_FOUND if there is none. */
+bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct arena *a,
+                          struct agent_effect *out, struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if there is none. */
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e) MUST_USE;
@@ -81,7 +86,7 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
 
 #define AGENT_LIST_MAX 1000
 
-/* Empty: whatever it is. `key`: only runs whose session is on record as that key's. */
+/* Empty: whatever it is. `key`: only runs that this key started. */
 struct agent_filter {
     str id, status, app, key;
     size_t offset, count_max; /* 0: AGENT_LIST_MAX */
@@ -92,6 +97,9 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
 /* The parts of a run, RUN/..., the oldest first; with input and result. `session` is the run's. */
 bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
                      struct agent_row **out, size_t *n, struct err *e) MUST_USE;
+/* Whether a session of the record, or of another run, belongs to another key. */
+bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *taken,
+                             struct err *e) MUST_USE;
 /* Those that were running when the process ended, and of one app if that is not empty; the oldest
  * first. */
 bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,

@@ -72,6 +72,7 @@ static bool agent_log_read_on_row(void *ctx, const struct db_value *c, size_t n)
         .result = agent_log_read_text_of(l->arena, &c[6]),
         .created_us = c[7].i,
         .updated_us = c[8].i,
+        .key = agent_log_read_text_of(l->arena, &c[9]),
     };
     return l->n < READ_MAX;
 }
@@ -114,6 +115,24 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
     return true;
 }
 
+bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct arena *a,
+                          struct agent_effect *out, struct err *e)
+{
+    struct list list = {.arena = a};
+
+    if (!agent_log_read_ask(l,
+                            EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
+                            (struct db_value[]){db_text(run), db_int(seq)},
+                            2,
+                            (struct db_rows){agent_log_read_on_effect, &list},
+                            e))
+        return false;
+    if (!list.n)
+        return err_set(e, ERR_NOT_FOUND, "the run has no effect %lld", (long long)seq);
+    *out = list.u.effects[0];
+    return true;
+}
+
 bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
                         struct err *e)
 {
@@ -133,8 +152,8 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
 }
 
 #define RUN_COLUMNS                                                                                \
-    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us"        \
-    " FROM agent_runs"
+    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us,"       \
+    " key_name FROM agent_runs"
 
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e)
@@ -193,14 +212,36 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
     return true;
 }
 
+static bool agent_log_read_on_taken(void *ctx, const struct db_value *c, size_t n)
+{
+    (void)c, (void)n;
+    *(bool *)ctx = true;
+    return false;
+}
+
+bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *taken, struct err *e)
+{
+    static const char sql[] =
+        "SELECT 1 FROM agent_runs WHERE session_id = $1 AND coalesce(key_name, '') <> $2"
+        " UNION ALL SELECT 1 FROM alert_sessions WHERE session_id = $1"
+        " AND coalesce(key_name, '') <> $2 LIMIT 1";
+
+    *taken = false;
+    return agent_log_read_ask(l,
+                              sql,
+                              (struct db_value[]){db_text(session), db_text(key)},
+                              2,
+                              (struct db_rows){agent_log_read_on_taken, taken},
+                              e);
+}
+
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e)
 {
     static const char sql[] =
-        "SELECT run_id, app, session_id, status, reason, '', '', created_us, updated_us"
+        "SELECT run_id, app, session_id, status, reason, '', '', created_us, updated_us, key_name"
         " FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
-        " AND ($3 = '' OR app = $3) AND ($4 = '' OR session_id IN"
-        " (SELECT s.session_id FROM alert_sessions s WHERE s.key_name = $4))"
+        " AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"
         " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
     struct db_value args[] = {db_text(f->id),
                               db_text(f->status),

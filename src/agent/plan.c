@@ -95,6 +95,7 @@ static void plan_take(const struct json *doc, size_t turn, struct ask_reply *rep
         plan_read_call(doc, v, a, c);
         c->id = arena_printf(a, "plan-%zu-%zu", turn, reply->call_count);
     }
+    reply->thought = reply->call_count > 0;
     if (reply->call_count)
         reply->text =
             json_text(doc, json_find(doc, root, STR("reason")), a, &s) ? arena_dup(a, s) : STR("");

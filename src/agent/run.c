@@ -155,7 +155,8 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .title = r->o->title,
                             .id = STR(""),
                             .level = level,
-                            .key = r->o->key};
+                            .key = r->o->key,
+                            .defined = r->o->defined};
     bool ok;
 
     if (!put_intent(r, f))
@@ -369,7 +370,7 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
-    if (reply.text.n)
+    if (reply.text.n && !reply.thought)
         r->out->text = reply.text;
     if (!reply.call_count)
         return text_only(r, &reply, nudges);
@@ -423,6 +424,7 @@ bool run_open(struct run *r)
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
                             .session_id = r->o->session,
+                            .key = r->o->key,
                             .status = STR("running"),
                             .reason = STR(""),
                             .input = r->o->input,
@@ -523,6 +525,7 @@ bool run_close(struct run *r, str told)
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
                             .session_id = r->o->session,
+                            .key = r->o->key,
                             .status = str_c(agent_end_name(r->out->end)),
                             .reason = r->out->reason,
                             .input = r->o->input,

@@ -63,9 +63,10 @@ struct agent_result;
 
 struct agent_options {
     str run, app, session;
-    str title; /* what the record names the session; "": what the prompt asks */
-    str key;   /* whose: the name of the client's key, or "" */
-    str input; /* JSON for whoever begins it again; "" if the log has it */
+    str title;    /* what the record names the session; "": what the prompt asks */
+    str key;      /* whose: the name of the client's key, or "" */
+    bool defined; /* model and level are an agent's definition's: see gateway/ask.h */
+    str input;    /* JSON for whoever begins it again; "" if the log has it */
     str model_name, level, system, user;
     str messages; /* JSON, comma separated, between system and user; or "" */
     str extra;    /* members for the request, such as "\"temperature\":0"; or "" */
@@ -92,10 +93,10 @@ struct agent_options {
     void (*on_step)(void *ctx, const struct agent_step *s);
     /* After each row of the log is on disk, on whichever thread; may be NULL. */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
-    /* Before the end of a run that finished or was stopped goes to disk: may change the result (a
-     * guard denies it, another agent goes on). The changed result is an effect: once it is in the
-     * log, settle is not called again. A result that waits is not logged, so settle is called again
-     * when the run is. False: the run is broken. May be NULL. */
+    /* Before the end of a run that finished, was stopped or failed goes to disk: may change the
+     * result (a guard denies it, another agent goes on). The changed result is an effect: once it
+     * is in the log, settle is not called again. A result that waits is not logged, so settle is
+     * called again when the run is. False: the run is broken. May be NULL. */
     bool (*settle)(void *ctx, struct arena *a, struct agent_result *out, struct err *e);
     void *ctx;
 };
@@ -147,14 +148,15 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
 enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 
 /* A person's word on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing
- * waits there. ERR_INPUT: there is another word already. `arguments` of CHANGE: a JSON object. */
+ * waits there. ERR_INPUT: there is another word already. ERR_CONFLICT: the run has ended.
+ * `arguments` of CHANGE: a JSON object. */
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e) MUST_USE;
 
 /* The result of a call that the run's caller carries out (TOOL_CLIENT), by the call's id, which is
  * the effect's key; then the run is to be called again. `result`: JSON or text, masked by `mask` if
  * that is not NULL. Idempotent: the first result stays, and *already says that there was one.
- * ERR_NOT_FOUND: the run has no such call. */
+ * ERR_NOT_FOUND: the run has no such call. ERR_CONFLICT: the run has ended without the result. */
 struct agent_client_result {
     str run, call_id, result;
     bool failed;

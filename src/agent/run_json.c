@@ -4,6 +4,8 @@
  */
 #include "agent/run_json.h"
 
+#include "agent/history.h"
+#include "agent/withheld.h"
 #include "base/json.h"
 #include "base/repr.h"
 #include "base/utf8.h"
@@ -28,7 +30,8 @@ static void agent_run_json_value(struct json_out *o, const char *key, str json)
 }
 
 /* Kind "unknown": the process ended while the call ran. Why: the model's reason for the call. */
-static void agent_run_json_write_question(struct json_out *o, const struct agent_effect *f)
+static void agent_run_json_write_question(struct json_out *o, const struct agent_effect *f,
+                                          bool thoughts)
 {
     str kind = f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval");
 
@@ -38,7 +41,7 @@ static void agent_run_json_write_question(struct json_out *o, const struct agent
     json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
     agent_run_json_value(o, "arguments", f->request);
-    json_member_str(o, "why", f->result.n ? f->result : kind);
+    json_member_str(o, "why", f->result.n && thoughts ? f->result : kind);
     json_member_i64(o, "asked_at_us", f->started_us);
     json_out_end(o);
 }
@@ -74,8 +77,8 @@ static void write_client_calls(struct agent_log *log, struct json_out *o, str ru
     json_out_end(o);
 }
 
-void run_json_pending(struct agent_log *log, const struct agent_row *row, struct json_out *o,
-                      struct arena *a)
+void run_json_pending(struct agent_log *log, const struct agent_row *row, bool thoughts,
+                      struct json_out *o, struct arena *a)
 {
     struct agent_effect f;
     struct err e;
@@ -83,13 +86,13 @@ void run_json_pending(struct agent_log *log, const struct agent_row *row, struct
     if (!str_eq(row->status, STR("waiting")))
         json_out_null(o);
     else if (agent_log_question(log, row->id, a, &f, &e))
-        agent_run_json_write_question(o, &f);
+        agent_run_json_write_question(o, &f, thoughts);
     else
         write_client_calls(log, o, row->id, a);
 }
 
 static void write_row(struct agent_log *log, struct json_out *o, const struct agent_row *row,
-                      struct arena *a)
+                      bool thoughts, struct arena *a)
 {
     json_member_str(o, "run_id", row->id);
     json_member_str(o, "app", row->app);
@@ -99,11 +102,11 @@ static void write_row(struct agent_log *log, struct json_out *o, const struct ag
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
     json_out_key(o, STR("pending"));
-    run_json_pending(log, row, o, a);
+    run_json_pending(log, row, thoughts, o, a);
 }
 
-bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct buf *out,
-                   struct err *e)
+bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool thoughts,
+                   struct buf *out, struct err *e)
 {
     struct agent_row *rows;
     struct json_out o;
@@ -120,7 +123,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct b
         json_out_array(&o);
         for (size_t i = 0; i < n; i++) {
             json_out_object(&o);
-            write_row(log, &o, &rows[i], &a);
+            write_row(log, &o, &rows[i], thoughts, &a);
             json_out_end(&o);
         }
         json_out_end(&o);
@@ -131,8 +134,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, struct b
     return ok;
 }
 
-/* What a model said, with or without what it thought. */
-static void agent_run_json_write_reply(struct json_out *o, str json, bool thoughts)
+str run_json_hide(str json, const char *member, bool hide, struct arena *a)
 {
     struct json doc;
     struct buf out;
@@ -140,20 +142,58 @@ static void agent_run_json_write_reply(struct json_out *o, str json, bool though
 
     json_init(&doc);
     buf_init(&out, json.n + 1);
-    if (!thoughts && json_parse(&doc, json, &e) &&
-        json_find(&doc, json_root(&doc), STR("reasoning")))
-        json_splice_remove(&doc, json_root(&doc), STR("reasoning"), &out);
-    agent_run_json_value(o, "result", out.n ? buf_str(&out) : json);
+    if (hide && json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT &&
+        json_find(&doc, json_root(&doc), str_c(member))) {
+        json_splice_remove(&doc, json_root(&doc), str_c(member), &out);
+        json = arena_dup(a, buf_str(&out));
+    }
     buf_release(&out);
     json_release(&doc);
+    return json;
+}
+
+/* How a run is shown to whoever asks. */
+struct run_shown {
+    bool thoughts;
+    struct run_withheld withheld; /* nothing is, from an operator who may see reasoning */
+    struct arena *arena;
+};
+
+static bool run_shown_read(struct agent_log *log, str id, const struct run_asker *who,
+                           struct arena *a, struct run_shown *out, struct err *e)
+{
+    *out = (struct run_shown){.thoughts = who->thoughts, .arena = a};
+    return (!who->key.n && who->thoughts) || run_withheld_read(log, id, a, &out->withheld, e);
+}
+
+/* What an effect came to, without what the reader may not see. */
+static str run_shown_result(const struct run_shown *x, const struct agent_effect *f)
+{
+    bool approval = str_eq(f->kind, STR("approval"));
+    struct ask_reply reply;
+
+    if (approval && f->state != AGENT_DONE)
+        return x->thoughts ? f->result : STR("");
+    if (approval)
+        return run_json_hide(f->result, "why", !x->thoughts, x->arena);
+    if (str_eq(f->kind, STR("note")))
+        return x->withheld.answer ? STR("") : f->result;
+    if (!str_eq(f->kind, STR("model")) || f->failed || !reply_read(f->result, x->arena, &reply))
+        return f->result;
+    if (x->withheld.answer && !reply.call_count)
+        return STR("");
+    return run_json_hide(run_json_hide(f->result, "reasoning", !x->thoughts, x->arena),
+                         "text",
+                         !x->thoughts && reply.thought,
+                         x->arena);
 }
 
 static void write_effects(struct json_out *o, const struct agent_effect *all, size_t n,
-                          bool thoughts)
+                          const struct run_shown *x)
 {
     json_out_key(o, STR("effects"));
     json_out_array(o);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !x->withheld.all; i++) {
         const struct agent_effect *f = &all[i];
 
         if (f->seq < 0) /* what it was given */
@@ -166,7 +206,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
         json_out_key(o, STR("failed"));
         json_out_bool(o, f->failed);
         agent_run_json_value(o, "request", f->request);
-        agent_run_json_write_reply(o, f->result, thoughts || !str_eq(f->kind, STR("model")));
+        agent_run_json_value(o, "result", run_shown_result(x, f));
         json_member_i64(o, "started_at_us", f->started_us);
         json_out_key(o, STR("ended_at_us"));
         if (f->state == AGENT_DONE)
@@ -178,17 +218,18 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
     json_out_end(o);
 }
 
-static void write_trace(struct json_out *o, const struct agent_result *r)
+static void write_trace(struct json_out *o, const struct agent_result *r, const struct run_shown *x)
 {
     json_out_key(o, STR("trace"));
     json_out_array(o);
-    for (size_t i = 0; i < r->step_count; i++) {
+    for (size_t i = 0; i < r->step_count && !x->withheld.all; i++) {
         const struct agent_step *s = &r->steps[i];
+        bool hidden = x->withheld.answer && !s->tool.n;
 
         json_out_object(o);
         json_member_i64(o, "step", s->step);
         json_member_str(o, "action", s->action);
-        json_member_str(o, "observation", s->observation);
+        json_member_str(o, "observation", hidden ? STR("") : s->observation);
         json_member_str(o, "tool", s->tool);
         json_out_key(o, STR("ok"));
         json_out_bool(o, s->ok);
@@ -218,18 +259,11 @@ static str agent_run_json_action_of(const struct agent_effect *f, struct arena *
     return all;
 }
 
-static str agent_run_json_text_in(str reply, struct arena *a)
+static str agent_run_json_text_in(str json, struct arena *a)
 {
-    struct json doc;
-    struct err e;
-    str text = STR("");
+    struct ask_reply reply;
 
-    json_init(&doc);
-    if (json_parse(&doc, reply, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), a, &text))
-        text = arena_dup(a, text);
-    json_release(&doc);
-    return text;
+    return reply_read(json, a, &reply) && !reply.thought ? reply.text : STR("");
 }
 
 /* Of a run that is no loop: a step an effect. */
@@ -258,9 +292,10 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
 }
 
 /* A log that ends early has the trace up to there. */
-static bool agent_run_json_write_one(struct agent_log *log, str id, bool thoughts, struct arena *a,
+static bool agent_run_json_write_one(struct agent_log *log, str id, const struct run_shown *x,
                                      struct buf *out, struct err *e)
 {
+    struct arena *a = x->arena;
     struct agent_effect *all;
     struct agent_result r;
     struct agent_row row;
@@ -274,11 +309,11 @@ static bool agent_run_json_write_one(struct agent_log *log, str id, bool thought
         agent_run_json_trace_of(all, n, a, &r);
     json_out_init(&o, out);
     json_out_object(&o);
-    write_row(log, &o, &row, a);
-    agent_run_json_value(&o, "input", row.input);
-    agent_run_json_value(&o, "result", row.result);
-    write_trace(&o, &r);
-    write_effects(&o, all, n, thoughts);
+    write_row(log, &o, &row, x->thoughts, a);
+    agent_run_json_value(&o, "input", x->withheld.all ? STR("") : row.input);
+    agent_run_json_value(&o, "result", x->withheld.all ? STR("") : row.result);
+    write_trace(&o, &r, x);
+    write_effects(&o, all, n, x);
     json_out_end(&o);
     return json_out_ok(&o, e);
 }
@@ -289,6 +324,7 @@ bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, st
     struct agent_filter f = {
         .id = id, .status = STR(""), .app = STR(""), .key = who->key, .count_max = 1};
     struct agent_row *rows;
+    struct run_shown shown;
     struct arena a;
     size_t n;
     bool ok;
@@ -297,13 +333,16 @@ bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, st
     ok = agent_log_list(log, &f, &a, &rows, &n, e);
     if (ok && !n)
         ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
-    ok = ok && agent_run_json_write_one(log, id, who->thoughts, &a, out, e);
+    ok = ok && run_shown_read(log, id, who, &a, &shown, e) &&
+         agent_run_json_write_one(log, id, &shown, out, e);
     arena_release(&a);
     return ok;
 }
 
-bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err *e)
+bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
+                     struct err *e)
 {
+    struct run_shown shown;
     struct agent_result r;
     struct agent_row row;
     struct json_out o;
@@ -312,7 +351,8 @@ bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err 
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    ok = agent_log_run_get(log, id, &a, &row, e) && agent_replay(log, id, &a, &r, e);
+    ok = agent_log_run_get(log, id, &a, &row, e) && run_shown_read(log, id, who, &a, &shown, e) &&
+         agent_replay(log, id, &a, &r, e);
     if (ok) {
         status = str_c(agent_end_name(r.end));
         json_out_init(&o, out);
@@ -322,8 +362,8 @@ bool run_json_replay(struct agent_log *log, str id, struct buf *out, struct err 
         json_out_bool(&o, str_eq(status, row.status) && str_eq(r.reason, row.reason));
         json_member_str(&o, "status", status);
         json_member_str(&o, "reason", r.reason);
-        json_member_str(&o, "text", r.text);
-        write_trace(&o, &r);
+        json_member_str(&o, "text", shown.withheld.answer || shown.withheld.all ? STR("") : r.text);
+        write_trace(&o, &r, &shown);
         json_out_end(&o);
         ok = json_out_ok(&o, e);
     }

@@ -77,7 +77,8 @@ bool effect_put(struct run *r, const struct agent_effect *effects, size_t n);
 bool effect_logged(const struct run *r, int64_t seq);
 bool run_break(struct run *r, const struct err *e);
 /* A run that waits is running again, before the word or the result that it waits for is put: if the
- * process ends in between, the run is taken up at the next start and waits once more. */
+ * process ends in between, the run is taken up at the next start and waits once more. ERR_CONFLICT:
+ * the run has ended. */
 bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e);
 int64_t run_now_us(const struct run *r);
 bool run_cancelled(const struct run *r);

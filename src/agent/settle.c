@@ -100,7 +100,7 @@ void run_settle(struct run *r)
     struct agent_effect *f = effect_at(r, r->seq);
     struct err e;
 
-    if (r->broken || (r->out->end != AGENT_FINISHED && r->out->end != AGENT_STOPPED))
+    if (r->broken || r->out->end == AGENT_CANCELLED || r->out->end == AGENT_WAITING)
         return;
     if (f && f->state == AGENT_DONE && str_eq(f->name, STR(NOTE_NAME))) {
         r->seq++;

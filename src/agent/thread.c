@@ -124,6 +124,38 @@ static bool agent_thread_claim(struct db *db, const struct thread_asker *who, st
     return s.ours || thread_missing(e, thread);
 }
 
+static bool agent_thread_claim_now(struct threads *t, const struct thread_asker *who, str thread,
+                                   struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = db_begin(t->writer, false, e) &&
+         thread_end(t->writer, agent_thread_claim(t->writer, who, thread, e), e);
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+bool threads_claim(struct threads *t, const struct thread_asker *who, str thread, struct err *e)
+{
+    struct seen s;
+    bool ok;
+
+    pthread_mutex_lock(&t->read_lock);
+    ok = agent_thread_owner(t->reader, who, thread, &s, e);
+    pthread_mutex_unlock(&t->read_lock);
+    if (ok && !s.there)
+        ok = agent_thread_claim_now(t, who, thread, e);
+    else if (ok && !s.ours)
+        ok = thread_missing(e, thread);
+    if (!ok && e->code == ERR_NOT_FOUND)
+        err_set(e,
+                ERR_NOT_FOUND,
+                "there is no thread \"" STR_FMT "\" of this key: choose another name",
+                STR_ARG(str_slice(thread, 0, 80)));
+    return ok;
+}
+
 /* ---- checkpoints ---- */
 
 /* What a put is made of while it is on its way. */

@@ -82,6 +82,10 @@ struct thread_filter {
 bool threads_open(str url, struct threads **out, struct err *e) MUST_USE;
 void threads_close(struct threads *t); /* NULL: nothing */
 
+/* Makes the thread the key's, without a checkpoint, if it is not there yet. ERR_NOT_FOUND: it
+ * belongs to another key. */
+bool threads_claim(struct threads *t, const struct thread_asker *who, str thread,
+                   struct err *e) MUST_USE;
 /* Of the tuple all but the writes. Putting the same again changes nothing. */
 bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
                  struct err *e) MUST_USE;

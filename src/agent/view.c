@@ -276,6 +276,7 @@ static void view_turn_round(struct view_page *p, const struct react_reply *r, st
         return;
     }
     reply->text = r->thought;
+    reply->thought = true;
     reply->calls[0] = (struct ask_call){
         arena_printf(a, "react-%zu", p->replies + 1), view_tool_name(p->v, r->action), r->input};
     reply->call_count = 1;

@@ -77,6 +77,7 @@ static bool guard_ask_agent(struct agents_part *p, const struct config_guard *g,
 struct guard_post {
     struct agents_part *part;
     const struct config_guard *guard;
+    str run; /* the guard's own, which its idempotency key is */
     str body;
 };
 
@@ -93,7 +94,7 @@ static bool guard_post(void *ctx, struct buf *out, struct err *e)
     struct tool_call call = {.id = STR(""),
                              .name = STR("guard"),
                              .arguments = x->body,
-                             .key = x->part->run,
+                             .key = x->run,
                              .session = j->session,
                              .deadline_ns = clock_deadline_ns(&clock_real, GUARD_TIMEOUT_MS),
                              .cancel = &j->stop};
@@ -108,7 +109,7 @@ static bool guard_ask_http(struct agents_part *p, const struct config_guard *g, 
 {
     struct agent_options o = agents_job_options(
         p->job, arena_printf(p->arena, STR_FMT "/guard.%s", STR_ARG(p->run), what), false);
-    struct guard_post post = {.part = p, .guard = g};
+    struct guard_post post = {.part = p, .guard = g, .run = o.run};
     struct agent_result result;
     struct agent_work *w;
     struct agent_done done;

@@ -40,6 +40,17 @@ static bool memory_get(struct agents_job *j, struct arena *scratch, struct threa
     return *found || e->code == ERR_NOT_FOUND;
 }
 
+bool agents_memory_claim(struct agents_job *j, struct err *e)
+{
+    struct thread_asker who = memory_asker(j);
+
+    if (!j->q.thread.n)
+        return true;
+    if (!j->runner->host.threads)
+        return err_set(e, ERR_INPUT, "thread: nothing is on record, so there are no threads");
+    return threads_claim(j->runner->host.threads, &who, j->q.thread, e);
+}
+
 bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages, struct err *e)
 {
     struct thread_tuple t;
@@ -49,8 +60,6 @@ bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages, st
     *messages = STR("");
     if (!j->q.thread.n)
         return true;
-    if (!j->runner->host.threads)
-        return err_set(e, ERR_INPUT, "thread: nothing is on record, so there are no threads");
     arena_init(&scratch, MEMORY_ARENA);
     ok = memory_get(j, &scratch, &t, &found, e);
     for (size_t i = 0; ok && found && i < t.value_count; i++)

@@ -45,6 +45,7 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
         .session = j->session,
         .title = STR(""),
         .key = j->q.key,
+        .defined = true,
         .input = root ? j->input : STR("{}"),
         .model_name = STR(""),
         .level = STR(""),
@@ -87,8 +88,12 @@ static bool part_check_output(struct agents_part *p, struct arena *a, struct age
     struct agents_verdict v;
     str text = out->finish.n ? out->finish : out->text;
 
-    if (p->agent->guard_output.kind == CONFIG_GUARD_NONE || out->end != AGENT_FINISHED)
+    if (p->agent->guard_output.kind == CONFIG_GUARD_NONE)
         return true;
+    if (out->end != AGENT_FINISHED) { /* a run that has no answer has nothing to allow */
+        out->text = out->end == AGENT_WAITING ? out->text : STR("");
+        return true;
+    }
     if (!agents_guard_ask(p, &p->agent->guard_output, "output", text, &v, e))
         return false;
     if (v.waiting) {

@@ -126,6 +126,47 @@ static bool request_unknown(const struct agents_request *q, const struct config 
                    near ? "\"?" : "");
 }
 
+static const struct config_key *request_key(const struct agents_request *q, const struct config *c)
+{
+    for (size_t i = 0; i < c->key_count; i++)
+        if (str_eq(c->keys[i].name, q->key))
+            return &c->keys[i];
+    return NULL;
+}
+
+/* A key with a list of models may run an agent if the list has agent/NAME. */
+static bool request_may_run(const struct config_key *k, str agent, struct err *e)
+{
+    for (size_t i = 0; i < k->model_count; i++)
+        if (str_starts(k->models[i], STR("agent/")) &&
+            str_eq(str_slice(k->models[i], 6, k->models[i].n), agent))
+            return true;
+    return err_set(e,
+                   ERR_AUTH,
+                   "the key \"" STR_FMT "\" may not run the agent \"" STR_FMT
+                   "\": its models do not have \"agent/" STR_FMT "\"",
+                   STR_ARG(str_slice(k->name, 0, 60)),
+                   STR_ARG(str_slice(agent, 0, 60)),
+                   STR_ARG(str_slice(agent, 0, 60)));
+}
+
+/* Of a workflow every agent; handoffs and guards are the definition's own. */
+static bool request_allowed(const struct agents_request *q, const struct config *c, struct err *e)
+{
+    const struct config_key *k = q->key.n ? request_key(q, c) : NULL;
+    const struct config_workflow *w = q->workflow ? agents_find_workflow(c, q->name) : NULL;
+
+    if (!k || !k->model_count)
+        return true;
+    if (!w)
+        return request_may_run(k, q->name, e);
+    for (size_t i = 0; i < w->stage_count; i++)
+        for (size_t n = 0; n < w->stages[i].agent_count; n++)
+            if (!request_may_run(k, c->agents->agents[w->stages[i].agents[n]].name, e))
+                return false;
+    return true;
+}
+
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
 {
     struct toolbox *box;
@@ -133,6 +174,8 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
 
     if (q->workflow ? !agents_find_workflow(c, q->name) : !agents_find(c, q->name))
         return request_unknown(q, c, e);
+    if (!request_allowed(q, c, e))
+        return false;
     if (!q->input.n)
         return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
     if (q->input.n > AGENTS_INPUT_MAX)

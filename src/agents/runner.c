@@ -85,6 +85,7 @@ static bool job_put_row(struct agents_job *j, struct err *e)
     struct agent_row row = {.id = j->q.run,
                             .app = STR(AGENTS_APP),
                             .session_id = j->session,
+                            .key = j->q.key,
                             .status = STR("running"),
                             .reason = STR(""),
                             .input = j->input,
@@ -235,6 +236,29 @@ static bool job_enter(struct agents_job *j, struct err *e)
     return ok;
 }
 
+/* A session belongs to one key. A run that names another key's gets a session of its own, so that
+ * neither key reads the other's words there. */
+static bool job_choose_session(struct agents_job *j, struct err *e)
+{
+    struct agents_runner *r = j->runner;
+    bool taken = false;
+
+    if (!j->q.key.n || !r->host.log || str_eq(j->session, j->q.run))
+        return true;
+    /* First the active runs: one that ends in between is in the log by then. */
+    pthread_mutex_lock(&r->lock);
+    for (struct agents_job *o = r->jobs; o; o = o->next)
+        taken = taken || (str_eq(o->session, j->session) && !str_eq(o->q.key, j->q.key));
+    pthread_mutex_unlock(&r->lock);
+    if (!taken && !agent_log_session_taken(r->host.log, j->session, j->q.key, &taken, e))
+        return false;
+    pthread_mutex_lock(&r->lock);
+    if (taken)
+        j->session = j->q.run;
+    pthread_mutex_unlock(&r->lock);
+    return true;
+}
+
 static void job_leave(struct agents_job *j)
 {
     pthread_mutex_lock(&j->runner->lock);
@@ -250,12 +274,13 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
 {
     struct agents_job *j = agents_runner_job_new(r, q);
 
-    if (!agents_request_check(&j->q, j->setup->config, e) || !job_enter(j, e)) {
+    if (!agents_request_check(&j->q, j->setup->config, e) || !agents_memory_claim(j, e) ||
+        !job_enter(j, e)) {
         agents_runner_job_free(j);
         return false;
     }
     *run = arena_dup(a, j->q.run);
-    if (!job_put_row(j, e)) {
+    if (!job_choose_session(j, e) || !job_put_row(j, e)) {
         job_leave(j);
         return false;
     }
@@ -304,10 +329,10 @@ void agents_resume(struct agents_runner *r, const struct agent_row *row)
     if (active || !r->host.log)
         return;
     arena_init(&a, (size_t)256 << 20);
-    if (agent_log_run_get(r->host.log, root, &a, &whole, &e))
-        runner_resume_root(r, &whole);
-    else
+    if (!agent_log_run_get(r->host.log, root, &a, &whole, &e))
         log_warn("a run cannot be read", LOG_STR("run", root), LOG_ERR(&e));
+    else if (str_eq(whole.status, STR("running")) || str_eq(whole.status, STR("waiting")))
+        runner_resume_root(r, &whole); /* one that has ended stays ended */
     arena_release(&a);
 }
 

@@ -64,7 +64,8 @@ void agents_runner_free(struct agents_runner *r);
 /* The configuration was read again. */
 void agents_runner_reload(struct agents_runner *r);
 
-/* ERR_NOT_FOUND: there is no such agent; ERR_INPUT: the request is wrong; ERR_CANCELLED: a run is
+/* ERR_NOT_FOUND: there is no such agent, or the thread is another key's; ERR_AUTH: the key may not
+ * run it; ERR_INPUT: the request is wrong; ERR_CANCELLED: a run is
  * active in this thread; ERR_LIMIT: too many runs are active. */
 bool agents_start(struct agents_runner *r, const struct agents_request *q, struct arena *a,
                   str *run, struct err *e) MUST_USE;

@@ -106,6 +106,8 @@ bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, stru
 
 /* ---- memory.c ---- */
 
+/* Before anything of the run happens. ERR_NOT_FOUND: the thread is another key's. */
+bool agents_memory_claim(struct agents_job *j, struct err *e) MUST_USE;
 /* The messages of the thread, as of now; "" if it is new. */
 bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages,
                         struct err *e) MUST_USE;

@@ -12,6 +12,7 @@ static const struct {
     [ERR_INPUT] = {"input", 400, false},
     [ERR_AUTH] = {"auth", 401, false},
     [ERR_NOT_FOUND] = {"not_found", 404, false},
+    [ERR_CONFLICT] = {"conflict", 409, false},
     [ERR_LIMIT] = {"limit", 429, false},
     [ERR_UPSTREAM] = {"upstream", 502, true},
     [ERR_TIMEOUT] = {"timeout", 504, true},

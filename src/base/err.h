@@ -22,6 +22,7 @@ enum err_code {
     ERR_INPUT,     /* what was given is wrong */
     ERR_AUTH,      /* who asks may not */
     ERR_NOT_FOUND, /* what was named is not there */
+    ERR_CONFLICT,  /* it is there, in a state that does not allow this */
     ERR_LIMIT,     /* a ceiling was reached */
     ERR_UPSTREAM,  /* the model's side failed */
     ERR_TIMEOUT,

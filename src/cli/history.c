@@ -20,6 +20,7 @@ int history_fail(const struct err *e)
 {
     static const int codes[ERR_CODE_COUNT] = {
         [ERR_NOT_FOUND] = CLI_NEGATIVE,
+        [ERR_CONFLICT] = CLI_NEGATIVE,
         [ERR_CANCELLED] = CLI_TIMEOUT,
         [ERR_TIMEOUT] = CLI_TIMEOUT,
         [ERR_LIMIT] = CLI_LIMIT,

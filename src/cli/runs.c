@@ -94,7 +94,7 @@ static int runs_list(struct runs *r)
     if (!history_count("limit", r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
-    ok = run_json_list(r->log, &f, &r->h.out, &e);
+    ok = run_json_list(r->log, &f, true, &r->h.out, &e);
     code = runs_show(r, ok, &e);
     if (code == CLI_OK && !r->args->value[JSON])
         code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
@@ -176,7 +176,8 @@ static int runs_replay(struct runs *r)
 {
     const struct json_node *root;
     struct err e;
-    bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &r->h.out, &e), same = false;
+    struct run_asker who = {STR(""), true};
+    bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e), same = false;
     int code = runs_show(r, ok, &e);
 
     if (code != CLI_OK || !json_parse(&r->h.doc, buf_str(&r->h.out), &e))

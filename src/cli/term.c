@@ -92,6 +92,7 @@ int cli_fail(const struct err *e)
         [ERR_INPUT] = CLI_NEGATIVE,
         [ERR_AUTH] = CLI_AUTH,
         [ERR_NOT_FOUND] = CLI_NEGATIVE,
+        [ERR_CONFLICT] = CLI_NEGATIVE,
         [ERR_LIMIT] = CLI_LIMIT,
         [ERR_UPSTREAM] = CLI_UNREACHABLE,
         [ERR_TIMEOUT] = CLI_TIMEOUT,

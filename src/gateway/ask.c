@@ -208,6 +208,7 @@ static void gateway_ask_begin(void *ctx)
                              .setup = a->in.setup,
                              .show = CONFIG_SHOW,
                              .inside = true,
+                             .defined = a->in.defined,
                              .level = a->in.level,
                              .start_ns = loop_now_ns(a->gl->loop)};
     struct chat_error error;

@@ -25,6 +25,8 @@ struct ask_request {
     str id;              /* of the call; "": a new one is made */
     str level;           /* as in the header, or "" */
     str key;             /* the name of the client's key it is made for, or "": nobody's */
+    bool defined;        /* an agent's definition chose model and level: the key's lists of them do
+                            not apply */
     struct setup *setup; /* NULL: the one in force */
     /* Text as it comes, on the loop's thread; may be NULL. */
     void (*on_text)(void *ctx, bool reasoning, str text);
@@ -38,6 +40,7 @@ struct ask_call {
 struct ask_reply {
     str id; /* of the call on record */
     str text, reasoning;
+    bool thought; /* the text is why the calls are made: reasoning, written as text */
     struct ask_call *calls;
     size_t call_count;
     enum chat_stop stop;

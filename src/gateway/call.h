@@ -35,6 +35,7 @@ struct call_request {
     struct setup *setup;          /* held by the call */
     enum config_show show;        /* asked for by header */
     bool inside;                  /* asked by this process: the reasoning is not for the client */
+    bool defined;                 /* the key's lists of models and levels do not apply: ask.h */
     str level;                    /* asked for by header, or "" */
     /* The client's, lent likewise: its query and headers go to the provider, as headers.h says.
      * NULL: there are none. */
@@ -91,6 +92,10 @@ void call_facts(struct call *c, struct call_facts *out);
 /* Whether frames of the upstream may go to wire_relay: told before the first on_frame. */
 bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
+/* The policy behind it, by the request's wire, key and header; for replies that are made without a
+ * call. preset: of the level that was asked for, or NULL. */
+bool call_reply_hides(const struct config *c, const struct call_request *r,
+                      const struct config_preset *preset);
 /* The conversation it is put on record under; "" where nothing is recorded and none was named. */
 str call_session(const struct call *c);
 /* Headers of the provider's reply that the client may see: of the attempt that the client gets, and

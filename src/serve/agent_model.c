@@ -290,6 +290,12 @@ static void model_end(struct model_reply *m)
     } else if (str_eq(row.status, STR("stopped"))) {
         m->text = m->text.n ? m->text : detail;
         model_finish(m, CHAT_STOP_LENGTH);
+    } else if (str_eq(row.status, STR("cancelled"))) {
+        model_fail(m,
+                   409,
+                   "cancelled",
+                   STR("the run was cancelled: ask again without its tool calls to start a new "
+                       "one"));
     } else {
         model_fail(m,
                    str_eq(row.reason, STR("rate_limit_exceeded")) ? 429 : 502,
@@ -493,7 +499,9 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     else if (!model_begin(&m, c, &e))
         model_fail(&m,
                    e.code == ERR_CANCELLED ? 409 : err_http_status(e.code),
-                   e.code == ERR_NOT_FOUND ? "model_not_found" : "invalid_request",
+                   e.code == ERR_NOT_FOUND  ? "model_not_found"
+                   : e.code == ERR_CONFLICT ? "conflict"
+                                            : "invalid_request",
                    str_c(e.text));
     else if (!model_follow(&m, c, &state, &e))
         model_fail(&m, 503, "run_left", str_c(e.text));
@@ -517,6 +525,10 @@ void agent_model_handle(struct exchange *ex)
 {
     struct app_call *c = arena_zero(server_arena(ex->x), 1, sizeof *c);
     const struct http1_head *h = server_request(ex->x);
+    struct call_request policy = {.wire = ex->wire,
+                                  .request = &ex->request,
+                                  .key = ex->key,
+                                  .show = exchange_reasoning_asked(h)};
 
     if (!exchange_may_use(ex, ex->request.model)) {
         exchange_fail(ex,
@@ -535,8 +547,7 @@ void agent_model_handle(struct exchange *ex)
         .model = ex->request.model,
         .session = str_slice(http1_find(h, STR("x-rationale-session")), 0, 256),
         .stream = ex->request.stream,
-        .shows = config_shows_reasoning(ex->setup->config, ex->key, exchange_reasoning_asked(h)) &&
-                 !ex->request.no_thoughts,
+        .shows = !call_reply_hides(ex->setup->config, &policy, NULL) && !ex->request.no_thoughts,
         .array = ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
                  str_find(h->query, STR("alt=sse")) == STR_NONE,
         .bare = ex->wire->dialect == CHAT_GEMINI && http1_has(h, STR("x-goog-api-client")),

@@ -163,6 +163,8 @@ void history_job_fail(struct history_job *j)
     ex->on_room = NULL;
     if (j->err.code == ERR_NOT_FOUND) {
         exchange_fail(ex, 404, "not_found", "%s", j->err.text);
+    } else if (j->err.code == ERR_CONFLICT) {
+        exchange_fail(ex, 409, "conflict", "%s", j->err.text);
     } else if (j->err.code == ERR_INPUT) {
         fail_input(ex, &j->err);
     } else {

@@ -29,7 +29,6 @@ struct history_job {
     int what; /* of an erasure: enum store_erase_what */
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
     void (*answer)(struct history_job *j); /* on the loop; takes over the job */
-    void (*usual)(struct history_job *j);  /* of one that answers in its own way: the usual one */
     struct buf out;
     struct err err;
     bool ok;

@@ -10,7 +10,6 @@
 
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
-#define CONFLICT 409 /* j->what of a job that came too late */
 
 /* What a job's fields mean here: id the run, name the status, words the app, page.limit and .page
  * how many and from where; body what was sent. */
@@ -37,7 +36,7 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .count_max = (size_t)j->page.limit};
 
     (void)r;
-    return run_json_list(log_of(j), &f, out, e);
+    return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, out, e);
 }
 
 static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -52,6 +51,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
 {
     struct agent_filter f = {
         .id = j->id, .status = STR(""), .app = STR(""), .key = serve_runs_owner(j), .count_max = 1};
+    struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
     struct agent_row *rows;
     size_t n;
 
@@ -60,7 +60,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
         return false;
     if (!n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(j->id));
-    return run_json_replay(log_of(j), j->id, out, e);
+    return run_json_replay(log_of(j), j->id, &who, out, e);
 }
 
 /* ---- a person's word ---- */
@@ -70,12 +70,6 @@ struct word {
     enum agent_word word;
     str arguments;
 };
-
-static bool too_late(struct history_job *j, struct err *e, const char *why)
-{
-    j->what = CONFLICT;
-    return err_set(e, ERR_INPUT, "%s", why);
-}
 
 static bool serve_runs_read_word(struct history_job *j, const struct json *doc, struct word *out,
                                  struct err *e)
@@ -143,11 +137,29 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
         if (str_starts(list[i].id, prefix) && found++ == 0)
             *row = list[i];
     if (found == 0)
-        return too_late(j, e, "the run does not wait");
+        return err_set(e, ERR_CONFLICT, "the run does not wait");
     if (found > 1)
-        return too_late(j, e, "several parts of the run wait: name the one that is meant");
+        return err_set(
+            e, ERR_CONFLICT, "several parts of the run wait: name the one that is meant");
     j->id = row->id;
     return true;
+}
+
+/* A part is only answered while the run that it is of goes on. */
+static bool runs_root_goes_on(struct history_job *j, struct err *e)
+{
+    size_t slash = str_find(j->id, STR("/"));
+    struct agent_row root;
+
+    if (slash == STR_NONE)
+        return true;
+    if (!agent_log_run_get(log_of(j), str_slice(j->id, 0, slash), &j->arena, &root, e))
+        return e->code == ERR_NOT_FOUND; /* applications may have parts without a whole */
+    return str_eq(root.status, STR("waiting")) || str_eq(root.status, STR("running")) ||
+           err_set(e,
+                   ERR_CONFLICT,
+                   "the run has ended (" STR_FMT ") and takes no answer: start a new run",
+                   STR_ARG(root.status));
 }
 
 /* A run may wait with a question of its own, for its caller's tools, or because a part of it waits.
@@ -162,8 +174,8 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
     if (str_eq(row->status, STR("waiting")) &&
         (str_eq(row->reason, STR("client_tools")) ||
          agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
-        return true;
-    return part_waits(j, row, e);
+        return runs_root_goes_on(j, e);
+    return part_waits(j, row, e) && runs_root_goes_on(j, e);
 }
 
 static bool serve_runs_say(struct history_job *j, const struct word *w, struct err *e)
@@ -172,7 +184,8 @@ static bool serve_runs_say(struct history_job *j, const struct word *w, struct e
 
     if (agent_answer(log_of(j), j->id, w->seq, w->word, w->arguments, who, j->asker.now_us, e))
         return true;
-    return e->code == ERR_INPUT ? too_late(j, e, "this call was decided on already") : false;
+    return e->code == ERR_INPUT ? err_set(e, ERR_CONFLICT, "this call was decided on already")
+                                : false;
 }
 
 static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
@@ -229,11 +242,16 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
             return false;
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
         return false;
+    } else {
+        row.from = STR("waiting"); /* of a result and a cancel at once only one counts */
     }
     row.status = row.reason = STR("cancelled");
     row.updated_us = j->asker.now_us;
-    if (!agent_log_run_put(log_of(j), &row, e))
+    if (!agent_log_run_put(log_of(j), &row, e) ||
+        !agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
+    if (!str_eq(row.status, STR("cancelled")))
+        return err_set(e, ERR_CONFLICT, "the run does not wait any more: cancel it again");
     app = app_of(j->worker->daemon, &row, &open);
     if (app && app->ended)
         app->ended(open, &row);
@@ -254,36 +272,15 @@ static const struct view {
     {"POST", "cancel", ask_end, true},
 };
 
-/* As any other, but that too late is a conflict. */
-static void serve_runs_answer(struct history_job *j)
-{
-    struct exchange *ex = j->ex;
-
-    if (j->ok || j->what != CONFLICT) {
-        j->usual(j);
-        return;
-    }
-    ex->on_gone = NULL;
-    exchange_fail(ex, CONFLICT, "conflict", "%s", j->err.text);
-    history_job_free(j);
-}
-
 static struct history_job *serve_runs_begin(struct exchange *ex,
                                             bool (*ask)(struct history_job *, struct reader *,
                                                         struct buf *, struct err *))
 {
-    struct history_job *j;
-
     if (!ex->worker->daemon->runs) {
         exchange_fail(ex, 503, "history_disabled", "nothing is on record, runs neither");
         return NULL;
     }
-    j = history_job_new(ex, ask);
-    if (j) {
-        j->usual = j->answer;
-        j->answer = serve_runs_answer;
-    }
-    return j;
+    return history_job_new(ex, ask);
 }
 
 /* An id is written into answers as it is: what would need an escape is no id. */

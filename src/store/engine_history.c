@@ -4,7 +4,8 @@
  */
 #include "store/engine_state.h"
 
-/* A session that an application has told of is the application's to end. */
+/* A session that an application has told of is the application's to end. It stays the key's that
+ * opened it. */
 static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
     " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name)"
@@ -23,7 +24,7 @@ static const char session_sql[] =
     " final_analysis = coalesce(excluded.final_analysis, alert_sessions.final_analysis),"
     " started_at_us = coalesce(excluded.started_at_us, alert_sessions.started_at_us),"
     " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us),"
-    " key_name = coalesce(excluded.key_name, alert_sessions.key_name)";
+    " key_name = coalesce(alert_sessions.key_name, excluded.key_name)";
 
 static void engine_history_clean(struct engine *en, const struct row_table *t, void *row)
 {

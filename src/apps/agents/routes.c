@@ -214,6 +214,10 @@ static void wait_and_answer(struct agents_app *app, const struct app_request *q,
 
 static void fail_run(struct app_reply *r, const struct err *e)
 {
+    if (e->code == ERR_AUTH) {
+        app_fail(r, 403, "model_not_allowed", "%s", e->text);
+        return;
+    }
     if (e->code != ERR_CANCELLED) {
         app_fail_err(r, e);
         return;

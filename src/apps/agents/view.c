@@ -73,8 +73,8 @@ static const struct agent_row *agents_view_run_waiting(const struct agent_row *r
     return row;
 }
 
-static bool run_write(struct agent_log *log, const struct agent_row *row, struct json_out *o,
-                      struct arena *a, struct err *e)
+static bool run_write(struct agent_log *log, const struct agent_row *row, bool thoughts,
+                      struct json_out *o, struct arena *a, struct err *e)
 {
     struct agent_row *parts;
     struct agents_request q;
@@ -90,7 +90,7 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     json_member_str(o, "reason", row->reason);
     run_write_result(row, o, a);
     json_out_key(o, STR("pending"));
-    run_json_pending(log, agents_view_run_waiting(row, parts, n), o, a);
+    run_json_pending(log, agents_view_run_waiting(row, parts, n), thoughts, o, a);
     json_member_str(o, "session_id", row->session_id);
     json_out_key(o, STR("thread"));
     if (q.thread.n)
@@ -108,18 +108,17 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
                       struct err *e)
 {
-    struct agents_request q;
     struct agent_row row;
     struct json_out o;
     struct arena a;
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    ok = agent_log_run_get(log, run, &a, &row, e) && agents_request_read(row.input, &a, &q, e);
-    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(q.key, who->key))))
+    ok = agent_log_run_get(log, run, &a, &row, e);
+    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(row.key, who->key))))
         ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
     json_out_init(&o, out);
-    ok = ok && run_write(log, &row, &o, &a, e);
+    ok = ok && run_write(log, &row, who->thoughts, &o, &a, e);
     arena_release(&a);
     return ok;
 }

@@ -128,6 +128,7 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
     struct buf input;
     struct agent_row row = {.app = STR("orders"),
                             .session_id = t->s->thread,
+                            .key = t->who.key,
                             .status = status,
                             .reason = reason,
                             .result = STR(""),

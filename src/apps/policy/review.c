@@ -213,6 +213,7 @@ static bool policy_review_put_row(struct policy_service *s, const struct policy_
     struct agent_row row = {.id = r->run,
                             .app = STR("policy"),
                             .session_id = r->run,
+                            .key = r->options.react.key,
                             .status = str_c(status),
                             .reason = STR(""),
                             .input = input,

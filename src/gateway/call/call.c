@@ -43,6 +43,8 @@ static bool call_check_allowed(const struct call_request *r, const struct level 
     bool quiet = r->inside && level->weight == CHAT_LEVEL_NONE;
     struct err e;
 
+    if (r->defined)
+        return true;
     if (!call_key_serves(r->key, level->model, r->request->model)) {
         err_set(&e,
                 ERR_AUTH,
@@ -60,8 +62,8 @@ static bool call_check_allowed(const struct call_request *r, const struct level 
 
 /* Who may see the reasoning: the key's word is final, then the client's header, then the preset,
  * then the configuration. */
-static bool call_must_hide(const struct config *c, const struct call_request *r,
-                           const struct level *level)
+bool call_reply_hides(const struct config *c, const struct call_request *r,
+                      const struct config_preset *preset)
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
@@ -69,8 +71,8 @@ static bool call_must_hide(const struct config *c, const struct call_request *r,
         return r->request->no_thoughts;
     if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
         policy = CONFIG_SHOW; /* the route's own words for it */
-    if (level->preset && level->preset->show != CONFIG_SHOW_UNSET)
-        policy = level->preset->show;
+    if (preset && preset->show != CONFIG_SHOW_UNSET)
+        policy = preset->show;
     if (r->key && r->key->reasoning != CONFIG_SHOW_UNSET)
         policy = r->key->reasoning;
     if (r->show == CONFIG_HIDE)
@@ -294,7 +296,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r,
     c->recorded = gl->gateway->records;
     call_init_state(c);
     call_init_buffers(c);
-    c->client.hides = call_must_hide(c->config, r, &level);
+    c->client.hides = call_reply_hides(c->config, r, level.preset);
     c->reply.usage = chat_usage_none;
     memcpy(&c->sum, &nothing, offsetof(struct summary, id));
     c->sum.status = 200;
