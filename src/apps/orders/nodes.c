@@ -436,6 +436,7 @@ static void order_nodes_put_result(struct turn *t, struct update *u, const struc
 
     buf_init(&result, RESULT_MAX);
     ok = tools_run(s, c, &result);
+    (void)tools_apply(s->order, c->name, buf_str(&result), t->arena);
     message_begin(u, number, "tool");
     json_out_key(&u->o, STR("tool_call_id"));
     json_out_str(&u->o, c->id);
@@ -450,13 +451,16 @@ static void order_nodes_put_result(struct turn *t, struct update *u, const struc
 
 bool node_tools(struct turn *t, struct err *e)
 {
-    struct tools_state s = {.menu = t->menu, .order = &t->s->order};
+    struct tools_state s = {.menu = t->menu, .limits = t->shop->limits};
+    struct order order;
     struct last_reply last;
     struct update u;
     struct facts f;
 
     if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
         return false;
+    order_copy(&order, &t->s->order, t->arena);
+    s.order = &order;
     s.facts = &f;
     s.batch = last.calls;
     s.count = last.call_count;
@@ -476,27 +480,11 @@ bool node_tools(struct turn *t, struct err *e)
 static bool order_nodes_apply(struct turn *t, const struct json *doc, const struct json_node *m,
                               struct order *order)
 {
-    const struct json_node *name = json_find(doc, m, STR("name")), *root;
-    bool changed = false, yes;
-    struct order_line line;
-    struct json result;
-    struct err e;
-    str content;
+    str name, content;
 
-    json_init(&result);
-    if (json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
-        json_parse(&result, content, &e)) {
-        root = json_root(&result);
-        if (json_is(doc, name, STR("add_item_to_order")) &&
-            json_bool(json_find(&result, root, STR("added")), &yes) && yes &&
-            order_line_read(&result, json_find(&result, root, STR("item")), t->arena, &line))
-            changed = order_add(order, &line);
-        if (json_is(doc, name, STR("finalize_order")) &&
-            json_bool(json_find(&result, root, STR("finalized")), &yes) && yes)
-            changed = order->finalized = true;
-    }
-    json_release(&result);
-    return changed;
+    return json_text(doc, json_find(doc, m, STR("name")), t->arena, &name) &&
+           json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
+           tools_apply(order, name, content, t->arena);
 }
 
 /* Only what stands behind the last reply that called tools: what came before is in the order. */

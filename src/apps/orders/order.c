@@ -9,7 +9,7 @@ void order_init(struct order *o, str id, struct arena *a)
     *o = (struct order){.id = id, .lines = arena_zero(a, ORDER_LINES_MAX, sizeof *o->lines)};
 }
 
-static bool same_modifiers(const struct order_line *a, const struct order_line *b)
+bool order_same_modifiers(const struct order_line *a, const struct order_line *b)
 {
     if (a->modifier_count != b->modifier_count)
         return false;
@@ -19,9 +19,17 @@ static bool same_modifiers(const struct order_line *a, const struct order_line *
     return true;
 }
 
+void order_copy(struct order *to, const struct order *from, struct arena *a)
+{
+    order_init(to, from->id, a);
+    memcpy(to->lines, from->lines, from->count * sizeof *to->lines);
+    to->count = from->count;
+    to->finalized = from->finalized;
+}
+
 static bool same_line(const struct order_line *a, const struct order_line *b)
 {
-    return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && same_modifiers(a, b);
+    return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && order_same_modifiers(a, b);
 }
 
 static struct order_line *order_order_find(const struct order *o, const struct order_line *line)
@@ -51,6 +59,54 @@ bool order_add(struct order *o, const struct order_line *line)
         return false;
     o->lines[o->count++] = *line;
     return true;
+}
+
+static void order_drop(struct order *o, struct order_line *line)
+{
+    size_t after = (size_t)(o->lines + o->count - (line + 1));
+
+    memmove(line, line + 1, after * sizeof *line);
+    o->count--;
+}
+
+bool order_remove(struct order *o, const struct order_line *line)
+{
+    struct order_line *there = order_order_find(o, line);
+
+    if (!there)
+        return false;
+    there->quantity -= line->quantity;
+    if (there->quantity < 1)
+        order_drop(o, there);
+    return true;
+}
+
+bool order_change(struct order *o, const struct order_line *from, const struct order_line *to)
+{
+    struct order_line *there = order_order_find(o, from), *other = order_order_find(o, to);
+
+    if (!there)
+        return false;
+    if (!other || other == there) {
+        *there = *to;
+        return true;
+    }
+    order_drop(o, there);
+    return order_add(o, to);
+}
+
+int64_t order_line_cents(const struct order_line *line)
+{
+    return line->cents < 0 ? 0 : line->cents * line->quantity;
+}
+
+int64_t order_known_cents(const struct order *o)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        sum += order_line_cents(&o->lines[i]);
+    return sum;
 }
 
 int64_t order_cents(const struct order *o)

@@ -15,6 +15,7 @@ struct orders_left; /* a turn to go on with */
 /* What a turn stands on. */
 struct orders_shop {
     struct menu *menu;
+    struct order_limits limits;
     str model;
     struct arena arena;
     _Atomic unsigned refs;

@@ -135,6 +135,8 @@ static const char *const names[] = {"{{location_name}}",
                                     "{{current_order}}",
                                     "lookup_menu_item",
                                     "add_item_to_order",
+                                    "remove_item",
+                                    "change_item",
                                     "get_current_order",
                                     "finalize_order",
                                     NULL};
