@@ -73,12 +73,10 @@ bool order_edit_remove(struct order_call *c)
     removed = *there;
     if (!order_call_quantity(c, there->quantity, &removed.quantity))
         return false;
-    json_out_key(&c->out, STR("removed"));
-    json_out_bool(&c->out, true);
+    json_member_bool(&c->out, "removed", true);
     json_out_key(&c->out, STR("item"));
     order_line_write(&c->out, &removed);
-    json_out_key(&c->out, STR("left"));
-    json_out_i64(&c->out, there->quantity - removed.quantity);
+    json_member_i64(&c->out, "left", there->quantity - removed.quantity);
     return true;
 }
 
@@ -115,8 +113,7 @@ bool order_edit_change(struct order_call *c)
         !order_call_size(c, "new_size", item, from->size, &to) ||
         !order_edit_new_modifiers(c, item, from, &to) || !order_call_has_room(c, &to, from))
         return false;
-    json_out_key(&c->out, STR("changed"));
-    json_out_bool(&c->out, true);
+    json_member_bool(&c->out, "changed", true);
     json_out_key(&c->out, STR("from"));
     order_line_write(&c->out, from);
     json_out_key(&c->out, STR("item"));

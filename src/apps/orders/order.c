@@ -195,24 +195,16 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
 void order_line_write(struct json_out *o, const struct order_line *line)
 {
     json_out_object(o);
-    json_out_key(o, STR("item_id"));
-    json_out_str(o, line->item_id);
-    json_out_key(o, STR("name"));
-    json_out_str(o, line->name);
-    json_out_key(o, STR("category_name"));
-    json_out_str(o, line->category);
-    json_out_key(o, STR("size"));
-    json_out_str(o, line->size);
-    json_out_key(o, STR("quantity"));
-    json_out_i64(o, line->quantity);
-    json_out_key(o, STR("modifiers"));
-    json_out_array(o);
+    json_member_str(o, "item_id", line->item_id);
+    json_member_str(o, "name", line->name);
+    json_member_str(o, "category_name", line->category);
+    json_member_str(o, "size", line->size);
+    json_member_i64(o, "quantity", line->quantity);
+    json_member_array(o, "modifiers");
     for (size_t i = 0; i < line->modifier_count; i++) {
         json_out_object(o);
-        json_out_key(o, STR("modifier_id"));
-        json_out_str(o, line->modifiers[i].id);
-        json_out_key(o, STR("name"));
-        json_out_str(o, line->modifiers[i].name);
+        json_member_str(o, "modifier_id", line->modifiers[i].id);
+        json_member_str(o, "name", line->modifiers[i].name);
         json_out_end(o);
     }
     json_out_end(o);
@@ -225,18 +217,15 @@ void order_write(struct json_out *o, const struct order *order, bool id)
 {
     json_out_object(o);
     if (id) {
-        json_out_key(o, STR("order_id"));
-        json_out_str(o, order->id);
+        json_member_str(o, "order_id", order->id);
     }
-    json_out_key(o, STR("items"));
-    json_out_array(o);
+    json_member_array(o, "items");
     for (size_t i = 0; i < order->count; i++)
         order_line_write(o, &order->lines[i]);
     json_out_end(o);
     json_out_key(o, STR("total"));
     menu_price_write(o, order_cents(order));
-    json_out_key(o, STR("finalized"));
-    json_out_bool(o, order->finalized);
+    json_member_bool(o, "finalized", order->finalized);
     json_out_end(o);
 }
 

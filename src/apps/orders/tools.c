@@ -13,10 +13,8 @@ static void tell_near(struct order_call *c, str name)
     const struct menu_item *near[MENU_SUGGEST_MAX];
     size_t n = menu_suggest(c->s->menu, name, near);
 
-    json_out_key(&c->out, STR("found"));
-    json_out_bool(&c->out, false);
-    json_out_key(&c->out, STR("suggestions"));
-    json_out_array(&c->out);
+    json_member_bool(&c->out, "found", false);
+    json_member_array(&c->out, "suggestions");
     for (size_t i = 0; i < n; i++)
         json_out_str(&c->out, near[i]->name);
     json_out_end(&c->out);
@@ -35,18 +33,16 @@ static bool lookup(struct order_call *c)
         tell_near(c, name);
         return true;
     }
-    json_out_key(&c->out, STR("found"));
-    json_out_bool(&c->out, true);
+    json_member_bool(&c->out, "found", true);
     json_out_key(&c->out, STR("item"));
     menu_item_write(&c->out, found[0]);
     if (n > 1) {
-        json_out_key(&c->out, STR("items"));
-        json_out_array(&c->out);
+        json_member_array(&c->out, "items");
         for (size_t i = 0; i < n; i++)
             menu_item_write(&c->out, found[i]);
         json_out_end(&c->out);
-        json_out_key(&c->out, STR("note"));
-        json_out_str(&c->out, STR("Several items have this name: tell them apart by item_id."));
+        json_member_str(
+            &c->out, "note", STR("Several items have this name: tell them apart by item_id."));
     }
     return true;
 }
@@ -107,8 +103,7 @@ static bool order_tools_add(struct order_call *c)
     line.category = item->category;
     if (!order_call_has_room(c, &line, NULL))
         return false;
-    json_out_key(&c->out, STR("added"));
-    json_out_bool(&c->out, true);
+    json_member_bool(&c->out, "added", true);
     json_out_key(&c->out, STR("item"));
     order_line_write(&c->out, &line);
     return true;
@@ -153,8 +148,7 @@ static bool finalize(struct order_call *c)
         (l->cents && order_known_cents(c->s->order) > l->cents))
         return order_call_refuse(
             c, "the order is larger than orders may be now: something must be removed first");
-    json_out_key(&c->out, STR("finalized"));
-    json_out_bool(&c->out, true);
+    json_member_bool(&c->out, "finalized", true);
     json_out_key(&c->out, STR("total"));
     menu_price_write(&c->out, order_cents(c->s->order));
     return true;
