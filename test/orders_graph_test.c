@@ -468,6 +468,69 @@ TEST(another_programs_thread_is_left_alone)
     shop_remove(&s);
 }
 
+TEST(an_update_without_metadata_does_not_block_the_conversation)
+{
+    static const char *const turns[] = {"Hello", "Hello again"};
+    struct thread_update u = {.thread = STR("t"),
+                              .ns = STR(""),
+                              .from = STR(""),
+                              .values = STR("{\"reasoning\":[\"a person looked at it\"]}"),
+                              .reducers = STR("{}"),
+                              .metadata = STR("{}")};
+    struct script script;
+    struct shop s;
+    str id;
+
+    fill(&script, turns, 2);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    said(&s, "hi", "Hello");
+    CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
+    u.metadata = STR("{\"who\":\"bob\"}");
+    CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
+    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK_INT(s.turn.end, ORDERS_NOTHING);
+    said(&s, "hi", "Hello again");
+    CHECK(has(s.turn.state.reasoning, "a person looked at it"));
+    CHECK_INT(count(s.turn.state.messages), 4);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(the_limits_of_the_configuration_hold)
+{
+    static const char *const turns[] = {
+        "!" LOOK_COFFEE,
+        "!" ADD_COFFEE(",\"quantity\":3"),
+        "!" ADD_COFFEE(",\"quantity\":2"),
+        "!change_item {\"item_id\":\"coffee\",\"new_size\":\"large\"}",
+        "Two coffees."};
+    struct script script;
+    char yaml[1024];
+    struct shop s;
+    int n;
+
+    fill(&script, turns, COUNT_OF(turns));
+    shop_folder(&s);
+    n = snprintf(yaml,
+                 sizeof yaml,
+                 "store: %s\nlog: {level: error}\n"
+                 "orders: {menu: %s, max_pieces: 2, max_price: 4.5}\n"
+                 "providers: {p: {kind: openai, base_url: \"http://127.0.0.1:1/v1\","
+                 " models: [lane]}}\n",
+                 s.url,
+                 s.menu);
+    CHECK(file_write_atomic(s.config, (str){yaml, (size_t)n}, 0600, &s.e));
+    shop_open(&s, &script);
+    said(&s, "three coffees", "Two coffees.");
+    CHECK_INT(order_quantity(&s.turn.state.order), 2);
+    CHECK_STR(s.turn.state.order.lines[0].size, "medium");
+    CHECK(has(s.turn.state.messages, "an order has at most 2 pieces"));
+    CHECK(has(s.turn.state.messages, "an order costs at most 4.50"));
+    shop_close(&s);
+    shop_remove(&s);
+}
+
 /* ---- routes ---- */
 
 static int route(struct shop *s, struct apps *apps, const char *method, const char *path,
@@ -532,4 +595,6 @@ TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_rest
           T(a_conversation_keeps_the_menu_it_began_with),
           T(the_registry_has_the_prompt_or_the_program_has),
           T(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused),
-          T(another_programs_thread_is_left_alone), T(the_routes_answer_and_say_what_is_wrong))
+          T(another_programs_thread_is_left_alone),
+          T(an_update_without_metadata_does_not_block_the_conversation),
+          T(the_limits_of_the_configuration_hold), T(the_routes_answer_and_say_what_is_wrong))

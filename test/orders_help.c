@@ -62,29 +62,12 @@ static size_t calls_of(const char *text, struct tools_call *out)
     return n;
 }
 
-static void take_over(struct lane *t, str name, str result)
-{
-    struct json doc;
-    struct order_line line;
-    struct err e;
-    bool yes;
-
-    json_init(&doc);
-    CHECK_F(json_parse(&doc, result, &e), "%s", e.text);
-    if (str_eq(name, STR("add_item_to_order")) &&
-        order_line_read(&doc, json_find(&doc, json_root(&doc), STR("item")), &t->arena, &line))
-        CHECK(order_add(&t->order, &line));
-    if (str_eq(name, STR("finalize_order")) &&
-        json_bool(json_find(&doc, json_root(&doc), STR("finalized")), &yes))
-        t->order.finalized = yes;
-    json_release(&doc);
-}
-
 void lane_batch(struct lane *t, const char *text)
 {
     struct tools_call calls[CALLS_MAX];
-    struct tools_state s = {.menu = t->menu, .order = &t->order, .batch = calls};
-    struct buf results[CALLS_MAX];
+    struct tools_state s = {
+        .menu = t->menu, .order = &t->order, .batch = calls, .limits = t->limits};
+    struct buf result;
     struct facts f;
     struct json doc;
     struct err e;
@@ -99,21 +82,19 @@ void lane_batch(struct lane *t, const char *text)
     for (size_t i = 0; i < s.count; i++) {
         bool ok, error;
 
-        buf_init(&results[i], (size_t)1 << 20);
-        ok = tools_run(&s, &calls[i], &results[i]);
-        error = str_starts(buf_str(&results[i]), STR("{\"error\":"));
+        buf_init(&result, (size_t)1 << 20);
+        ok = tools_run(&s, &calls[i], &result);
+        error = str_starts(buf_str(&result), STR("{\"error\":"));
         CHECK(ok == !error);
-        buf_add(&t->last, buf_str(&results[i]));
+        buf_add(&t->last, buf_str(&result));
         buf_add_c(&t->last, '\n');
-    }
-    for (size_t i = 0; i < s.count; i++) {
         buf_printf(&t->messages,
                    ",{\"role\":\"tool\",\"name\":\"" STR_FMT "\",\"content\":",
                    STR_ARG(calls[i].name));
-        (void)json_quote(&t->messages, buf_str(&results[i]));
+        (void)json_quote(&t->messages, buf_str(&result));
         buf_add_c(&t->messages, '}');
-        take_over(t, calls[i].name, buf_str(&results[i]));
-        buf_release(&results[i]);
+        (void)tools_apply(&t->order, calls[i].name, buf_str(&result), &t->arena);
+        buf_release(&result);
     }
     facts_release(&f);
     json_release(&doc);

@@ -35,6 +35,7 @@ struct lane {
     struct menu *menu;
     struct arena arena;
     struct order order;
+    struct order_limits limits;
     struct buf messages; /* without the closing bracket */
     struct buf last;     /* results of the last batch, a line each */
 };

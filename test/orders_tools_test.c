@@ -314,6 +314,145 @@ TEST(a_finalized_order_is_closed)
     lane_end(&t);
 }
 
+/* ---- removing and changing ---- */
+
+TEST(an_item_is_removed_whole_or_by_pieces)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    lane_batch(&t, ADD_COFFEE(",\"quantity\":3") "\n" ADD("tea", "Tea", "Drinks", ""));
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"quantity\":2}");
+    CHECK(lane_says(&t, "\"removed\":true") && lane_says(&t, "\"left\":1}"));
+    CHECK_INT(t.order.count, 2);
+    CHECK_INT(t.order.lines[0].quantity, 1);
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"quantity\":2}");
+    CHECK(lane_says(&t, "/quantity: must be a whole number from 1 to 1, got 2"));
+    /* The second call of a batch sees what the first one did. */
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}\nremove_item {\"item_id\":\"coffee\"}");
+    CHECK(lane_says(&t, "the order has no such line"));
+    CHECK_INT(t.order.count, 1);
+    CHECK_STR(t.order.lines[0].item_id, "tea");
+    lane_batch(&t, "remove_item {\"item_id\":\"tea\"}");
+    CHECK_INT(t.order.count, 0);
+    lane_end(&t);
+}
+
+TEST(lines_of_one_item_are_told_apart_by_size_and_modifiers)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    lane_batch(&t,
+               ADD_COFFEE("") "\n" ADD_COFFEE(",\"size\":\"large\"") "\n" ADD_COFFEE(
+                   ",\"modifiers\":[\"oat\"]"));
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}");
+    CHECK(lane_says(&t, "several lines") && lane_says(&t, "1 x Coffee (large)"));
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"size\":\"medium\"}");
+    CHECK(lane_says(&t, "several lines"));
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"size\":\"medium\",\"modifiers\":[]}");
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"size\":\"Large\"}");
+    CHECK_INT(t.order.count, 1);
+    CHECK_INT(t.order.lines[0].modifier_count, 1);
+    lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"size\":\"huge\"}");
+    CHECK(lane_says(&t, "/size: there is no Coffee in size"));
+    lane_batch(&t, "remove_item {\"item_id\":\"latte\"}\nremove_item {}");
+    CHECK(lane_says(&t, "nothing on the menu has this id") &&
+          lane_says(&t, "/item_id: is missing"));
+    lane_end(&t);
+}
+
+TEST(an_item_is_changed_in_its_place_and_merged_with_its_like)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    lane_batch(&t, ADD_COFFEE(",\"modifiers\":[\"oat\"]") "\n" ADD("tea", "Tea", "Drinks", ""));
+    lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"quantity\":4,\"new_size\":\"large\"}");
+    CHECK(lane_says(&t, "\"changed\":true"));
+    CHECK_STR(t.order.lines[0].size, "large");
+    CHECK_INT(t.order.lines[0].quantity, 4);
+    CHECK_INT(t.order.lines[0].cents, 350); /* the oat milk stays, and its price */
+    lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"new_modifiers\":[]}");
+    CHECK_INT(t.order.lines[0].modifier_count, 0);
+    CHECK_INT(t.order.lines[0].cents, 300);
+    lane_batch(&t, ADD_COFFEE(""));
+    lane_batch(&t,
+               "change_item {\"item_id\":\"coffee\",\"size\":\"medium\",\"new_size\":\"large\"}");
+    CHECK_INT(t.order.count, 2);
+    CHECK_INT(t.order.lines[0].quantity, 5);
+    lane_batch(&t, "change_item {\"item_id\":\"tea\"}");
+    CHECK(lane_says(&t, "nothing is to be changed"));
+    lane_batch(&t, "change_item {\"item_id\":\"tea\",\"quantity\":0}");
+    CHECK(lane_says(&t, "/quantity"));
+    lane_batch(&t, "change_item {\"item_id\":\"tea\",\"new_modifiers\":[\"oat\"]}");
+    CHECK(lane_says(&t, "cannot be had with Tea"));
+    lane_end(&t);
+}
+
+TEST(what_was_removed_or_changed_since_is_not_confirmed)
+{
+    static const char *const calls[] = {"remove_item {\"item_id\":\"tea\"}",
+                                        "change_item {\"item_id\":\"tea\",\"quantity\":2}"};
+
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        struct lane t;
+
+        begin_looked_up(&t);
+        lane_batch(&t, ADD_COFFEE("") "\n" ADD("tea", "Tea", "Drinks", ""));
+        lane_batch(&t, "get_current_order {}");
+        lane_customer(&t);
+        lane_batch(&t, calls[i]);
+        lane_batch(&t, "finalize_order {}");
+        CHECK(lane_says(&t, "was not read back"));
+        lane_batch(&t, "get_current_order {}");
+        lane_customer(&t);
+        lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}\nfinalize_order {}");
+        CHECK(lane_says(&t, "in the same step"));
+        CHECK(!t.order.finalized);
+        lane_batch(&t, "get_current_order {}");
+        lane_customer(&t);
+        lane_batch(&t, i ? "finalize_order {}" : ADD_COFFEE(""));
+        CHECK(t.order.finalized == (i == 1));
+        lane_batch(&t, calls[1]);
+        CHECK(lane_says(&t, i ? "is closed: nothing can be changed" : "no such line"));
+        lane_end(&t);
+    }
+}
+
+TEST(an_order_stays_within_its_limits)
+{
+    struct lane t;
+
+    begin_looked_up(&t);
+    t.limits.pieces = 5;
+    lane_batch(&t, ADD_COFFEE(",\"quantity\":6"));
+    CHECK(lane_says(&t, "an order has at most 5 pieces, and this one has 0: at most 5 more"));
+    /* The calls of a batch count together. */
+    lane_batch(&t,
+               ADD_COFFEE(",\"quantity\":3") "\n" ADD("tea", "Tea", "Drinks", ",\"quantity\":3"));
+    CHECK(lane_says(&t, "at most 2 more"));
+    CHECK_INT(order_quantity(&t.order), 3);
+    lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"quantity\":6}");
+    CHECK(lane_says(&t, "at most 5 pieces"));
+    t.limits = (struct order_limits){.cents = 700};
+    lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"new_size\":\"large\"}");
+    CHECK(lane_says(&t, "an order costs at most 7.00, and with this it would cost 9.00"));
+    lane_batch(&t, ADD("tea", "Tea", "Drinks", ",\"quantity\":2"));
+    CHECK(lane_says(&t, "it would cost 8.00"));
+    lane_batch(&t, ADD("tea", "Tea", "Drinks", ""));
+    CHECK_INT(order_cents(&t.order), 700);
+    /* A limit that was lowered since: the order can only become smaller, and is not finalized. */
+    t.limits.cents = 500;
+    lane_batch(&t, "get_current_order {}");
+    lane_customer(&t);
+    lane_batch(&t, "finalize_order {}");
+    CHECK(lane_says(&t, "larger than orders may be"));
+    lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"quantity\":2}");
+    CHECK_INT(order_cents(&t.order), 500);
+    lane_end(&t);
+}
+
 TEST(a_tool_does_not_change_the_state_it_is_given)
 {
     struct lane t;
@@ -328,7 +467,7 @@ TEST(a_tool_does_not_change_the_state_it_is_given)
                                   STR("{\"item_id\":\"tea\","
                                       "\"item_name\":\"Tea\",\"category_name\":\"Drinks\"}")};
         struct facts f = {.batch = 1};
-        struct tools_state s = {t.menu, &t.order, &f, &call, 1};
+        struct tools_state s = {t.menu, &t.order, &f, &call, 1, {0, 0}};
         struct err e;
 
         map_init(&f.looked, NULL, 10);
@@ -362,7 +501,7 @@ TEST(the_tools_are_told_as_json)
     tools_write(&b);
     json_init(&doc);
     CHECK_F(json_parse(&doc, buf_str(&b), &e), "%s", e.text);
-    CHECK_INT(json_count(&doc, json_root(&doc)), 4);
+    CHECK_INT(json_count(&doc, json_root(&doc)), 6);
     json_release(&doc);
     buf_release(&b);
 }
@@ -391,5 +530,9 @@ TEST_MAIN(T(weak_1_a_medium_and_a_large_coffee_are_two_lines),
           T(weak_7_a_customers_turn_after_get_current_order_is_what_confirms),
           T(what_was_added_since_is_not_confirmed),
           T(an_order_that_is_told_twice_is_confirmed_once), T(a_finalized_order_is_closed),
-          T(a_tool_does_not_change_the_state_it_is_given), T(the_tools_are_told_as_json),
-          T(weak_9_the_retry_table_is_the_contracts))
+          T(an_item_is_removed_whole_or_by_pieces),
+          T(lines_of_one_item_are_told_apart_by_size_and_modifiers),
+          T(an_item_is_changed_in_its_place_and_merged_with_its_like),
+          T(what_was_removed_or_changed_since_is_not_confirmed),
+          T(an_order_stays_within_its_limits), T(a_tool_does_not_change_the_state_it_is_given),
+          T(the_tools_are_told_as_json), T(weak_9_the_retry_table_is_the_contracts))

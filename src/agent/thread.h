@@ -113,7 +113,8 @@ bool threads_prune(struct threads *t, const struct thread_asker *who, str thread
 
 /* A checkpoint made of updates: each channel takes its own in by its reducer (channel.h), which is
  * named in it or was named before, else last. from: the checkpoint to go on from, "" is the newest,
- * or nothing if there is none. */
+ * or nothing if there is none. Its metadata is that of the checkpoint before, with the members of
+ * the update in place of those of the same name. */
 struct thread_update {
     str thread, ns, from;
     str values, reducers, metadata; /* JSON objects */

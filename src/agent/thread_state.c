@@ -222,6 +222,37 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
     return ok;
 }
 
+/* The metadata of the checkpoint before, with the members of the update in place of its own: an
+ * update that says nothing of itself leaves the thread to the program that keeps it. */
+static bool thread_state_metadata(struct updating *u, struct err *e)
+{
+    struct json before, now;
+    struct json_out o;
+    struct buf b;
+    bool ok;
+
+    u->put.metadata = u->update->metadata;
+    if (!u->from.id.n)
+        return true;
+    buf_init(&b, THREAD_TUPLE_MAX / 4);
+    json_init(&before);
+    json_init(&now);
+    ok = json_parse(&before, u->from.metadata, e) && json_parse(&now, u->update->metadata, e);
+    if (ok && json_root(&now)->kind == JSON_OBJECT) {
+        json_out_init(&o, &b);
+        json_out_object(&o);
+        members_but(&o, &before, json_root(&before), &now, u->arena);
+        members_but(&o, &now, json_root(&now), NULL, u->arena);
+        json_out_end(&o);
+        ok = json_out_ok(&o, e);
+        u->put.metadata = arena_dup(u->arena, buf_str(&b));
+    }
+    json_release(&before);
+    json_release(&now);
+    buf_release(&b);
+    return ok;
+}
+
 static bool update_locked(struct threads *t, const struct thread_asker *who, struct updating *u,
                           struct err *e)
 {
@@ -242,10 +273,10 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
     u->put = (struct thread_tuple){.thread = from->thread,
                                    .ns = from->ns,
                                    .id = agent_thread_state_new_id(t, who, u->arena),
-                                   .parent = u->from.id,
-                                   .metadata = from->metadata};
-    return json_parse(&u->before, u->from.checkpoint, e) && next_version(u, e) && fold_all(u, e) &&
-           write_checkpoint(u, who, e) && thread_put_locked(t, who, &u->put, e);
+                                   .parent = u->from.id};
+    return thread_state_metadata(u, e) && json_parse(&u->before, u->from.checkpoint, e) &&
+           next_version(u, e) && fold_all(u, e) && write_checkpoint(u, who, e) &&
+           thread_put_locked(t, who, &u->put, e);
 }
 
 bool threads_update(struct threads *t, const struct thread_asker *who,

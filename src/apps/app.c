@@ -183,12 +183,9 @@ static void fail_text(struct app_reply *r, int status, str code, str message)
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, code);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, message);
+    json_member_object(&o, "detail");
+    json_member_str(&o, "error", code);
+    json_member_str(&o, "message", message);
     json_out_end(&o);
     json_out_end(&o);
 }

@@ -132,8 +132,7 @@ static void write_data(struct eval_loading *l, const struct json *request, const
         json_out_raw(&o, issue->src);
     }
     if (l->question.n) {
-        json_out_key(&o, STR("question"));
-        json_out_str(&o, l->question);
+        json_member_str(&o, "question", l->question);
     }
     json_out_end(&o);
     l->out->alert.data = arena_dup(l->arena, buf_str(&out));

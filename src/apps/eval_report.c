@@ -29,13 +29,11 @@ static void eval_report_decimal(struct json_out *o, const char *key, double d)
 
 static void write_facts(struct json_out *o, const struct eval_result *r)
 {
-    json_out_key(o, STR("facts"));
-    json_out_array(o);
+    json_member_array(o, "facts");
     for (size_t i = 0; i < r->of->fact_count; i++) {
         json_out_object(o);
         json_member_str(o, "fact", r->of->facts[i]);
-        json_out_key(o, STR("met"));
-        json_out_bool(o, r->facts[i].met);
+        json_member_bool(o, "met", r->facts[i].met);
         eval_report_decimal(o, "share", r->facts[i].share);
         json_member_str(o, "missing", r->facts[i].missing);
         json_out_end(o);
@@ -45,20 +43,16 @@ static void write_facts(struct json_out *o, const struct eval_result *r)
 
 static void eval_report_write_tools(struct json_out *o, const struct eval_result *r)
 {
-    json_out_key(o, STR("tools"));
-    json_out_object(o);
-    json_out_key(o, STR("called"));
-    json_out_array(o);
+    json_member_object(o, "tools");
+    json_member_array(o, "called");
     for (size_t i = 0; i < r->called_count; i++)
         json_out_str(o, r->called[i]);
     json_out_end(o);
-    json_out_key(o, STR("expected"));
-    json_out_array(o);
+    json_member_array(o, "expected");
     for (size_t i = 0; i < r->of->tool_count; i++)
         json_out_str(o, r->of->tools[i]);
     json_out_end(o);
-    json_out_key(o, STR("missing"));
-    json_out_array(o);
+    json_member_array(o, "missing");
     for (size_t i = 0; i < r->of->tool_count; i++)
         if (!r->tools_called[i])
             json_out_str(o, r->of->tools[i]);
@@ -116,8 +110,7 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("cases"));
-    json_out_array(&o);
+    json_member_array(&o, "cases");
     for (size_t i = 0; i < n; i++)
         eval_report_write_result(&o, &results[i]);
     json_out_end(&o);

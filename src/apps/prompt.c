@@ -168,8 +168,7 @@ void prompt_write(const struct prompt *p, bool components, struct json_out *o)
     app_prompt_member(o, "id", p->id);
     app_prompt_member(o, "name", p->name);
     app_prompt_member(o, "state", str_c(prompt_state_name(p->state)));
-    json_out_key(o, STR("built_in"));
-    json_out_bool(o, p->built_in);
+    json_member_bool(o, "built_in", p->built_in);
     if (components) {
         json_out_key(o, STR("components"));
         json_out_raw(o, p->components);

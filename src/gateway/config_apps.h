@@ -37,4 +37,6 @@ struct config_policy {
 struct config_orders {
     str menu; /* a file; "": there is no such application */
     str model;
+    int64_t pieces_max; /* of a whole order; 0: no limit */
+    double price_max;   /* in the menu's currency; 0: no limit */
 };

@@ -132,6 +132,8 @@ static const struct config_row top[] = {
     {"policy.val", CONFIG_IS_PATH, TOP(policy.val), "", 0, 0, NULL, false},
     {"orders.menu", CONFIG_IS_PATH, TOP(orders.menu), "", 0, 0, NULL, false},
     {"orders.model", CONFIG_IS_TEXT, TOP(orders.model), "", 0, 0, NULL, false},
+    {"orders.max_pieces", CONFIG_IS_COUNT, TOP(orders.pieces_max), "0", 0, 1e6, NULL, false},
+    {"orders.max_price", CONFIG_IS_USD, TOP(orders.price_max), "0", 0, 1e9, NULL, false},
     {"agents_folder", CONFIG_IS_PATH, TOP(agents_folder), "", 0, 0, NULL, false},
 };
 

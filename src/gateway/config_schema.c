@@ -129,7 +129,8 @@ static const char second[] =
     "'body_max':" MEASURE ","
     "'incidents':" INCIDENTS ","
     "'policy':" POLICY ","
-    "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT) ","
+    "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT ","
+        "'max_pieces':" COUNT ",'max_price':" AMOUNT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
     "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'")) ",";
 static const char third[] =

@@ -165,8 +165,8 @@ class Pipe(Case):
             self.assertNotIn("{{", first)
             self.assertIn("2 x Coffee (medium)", last)
             self.assertEqual([t["function"]["name"] for t in model.asked[0]["tools"]],
-                             ["lookup_menu_item", "add_item_to_order", "get_current_order",
-                              "finalize_order"])
+                             ["lookup_menu_item", "add_item_to_order", "remove_item", "change_item",
+                              "get_current_order", "finalize_order"])
             for m in model.asked[-1]["messages"]:
                 self.assertLessEqual(set(m), {"role", "content", "tool_calls", "tool_call_id"})
 
@@ -380,6 +380,20 @@ class Routes(Case):
             time.sleep(1)
             _, session, _ = get(gateway, "/api/v1/history/sessions/lane%201")
             self.assertEqual(session["agent_type"], "orders")
+
+    def test_an_order_is_corrected_and_a_person_may_update_its_state(self):
+        change = calls(("change_item", {"item_id": "hd-01", "quantity": 3}))
+        remove = calls(("remove_item", {"item_id": "hd-01", "quantity": 2}))
+        with Model(LOOK, ADD, DONE, change, text("Three."), remove, text("One.")) as model, \
+                Gateway(BINARY, config_of(model, orders={"menu": MENU, "max_pieces": 3})) as gateway:
+            for said, left in (("two coffees", 2), ("one more", 3), ("two less", 1)):
+                status, state, _ = say(gateway, "t", said)
+                self.assertEqual((status, state["current_order"]["items"][0]["quantity"]), (200, left))
+                status, _, _ = http_ask(gateway, "POST", "/api/v1/threads/t/state",
+                                        {"values": {"note": said}})
+                self.assertEqual(status, 200)
+                _, orders, _ = get(gateway, "/api/v1/orders")
+                self.assertEqual([o["item_count"] for o in orders["orders"]], [left])
 
     def test_turns_of_one_thread_do_not_run_at_once(self):
         with Model("hang") as model, Gateway(BINARY, config_of(model)) as gateway:

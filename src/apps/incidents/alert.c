@@ -194,14 +194,10 @@ static void digest_of(struct alert *alert, struct arena *a)
     }
     json_out_init(&o, &out);
     json_out_object(&o);
-    json_out_key(&o, STR("alert_type"));
-    json_out_str(&o, alert->alert_type);
-    json_out_key(&o, STR("runbook"));
-    json_out_str(&o, alert->runbook);
-    json_out_key(&o, STR("severity"));
-    json_out_str(&o, alert->severity);
-    json_out_key(&o, STR("environment"));
-    json_out_str(&o, alert->environment);
+    json_member_str(&o, "alert_type", alert->alert_type);
+    json_member_str(&o, "runbook", alert->runbook);
+    json_member_str(&o, "severity", alert->severity);
+    json_member_str(&o, "environment", alert->environment);
     json_out_key(&o, STR("data"));
     json_out_raw(&o, data.n ? buf_str(&data) : STR("{}"));
     json_out_end(&o);

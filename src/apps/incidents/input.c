@@ -16,15 +16,13 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
 
     json_out_init(&j, out);
     json_out_object(&j);
-    json_out_key(&j, STR("alert"));
-    json_out_object(&j);
+    json_member_object(&j, "alert");
     json_member_str(&j, "alert_id", o->alert.id);
     json_member_str(&j, "alert_type", o->alert.alert_type);
     json_member_str(&j, "severity", o->alert.severity);
     json_member_str(&j, "environment", o->alert.environment);
     json_member_str(&j, "runbook", o->alert.runbook);
-    json_out_key(&j, STR("timestamp"));
-    json_out_i64(&j, o->alert.timestamp_us);
+    json_member_i64(&j, "timestamp", o->alert.timestamp_us);
     /* As it came, byte for byte: the prompts are made of it. */
     json_member_str(&j, "data", o->alert.data);
     json_out_end(&j);

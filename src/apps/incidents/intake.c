@@ -24,17 +24,14 @@ static void names(struct json_out *o, const char *key, const char *const *list)
 static void write_fault(struct json_out *o, const struct alert_fault *f)
 {
     json_out_object(o);
-    json_out_key(o, STR("field"));
-    json_out_str(o, f->field);
-    json_out_key(o, STR("message"));
-    json_out_str(o, f->message);
+    json_member_str(o, "field", f->field);
+    json_member_str(o, "message", f->message);
     json_out_key(o, STR("invalid_value"));
     if (f->invalid.n)
         json_out_raw(o, f->invalid);
     else
         json_out_null(o);
-    json_out_key(o, STR("expected_type"));
-    json_out_str(o, f->expected);
+    json_member_str(o, "expected_type", f->expected);
     json_out_end(o);
 }
 
@@ -46,14 +43,10 @@ static void incident_intake_refuse(struct app_reply *r, const struct alert_fault
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, STR("validation_failed"));
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, STR("the alert is not as it must be: see validation_errors"));
-    json_out_key(&o, STR("validation_errors"));
-    json_out_array(&o);
+    json_member_object(&o, "detail");
+    json_member_str(&o, "error", STR("validation_failed"));
+    json_member_str(&o, "message", STR("the alert is not as it must be: see validation_errors"));
+    json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)
         write_fault(&o, &faults->at[i]);
     json_out_end(&o);
@@ -155,8 +148,7 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
                  item->alert->resolved ? STR("resolved")
                  : item->duplicate     ? STR("duplicate")
                                        : STR("queued"));
-    json_out_key(o, STR("message"));
-    json_out_str(o, incident_intake_describe(a, item));
+    json_member_str(o, "message", incident_intake_describe(a, item));
 }
 
 static void answer_group(const struct app_request *q, const struct queue_item *items, size_t n,
@@ -167,18 +159,14 @@ static void answer_group(const struct app_request *q, const struct queue_item *i
 
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("status"));
-    json_out_str(&o, STR("accepted"));
-    json_out_key(&o, STR("alerts"));
-    json_out_array(&o);
+    json_member_str(&o, "status", STR("accepted"));
+    json_member_array(&o, "alerts");
     for (size_t i = 0; i < n; i++) {
         counts[items[i].alert->resolved ? 2 : items[i].duplicate ? 1 : 0]++;
         json_out_object(&o);
         write_item(&o, q->arena, &items[i]);
-        json_out_key(&o, STR("alert_type"));
-        json_out_str(&o, items[i].alert->alert_type);
-        json_out_key(&o, STR("fingerprint"));
-        json_out_str(&o, items[i].alert->fingerprint);
+        json_member_str(&o, "alert_type", items[i].alert->alert_type);
+        json_member_str(&o, "fingerprint", items[i].alert->fingerprint);
         json_out_end(&o);
     }
     json_out_end(&o);

@@ -97,8 +97,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
 
         json_out_object(&o);
         json_member_str(&o, "name", t->name);
-        json_out_key(&o, STR("agents"));
-        json_out_array(&o);
+        json_member_array(&o, "agents");
         for (size_t j = 0; j < t->agent_count; j++)
             states[j] = write_agent(&o,
                                     log,
@@ -174,8 +173,7 @@ static bool incident_progress_write_question(void *ctx, const struct agent_row *
         return true;
     json_out_object(o);
     json_member_str(o, "run_id", row->id);
-    json_out_key(o, STR("seq"));
-    json_out_i64(o, f->seq);
+    json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
     json_out_key(o, STR("arguments"));
     json_out_raw(o, f->request.n ? f->request : STR("{}"));

@@ -29,16 +29,11 @@ static void incident_queue_work_write_metadata(struct buf *out, const struct boo
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("severity"));
-    json_out_str(&o, row->severity);
-    json_out_key(&o, STR("environment"));
-    json_out_str(&o, row->environment);
-    json_out_key(&o, STR("runbook"));
-    json_out_str(&o, row->runbook);
-    json_out_key(&o, STR("agent"));
-    json_out_str(&o, row->agent);
-    json_out_key(&o, STR("alert_timestamp_us"));
-    json_out_i64(&o, row->timestamp_us);
+    json_member_str(&o, "severity", row->severity);
+    json_member_str(&o, "environment", row->environment);
+    json_member_str(&o, "runbook", row->runbook);
+    json_member_str(&o, "agent", row->agent);
+    json_member_i64(&o, "alert_timestamp_us", row->timestamp_us);
     json_out_end(&o);
 }
 
@@ -100,26 +95,18 @@ static void write_report(struct buf *out, const struct incident_report *r)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("markdown"));
-    json_out_str(&o, r->markdown);
-    json_out_key(&o, STR("final_analysis"));
-    json_out_str(&o, r->final_analysis);
-    json_out_key(&o, STR("summary"));
-    json_out_str(&o, r->summary);
-    json_out_key(&o, STR("prompt_id"));
-    json_out_str(&o, r->prompt_id);
+    json_member_str(&o, "markdown", r->markdown);
+    json_member_str(&o, "final_analysis", r->final_analysis);
+    json_member_str(&o, "summary", r->summary);
+    json_member_str(&o, "prompt_id", r->prompt_id);
     json_out_key(&o, STR("model_calls"));
     json_out_u64(&o, r->model_calls);
     json_out_key(&o, STR("tool_calls"));
     json_out_u64(&o, r->tool_calls);
-    json_out_key(&o, STR("input_tokens"));
-    json_out_i64(&o, r->input_tokens);
-    json_out_key(&o, STR("output_tokens"));
-    json_out_i64(&o, r->output_tokens);
-    json_out_key(&o, STR("reasoning_tokens"));
-    json_out_i64(&o, r->reasoning_tokens);
-    json_out_key(&o, STR("duration_ms"));
-    json_out_i64(&o, r->duration_ms);
+    json_member_i64(&o, "input_tokens", r->input_tokens);
+    json_member_i64(&o, "output_tokens", r->output_tokens);
+    json_member_i64(&o, "reasoning_tokens", r->reasoning_tokens);
+    json_member_i64(&o, "duration_ms", r->duration_ms);
     json_out_key(&o, STR("tools"));
     json_out_raw(&o, r->tools.n ? r->tools : STR("[]"));
     json_out_end(&o);

@@ -134,8 +134,7 @@ str record_result(struct incident *in, const struct incident_report *r)
     json_member_str(&o, "prompt_id", r->prompt_id);
     json_member_i64(&o, "model_calls", r->model_calls);
     json_member_i64(&o, "tool_calls", r->tool_calls);
-    json_out_key(&o, STR("tokens"));
-    json_out_object(&o);
+    json_member_object(&o, "tokens");
     json_member_i64(&o, "input", r->input_tokens);
     json_member_i64(&o, "output", r->output_tokens);
     json_member_i64(&o, "reasoning", r->reasoning_tokens);

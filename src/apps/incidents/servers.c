@@ -159,8 +159,7 @@ static void incident_servers_list_one(struct servers *s, struct serving *v, stru
         mask_error(v, &e);
         incident_servers_record(s, v, STR(""), &e, began_us);
         log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
-        json_out_key(o, STR("error"));
-        json_out_str(o, str_c(e.text));
+        json_member_str(o, "error", str_c(e.text));
     }
     json_out_end(o);
     buf_release(&list);
@@ -277,12 +276,9 @@ static void write_tool(struct buf *out, const struct party *p, const struct serv
     buf_add(out, out->n > 1 ? STR(",\n") : STR("\n"));
     json_out_init(o, out);
     json_out_object(o);
-    json_out_key(o, STR("server"));
-    json_out_str(o, v->name);
-    json_out_key(o, STR("tool"));
-    json_out_str(o, name);
-    json_out_key(o, STR("description"));
-    json_out_str(o, description);
+    json_member_str(o, "server", v->name);
+    json_member_str(o, "tool", name);
+    json_member_str(o, "description", description);
     if (schema) {
         json_out_key(o, STR("parameters"));
         json_out_raw(o, json_raw(doc, schema));

@@ -43,8 +43,7 @@ static void incident_status_time_or_null(struct json_out *o, const char *key, in
 
 static void write_servers(struct json_out *o, const char *const *servers)
 {
-    json_out_key(o, STR("assigned_mcp_servers"));
-    json_out_array(o);
+    json_member_array(o, "assigned_mcp_servers");
     for (; servers && *servers; servers++)
         json_out_str(o, str_c(*servers));
     json_out_end(o);
@@ -78,8 +77,7 @@ void status_brief(struct json_out *o, const struct book_row *row, const char *co
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
-    json_out_key(o, STR("progress"));
-    json_out_i64(o, row->progress);
+    json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
     write_servers(o, servers);
@@ -94,8 +92,7 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
     json_out_object(o);
     status_brief(o, row, servers);
     write_part(o, "result", &report, "markdown");
-    json_out_key(o, STR("timestamp"));
-    json_out_i64(o, row->updated_us);
+    json_member_i64(o, "timestamp", row->updated_us);
     json_out_end(o);
     json_release(&report);
 }
@@ -108,14 +105,12 @@ static void write_members(struct json_out *o, const struct book_row *row)
     json_member_str(o, "severity", row->severity);
     json_member_str(o, "environment", row->environment);
     json_member_str(o, "status", row->state);
-    json_out_key(o, STR("progress"));
-    json_out_i64(o, row->progress);
+    json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
     incident_status_text_or_null(o, "agent", row->agent);
     incident_status_text_or_null(o, "chain", row->agent);
-    json_out_key(o, STR("cancel_requested"));
-    json_out_bool(o, row->cancelled);
+    json_member_bool(o, "cancel_requested", row->cancelled);
     incident_status_time_or_null(o, "created_at_us", row->created_us);
     incident_status_time_or_null(o, "started_at_us", row->started_us);
     incident_status_time_or_null(o, "completed_at_us", row->completed_us);
@@ -229,16 +224,14 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     queue_counts(in->queue, &counts);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("incidents"));
-    json_out_array(&o);
+    json_member_array(&o, "incidents");
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
         write_members(&o, &rows[i]);
         json_out_end(&o);
     }
     json_out_end(&o);
-    json_out_key(&o, STR("queue"));
-    json_out_object(&o);
+    json_member_object(&o, "queue");
     json_out_key(&o, STR("queued"));
     json_out_u64(&o, counts.waiting);
     json_out_key(&o, STR("processing"));
@@ -291,8 +284,7 @@ static void write_tokens(struct json_out *o, const struct json *report)
     write_part(o, "input_tokens", report, "input_tokens");
     write_part(o, "output_tokens", report, "output_tokens");
     write_part(o, "reasoning_tokens", report, "reasoning_tokens");
-    json_out_key(o, STR("tokens"));
-    json_out_object(o);
+    json_member_object(o, "tokens");
     write_part(o, "input", report, "input_tokens");
     write_part(o, "output", report, "output_tokens");
     write_part(o, "reasoning", report, "reasoning_tokens");
@@ -313,8 +305,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     json_out_object(&o);
     write_members(&o, &row);
     write_servers(&o, servers_of(in, &row));
-    json_out_key(&o, STR("timestamp_us"));
-    json_out_i64(&o, row.timestamp_us);
+    json_member_i64(&o, "timestamp_us", row.timestamp_us);
     json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
     incident_status_text_or_null(&o, "runbook", row.runbook);
@@ -348,8 +339,7 @@ static void conflict(struct app_reply *r, const struct book_row *row, const char
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
+    json_member_object(&o, "detail");
     json_member_str(&o, "error", STR("wrong_state"));
     json_member_str(&o, "message", str_c(why));
     json_member_str(&o, "alert_id", row->id);

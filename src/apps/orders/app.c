@@ -60,8 +60,7 @@ static void order_app_list(void *app, const struct app_request *q, struct app_re
 
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("orders"));
-    json_out_array(&o);
+    json_member_array(&o, "orders");
     if (!orders_list(app, &who, LIST_MAX, q->arena, &o, &e)) {
         app_fail_err(r, &e);
         return;
@@ -102,17 +101,12 @@ static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, STR("model_unavailable"));
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, t->why);
+    json_member_object(&o, "detail");
+    json_member_str(&o, "error", STR("model_unavailable"));
+    json_member_str(&o, "message", t->why);
     json_out_end(&o);
-    json_out_key(&o, STR("reply"));
-    json_out_str(&o, t->reply);
-    json_out_key(&o, STR("thread_id"));
-    json_out_str(&o, t->state.thread);
+    json_member_str(&o, "reply", t->reply);
+    json_member_str(&o, "thread_id", t->state.thread);
     json_out_end(&o);
 }
 
@@ -208,8 +202,7 @@ static void take_turn(void *app, const struct app_request *q, str text,
     } else {
         json_out_init(&o, &r->body);
         json_out_object(&o);
-        json_out_key(&o, STR("reply"));
-        json_out_str(&o, turn.reply);
+        json_member_str(&o, "reply", turn.reply);
         state_write(&o, &turn.state, q->thoughts);
         json_out_end(&o);
     }

@@ -1,4 +1,4 @@
-/* calls.c - what the model calls: as it is kept, and as it is sent again.
+/* calls.c - the calls of a reply, as they are stored.
  *
  * A model that thinks in tags may do so anywhere, also in the arguments of a call. There a thought
  * is no more for anybody than beside it, and without it the call is what was meant.
@@ -112,52 +112,16 @@ void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struc
     *thought = c.thought;
 }
 
-static void write_call(struct json_out *o, str id, str name, str arguments)
-{
-    json_out_object(o);
-    json_out_key(o, STR("id"));
-    json_out_str(o, id);
-    json_out_key(o, STR("type"));
-    json_out_str(o, STR("function"));
-    json_out_key(o, STR("function"));
-    json_out_object(o);
-    json_out_key(o, STR("name"));
-    json_out_str(o, name);
-    json_out_key(o, STR("arguments"));
-    json_out_str(o, arguments);
-    json_out_end(o);
-    json_out_end(o);
-}
-
 void calls_write(struct json_out *o, const struct last_reply *r)
 {
-    for (size_t i = 0; i < r->call_count; i++)
-        write_call(o, r->calls[i].id, r->calls[i].name, r->calls[i].arguments);
-}
-
-/* Some hosts refuse a history in which arguments are no JSON object, or a tool has no name. */
-void calls_send(struct json_out *o, const struct last_reply *r, struct arena *a)
-{
-    struct json doc;
-    struct buf in;
-    struct err e;
-
-    json_init(&doc);
     for (size_t i = 0; i < r->call_count; i++) {
-        const struct tools_call *c = &r->calls[i];
-        bool good = json_parse(&doc, c->arguments, &e) && json_root(&doc)->kind == JSON_OBJECT;
-
-        buf_init(&in, CLEAN_MAX);
-        if (!good) {
-            buf_add(&in, STR("{\"arguments\":"));
-            (void)json_quote(&in, c->arguments);
-            buf_add_c(&in, '}');
-        }
-        write_call(o,
-                   c->id,
-                   c->name.n ? c->name : STR("unnamed"),
-                   good ? c->arguments : arena_dup(a, buf_str(&in)));
-        buf_release(&in);
+        json_out_object(o);
+        json_member_str(o, "id", r->calls[i].id);
+        json_member_str(o, "type", STR("function"));
+        json_member_object(o, "function");
+        json_member_str(o, "name", r->calls[i].name);
+        json_member_str(o, "arguments", r->calls[i].arguments);
+        json_out_end(o);
+        json_out_end(o);
     }
-    json_release(&doc);
 }

@@ -39,7 +39,7 @@ static bool order_facts_take_result(struct scan *s, const struct json *doc,
 {
     const struct json_node *name = json_find(doc, m, STR("name"));
     struct facts *f = s->f;
-    str content;
+    str content, called;
 
     if (!json_text(doc, json_find(doc, m, STR("content")), s->arena, &content) ||
         !json_parse(&s->result, content, e))
@@ -48,12 +48,12 @@ static bool order_facts_take_result(struct scan *s, const struct json *doc,
         return true;
     if (json_is(doc, name, STR("lookup_menu_item")))
         return looked_up(s, e);
-    if (json_is(doc, name, STR("add_item_to_order")))
-        f->added = f->batch;
+    if (json_text(doc, name, s->arena, &called) && tools_changes_order(called))
+        f->changed = f->batch;
     if (json_is(doc, name, STR("finalize_order")))
         f->finalized = true;
     /* Told again as it was told before, it is still the one the customer has answered. */
-    if (json_is(doc, name, STR("get_current_order")) && f->told <= f->added) {
+    if (json_is(doc, name, STR("get_current_order")) && f->told <= f->changed) {
         f->told = f->batch;
         f->answered = false;
     }

@@ -22,8 +22,8 @@ bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *ou
     return ok;
 }
 
-static str order_graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                               struct arena *a)
+str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
+                  struct arena *a)
 {
     str s;
 
@@ -39,10 +39,9 @@ void graph_calls(const struct json *doc, const struct json_node *m, struct arena
     for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] =
-            (struct tools_call){order_graph_text_at(doc, c, "id", a),
-                                order_graph_text_at(doc, f, "name", a),
-                                order_graph_text_at(doc, f, "arguments", a)};
+        out->calls[out->call_count++] = (struct tools_call){graph_text_at(doc, c, "id", a),
+                                                            graph_text_at(doc, f, "name", a),
+                                                            graph_text_at(doc, f, "arguments", a)};
     }
 }
 
@@ -61,8 +60,8 @@ bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply
         if (json_is(&doc, json_find(&doc, m, STR("role")), STR("assistant")))
             last = m;
     if (last) {
-        out->text = order_graph_text_at(&doc, last, "content", a);
-        out->interaction = order_graph_text_at(&doc, last, "interaction_id", a);
+        out->text = graph_text_at(&doc, last, "content", a);
+        out->interaction = graph_text_at(&doc, last, "interaction_id", a);
         graph_calls(&doc, last, a, out);
     }
     json_release(&doc);

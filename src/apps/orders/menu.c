@@ -284,14 +284,11 @@ void menu_price_write(struct json_out *o, int64_t cents)
 
 static void write_modifiers(struct json_out *o, const struct menu_item *item)
 {
-    json_out_key(o, STR("available_modifiers"));
-    json_out_array(o);
+    json_member_array(o, "available_modifiers");
     for (size_t i = 0; i < item->modifier_count; i++) {
         json_out_object(o);
-        json_out_key(o, STR("modifier_id"));
-        json_out_str(o, item->modifiers[i].id);
-        json_out_key(o, STR("name"));
-        json_out_str(o, item->modifiers[i].name);
+        json_member_str(o, "modifier_id", item->modifiers[i].id);
+        json_member_str(o, "name", item->modifiers[i].name);
         if (item->modifiers[i].cents > 0) {
             json_out_key(o, STR("price"));
             menu_price_write(o, item->modifiers[i].cents);
@@ -304,21 +301,15 @@ static void write_modifiers(struct json_out *o, const struct menu_item *item)
 void menu_item_write(struct json_out *o, const struct menu_item *item)
 {
     json_out_object(o);
-    json_out_key(o, STR("item_id"));
-    json_out_str(o, item->id);
-    json_out_key(o, STR("name"));
-    json_out_str(o, item->name);
-    json_out_key(o, STR("category_name"));
-    json_out_str(o, item->category);
-    json_out_key(o, STR("sizes"));
-    json_out_array(o);
+    json_member_str(o, "item_id", item->id);
+    json_member_str(o, "name", item->name);
+    json_member_str(o, "category_name", item->category);
+    json_member_array(o, "sizes");
     for (size_t i = 0; i < item->size_count; i++)
         json_out_str(o, item->sizes[i].name);
     json_out_end(o);
-    json_out_key(o, STR("default_size"));
-    json_out_str(o, item->default_size);
-    json_out_key(o, STR("prices"));
-    json_out_object(o);
+    json_member_str(o, "default_size", item->default_size);
+    json_member_object(o, "prices");
     for (size_t i = 0; i < item->size_count; i++) {
         json_out_key(o, item->sizes[i].name);
         menu_price_write(o, item->sizes[i].cents);

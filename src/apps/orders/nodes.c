@@ -4,6 +4,7 @@
  */
 #include "apps/orders/orders_in.h"
 
+#include "agent/history.h"
 #include "apps/orders/speak.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -66,10 +67,8 @@ static void message_begin(struct update *u, size_t number, const char *role)
 
     (void)snprintf(id, sizeof id, "m%zu", number);
     json_out_object(&u->o);
-    json_out_key(&u->o, STR("id"));
-    json_out_str(&u->o, str_c(id));
-    json_out_key(&u->o, STR("role"));
-    json_out_str(&u->o, str_c(role));
+    json_member_str(&u->o, "id", str_c(id));
+    json_member_str(&u->o, "role", str_c(role));
 }
 
 /* ---- input ---- */
@@ -107,15 +106,12 @@ bool node_input(struct turn *t, str text, struct err *e)
     if (fresh) {
         json_out_key(&u.o, STR("current_order"));
         order_write(&u.o, &t->s->order, true);
-        json_out_key(&u.o, STR("reasoning"));
-        json_out_array(&u.o);
+        json_member_array(&u.o, "reasoning");
         json_out_end(&u.o);
     }
-    json_out_key(&u.o, STR("messages"));
-    json_out_array(&u.o);
+    json_member_array(&u.o, "messages");
     message_begin(&u, f.messages + 1, "user");
-    json_out_key(&u.o, STR("content"));
-    json_out_str(&u.o, order_nodes_masked(t, text));
+    json_member_str(&u.o, "content", order_nodes_masked(t, text));
     json_out_end(&u.o);
     json_out_end(&u.o);
     return update_end(t, &u, NODE_INPUT, e);
@@ -123,33 +119,8 @@ bool node_input(struct turn *t, str text, struct err *e)
 
 /* ---- orchestrator ---- */
 
-/* A message as a provider takes it: without what only we have in it. */
-static void request_message(struct turn *t, struct json_out *o, const struct json *doc,
-                            const struct json_node *m)
-{
-    static const char *const members[] = {"role", "content", "tool_call_id"};
-    struct last_reply calls = {.call_count = 0};
-
-    json_out_object(o);
-    for (size_t i = 0; i < COUNT_OF(members); i++) {
-        const struct json_node *v = json_find(doc, m, str_c(members[i]));
-
-        if (!v)
-            continue;
-        json_out_key(o, str_c(members[i]));
-        json_out_raw(o, json_raw(doc, v));
-    }
-    if (json_find(doc, m, STR("tool_calls"))) {
-        graph_calls(doc, m, t->arena, &calls);
-        json_out_key(o, STR("tool_calls"));
-        json_out_array(o);
-        calls_send(o, &calls, t->arena);
-        json_out_end(o);
-    }
-    json_out_end(o);
-}
-
-static void write_prompt(struct turn *t, struct json_out *o)
+/* The prompt in force, with the order as it is now. */
+static void order_nodes_put_prompt(struct turn *t, struct history *h)
 {
     struct orders_fill fill = {t->menu, &t->s->order};
     struct prompt p;
@@ -162,46 +133,75 @@ static void write_prompt(struct turn *t, struct json_out *o)
         text = prompt_text(&p, &orders_built_in, "system_prompt", t->arena);
     buf_init(&system, VALUES_MAX);
     orders_prompt(text, &fill, &system);
-    json_out_object(o);
-    json_out_key(o, STR("role"));
-    json_out_str(o, STR("system"));
-    json_out_key(o, STR("content"));
-    json_out_str(o, buf_str(&system));
-    json_out_end(o);
+    history_text(h, "system", buf_str(&system));
     buf_release(&system);
 }
 
-static bool write_request(struct turn *t, struct buf *body, struct err *e)
+/* Of the assistant; some hosts refuse a call without a name. */
+static void order_nodes_put_reply(struct turn *t, struct history *h, const struct json *doc,
+                                  const struct json_node *m)
 {
-    const struct json_node *root, *m;
-    struct json_out o;
+    struct last_reply last = {.call_count = 0};
+    struct ask_reply reply = {.text = graph_text_at(doc, m, "content", t->arena)};
+
+    graph_calls(doc, m, t->arena, &last);
+    reply.calls = arena_zero(t->arena, last.call_count + 1, sizeof *reply.calls);
+    for (; reply.call_count < last.call_count; reply.call_count++) {
+        const struct tools_call *c = &last.calls[reply.call_count];
+
+        reply.calls[reply.call_count] =
+            (struct ask_call){c->id, c->name.n ? c->name : STR("unnamed"), c->arguments};
+    }
+    history_reply(h, &reply);
+}
+
+/* A stored message as a provider takes it; other programs may have added some of their own. */
+static void order_nodes_put_message(struct turn *t, struct history *h, const struct json *doc,
+                                    const struct json_node *m)
+{
+    const struct json_node *role = json_find(doc, m, STR("role"));
+    const struct json_node *content = json_find(doc, m, STR("content"));
+
+    if (json_is(doc, role, STR("assistant")))
+        order_nodes_put_reply(t, h, doc, m);
+    else if (json_is(doc, role, STR("tool")))
+        history_result(h,
+                       graph_text_at(doc, m, "tool_call_id", t->arena),
+                       graph_text_at(doc, m, "content", t->arena));
+    else
+        history_given(h,
+                      arena_printf(t->arena,
+                                   "{\"role\":" STR_FMT ",\"content\":" STR_FMT "}",
+                                   STR_ARG(role ? json_raw(doc, role) : STR("\"user\"")),
+                                   STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
+}
+
+static bool order_nodes_write_request(struct turn *t, struct buf *body, struct err *e)
+{
+    const struct json_node *root;
+    struct history h;
     struct json doc;
-    struct buf tools;
     bool ok;
 
     json_init(&doc);
-    json_out_init(&o, body);
-    json_out_object(&o);
-    json_out_key(&o, STR("model"));
-    json_out_str(&o, t->shop->model);
-    json_out_key(&o, STR("stream"));
-    json_out_bool(&o, true);
-    json_out_key(&o, STR("messages"));
-    json_out_array(&o);
-    write_prompt(t, &o);
+    history_init(&h, VALUES_MAX);
+    order_nodes_put_prompt(t, &h);
     ok = json_parse(&doc, t->s->messages, e);
     root = ok ? json_root(&doc) : NULL;
-    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
-        request_message(t, &o, &doc, m);
-    json_out_end(&o);
-    json_out_key(&o, STR("tools"));
-    buf_init(&tools, RESULT_MAX);
-    tools_write(&tools);
-    json_out_raw(&o, buf_str(&tools));
-    buf_release(&tools);
-    json_out_end(&o);
+    for (const struct json_node *m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+        order_nodes_put_message(t, &h, &doc, m);
+    buf_add(body, STR("{\"model\":"));
+    (void)json_quote(body, t->shop->model);
+    buf_add(body, STR(",\"stream\":true,\"tools\":"));
+    tools_write(body);
+    buf_add(body, STR(",\"messages\":"));
+    buf_add(body, buf_str(&h.json));
+    buf_add(body, STR("]}"));
+    if (ok && (buf_full(&h.json) || buf_full(body)))
+        ok = err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
+    history_release(&h);
     json_release(&doc);
-    return ok && json_out_ok(&o, e);
+    return ok;
 }
 
 /* One entry a reply: why, by the tags or else by what the model thought of its own accord. */
@@ -217,10 +217,8 @@ static str entry_of(struct turn *t, const struct last_reply *r, str why)
     json_out_array(&o);
     for (size_t i = 0; i < r->call_count; i++) {
         json_out_object(&o);
-        json_out_key(&o, STR("name"));
-        json_out_str(&o, r->calls[i].name);
-        json_out_key(&o, STR("arguments"));
-        json_out_str(&o, r->calls[i].arguments);
+        json_member_str(&o, "name", r->calls[i].name);
+        json_member_str(&o, "arguments", r->calls[i].arguments);
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -254,15 +252,12 @@ static void order_nodes_write_reply(struct turn *t, struct update *u, const stru
     else
         json_out_null(&u->o);
     if (r->call_count) {
-        json_out_key(&u->o, STR("tool_calls"));
-        json_out_array(&u->o);
+        json_member_array(&u->o, "tool_calls");
         calls_write(&u->o, r);
         json_out_end(&u->o);
     }
-    json_out_key(&u->o, STR("interaction_id"));
-    json_out_str(&u->o, r->interaction);
-    json_out_key(&u->o, STR("prompt_id"));
-    json_out_str(&u->o, t->prompt_id);
+    json_member_str(&u->o, "interaction_id", r->interaction);
+    json_member_str(&u->o, "prompt_id", t->prompt_id);
     json_out_end(&u->o);
 }
 
@@ -276,12 +271,10 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
     calls_clean(t, r, number, &reply, &inside);
     entry = entry_of(t, &reply, why_of(t, r, beside, inside));
     update_begin(&u);
-    json_out_key(&u.o, STR("messages"));
-    json_out_array(&u.o);
+    json_member_array(&u.o, "messages");
     order_nodes_write_reply(t, &u, &reply, number);
     json_out_end(&u.o);
-    json_out_key(&u.o, STR("reasoning"));
-    json_out_array(&u.o);
+    json_member_array(&u.o, "reasoning");
     json_out_str(&u.o, entry);
     json_out_end(&u.o);
     if (!update_end(t, &u, NODE_ORCHESTRATOR, e))
@@ -385,7 +378,7 @@ bool node_orchestrator(struct turn *t, struct err *e)
         return false;
     facts_release(&f);
     buf_init(&body, VALUES_MAX);
-    ok = write_request(t, &body, e);
+    ok = order_nodes_write_request(t, &body, e);
     if (ok) {
         q.body = buf_str(&body);
         q.setup = t->setup;
@@ -436,13 +429,11 @@ static void order_nodes_put_result(struct turn *t, struct update *u, const struc
 
     buf_init(&result, RESULT_MAX);
     ok = tools_run(s, c, &result);
+    (void)tools_apply(s->order, c->name, buf_str(&result), t->arena);
     message_begin(u, number, "tool");
-    json_out_key(&u->o, STR("tool_call_id"));
-    json_out_str(&u->o, c->id);
-    json_out_key(&u->o, STR("name"));
-    json_out_str(&u->o, c->name);
-    json_out_key(&u->o, STR("content"));
-    json_out_str(&u->o, buf_str(&result));
+    json_member_str(&u->o, "tool_call_id", c->id);
+    json_member_str(&u->o, "name", c->name);
+    json_member_str(&u->o, "content", buf_str(&result));
     json_out_end(&u->o);
     order_nodes_tell_tool(t, c, buf_str(&result), ok, parent);
     buf_release(&result);
@@ -450,19 +441,21 @@ static void order_nodes_put_result(struct turn *t, struct update *u, const struc
 
 bool node_tools(struct turn *t, struct err *e)
 {
-    struct tools_state s = {.menu = t->menu, .order = &t->s->order};
+    struct tools_state s = {.menu = t->menu, .limits = t->shop->limits};
+    struct order order;
     struct last_reply last;
     struct update u;
     struct facts f;
 
     if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
         return false;
+    order_copy(&order, &t->s->order, t->arena);
+    s.order = &order;
     s.facts = &f;
     s.batch = last.calls;
     s.count = last.call_count;
     update_begin(&u);
-    json_out_key(&u.o, STR("messages"));
-    json_out_array(&u.o);
+    json_member_array(&u.o, "messages");
     for (size_t i = 0; i < last.call_count; i++)
         order_nodes_put_result(t, &u, &s, i, f.messages + 1 + i, last.interaction);
     json_out_end(&u.o);
@@ -476,27 +469,11 @@ bool node_tools(struct turn *t, struct err *e)
 static bool order_nodes_apply(struct turn *t, const struct json *doc, const struct json_node *m,
                               struct order *order)
 {
-    const struct json_node *name = json_find(doc, m, STR("name")), *root;
-    bool changed = false, yes;
-    struct order_line line;
-    struct json result;
-    struct err e;
-    str content;
+    str name, content;
 
-    json_init(&result);
-    if (json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
-        json_parse(&result, content, &e)) {
-        root = json_root(&result);
-        if (json_is(doc, name, STR("add_item_to_order")) &&
-            json_bool(json_find(&result, root, STR("added")), &yes) && yes &&
-            order_line_read(&result, json_find(&result, root, STR("item")), t->arena, &line))
-            changed = order_add(order, &line);
-        if (json_is(doc, name, STR("finalize_order")) &&
-            json_bool(json_find(&result, root, STR("finalized")), &yes) && yes)
-            changed = order->finalized = true;
-    }
-    json_release(&result);
-    return changed;
+    return json_text(doc, json_find(doc, m, STR("name")), t->arena, &name) &&
+           json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
+           tools_apply(order, name, content, t->arena);
 }
 
 /* Only what stands behind the last reply that called tools: what came before is in the order. */

@@ -9,7 +9,7 @@ void order_init(struct order *o, str id, struct arena *a)
     *o = (struct order){.id = id, .lines = arena_zero(a, ORDER_LINES_MAX, sizeof *o->lines)};
 }
 
-static bool same_modifiers(const struct order_line *a, const struct order_line *b)
+bool order_same_modifiers(const struct order_line *a, const struct order_line *b)
 {
     if (a->modifier_count != b->modifier_count)
         return false;
@@ -19,9 +19,17 @@ static bool same_modifiers(const struct order_line *a, const struct order_line *
     return true;
 }
 
+void order_copy(struct order *to, const struct order *from, struct arena *a)
+{
+    order_init(to, from->id, a);
+    memcpy(to->lines, from->lines, from->count * sizeof *to->lines);
+    to->count = from->count;
+    to->finalized = from->finalized;
+}
+
 static bool same_line(const struct order_line *a, const struct order_line *b)
 {
-    return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && same_modifiers(a, b);
+    return str_eq(a->item_id, b->item_id) && str_eq(a->size, b->size) && order_same_modifiers(a, b);
 }
 
 static struct order_line *order_order_find(const struct order *o, const struct order_line *line)
@@ -51,6 +59,54 @@ bool order_add(struct order *o, const struct order_line *line)
         return false;
     o->lines[o->count++] = *line;
     return true;
+}
+
+static void order_drop(struct order *o, struct order_line *line)
+{
+    size_t after = (size_t)(o->lines + o->count - (line + 1));
+
+    memmove(line, line + 1, after * sizeof *line);
+    o->count--;
+}
+
+bool order_remove(struct order *o, const struct order_line *line)
+{
+    struct order_line *there = order_order_find(o, line);
+
+    if (!there)
+        return false;
+    there->quantity -= line->quantity;
+    if (there->quantity < 1)
+        order_drop(o, there);
+    return true;
+}
+
+bool order_change(struct order *o, const struct order_line *from, const struct order_line *to)
+{
+    struct order_line *there = order_order_find(o, from), *other = order_order_find(o, to);
+
+    if (!there)
+        return false;
+    if (!other || other == there) {
+        *there = *to;
+        return true;
+    }
+    order_drop(o, there);
+    return order_add(o, to);
+}
+
+int64_t order_line_cents(const struct order_line *line)
+{
+    return line->cents < 0 ? 0 : line->cents * line->quantity;
+}
+
+int64_t order_known_cents(const struct order *o)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        sum += order_line_cents(&o->lines[i]);
+    return sum;
 }
 
 int64_t order_cents(const struct order *o)
@@ -139,24 +195,16 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
 void order_line_write(struct json_out *o, const struct order_line *line)
 {
     json_out_object(o);
-    json_out_key(o, STR("item_id"));
-    json_out_str(o, line->item_id);
-    json_out_key(o, STR("name"));
-    json_out_str(o, line->name);
-    json_out_key(o, STR("category_name"));
-    json_out_str(o, line->category);
-    json_out_key(o, STR("size"));
-    json_out_str(o, line->size);
-    json_out_key(o, STR("quantity"));
-    json_out_i64(o, line->quantity);
-    json_out_key(o, STR("modifiers"));
-    json_out_array(o);
+    json_member_str(o, "item_id", line->item_id);
+    json_member_str(o, "name", line->name);
+    json_member_str(o, "category_name", line->category);
+    json_member_str(o, "size", line->size);
+    json_member_i64(o, "quantity", line->quantity);
+    json_member_array(o, "modifiers");
     for (size_t i = 0; i < line->modifier_count; i++) {
         json_out_object(o);
-        json_out_key(o, STR("modifier_id"));
-        json_out_str(o, line->modifiers[i].id);
-        json_out_key(o, STR("name"));
-        json_out_str(o, line->modifiers[i].name);
+        json_member_str(o, "modifier_id", line->modifiers[i].id);
+        json_member_str(o, "name", line->modifiers[i].name);
         json_out_end(o);
     }
     json_out_end(o);
@@ -169,18 +217,15 @@ void order_write(struct json_out *o, const struct order *order, bool id)
 {
     json_out_object(o);
     if (id) {
-        json_out_key(o, STR("order_id"));
-        json_out_str(o, order->id);
+        json_member_str(o, "order_id", order->id);
     }
-    json_out_key(o, STR("items"));
-    json_out_array(o);
+    json_member_array(o, "items");
     for (size_t i = 0; i < order->count; i++)
         order_line_write(o, &order->lines[i]);
     json_out_end(o);
     json_out_key(o, STR("total"));
     menu_price_write(o, order_cents(order));
-    json_out_key(o, STR("finalized"));
-    json_out_bool(o, order->finalized);
+    json_member_bool(o, "finalized", order->finalized);
     json_out_end(o);
 }
 

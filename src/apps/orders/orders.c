@@ -141,10 +141,8 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
     buf_init(&input, 65536);
     json_out_init(&o, &input);
     json_out_object(&o);
-    json_out_key(&o, STR("thread_id"));
-    json_out_str(&o, t->s->thread);
-    json_out_key(&o, STR("key"));
-    json_out_str(&o, t->who.key);
+    json_member_str(&o, "thread_id", t->s->thread);
+    json_member_str(&o, "key", t->who.key);
     json_out_end(&o);
     row.id = order_orders_run_id(t->s->thread, t->arena);
     row.input = buf_str(&input);

@@ -15,6 +15,7 @@ struct orders_left; /* a turn to go on with */
 /* What a turn stands on. */
 struct orders_shop {
     struct menu *menu;
+    struct order_limits limits;
     str model;
     struct arena arena;
     _Atomic unsigned refs;
@@ -80,6 +81,9 @@ struct last_reply {
     struct tools_call *calls;
     size_t call_count;
 };
+/* The text of a member, in the arena; "" if there is none. */
+str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
+                  struct arena *a);
 void graph_calls(const struct json *doc, const struct json_node *message, struct arena *a,
                  struct last_reply *out);
 bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,
@@ -91,6 +95,5 @@ bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *ou
  * *thought: what was, or "". */
 void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct last_reply *out,
                  str *thought);
-/* As elements of a list that is open: as they are kept, and as every provider takes them. */
+/* As elements of a list that is open. */
 void calls_write(struct json_out *o, const struct last_reply *r);
-void calls_send(struct json_out *o, const struct last_reply *r, struct arena *a);

@@ -31,6 +31,8 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
         return false;
     }
     s->model = arena_dup(&s->arena, model);
+    s->limits = (struct order_limits){.pieces = c->orders.pieces_max,
+                                      .cents = (int64_t)(c->orders.price_max * 100 + 0.5)};
     *out = s;
     return true;
 }

@@ -106,20 +106,13 @@ static void order_state_write_metadata(struct json_out *o, const struct orders_s
                                        const struct state_step *step, int64_t now_us)
 {
     json_out_object(o);
-    json_out_key(o, STR("app"));
-    json_out_str(o, STR("orders"));
-    json_out_key(o, STR("source"));
-    json_out_str(o, step->node == NODE_INPUT ? STR("input") : STR("loop"));
-    json_out_key(o, STR("node"));
-    json_out_str(o, str_c(node_names[step->node]));
-    json_out_key(o, STR("step"));
-    json_out_i64(o, s->head.n ? s->step + 1 : 0);
-    json_out_key(o, STR("at_us"));
-    json_out_i64(o, now_us);
-    json_out_key(o, STR("item_count"));
-    json_out_i64(o, order_quantity(&s->order));
-    json_out_key(o, STR("finalized"));
-    json_out_bool(o, s->order.finalized);
+    json_member_str(o, "app", STR("orders"));
+    json_member_str(o, "source", step->node == NODE_INPUT ? STR("input") : STR("loop"));
+    json_member_str(o, "node", str_c(node_names[step->node]));
+    json_member_i64(o, "step", s->head.n ? s->step + 1 : 0);
+    json_member_i64(o, "at_us", now_us);
+    json_member_i64(o, "item_count", order_quantity(&s->order));
+    json_member_bool(o, "finalized", s->order.finalized);
     json_out_end(o);
 }
 
@@ -178,14 +171,10 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
     arena_release(&a);
     json_out_init(&o, ref);
     json_out_object(&o);
-    json_out_key(&o, STR("sha256"));
-    json_out_str(&o, str_c(m->sha256));
-    json_out_key(&o, STR("menu_id"));
-    json_out_str(&o, m->id);
-    json_out_key(&o, STR("menu_name"));
-    json_out_str(&o, m->name);
-    json_out_key(&o, STR("menu_version"));
-    json_out_str(&o, m->version);
+    json_member_str(&o, "sha256", str_c(m->sha256));
+    json_member_str(&o, "menu_id", m->id);
+    json_member_str(&o, "menu_name", m->name);
+    json_member_str(&o, "menu_version", m->version);
     json_out_end(&o);
     return ok && json_out_ok(&o, e);
 }
@@ -238,10 +227,8 @@ static bool order_state_list_one(const struct thread_tuple *t, struct json_out *
     if (ok) {
         root = json_root(&doc);
         json_out_object(o);
-        json_out_key(o, STR("thread_id"));
-        json_out_str(o, t->thread);
-        json_out_key(o, STR("session_id"));
-        json_out_str(o, t->thread);
+        json_member_str(o, "thread_id", t->thread);
+        json_member_str(o, "session_id", t->thread);
         for (size_t i = 0; i < COUNT_OF(shown); i++)
             if ((v = json_find(&doc, root, str_c(shown[i])))) {
                 json_out_key(o, str_c(shown[i]));
@@ -278,18 +265,14 @@ bool state_list(struct threads *t, const struct thread_asker *who, size_t max, s
 
 void state_write(struct json_out *o, const struct orders_state *s, bool reasoning)
 {
-    json_out_key(o, STR("thread_id"));
-    json_out_str(o, s->thread);
-    json_out_key(o, STR("session_id"));
-    json_out_str(o, s->thread);
+    json_member_str(o, "thread_id", s->thread);
+    json_member_str(o, "session_id", s->thread);
     json_out_key(o, STR("current_order"));
     order_write(o, &s->order, true);
     json_out_key(o, STR("reasoning"));
     json_out_raw(o, reasoning ? s->reasoning : STR("[]"));
     json_out_key(o, STR("messages"));
     json_out_raw(o, s->messages);
-    json_out_key(o, STR("finalized"));
-    json_out_bool(o, s->order.finalized);
-    json_out_key(o, STR("updated_at_us"));
-    json_out_i64(o, s->updated_us);
+    json_member_bool(o, "finalized", s->order.finalized);
+    json_member_i64(o, "updated_at_us", s->updated_us);
 }

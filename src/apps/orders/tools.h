@@ -1,17 +1,21 @@
-/* tools.h - what the model may do: look an item up, add it, read the order, finalize it.
+/* tools.h - the tools of an order: look an item up, add, remove and change it, read the order,
+ * finalize it.
  *
- *     struct tools_state s = {menu, &order, &facts, batch, n};
- *     tools_run(&s, name, arguments, &out);              JSON, an "error" among its members or not
+ *     struct tools_state s = {menu, &order, &facts, batch, n, limits};
+ *     tools_run(&s, call, &out);              JSON; with a member "error" if the call is refused
+ *     tools_apply(&order, call->name, buf_str(&out), &arena);
  *
- * Tools are pure: they look at the state they are given, which is that before their batch, and say
- * what should be; only update_order (graph.c) changes the order, by what they said. Whatever a
- * model writes as arguments, the worst that comes is {"error": ...}, in words it can act on.
+ * A tool reads the state and returns the change; tools_apply makes the change. The calls of a batch
+ * run in order, and each sees the order with the changes of the calls before it. Whatever a model
+ * writes as arguments, the worst result is {"error": ...}, in words that the model can act on.
  *
  * The guards are here:
  *   - what is added was looked up in this conversation before, and is what it is called;
  *   - size, quantity and modifiers are the item's;
+ *   - only lines of the order are removed or changed;
+ *   - the order stays within its limits of pieces and price;
  *   - what is finalized is not empty, and a customer's turn came after get_current_order had told
- *     it, with nothing added since, nor in the same batch.
+ *     it, with no change since, nor in the same batch.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,8 +34,8 @@ struct tools_call {
 struct facts {
     struct map looked; /* ids of items that were looked up, and in which batch first */
     size_t batch;      /* tool batches so far */
-    size_t told;       /* in which get_current_order first told what there was since `added` */
-    size_t added;      /* the last one in which something was added; 0: none, as above */
+    size_t told;       /* in which get_current_order first told what there was since `changed` */
+    size_t changed;    /* the last one in which the order was changed; 0: none, as above */
     bool answered;     /* a customer's turn came behind `told` */
     bool finalized;    /* in the last batch */
     size_t asked;      /* how often the model was asked since the customer's last turn */
@@ -45,14 +49,20 @@ void facts_release(struct facts *f);
 
 struct tools_state {
     const struct menu *menu;
-    const struct order *order;
+    struct order *order; /* with the changes of the batch so far; tools only read it */
     const struct facts *facts;
     const struct tools_call *batch; /* all calls of the batch */
     size_t count;
+    struct order_limits limits;
 };
 
 /* False: the result says why not. */
 bool tools_run(const struct tools_state *s, const struct tools_call *call, struct buf *out);
+
+/* Changes the order by the result of a tool. False: the result changes nothing. */
+bool tools_apply(struct order *order, str name, str result, struct arena *a);
+/* Whether a tool of this name changes the lines of an order. */
+bool tools_changes_order(str name);
 
 /* The "tools" of Chat Completions. */
 void tools_write(struct buf *out);

@@ -187,8 +187,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     }
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("runs"));
-    json_out_array(&o);
+    json_member_array(&o, "runs");
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
         tune_app_put_row(&o, &list[i]);
@@ -201,8 +200,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
 /* Of the lines the events; what was asked and answered is for going on with it. */
 static void put_events(struct json_out *o, str lines)
 {
-    json_out_key(o, STR("events"));
-    json_out_array(o);
+    json_member_array(o, "events");
     while (lines.n > 0) {
         size_t end = str_find(lines, STR("\n"));
         str line = str_slice(lines, 0, end);

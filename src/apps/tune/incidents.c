@@ -128,8 +128,7 @@ static void tune_incidents_list(struct json_out *o, const char *name, const str 
 
 static void tell_facts(const struct eval_result *r, struct json_out *o, struct arena *a)
 {
-    json_out_key(o, STR("facts"));
-    json_out_array(o);
+    json_member_array(o, "facts");
     json_out_str(o,
                  arena_printf(a,
                               "The report has %zu of the %zu facts that were expected.",
@@ -149,8 +148,7 @@ static void tell_facts(const struct eval_result *r, struct json_out *o, struct a
 
 static void tell_tools(const struct eval_result *r, struct json_out *o, struct arena *a)
 {
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     if (!r->report.tool_calls)
         json_out_str(o, STR("No tool was called: nothing was found out."));
     for (size_t i = 0; i < r->of->tool_count; i++)
@@ -168,16 +166,13 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     const struct incident_alert *alert = &r->of->alert;
 
     json_out_object(o);
-    json_out_key(o, STR("Inputs"));
-    json_out_object(o);
+    json_member_object(o, "Inputs");
     put_cut(o, "alert_type", alert->alert_type, SHOWN);
     put_cut(o, "severity", alert->severity, SHOWN);
     put_cut(o, "alert", alert->data, SHOWN_LONG);
     json_out_end(o);
-    json_out_key(o, STR("Generated Outputs"));
-    json_out_object(o);
-    json_out_key(o, STR("steps"));
-    json_out_array(o);
+    json_member_object(o, "Generated Outputs");
+    json_member_array(o, "steps");
     if (seen->steps.n)
         json_out_raw(o, buf_str(&seen->steps));
     json_out_end(o);
@@ -185,8 +180,7 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
     put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
-    json_out_key(o, STR("Feedback"));
-    json_out_object(o);
+    json_member_object(o, "Feedback");
     tell_facts(r, o, a);
     tell_tools(r, o, a);
     json_out_key(o, STR("tags"));

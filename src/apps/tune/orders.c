@@ -77,8 +77,7 @@ static void tune_orders_put_trace(const struct seen *s, str said, struct json_ou
     json_out_raw(o, said);
     json_out_key(o, STR("Generated Outputs"));
     json_out_raw(o, s->got.n ? buf_str(&s->got) : STR("null"));
-    json_out_key(o, STR("Feedback"));
-    json_out_object(o);
+    json_member_object(o, "Feedback");
     for (size_t i = 0; i < SCORES; i++) {
         (void)snprintf(line, sizeof line, "%.2f: %s", score[i], advice[i]);
         json_out_key(o, str_c(objectives[i]));
@@ -135,6 +134,8 @@ static const char *const names[] = {"{{location_name}}",
                                     "{{current_order}}",
                                     "lookup_menu_item",
                                     "add_item_to_order",
+                                    "remove_item",
+                                    "change_item",
                                     "get_current_order",
                                     "finalize_order",
                                     NULL};

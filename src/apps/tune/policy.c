@@ -153,15 +153,12 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
     buf_init(&words, OUT_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("Inputs"));
-    json_out_object(&o);
-    json_out_key(&o, STR("criterion"));
-    json_out_str(&o, x->criterion);
+    json_member_object(&o, "Inputs");
+    json_member_str(&o, "criterion", x->criterion);
     json_out_end(&o);
     json_out_key(&o, STR("Generated Outputs"));
     policy_result_json(r, &o);
-    json_out_key(&o, STR("Feedback"));
-    json_out_object(&o);
+    json_member_object(&o, "Feedback");
     for (enum metrics_kind i = 0; i < METRICS_COUNT; i++) {
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);

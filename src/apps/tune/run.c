@@ -160,15 +160,11 @@ static void reflection_body(struct buf *out, str model, str prompt)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("model"));
-    json_out_str(&o, model);
-    json_out_key(&o, STR("messages"));
-    json_out_array(&o);
+    json_member_str(&o, "model", model);
+    json_member_array(&o, "messages");
     json_out_object(&o);
-    json_out_key(&o, STR("role"));
-    json_out_str(&o, STR("user"));
-    json_out_key(&o, STR("content"));
-    json_out_str(&o, prompt);
+    json_member_str(&o, "role", STR("user"));
+    json_member_str(&o, "content", prompt);
     json_out_end(&o);
     json_out_end(&o);
     json_out_end(&o);
@@ -352,20 +348,13 @@ static str tune_run_input_of(struct tune *t)
     buf_init(&b, 8 * PROMPT_SIZE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("train"));
-    json_out_str(&o, str_c(t->train_folder));
-    json_out_key(&o, STR("val"));
-    json_out_str(&o, str_c(t->val_folder ? t->val_folder : ""));
-    json_out_key(&o, STR("model"));
-    json_out_str(&o, t->env.model);
-    json_out_key(&o, STR("told_model"));
-    json_out_str(&o, t->env.told);
-    json_out_key(&o, STR("reflection_model"));
-    json_out_str(&o, t->reflector);
-    json_out_key(&o, STR("parent"));
-    json_out_str(&o, t->parent.id);
-    json_out_key(&o, STR("texts"));
-    json_out_object(&o);
+    json_member_str(&o, "train", str_c(t->train_folder));
+    json_member_str(&o, "val", str_c(t->val_folder ? t->val_folder : ""));
+    json_member_str(&o, "model", t->env.model);
+    json_member_str(&o, "told_model", t->env.told);
+    json_member_str(&o, "reflection_model", t->reflector);
+    json_member_str(&o, "parent", t->parent.id);
+    json_member_object(&o, "texts");
     for (size_t i = 0; i < t->o->app->prompt->count; i++) {
         json_out_key(&o, t->components[i].name);
         json_out_str(&o, t->components[i].seed);
