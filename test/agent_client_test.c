@@ -274,7 +274,7 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
 {
     struct script s = {.turns = {"!pay {\"n\":5}", "done"}};
     struct agent_options o = options(&s);
-    struct run_asker who = {STR(""), false};
+    struct run_asker who = {STR(""), true}, other = {STR(""), false};
     struct agent_result r;
     enum run_state now;
     struct buf out;
@@ -288,6 +288,9 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
     buf_init(&out, (size_t)1 << 20);
     CHECK(run_json_one(log_, STR("run-1"), &who, &out, &e));
     CHECK(has(buf_str(&out), "\"why\":\"the invoice is due\""));
+    buf_reset(&out); /* the reason may be reasoning: not for those who may not see it */
+    CHECK(run_json_one(log_, STR("run-1"), &other, &out, &e));
+    CHECK(!has(buf_str(&out), "the invoice is due"));
     buf_release(&out);
     CHECK(agent_answer(log_, STR("run-1"), 1, AGENT_APPROVE, STR(""), STR("me"), 1, &e));
     CHECK(script_run(&o, &arena).end == AGENT_FINISHED);
@@ -297,6 +300,7 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
     buf_release(&x.json);
     x = read_events("", false, &now);
     CHECK(str_starts(str_c(x.names), STR("started message approval decided ")));
+    CHECK(!has(buf_str(&x.json), "the invoice is due"));
     CHECK(strcmp(x.last, "10") == 0); /* the same number for every reader */
     buf_release(&x.json);
 }

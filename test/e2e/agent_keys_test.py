@@ -134,7 +134,7 @@ class Owners(unittest.TestCase):
         with Model(librarian) as model, self.library(model) as d:
             id = d.go(QUESTION, thread="t", session="s")["run_id"]
             path = "/api/v1/history/sessions/s"
-            until(lambda: d.ask("GET", path)[0] == 200 and d.ask("GET", path)[1]["session"]["status"] == "completed")
+            until(lambda: [x["status"] for x in d.ask("GET", "/api/v1/history/sessions")[1]["sessions"]] == ["completed"])
             before = d.ask("GET", path)[1]
             for method, where in (("GET", "history/sessions/s"), ("DELETE", "history/sessions/s"),
                                   ("GET", "history/sessions/s/export"), ("GET", "threads/t/checkpoints"),
