@@ -52,7 +52,8 @@ struct app_request {
     str last_event;              /* where a stream of events goes on: Last-Event-ID, or "" */
     str key, subject;            /* who asks: the key's name, or "" */
     bool operator_;              /* may see all and change things */
-    bool thoughts;               /* may see reasoning */
+    bool thoughts;               /* may see the reasons in the application's own state */
+    bool sees_reasoning;         /* may see reasoning of models, by the policy of the record */
     const struct app_call *call; /* of a model call, else NULL */
     const _Atomic bool *cancel;  /* nobody waits for the answer any more */
     struct arena *arena;

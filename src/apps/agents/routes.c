@@ -81,7 +81,8 @@ static void stream_event(void *ctx, const struct run_event *ev)
 
 static struct run_asker route_asker(const struct app_request *q)
 {
-    return (struct run_asker){.key = q->operator_ ? STR("") : q->key, .thoughts = q->thoughts};
+    return (struct run_asker){.key = q->operator_ ? STR("") : q->key,
+                              .thoughts = q->sees_reasoning};
 }
 
 /* Until the run ends or waits. One that another process has to go on with is not waited for. */
