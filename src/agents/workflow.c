@@ -5,9 +5,8 @@
  */
 #include "agents/runner_state.h"
 
+#include "agent/stage.h"
 #include "agent/work.h"
-
-#define STACK_SIZE ((size_t)1 << 20)
 
 struct stage_agent {
     struct agents_part part;
@@ -22,33 +21,11 @@ struct stage {
     struct stage_agent agents[CONFIG_STAGE_AGENTS_MAX];
 };
 
-static void *stage_work(void *arg)
+static void stage_work(void *arg)
 {
     struct stage_agent *x = arg;
 
     x->ok = agents_part_run(&x->part, &x->result, &x->err);
-    return NULL;
-}
-
-/* One that gets no thread works on ours. */
-static void stage_work_all(struct stage *s)
-{
-    pthread_t threads[CONFIG_STAGE_AGENTS_MAX];
-    bool started[CONFIG_STAGE_AGENTS_MAX] = {false};
-    size_t n = s->config->agent_count;
-    pthread_attr_t attr;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_SIZE);
-    for (size_t i = 1; s->config->parallel && i < n; i++)
-        started[i] = pthread_create(&threads[i], &attr, stage_work, &s->agents[i]) == 0;
-    pthread_attr_destroy(&attr);
-    for (size_t i = 0; i < n; i++)
-        if (!started[i])
-            (void)stage_work(&s->agents[i]);
-    for (size_t i = 1; i < n; i++)
-        if (started[i])
-            pthread_join(threads[i], NULL);
 }
 
 static void stage_begin(struct stage *s, struct agents_job *j, size_t index, str input)
@@ -76,36 +53,21 @@ static bool stage_succeeded(const struct stage_agent *x)
     return x->result.end == AGENT_FINISHED && x->result.text.n + x->result.finish.n > 0;
 }
 
-static void stage_add_usage(struct agent_result *out, const struct agent_result *from)
-{
-    out->model_calls += from->model_calls;
-    out->tool_calls += from->tool_calls;
-    out->input_tokens += from->input_tokens;
-    out->output_tokens += from->output_tokens;
-    out->reasoning_tokens += from->reasoning_tokens;
-    out->cost_usd += from->cost_usd;
-}
-
-/* What the stage has found: of several agents one behind the other, each with its name. */
+/* What the stage has found. */
 static void stage_text(const struct stage *s, struct arena *a, struct agent_result *out)
 {
+    struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t n = s->config->agent_count;
-    struct buf all;
 
-    buf_init(&all, AGENTS_TEXT_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct stage_agent *x = &s->agents[i];
 
-        if (!stage_succeeded(x))
-            continue;
-        if (n > 1)
-            buf_printf(
-                &all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(x->part.agent->name));
-        buf_add(&all, x->result.finish.n ? x->result.finish : x->result.text);
+        found[i] = (struct agent_finding){x->part.agent->name,
+                                          x->result.finish.n ? x->result.finish : x->result.text,
+                                          stage_succeeded(x)};
     }
-    out->text = arena_dup(a, buf_str(&all));
+    out->text = agent_stage_join(found, n, a);
     out->finish = n == 1 ? arena_dup(a, s->agents[0].result.finish) : STR("");
-    buf_release(&all);
 }
 
 /* False: the log failed. */
@@ -123,7 +85,7 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
             *e = x->err;
             return false;
         }
-        stage_add_usage(out, &x->result);
+        agent_stage_add_usage(out, &x->result);
         ok += stage_succeeded(x);
         if (!stage_succeeded(x) && (!failed || x->result.end == AGENT_WAITING))
             failed = x;
@@ -155,7 +117,8 @@ static bool agents_workflow_stage_run(struct agents_job *j, const struct config_
                              STR_ARG(j->q.input),
                              STR_ARG(out->text));
     stage_begin(s, j, index, input);
-    stage_work_all(s);
+    agent_stage_work(&(struct agent_stage){
+        s->agents, sizeof s->agents[0], s->config->agent_count, s->config->parallel, stage_work});
     ok = stage_judge(s, a, out, e);
     for (size_t i = 0; i < s->config->agent_count; i++)
         arena_release(&s->agents[i].arena);

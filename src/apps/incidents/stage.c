@@ -2,9 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/stage.h"
 #include "apps/incidents/engine.h"
-
-#define STACK_SIZE ((size_t)1 << 20)
 
 static const char *const no_names[] = {NULL};
 
@@ -53,30 +52,9 @@ static void party_init(struct party *p, struct incident *in, const struct incide
     decide_reasoning(p);
 }
 
-static void *incident_stage_work(void *arg)
+static void incident_stage_work(void *party)
 {
-    party_work(arg);
-    return NULL;
-}
-
-/* All at once; one that gets no thread works on ours. */
-static void work_all(struct stage_result *r)
-{
-    pthread_t threads[INCIDENT_REPLICAS_MAX];
-    bool started[INCIDENT_REPLICAS_MAX] = {false};
-    pthread_attr_t attr;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_SIZE);
-    for (size_t i = 1; i < r->party_count; i++)
-        started[i] = pthread_create(&threads[i], &attr, incident_stage_work, &r->parties[i]) == 0;
-    pthread_attr_destroy(&attr);
-    for (size_t i = 0; i < r->party_count; i++)
-        if (!started[i])
-            party_work(&r->parties[i]);
-    for (size_t i = 1; i < r->party_count; i++)
-        if (started[i])
-            pthread_join(threads[i], NULL);
+    party_work(party);
 }
 
 /* ---- what came of it ---- */
@@ -136,25 +114,17 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
     }
 }
 
-/* Without a synthesis the findings themselves, one behind the other. */
+/* The findings themselves, if there is no synthesis. */
 static str incident_stage_joined(const struct stage_result *r, struct arena *a)
 {
-    struct buf all;
-    str text;
+    struct agent_finding found[INCIDENT_REPLICAS_MAX];
 
-    buf_init(&all, INCIDENT_TEXT_MAX);
     for (size_t i = 0; i < r->party_count; i++) {
         const struct party *p = &r->parties[i];
 
-        if (!party_ok(p))
-            continue;
-        if (r->party_count > 1)
-            buf_printf(&all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(p->label));
-        buf_add(&all, p->result.text);
+        found[i] = (struct agent_finding){p->label, p->result.text, party_ok(p)};
     }
-    text = arena_dup(a, buf_str(&all));
-    buf_release(&all);
-    return text;
+    return agent_stage_join(found, r->party_count, a);
 }
 
 void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *r)
@@ -169,7 +139,8 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
         party_init(&r->parties[i], in, t, &in->o->setup->agents[t->agents[i]], t->labels[i]);
         r->parties[i].earlier = earlier;
     }
-    work_all(r);
+    agent_stage_work(&(struct agent_stage){
+        r->parties, sizeof *r->parties, r->party_count, true, incident_stage_work});
     incident_stage_judge(t, r);
     for (size_t i = 0; i < r->party_count; i++)
         ok += party_ok(&r->parties[i]);

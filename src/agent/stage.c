@@ -1,0 +1,77 @@
+/* stage.c - see stage.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/stage.h"
+
+#include <pthread.h>
+
+#define STACK_SIZE ((size_t)1 << 20)
+#define TEXT_MAX ((size_t)32 << 20)
+
+struct stage_worker {
+    void (*work)(void *agent);
+    void *agent;
+    pthread_t thread;
+    bool started;
+};
+
+static void *agent_stage_thread(void *arg)
+{
+    struct stage_worker *w = arg;
+
+    w->work(w->agent);
+    return NULL;
+}
+
+void agent_stage_work(const struct agent_stage *s)
+{
+    struct stage_worker workers[AGENT_STAGE_MAX];
+    size_t side = s->count < AGENT_STAGE_MAX ? s->count : AGENT_STAGE_MAX;
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_SIZE);
+    for (size_t i = 0; i < side; i++) {
+        struct stage_worker *w = &workers[i];
+
+        *w = (struct stage_worker){.work = s->work, .agent = (char *)s->agents + i * s->size};
+        w->started =
+            s->parallel && i && pthread_create(&w->thread, &attr, agent_stage_thread, w) == 0;
+    }
+    pthread_attr_destroy(&attr);
+    for (size_t i = 0; i < s->count; i++)
+        if (i >= side || !workers[i].started)
+            s->work((char *)s->agents + i * s->size);
+    for (size_t i = 0; i < side; i++)
+        if (workers[i].started)
+            pthread_join(workers[i].thread, NULL);
+}
+
+str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
+{
+    struct buf all;
+    str text;
+
+    buf_init(&all, TEXT_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (!f[i].ok)
+            continue;
+        if (n > 1)
+            buf_printf(&all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(f[i].name));
+        buf_add(&all, f[i].text);
+    }
+    text = arena_dup(a, buf_str(&all));
+    buf_release(&all);
+    return text;
+}
+
+void agent_stage_add_usage(struct agent_result *sum, const struct agent_result *from)
+{
+    sum->model_calls += from->model_calls;
+    sum->tool_calls += from->tool_calls;
+    sum->input_tokens += from->input_tokens;
+    sum->output_tokens += from->output_tokens;
+    sum->reasoning_tokens += from->reasoning_tokens;
+    sum->cost_usd += from->cost_usd;
+}

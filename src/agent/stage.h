@@ -1,0 +1,36 @@
+/* stage.h - several agents at once, as stages of workflows and of investigations have them.
+ *
+ *     agent_stage_work(&(struct agent_stage){parts, sizeof *parts, n, true, part_work});
+ *     struct agent_finding f[] = {{name, text, ok}, ...};
+ *     text = agent_stage_join(f, n, &arena);
+ *     agent_stage_add_usage(&sum, &parts[i].result);
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "agent/run.h"
+
+#define AGENT_STAGE_MAX 64 /* agents of one stage; more work one after the other */
+
+struct agent_stage {
+    void *agents; /* an array: each element is what `work` gets */
+    size_t size;  /* of an element */
+    size_t count;
+    bool parallel;
+    void (*work)(void *agent);
+};
+
+/* Until all of them have worked. The first works on the caller's thread, as do those for which no
+ * thread can be started. */
+void agent_stage_work(const struct agent_stage *s);
+
+struct agent_finding {
+    str name, text;
+    bool ok;
+};
+
+/* The texts of those that are ok, in the arena; of several agents each below its name. */
+str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a);
+/* Calls, tokens and costs. */
+void agent_stage_add_usage(struct agent_result *sum, const struct agent_result *from);
