@@ -56,6 +56,13 @@ static void write_options(const struct agent_options *x, struct buf *out)
     i64_member(&o, "tokens_hard", x->limits.tokens_hard);
     json_out_key(&o, STR("cost_usd"));
     json_out_double(&o, x->limits.cost_usd);
+    if (x->before) {
+        i64_member(&o, "before_steps", x->before->iterations);
+        i64_member(&o, "before_input", x->before->input_tokens);
+        i64_member(&o, "before_output", x->before->output_tokens);
+        json_out_key(&o, STR("before_usd"));
+        json_out_double(&o, x->before->cost_usd);
+    }
     i64_member(&o, "conclude", x->conclude);
     json_member_str(&o, "output", x->output);
     json_member_str(&o, "insist", str_c(x->insist));
@@ -153,9 +160,17 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
     return true;
 }
 
-static void read_options(const struct reading *r, struct agent_options *out)
+static void read_options(const struct reading *r, struct agent_options *out,
+                         struct agent_result *before)
 {
     const struct json_node *root = json_root(r->doc);
+
+    *before = (struct agent_result){.iterations = (unsigned)i64_at(r, root, "before_steps"),
+                                    .input_tokens = i64_at(r, root, "before_input"),
+                                    .output_tokens = i64_at(r, root, "before_output")};
+    if (!json_double(r->doc, json_find(r->doc, root, STR("before_usd")), &before->cost_usd))
+        before->cost_usd = 0;
+    out->before = before;
 
     out->model_name = agent_replay_text_at(r, root, "model");
     out->extra = agent_replay_text_at(r, root, "extra");
@@ -207,6 +222,7 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
                               .log = log,
                               .clock = &clock_real};
     struct reading r = {.a = a};
+    struct agent_result before;
     struct agent_row row;
     struct json doc;
     str note;
@@ -219,7 +235,7 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
          json_parse(&doc, note, e);
     if (ok) {
         r.doc = &doc;
-        read_options(&r, &o);
+        read_options(&r, &o, &before);
         ok = agent_replay_read_tools(&r, o.tools, e) && agent_run(&o, a, out, e);
     }
     toolbox_free(o.tools);

@@ -67,7 +67,7 @@ static void count_usage(struct run *r, const struct ask_reply *reply)
     out->cost_usd += reply->cost_usd > 0 ? reply->cost_usd : 0;
 }
 
-static bool agent_run_failed(struct run *r, const struct chat_error *error)
+bool run_fail(struct run *r, const struct chat_error *error)
 {
     bool left = r->o->leave && atomic_load(r->o->leave);
 
@@ -156,18 +156,21 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .id = STR(""),
                             .level = level,
                             .key = r->o->key,
-                            .defined = r->o->defined};
+                            .defined = r->o->defined,
+                            .timeout_ms = run_time_left_ms(r)};
     bool ok;
 
     if (!put_intent(r, f))
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
     if (!ok && run_cancelled(r))
-        return agent_run_failed(r, &reply->error); /* its end is left open */
+        return run_fail(r, &reply->error); /* its end is left open */
+    if (!ok && run_is_late(r))
+        return run_stop_late(r); /* likewise */
     if (ok)
         agent_extract_reply(reply, r->arena);
     log_reply(r, f, reply, ok);
-    return ok || agent_run_failed(r, &reply->error);
+    return ok || run_fail(r, &reply->error);
 }
 
 bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
@@ -195,7 +198,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
         ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
         error_read(r, f->result, &error);
-        (void)agent_run_failed(r, &error);
+        (void)run_fail(r, &error);
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
                 ERR_SYSTEM,
@@ -220,70 +223,7 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
     return ok;
 }
 
-/* ---- limits ---- */
-
-static bool agent_run_over(struct run *r, const char *reason, str detail)
-{
-    r->out->end = AGENT_STOPPED;
-    r->out->reason = str_c(reason);
-    r->out->detail = detail;
-    return false;
-}
-
-/* Time and a cancel are not in the log: a replay ends there as the run did. */
-static bool ended_here(struct run *r)
-{
-    struct agent_effect *next = effect_at(r, r->seq);
-
-    if (!r->o->replay || (next && next->state == AGENT_DONE))
-        return false;
-    if (str_eq(r->was, STR("time_limit_exceeded"))) {
-        (void)agent_run_over(r, "time_limit_exceeded", STR("as recorded"));
-        return true;
-    }
-    if (!str_eq(r->was, STR("cancelled")))
-        return false;
-    r->out->end = AGENT_CANCELLED;
-    r->out->reason = STR("cancelled");
-    return true;
-}
-
-bool run_within(struct run *r)
-{
-    const struct agent_limits *l = &r->o->limits;
-    int64_t used = r->out->input_tokens + r->out->output_tokens;
-    int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
-    int64_t ms = (run_now_us(r) - r->created_us - r->waited_us) / 1000;
-
-    if (ended_here(r))
-        return false;
-    if (run_cancelled(r)) {
-        agent_run_failed(r, &(struct chat_error){.message = STR("the run was cancelled")});
-        return false;
-    }
-    if (tokens > 0 && used >= tokens) {
-        r->out->over_budget = true;
-        if (l->tokens_hard)
-            return agent_run_over(
-                r,
-                "token_budget_exceeded",
-                arena_printf(
-                    r->arena, "%lld of %lld tokens were used", (long long)used, (long long)tokens));
-    }
-    if (l->cost_usd > 0 && r->out->cost_usd >= l->cost_usd)
-        return agent_run_over(
-            r,
-            "cost_limit_exceeded",
-            arena_printf(
-                r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
-    /* What the log has was done in time: a run that is resumed goes the way it went. */
-    if (l->time_ms && !r->o->replay && ms >= 0 && (uint64_t)ms >= l->time_ms &&
-        !effect_logged(r, r->seq))
-        return agent_run_over(r,
-                              "time_limit_exceeded",
-                              arena_printf(r->arena, "the run took %lld ms", (long long)ms));
-    return true;
-}
+/* ---- loops ---- */
 
 /* How often the last `period` turns were made, one round after the other. */
 static unsigned run_rounds(const struct run *r, size_t period)
@@ -381,11 +321,11 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!turn_act(r, &reply))
         return false;
     if (looping(r, &reply))
-        return agent_run_over(r,
-                              "loop_detected",
-                              arena_printf(r->arena,
-                                           "the same calls were made %d times in a row",
-                                           AGENT_REPEATS + 1));
+        return run_stop(r,
+                        "loop_detected",
+                        arena_printf(r->arena,
+                                     "the same calls were made %d times in a row",
+                                     AGENT_REPEATS + 1));
     return true;
 }
 
@@ -396,6 +336,7 @@ static void agent_run_conclude(struct run *r)
 
     if (!r->o->conclude || r->broken || r->out->end != AGENT_STOPPED)
         return;
+    r->concluding = true;
     history_text(&r->history, "user", str_c(conclude_now));
     if (think(r, false, &reply)) {
         history_reply(&r->history, &reply);
@@ -436,6 +377,8 @@ bool run_open(struct run *r)
     struct err e;
 
     r->created_us = row.created_us;
+    if (r->o->before)
+        agent_result_add_usage(r->out, r->o->before);
     if (!r->o->log)
         return true;
     if (agent_log_run_get(r->o->log, r->o->run, r->arena, &old, &e)) {
@@ -488,9 +431,9 @@ static void loop(struct run *r)
     while (r->out->iterations < max)
         if (!agent_run_turn(r, &nudges))
             return;
-    (void)agent_run_over(r,
-                         "max_iterations_reached",
-                         arena_printf(r->arena, "there was no answer after %u turns", max));
+    (void)run_stop(r,
+                   "max_iterations_reached",
+                   arena_printf(r->arena, "there was no answer after %u turns", max));
 }
 
 static void result_write(const struct run *r, struct buf *out)

@@ -73,6 +73,8 @@ struct agent_options {
     struct toolbox *tools;
     struct agent_ask ask;
     struct agent_limits limits;
+    const struct agent_result *before; /* work for this run that is done already (a guard of its
+                                          input): its usage counts as the run's; NULL: none */
     const char *insist;  /* said, twice at most, when there is a text but no call; NULL: the
                                 text is the answer */
     bool say_success;    /* a call's error is {"success": false, "error": ...} */
@@ -130,11 +132,16 @@ struct agent_result {
     size_t step_count;
     unsigned iterations, model_calls, tool_calls;
     int64_t input_tokens, output_tokens, reasoning_tokens;
-    double cost_usd; /* of what is known */
+    double cost_usd;   /* of what is known */
+    int64_t spent_ms;  /* as of settle: its time without waiting for people or for its caller */
+    int64_t waited_ms; /* and the waiting */
     bool over_budget, concluded, resumed;
     str messages; /* the whole history, a JSON array */
     struct agent_pending pending;
 };
+
+/* Counts, tokens and costs of `from` too. */
+void agent_result_add_usage(struct agent_result *to, const struct agent_result *from);
 
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e) MUST_USE;

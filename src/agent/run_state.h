@@ -1,6 +1,6 @@
-/* run_state.h - a run as its own files see it: run.c the loop, turn.c the calls of one turn, ids.c
- * their ids, effect.c the way over the log, replay.c what it was given, tell.c what the record is
- * told, work.c a run without the loop.
+/* run_state.h - a run as its own files see it: run.c the loop, limits.c its limits, turn.c the calls
+ * of one turn, ids.c their ids, effect.c the way over the log, replay.c what it was given, tell.c
+ * what the record is told, work.c a run without the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,8 +27,9 @@ struct run {
     int64_t seq;                 /* of the next effect */
     struct agent_effect held[2]; /* done, and going to disk with the next intent; texts in arena */
     size_t held_count, steps_max;
-    bool looped; /* it is a loop, which can be gone over by its log alone */
-    str was;     /* in a replay: the reason of the run's end, as its row has it */
+    bool concluding; /* the last call, without tools and without the limit of time */
+    bool looped;     /* it is a loop, which can be gone over by its log alone */
+    str was;         /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
     int64_t waited_us; /* for people and for tools of the caller: no part of the run's time */
     struct buf tools;  /* JSON of the tools */
@@ -98,6 +99,8 @@ bool output_check(struct run *r, str text, str *why);
 
 /* settle.c: the result as it is when guards and handoffs are done with it. */
 void run_settle(struct run *r);
+/* Whether the effect is that result. */
+bool settle_is(const struct agent_effect *f);
 
 /* tell.c */
 void tell_begin(const struct run *r);
@@ -108,9 +111,22 @@ void tell_tool(const struct run *r, const struct agent_effect *f, str parent, st
 bool run_open(struct run *r);
 /* told: its result for the row; "" is made of what is known. */
 bool run_close(struct run *r, str told);
-bool run_within(struct run *r);
 /* One model call, from the log or made. */
 bool run_think(struct run *r, str body, str level, struct ask_reply *reply);
+
+/* The run has failed or was cancelled; returns false. */
+bool run_fail(struct run *r, const struct chat_error *error);
+
+/* limits.c: false if the run is over. */
+bool run_within(struct run *r);
+/* A limit ends the run; returns false. */
+bool run_stop(struct run *r, const char *reason, str detail);
+bool run_stop_late(struct run *r);
+bool run_is_late(const struct run *r);
+/* Since its first beginning, without the time that it waited for people or for its caller. */
+int64_t run_spent_ms(const struct run *r);
+/* What the limit of time leaves, at least 1; 0: there is no limit. */
+int64_t run_time_left_ms(const struct run *r);
 
 /* turn.c: false if the run is over, broken or waits. */
 bool turn_act(struct run *r, const struct ask_reply *reply);

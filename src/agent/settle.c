@@ -20,6 +20,7 @@ static void settle_write(const struct agent_result *x, struct buf *out)
     json_member_str(&o, "detail", x->detail);
     json_member_str(&o, "text", x->text);
     json_member_str(&o, "finish", x->finish);
+    json_member_i64(&o, "iterations", x->iterations);
     json_member_i64(&o, "input_tokens", x->input_tokens);
     json_member_i64(&o, "output_tokens", x->output_tokens);
     json_member_i64(&o, "reasoning_tokens", x->reasoning_tokens);
@@ -63,6 +64,8 @@ static void settle_read(struct run *r, str json)
         out->detail = settle_text(r, &doc, "detail");
         out->text = settle_text(r, &doc, "text");
         out->finish = settle_text(r, &doc, "finish");
+        if (settle_i64(&doc, "iterations"))
+            out->iterations = (unsigned)settle_i64(&doc, "iterations");
         out->input_tokens = settle_i64(&doc, "input_tokens");
         out->output_tokens = settle_i64(&doc, "output_tokens");
         out->reasoning_tokens = settle_i64(&doc, "reasoning_tokens");
@@ -95,14 +98,22 @@ static void settle_log(struct run *r, int64_t seq)
     buf_release(&note);
 }
 
+bool settle_is(const struct agent_effect *f)
+{
+    return f->state == AGENT_DONE && str_eq(f->name, STR(NOTE_NAME)) &&
+           str_eq(f->kind, STR("note"));
+}
+
 void run_settle(struct run *r)
 {
     struct agent_effect *f = effect_at(r, r->seq);
     struct err e;
 
+    r->out->spent_ms = run_spent_ms(r);
+    r->out->waited_ms = r->waited_us / 1000;
     if (r->broken || r->out->end == AGENT_CANCELLED || r->out->end == AGENT_WAITING)
         return;
-    if (f && f->state == AGENT_DONE && str_eq(f->name, STR(NOTE_NAME))) {
+    if (f && settle_is(f)) {
         r->seq++;
         settle_read(r, f->result);
         return;

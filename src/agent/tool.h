@@ -116,6 +116,7 @@ struct tool_batch {
     struct tool_result *results;
     size_t n;
     const _Atomic bool *cancel;
+    int64_t timeout_ms; /* of the run: calls that last longer are given up; 0: none */
     /* As each one ends, on its thread or the caller's; may be NULL. */
     void (*on_end)(void *ctx, struct tool_result *r);
     void *ctx;

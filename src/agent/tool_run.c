@@ -253,10 +253,18 @@ static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_re
     agent_tool_run_ended(batch, r, b->clock);
 }
 
+/* The tool's own time, or what is left of the run's. */
+static int64_t agent_tool_run_time_ms(const struct tool_batch *batch, const struct tool *t)
+{
+    int64_t ms = t->timeout_ms ? t->timeout_ms : TOOL_TIMEOUT_MS;
+
+    return batch->timeout_ms > 0 && batch->timeout_ms < ms ? batch->timeout_ms : ms;
+}
+
 static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
 {
     struct tool_result *r = &s->batch->results[i];
-    unsigned ms = r->tool->timeout_ms ? r->tool->timeout_ms : TOOL_TIMEOUT_MS;
+    int64_t ms = agent_tool_run_time_ms(s->batch, r->tool);
     bool allowed;
 
     r->started_us = wall_us(b->clock);
@@ -295,9 +303,9 @@ static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t 
     else
         err_set(&r->err,
                 ERR_TIMEOUT,
-                "tool_timeout: " STR_FMT " gave no answer in %u ms",
+                "tool_timeout: " STR_FMT " gave no answer in %lld ms",
                 STR_ARG(r->tool->name),
-                r->tool->timeout_ms ? r->tool->timeout_ms : TOOL_TIMEOUT_MS);
+                (long long)agent_tool_run_time_ms(s->batch, r->tool));
     return r;
 }
 

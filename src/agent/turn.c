@@ -421,8 +421,11 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
     struct tool_result *results = arena_zero(t->r->arena, t->n + 1, sizeof *results);
     struct turn_call **of = arena_zero(t->r->arena, t->n + 1, sizeof(struct turn_call *));
     struct batch b = {t, of, results, false};
-    struct tool_batch batch = {
-        .results = results, .cancel = t->r->o->cancel, .on_end = agent_turn_on_end, .ctx = &b};
+    struct tool_batch batch = {.results = results,
+                               .cancel = t->r->o->cancel,
+                               .timeout_ms = run_time_left_ms(t->r),
+                               .on_end = agent_turn_on_end,
+                               .ctx = &b};
 
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];

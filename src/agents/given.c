@@ -1,19 +1,12 @@
-/* given.c - what a run was given: its prompt, its model, the tools that were listed.
+/* given.c - what a run was given: its definition, its prompt, the tools that were listed.
  *
- * The note is written before the first effect. A process that goes on with the run takes all of it
- * from there, whatever the configuration and the servers say by then.
+ * The note is written before the first effect. Whoever goes on with the run, after a wait or in
+ * another process, takes all of it from there, whatever the configuration and the servers say by
+ * then. Sources of tools are reached as they are configured now.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agents/runner_state.h"
-
-static str given_text(const struct json *doc, const char *key, struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, json_root(doc), str_c(key)), a, &s) ? arena_dup(a, s)
-                                                                             : STR("");
-}
 
 static bool given_open_tools(struct agents_part *p, str listed, struct err *e)
 {
@@ -55,32 +48,112 @@ static str given_system(struct agents_part *p, str prompt)
                         STR_ARG(p->tools->notes));
 }
 
-static bool given_write(struct agents_part *p, struct err *e)
+/* ---- the definition, into the note ---- */
+
+static void given_take_definition(struct agents_part *p)
 {
     const struct config_agent *d = p->agent;
+    const struct config_agents *all = agents_job_config(p->job);
+    const struct config_guard *from[] = {&d->guard_input, &d->guard_output};
+    struct agents_guard *to[] = {&p->guard_input, &p->guard_output};
+    struct agent_limits *l = &p->limits;
+
+    p->model = d->model;
+    p->level = d->level == CHAT_LEVEL_NOT_GIVEN ? STR("") : str_c(chat_level_name(d->level));
+    p->handoff_count = d->handoff_count;
+    p->handoffs = arena_zero(p->arena, d->handoff_count + 1, sizeof *p->handoffs);
+    for (size_t i = 0; i < d->handoff_count; i++)
+        p->handoffs[i] = (struct agents_handoff){all->agents[d->handoff[i]].name,
+                                                 all->agents[d->handoff[i]].description};
+    for (size_t i = 0; i < COUNT_OF(from); i++) {
+        *to[i] = (struct agents_guard){from[i]->kind, STR(""), from[i]->url};
+        if (from[i]->kind == CONFIG_GUARD_AGENT)
+            to[i]->name = all->agents[from[i]->agent].name;
+        else if (from[i]->tools)
+            to[i]->name = from[i]->tools->name;
+    }
+    if (!l->iterations || l->iterations > d->limits.steps)
+        l->iterations = d->limits.steps;
+    if (d->limits.tokens > 0 && (l->tokens < 0 || l->tokens > d->limits.tokens))
+        l->tokens = d->limits.tokens;
+    if (d->limits.usd > 0 && (l->cost_usd <= 0 || l->cost_usd > d->limits.usd))
+        l->cost_usd = d->limits.usd;
+    if (d->limits.time_ms && (!l->time_ms || l->time_ms > d->limits.time_ms))
+        l->time_ms = d->limits.time_ms;
+}
+
+static void given_write_refs(const struct agents_part *p, struct json_out *o, const char *key,
+                             const struct config_tool_ref *refs, size_t n)
+{
+    json_member_array(o, key);
+    for (size_t i = 0; i < n; i++) {
+        str source = agents_job_config(p->job)->tools[refs[i].source].name;
+
+        json_out_str(
+            o, refs[i].tool.n ? arena_join(p->arena, source, STR("."), refs[i].tool) : source);
+    }
+    json_out_end(o);
+}
+
+static void given_write_guard(struct json_out *o, const char *key, const struct agents_guard *g)
+{
+    json_member_object(o, key);
+    json_member_i64(o, "kind", g->kind);
+    json_member_str(o, "name", g->name);
+    json_member_str(o, "url", g->url);
+    json_out_end(o);
+}
+
+static void given_write_definition(const struct agents_part *p, struct json_out *o)
+{
+    const struct config_agent *d = p->agent;
+
+    json_member_object(o, "definition");
+    json_member_str(o, "strategy", str_c(agents_strategy_name(d->strategy)));
+    json_member_str(o, "output", d->output);
+    given_write_refs(p, o, "tools", d->tools, d->tool_count);
+    given_write_refs(p, o, "approve", d->approve, d->approve_count);
+    json_member_array(o, "handoff");
+    for (size_t i = 0; i < p->handoff_count; i++) {
+        json_out_object(o);
+        json_member_str(o, "name", p->handoffs[i].name);
+        json_member_str(o, "description", p->handoffs[i].description);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    given_write_guard(o, "guard_input", &p->guard_input);
+    given_write_guard(o, "guard_output", &p->guard_output);
+    json_member_i64(o, "steps", p->limits.iterations);
+    json_member_i64(o, "tokens", p->limits.tokens);
+    json_out_key(o, STR("usd"));
+    json_out_double(o, p->limits.cost_usd);
+    json_member_i64(o, "time_ms", (int64_t)p->limits.time_ms);
+    json_out_end(o);
+}
+
+static bool given_write(struct agents_part *p, struct err *e)
+{
     struct json_out o;
     struct buf note;
     str prompt, kept;
     bool ok;
 
+    given_take_definition(p);
     if (!given_prompt(p, &prompt, e) || !given_open_tools(p, STR(""), e))
         return false;
-    p->model = d->model;
-    p->level = d->level == CHAT_LEVEL_NOT_GIVEN ? STR("") : str_c(chat_level_name(d->level));
     p->system = given_system(p, prompt);
     buf_init(&note, AGENTS_TEXT_MAX);
     json_out_init(&o, &note);
     json_out_object(&o);
-    json_member_str(&o, "agent", d->name);
-    json_member_str(&o, "definition", d->digest);
+    json_member_str(&o, "agent", p->agent->name);
     json_member_str(&o, "model", p->model);
     json_member_str(&o, "level", p->level);
     json_member_str(&o, "system", p->system);
     json_member_str(&o, "messages", p->messages);
     json_member_str(&o, "input", p->input);
     json_member_str(&o, "listed", p->tools->listed);
-    json_out_key(&o, STR("guarded"));
-    json_out_bool(&o, d->guard_output.kind != CONFIG_GUARD_NONE);
+    json_member_bool(&o, "guarded", p->guard_output.kind != CONFIG_GUARD_NONE);
+    given_write_definition(p, &o);
     json_out_end(&o);
     ok = json_out_ok(&o, e) && agent_run_note(p->job->runner->host.log,
                                               p->run,
@@ -92,20 +165,120 @@ static bool given_write(struct agents_part *p, struct err *e)
     return ok;
 }
 
+/* ---- and back ---- */
+
+static str given_member(const struct json *doc, const struct json_node *v, const char *key,
+                        struct arena *a)
+{
+    str s;
+
+    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
+}
+
+static int64_t given_number(const struct json *doc, const struct json_node *v, const char *key)
+{
+    int64_t n;
+
+    return json_i64(doc, json_find(doc, v, str_c(key)), &n) ? n : 0;
+}
+
+/* A source may be configured otherwise by now, but it must be there. */
+static bool given_read_refs(struct agents_part *p, const struct json *doc,
+                            const struct json_node *list, struct config_tool_ref **out, size_t *n,
+                            struct err *e)
+{
+    const struct config_agents *all = agents_job_config(p->job);
+
+    *n = 0;
+    *out = arena_zero(p->arena, json_count(doc, list) + 1, sizeof **out);
+    JSON_FOREACH(v, doc, list) {
+        struct config_tool_ref *ref = &(*out)[(*n)++];
+        str name, source;
+        size_t dot;
+
+        if (!json_text(doc, v, p->arena, &name))
+            return err_set(e, ERR_INPUT, "the note of the run is damaged: no name of a tool");
+        dot = str_find(name, STR("."));
+        source = str_slice(name, 0, dot);
+        ref->tool =
+            dot == STR_NONE ? STR("") : arena_dup(p->arena, str_slice(name, dot + 1, name.n));
+        ref->line = p->agent->line;
+        while (ref->source < all->tools_count && !str_eq(all->tools[ref->source].name, source))
+            ref->source++;
+        if (ref->source == all->tools_count)
+            return err_set(e,
+                           ERR_NOT_FOUND,
+                           "the run began with the tools \"" STR_FMT
+                           "\", which the configuration does not have any more",
+                           STR_ARG(str_slice(source, 0, 80)));
+    }
+    return true;
+}
+
+static void given_read_guard(struct agents_part *p, const struct json *doc,
+                             const struct json_node *v, struct agents_guard *out)
+{
+    *out = (struct agents_guard){(enum config_guard_kind)given_number(doc, v, "kind"),
+                                 given_member(doc, v, "name", p->arena),
+                                 given_member(doc, v, "url", p->arena)};
+}
+
+static void given_read_handoffs(struct agents_part *p, const struct json *doc,
+                                const struct json_node *list)
+{
+    p->handoff_count = 0;
+    p->handoffs = arena_zero(p->arena, json_count(doc, list) + 1, sizeof *p->handoffs);
+    JSON_FOREACH(v, doc, list)
+        p->handoffs[p->handoff_count++] = (struct agents_handoff){
+            given_member(doc, v, "name", p->arena), given_member(doc, v, "description", p->arena)};
+}
+
+static bool given_read_definition(struct agents_part *p, const struct json *doc, struct err *e)
+{
+    const struct json_node *v = json_find(doc, json_root(doc), STR("definition"));
+    struct config_agent *d = arena_zero(p->arena, 1, sizeof *d);
+    str strategy;
+
+    if (!v || v->kind != JSON_OBJECT) /* of a run that an older version began */
+        return true;
+    *d = *p->agent;
+    p->agent = d;
+    strategy = given_member(doc, v, "strategy", p->arena);
+    for (int i = CONFIG_NATIVE; i <= CONFIG_CLASSIC; i++)
+        if (str_eq(strategy, str_c(agents_strategy_name((enum config_strategy)i))))
+            d->strategy = (enum config_strategy)i;
+    d->output = given_member(doc, v, "output", p->arena);
+    given_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
+    given_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
+    given_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
+    p->limits = (struct agent_limits){.iterations = (unsigned)given_number(doc, v, "steps"),
+                                      .tokens = given_number(doc, v, "tokens"),
+                                      .time_ms = (uint64_t)given_number(doc, v, "time_ms")};
+    if (!json_double(doc, json_find(doc, v, STR("usd")), &p->limits.cost_usd))
+        p->limits.cost_usd = 0;
+    return given_read_refs(p, doc, json_find(doc, v, STR("tools")), &d->tools, &d->tool_count, e) &&
+           given_read_refs(
+               p, doc, json_find(doc, v, STR("approve")), &d->approve, &d->approve_count, e);
+}
+
 static bool given_read(struct agents_part *p, str note, struct err *e)
 {
+    const struct json_node *root;
     struct json doc;
     bool ok;
 
+    given_take_definition(p);
     json_init(&doc);
     ok = json_parse(&doc, note, e);
     if (ok) {
-        p->model = given_text(&doc, "model", p->arena);
-        p->level = given_text(&doc, "level", p->arena);
-        p->system = given_text(&doc, "system", p->arena);
-        p->messages = given_text(&doc, "messages", p->arena);
-        p->input = given_text(&doc, "input", p->arena);
-        ok = given_open_tools(p, given_text(&doc, "listed", p->arena), e);
+        root = json_root(&doc);
+        p->model = given_member(&doc, root, "model", p->arena);
+        p->level = given_member(&doc, root, "level", p->arena);
+        p->system = given_member(&doc, root, "system", p->arena);
+        p->messages = given_member(&doc, root, "messages", p->arena);
+        p->input = given_member(&doc, root, "input", p->arena);
+        ok = given_read_definition(p, &doc, e) &&
+             given_open_tools(p, given_member(&doc, root, "listed", p->arena), e);
     }
     json_release(&doc);
     return ok;

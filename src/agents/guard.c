@@ -38,14 +38,29 @@ static void guard_read_verdict(str json, struct arena *a, struct agents_verdict 
     json_release(&doc);
 }
 
-static bool guard_ask_agent(struct agents_part *p, const struct config_guard *g, const char *what,
-                            str text, struct agents_verdict *out, struct err *e)
+/* A guard that was asked and is gone by now cannot allow anything. */
+static bool guard_deny_gone(const struct agents_part *p, str name, struct agents_verdict *out)
 {
-    struct config_agent agent = agents_job_config(p->job)->agents[g->agent];
+    guard_deny(out,
+               arena_printf(p->arena,
+                            "the guard \"" STR_FMT "\" is not configured any more",
+                            STR_ARG(name)));
+    return true;
+}
+
+static bool guard_ask_agent(struct agents_part *p, const struct agents_question *q,
+                            struct agents_verdict *out, struct err *e)
+{
+    const struct config_agent *d = agents_find(p->job->setup->config, q->guard->name);
+    const char *what = q->what;
+    struct config_agent agent;
     struct agents_part guard = {
-        .job = p->job, .agent = &agent, .arena = p->arena, .messages = STR("")};
+        .job = p->job, .agent = &agent, .arena = p->arena, .messages = STR(""), .limits = q->left};
     struct agent_result result;
 
+    if (!d)
+        return guard_deny_gone(p, q->guard->name, out);
+    agent = *d;
     if (!agent.output.n)
         agent.output = str_c(verdict_schema);
     guard.run = arena_printf(p->arena, STR_FMT "/guard.%s", STR_ARG(p->run), what);
@@ -56,7 +71,7 @@ static bool guard_ask_agent(struct agents_part *p, const struct config_guard *g,
                                what,
                                STR_ARG(p->agent->name),
                                what,
-                               STR_ARG(text),
+                               STR_ARG(q->text),
                                what);
     if (!agents_part_run(&guard, &result, e))
         return false;
@@ -69,6 +84,7 @@ static bool guard_ask_agent(struct agents_part *p, const struct config_guard *g,
                                 "the guard gave no verdict: " STR_FMT " (" STR_FMT ")",
                                 STR_ARG(result.detail),
                                 STR_ARG(result.reason)));
+    agent_result_add_usage(&out->used, &result);
     return true;
 }
 
@@ -76,8 +92,9 @@ static bool guard_ask_agent(struct agents_part *p, const struct config_guard *g,
 
 struct guard_post {
     struct agents_part *part;
-    const struct config_guard *guard;
     str run; /* the guard's own, which its idempotency key is */
+    const struct config_tools *source; /* NULL: the URL alone */
+    const struct agents_question *q;
     str body;
 };
 
@@ -87,29 +104,33 @@ static bool guard_post(void *ctx, struct buf *out, struct err *e)
     struct agents_job *j = x->part->job;
     struct config_tools hook = {.name = STR("guard"),
                                 .kind = CONFIG_TOOLS_HTTP,
-                                .url = x->guard->url,
+                                .url = x->q->guard->url,
                                 .method = STR("POST"),
                                 .timeout_ms = GUARD_TIMEOUT_MS};
-    struct http_tool t = {.source = x->guard->tools ? x->guard->tools : &hook};
+    struct http_tool t = {.source = x->source ? x->source : &hook};
+    int64_t ms = GUARD_TIMEOUT_MS;
     struct tool_call call = {.id = STR(""),
                              .name = STR("guard"),
                              .arguments = x->body,
                              .key = x->run,
                              .session = j->session,
-                             .deadline_ns = clock_deadline_ns(&clock_real, GUARD_TIMEOUT_MS),
                              .cancel = &j->stop};
 
+    if (x->q->left.time_ms && x->q->left.time_ms < GUARD_TIMEOUT_MS)
+        ms = (int64_t)x->q->left.time_ms;
+    call.deadline_ns = clock_deadline_ns(&clock_real, ms);
     t.io = agents_servers_io(j->runner->servers, j->setup->config, e);
     return t.io && http_tool_run(&t, &call, out, e);
 }
 
 /* The request and its reply are in the log of the guard's own run. */
-static bool guard_ask_http(struct agents_part *p, const struct config_guard *g, const char *what,
-                           str text, struct agents_verdict *out, struct err *e)
+static bool guard_ask_http(struct agents_part *p, const struct agents_question *q,
+                           struct agents_verdict *out, struct err *e)
 {
+    const struct config_agents *all = agents_job_config(p->job);
     struct agent_options o = agents_job_options(
-        p->job, arena_printf(p->arena, STR_FMT "/guard.%s", STR_ARG(p->run), what), false);
-    struct guard_post post = {.part = p, .guard = g, .run = o.run};
+        p->job, arena_printf(p->arena, STR_FMT "/guard.%s", STR_ARG(p->run), q->what), false);
+    struct guard_post post = {.part = p, .q = q, .run = o.run};
     struct agent_result result;
     struct agent_work *w;
     struct agent_done done;
@@ -117,6 +138,11 @@ static bool guard_ask_http(struct agents_part *p, const struct config_guard *g, 
     struct buf body;
     bool ok;
 
+    for (size_t i = 0; q->guard->name.n && i < all->tools_count; i++)
+        if (str_eq(all->tools[i].name, q->guard->name) && all->tools[i].kind == CONFIG_TOOLS_HTTP)
+            post.source = &all->tools[i];
+    if (q->guard->name.n && !post.source)
+        return guard_deny_gone(p, q->guard->name, out);
     if (!agent_work_begin(&o, p->arena, &result, &w, e))
         return false;
     buf_init(&body, AGENTS_TEXT_MAX);
@@ -124,7 +150,7 @@ static bool guard_ask_http(struct agents_part *p, const struct config_guard *g, 
     json_out_object(&j);
     json_member_str(&j, "agent", p->agent->name);
     json_member_str(&j, "run_id", p->run);
-    json_member_str(&j, what, text);
+    json_member_str(&j, q->what, q->text);
     json_out_end(&j);
     post.body = buf_str(&body);
     ok = agent_work_once(w, STR("guard"), post.body, guard_post, &post, &done);
@@ -139,10 +165,10 @@ static bool guard_ask_http(struct agents_part *p, const struct config_guard *g, 
     return agent_work_end(w, STR(""), e) && ok;
 }
 
-bool agents_guard_ask(struct agents_part *p, const struct config_guard *g, const char *what,
-                      str text, struct agents_verdict *out, struct err *e)
+bool agents_guard_ask(struct agents_part *p, const struct agents_question *q,
+                      struct agents_verdict *out, struct err *e)
 {
-    if (g->kind == CONFIG_GUARD_AGENT)
-        return guard_ask_agent(p, g, what, text, out, e);
-    return guard_ask_http(p, g, what, text, out, e);
+    if (q->guard->kind == CONFIG_GUARD_AGENT)
+        return guard_ask_agent(p, q, out, e);
+    return guard_ask_http(p, q, out, e);
 }

@@ -23,10 +23,8 @@ static bool handoff_accept(void *ctx, const struct tool_call *c, struct buf *out
 
 bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
 {
-    const struct config_agents *all = agents_job_config(p->job);
-
-    for (size_t i = 0; i < p->agent->handoff_count; i++) {
-        const struct config_agent *to = &all->agents[p->agent->handoff[i]];
+    for (size_t i = 0; i < p->handoff_count; i++) {
+        const struct agents_handoff *to = &p->handoffs[i];
         struct tool t = {.name = arena_join(p->arena, STR(HANDOFF), to->name, STR("")),
                          .description =
                              arena_printf(p->arena,
@@ -47,22 +45,17 @@ bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
 }
 
 /* The agent that the run ended with a handoff to, or NULL. */
-static const struct config_agent *handoff_target(const struct agents_part *p,
-                                                 const struct agent_result *out)
+static const struct agents_handoff *handoff_target(const struct agents_part *p,
+                                                   const struct agent_result *out)
 {
-    const struct config_agents *all = agents_job_config(p->job);
-
     for (size_t i = 0; out->finish.n && i < out->step_count; i++) {
         const struct agent_step *s = &out->steps[i];
 
         if (!s->ok || !str_starts(s->tool, STR(HANDOFF)))
             continue;
-        for (size_t k = 0; k < p->agent->handoff_count; k++) {
-            const struct config_agent *to = &all->agents[p->agent->handoff[k]];
-
-            if (str_eq(str_slice(s->tool, sizeof HANDOFF - 1, s->tool.n), to->name))
-                return to;
-        }
+        for (size_t k = 0; k < p->handoff_count; k++)
+            if (str_eq(str_slice(s->tool, sizeof HANDOFF - 1, s->tool.n), p->handoffs[k].name))
+                return &p->handoffs[k];
     }
     return NULL;
 }
@@ -114,27 +107,46 @@ static void handoff_take_result(struct agent_result *out, const struct agent_res
     out->text = from->text;
     out->finish = from->finish;
     out->pending = from->pending;
-    out->model_calls += from->model_calls;
-    out->tool_calls += from->tool_calls;
-    out->input_tokens += from->input_tokens;
-    out->output_tokens += from->output_tokens;
-    out->reasoning_tokens += from->reasoning_tokens;
-    out->cost_usd += from->cost_usd;
+    agent_result_add_usage(out, from);
+    /* A resumed run looks at its time after the other one has waited. */
+    out->spent_ms -= from->waited_ms < out->spent_ms ? from->waited_ms : out->spent_ms;
+    out->waited_ms += from->waited_ms;
+}
+
+/* The run ends here instead. */
+static bool handoff_stop(struct agent_result *out, enum agent_end end, const char *reason,
+                         str detail)
+{
+    out->end = end;
+    out->reason = str_c(reason);
+    out->detail = detail;
+    out->finish = STR("");
+    return true;
 }
 
 bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, struct err *e)
 {
-    const struct config_agent *to = handoff_target(p, out);
-    struct agents_part next = {
-        .job = p->job, .agent = to, .arena = p->arena, .depth = p->depth + 1};
+    const struct agents_handoff *to = handoff_target(p, out);
+    struct agents_part next = {.job = p->job, .arena = p->arena, .depth = p->depth + 1};
     struct agent_result result;
 
     if (!to)
         return true;
-    if (next.depth > AGENTS_HANDOFFS_MAX) {
-        out->end = AGENT_STOPPED;
-        out->reason = STR("handoff_limit_exceeded");
-        out->detail = STR("the conversation was passed on too often");
+    next.agent = agents_find(p->job->setup->config, to->name);
+    if (!next.agent)
+        return handoff_stop(out,
+                            AGENT_FAILED,
+                            "agent_not_found",
+                            arena_printf(p->arena,
+                                         "the agent \"" STR_FMT
+                                         "\" of the handoff is not configured any more",
+                                         STR_ARG(to->name)));
+    if (next.depth > AGENTS_HANDOFFS_MAX)
+        return handoff_stop(out,
+                            AGENT_STOPPED,
+                            "handoff_limit_exceeded",
+                            STR("the conversation was passed on too often"));
+    if (!agents_limits_left(p, out, &next.limits, out)) {
         out->finish = STR("");
         return true;
     }

@@ -69,6 +69,52 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
     };
 }
 
+/* ---- limits ---- */
+
+static bool limits_reached(struct agent_result *out, const char *reason, str detail)
+{
+    out->end = AGENT_STOPPED;
+    out->reason = str_c(reason);
+    out->detail = detail;
+    return false;
+}
+
+bool agents_limits_left(const struct agents_part *p, const struct agent_result *used,
+                        struct agent_limits *left, struct agent_result *out)
+{
+    const struct agent_limits *l = &p->limits;
+    int64_t tokens = used->input_tokens + used->output_tokens;
+
+    *left = *l;
+    if (used->iterations >= l->iterations)
+        return limits_reached(
+            out,
+            "max_iterations_reached",
+            arena_printf(p->arena, "there was no answer after %u turns", l->iterations));
+    left->iterations = l->iterations - used->iterations;
+    if (l->tokens > 0 && tokens >= l->tokens)
+        return limits_reached(out,
+                              "token_budget_exceeded",
+                              arena_printf(p->arena,
+                                           "%lld of %lld tokens were used",
+                                           (long long)tokens,
+                                           (long long)l->tokens));
+    if (l->tokens > 0)
+        left->tokens = l->tokens - tokens;
+    if (l->cost_usd > 0 && used->cost_usd >= l->cost_usd)
+        return limits_reached(
+            out,
+            "cost_limit_exceeded",
+            arena_printf(p->arena, "%.4f of %.4f dollars were used", used->cost_usd, l->cost_usd));
+    if (l->cost_usd > 0)
+        left->cost_usd = l->cost_usd - used->cost_usd;
+    if (l->time_ms)
+        left->time_ms = (int64_t)l->time_ms > used->spent_ms
+                            ? (uint64_t)((int64_t)l->time_ms - used->spent_ms)
+                            : 1;
+    return true;
+}
+
 /* ---- the result ---- */
 
 /* What agent_options.ctx is while the part runs: the job's on_effect needs its job first. */
@@ -85,17 +131,24 @@ static void part_run_on_effect(void *ctx, const struct agent_effect *f)
 static bool part_check_output(struct agents_part *p, struct arena *a, struct agent_result *out,
                               struct err *e)
 {
+    struct agents_question q = {.guard = &p->guard_output,
+                                .what = "output",
+                                .text = out->finish.n ? out->finish : out->text};
     struct agents_verdict v;
-    str text = out->finish.n ? out->finish : out->text;
 
-    if (p->agent->guard_output.kind == CONFIG_GUARD_NONE)
+    if (p->guard_output.kind == CONFIG_GUARD_NONE)
         return true;
     if (out->end != AGENT_FINISHED) { /* a run that has no answer has nothing to allow */
         out->text = out->end == AGENT_WAITING ? out->text : STR("");
         return true;
     }
-    if (!agents_guard_ask(p, &p->agent->guard_output, "output", text, &v, e))
+    if (!agents_limits_left(p, out, &q.left, out)) {
+        out->text = out->finish = STR(""); /* the guard has not allowed it */
+        return true;
+    }
+    if (!agents_guard_ask(p, &q, &v, e))
         return false;
+    agent_result_add_usage(out, &v.used);
     if (v.waiting) {
         out->end = AGENT_WAITING;
         out->reason = STR("guard_waits");
@@ -125,6 +178,7 @@ bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent
     struct agent_options o = agents_job_options(p->job, p->run, p->root);
     struct agent_work *w;
 
+    o.before = &p->before;
     if (!agent_work_begin(&o, p->arena, out, &w, e))
         return false;
     out->end = end;
@@ -149,11 +203,9 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
     o.tools = p->tools->box;
     o.results = p->tools->results;
     o.output = d->output;
-    o.limits = (struct agent_limits){.iterations = d->limits.steps,
-                                     .tokens = d->limits.tokens ? d->limits.tokens : -1,
-                                     .tokens_hard = true,
-                                     .cost_usd = d->limits.usd,
-                                     .time_ms = d->limits.time_ms};
+    o.limits = p->limits;
+    o.limits.tokens_hard = true;
+    o.before = &p->before;
     p->tools->view.ask = o.ask;
     o.ask = agent_view_ask(&p->tools->view);
     o.settle = part_settle;
@@ -164,11 +216,13 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
 
 static bool part_guarded(struct agents_part *p, struct agent_result *out, struct err *e)
 {
+    struct agents_question q = {
+        .guard = &p->guard_input, .what = "input", .text = p->input, .left = p->limits};
     struct agents_verdict v = {.allow = true};
 
-    if (p->agent->guard_input.kind != CONFIG_GUARD_NONE &&
-        !agents_guard_ask(p, &p->agent->guard_input, "input", p->input, &v, e))
+    if (p->guard_input.kind != CONFIG_GUARD_NONE && !agents_guard_ask(p, &q, &v, e))
         return false;
+    p->before = v.used;
     if (v.waiting)
         return agents_part_end(p, out, AGENT_WAITING, "guard_waits", STR("the guard waits"), e);
     if (!v.allow)

@@ -107,6 +107,7 @@ static bool job_run_agent(struct agents_job *j, struct arena *a, struct agent_re
                             .input = j->q.input,
                             .messages = j->q.messages,
                             .root = true,
+                            .limits = agents_limits_none,
                             .arena = a};
     str before;
 
@@ -115,7 +116,10 @@ static bool job_run_agent(struct agents_job *j, struct arena *a, struct agent_re
                                out,
                                AGENT_FAILED,
                                "agent_not_found",
-                               STR("the configuration does not have the agent any more"),
+                               arena_printf(a,
+                                            "the configuration does not have the agent \"" STR_FMT
+                                            "\" any more, and the run cannot go on without it",
+                                            STR_ARG(j->q.name)),
                                e);
     if (!agents_memory_read(j, a, &before, e))
         return false;
@@ -161,7 +165,7 @@ static bool job_work(struct agents_job *j)
     bool ok;
 
     arena_init(&a, AGENTS_ARENA);
-    if (w)
+    if (j->q.workflow)
         ok = agents_workflow_run(j, w, &a, &out, &e);
     else
         ok = job_run_agent(j, &a, &out, &e);

@@ -20,6 +20,7 @@
 
 #define AGENTS_ARENA ((size_t)2 << 30) /* address space of one agent at work */
 #define AGENTS_TEXT_MAX ((size_t)32 << 20)
+#define agents_limits_none ((struct agent_limits){.iterations = 0, .tokens = -1})
 #define AGENTS_EXTRA "\"stream\":true" /* watchers see the reply grow, and stalls are noticed */
 
 struct agents_job {
@@ -47,6 +48,17 @@ struct agents_runner {
     _Atomic bool leaving;
 };
 
+/* An agent that the conversation may be passed on to. */
+struct agents_handoff {
+    str name, description;
+};
+
+struct agents_guard {
+    enum config_guard_kind kind;
+    str name; /* of the agent, or of the source of tools; "": a URL alone */
+    str url;
+};
+
 /* One agent at work. */
 struct agents_part {
     struct agents_job *job;
@@ -58,7 +70,15 @@ struct agents_part {
     unsigned depth;
     struct arena *arena;
     struct agents_tools *tools;
-    str model, system, level; /* as given when the run began */
+    /* What the run that it is a part of leaves to it (agents_limits_none: no limits); once it is
+     * loaded, its own limits within these. */
+    struct agent_limits limits;
+    /* Of the definition, as given when the run began. */
+    str model, system, level;
+    struct agents_handoff *handoffs;
+    size_t handoff_count;
+    struct agents_guard guard_input, guard_output;
+    struct agent_result before; /* usage of the guard of its input */
 };
 
 /* ---- request.c ---- */
@@ -76,6 +96,10 @@ bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err
 /* A run that ends without its loop: its row says why. */
 bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent_end end,
                      const char *reason, str detail, struct err *e) MUST_USE;
+/* What the part leaves to a run below it, once it has used that much. False: nothing; *out says
+ * which limit is reached. */
+bool agents_limits_left(const struct agents_part *p, const struct agent_result *used,
+                        struct agent_limits *left, struct agent_result *out);
 /* What runs of the job have in common. */
 struct agent_options agents_job_options(struct agents_job *j, str run, bool root);
 /* JSON as it may be kept; in the arena. */
@@ -84,8 +108,8 @@ const struct config_agents *agents_job_config(const struct agents_job *j);
 
 /* ---- given.c ---- */
 
-/* Opens the tools of the part, and sets model, system and level: as in the run's note, or as
- * configured now, which then is the note. ERR_INPUT and ERR_NOT_FOUND: they cannot be had. */
+/* Opens the tools of the part, and sets all that it has of its definition: as in the run's note, or
+ * as configured now, which then is the note. ERR_INPUT and ERR_NOT_FOUND: they cannot be had. */
 bool agents_given_load(struct agents_part *p, struct err *e) MUST_USE;
 
 /* ---- guard.c ---- */
@@ -93,10 +117,17 @@ bool agents_given_load(struct agents_part *p, struct err *e) MUST_USE;
 struct agents_verdict {
     bool allow, waiting;
     str reason;
+    struct agent_result used; /* usage of the guard */
 };
-/* `what`: "input" or "output". False: the log failed. */
-bool agents_guard_ask(struct agents_part *p, const struct config_guard *g, const char *what,
-                      str text, struct agents_verdict *out, struct err *e) MUST_USE;
+/* `what`: "input" or "output"; `left`: the guard's limits. False: the log failed. */
+struct agents_question {
+    const struct agents_guard *guard;
+    const char *what;
+    str text;
+    struct agent_limits left;
+};
+bool agents_guard_ask(struct agents_part *p, const struct agents_question *q,
+                      struct agents_verdict *out, struct err *e) MUST_USE;
 
 /* ---- handoff.c ---- */
 
@@ -117,5 +148,7 @@ bool agents_memory_add(struct agents_job *j, str input, str answer, struct arena
 
 /* ---- workflow.c ---- */
 
+/* `w`: as configured now, NULL if it is gone; a run that is resumed has its stages in its log.
+ * ERR_NOT_FOUND: it has them nowhere. */
 bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, struct arena *a,
                          struct agent_result *out, struct err *e) MUST_USE;

@@ -295,9 +295,13 @@ static bool agents_add_all(struct agents_open *p, struct err *e)
 
     json_init(&doc);
     ok = json_parse(&doc, p->tools.listed, e);
-    for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++)
-        if (agents_uses(p, i))
-            ok = agents_add_source(p, i, &doc, e);
+    /* In the order of the list: a resumed run has it from its log, and the configuration may have
+     * another one by now. */
+    for (const struct json_node *k = ok ? json_first(&doc, json_root(&doc)) : NULL; ok && k;
+         k = json_next(&doc, json_root(&doc), k))
+        for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++)
+            if (json_is(&doc, k, agents_source(p, i)->name) && agents_uses(p, i))
+                ok = agents_add_source(p, i, &doc, e);
     json_release(&doc);
     if (ok && toolbox_count(p->tools.box) > 0)
         ok = agent_results_add_tool(p->tools.results, p->tools.box, e);

@@ -16,8 +16,20 @@ struct stage_agent {
     struct err err;
 };
 
+/* A stage as it was configured when the run began. */
+struct stage_plan {
+    str agents[CONFIG_STAGE_AGENTS_MAX];
+    size_t agent_count;
+    bool parallel, all;
+};
+
+struct workflow_plan {
+    struct stage_plan *stages;
+    size_t stage_count;
+};
+
 struct stage {
-    const struct config_stage *config;
+    const struct stage_plan *config;
     struct stage_agent agents[CONFIG_STAGE_AGENTS_MAX];
 };
 
@@ -25,26 +37,35 @@ static void stage_work(void *arg)
 {
     struct stage_agent *x = arg;
 
-    x->ok = agents_part_run(&x->part, &x->result, &x->err);
+    x->ok = x->part.agent
+                ? agents_part_run(&x->part, &x->result, &x->err)
+                : agents_part_end(&x->part,
+                                  &x->result,
+                                  AGENT_FAILED,
+                                  "agent_not_found",
+                                  STR("the configuration does not have the agent any more"),
+                                  &x->err);
 }
 
 static void stage_begin(struct stage *s, struct agents_job *j, size_t index, str input)
 {
-    const struct config_agents *all = agents_job_config(j);
-
     for (size_t i = 0; i < s->config->agent_count; i++) {
         struct stage_agent *x = &s->agents[i];
-        const struct config_agent *d = &all->agents[s->config->agents[i]];
+        str name = s->config->agents[i];
 
         arena_init(&x->arena, AGENTS_ARENA);
-        x->part = (struct agents_part){
-            .job = j, .agent = d, .arena = &x->arena, .input = input, .messages = STR("")};
+        x->part = (struct agents_part){.job = j,
+                                       .agent = agents_find(j->setup->config, name),
+                                       .arena = &x->arena,
+                                       .input = input,
+                                       .messages = STR(""),
+                                       .limits = agents_limits_none};
         x->part.run = arena_printf(&x->arena,
                                    STR_FMT "/%zu.%zu." STR_FMT,
                                    STR_ARG(j->q.run),
                                    index + 1,
                                    i + 1,
-                                   STR_ARG(d->name));
+                                   STR_ARG(name));
     }
 }
 
@@ -62,7 +83,7 @@ static void stage_text(const struct stage *s, struct arena *a, struct agent_resu
     for (size_t i = 0; i < n; i++) {
         const struct stage_agent *x = &s->agents[i];
 
-        found[i] = (struct agent_finding){x->part.agent->name,
+        found[i] = (struct agent_finding){s->config->agents[i],
                                           x->result.finish.n ? x->result.finish : x->result.text,
                                           stage_succeeded(x)};
     }
@@ -85,7 +106,7 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
             *e = x->err;
             return false;
         }
-        agent_stage_add_usage(out, &x->result);
+        agent_result_add_usage(out, &x->result);
         ok += stage_succeeded(x);
         if (!stage_succeeded(x) && (!failed || x->result.end == AGENT_WAITING))
             failed = x;
@@ -96,12 +117,95 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
         return true;
     out->end = failed->result.end == AGENT_FINISHED ? AGENT_FAILED : failed->result.end;
     out->reason = failed->result.reason.n ? arena_dup(a, failed->result.reason) : STR("no_answer");
-    out->detail = arena_printf(
-        a, STR_FMT ": " STR_FMT, STR_ARG(failed->part.agent->name), STR_ARG(failed->result.detail));
+    out->detail = arena_printf(a,
+                               STR_FMT ": " STR_FMT,
+                               STR_ARG(s->config->agents[failed - s->agents]),
+                               STR_ARG(failed->result.detail));
     return true;
 }
 
-static bool agents_workflow_stage_run(struct agents_job *j, const struct config_workflow *w,
+/* ---- the plan, which the run keeps whatever the configuration says later ---- */
+
+static void workflow_write_plan(const struct agents_job *j, const struct config_workflow *w,
+                                struct buf *out)
+{
+    const struct config_agents *all = agents_job_config(j);
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_member_array(&o, "stages");
+    for (size_t i = 0; i < w->stage_count; i++) {
+        const struct config_stage *s = &w->stages[i];
+
+        json_out_object(&o);
+        json_member_bool(&o, "parallel", s->parallel);
+        json_member_bool(&o, "all", s->all);
+        json_member_array(&o, "agents");
+        for (size_t k = 0; k < s->agent_count; k++)
+            json_out_str(&o, all->agents[s->agents[k]].name);
+        json_out_end(&o);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+}
+
+static bool workflow_plan_flag(const struct json *doc, const struct json_node *v, const char *key)
+{
+    bool on;
+
+    return json_bool(json_find(doc, v, str_c(key)), &on) && on;
+}
+
+static bool workflow_read_plan(str note, struct arena *a, struct workflow_plan *out, struct err *e)
+{
+    const struct json_node *list;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, note, e);
+    list = ok ? json_find(&doc, json_root(&doc), STR("stages")) : NULL;
+    *out = (struct workflow_plan){.stages = NULL};
+    out->stages = arena_zero(a, json_count(&doc, list) + 1, sizeof *out->stages);
+    JSON_FOREACH(v, &doc, list) {
+        struct stage_plan *s = &out->stages[out->stage_count++];
+        const struct json_node *names = json_find(&doc, v, STR("agents"));
+        str name;
+
+        s->parallel = workflow_plan_flag(&doc, v, "parallel");
+        s->all = workflow_plan_flag(&doc, v, "all");
+        JSON_FOREACH(n, &doc, names)
+            if (s->agent_count < CONFIG_STAGE_AGENTS_MAX && json_text(&doc, n, a, &name))
+                s->agents[s->agent_count++] = arena_dup(a, name);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+static bool workflow_load_plan(struct agents_job *j, const struct config_workflow *w,
+                               struct arena *a, struct workflow_plan *out, struct err *e)
+{
+    struct buf fresh;
+    str note;
+    bool ok;
+
+    buf_init(&fresh, AGENTS_TEXT_MAX);
+    if (w)
+        workflow_write_plan(j, w, &fresh);
+    ok = agent_run_note(j->runner->host.log, j->q.run, buf_str(&fresh), a, &note, e);
+    if (ok && !note.n)
+        ok = err_set(e,
+                     ERR_NOT_FOUND,
+                     "the configuration does not have the workflow \"" STR_FMT "\" any more",
+                     STR_ARG(str_slice(j->q.name, 0, 80)));
+    ok = ok && workflow_read_plan(note, a, out, e);
+    buf_release(&fresh);
+    return ok;
+}
+
+static bool agents_workflow_stage_run(struct agents_job *j, const struct workflow_plan *w,
                                       size_t index, struct arena *a, struct agent_result *out,
                                       struct err *e)
 {
@@ -130,15 +234,16 @@ bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, 
                          struct agent_result *out, struct err *e)
 {
     struct agent_options o = agents_job_options(j, j->q.run, true);
+    struct workflow_plan plan;
     struct agent_work *work;
     struct err ignored;
     bool ok = true;
 
-    if (!agent_work_begin(&o, a, out, &work, e))
+    if (!workflow_load_plan(j, w, a, &plan, e) || !agent_work_begin(&o, a, out, &work, e))
         return false;
     out->end = AGENT_FINISHED;
-    for (size_t i = 0; ok && out->end == AGENT_FINISHED && i < w->stage_count; i++)
-        ok = agents_workflow_stage_run(j, w, i, a, out, e);
+    for (size_t i = 0; ok && out->end == AGENT_FINISHED && i < plan.stage_count; i++)
+        ok = agents_workflow_stage_run(j, &plan, i, a, out, e);
     ok = ok && (out->end != AGENT_FINISHED || agents_memory_add(j, j->q.input, out->text, a, e));
     if (ok)
         return agent_work_end(work, STR(""), e);

@@ -344,11 +344,14 @@ static void ask_wait_a_little(struct ask *a)
 
 static void wait_over(struct ask *a, const _Atomic bool *cancel)
 {
+    uint64_t deadline_ns =
+        a->in.timeout_ms > 0 ? clock_deadline_ns(&clock_real, a->in.timeout_ms) : CLOCK_NEVER;
+
     pthread_mutex_lock(&a->lock);
     while (!a->over || a->cancelling) {
-        if (!cancel || a->cancelled) {
+        if ((!cancel && deadline_ns == CLOCK_NEVER) || a->cancelled) {
             pthread_cond_wait(&a->changed, &a->lock);
-        } else if (!atomic_load(cancel)) {
+        } else if (!(cancel && atomic_load(cancel)) && clock_mono_ns(&clock_real) < deadline_ns) {
             ask_wait_a_little(a);
         } else {
             pthread_mutex_unlock(&a->lock);

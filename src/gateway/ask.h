@@ -28,6 +28,7 @@ struct ask_request {
     bool defined;        /* an agent's definition chose model and level: the key's lists of them do
                             not apply */
     struct setup *setup; /* NULL: the one in force */
+    int64_t timeout_ms;  /* ask_wait cancels the call after that time; 0: never */
     /* Text as it comes, on the loop's thread; may be NULL. */
     void (*on_text)(void *ctx, bool reasoning, str text);
     void *ctx;

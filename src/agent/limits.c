@@ -1,0 +1,114 @@
+/* limits.c - what a run has used, what it may use, and its end at a limit.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/run_state.h"
+
+void agent_result_add_usage(struct agent_result *to, const struct agent_result *from)
+{
+    to->iterations += from->iterations;
+    to->model_calls += from->model_calls;
+    to->tool_calls += from->tool_calls;
+    to->input_tokens += from->input_tokens;
+    to->output_tokens += from->output_tokens;
+    to->reasoning_tokens += from->reasoning_tokens;
+    to->cost_usd += from->cost_usd;
+}
+
+bool run_stop(struct run *r, const char *reason, str detail)
+{
+    r->out->end = AGENT_STOPPED;
+    r->out->reason = str_c(reason);
+    r->out->detail = detail;
+    return false;
+}
+
+/* Since its first beginning, without the time that it waited for people or for its caller. */
+int64_t run_spent_ms(const struct run *r)
+{
+    int64_t ms = (run_now_us(r) - r->created_us - r->waited_us) / 1000;
+
+    return ms > 0 ? ms : 0;
+}
+
+int64_t run_time_left_ms(const struct run *r)
+{
+    int64_t left = (int64_t)r->o->limits.time_ms - run_spent_ms(r);
+
+    if (!r->o->limits.time_ms || r->o->replay || r->concluding)
+        return 0;
+    return left > 0 ? left : 1;
+}
+
+bool run_is_late(const struct run *r)
+{
+    return r->o->limits.time_ms && !r->o->replay && !r->concluding &&
+           run_spent_ms(r) >= (int64_t)r->o->limits.time_ms;
+}
+
+bool run_stop_late(struct run *r)
+{
+    return run_stop(r,
+                    "time_limit_exceeded",
+                    arena_printf(r->arena,
+                                 "the run took %lld of %llu ms",
+                                 (long long)run_spent_ms(r),
+                                 (unsigned long long)r->o->limits.time_ms));
+}
+
+/* Whether the log has the end of another effect here: the run was not over. */
+static bool run_went_on(const struct run *r)
+{
+    const struct agent_effect *next = effect_at(r, r->seq);
+
+    return next && next->state == AGENT_DONE && !settle_is(next);
+}
+
+/* Time and a cancel are not in the log: a replay ends there as the run did. */
+static bool ended_here(struct run *r)
+{
+    if (!r->o->replay || run_went_on(r))
+        return false;
+    if (str_eq(r->was, STR("time_limit_exceeded"))) {
+        (void)run_stop(r, "time_limit_exceeded", STR("as recorded"));
+        return true;
+    }
+    if (!str_eq(r->was, STR("cancelled")))
+        return false;
+    r->out->end = AGENT_CANCELLED;
+    r->out->reason = STR("cancelled");
+    return true;
+}
+
+bool run_within(struct run *r)
+{
+    const struct agent_limits *l = &r->o->limits;
+    int64_t used = r->out->input_tokens + r->out->output_tokens;
+    int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
+
+    if (ended_here(r))
+        return false;
+    if (run_cancelled(r)) {
+        run_fail(r, &(struct chat_error){.message = STR("the run was cancelled")});
+        return false;
+    }
+    if (tokens > 0 && used >= tokens) {
+        r->out->over_budget = true;
+        if (l->tokens_hard)
+            return run_stop(
+                r,
+                "token_budget_exceeded",
+                arena_printf(
+                    r->arena, "%lld of %lld tokens were used", (long long)used, (long long)tokens));
+    }
+    if (l->cost_usd > 0 && r->out->cost_usd >= l->cost_usd)
+        return run_stop(
+            r,
+            "cost_limit_exceeded",
+            arena_printf(
+                r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
+    /* A result in the log was there in time: a resumed run goes the way it went. */
+    if (run_is_late(r) && !run_went_on(r))
+        return run_stop_late(r);
+    return true;
+}
