@@ -16,25 +16,57 @@ static struct agent_effect *client_find_call(struct agent_effect *all, size_t n,
     return NULL;
 }
 
-static bool client_put(struct agent_log *log, const struct agent_client_result *r,
-                       struct agent_effect *f, struct err *e)
+static str client_masked(const struct agent_client_result *r, str text, struct arena *a)
 {
-    struct agent_effect done = *f;
-    struct buf masked;
-    bool ok;
+    struct buf out;
 
-    buf_init(&masked, 4 * r->result.n + 65536);
-    done.result = r->result;
-    if (r->mask && r->result.n && mask_json(r->mask, r->result, &masked, NULL))
-        done.result = buf_str(&masked);
-    done.failed = r->failed;
-    done.state = AGENT_DONE;
-    done.care = AGENT_ON_DISK;
-    done.ended_us = r->now_us;
-    ok = (!buf_full(&masked) || err_set(e, ERR_LIMIT, "the result is too large")) &&
-         agent_log_put(log, &done, 1, e);
-    buf_release(&masked);
-    return ok;
+    buf_init(&out, 4 * text.n + 65536);
+    if (r->mask && text.n && mask_json(r->mask, text, &out, NULL))
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+static bool client_put(struct agent_log *log, const struct agent_client_result *r,
+                       const struct agent_effect *f, struct arena *a, struct err *e)
+{
+    struct agent_effect both[2] = {*f, *f};
+
+    both[0].result = client_masked(r, r->result, a);
+    both[0].failed = r->failed;
+    both[0].state = AGENT_DONE;
+    both[0].care = AGENT_ON_DISK;
+    both[0].ended_us = r->now_us;
+    both[1] = both[0];
+    both[1].seq += AGENT_SAID_SEQ;
+    both[1].kind = STR("note");
+    both[1].name = STR("user");
+    both[1].request = STR("");
+    both[1].failed = false;
+    both[1].result = r->said.n ? client_masked(r, r->said, a) : STR("");
+    return agent_log_put(log, both, r->said.n ? 2 : 1, e);
+}
+
+/* Of two last results at once each may have seen the other's call open: whoever comes second sees
+ * both results, and wakes the run. */
+static bool client_wake(struct agent_log *log, const struct agent_client_result *r, struct arena *a,
+                        struct err *e)
+{
+    struct agent_effect *all;
+    size_t n;
+
+    if (!agent_log_read(log, r->run, a, &all, &n, e))
+        return false;
+    return agent_client_open(all, n) > 0 || run_wake(log, r->run, a, r->now_us, e);
+}
+
+size_t agent_client_open(const struct agent_effect *all, size_t n)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < n; i++)
+        open += all[i].state != AGENT_DONE && str_eq(all[i].kind, STR("client"));
+    return open;
 }
 
 bool agent_client_result(struct agent_log *log, const struct agent_client_result *r, bool *already,
@@ -57,7 +89,11 @@ bool agent_client_result(struct agent_log *log, const struct agent_client_result
                      STR_ARG(str_slice(r->call_id, 0, 80)));
     if (ok) {
         *already = f->state == AGENT_DONE;
-        ok = *already || (run_wake(log, r->run, &a, r->now_us, e) && client_put(log, r, f, e));
+        /* The last result wakes the run before it is put: if the process ends in between, the run
+         * is taken up at the next start and waits once more. */
+        if (!*already)
+            ok = (agent_client_open(all, n) > 1 || run_wake(log, r->run, &a, r->now_us, e)) &&
+                 client_put(log, r, f, &a, e) && client_wake(log, r, &a, e);
     }
     arena_release(&a);
     return ok;

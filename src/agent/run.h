@@ -29,6 +29,7 @@
 #define AGENT_RESULT_SHOWN 16384             /* bytes of a result that the model is shown */
 #define AGENT_OBSERVATION 500                /* characters of one in the trace, dots and all */
 #define AGENT_UNKNOWN_SEQ ((int64_t)1 << 40) /* and that of an effect: asks how that one ended */
+#define AGENT_SAID_SEQ ((int64_t)1 << 41)    /* and that of a client's call: what the user added */
 #define AGENT_REPEATS 3                      /* the same calls so often in a row are a loop */
 #define AGENT_CORRECTIONS 3 /* times a model is told what is wrong with its output */
 #define AGENT_WHY_SIZE 600  /* characters of the reason that a person is shown */
@@ -166,10 +167,13 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
  * ERR_NOT_FOUND: the run has no such call. ERR_CONFLICT: the run has ended without the result. */
 struct agent_client_result {
     str run, call_id, result;
+    str said; /* by the user after the result: a message of the conversation; or "" */
     bool failed;
     const struct mask *mask;
     int64_t now_us;
 };
+/* How many calls wait for their results. */
+size_t agent_client_open(const struct agent_effect *all, size_t n);
 bool agent_client_result(struct agent_log *log, const struct agent_client_result *r, bool *already,
                          struct err *e) MUST_USE;
 

@@ -1,6 +1,6 @@
-/* run_state.h - a run as its own files see it: run.c the loop, limits.c its limits, turn.c the calls
- * of one turn, ids.c their ids, effect.c the way over the log, replay.c what it was given, tell.c
- * what the record is told, work.c a run without the loop.
+/* run_state.h - a run as its own files see it: run.c the loop, limits.c its limits, turn.c the
+ * calls of one turn, ids.c their ids, effect.c the way over the log, replay.c what it was given,
+ * tell.c what the record is told, work.c a run without the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -470,6 +470,20 @@ static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
                          : run_cut(r, c->result, shown, "the whole is on record");
 }
 
+/* What the user said together with results of the caller's tools. */
+static void turn_tell_said(struct turn *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct turn_call *c = &t->calls[i];
+        const struct agent_effect *f = NULL;
+
+        if (c->tool && (c->tool->flags & TOOL_CLIENT))
+            f = effect_at(t->r, c->seq + AGENT_SAID_SEQ);
+        if (f)
+            history_text(&t->r->history, "user", f->result);
+    }
+}
+
 static bool agent_turn_tell(struct turn *t)
 {
     struct run *r = t->r;
@@ -487,6 +501,7 @@ static bool agent_turn_tell(struct turn *t)
             r->out->finish = arena_dup(r->arena, c->arguments);
         }
     }
+    turn_tell_said(t);
     return on;
 }
 

@@ -36,9 +36,17 @@ static bool given_prompt(struct agents_part *p, str *out, struct err *e)
     return h->find_prompt(h->prompt_ctx, p->agent->prompt_name, p->arena, out, e);
 }
 
-/* The prompt, and which servers cannot be used. */
+/* The prompt, the instructions of the caller, and which servers cannot be used. */
 static str given_system(struct agents_part *p, str prompt)
 {
+    str added = p->root ? p->job->q.instructions : STR("");
+
+    if (added.n)
+        prompt = arena_printf(p->arena,
+                              STR_FMT "%s" STR_FMT,
+                              STR_ARG(prompt),
+                              prompt.n ? "\n\n" : "",
+                              STR_ARG(added));
     if (!p->tools->notes.n)
         return prompt;
     return arena_printf(p->arena,

@@ -200,6 +200,14 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
     o.system = p->system;
     o.messages = p->messages;
     o.user = p->input;
+    if (p->root && p->job->q.content.n) {
+        o.messages = arena_printf(p->arena,
+                                  STR_FMT "%s{\"role\":\"user\",\"content\":" STR_FMT "}",
+                                  STR_ARG(p->messages),
+                                  p->messages.n ? "," : "",
+                                  STR_ARG(p->job->q.content));
+        o.user = STR("");
+    }
     o.tools = p->tools->box;
     o.results = p->tools->results;
     o.output = d->output;

@@ -9,6 +9,8 @@ static const struct {
     size_t at;
 } request_texts[] = {{"name", offsetof(struct agents_request, name)},
                      {"input", offsetof(struct agents_request, input)},
+                     {"content", offsetof(struct agents_request, content)},
+                     {"instructions", offsetof(struct agents_request, instructions)},
                      {"messages", offsetof(struct agents_request, messages)},
                      {"thread", offsetof(struct agents_request, thread)},
                      {"session", offsetof(struct agents_request, session)},
@@ -169,6 +171,7 @@ static bool request_allowed(const struct agents_request *q, const struct config 
 
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
 {
+    const struct config_agent *d;
     struct toolbox *box;
     bool ok;
 
@@ -180,6 +183,14 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
+    if (q->content.n + q->messages.n + q->tools.n + q->metadata.n > AGENTS_TEXT_MAX / 4)
+        return err_set(
+            e, ERR_INPUT, "the conversation is larger than %zu bytes", AGENTS_TEXT_MAX / 4);
+    d = agents_find(c, q->name);
+    if (q->content.n && !q->workflow && d->guard_input.kind != CONFIG_GUARD_NONE)
+        return err_set(e,
+                       ERR_INPUT,
+                       "the guard of the agent's input reads text only: send no images or files");
     if (q->thread.n > THREAD_ID_MAX)
         return err_set(e, ERR_INPUT, "thread: is longer than %d bytes", THREAD_ID_MAX);
     if (q->workflow && q->tools.n)

@@ -47,13 +47,15 @@ struct agents_request {
     str run;  /* "": a new id is made */
     str name; /* of the agent or workflow */
     bool workflow;
-    str input;    /* what the user says */
-    str messages; /* JSON, comma separated: what was said before; or "" */
-    str thread;   /* the conversation that it goes on with, or "" */
-    str session;  /* of the record; "": the thread, or the run */
-    str metadata; /* a JSON object, kept with the run; or "" */
-    str tools;    /* tools of the caller: a JSON array of {"name", "description", "parameters"} */
-    str key;      /* whose: the name of the client's key, or "" */
+    str input;        /* what the user says */
+    str content;      /* the same as JSON parts, if it has images or files too; or "" */
+    str instructions; /* of the caller: behind the agent's prompt; or "" */
+    str messages;     /* JSON, comma separated: what was said before; or "" */
+    str thread;       /* the conversation that it goes on with, or "" */
+    str session;      /* of the record; "": the thread, or the run */
+    str metadata;     /* a JSON object, kept with the run; or "" */
+    str tools; /* tools of the caller: a JSON array of {"name", "description", "parameters"} */
+    str key;   /* whose: the name of the client's key, or "" */
 };
 
 struct agents_runner;

@@ -40,6 +40,11 @@ struct app_host {
 struct app_call {
     enum chat_dialect dialect;
     str id, model, session;
+    str body;           /* with all that was said before; "": as it came */
+    str items;          /* Responses: what the request says by itself */
+    str previous;       /* and the response that it goes on from; "": none */
+    str unknown;        /* the same, of one that is not known */
+    bool keep;          /* a later request may name the reply */
     bool stream, shows; /* shows: the client may see reasoning */
     bool array, bare;   /* Gemini: a stream is an array; no comments */
 };

@@ -1,45 +1,21 @@
 /* agent_model.c - an agent as a model: agent/NAME in every dialect.
  *
  * The client's history is the conversation, its last words are the agent's input. The steps of the
- * run are the reasoning of the reply, shown or hidden like any reasoning; usage is the sum. Tools
- * that the request has are the client's to carry out: the reply ends with their calls, and the
- * request that has their results goes on with the same run. All of it is done on a thread that may
- * wait, from the bytes of the request.
+ * run are the reasoning of the reply, shown or hidden like any reasoning. Tools that the request
+ * has are the client's to carry out: the reply ends with their calls, and the request that has their
+ * results goes on with the same run. A reply is made of the events in the run's log, so the same
+ * request gets the same reply again. All of it is done on a thread that may wait, from the bytes of
+ * the request.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "serve/agent_model.h"
+#include "serve/agent_model_state.h"
 
-#include "agent/events.h"
-#include "apps/agents/agents.h"
 #include "base/repr.h"
 #include "base/utf8.h"
-#include "wire/wire.h"
 
-#define OUT_MAX ((size_t)64 << 20)
 #define STEP_SHOWN 2000 /* characters of a tool's result in the reasoning */
 #define WAIT_US 100000
-#define RUN_ID_SIZE 36
-
-struct model_reply {
-    struct agents_app *app;
-    const struct app_request *q;
-    struct app_reply *r;
-    const struct wire *wire;
-    struct json doc;
-    struct chat_request request;
-    struct wire_encoder encoder;
-    struct buf out;
-    bool stream, shows;
-    str run;
-    size_t calls; /* of the client's tools, in the turn at hand */
-    bool begun;
-    enum chat_stop stop;
-    struct chat_usage usage;
-    str text;
-    struct conversation conversation; /* the conversation, known by its history */
-    str session;
-};
 
 /* ---- out ---- */
 
@@ -113,14 +89,30 @@ static void model_fail(struct model_reply *m, int status, const char *code, str 
 
 /* ---- events of the run ---- */
 
-static str model_member(struct model_reply *m, const struct json *doc, const struct json_node *v,
-                        const char *name)
+str model_member(struct model_reply *m, const struct json *doc, const struct json_node *v,
+                 const char *name)
 {
     str text;
 
     return json_text(doc, json_find(doc, v, str_c(name)), m->q->arena, &text)
                ? arena_dup(m->q->arena, text)
                : STR("");
+}
+
+/* The call as an item of the Responses dialect. */
+static void model_add_item(struct model_reply *m, str id, str tool, str arguments)
+{
+    struct json_out o;
+
+    if (m->items.n)
+        buf_add_c(&m->items, ',');
+    json_out_init(&o, &m->items);
+    json_out_object(&o);
+    json_member_str(&o, "type", STR("function_call"));
+    json_member_str(&o, "call_id", id);
+    json_member_str(&o, "name", tool);
+    json_member_str(&o, "arguments", arguments);
+    json_out_end(&o);
 }
 
 static void model_tool_call(struct model_reply *m, const struct json *doc)
@@ -142,6 +134,7 @@ static void model_tool_call(struct model_reply *m, const struct json *doc)
         model_emit(m,
                    (struct chat_event){.kind = CHAT_ARGUMENTS, .text = arguments, .block = block});
         model_flush(m);
+        model_add_item(m, id, tool, arguments);
         return;
     }
     buf_init(&text, (size_t)1 << 20);
@@ -162,9 +155,45 @@ static void model_ended(struct model_reply *m, const struct json *doc)
 
     m->text = output ? arena_dup(m->q->arena, json_raw(doc, output))
                      : model_member(m, doc, result, "text");
+    if (m->resumed)
+        return;
     (void)!json_i64(doc, json_find(doc, tokens, STR("input")), &m->usage.input);
     (void)!json_i64(doc, json_find(doc, tokens, STR("output")), &m->usage.output);
     (void)!json_i64(doc, json_find(doc, tokens, STR("reasoning")), &m->usage.reasoning);
+}
+
+/* Usage of a reply that goes on with a run is that of the calls since. */
+static void model_add_usage(struct model_reply *m, const struct json *doc)
+{
+    static const char *const names[] = {"input_tokens", "output_tokens", "reasoning_tokens"};
+    const struct json_node *usage = json_find(doc, json_root(doc), STR("usage"));
+    int64_t *to[] = {&m->usage.input, &m->usage.output, &m->usage.reasoning}, n;
+
+    for (size_t i = 0; i < COUNT_OF(to); i++)
+        if (json_i64(doc, json_find(doc, usage, str_c(names[i])), &n) && n > 0)
+            *to[i] = (*to[i] > 0 ? *to[i] : 0) + n;
+}
+
+/* Whether the event is one of this reply. */
+static bool model_wants(struct model_reply *m, const struct json *doc, const char *name)
+{
+    const struct json_node *root = json_root(doc);
+    str id = model_member(m, doc, root, "call_id");
+    bool result = strcmp(name, "tool_result") == 0, ours = false;
+    int64_t seq;
+
+    for (size_t i = 0; result && i < m->result_count; i++)
+        ours |= str_eq(id, m->results[i]) && str_eq(model_member(m, doc, root, "run_id"), m->run);
+    if (m->skipping && strcmp(name, "decided") == 0 && m->decided_run.n &&
+        json_i64(doc, json_find(doc, root, STR("seq")), &seq) && seq == m->decided_seq &&
+        str_eq(model_member(m, doc, root, "run_id"), m->decided_run))
+        ours = true;
+    if (m->skipping && !ours)
+        return false;
+    m->skipping = false;
+    /* The calls of the reply have results: a later request has gone on from it. */
+    m->full |= m->calls > 0 && result && str_find(buf_str(&m->items), id) != STR_NONE;
+    return !m->full;
 }
 
 static void model_on_event(void *ctx, const struct run_event *ev)
@@ -181,6 +210,12 @@ static void model_on_event(void *ctx, const struct run_event *ev)
     }
     root = json_root(&doc);
     calls = json_find(&doc, root, STR("tool_calls"));
+    if (!model_wants(m, &doc, ev->name)) {
+        json_release(&doc);
+        return;
+    }
+    if (strcmp(ev->name, "message") == 0)
+        model_add_usage(m, &doc);
     if (strcmp(ev->name, "reasoning") == 0)
         model_think(m, "", model_member(m, &doc, root, "text"));
     else if (strcmp(ev->name, "message") == 0 && calls && json_first(&doc, calls))
@@ -197,22 +232,7 @@ static void model_on_event(void *ctx, const struct run_event *ev)
     json_release(&doc);
 }
 
-static void model_skip(void *ctx, const struct run_event *ev)
-{
-    (void)ctx, (void)ev;
-}
-
-/* Whether it waits for tools of the client, not for a person. */
-static bool model_waits_for_client(struct model_reply *m)
-{
-    struct agent_row row;
-    struct err e;
-
-    return agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, &e) &&
-           str_eq(row.status, STR("waiting")) && str_eq(row.reason, STR("client_tools"));
-}
-
-/* Until the run ends or waits for the client. Approval is waited for. */
+/* Until the run ends or waits. */
 static bool model_follow(struct model_reply *m, struct run_cursor *c, enum run_state *state,
                          struct err *e)
 {
@@ -226,7 +246,7 @@ static bool model_follow(struct model_reply *m, struct run_cursor *c, enum run_s
             return false;
         if (*state == RUN_ENDED)
             agents_wait_gone(m->app->runner, m->run);
-        if (*state == RUN_ENDED || (*state == RUN_WAITS && model_waits_for_client(m)))
+        if (*state != RUN_GOES_ON || m->full)
             return true;
         if (atomic_load(m->q->cancel) || (m->app->host.leave && atomic_load(m->app->host.leave))) {
             if (atomic_load(m->q->cancel))
@@ -243,8 +263,40 @@ static bool model_follow(struct model_reply *m, struct run_cursor *c, enum run_s
 
 /* ---- the end ---- */
 
+/* The reply, for requests that name it as their previous_response_id. */
+static void model_keep(struct model_reply *m)
+{
+    const struct app_call *c = m->q->call;
+    struct previous_response r = {.who = m->q->key,
+                                  .id = arena_join(m->q->arena, STR("resp_"), c->id, STR("")),
+                                  .previous = c->previous,
+                                  .session = m->session};
+    struct json_out o;
+    struct buf items;
+
+    if (!c->keep)
+        return;
+    buf_init(&items, MODEL_OUT_MAX);
+    buf_add(&items, c->items);
+    if (m->text.n) {
+        buf_printf(&items, "%s", items.n ? "," : "");
+        json_out_init(&o, &items);
+        json_out_object(&o);
+        json_member_str(&o, "role", STR("assistant"));
+        json_member_str(&o, "content", m->text);
+        json_out_end(&o);
+    }
+    if (m->items.n)
+        buf_printf(&items, "%s", items.n ? "," : "");
+    buf_add(&items, buf_str(&m->items));
+    r.items = buf_str(&items);
+    previous_response_put(m->app->host.gateway->previous_responses, &r);
+    buf_release(&items);
+}
+
 static void model_finish(struct model_reply *m, enum chat_stop stop)
 {
+    model_keep(m);
     if (m->text.n)
         model_emit(m, (struct chat_event){.kind = CHAT_TEXT, .text = m->text, .block = 1});
     model_emit(m, (struct chat_event){.kind = CHAT_USAGE, .usage = &m->usage});
@@ -255,6 +307,44 @@ static void model_finish(struct model_reply *m, enum chat_stop stop)
         m->r->type = m->wire->whole_type;
         buf_add(&m->r->body, buf_str(&m->out));
     }
+}
+
+/* The run waits: for results of the client's tools, which are in the reply, or for a person. */
+static void model_wait(struct model_reply *m)
+{
+    struct agent_row row, *parts;
+    struct agent_effect f;
+    struct err e;
+    size_t n;
+    bool found;
+
+    if (m->calls) {
+        model_finish(m, CHAT_STOP_TOOL);
+        return;
+    }
+    if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, &e) ||
+        !agent_log_parts(m->app->host.log, m->run, row.session_id, m->q->arena, &parts, &n, &e)) {
+        model_fail(m, 500, "run_lost", str_c(e.text));
+        return;
+    }
+    found = agent_log_question(m->app->host.log, m->run, m->q->arena, &f, &e);
+    for (size_t i = 0; !found && i < n; i++)
+        found = str_eq(parts[i].status, STR("waiting")) &&
+                agent_log_question(m->app->host.log, parts[i].id, m->q->arena, &f, &e);
+    if (!found) {
+        model_fail(m, 409, "run_waits", STR("the run waits for results of other calls"));
+        return;
+    }
+    m->text = arena_printf(m->q->arena,
+                           "A person has to allow the call " STR_FMT "(" STR_FMT
+                           ") first: " MODEL_APPROVE STR_FMT
+                           "' %lld (or deny), or on the dashboard. Then write again, and I "
+                           "go on.",
+                           STR_ARG(f.name),
+                           STR_ARG(utf8_cut_count(f.request, STEP_SHOWN)),
+                           STR_ARG(f.run),
+                           (long long)f.seq);
+    model_finish(m, CHAT_STOP_END);
 }
 
 static void model_end(struct model_reply *m)
@@ -306,160 +396,10 @@ static void model_end(struct model_reply *m)
 
 /* ---- the request ---- */
 
-static str model_content(const struct json *doc, const struct json_node *v, struct arena *a)
-{
-    struct buf all;
-    str text;
-
-    if (json_text(doc, v, a, &text))
-        return text;
-    if (!v || v->kind != JSON_ARRAY)
-        return STR("");
-    buf_init(&all, AGENTS_INPUT_MAX);
-    for (const struct json_node *p = json_first(doc, v); p; p = json_next(doc, v, p))
-        if (json_text(doc, json_find(doc, p, STR("text")), a, &text))
-            buf_printf(&all, "%s" STR_FMT, all.n ? "\n" : "", STR_ARG(text));
-    text = arena_dup(a, buf_str(&all));
-    buf_release(&all);
-    return text;
-}
-
-/* The result of a call of ours: its id is RUN.CALL. */
-static bool model_take_result(struct model_reply *m, const struct json *doc,
-                              const struct json_node *message, struct err *e)
-{
-    str id = model_member(m, doc, message, "tool_call_id");
-    struct run_asker who = {.key = m->q->operator_ ? STR("") : m->q->key};
-    struct setup *s = gateway_setup(m->app->host.gateway);
-    struct agent_client_result x = {.mask = s->mask,
-                                    .now_us = clock_wall_ms(m->app->host.clock) * 1000};
-    struct buf seen;
-    bool ok, already;
-
-    x.run = str_slice(id, 0, RUN_ID_SIZE);
-    x.call_id = id.n > RUN_ID_SIZE + 1 ? str_slice(id, RUN_ID_SIZE + 1, id.n) : STR("");
-    x.result = model_content(doc, json_find(doc, message, STR("content")), m->q->arena);
-    buf_init(&seen, OUT_MAX);
-    ok = agents_write_run(m->app->host.log, x.run, &who, &seen, e) &&
-         agent_client_result(m->app->host.log, &x, &already, e);
-    if (ok)
-        m->run = arena_dup(m->q->arena, x.run);
-    buf_release(&seen);
-    setup_release(s);
-    return ok;
-}
-
-static const struct json_node *model_last(const struct json *doc, const struct json_node *list)
-{
-    const struct json_node *last = NULL;
-
-    for (const struct json_node *v = list ? json_first(doc, list) : NULL; v;
-         v = json_next(doc, list, v))
-        last = v;
-    return last;
-}
-
-/* Results of client tools at the end of the history: the run goes on. */
-static bool model_resume(struct model_reply *m, const struct json *doc,
-                         const struct json_node *list, struct run_cursor *c, struct err *e)
-{
-    struct run_asker who = {.key = STR("")};
-    enum run_state state;
-    struct agent_row row;
-
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
-        str id = model_member(m, doc, v, "tool_call_id"), run = str_slice(id, 0, RUN_ID_SIZE);
-        str last = model_member(m, doc, model_last(doc, list), "tool_call_id");
-
-        if (!id.n || !str_eq(run, str_slice(last, 0, RUN_ID_SIZE)))
-            continue;
-        if (!m->run.n &&
-            !run_events_read(m->app->host.log, run, c, &who, model_skip, NULL, &state, e))
-            return false;
-        if (!model_take_result(m, doc, v, e))
-            return false;
-    }
-    if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, e))
-        return false;
-    agents_resume(m->app->runner, &row);
-    return true;
-}
-
-static void model_add_message(struct buf *out, const struct json *doc, const struct json_node *v)
-{
-    if (out->n)
-        buf_add_c(out, ',');
-    buf_add(out, json_raw(doc, v));
-}
-
-/* Runs of one conversation have one session: the one that the client names, else the one that the
- * history belongs to. */
-static str model_find_session(struct model_reply *m)
-{
-    struct conversations *conversations = m->app->host.gateway->conversations;
-    str session;
-
-    conversation_begin(conversations, &m->conversation, m->q->key, &m->request, m->q->arena);
-    if (m->q->call->session.n)
-        return m->q->call->session;
-    return conversation_find(conversations, &m->conversation, m->q->arena, &session) ? session
-                                                                                     : STR("");
-}
-
-/* All but the last of the client's messages stand before the input. */
-static bool model_start(struct model_reply *m, const struct json *doc, const struct json_node *list,
-                        struct err *e)
-{
-    const struct json_node *last = model_last(doc, list),
-                           *tools = json_find(doc, json_root(doc), STR("tools"));
-    struct agents_request q = {.run = STR(""),
-                               .name = str_slice(m->request.model, 6, m->request.model.n),
-                               .thread = STR(""),
-                               .session = model_find_session(m),
-                               .metadata = STR(""),
-                               .tools = tools ? json_raw(doc, tools) : STR(""),
-                               .key = m->q->key};
-    struct buf before;
-    bool ok;
-
-    buf_init(&before, OUT_MAX);
-    for (const struct json_node *v = json_first(doc, list); v && v != last;
-         v = json_next(doc, list, v))
-        model_add_message(&before, doc, v);
-    q.messages = buf_str(&before);
-    q.input =
-        last ? model_content(doc, json_find(doc, last, STR("content")), m->q->arena) : STR("");
-    ok = agents_start(m->app->runner, &q, m->q->arena, &m->run, e);
-    m->session = q.session.n ? q.session : m->run;
-    buf_release(&before);
-    return ok;
-}
-
-static bool model_begin(struct model_reply *m, struct run_cursor *c, struct err *e)
-{
-    const struct json_node *list, *last;
-    struct buf body;
-    struct json doc;
-    bool ok;
-
-    buf_init(&body, OUT_MAX);
-    json_init(&doc);
-    wire_get(CHAT_OPENAI)->write(&m->request, &body);
-    ok = json_parse(&doc, buf_str(&body), e);
-    list = ok ? json_find(&doc, json_root(&doc), STR("messages")) : NULL;
-    last = model_last(&doc, list);
-    if (ok && last && json_is(&doc, json_find(&doc, last, STR("role")), STR("tool")))
-        ok = model_resume(m, &doc, list, c, e);
-    else
-        ok = ok && model_start(m, &doc, list, e);
-    json_release(&doc);
-    buf_release(&body);
-    return ok;
-}
-
 static bool model_read(struct model_reply *m, struct err *e)
 {
-    if (!json_parse(&m->doc, m->q->body, e) || !m->wire->read(&m->doc, m->q->arena, &m->request, e))
+    if (!json_parse(&m->doc, m->q->call->body.n ? m->q->call->body : m->q->body, e) ||
+        !m->wire->read(&m->doc, m->q->arena, &m->request, e))
         return false;
     m->request.model = m->q->call->model;
     m->request.stream = m->stream;
@@ -487,16 +427,26 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
                             .text = STR(""),
                             .session = STR("")};
     struct run_cursor *c = run_cursor_new(STR(""));
+    bool unknown = q->call->unknown.n > 0;
     enum run_state state = RUN_GOES_ON;
     struct err e;
 
     json_init(&m.doc);
-    buf_init(&m.out, OUT_MAX);
+    buf_init(&m.out, MODEL_OUT_MAX);
+    buf_init(&m.items, MODEL_OUT_MAX);
     if (!m.app->host.log)
         model_fail(&m, 503, "history_disabled", STR("agents need a store"));
     else if (!model_read(&m, &e))
         model_fail(&m, 400, "invalid_request", str_c(e.text));
-    else if (!model_begin(&m, c, &e))
+    else if (unknown)
+        model_fail(&m,
+                   404,
+                   "previous_response_not_found",
+                   arena_printf(q->arena,
+                                "there is no response \"" STR_FMT
+                                "\" of an agent any more: send the conversation itself",
+                                STR_ARG(str_slice(q->call->unknown, 0, 80))));
+    else if (!model_begin(&m, &e))
         model_fail(&m,
                    e.code == ERR_CANCELLED ? 409 : err_http_status(e.code),
                    e.code == ERR_NOT_FOUND  ? "model_not_found"
@@ -505,12 +455,13 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
                    str_c(e.text));
     else if (!model_follow(&m, c, &state, &e))
         model_fail(&m, 503, "run_left", str_c(e.text));
-    else if (state == RUN_WAITS)
-        model_finish(&m, CHAT_STOP_TOOL);
+    else if (m.full || state == RUN_WAITS)
+        model_wait(&m);
     else
         model_end(&m);
     run_cursor_free(c);
     buf_release(&m.out);
+    buf_release(&m.items);
     json_release(&m.doc);
 }
 
@@ -550,6 +501,11 @@ void agent_model_handle(struct exchange *ex)
         .shows = !call_reply_hides(ex->setup->config, &policy, NULL) && !ex->request.no_thoughts,
         .array = ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
                  str_find(h->query, STR("alt=sse")) == STR_NONE,
+        .body = ex->previous.whole ? json_raw(&ex->doc, json_root(&ex->doc)) : STR(""),
+        .items = ex->previous.items.p ? ex->previous.items : STR(""),
+        .previous = ex->previous.whole ? ex->previous.id : STR(""),
+        .unknown = ex->previous.id.p && !ex->previous.whole ? ex->previous.id : STR(""),
+        .keep = ex->wire->dialect == CHAT_RESPONSES && ex->previous.keep,
         .bare = ex->wire->dialect == CHAT_GEMINI && http1_has(h, STR("x-goog-api-client")),
     };
     ex->called = true; /* its calls are the run's own */

@@ -223,6 +223,10 @@ static const struct app_call *copy_call(struct app_job *j)
     c->id = arena_dup(&j->arena, c->id);
     c->model = arena_dup(&j->arena, c->model);
     c->session = arena_dup(&j->arena, c->session);
+    c->body = arena_dup(&j->arena, c->body);
+    c->items = arena_dup(&j->arena, c->items);
+    c->previous = arena_dup(&j->arena, c->previous);
+    c->unknown = arena_dup(&j->arena, c->unknown);
     return c;
 }
 

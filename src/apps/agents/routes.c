@@ -350,7 +350,7 @@ void agents_route_tool_results(void *app, const struct app_request *q, struct ap
          put_tool_results(x, q, &doc, &e) &&
          agent_log_run_get(x->host.log, q->parts[0], q->arena, &row, &e);
     buf_reset(&r->body);
-    if (ok && (str_eq(row.status, STR("waiting")) || str_eq(row.status, STR("running"))))
+    if (ok && str_eq(row.status, STR("running")))
         agents_resume(x->runner, &row);
     if (ok)
         answer_run(x, q, q->parts[0], r);
