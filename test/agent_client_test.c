@@ -109,10 +109,12 @@ TEST(a_run_waits_for_the_results_of_its_callers_tools)
     CHECK_STR(r.reason, "client_tools");
     CHECK(give(client_call(0)->key, "one", &already) && !already);
     CHECK(agent_log_run_get(log_, STR("run-1"), &arena, &row, &e));
-    CHECK_STR(row.status, "running"); /* whoever starts next takes it up */
+    CHECK_STR(row.status, "waiting"); /* for the other one */
     r = script_run(&o, &arena);
     CHECK(r.end == AGENT_WAITING && s.asked == 1);
     CHECK(give(client_call(1)->key, "three", &already) && !already);
+    CHECK(agent_log_run_get(log_, STR("run-1"), &arena, &row, &e));
+    CHECK_STR(row.status, "running"); /* whoever starts next takes it up */
     CHECK(give(client_call(1)->key, "four", &already) && already);
     r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && doubled == 1 && s.asked == 2);

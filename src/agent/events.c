@@ -131,6 +131,7 @@ static bool event_begin(struct events *v)
     json_out_init(&v->out, &v->json);
     json_out_object(&v->out);
     json_member_str(&v->out, "run_id", v->run);
+    json_member_i64(&v->out, "number", v->at);
     return true;
 }
 
@@ -267,7 +268,7 @@ static str events_reason(struct events *v, const struct agent_effect *f)
     return why.n && v->thoughts ? why : STR("approval");
 }
 
-static void events_approval(struct events *v, const struct agent_effect *f)
+static void events_asked(struct events *v, const struct agent_effect *f)
 {
     if (event_begin(v)) {
         json_member_i64(&v->out, "seq", f->seq);
@@ -276,6 +277,10 @@ static void events_approval(struct events *v, const struct agent_effect *f)
         json_member_str(&v->out, "why", events_reason(v, f));
         agent_events_event_end(v, "approval");
     }
+}
+
+static void events_decided(struct events *v, const struct agent_effect *f)
+{
     if (f->state != AGENT_DONE) {
         v->open = !v->over;
     } else if (event_begin(v)) {
@@ -340,10 +345,25 @@ static size_t events_turn(struct events *v, const struct agent_effect *all, size
     for (size_t i = from; i < end; i++) {
         const struct agent_effect *asked = events_unknown(all, n, all[i].seq);
 
-        if (asked)
-            events_approval(v, asked);
+        if (asked) {
+            events_asked(v, asked);
+            events_decided(v, asked);
+        }
         events_result(v, &all[i]);
     }
+    return end;
+}
+
+/* The questions of one turn, from `from` on: all are asked before one is decided. */
+static size_t events_questions(struct events *v, const struct agent_effect *all, size_t n,
+                               size_t from)
+{
+    size_t end = from;
+
+    while (end < n && str_eq(all[end].kind, STR("approval")) && all[end].seq < AGENT_UNKNOWN_SEQ)
+        events_asked(v, &all[end++]);
+    for (size_t i = from; i < end; i++)
+        events_decided(v, &all[i]);
     return end;
 }
 
@@ -354,10 +374,12 @@ static void events_effects(struct events *v, const struct agent_effect *all, siz
             i = events_turn(v, all, n, i);
             continue;
         }
+        if (all[i].seq >= 0 && str_eq(all[i].kind, STR("approval"))) {
+            i = events_questions(v, all, n, i);
+            continue;
+        }
         if (all[i].seq >= 0 && str_eq(all[i].kind, STR("model")))
             events_model(v, &all[i]);
-        else if (all[i].seq >= 0 && str_eq(all[i].kind, STR("approval")))
-            events_approval(v, &all[i]);
         i++;
     }
 }

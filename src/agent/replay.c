@@ -243,3 +243,46 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
     json_release(&doc);
     return ok;
 }
+
+/* ---- arguments that a person changed ---- */
+
+static str replay_question_tool(const struct agent_effect *all, size_t n, int64_t seq)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i].seq == seq && str_eq(all[i].kind, STR("approval")))
+            return all[i].name;
+    return STR("");
+}
+
+bool agent_check_change(struct agent_log *log, str run, int64_t seq, str arguments, struct err *e)
+{
+    struct toolbox *box = toolbox_new(&clock_real);
+    struct agent_effect *all;
+    const struct tool *t;
+    struct reading r;
+    struct arena a;
+    struct json doc;
+    struct buf why;
+    struct err ignored;
+    size_t n;
+    str note;
+    bool ok;
+
+    arena_init(&a, (size_t)1 << 30);
+    json_init(&doc);
+    r = (struct reading){&doc, &a};
+    buf_init(&why, 4096);
+    ok = agent_log_read(log, run, &a, &all, &n, e);
+    /* Applications without the loop keep no schemas: there the run itself checks. */
+    if (ok && find_note(log, run, &a, &note, &ignored) && json_parse(&doc, note, &ignored) &&
+        agent_replay_read_tools(&r, box, &ignored)) {
+        t = toolbox_find(box, replay_question_tool(all, n, seq));
+        if (t && !toolbox_check(box, t, arguments, &why))
+            ok = err_set(e, ERR_INPUT, "arguments: " STR_FMT, STR_ARG(buf_str(&why)));
+    }
+    buf_release(&why);
+    json_release(&doc);
+    toolbox_free(box);
+    arena_release(&a);
+    return ok;
+}

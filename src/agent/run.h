@@ -161,6 +161,11 @@ enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
                   str who, int64_t now_us, struct err *e) MUST_USE;
 
+/* Whether a call that waits may have these arguments, by the schema of its tool in the run's log.
+ * ERR_INPUT: they are wrong, and how. */
+bool agent_check_change(struct agent_log *log, str run, int64_t seq, str arguments,
+                        struct err *e) MUST_USE;
+
 /* The result of a call that the run's caller carries out (TOOL_CLIENT), by the call's id, which is
  * the effect's key; then the run is to be called again. `result`: JSON or text, masked by `mask` if
  * that is not NULL. Idempotent: the first result stays, and *already says that there was one.

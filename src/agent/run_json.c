@@ -43,6 +43,26 @@ static void agent_run_json_write_question(struct json_out *o, const struct agent
     agent_run_json_value(o, "arguments", f->request);
     json_member_str(o, "why", f->result.n && thoughts ? f->result : kind);
     json_member_i64(o, "asked_at_us", f->started_us);
+}
+
+static void agent_run_json_write_questions(struct agent_log *log, struct json_out *o,
+                                           const struct agent_effect *first, bool thoughts,
+                                           struct arena *a)
+{
+    struct agent_effect *all;
+    struct err e;
+    size_t n;
+
+    agent_run_json_write_question(o, first, thoughts);
+    json_member_array(o, "more");
+    if (agent_log_read(log, first->run, a, &all, &n, &e))
+        for (size_t i = 0; i < n; i++)
+            if (all[i].state != AGENT_DONE && str_eq(all[i].kind, STR("approval")) &&
+                all[i].seq != first->seq) {
+                agent_run_json_write_question(o, &all[i], thoughts);
+                json_out_end(o);
+            }
+    json_out_end(o);
     json_out_end(o);
 }
 
@@ -86,7 +106,7 @@ void run_json_pending(struct agent_log *log, const struct agent_row *row, bool t
     if (!str_eq(row->status, STR("waiting")))
         json_out_null(o);
     else if (agent_log_question(log, row->id, a, &f, &e))
-        agent_run_json_write_question(o, &f, thoughts);
+        agent_run_json_write_questions(log, o, &f, thoughts, a);
     else
         write_client_calls(log, o, row->id, a);
 }

@@ -29,6 +29,7 @@ struct run {
     size_t held_count, steps_max;
     bool concluding; /* the last call, without tools and without the limit of time */
     bool looped;     /* it is a loop, which can be gone over by its log alone */
+    bool ended;      /* the row said so when the run began */
     str was;         /* in a replay: the reason of the run's end, as its row has it */
     int64_t created_us;
     int64_t waited_us; /* for people and for tools of the caller: no part of the run's time */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "agent/run_state.h"
+#include "agent/turn_state.h"
 #include "agent/work.h"
 
 #include "base/json.h"
@@ -10,22 +10,6 @@
 #include "base/utf8.h"
 
 #define WHY_MAX 4096
-
-struct turn_call {
-    const struct ask_call *asked;
-    const struct tool *tool;
-    str arguments; /* as they are given to the tool: perhaps changed by a person */
-    str shown;     /* and as the log has them: masked */
-    int64_t seq;
-    bool valid, ok, settled; /* settled: the result is there without a run */
-    str result;              /* whole, in the run's arena */
-};
-
-struct turn {
-    struct run *r;
-    struct turn_call *calls;
-    size_t n;
-};
 
 /* ---- texts ---- */
 
@@ -102,7 +86,7 @@ static void error_add(const struct run *r, struct buf *out, str why)
     buf_add_c(out, '}');
 }
 
-static str error_result(struct run *r, str why)
+str turn_error(struct run *r, str why)
 {
     struct buf out;
     str all;
@@ -114,7 +98,7 @@ static str error_result(struct run *r, str why)
     return all;
 }
 
-static void agent_turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
+void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 {
     (void)t;
     c->settled = true;
@@ -149,7 +133,7 @@ static str names_of(struct run *r)
 }
 
 /* Bad arguments go back to the model as the tool's answer, with the path and the reason. */
-static void agent_turn_check(struct turn *t, struct turn_call *c)
+void turn_check(struct turn *t, struct turn_call *c)
 {
     struct run *r = t->r;
     struct buf why;
@@ -157,119 +141,21 @@ static void agent_turn_check(struct turn *t, struct turn_call *c)
     c->settled = c->valid = false;
     c->tool = toolbox_find(r->o->tools, c->asked->name);
     if (!c->tool) {
-        agent_turn_settle(
-            t,
-            c,
-            false,
-            error_result(r,
-                         arena_printf(r->arena,
-                                      "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
-                                      STR_ARG(c->asked->name),
-                                      STR_ARG(names_of(r)))));
+        turn_settle(t,
+                    c,
+                    false,
+                    turn_error(r,
+                               arena_printf(r->arena,
+                                            "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
+                                            STR_ARG(c->asked->name),
+                                            STR_ARG(names_of(r)))));
         return;
     }
     buf_init(&why, WHY_MAX);
     c->valid = toolbox_check(r->o->tools, c->tool, c->arguments, &why);
     if (!c->valid)
-        agent_turn_settle(t, c, false, error_result(r, buf_str(&why)));
+        turn_settle(t, c, false, turn_error(r, buf_str(&why)));
     buf_release(&why);
-}
-
-/* ---- what a person says ---- */
-
-static str agent_turn_member(struct run *r, str json, const char *key)
-{
-    struct json doc;
-    struct err e;
-    str text = STR("");
-
-    json_init(&doc);
-    if (json_parse(&doc, json, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), r->arena, &text))
-        text = arena_dup(r->arena, text);
-    json_release(&doc);
-    return text;
-}
-
-static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, str why)
-{
-    r->out->end = AGENT_WAITING;
-    r->out->reason = STR("approval_needed");
-    r->out->detail = arena_printf(
-        r->arena, "a person is asked about the call of " STR_FMT, STR_ARG(c->tool->name));
-    r->out->pending =
-        (struct agent_pending){seq, c->tool->name, arena_dup(r->arena, c->arguments), why};
-    return false;
-}
-
-/* False: nobody has said anything yet, or the run is broken. */
-static bool ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, str *word)
-{
-    struct run *r = t->r;
-    struct agent_effect *f;
-    str key = effect_key(r, seq, STR("approval"), c->tool->name, c->asked->arguments);
-    enum known known = effect_find(r, seq, STR("approval"), key, &f);
-
-    if (r->broken)
-        return false;
-    if (known == KNOWN_DONE) {
-        *word = agent_turn_member(r, f->result, "word");
-        if (str_eq(*word, STR("change")))
-            c->arguments = agent_turn_member(r, f->result, "arguments");
-        return true;
-    }
-    if (known == KNOWN_BEGUN && f->result.n)
-        why = f->result;
-    if (known == KNOWN_NOT &&
-        !effect_flush(r,
-                      &(struct agent_effect){.run = r->o->run,
-                                             .seq = seq,
-                                             .kind = STR("approval"),
-                                             .name = c->tool->name,
-                                             .key = key,
-                                             .request = effect_masked(r, c->arguments),
-                                             .result = why,
-                                             .started_us = run_now_us(r)},
-                      1,
-                      NULL))
-        return false;
-    return wait_for_word(r, c, seq, why);
-}
-
-/* The model's own reason, as the log may have it. While the question is open its effect has the
- * reason as its result; the person's word replaces it. */
-static str turn_reason(struct run *r)
-{
-    str said = str_trim(r->why);
-    struct buf masked;
-
-    if (!said.n)
-        return STR("approval");
-    buf_init(&masked, 4 * said.n + 65536);
-    if (r->o->mask && mask_text(r->o->mask, said, &masked, NULL))
-        said = arena_dup(r->arena, buf_str(&masked));
-    buf_release(&masked);
-    return utf8_cut_count(said, AGENT_WHY_SIZE);
-}
-
-static bool approvals(struct turn *t)
-{
-    str word;
-
-    for (size_t i = 0; i < t->n; i++) {
-        struct turn_call *c = &t->calls[i];
-
-        if (!c->valid || !(c->tool->flags & TOOL_APPROVAL))
-            continue;
-        if (!ask_person(t, c, t->r->seq++, turn_reason(t->r), &word))
-            return false;
-        if (str_eq(word, STR("deny")))
-            agent_turn_settle(
-                t, c, false, error_result(t->r, STR("denied: a person did not allow this call")));
-        else if (str_eq(word, STR("change")))
-            agent_turn_check(t, c);
-    }
-    return true;
 }
 
 /* ---- what is known already ---- */
@@ -280,23 +166,38 @@ static bool agent_turn_again(const struct tool *tool)
            tool->unknown == TOOL_UNKNOWN_RETRY;
 }
 
+/* Whether the run has gone on from a call without an end: a model was asked since, or a person, or
+ * the run is over. Else the call may be running. */
+static bool turn_was_left(const struct run *r, int64_t seq)
+{
+    if (r->ended)
+        return true;
+    for (size_t i = 0; i < r->logged_count; i++)
+        if (r->logged[i].seq > seq && !str_eq(r->logged[i].kind, STR("tool")) &&
+            !str_eq(r->logged[i].kind, STR("client")))
+            return true;
+    return false;
+}
+
 static bool unknown_end(struct turn *t, struct turn_call *c)
 {
     str word = STR("deny");
 
+    if (t->r->o->replay && (agent_turn_again(c->tool) || !turn_was_left(t->r, c->seq)))
+        return effect_missing(t->r, c->seq);
     if (agent_turn_again(c->tool))
-        return !t->r->o->replay || effect_missing(t->r, c->seq);
+        return true;
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
-        !ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &word))
+        !turn_ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &word))
         return false;
     if (str_eq(word, STR("deny")))
-        agent_turn_settle(
+        turn_settle(
             t,
             c,
             false,
-            error_result(t->r,
-                         STR("its end is unknown: the process ended while it ran; it may have "
-                             "been done, and was not run again")));
+            turn_error(t->r,
+                       STR("its end is unknown: the process ended while it ran; it may have "
+                           "been done, and was not run again")));
     return true;
 }
 
@@ -329,6 +230,37 @@ static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
     return f;
 }
 
+/* A call that is not carried out (no such tool, bad arguments, denied) has its end in the log at
+ * once, so that the events of the run have it. Logs of older versions do not: there the next effect
+ * is another one. */
+static bool turn_log_refused(struct turn *t, struct turn_call *c, struct agent_effect *out)
+{
+    struct run *r = t->r;
+    str name = c->tool ? c->tool->name : c->asked->name;
+    const struct agent_effect *f = effect_at(r, r->seq);
+    str key = effect_key(r, r->seq, STR("tool"), name, c->arguments);
+
+    if (f && str_eq(f->kind, STR("tool")) && str_eq(f->key, key)) {
+        r->seq++;
+        return false;
+    }
+    if (f || r->o->replay)
+        return false;
+    *out = (struct agent_effect){.run = r->o->run,
+                                 .seq = r->seq++,
+                                 .kind = STR("tool"),
+                                 .name = name,
+                                 .key = key,
+                                 .request = effect_masked(r, c->arguments),
+                                 .result = effect_masked(r, c->result),
+                                 .failed = true,
+                                 .care = AGENT_LATER,
+                                 .state = AGENT_DONE,
+                                 .started_us = run_now_us(r),
+                                 .ended_us = run_now_us(r)};
+    return true;
+}
+
 /* What the log has is taken from it; what is new gets its intent. */
 static bool intents(struct turn *t)
 {
@@ -339,15 +271,17 @@ static bool intents(struct turn *t)
         struct turn_call *c = &t->calls[i];
         enum known known;
 
-        if (!c->valid || c->settled)
+        if (c->settled) {
+            n += turn_log_refused(t, c, &fresh[n]);
             continue;
+        }
         c->seq = t->r->seq++;
         fresh[n] = effect_of(t, c);
         known = effect_find(t->r, c->seq, fresh[n].kind, fresh[n].key, &f);
         if (t->r->broken)
             return false;
         if (known == KNOWN_DONE) {
-            agent_turn_settle(t, c, !f->failed, f->result);
+            turn_settle(t, c, !f->failed, f->result);
             t->r->out->tool_calls++;
         } else if (known == KNOWN_NOT) {
             n++;
@@ -446,8 +380,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
     b.alone = batch.n == 1 && t->r->looped;
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
-        agent_turn_settle(
-            t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
+        turn_settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
         buf_release(&results[i].out);
         t->r->out->tool_calls++;
     }
@@ -544,12 +477,11 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
         c->asked = &reply->calls[i];
         c->arguments = c->asked->arguments.n ? c->asked->arguments : STR("{}");
         if (i < TOOL_CALLS_MAX)
-            agent_turn_check(t, c);
+            turn_check(t, c);
         else
-            agent_turn_settle(
-                t, c, false, error_result(r, STR("too many calls in one turn: not run")));
+            turn_settle(t, c, false, turn_error(r, STR("too many calls in one turn: not run")));
     }
-    if (!approvals(t) || !intents(t))
+    if (!turn_approve(t) || !intents(t))
         return false;
     agent_turn_carry_out(t, false);
     if (r->broken || !turn_has_client_results(t))

@@ -92,7 +92,7 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
 
 struct guard_post {
     struct agents_part *part;
-    str run; /* the guard's own, which its idempotency key is */
+    str run;                           /* the guard's own, which its idempotency key is */
     const struct config_tools *source; /* NULL: the URL alone */
     const struct agents_question *q;
     str body;

@@ -250,7 +250,10 @@ static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
 
     if (!agent_log_open(r->h.config->store_url, &log, &e))
         return cli_complain(CLI_STORE, "the store: %s", e.text);
-    ok = agent_answer(log,
+    ok = (word != AGENT_CHANGE ||
+          agent_check_change(
+              log, str_c(r->args->words[1]), seq, str_c(r->args->value[ARGUMENTS]), &e)) &&
+         agent_answer(log,
                       str_c(r->args->words[1]),
                       seq,
                       word,

@@ -1,8 +1,8 @@
 /* agent_model.c - an agent as a model: agent/NAME in every dialect.
  *
  * The client's history is the conversation, its last words are the agent's input. The steps of the
- * run are the reasoning of the reply, shown or hidden like any reasoning. Tools that the request
- * has are the client's to carry out: the reply ends with their calls, and the request that has their
+ * run are the reasoning of the reply, shown or hidden like any reasoning. Tools of the request are
+ * the client's to carry out: the reply ends with their calls, and the request that has their
  * results goes on with the same run. A reply is made of the events in the run's log, so the same
  * request gets the same reply again. All of it is done on a thread that may wait, from the bytes of
  * the request.

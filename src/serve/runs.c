@@ -182,6 +182,8 @@ static bool serve_runs_say(struct history_job *j, const struct word *w, struct e
 {
     str who = j->key.n ? j->key : STR("operator");
 
+    if (w->word == AGENT_CHANGE && !agent_check_change(log_of(j), j->id, w->seq, w->arguments, e))
+        return false;
     if (agent_answer(log_of(j), j->id, w->seq, w->word, w->arguments, who, j->asker.now_us, e))
         return true;
     return e->code == ERR_INPUT ? err_set(e, ERR_CONFLICT, "this call was decided on already")
@@ -292,13 +294,26 @@ static bool serve_runs_is_id(str id)
     return id.n > 0 && id.n <= RUN_ID_MAX;
 }
 
+/* What is asked of a run: the last segment of its path. The id of a part has slashes itself. */
+static str serve_runs_view_name(str rest)
+{
+    for (size_t i = 0; i < COUNT_OF(views); i++) {
+        str name = str_c(views[i].name);
+
+        if (name.n && rest.n > name.n + 1 && str_ends(rest, name) &&
+            rest.p[rest.n - name.n - 1] == '/')
+            return str_slice(rest, rest.n - name.n, rest.n);
+    }
+    return STR("");
+}
+
 static void serve_runs_handle(struct exchange *ex, const char *method)
 {
-    size_t slash = str_find(ex->rest, STR("/"));
-    str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
+    str name = serve_runs_view_name(ex->rest), id;
+    size_t size = ex->rest.n - name.n - (name.n > 0);
     struct history_job *j;
 
-    if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
+    if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, size), false, &id) ||
         !serve_runs_is_id(id)) {
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");
         return;

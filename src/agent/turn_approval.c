@@ -1,0 +1,113 @@
+/* turn_approval.c - calls that a person is asked about before they are carried out.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/turn_state.h"
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+static str agent_turn_member(struct run *r, str json, const char *key)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, json, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), r->arena, &text))
+        text = arena_dup(r->arena, text);
+    json_release(&doc);
+    return text;
+}
+
+static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, str why)
+{
+    r->out->end = AGENT_WAITING;
+    r->out->reason = STR("approval_needed");
+    r->out->detail = arena_printf(
+        r->arena, "a person is asked about the call of " STR_FMT, STR_ARG(c->tool->name));
+    r->out->pending =
+        (struct agent_pending){seq, c->tool->name, arena_dup(r->arena, c->arguments), why};
+    return false;
+}
+
+/* False: nobody has said anything yet, or the run is broken. */
+bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, str *word)
+{
+    struct run *r = t->r;
+    struct agent_effect *f;
+    str key = effect_key(r, seq, STR("approval"), c->tool->name, c->asked->arguments);
+    enum known known = effect_find(r, seq, STR("approval"), key, &f);
+
+    if (r->broken)
+        return false;
+    if (known == KNOWN_DONE) {
+        *word = agent_turn_member(r, f->result, "word");
+        if (str_eq(*word, STR("change")))
+            c->arguments = agent_turn_member(r, f->result, "arguments");
+        return true;
+    }
+    if (known == KNOWN_BEGUN && f->result.n)
+        why = f->result;
+    if (known == KNOWN_NOT &&
+        !effect_flush(r,
+                      &(struct agent_effect){.run = r->o->run,
+                                             .seq = seq,
+                                             .kind = STR("approval"),
+                                             .name = c->tool->name,
+                                             .key = key,
+                                             .request = effect_masked(r, c->arguments),
+                                             .result = why,
+                                             .started_us = run_now_us(r)},
+                      1,
+                      NULL))
+        return false;
+    return wait_for_word(r, c, seq, why);
+}
+
+/* The model's own reason, as the log may have it. While the question is open its effect has the
+ * reason as its result; the person's word replaces it. */
+static str turn_reason(struct run *r)
+{
+    str said = str_trim(r->why);
+    struct buf masked;
+
+    if (!said.n)
+        return STR("approval");
+    buf_init(&masked, 4 * said.n + 65536);
+    if (r->o->mask && mask_text(r->o->mask, said, &masked, NULL))
+        said = arena_dup(r->arena, buf_str(&masked));
+    buf_release(&masked);
+    return utf8_cut_count(said, AGENT_WHY_SIZE);
+}
+
+/* All are asked before the run waits. */
+bool turn_approve(struct turn *t)
+{
+    struct agent_result *out = t->r->out;
+    struct agent_pending first = out->pending;
+    bool waits = false;
+    str word;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct turn_call *c = &t->calls[i];
+
+        if (!c->valid || !(c->tool->flags & TOOL_APPROVAL))
+            continue;
+        if (!turn_ask_person(t, c, t->r->seq++, turn_reason(t->r), &word)) {
+            if (t->r->broken)
+                return false;
+            first = waits ? first : out->pending;
+            waits = true;
+        } else if (str_eq(word, STR("deny"))) {
+            turn_settle(
+                t, c, false, turn_error(t->r, STR("denied: a person did not allow this call")));
+        } else if (str_eq(word, STR("change"))) {
+            turn_check(t, c);
+        }
+    }
+    if (waits)
+        out->pending = first;
+    return !waits;
+}
