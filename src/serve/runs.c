@@ -171,8 +171,9 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
 
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
         return false;
-    if (str_eq(row->status, STR("waiting")) &&
-        (str_eq(row->reason, STR("client_tools")) ||
+    /* The word on one of several questions wakes the run, which then waits for the others. */
+    if ((str_eq(row->status, STR("waiting")) && str_eq(row->reason, STR("client_tools"))) ||
+        ((str_eq(row->status, STR("waiting")) || str_eq(row->status, STR("running"))) &&
          agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
         return runs_root_goes_on(j, e);
     return part_waits(j, row, e) && runs_root_goes_on(j, e);
