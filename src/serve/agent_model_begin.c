@@ -367,11 +367,8 @@ static bool model_resume(struct model_reply *m, const struct model_messages *x, 
     bool said;
 
     (void)model_find_session(m);
-    if (!model_read_ids(m, x, &run, e) || !model_find_run(m, run, &row, &q, e)) {
-        if (e->code == ERR_NOT_FOUND)
-            e->code = ERR_INPUT;
+    if (!model_read_ids(m, x, &run, e) || !model_find_run(m, run, &row, &q, e))
         return false;
-    }
     m->run = arena_dup(m->q->arena, run);
     if (!model_check_results(m, x, &said, &open, e))
         return false;

@@ -188,7 +188,7 @@ class ClientTools(unittest.TestCase):
             said = self.chat(d, MESSAGES + self.answered(message, "ordered", "paid"), 400, "other")
             self.assertIn("agent/librarian", said["error"]["message"])
             stray = {**message, "tool_calls": [{**message["tool_calls"][0], "id": "x" * 36 + ".y"}]}
-            self.chat(d, MESSAGES + self.answered(stray, "ordered"), 400)
+            self.chat(d, MESSAGES + self.answered(stray, "ordered"), 404)
             self.assertTrue(self.chat(d, MESSAGES + self.answered(message, "ordered", "paid")))
 
     def test_words_beside_results_are_part_of_the_conversation(self):
