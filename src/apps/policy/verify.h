@@ -20,7 +20,7 @@
 #define POLICY_SAMPLES 3 /* of self consistency */
 #define POLICY_SAMPLES_MAX 9
 #define POLICY_SIDE_BY_SIDE 4 /* criteria of one case that a model works on at a time */
-#define POLICY_HEURISTIC_VERSION "heuristic-1"
+#define POLICY_HEURISTIC_VERSION "heuristic-2"
 #define POLICY_REACT_VERSION "react-1"
 #define POLICY_HEURISTIC_PROMPT "heuristic@none" /* instead of a prompt's id */
 
