@@ -132,21 +132,46 @@ static void heuristic_judge(struct run *x, const bool *about)
         heuristic_block(x, &x->scope.all[0]);
 }
 
+static bool rule_is_of_age(const struct rule *r)
+{
+    for (size_t i = 0; i < r->main.n; i++)
+        if (r->main.all[i].limit.age)
+            return true;
+    return false;
+}
+
+/* "Guests must be over 21" beside "members must be over 18": another person's age, perhaps. */
+static bool rule_may_be_an_age(const struct rule *r)
+{
+    for (size_t i = 0; r && i < r->main.n; i++) {
+        const struct test *t = &r->main.all[i];
+        const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
+
+        if (t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative)
+            return true;
+    }
+    return false;
+}
+
 /* What stands around the rules must be understood too: every sentence of their paragraph, and in
  * their section those that could change a rule. */
 static void heuristic_look_around(struct run *x, const bool *about)
 {
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
-        bool block = false, node = false;
+        bool block = false, node = false, dropped = false;
 
-        for (size_t k = 0; k < x->n && !block; k++) {
-            block = x->rules[k].r->block == r->block;
+        for (size_t k = 0; k < x->n; k++) {
+            block = block || x->rules[k].r->block == r->block;
             node = node || x->rules[k].r->node == r->node;
+            dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&
+                                  rule_is_of_age(x->rules[k].r->rule));
         }
         if (about[i] || r->part || heuristic_is_header(r))
             continue;
         if (!r->rule && (block || (node && !heuristic_is_harmless(r))))
+            heuristic_block(x, r);
+        if (dropped && rule_decides(r->rule) && rule_may_be_an_age(r->rule))
             heuristic_block(x, r);
         if (block && r->rule && r->rule->kind == RULE_NOTE && r->rule->main.n > 0 &&
             facts_mention(&x->facts, &r->rule->main.all[0].noun))

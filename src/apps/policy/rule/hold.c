@@ -381,6 +381,9 @@ struct holding rule_hold(const struct rule *r, const struct facts *f,
     unless = r->has_unless ? hold_tests(&h, &r->unless) : TRUTH_NO;
     out.truth = hold_tests(&h, &r->main);
     out.truth = truth_either(truth_either(truth_not(when), unless), out.truth);
+    /* A fact without a person's name, in a rule about several: it may be the other's. */
+    if (out.dropped && out.doubt == DOUBT_NO_FACT)
+        out.truth = out.truth == TRUTH_NO ? TRUTH_UNKNOWN : out.truth;
     if ((r->kind == RULE_PERMIT && out.truth == TRUTH_NO) ||
         (r->kind == RULE_ROW && when == TRUTH_UNKNOWN))
         out.truth = TRUTH_UNKNOWN;

@@ -118,6 +118,14 @@ static bool quantity_read_thousands(const struct word *w, double *out)
     return true;
 }
 
+/* "1.000": a thousand in some countries, one in others. */
+static bool quantity_is_ambiguous(const struct word *w)
+{
+    const char *dot = strchr(w->lower, '.');
+
+    return dot && w->lower[0] != '0' && strlen(dot) == 4 && dot - w->lower <= 3;
+}
+
 size_t quantity_read(const struct word *w, size_t n, struct quantity *out)
 {
     size_t at = 0, took = 0;
@@ -128,6 +136,8 @@ size_t quantity_read(const struct word *w, size_t n, struct quantity *out)
         return 0;
     at += took;
     if (at == n || !(w[at].kind == WORD_NUMBER || quantity_read_thousands(&w[at], &out->number)))
+        return 0;
+    if (quantity_is_ambiguous(&w[at]))
         return 0;
     if (w[at].kind == WORD_NUMBER)
         out->number = w[at].number;

@@ -35,8 +35,12 @@
     "application applications claim claims request requests order orders reservation "             \
     "reservations booking bookings submission submissions"
 #define CATEGORIES                                                                                 \
-    "type class status code plan tier color colour category method level country state city "      \
-    "currency grade format size severity rating position language brand model"
+    "type class status code plan tier color colour category method level grade format size "       \
+    "severity rating position brand model"
+/* What has several names: a value that is not in the list may be another name of one that is. */
+#define MANY_NAMES                                                                                 \
+    "country countries state states city cities currency language nationality citizenship "        \
+    "residence location destination origin address name region occupation profession degree"
 
 bool reader_sees(const struct reader *r, const char *words)
 {
@@ -124,6 +128,14 @@ bool noun_is_person(const struct noun *n)
 bool noun_is_category(const struct noun *n)
 {
     return n->n > 0 && word_among(n->words[n->n - 1], CATEGORIES);
+}
+
+static bool noun_has_many_names(const struct noun *n)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (word_among(n->words[i], MANY_NAMES))
+            return true;
+    return false;
 }
 
 static bool reader_touches(const struct reader *r, size_t at)
@@ -233,7 +245,8 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
     t->kind = TEST_IS;
     (void)(listed && reader_take(r, ":"));
     if (listed && reader_done(r)) {
-        t->enumerated = *wants_items = true;
+        *wants_items = true;
+        t->enumerated = !noun_has_many_names(&t->noun);
         return true;
     }
     close = reader_take(r, "(") ? ")" : reader_take(r, "[") ? "]" : reader_take(r, "{") ? "}" : "";
@@ -252,7 +265,8 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
         *r = start;
         return false;
     }
-    t->enumerated = listed || t->value_n > 1 || noun_is_category(&t->noun);
+    t->enumerated =
+        (listed || t->value_n > 1 || noun_is_category(&t->noun)) && !noun_has_many_names(&t->noun);
     return true;
 }
 
