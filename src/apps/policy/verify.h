@@ -7,7 +7,9 @@
  * Of the model's controller each criterion is a run of its own, "RUN/N"; with samples, "RUN/N/K",
  * and the majority of them decides: where they disagree so much that the share of the majority
  * takes the confidence below 0.65, it is uncertain, conformal_ambiguity. Where the model cannot be
- * asked, the heuristic answers if that is allowed, with the code llm_fallback. A model works on
+ * asked, the heuristic answers if that is allowed, with the code llm_fallback. A met or missing of
+ * the model that the heuristic reads the other way round is uncertain, readers_disagree, with both
+ * readings in the result. A model works on
  * several criteria at a time, unless somebody looks on (on_step, on_effect).
  *
  * SPDX-License-Identifier: Apache-2.0
