@@ -104,7 +104,8 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
 }
 
 /* The model's verdict against the deterministic reading: if one says met and the other missing,
- * nobody knows, and a person has to look. */
+ * nobody knows, and a person has to look. The shadow's verdict stays the model's own, as it is
+ * compared with that of the rules anyway. */
 static bool hold_against_rules(const struct policy_react_options *r, struct arena *a,
                                struct policy_result *out, struct err *e)
 {
@@ -151,7 +152,7 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
         ok = by_model(o, &r, a, out, &info, e);
         if (ok && info.llm_failed && !info.left && o->fallback)
             ok = fall_back(o, &r, a, out, how, e);
-        else if (ok && !info.llm_failed && !info.left)
+        else if (ok && !info.llm_failed && !info.left && o->mode != POLICY_MODE_SHADOW)
             ok = hold_against_rules(&r, a, out, e);
     }
     *left = info.left;
