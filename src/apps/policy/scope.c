@@ -48,16 +48,36 @@ void scope_question(str criterion, struct arena *a, struct question *out)
     *out = (struct question){w, texts > 0 ? kept : 0};
 }
 
+/* Only rules that were understood are kept: most sentences are none, and a rule is large. */
+static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
+{
+    struct rule *kept = arena_alloc(a, sizeof *kept);
+
+    *kept = *rule;
+    return kept;
+}
+
+/* One of the ways that a lead offers; false if it is none that can be tested. */
+static bool scope_add_way(struct rule *lead, const struct rule *rule)
+{
+    lead->main.any = true;
+    if (rule->kind != RULE_REQUIRE || rule->main.n != 1 || rule->has_when || rule->has_unless ||
+        lead->main.n == RULE_TESTS_MAX)
+        return false;
+    lead->main.all[lead->main.n++] = rule->main.all[0];
+    return true;
+}
+
 /* The rule of a sentence; an item may be part of what its lead says. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
-    struct rule *lead = r->lead ? r->lead->rule : NULL, *rule;
+    struct rule *lead = r->lead ? r->lead->rule : NULL, rule;
+    bool understood;
 
     if (r->sentence->row && r->lead) {
         struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
 
-        rule = arena_alloc(a, sizeof *rule);
-        r->rule = rule_read_row(&head, &row, a, rule) ? rule : NULL;
+        r->rule = rule_read_row(&head, &row, a, &rule) ? scope_keep_rule(&rule, a) : NULL;
         return;
     }
     if (r->lead && !lead)
@@ -68,23 +88,14 @@ static void scope_read_rule(struct reading *r, struct arena *a)
             r->lead->rule = NULL;
         return;
     }
-    rule = arena_alloc(a, sizeof *rule);
-    if (!rule_read(r->w, r->n, a, rule)) {
-        if (lead && lead->kind == RULE_ANY)
-            r->lead->rule = NULL;
-        return;
-    }
+    understood = rule_read(r->w, r->n, a, &rule);
     if (lead && lead->kind == RULE_ANY) {
-        r->part = true;
-        lead->main.any = true;
-        if (rule->kind == RULE_REQUIRE && rule->main.n == 1 && !rule->has_when &&
-            !rule->has_unless && lead->main.n < RULE_TESTS_MAX)
-            lead->main.all[lead->main.n++] = rule->main.all[0];
-        else
+        r->part = understood;
+        if (!understood || !scope_add_way(lead, &rule))
             r->lead->rule = NULL;
-        return;
+    } else if (understood) {
+        r->rule = scope_keep_rule(&rule, a);
     }
-    r->rule = rule;
 }
 
 static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,

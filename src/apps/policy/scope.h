@@ -8,9 +8,9 @@
 #include "apps/policy/search.h"
 #include "apps/policy/sentence.h"
 
-#define SCOPE_SENTENCES_MAX 20000 /* that are read for one criterion */
-#define SCOPE_SMALL 200           /* nodes of a document that is read once, when it is loaded */
-#define SCOPE_TEXT_MAX ((size_t)256 << 10) /* and its bytes */
+#define SCOPE_SENTENCES_MAX 5000 /* that are read for one criterion */
+#define SCOPE_SMALL 200          /* nodes of a document that is read once, when it is loaded */
+#define SCOPE_TEXT_MAX ((size_t)64 << 10) /* and its bytes */
 #define SCOPE_QUESTION_MAX 24
 
 /* A sentence with what stands around it. */

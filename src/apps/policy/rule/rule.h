@@ -16,8 +16,8 @@
 #include "apps/policy/rule/facts.h"
 #include "apps/policy/rule/quantity.h"
 
-#define RULE_TESTS_MAX 6
-#define RULE_VALUES_MAX 40
+#define RULE_TESTS_MAX 4
+#define RULE_VALUES_MAX 32
 
 /* Words of a list's element, as in "spinal stenosis". */
 struct phrase {
