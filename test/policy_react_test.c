@@ -286,6 +286,28 @@ TEST(defect_1_the_fallback_fires_on_error_results_and_says_so)
     buf_release(&out);
 }
 
+TEST(a_verdict_that_the_rules_contradict_is_uncertain_and_says_so)
+{
+    struct script s = {.turns = {SEARCH, FACT, FINISH("met", "0.9", "Coverage > Age", "[1]")}};
+    struct policy_result *r;
+    struct json_out o;
+    struct buf out;
+
+    w.c.fields[0].value.number = 16;
+    w.c.fields[0].value.text = w.c.fields[0].raw = STR("16");
+    r = verify(&s);
+    CHECK_INT(r->status, POLICY_UNCERTAIN);
+    CHECK_STR(r->reason_code, "readers_disagree");
+    CHECK(r->disagree && r->by_model == POLICY_MET && r->by_rules == POLICY_MISSING);
+    CHECK(r->confidence < POLICY_ABSTAIN);
+    buf_init(&out, 1 << 20);
+    json_out_init(&o, &out);
+    policy_result_json(r, &o);
+    CHECK(has(buf_str(&out), "\"readers\":{\"model\":{\"status\":\"met\""));
+    CHECK(has(buf_str(&out), "\"rules\":{\"status\":\"missing\""));
+    buf_release(&out);
+}
+
 TEST(defect_3_spans_tighten_reads_sentences_of_a_node_that_was_searched_for)
 {
     struct script s = {
@@ -552,6 +574,7 @@ int main(void)
         S(a_run_that_searches_reads_and_proposes_is_met_with_citation_and_evidence),
         S(the_confidence_is_computed_here_and_the_models_own_number_can_only_lower_it),
         S(defect_2_a_section_that_is_not_in_the_policy_is_refused),
+        S(a_verdict_that_the_rules_contradict_is_uncertain_and_says_so),
         S(defect_2_a_section_or_page_that_was_not_retrieved_in_this_run_is_refused),
         S(pages_that_are_not_given_are_those_of_the_section_that_were_shown),
         S(defect_2_evidence_that_is_not_in_the_case_is_refused),

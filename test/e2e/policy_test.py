@@ -489,6 +489,14 @@ class Rollout(Case):
         self.assertEqual(modes, [("shadow", "heuristic"), ("llm", "react"), ("ab_test", "react"),
                                  ("heuristic", "heuristic")])
 
+    def test_a_model_that_the_rules_contradict_is_for_review(self):
+        self.start(turns=[search(), [call("facts_get", field_name="age")], finish("missing")], react_use_llm_controller=True)
+        r = self.review()["results"][0]
+        self.assertEqual((r["status"], r["reason_code"]), ("uncertain", "readers_disagree"))
+        self.assertEqual({k: v["status"] for k, v in r["readers"].items()}, {"model": "missing", "rules": "met"})
+        queue = self.ask("GET", "/api/v1/policy/results?status=uncertain")[1]["results"]
+        self.assertEqual([(q["criterion_id"], q["readers"]) for q in queue], [(r["criterion_id"], r["readers"])])
+
     def test_the_shadow_is_off_the_path_and_its_differences_are_shown(self):
         self.start(turns=[search(), [call("facts_get", field_name="age")], finish("missing")],
                    react_shadow_mode=True)

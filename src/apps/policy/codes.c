@@ -39,15 +39,32 @@ static bool policy_codes_is_cpt(str s)
     return char_is_digit(s.p[4]) || (s.p[4] && strchr("FTUM", s.p[4]));
 }
 
-/* The first sentence that lists it, in so many words, by a wildcard or within a range. */
-static const struct reading *lists(const struct scope *s, str code, struct arena *a)
+/* "M54.x" lists all codes that begin so, "72141-72158" those between. */
+static bool code_listed_at(const struct word *w, size_t n, const char *code)
 {
-    struct policy_field field = {.value = {.kind = POLICY_TEXT, .text = code}};
-    struct fact f = {.field = &field};
+    size_t size = strlen(w[0].lower);
 
+    if (strcmp(w[0].lower, code) == 0)
+        return true;
+    if (!strpbrk(w[0].lower, "0123456789") || n < 3)
+        return false;
+    if (word_is(&w[1], ".") && word_among(&w[2], "x xx *"))
+        return strncmp(code, w[0].lower, size) == 0 && (code[size] == 0 || code[size] == '.');
+    return word_among(&w[1], "- to through") && w[0].lower[0] == w[2].lower[0] &&
+           strpbrk(w[2].lower, "0123456789") && strcmp(code, w[0].lower) >= 0 &&
+           strncmp(code, w[2].lower, strlen(w[2].lower)) <= 0;
+}
+
+/* The first sentence that lists it. */
+static const struct reading *lists(const struct scope *s, str code)
+{
+    struct word w;
+
+    word_set(&w, code);
     for (size_t i = 0; s && i < s->n; i++)
-        if (judge_member(&f, s->all[i].w, (struct range){0, s->all[i].n}, a) == TRUTH_YES)
-            return &s->all[i];
+        for (size_t k = 0; k < s->all[i].n; k++)
+            if (code_listed_at(s->all[i].w + k, s->all[i].n - k, w.lower))
+                return &s->all[i];
     return NULL;
 }
 
@@ -80,7 +97,7 @@ static void code_json(struct codes *c, str given, const char *system, bool (*is)
     json_out_str(c->o, given);
     json_out_key(c->o, STR("valid_format"));
     json_out_bool(c->o, valid);
-    r = valid ? lists(c->scope, code, c->arena) : NULL;
+    r = valid ? lists(c->scope, code) : NULL;
     json_out_key(c->o, STR("listed"));
     json_out_bool(c->o, r != NULL);
     json_out_key(c->o, STR("node_id"));
@@ -114,17 +131,12 @@ void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *
 {
     struct codes c = {.doc = d, .arena = a, .o = o, .valid = true};
     bool any = str_trim(icd10).n > 0 || str_trim(cpt).n > 0;
-    struct policy_hits hits = {.n = 0};
     struct scope large;
-    struct err e;
 
     if (d && d->scope) {
         c.scope = d->scope;
     } else if (d && any) {
-        if (!policy_search(
-                d, arena_join(a, icd10, STR(" "), cpt), POLICY_TOP_MAX, NULL, a, &hits, &e))
-            hits.n = 0;
-        scope_read(d, &hits, a, &large);
+        scope_read(d, NULL, a, &large);
         c.scope = &large;
     }
     json_out_object(o);

@@ -2,155 +2,288 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/heuristic_in.h"
+#include "apps/policy/heuristic_run.h"
 
-#define NEAR 0.8         /* of the best score: what a criterion is about */
-#define FAR 0.45         /* if nothing there decides */
-#define TREE_LEAST 0.75  /* c_tree where none of the words were found, */
-#define TREE_MOST 0.98   /* and where all were */
-#define LOOSE_LEAST 0.95 /* a link that is worse is a loose one */
+#define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
-void heuristic_add(struct run *x, const struct reading *r, const struct clause *c,
-                   const struct verdict *v)
+/* A sentence that was not understood and has none of these says nothing about what must be. */
+#define RULE_WORDS                                                                                 \
+    "must shall may can cannot can't should will would might could not no nor neither never "      \
+    "without unless except exception exceptions excluding exempt exempted if when whenever where " \
+    "only but than least most more less fewer over under above below between within before after " \
+    "until require requires required requirement requirements need needs needed apply applies "    \
+    "applied allow allows allowed permit permits permitted eligible ineligible accept accepts "    \
+    "accepted exclude excludes excluded waive waives waived limit limits limited minimum maximum " \
+    "otherwise instead however notwithstanding regardless deemed considered counts count treated " \
+    "means all any every none always this these those it they such older younger longer shorter "  \
+    "higher lower greater suspended replaced superseded obsolete repealed void"
+/* Sections with such a title do not say what holds now. */
+#define NOT_IN_FORCE                                                                               \
+    "superseded former formerly old previous obsolete repealed draft example examples sample "     \
+    "history historical archived withdrawn proposed deprecated expired faq glossary"
+/* Titles that narrow the rules below them to some cases. */
+#define NARROWING                                                                                  \
+    "for if only student students senior seniors minor minors child children veteran veterans "    \
+    "business commercial corporate staff exception exceptions optional international domestic"
+#define PLAIN_LABELS "note requirement requirements rule rules policy important"
+
+static bool heuristic_is_harmless(const struct reading *r)
 {
-    x->read += c->kind != CLAUSE_NONE;
-    x->unmet += c->kind == CLAUSE_REQUIRE && c->verb && v->found == FOUND_NOTHING;
-    if (v->found == FOUND_NOTHING || x->n == RULES_MAX)
-        return;
-    x->rules[x->n++] = (struct judged){r, *c, *v};
+    for (size_t i = 0; i < r->n; i++)
+        if (r->w[i].kind == WORD_NUMBER || word_among(&r->w[i], RULE_WORDS) ||
+            (r->w[i].kind == WORD_MARK && word_among(&r->w[i], "< > <= >= =")))
+            return false;
+    return true;
 }
 
-/* Whether items are what a lead lists: values, or ways of which one is enough. */
-bool heuristic_is_list(const struct reading *r, const struct clause *c)
+static bool rule_decides(const struct rule *r)
 {
-    struct range whole = {0, r->n};
-
-    return r->item_n > 0 &&
-           (range_has(r->w, whole, "any one either unless except list listed codes") ||
-            c->kind == CLAUSE_FORBID || c->kind == CLAUSE_WAIVE ||
-            (c->kind != CLAUSE_NONE && !range_has(r->w, whole, "all each both")));
+    return r && (r->kind == RULE_REQUIRE || r->kind == RULE_PERMIT || r->kind == RULE_ROW ||
+                 r->kind == RULE_ANY);
 }
 
-static bool policy_heuristic_in_list(const struct reading *r)
+/* Whether titles or a label narrow a rule to cases that nothing tells apart. */
+static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
 {
-    return r->lead && r->lead->alone_n > 0 && heuristic_is_list(r->lead, &r->lead->alone[0]);
-}
+    struct word *path;
+    size_t n = words_of(r->node->title_path, x->a, &path);
+    const struct phrase *label = r->rule ? &r->rule->label : NULL;
 
-static void judge_reading(struct run *x, const struct reading *r)
-{
-    const struct clause *c = r->clauses;
-
-    if (r->sentence->row) {
-        const struct clause c_row = {.kind = CLAUSE_REQUIRE};
-        struct verdict v;
-
-        if (!r->lead)
-            return;
-        judge_row(&x->judge, r, &v);
-        heuristic_add(x, r, &c_row, &v);
-        return;
-    }
-    if (policy_heuristic_in_list(r))
-        return; /* with its lead */
-    for (size_t i = 0; i < r->clause_n; i++) {
-        struct verdict v;
-
-        if (heuristic_is_list(r, &c[i])) {
-            judge_group(&x->judge, r, &c[i], &v);
-            heuristic_add(x, r, &c[i], &v);
-            if (range_empty(c[i].except))
-                continue;
-        }
-        judge_clause(&x->judge, r, &c[i], &v);
-        heuristic_add(x, r, &c[i], &v);
-    }
-}
-
-/* Sentences from a score on; those of the section that the best stands in come along only then. */
-static void judge_from(struct run *x, double least)
-{
-    x->n = x->read = x->unmet = 0;
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-
-        if (x->scores.open || (x->scores.score[i] > 0 &&
-                               x->scores.score[i] >= least * x->scores.most && !x->scores.aside[i]))
-            judge_reading(x, r);
-    }
-}
-
-static bool uses_facts(const struct run *x)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.used.n > 0)
+    for (size_t i = 0; i < n; i++)
+        if (word_among(&path[i], NOT_IN_FORCE) ||
+            (word_among(&path[i], NARROWING) &&
+             word_find(x->question.w, x->question.n, &path[i]) == x->question.n))
+            return true;
+    for (size_t i = 0; label && i < label->n; i++)
+        if (!word_among(&label->w[i], PLAIN_LABELS) && !word_stops(&label->w[i]) &&
+            word_find(x->question.w, x->question.n, &label->w[i]) == x->question.n &&
+            word_find(path, n, &label->w[i]) == n &&
+            word_find(r->w + label->n + 1, r->n - label->n - 1, &label->w[i]) ==
+                r->n - label->n - 1)
             return true;
     return false;
 }
 
-/* Whether all that a rule rests on is linked more surely by another. */
-static bool better_elsewhere(const struct run *x, const struct judged *j)
+static bool heuristic_in_section(const struct run *x, const struct reading *r)
 {
-    for (size_t i = 0; i < j->v.used.n; i++) {
-        bool found = false;
+    const struct policy_node *n =
+        x->c->section_path.n > 0 ? policy_node_titled(&x->doc->tree, x->c->section_path) : NULL;
 
-        for (size_t k = 0; k < x->n && !found; k++)
-            for (size_t m = 0; m < x->rules[k].v.used.n && !found; m++)
-                found = x->rules[k].v.used.facts[m] == j->v.used.facts[i] &&
-                        x->rules[k].v.used.quality >= LOOSE_LEAST;
-        if (!found)
-            return false;
+    return !n || str_starts(r->node->title_path, n->title_path);
+}
+
+/* A table's header leads to its rows and is no sentence. */
+static bool heuristic_is_header(const struct reading *r)
+{
+    return r->sentence->row && !r->lead;
+}
+
+static void heuristic_block(struct run *x, const struct reading *r)
+{
+    if (!x->blocked)
+        x->blocked = r;
+}
+
+/* The sentences that the criterion is about: those with all of its words, or, if there are none
+ * that decide, those below titles that complete it. */
+static bool *heuristic_select(struct run *x, bool *found)
+{
+    bool *own = arena_zero(x->a, x->scope.n + 1, sizeof own[0]);
+    bool *titled = arena_zero(x->a, x->scope.n + 1, sizeof titled[0]);
+    bool any = false;
+
+    *found = false;
+    for (size_t i = 0; i < x->scope.n; i++) {
+        const struct reading *r = &x->scope.all[i];
+
+        if (!heuristic_in_section(x, r))
+            continue;
+        own[i] = scope_covers(r, &x->question, false, x->a) == x->question.n;
+        titled[i] = own[i] || scope_covers(r, &x->question, true, x->a) == x->question.n;
+        any = any || (own[i] && (rule_decides(r->rule) || r->part));
+        *found = *found || titled[i];
     }
-    return j->v.used.n > 0;
+    return any ? own : titled;
 }
 
-/* Where a sentence that says what it is about itself was decided, what stands around it and was
- * linked loosely does not count. */
-static void drop_loose(struct run *x)
+static void heuristic_judge(struct run *x, const bool *about)
 {
-    struct judged *kept_rules = arena_alloc(x->a, (x->n + 1) * sizeof kept_rules[0]);
-    bool own = false;
-    size_t kept = 0;
+    for (size_t i = 0; i < x->scope.n; i++) {
+        const struct reading *r = &x->scope.all[i];
 
-    for (size_t i = 0; i < x->n; i++)
-        own = own || (x->rules[i].v.used.n > 0 && x->scores.own[x->rules[i].r - x->scope.all]);
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].v.used.n == 0 || x->rules[i].v.used.quality >= LOOSE_LEAST ||
-            (!better_elsewhere(x, &x->rules[i]) &&
-             (!own || x->scores.own[x->rules[i].r - x->scope.all])))
-            kept_rules[kept++] = x->rules[i];
-    memcpy(x->rules, kept_rules, kept * sizeof x->rules[0]);
-    x->n = kept;
+        if (r->rule && r->rule->kind == RULE_DEFINE)
+            x->define[x->define_n++] = r->rule;
+    }
+    for (size_t i = 0; i < x->scope.n && x->n < RULES_MAX; i++) {
+        const struct reading *r = &x->scope.all[i];
+
+        if (!about[i] || r->part || heuristic_is_header(r))
+            continue;
+        if (!r->rule && !heuristic_is_harmless(r))
+            heuristic_block(x, r);
+        if (!rule_decides(r->rule))
+            continue;
+        if (heuristic_is_narrowed(x, r))
+            heuristic_block(x, r);
+        x->rules[x->n++] = (struct judged){
+            r, rule_hold(r->rule, &x->facts, (const struct rule *const *)x->define, x->define_n)};
+    }
+    if (x->n == RULES_MAX || x->scope.cut)
+        heuristic_block(x, &x->scope.all[0]);
 }
 
-/* Whether a rule rests on a fact that is named as the criterion is. */
-static bool is_about(const struct judged *j, const struct word *q, size_t n)
+static bool rule_is_of_age(const struct rule *r)
 {
-    for (size_t i = 0; i < j->v.used.n; i++)
-        for (size_t k = 0; k < j->v.used.facts[i]->name_n; k++)
-            if (word_find(q, n, &j->v.used.facts[i]->name[k]) < n)
-                return true;
+    for (size_t i = 0; i < r->main.n; i++)
+        if (r->main.all[i].limit.age)
+            return true;
     return false;
 }
 
-/* Where the best sentences say nothing of the facts, others may that are about it less plainly. */
-static void judge_further(struct run *x, str criterion)
+/* "Guests must be over 21" beside "members must be over 18": another person's age, perhaps. */
+static bool rule_may_be_an_age(const struct rule *r)
 {
-    struct word *q;
-    size_t n = scope_question(criterion, x->a, &q), kept = 0, read = x->read;
+    for (size_t i = 0; r && i < r->main.n; i++) {
+        const struct test *t = &r->main.all[i];
+        const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
 
-    if (x->n == 0) {
-        judge_from(x, FAR);
-        return;
+        if (t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative)
+            return true;
     }
-    judge_from(x, FAR);
+    return false;
+}
+
+/* What stands around the rules must be understood too: every sentence of their paragraph, and in
+ * their section those that could change a rule. */
+static void heuristic_look_around(struct run *x, const bool *about)
+{
+    for (size_t i = 0; i < x->scope.n; i++) {
+        const struct reading *r = &x->scope.all[i];
+        bool block = false, node = false, dropped = false;
+
+        for (size_t k = 0; k < x->n; k++) {
+            block = block || x->rules[k].r->block == r->block;
+            node = node || x->rules[k].r->node == r->node;
+            dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&
+                                  rule_is_of_age(x->rules[k].r->rule));
+        }
+        if (about[i] || r->part || heuristic_is_header(r))
+            continue;
+        if (!r->rule && (block || (node && !heuristic_is_harmless(r))))
+            heuristic_block(x, r);
+        if (dropped && rule_decides(r->rule) && rule_may_be_an_age(r->rule))
+            heuristic_block(x, r);
+        if (block && r->rule && r->rule->kind == RULE_NOTE && r->rule->main.n > 0 &&
+            facts_mention(&x->facts, &r->rule->main.all[0].noun))
+            heuristic_block(x, r);
+    }
+}
+
+/* Whether a waiver is about a rule: it names the rule's words, or follows it. */
+static bool waiver_is_about(const struct reading *waiver, const struct judged *j)
+{
+    const struct tests *of = &waiver->rule->main;
+
+    if (of->n == 0)
+        return waiver->block == j->r->block && waiver > j->r;
+    for (size_t i = 0; i < of->all[0].noun.n; i++)
+        if (word_find(j->r->w, j->r->n, of->all[0].noun.words[i]) == j->r->n)
+            return false;
+    return true;
+}
+
+static void heuristic_waive(struct run *x)
+{
+    for (size_t i = 0; i < x->scope.n; i++) {
+        const struct reading *r = &x->scope.all[i];
+
+        for (size_t k = 0; k < x->n; k++) {
+            struct judged *j = &x->rules[k];
+            struct holding h;
+
+            if (!r->rule || r->rule->kind != RULE_WAIVE || !waiver_is_about(r, j))
+                continue;
+            h = rule_hold(r->rule, &x->facts, NULL, 0);
+            if (h.truth == TRUTH_YES)
+                *j = (struct judged){r, h};
+            else if (h.truth == TRUTH_UNKNOWN && j->h.truth == TRUTH_NO)
+                j->h.truth = TRUTH_UNKNOWN;
+        }
+    }
+}
+
+static const struct judged *heuristic_first(const struct run *x, enum truth t)
+{
     for (size_t i = 0; i < x->n; i++)
-        if (is_about(&x->rules[i], q, n))
-            x->rules[kept++] = x->rules[i];
-    x->n = kept;
-    if (kept > 0)
-        return;
-    judge_from(x, NEAR);
-    x->read = read;
+        if (x->rules[i].h.truth == t && (t == TRUTH_NO || x->rules[i].h.applies))
+            return &x->rules[i];
+    return NULL;
+}
+
+/* Rules of different sections about one fact that do not agree may be for different cases; a fact
+ * without a person's name cannot be two persons'. */
+static bool heuristic_disagrees(const struct run *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < x->n; k++) {
+            const struct judged *a = &x->rules[i], *b = &x->rules[k];
+            const struct word *p = a->r->rule->person, *q = b->r->rule->person;
+
+            if (a->h.used_n == 0 || b->h.used_n == 0)
+                continue;
+            if (a->h.dropped && b->h.dropped && p && q && !noun_word_same(p, q))
+                return true;
+            if (a->r->node != b->r->node && a->h.truth == TRUTH_NO && b->h.truth == TRUTH_YES &&
+                a->h.used[0] == b->h.used[0])
+                return true;
+        }
+    return false;
+}
+
+/* What the rules come to. Ways that are enough by themselves count only if one of them holds. */
+static struct decision heuristic_decide(struct run *x)
+{
+    static const char *const doubts[] = {[DOUBT_NONE] = "insufficient_policy_context",
+                                         [DOUBT_NO_FACT] = "missing_evidence",
+                                         [DOUBT_UNIT] = "missing_evidence",
+                                         [DOUBT_UNSURE] = "low_confidence",
+                                         [DOUBT_CONFLICT] = "conformal_ambiguity"};
+    const struct judged *j, *open = NULL;
+    bool permitted = false;
+
+    if (heuristic_disagrees(x))
+        return (struct decision){POLICY_UNCERTAIN, &x->rules[0], "conformal_ambiguity"};
+    if ((j = heuristic_first(x, TRUTH_NO)))
+        return (struct decision){POLICY_MISSING, j, ""};
+    for (size_t i = 0; i < x->n; i++)
+        permitted = permitted ||
+                    (x->rules[i].r->rule->kind == RULE_PERMIT && x->rules[i].h.truth == TRUTH_YES);
+    for (size_t i = 0; i < x->n; i++)
+        if (x->rules[i].h.truth == TRUTH_UNKNOWN &&
+            !(permitted && x->rules[i].r->rule->kind == RULE_PERMIT) &&
+            (!open || open->h.doubt < x->rules[i].h.doubt))
+            open = &x->rules[i];
+    if (open)
+        return (struct decision){POLICY_UNCERTAIN, open, doubts[open->h.doubt]};
+    if ((j = heuristic_first(x, TRUTH_YES)))
+        return (struct decision){POLICY_MET, j, ""};
+    for (size_t i = 0; i < x->n; i++)
+        if (x->rules[i].r->rule->kind != RULE_ROW)
+            return (struct decision){POLICY_MET, &x->rules[i], ""}; /* its condition is not met */
+    return (struct decision){POLICY_UNCERTAIN, NULL, "insufficient_policy_context"};
+}
+
+/* The least sure of the facts that the verdict rests on. */
+static double heuristic_span(const struct run *x, const struct decision *d)
+{
+    double least = 1;
+
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < x->rules[i].h.used_n; k++)
+            if ((d->status == POLICY_MET || &x->rules[i] == d->by) &&
+                x->rules[i].h.used[k]->field->confidence < least)
+                least = x->rules[i].h.used[k]->field->confidence;
+    return d->by ? least : 0;
 }
 
 /* An end before anything could be read. */
@@ -165,27 +298,6 @@ static void policy_heuristic_give_up(struct run *x, const char *code)
     heuristic_step(x, "decide", out->rationale);
 }
 
-static str policy_heuristic_question(struct run *x, str criterion)
-{
-    struct word *w;
-    struct buf b;
-    str out;
-
-    buf_init(&b, POLICY_QUERY_MAX);
-    if (scope_question(criterion, x->a, &w) > 0)
-        buf_add(&b, policy_key(x->a, criterion));
-    else
-        for (size_t i = 0; i < x->c->field_count && i < 64; i++)
-            buf_printf(&b, STR_FMT " ", STR_ARG(x->c->fields[i].key));
-    buf_printf(&b, " " STR_FMT, STR_ARG(x->c->reasoning_hint));
-    for (size_t i = 0; i < b.n; i++)
-        if (b.p[i] == '_')
-            b.p[i] = ' ';
-    out = arena_dup(x->a, str_trim(buf_str(&b)));
-    buf_release(&b);
-    return out;
-}
-
 static bool has_text(const struct policy_tree *t)
 {
     for (uint32_t i = 0; i < t->node_count; i++)
@@ -194,40 +306,56 @@ static bool has_text(const struct policy_tree *t)
     return false;
 }
 
-static void policy_heuristic_verify(struct run *x, str criterion)
+static void policy_heuristic_verify(struct run *x)
 {
     struct policy_result *out = x->out;
     struct decision d;
+    bool *about, found;
 
     if (x->doc->scope)
         x->scope = *x->doc->scope;
     else
-        scope_read(x->doc, &x->hits, x->a, &x->scope);
-    scope_score(&x->scope, x->doc, x->c, criterion, x->a, &x->scores);
-    if (!x->scores.open && x->scores.most <= 0) {
+        scope_read(x->doc, &x->question, x->a, &x->scope);
+    x->define = arena_zero(x->a, x->scope.n + 1, sizeof x->define[0]);
+    about = heuristic_select(x, &found);
+    if (!found) {
         policy_heuristic_give_up(x, "no_relevant_nodes");
         return;
     }
-    facts_of(&x->facts, x->c, POLICY_FACT_FLOOR, x->scope.words, x->scope.word_n, x->a);
-    x->judge = (struct judge){&x->facts, x->a, x->scope.all, x->scope.n};
-    judge_from(x, NEAR);
-    if (!x->scores.open && !uses_facts(x))
-        judge_further(x, criterion);
-    drop_loose(x);
+    case_facts_read(&x->facts, x->c, POLICY_FACT_FLOOR, x->a);
+    heuristic_judge(x, about);
+    heuristic_look_around(x, about);
+    heuristic_waive(x);
+    heuristic_tell_read(x);
     d = heuristic_decide(x);
+    if (x->blocked && (x->n > 0 || !heuristic_is_harmless(x->blocked))) {
+        struct judged *j = &x->rules[RULES_MAX];
+
+        *j = (struct judged){.r = x->blocked, .h = {.truth = TRUTH_UNKNOWN}};
+        d = (struct decision){POLICY_UNCERTAIN, j, "not_understood"};
+    }
     out->status = d.status;
     out->reason_code = str_c(d.reason);
-    policy_confide(
-        out, TREE_LEAST + (TREE_MOST - TREE_LEAST) * x->scores.coverage, heuristic_span(x, &d));
+    policy_confide(out, TREE_SURE, heuristic_span(x, &d));
     heuristic_tell(x, &d);
     heuristic_step(x, "decide", out->rationale);
+}
+
+static str policy_heuristic_query(const struct policy_case *c, str criterion, struct arena *a)
+{
+    str key = policy_key(a, criterion);
+    char *text = arena_alloc(a, key.n + 1);
+
+    for (size_t i = 0; i < key.n; i++)
+        text[i] = (char)(key.p[i] == '_' ? ' ' : key.p[i]);
+    return str_trim(arena_join(a, (str){text, key.n}, STR(" "), c->reasoning_hint));
 }
 
 bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c, str criterion,
                       struct arena *a, struct policy_result *out, struct err *e)
 {
     struct run x = {.doc = doc, .c = c, .a = a, .out = out};
-    str query;
+    str query = policy_heuristic_query(c, criterion, a);
 
     memset(out, 0, sizeof *out);
     out->criterion_id = criterion;
@@ -235,9 +363,9 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     out->retrieval_method = STR("bm25+reranker");
     out->reason_code = STR("");
     x.steps = arena_zero(a, STEPS, sizeof x.steps[0]);
-    x.rules = arena_alloc(a, RULES_MAX * sizeof x.rules[0]);
+    x.rules = arena_alloc(a, (RULES_MAX + 1) * sizeof x.rules[0]);
     out->trace = x.steps;
-    query = policy_heuristic_question(&x, criterion);
+    scope_question(criterion, a, &x.question);
     heuristic_step(
         &x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
     if (!doc) {
@@ -246,7 +374,8 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     }
     out->citation.doc = arena_dup(a, policy_doc_cited(doc, c->policy_document_id));
     out->citation.version = arena_dup(a, policy_doc_version(doc));
-    if (!policy_search(doc, query, POLICY_TOP_MAX, NULL, a, &x.hits, e))
+    if (!policy_search(
+            doc, str_slice(query, 0, POLICY_QUERY_MAX), POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;
     heuristic_tell_retrieved(&x);
     if (doc->tree.node_count == 0)
@@ -254,6 +383,6 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     else if (!has_text(&doc->tree))
         policy_heuristic_give_up(&x, "treestore_missing_text");
     else
-        policy_heuristic_verify(&x, criterion);
+        policy_heuristic_verify(&x);
     return true;
 }

@@ -3,18 +3,19 @@
  *     struct policy_result r;
  *     if (!policy_heuristic(doc, &c, c.criteria[i], &arena, &r, e)) ...
  *
- * think:    the question is the criterion's words, the hint, and the names of the facts.
- * retrieve: the nodes that answer it (search.h).
- * read:     their sentences into rules: bounds, lists, permissions, exceptions (rules.h).
- * link:     each fact to the sentences that hold every word of its name.
- * decide:   met if every linked rule holds, missing if one does not and no exception applies;
- *           uncertain, with a reason code, if facts contradict each other, are below
- *           POLICY_FACT_FLOOR, are not there, or the policy does not say.
+ * think:    the question is the criterion's words.
+ * retrieve: the sections that answer it (search.h).
+ * read:     the sentences that have every word of the question become rules (rule/rule.h); if no
+ *           sentence does, those of the sections whose titles complete it.
+ * link:     each rule to the facts whose names have its words.
+ * decide:   met if every rule holds, missing if one does not; uncertain, with a reason code, if a
+ *           sentence that may matter was not understood, a fact is missing, does not compare, is
+ *           below POLICY_FACT_FLOOR, or contradicts another.
  *
- * Reason codes: missing_policy_document_id (doc NULL), no_relevant_nodes, treestore_missing_text,
- * insufficient_policy_context (nothing in the sections is a rule about it), missing_evidence (no
- * fact for a rule), conformal_ambiguity (sentences of
- * equal standing disagree), low_confidence (under 0.65).
+ * Reason codes: missing_policy_document_id (doc NULL), no_relevant_nodes, treestore_no_nodes,
+ * treestore_missing_text, not_understood (the rationale has the sentence),
+ * insufficient_policy_context (no rule is about it), missing_evidence, conformal_ambiguity (facts
+ * or sections contradict each other), low_confidence (under 0.65).
  *
  * Any thread; the same input gives the same result.
  *

@@ -28,18 +28,15 @@ static void policy_lookup_refuse(struct json_out *o, const char *code, const cha
     json_out_end(o);
 }
 
-static const struct scope *scope_of(const struct policy_doc *d, str query, struct arena *a)
+static const struct scope *scope_of(const struct policy_doc *d, const struct question *q,
+                                    struct arena *a)
 {
-    struct policy_hits hits;
     struct scope *s;
-    struct err e;
 
     if (d->scope)
         return d->scope;
     s = arena_alloc(a, sizeof *s);
-    if (!policy_search(d, query, POLICY_TOP_MAX, NULL, a, &hits, &e))
-        hits.n = 0;
-    scope_read(d, &hits, a, s);
+    scope_read(d, q, a, s);
     return s;
 }
 
@@ -100,8 +97,8 @@ static size_t refers(const struct reading *r, size_t from)
     return r->n;
 }
 
-static void sections_json(const struct scope *s, const struct scores *scores, bool *named_here,
-                          struct json_out *o)
+static void sections_json(const struct scope *s, const struct question *q, bool *named_here,
+                          struct arena *a, struct json_out *o)
 {
     size_t shown = 0;
 
@@ -110,7 +107,7 @@ static void sections_json(const struct scope *s, const struct scores *scores, bo
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        if (scores->score[i] <= 0 || named_here[r->node_at])
+        if (named_here[r->node_at] || q->n == 0 || scope_covers(r, q, true, a) < q->n)
             continue;
         named_here[r->node_at] = true;
         shown++;
@@ -128,9 +125,8 @@ static void sections_json(const struct scope *s, const struct scores *scores, bo
 
 void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, struct json_out *o)
 {
-    struct policy_case none = {.section_path = STR(""), .reasoning_hint = STR("")};
     const struct scope *s;
-    struct scores scores;
+    struct question q;
     size_t shown = 0;
     bool *here;
 
@@ -139,12 +135,12 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
             o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
         return;
     }
-    s = scope_of(d, criterion_id, a);
-    scope_score(s, d, &none, criterion_id, a, &scores);
+    scope_question(criterion_id, a, &q);
+    s = scope_of(d, &q, a);
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     policy_lookup_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);
-    sections_json(s, &scores, here, o);
+    sections_json(s, &q, here, a, o);
     json_out_key(o, STR("references"));
     json_out_array(o);
     for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {

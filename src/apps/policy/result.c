@@ -156,10 +156,12 @@ void policy_result_dup(const struct policy_result *r, struct arena *a, struct po
                           &out->citation.section,
                           &out->rationale,
                           &out->retrieval_method,
-                          &out->reason_code};
+                          &out->reason_code,
+                          &out->model_rationale,
+                          &out->rules_rationale};
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = arena_dup(a, *texts[i]);
+        *texts[i] = arena_dup(a, texts[i]->p ? *texts[i] : STR(""));
     for (size_t i = 0; i < r->citation.page_count; i++)
         pages[i] = r->citation.pages[i];
     for (size_t i = 0; i < r->trajectory_count; i++)
@@ -171,6 +173,15 @@ void policy_result_dup(const struct policy_result *r, struct arena *a, struct po
     out->citation.pages = pages;
     out->trajectory = path;
     out->trace = trace;
+}
+
+static void reading_json(struct json_out *o, const char *key, enum policy_status s, str rationale)
+{
+    json_out_key(o, str_c(key));
+    json_out_object(o);
+    policy_result_member(o, "status", str_c(policy_status_name(s)));
+    policy_result_member(o, "rationale", rationale);
+    json_out_end(o);
 }
 
 void policy_result_json(const struct policy_result *r, struct json_out *o)
@@ -202,5 +213,12 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
         json_out_null(o);
     json_out_key(o, STR("reasoning_trace"));
     trace_json(r, o);
+    if (r->disagree) {
+        json_out_key(o, STR("readers"));
+        json_out_object(o);
+        reading_json(o, "model", r->by_model, r->model_rationale);
+        reading_json(o, "rules", r->by_rules, r->rules_rationale);
+        json_out_end(o);
+    }
     json_out_end(o);
 }

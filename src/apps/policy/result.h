@@ -6,7 +6,8 @@
  *
  * The JSON is the contract's CriterionResult to the letter: criterion_id, status, evidence or null,
  * citation, rationale, confidence, confidence_breakdown or null, search_trajectory,
- * retrieval_method, reason_code or null, reasoning_trace.
+ * retrieval_method, reason_code or null, reasoning_trace. A result on which the two readers
+ * disagree has one member more, "readers": {"model": {status, rationale}, "rules": {...}}.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,6 +58,9 @@ struct policy_result {
     str reason_code;      /* "": null */
     const struct policy_step *trace;
     size_t trace_count;
+    bool disagree; /* the model and the rules read it differently: both readings follow */
+    enum policy_status by_model, by_rules;
+    str model_rationale, rules_rationale;
 };
 
 /* 0.95 met, 0.90 missing, 0.60 uncertain. */

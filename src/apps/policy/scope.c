@@ -1,8 +1,4 @@
-/* scope.c - which sentences a criterion is about. See scope.h.
- *
- * Words are looked for in blocks, a paragraph or an item with what leads to it: "Payment: ..." is
- * about payment to its end. The heading's words count more, so that of two blocks that both say it
- * the one in the section of that name wins.
+/* scope.c - see scope.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,37 +6,30 @@
 
 #include "apps/policy/fts.h"
 
-#include <math.h>
+#include <strings.h>
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
-    "verification met default eligibility eligible compliance valid validation"
-#define QUESTION_MAX 24
-#define OF_TITLE 1.2 /* of a word's weight, where it is in the section's own title, */
-#define OF_PATH 0.5  /* in one above it, */
-#define OF_LABEL 0.5 /* in the block's label, */
-#define OF_HINT 0.3
-#define OF_PAIR 0.25 /* beside its neighbour */
+    "verification met default eligibility eligible compliance crit req item id no test must be "   \
+    "than"
 
 /* Words that only number criteria: "c1", "crit-2", "rule 3", "001". */
-static bool policy_scope_numbers(const struct word *w)
+static bool scope_word_numbers(const struct word *w)
 {
-    struct word bare = *w;
-    size_t n = strlen(bare.lower), letters = 0;
+    size_t letters = strcspn(w->lower, "0123456789");
 
-    for (size_t i = 0; i < n; i++)
-        letters += bare.lower[i] < '0' || bare.lower[i] > '9';
-    while (n > 0 && bare.lower[n - 1] >= '0' && bare.lower[n - 1] <= '9')
-        bare.lower[--n] = 0;
-    bare.size = (uint8_t)n;
-    return n < 2 || (letters < strlen(w->lower) && letters < 3) ||
-           word_among(&bare, NOTHING_SAID " crit req item id no test");
+    if (word_among(w, NOTHING_SAID))
+        return true;
+    if (w->kind == WORD_NUMBER)
+        return w->lower[0] == '0' || w->size < 2;
+    return w->size < 2 || (letters < w->size && letters < 3) ||
+           (letters < w->size && strspn(w->lower + letters, "0123456789") == w->size - letters);
 }
 
-size_t scope_question(str criterion, struct arena *a, struct word **out)
+void scope_question(str criterion, struct arena *a, struct question *out)
 {
-    size_t n, kept = 0;
     struct word *w;
+    size_t n, kept = 0, texts = 0;
 
     for (size_t i = criterion.n; i > 0; i--)
         if (criterion.p[i - 1] == ':' && i < criterion.n) {
@@ -48,43 +37,75 @@ size_t scope_question(str criterion, struct arena *a, struct word **out)
             break;
         }
     n = words_of_name(criterion, a, &w);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && kept < SCOPE_QUESTION_MAX; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
-        if ((!policy_scope_numbers(&w[i]) || last) && kept < QUESTION_MAX &&
-            word_find(w, kept, &w[i]) == kept)
+        if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept) {
+            texts += w[i].kind == WORD_TEXT;
             w[kept++] = w[i];
+        }
     }
-    *out = w;
+    *out = (struct question){w, texts > 0 ? kept : 0};
+}
+
+/* Only rules that were understood are kept: most sentences are none, and a rule is large. */
+static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
+{
+    struct rule *kept = arena_alloc(a, sizeof *kept);
+
+    *kept = *rule;
     return kept;
 }
 
-static const struct clause *clauses_in(const struct reading *r, bool plain, struct arena *a,
-                                       size_t *n)
+/* One of the ways that a lead offers; false if it is none that can be tested. */
+static bool scope_add_way(struct rule *lead, const struct rule *rule)
 {
-    struct clause c[CLAUSES_MAX], *kept;
-
-    *n = clauses_of(r->w, 0, r->n, plain, c);
-    kept = arena_alloc(a, *n * sizeof c[0] + 1);
-    memcpy(kept, c, *n * sizeof c[0]);
-    return kept;
+    lead->main.any = true;
+    if (rule->kind != RULE_REQUIRE || rule->main.n != 1 || rule->has_when || rule->has_unless ||
+        lead->main.n == RULE_TESTS_MAX)
+        return false;
+    lead->main.all[lead->main.n++] = rule->main.all[0];
+    return true;
 }
 
-static void read_clauses(struct reading *r, struct arena *a)
+/* The rule of a sentence; an item may be part of what its lead says. */
+static void scope_read_rule(struct reading *r, struct arena *a)
 {
-    r->alone = r->clauses = clauses_in(r, false, a, &r->alone_n);
-    r->clause_n = r->alone_n;
-    if (r->lead)
-        r->clauses = clauses_in(r, true, a, &r->clause_n);
+    struct rule *lead = r->lead ? r->lead->rule : NULL, rule;
+    bool understood;
+
+    if (r->sentence->row && r->lead) {
+        struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
+
+        r->rule = rule_read_row(&head, &row, a, &rule) ? scope_keep_rule(&rule, a) : NULL;
+        return;
+    }
+    if (r->lead && !lead)
+        return; /* what leads to it was not understood */
+    if (lead && lead->wants_items) {
+        r->part = true;
+        if (!rule_add_item(lead, r->w, r->n, a))
+            r->lead->rule = NULL;
+        return;
+    }
+    understood = rule_read(r->w, r->n, a, &rule);
+    if (lead && lead->kind == RULE_ANY) {
+        r->part = understood;
+        if (!understood || !scope_add_way(lead, &rule))
+            r->lead->rule = NULL;
+    } else if (understood) {
+        r->rule = scope_keep_rule(&rule, a);
+    }
 }
 
-static void policy_scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
-                                   struct scope *s)
+static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
+                            struct scope *s)
 {
     const struct policy_node *n = &d->tree.nodes[node];
     const struct policy_sentence *all;
     size_t count = fts_sentences_of(d->index, node, &all), first = s->n;
 
+    s->cut = s->cut || count > SCOPE_SENTENCES_MAX - s->n;
     for (size_t i = 0; i < count && s->n < SCOPE_SENTENCES_MAX; i++) {
         struct reading *r = &s->all[s->n++];
         struct word *w;
@@ -96,296 +117,87 @@ static void policy_scope_read_node(const struct policy_doc *d, uint32_t node, st
                               .text = str_slice(n->text, all[i].from, all[i].to)};
         r->n = words_of(r->text, a, &w);
         r->w = w;
-        r->label = all[i].begins || s->n - 1 == first ? r : s->all[s->n - 2].label;
-        if (all[i].lead != POLICY_NO_LEAD && first + all[i].lead < s->n - 1) {
-            struct reading *lead = &s->all[first + all[i].lead];
-
-            r->lead = lead;
-            if (lead->item_n == 0)
-                lead->items = r;
-            /* Those further in come between: only what is next to the others is among them. */
-            if (lead->items + lead->item_n == r)
-                lead->item_n++;
-        }
+        if (all[i].lead != POLICY_NO_LEAD && first + all[i].lead < s->n - 1)
+            r->lead = &s->all[first + all[i].lead];
         /* A table's first row leads to the others. */
         if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
-        read_clauses(r, a);
+        r->block = s->n > 1 ? r[-1].block : 0;
+        if (r->lead)
+            r->block = r->lead->block;
+        else if (all[i].begins || s->n - 1 == first)
+            r->block++;
+        scope_read_rule(r, a);
     }
 }
 
-void scope_read(const struct policy_doc *d, const struct policy_hits *hits, struct arena *a,
+/* Whether a section has a word of the question, as far as a look at its bytes can tell. */
+static bool scope_mentions(const struct policy_node *n, const struct question *q)
+{
+    for (size_t k = 0; k < q->n; k++) {
+        size_t size = strlen(q->w[k].stem);
+
+        for (size_t i = 0; i + size <= n->text.n; i++)
+            if (strncasecmp(n->text.p + i, q->w[k].stem, size) == 0)
+                return true;
+        for (size_t i = 0; i + size <= n->title_path.n; i++)
+            if (strncasecmp(n->title_path.p + i, q->w[k].stem, size) == 0)
+                return true;
+    }
+    return q->n == 0;
+}
+
+void scope_read(const struct policy_doc *d, const struct question *q, struct arena *a,
                 struct scope *out)
 {
-    struct word *words;
+    size_t most = 0;
 
     *out = (struct scope){0};
-    out->all = arena_alloc(a, SCOPE_SENTENCES_MAX * sizeof out->all[0]);
-    if (!hits)
-        for (uint32_t i = 0; i < d->tree.node_count; i++)
-            policy_scope_read_node(d, i, a, out);
-    else
-        for (size_t i = 0; i < hits->n; i++)
-            policy_scope_read_node(d, (uint32_t)(hits->hits[i].node - d->tree.nodes), a, out);
-    for (size_t i = 0; i < out->n; i++)
-        out->word_n += out->all[i].n;
-    out->word_n = out->word_n < SCOPE_WORDS_MAX ? out->word_n : SCOPE_WORDS_MAX;
-    words = arena_alloc(a, (out->word_n + 1) * sizeof words[0]);
-    for (size_t i = 0, n = 0; i < out->n && n < out->word_n; i++)
-        for (size_t k = 0; k < out->all[i].n && n < out->word_n; k++)
-            words[n++] = out->all[i].w[k];
-    out->words = words;
+    for (uint32_t i = 0; i < d->tree.node_count; i++) {
+        const struct policy_sentence *all;
+
+        if (!q || scope_mentions(&d->tree.nodes[i], q))
+            most += fts_sentences_of(d->index, i, &all);
+    }
+    most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
+    out->all = arena_alloc(a, (most + 1) * sizeof out->all[0]);
+    for (uint32_t i = 0; i < d->tree.node_count; i++)
+        if (!q || scope_mentions(&d->tree.nodes[i], q))
+            scope_read_node(d, i, a, out);
 }
 
-/* The block of a sentence: its paragraph or item; of an item that something leads to, the lead's.
- */
-static const struct reading *block_of(const struct reading *r)
+static bool rule_limits(const struct rule *r, bool low)
 {
-    const struct reading *b = r->label ? r->label : r;
+    for (size_t i = 0; r && i < r->main.n; i++) {
+        const struct test *t = &r->main.all[i];
 
-    while (b->lead)
-        b = b->lead->label ? b->lead->label : b->lead;
-    return b;
+        if (t->kind == TEST_LIMIT && (low != t->not_ ? t->limit.has_low : t->limit.has_high))
+            return true;
+    }
+    return false;
 }
 
-static bool says(const struct reading *r, const struct word *q)
+static bool scope_says(const struct reading *r, const struct word *q)
 {
     if (word_find(r->w, r->n, q) < r->n)
         return true;
-    if (strcmp(q->stem, "age") != 0 && !word_is(q, "age"))
-        return false;
-    return words_tell_age(r->w, 0, r->n);
+    if (word_among(q, "min minimum max maximum"))
+        return rule_limits(r->rule, word_among(q, "min minimum"));
+    for (size_t i = 0; word_is(q, "age") && i < r->n; i++)
+        if (word_among(&r->w[i], "older younger old aged"))
+            return true;
+    for (size_t i = 0; r->rule && i < r->rule->main.n; i++)
+        if (r->rule->main.all[i].noun.also && word_is(q, r->rule->main.all[i].noun.also))
+            return true;
+    return r->lead && scope_says(r->lead, q);
 }
 
-/* In how many blocks a word is; bit i of a block says that question's word i is in it. */
-static void find_bits(const struct scope *s, const struct word *q, size_t n, uint32_t *bits)
+size_t scope_covers(const struct reading *r, const struct question *q, bool titles, struct arena *a)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        size_t block = (size_t)(block_of(&s->all[i]) - s->all);
-
-        for (size_t k = 0; k < n; k++)
-            if (says(&s->all[i], &q[k]))
-                bits[block] |= 1u << k;
-    }
-}
-
-static void policy_scope_weigh(const struct scope *s, const uint32_t *bits, size_t n,
-                               double *weight)
-{
-    for (size_t k = 0; k < n; k++) {
-        size_t in = 0;
-
-        for (size_t i = 0; i < s->n; i++)
-            in += bits[i] >> k & 1;
-        weight[k] = log(1 + (double)(s->n + 1) / (double)(in + 1));
-    }
-}
-
-struct question {
-    struct word *w;
-    size_t n;
-    uint32_t *bits;
-    double weight[QUESTION_MAX];
-};
-
-static void policy_scope_ask(const struct scope *s, struct question *q, struct arena *a)
-{
-    q->n = q->n < QUESTION_MAX ? q->n : QUESTION_MAX;
-    q->bits = arena_zero(a, s->n + 1, sizeof q->bits[0]);
-    find_bits(s, q->w, q->n, q->bits);
-    policy_scope_weigh(s, q->bits, q->n, q->weight);
-}
-
-/* The words of a block's label, "Payment: ...", from its first sentence. */
-static size_t policy_scope_label_of(const struct reading *block)
-{
-    for (size_t i = 0; i < block->n && i < 8; i++)
-        if (word_is(&block->w[i], ":"))
-            return i;
-    return 0;
-}
-
-/* Whether two words of a question that stand together do so in a sentence. */
-static bool pair_in(const struct scope *s, const struct reading *block, const struct word *a,
-                    const struct word *b)
-{
-    for (const struct reading *r = block; r < s->all + s->n && block_of(r) == block; r++)
-        for (size_t i = 0; i + 1 < r->n; i++)
-            if (word_same(&r->w[i], a) && word_same(&r->w[i + 1], b))
-                return true;
-    return false;
-}
-
-/* Of one block; *share: how much of the question it or its headings have. */
-static double score_block(const struct scope *s, const struct question *q,
-                          const struct reading *block, const struct word *path, size_t path_n,
-                          size_t title_n, double *share)
-{
-    double score = 0, held = 0, all = 0;
-    uint32_t bits = q->bits[block - s->all];
-    size_t label = policy_scope_label_of(block);
-
-    for (size_t k = 0; k < q->n; k++) {
-        bool own = bits >> k & 1, above = word_find(path, path_n, &q->w[k]) < path_n;
-        bool title = word_find(path + path_n - title_n, title_n, &q->w[k]) < title_n;
-
-        score += q->weight[k] * ((own ? 1 : 0) + (title ? OF_TITLE : above ? OF_PATH : 0));
-        if (word_find(block->w, label, &q->w[k]) < label)
-            score += OF_LABEL * q->weight[k];
-        if (k + 1 < q->n && own && pair_in(s, block, &q->w[k], &q->w[k + 1]))
-            score += OF_PAIR * (q->weight[k] + q->weight[k + 1]);
-        held += own || above ? q->weight[k] : 0;
-        all += q->weight[k];
-    }
-    *share = all > 0 ? held / all : 0;
-    return score * *share; /* one that has all the words comes before one that has some often */
-}
-
-/* How many words of the question a sentence holds by itself. */
-static unsigned own_bits(const struct reading *r, const struct question *q)
-{
-    unsigned n = 0;
+    struct word *path = NULL;
+    size_t held = 0, n = titles ? words_of(r->node->title_path, a, &path) : 0;
 
     for (size_t k = 0; k < q->n; k++)
-        n += says(r, &q->w[k]);
-    return n;
-}
-
-/* Of each block once; its sentences have it from there. */
-static void score_blocks(const struct scope *s, const struct question *q,
-                         const struct question *hint, str section, struct arena *a,
-                         struct scores *out)
-{
-    const struct policy_node *node = NULL;
-    struct word *path = NULL, *title;
-    size_t path_n = 0, title_n = 0;
-
-    for (size_t i = 0; i < s->n; i++) {
-        const struct reading *r = &s->all[i], *block = block_of(r);
-        double share, ignore, score;
-
-        if (block != r) {
-            out->score[i] = out->score[block - s->all];
-            continue;
-        }
-        if (r->node != node) {
-            path_n = words_of(r->node->title_path, a, &path);
-            title_n = words_of(r->node->title, a, &title);
-            title_n = title_n < path_n ? title_n : path_n;
-        }
-        node = r->node;
-        score = score_block(s, q, block, path, path_n, title_n, &share);
-        if (score > 0 || q->n == 0)
-            score += OF_HINT *
-                     score_block(s, hint, block, path, path_n, title_n, q->n ? &ignore : &share);
-        if (section.n > 0 && str_starts(node->title_path, section))
-            score += 10;
-        out->score[i] = score;
-        if (score > out->most) {
-            out->most = score;
-            out->coverage = share;
-        }
-    }
-}
-
-/* Whether it goes on about what stood before it. */
-static bool policy_scope_goes_on(const struct reading *r)
-{
-    return r->n > 0 && word_among(&r->w[0],
-                                  "this that these those it they such otherwise however except "
-                                  "exception exceptions unless also");
-}
-
-static bool rules(const struct reading *r)
-{
-    for (size_t i = 0; i < r->clause_n; i++)
-        if (r->clauses[i].kind != CLAUSE_NONE && r->clauses[i].kind != CLAUSE_WAIVE)
-            return true;
-    return false;
-}
-
-/* Whether words that are above a block, its title and its label, have something of a question; and
- * whether a sentence has another word of a title such as "Age and income", which is about two
- * things. */
-static bool above(const struct reading *r, const struct question *q, struct arena *a, bool *other)
-{
-    struct word *title;
-    size_t n = words_of(r->node->title, a, &title), label = policy_scope_label_of(block_of(r));
-    bool held = false, several = range_has(title, (struct range){0, n}, "and & , or /");
-
-    *other = false;
-    if (r->label != r && policy_scope_label_of(r) > 0)
-        label = 0; /* "Income: ..." behind "Age: ..." */
-    for (size_t k = 0; k < q->n; k++) {
-        if (word_find(block_of(r)->w, label, &q->w[k]) < label)
-            return true;
-        held = held || word_find(title, n, &q->w[k]) < n;
-    }
-    for (size_t i = 0; i < n && several; i++)
-        *other = *other || (title[i].kind == WORD_TEXT && !word_stops(&title[i]) &&
-                            word_find(q->w, q->n, &title[i]) == q->n &&
-                            word_find(r->w, r->n, &title[i]) < r->n);
+        held += scope_says(r, &q->w[k]) || word_find(path, n, &q->w[k]) < n;
     return held;
-}
-
-/* Where a rule says by itself what is asked about, its neighbours that do not are about something
- * else: "The age must be at least 18. The income must be at least $20,000." */
-static void find_aside(const struct scope *s, const struct question *q, const unsigned *bits,
-                       struct arena *a, struct scores *out)
-{
-    bool *focus = arena_zero(a, s->n + 1, sizeof focus[0]);
-
-    for (size_t i = 0; i < s->n; i++)
-        if (out->score[i] > 0 && bits[i] > 0 && out->own[i] && rules(&s->all[i])) {
-            focus[block_of(&s->all[i]) - s->all] = true;
-            for (const struct reading *lead = s->all[i].lead; lead; lead = lead->lead)
-                out->own[lead - s->all] = true;
-        }
-    for (size_t i = 0; i < s->n; i++) {
-        const struct reading *r = &s->all[i];
-        bool other;
-
-        if (!focus[block_of(r) - s->all] || out->own[i] || policy_scope_goes_on(r) ||
-            (r->lead && bits[r->lead - s->all] > 0))
-            continue;
-        out->aside[i] = !above(r, q, a, &other) || other;
-    }
-}
-
-static void find_own(const struct scope *s, const struct question *q, struct arena *a,
-                     struct scores *out)
-{
-    unsigned *bits = arena_zero(a, s->n + 1, sizeof bits[0]);
-    unsigned *most = arena_zero(a, s->n + 1, sizeof most[0]);
-
-    for (size_t i = 0; i < s->n; i++) {
-        size_t block = (size_t)(block_of(&s->all[i]) - s->all);
-
-        bits[i] = own_bits(&s->all[i], q);
-        most[block] = bits[i] > most[block] ? bits[i] : most[block];
-    }
-    for (size_t i = 0; i < s->n; i++)
-        out->own[i] = bits[i] == most[block_of(&s->all[i]) - s->all];
-    find_aside(s, q, bits, a, out);
-}
-
-void scope_score(const struct scope *s, const struct policy_doc *d, const struct policy_case *c,
-                 str criterion, struct arena *a, struct scores *out)
-{
-    const struct policy_node *named =
-        c->section_path.n > 0 ? policy_node_titled(&d->tree, c->section_path) : NULL;
-    struct question q = {.n = 0}, h = {.n = 0};
-
-    *out = (struct scores){.score = arena_zero(a, s->n + 1, sizeof out->score[0]),
-                           .own = arena_zero(a, s->n + 1, sizeof out->own[0]),
-                           .aside = arena_zero(a, s->n + 1, sizeof out->aside[0])};
-    q.n = scope_question(criterion, a, &q.w);
-    h.n = words_of_name(c->reasoning_hint, a, &h.w);
-    policy_scope_ask(s, &q, a);
-    policy_scope_ask(s, &h, a);
-    score_blocks(s, &q, &h, named ? named->title_path : STR(""), a, out);
-    find_own(s, &q, a, out);
-    out->open = q.n == 0 && out->most <= 0;
-    if (out->open)
-        out->coverage = 1;
 }

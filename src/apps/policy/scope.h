@@ -1,38 +1,49 @@
-/* scope.h - which sentences of a document a criterion is about.
+/* scope.h - the sentences of a document as words and rules, and which a criterion is about.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
-#include "apps/policy/judge.h"
+#include "apps/policy/rule/rule.h"
+#include "apps/policy/search.h"
+#include "apps/policy/sentence.h"
 
-#define SCOPE_SENTENCES_MAX 3000 /* that are read for one criterion */
-#define SCOPE_SMALL 200          /* so many nodes are all read; of more those that were found */
-#define SCOPE_TEXT_MAX ((size_t)256 << 10) /* bytes of one that is kept as words */
-#define SCOPE_WORDS_MAX 20000
+#define SCOPE_SENTENCES_MAX 5000 /* that are read for one criterion */
+#define SCOPE_SMALL 200          /* nodes of a document that is read once, when it is loaded */
+#define SCOPE_TEXT_MAX ((size_t)64 << 10) /* and its bytes */
+#define SCOPE_QUESTION_MAX 24
+
+/* A sentence with what stands around it. */
+struct reading {
+    const struct policy_node *node;
+    uint32_t node_at, sentence_at;
+    const struct policy_sentence *sentence;
+    str text;
+    const struct word *w;
+    size_t n;
+    uint32_t block;       /* number of its paragraph or list in the document */
+    struct reading *lead; /* for an item or a table's row; NULL: none */
+    struct rule *rule;    /* NULL: not understood */
+    bool part;            /* its lead's rule has it already */
+};
 
 struct scope {
     struct reading *all;
     size_t n;
-    const struct word *words; /* of all of them */
-    size_t word_n;
+    bool cut; /* there are more sentences than were read */
 };
 
-/* How much of a criterion each sentence has. */
-struct scores {
-    double *score;   /* of each sentence: that of its block */
-    bool *own;       /* no other sentence of its block has more of it */
-    bool *aside;     /* about something else than the sentence of its block that has most of it */
-    bool open;       /* the criterion has no words of its own: all is about it */
-    double most;     /* the best score */
-    double coverage; /* how much of the criterion's words the best has, 0 to 1 */
+/* The words that a criterion asks about. */
+struct question {
+    const struct word *w;
+    size_t n;
 };
 
-/* The words of a criterion: what is behind its last colon, without those that say nothing. */
-size_t scope_question(str criterion, struct arena *a, struct word **out);
-/* The sentences of a document, or of those sections alone that were found; all of them if hits is
- * NULL. */
-void scope_read(const struct policy_doc *d, const struct policy_hits *hits, struct arena *a,
+/* The words after its last colon, without those that only say that it is a criterion. */
+void scope_question(str criterion, struct arena *a, struct question *out);
+/* All sentences; of a large document, those of sections that have a word of the question. */
+void scope_read(const struct policy_doc *d, const struct question *q, struct arena *a,
                 struct scope *out);
-void scope_score(const struct scope *s, const struct policy_doc *d, const struct policy_case *c,
-                 str criterion, struct arena *a, struct scores *out);
+/* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
+size_t scope_covers(const struct reading *r, const struct question *q, bool titles,
+                    struct arena *a);

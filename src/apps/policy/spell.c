@@ -1,8 +1,8 @@
 /* spell.c - words that are one number together: "twenty-four", "1.2 million", "March 5, 2026".
  *
  * A date becomes the number of its day, written as 2026-03-05, however it was written. Of dates in
- * figures alone, 2026/03/05 and 15.03.2026 say their order; of 03/15/2026 the first is the month,
- * unless it cannot be one.
+ * figures alone, 2026/03/05 and 15.03.2026 say their order, and so does 03/15/2026; 03/05/2026 does
+ * not and is no date.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,6 +119,8 @@ static size_t slashed_date(const struct word *w, size_t n, int ymd[3])
     if (!digits_of(&w[0], 1, 2, &ymd[1]) || !digits_of(&w[2], 1, 2, &ymd[2]) ||
         !digits_of(&w[4], 4, 4, &ymd[0]))
         return 0;
+    if (ymd[1] <= 12 && ymd[2] <= 12 && ymd[1] != ymd[2])
+        return 0; /* which is the month? */
     if (ymd[1] > 12) {
         int day = ymd[1];
 

@@ -1,9 +1,9 @@
 /* tell.c - what the heuristic shows of a criterion: its steps, citation, evidence and reasons. See
- * heuristic_in.h.
+ * heuristic_run.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/heuristic_in.h"
+#include "apps/policy/heuristic_run.h"
 #include "apps/policy/tree_in.h"
 #include "base/utf8.h"
 
@@ -66,9 +66,9 @@ static void policy_tell_show_evidence(struct run *x, const struct judged *j)
     struct policy_result *out = x->out;
     str value;
 
-    if (!j || j->v.used.n == 0)
+    if (!j || j->h.used_n == 0)
         return;
-    f = j->v.used.facts[0]->field;
+    f = j->h.used[0]->field;
     value = f->value.kind == POLICY_TEXT ? f->value.text : f->raw;
     out->has_evidence = true;
     out->evidence = (struct policy_evidence){
@@ -82,12 +82,31 @@ static void policy_tell_show_evidence(struct run *x, const struct judged *j)
     memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
 }
 
+/* "age is 17, income is 500": the facts that a rule was held against. */
+static str heuristic_facts_text(struct run *x, const struct judged *j)
+{
+    struct buf b;
+    str out;
+
+    buf_init(&b, 2000);
+    for (size_t i = 0; i < j->h.used_n && b.n < 600; i++)
+        buf_printf(&b,
+                   "%s" STR_FMT " is " STR_FMT,
+                   i ? ", " : "",
+                   STR_ARG(utf8_cut_count(j->h.used[i]->field->name, 60)),
+                   STR_ARG(utf8_cut_count(j->h.used[i]->field->raw, 80)));
+    out = arena_dup(x->a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
 static const struct {
     const char *code, *words;
 } reasons[] = {
     {"conformal_ambiguity", "the facts contradict each other"},
     {"low_confidence", "a fact it rests on is not sure enough"},
-    {"missing_evidence", "the case has no fact for what the policy asks"},
+    {"missing_evidence", "the case has no fact that compares with what the policy asks"},
+    {"not_understood", "not understood"},
     {"insufficient_policy_context",
      "the policy has no rule about it that can be held against facts"},
     {"no_relevant_nodes", "no section of the policy is about it"},
@@ -104,12 +123,12 @@ const char *heuristic_reason_words(str code)
     return "it cannot be told";
 }
 
-static void rationale(struct run *x, const struct decision *d)
+static void heuristic_write_rationale(struct run *x, const struct decision *d)
 {
     static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
     struct policy_result *out = x->out;
-    str why = d->by && d->by->v.why.n > 0 ? d->by->v.why : STR("");
     str text = d->by ? utf8_cut_count(policy_one_line(d->by->r->text, x->a), 240) : STR("");
+    str why = d->by ? heuristic_facts_text(x, d->by) : STR("");
     bool doubt = out->status == POLICY_UNCERTAIN;
 
     out->rationale = arena_printf(x->a,
@@ -146,7 +165,7 @@ void heuristic_tell_read(struct run *x)
     struct buf b;
 
     buf_init(&b, 8000);
-    buf_printf(&b, "%zu rule%s read", x->read, x->read == 1 ? "" : "s");
+    buf_printf(&b, "%zu rule%s read", x->n, x->n == 1 ? "" : "s");
     for (size_t i = 0; i < x->n && i < 4; i++)
         buf_printf(&b,
                    "%s \"" STR_FMT "\"",
@@ -155,8 +174,11 @@ void heuristic_tell_read(struct run *x)
     heuristic_step(x, "read", arena_dup(x->a, buf_str(&b)));
     buf_reset(&b);
     for (size_t i = 0; i < x->n && i < 6; i++)
-        if (x->rules[i].v.why.n > 0)
-            buf_printf(&b, "%s" STR_FMT, b.n > 0 ? "; " : "", STR_ARG(x->rules[i].v.why));
+        if (x->rules[i].h.used_n > 0)
+            buf_printf(&b,
+                       "%s" STR_FMT,
+                       b.n > 0 ? "; " : "",
+                       STR_ARG(heuristic_facts_text(x, &x->rules[i])));
     heuristic_step(
         x, "link", arena_dup(x->a, b.n > 0 ? buf_str(&b) : STR("no fact is named by them")));
     buf_release(&b);
@@ -166,5 +188,5 @@ void heuristic_tell(struct run *x, const struct decision *d)
 {
     policy_tell_cite(x, d->by);
     policy_tell_show_evidence(x, d->by);
-    rationale(x, d);
+    heuristic_write_rationale(x, d);
 }

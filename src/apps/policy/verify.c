@@ -103,6 +103,37 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
     return true;
 }
 
+/* The model's verdict against the deterministic reading: if one says met and the other missing,
+ * nobody knows, and a person has to look. The shadow's verdict stays the model's own, as it is
+ * compared with that of the rules anyway. */
+static bool hold_against_rules(const struct policy_react_options *r, struct arena *a,
+                               struct policy_result *out, struct err *e)
+{
+    struct policy_result rules;
+
+    if (out->status == POLICY_UNCERTAIN)
+        return true;
+    if (!by_heuristic(r, a, &rules, e))
+        return false;
+    if (rules.status == POLICY_UNCERTAIN || rules.status == out->status)
+        return true;
+    out->disagree = true;
+    out->by_model = out->status;
+    out->by_rules = rules.status;
+    out->model_rationale = out->rationale;
+    out->rules_rationale = rules.rationale;
+    out->status = POLICY_UNCERTAIN;
+    out->reason_code = STR("readers_disagree");
+    if (out->confidence > policy_c_final(POLICY_UNCERTAIN))
+        out->confidence = out->c_joint = policy_c_final(POLICY_UNCERTAIN);
+    out->rationale = arena_printf(a,
+                                  "the model says %s, the rules say %s: " STR_FMT,
+                                  policy_status_name(out->by_model),
+                                  policy_status_name(out->by_rules),
+                                  STR_ARG(rules.rationale));
+    return true;
+}
+
 static bool policy_verify_one(const struct policy_verify_options *o, size_t i, struct arena *a,
                               struct policy_result *out, struct policy_how *how, bool *left,
                               struct err *e)
@@ -121,6 +152,8 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
         ok = by_model(o, &r, a, out, &info, e);
         if (ok && info.llm_failed && !info.left && o->fallback)
             ok = fall_back(o, &r, a, out, how, e);
+        else if (ok && !info.llm_failed && !info.left && o->mode != POLICY_MODE_SHADOW)
+            ok = hold_against_rules(&r, a, out, e);
     }
     *left = info.left;
     how->iterations = info.iterations;

@@ -7,7 +7,9 @@
  * Of the model's controller each criterion is a run of its own, "RUN/N"; with samples, "RUN/N/K",
  * and the majority of them decides: where they disagree so much that the share of the majority
  * takes the confidence below 0.65, it is uncertain, conformal_ambiguity. Where the model cannot be
- * asked, the heuristic answers if that is allowed, with the code llm_fallback. A model works on
+ * asked, the heuristic answers if that is allowed, with the code llm_fallback. A met or missing of
+ * the model that the heuristic reads the other way round is uncertain, readers_disagree, with both
+ * readings in the result. A model works on
  * several criteria at a time, unless somebody looks on (on_step, on_effect).
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -20,7 +22,7 @@
 #define POLICY_SAMPLES 3 /* of self consistency */
 #define POLICY_SAMPLES_MAX 9
 #define POLICY_SIDE_BY_SIDE 4 /* criteria of one case that a model works on at a time */
-#define POLICY_HEURISTIC_VERSION "heuristic-1"
+#define POLICY_HEURISTIC_VERSION "heuristic-2"
 #define POLICY_REACT_VERSION "react-1"
 #define POLICY_HEURISTIC_PROMPT "heuristic@none" /* instead of a prompt's id */
 

@@ -25,28 +25,6 @@ static const struct {
     {"million", 1e6},
 };
 
-static const struct {
-    const char *name, *words; /* however it is written */
-    double days;
-} units[] = {
-    {"minute", "minute minutes min mins", 1.0 / 1440},
-    {"hour", "hour hours hr hrs", 1.0 / 24},
-    {"day", "day days", 1},
-    {"week", "week weeks wk wks", 7},
-    {"month", "month months mo mos", 30.4375},
-    {"year", "year years yr yrs", 365.25},
-    {"dollar", "dollar dollars usd $", 0},
-    {"percent", "percent percentage %", 0},
-    {"mile", "mile miles", 0},
-    {"kg", "kg kilogram kilograms", 0},
-    {"lb", "lb lbs pound pounds", 0},
-    {"degree",
-     "degree degrees \xC2\xB0 \xC2\xB0"
-     "c \xC2\xB0"
-     "f",
-     0},
-};
-
 static bool policy_words_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
@@ -70,9 +48,13 @@ static size_t space_at(str s)
     return str_starts(s, STR("&nbsp;")) ? 6 : 0;
 }
 
-/* The sign of degrees, with the letter behind it. */
-static size_t degree_at(str s)
+/* The sign of degrees, with the letter behind it, or of a currency. */
+static size_t symbol_at(str s)
 {
+    if (str_starts(s, STR("\xE2\x82\xAC")))
+        return 3;
+    if (str_starts(s, STR("\xC2\xA3")) || str_starts(s, STR("\xC2\xA5")))
+        return 2;
     if (!str_starts(s, STR("\xC2\xB0")))
         return 0;
     return s.n > 2 && memchr("CFcf", s.p[2], 4) && (s.n == 3 || !policy_words_is_letter(s.p[3]))
@@ -215,7 +197,7 @@ static size_t digits_at(str s, struct word *w)
     w->kind = WORD_NUMBER;
     while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to])) &&
            !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)) &&
-           degree_at(str_slice(s, to, s.n)) == 0)
+           symbol_at(str_slice(s, to, s.n)) == 0)
         to++;
     if (to == n && n == 4 && policy_words_date_at(s, &w->number)) {
         to = 10; /* days, so that dates compare as numbers do */
@@ -241,7 +223,8 @@ static size_t letters_at(str s, struct word *w)
     while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to]) ||
                         (s.p[to] == '.' && to + 1 < s.n && char_is_digit(s.p[to + 1]) && to > 0 &&
                          char_is_digit(s.p[to - 1])))) {
-        if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)))
+        if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)) ||
+            symbol_at(str_slice(s, to, s.n)))
             break;
         to++;
     }
@@ -302,10 +285,10 @@ static size_t policy_words_word_at(str s, struct word *w)
     }
     if (char_is_digit(s.p[0]))
         return digits_at(s, w);
-    if (degree_at(s) > 0) {
+    if (symbol_at(s) > 0) {
         w->kind = WORD_TEXT;
-        word_set(w, str_slice(s, 0, degree_at(s)));
-        return degree_at(s);
+        word_set(w, str_slice(s, 0, symbol_at(s)));
+        return symbol_at(s);
     }
     if (policy_words_is_letter(s.p[0]) && !wide_mark(s))
         return letters_at(s, w);
@@ -338,15 +321,6 @@ static size_t negative_at(str s, size_t minus, struct word *w)
     return minus + n;
 }
 
-/* From 1 in the table; 0: it is none. */
-static uint8_t unit_at(const struct word *w)
-{
-    for (size_t i = 0; w->kind != WORD_NUMBER && w->size < 12 && i < COUNT_OF(units); i++)
-        if (word_among(w, units[i].words))
-            return (uint8_t)(i + 1);
-    return 0;
-}
-
 size_t words_of(str text, struct arena *a, struct word **out)
 {
     size_t cap = text.n < WORDS_MAX ? text.n : WORDS_MAX, n = 0;
@@ -366,7 +340,6 @@ size_t words_of(str text, struct arena *a, struct word **out)
         i += minus > 0 ? negative_at(rest, minus, &w) : policy_words_word_at(rest, &w);
         w.to = (uint32_t)i;
         w.size = (uint8_t)strlen(w.lower);
-        w.unit = unit_at(&w);
         /* A quote's mark at a line's start compares nothing. */
         if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
             continue;
@@ -430,22 +403,6 @@ size_t word_find(const struct word *all, size_t n, const struct word *w)
     return n;
 }
 
-bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
-                  size_t *at)
-{
-    for (size_t i = 0; some_n > 0 && i + some_n <= n; i++) {
-        size_t k = 0;
-
-        while (k < some_n && word_same(&all[i + k], &some[k]))
-            k++;
-        if (k == some_n) {
-            *at = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool word_dates(const struct word *w)
 {
     return w->kind == WORD_NUMBER && w->size == 10 && w->lower[4] == '-';
@@ -454,17 +411,4 @@ bool word_dates(const struct word *w)
 bool word_stops(const struct word *w)
 {
     return word_among(w, STOPS);
-}
-
-const char *unit_of(const struct word *w)
-{
-    return w->unit > 0 ? units[w->unit - 1].name : NULL;
-}
-
-double unit_days(const char *unit)
-{
-    for (size_t i = 0; unit && i < COUNT_OF(units); i++)
-        if (strcmp(units[i].name, unit) == 0)
-            return units[i].days;
-    return 0;
 }

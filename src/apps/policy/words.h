@@ -2,12 +2,12 @@
  *
  *     struct word *w;
  *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
- *     if (words_phrase(w, n, name, name_n, &at)) ...
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
  * up to the millions ("twenty-four", "1.2 million"); a date, however it is written (2024-05-15,
- * "May 15, 2024", 05/15/2024), is the number of its day. Everything else that is no white space is
+ * "May 15, 2024", 05/15/2024), is the number of its day; 03/05/2024, which has two
+ * readings, is none. Everything else that is no white space is
  * a mark, one each.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -27,7 +27,6 @@ struct word {
     double number;     /* of a WORD_NUMBER */
     uint32_t hash;     /* of the stem: most words differ here already */
     uint8_t size;      /* of lower */
-    uint8_t unit;      /* unit_of */
     char stem[WORD_STEM_MAX + 1];
     char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
 };
@@ -43,17 +42,10 @@ bool word_among(const struct word *w, const char *names);
 bool word_same(const struct word *a, const struct word *b);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
-/* Whether some stand in n one behind the other; gives where. */
-bool words_phrase(const struct word *all, size_t n, const struct word *some, size_t some_n,
-                  size_t *at);
 /* Whether it is a date, whose number is its day. */
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);
-
-/* A word's unit, as its singular, or NULL; how many days one is, 0 if it is no duration. */
-const char *unit_of(const struct word *w);
-double unit_days(const char *unit);
 
 /* Of the parts: */
 /* Its texts, from the word as it stands; kind, number and place are left alone. */

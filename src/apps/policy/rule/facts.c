@@ -1,0 +1,215 @@
+/* facts.c - see facts.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/rule/facts.h"
+
+#include <strings.h>
+
+/* A plural's singular; the word's size. */
+static size_t noun_singular(const char *s, size_t n)
+{
+    if (n > 4 && strcmp(s + n - 3, "ies") == 0)
+        return n - 3; /* the y is compared as nothing */
+    if (n > 4 && (strcmp(s + n - 4, "sses") == 0 || strcmp(s + n - 3, "xes") == 0 ||
+                  strcmp(s + n - 4, "ches") == 0 || strcmp(s + n - 4, "shes") == 0))
+        return n - 2;
+    if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
+        return n - 1;
+    return n > 3 && s[n - 1] == 'y' && !strchr("aeiou", s[n - 2]) ? n - 1 : n;
+}
+
+static const char *const plurals[][2] = {
+    {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
+
+static const char *noun_lower(const struct word *w)
+{
+    for (size_t i = 0; i < COUNT_OF(plurals); i++)
+        if (strcmp(w->lower, plurals[i][0]) == 0)
+            return plurals[i][1];
+    return w->lower;
+}
+
+bool noun_word_same(const struct word *a, const struct word *b)
+{
+    const char *x = noun_lower(a), *y = noun_lower(b);
+    size_t n = noun_singular(x, strlen(x)), m = noun_singular(y, strlen(y));
+
+    if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
+        return word_same(a, b);
+    return a->kind == b->kind && n == m && memcmp(x, y, n) == 0;
+}
+
+/* Whether one of a name's words is its unit: "visits_per_year" and "fees_last_30_days" have
+ * units that belong to the name. */
+static bool facts_name_has_unit(const struct fact *f, const struct word *w, size_t n)
+{
+    size_t units = 0, numbers = 0, took;
+
+    for (size_t i = 0; i < n; i++) {
+        units += unit_read(&w[i], 1, &took) != NULL;
+        numbers += w[i].kind == WORD_NUMBER;
+    }
+    return n > 1 && units == 1 && numbers == 0 && str_find(f->field->key, STR("_per_")) == STR_NONE;
+}
+
+/* The name without "number of" and its unit. */
+static void facts_read_name(struct fact *f, struct arena *a)
+{
+    struct word *all;
+    size_t n = words_of_name(f->field->name, a, &all), kept = 0, took;
+    bool has_unit = facts_name_has_unit(f, all, n);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct unit *u = unit_read(&all[i], 1, &took);
+
+        if (n > 1 && word_among(&all[i], "number count"))
+            continue;
+        if (u && has_unit && (i + 1 == n || i == 0)) {
+            f->unit = u;
+            continue;
+        }
+        all[kept++] = all[i];
+    }
+    f->name = all;
+    f->name_n = kept;
+}
+
+static bool facts_text_among(const struct policy_value *v, const char *const *texts, size_t n)
+{
+    str s = str_trim(v->text);
+
+    for (size_t i = 0; v->kind == POLICY_TEXT && i < n; i++)
+        if (strlen(texts[i]) == s.n && strncasecmp(texts[i], s.p, s.n) == 0)
+            return true;
+    return false;
+}
+
+static bool fact_says_nothing(const struct policy_value *v)
+{
+    static const char *const texts[] = {"", "unknown", "n/a", "na", "?", "-", "tbd", "null"};
+
+    return v->kind == POLICY_NULL || v->kind == POLICY_MAP ||
+           facts_text_among(v, texts, COUNT_OF(texts));
+}
+
+void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a)
+{
+    size_t cap = c->field_count < FACTS_MAX ? c->field_count : FACTS_MAX;
+    struct fact *all = arena_zero(a, cap + 1, sizeof all[0]);
+
+    *out = (struct facts){.all = all, .arena = a};
+    for (size_t i = 0; i < cap; i++) {
+        struct fact *f = &all[out->n];
+
+        if (fact_says_nothing(&c->fields[i].value))
+            continue;
+        *f = (struct fact){.field = &c->fields[i], .unsure = c->fields[i].confidence < floor};
+        facts_read_name(f, a);
+        out->n += f->name_n > 0;
+    }
+}
+
+static bool fact_named_by(const struct fact *f, const struct word *w)
+{
+    for (size_t i = 0; i < f->name_n; i++)
+        if (noun_word_same(&f->name[i], w))
+            return true;
+    return false;
+}
+
+static bool noun_has(const struct noun *n, const struct word *w, uint32_t without)
+{
+    if (n->also && strcmp(w->lower, n->also) == 0)
+        return true;
+    for (size_t i = 0; i < n->n; i++)
+        if (!(without >> i & 1) && noun_word_same(n->words[i], w))
+            return true;
+    return false;
+}
+
+/* Whether the words of both are the same, without some of the noun's. */
+static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t without)
+{
+    bool also = !n->also;
+
+    for (size_t i = 0; i < n->n; i++)
+        if (!((without | n->neutral) >> i & 1) && !word_among(n->words[i], "number count") &&
+            !fact_named_by(f, n->words[i]))
+            return false;
+    for (size_t i = 0; i < f->name_n; i++) {
+        if (!noun_has(n, &f->name[i], without))
+            return false;
+        also = also || strcmp(f->name[i].lower, n->also) == 0;
+    }
+    return also;
+}
+
+size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
+                  bool *dropped)
+{
+    size_t count = 0;
+
+    *dropped = false;
+    for (size_t i = 0; i < f->n && count < BOUND_MAX; i++) {
+        bool whole = fact_binds(&f->all[i], n, 0);
+
+        if (!whole && (!n->drop || !fact_binds(&f->all[i], n, n->drop)))
+            continue;
+        *dropped = *dropped || !whole;
+        out[count++] = &f->all[i];
+    }
+    return count;
+}
+
+bool facts_mention(const struct facts *f, const struct noun *n)
+{
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = 0; k < n->n; k++)
+            if (fact_named_by(&f->all[i], n->words[k]))
+                return true;
+    return false;
+}
+
+enum said fact_says(const struct fact *f)
+{
+    static const char *const yes[] = {"yes", "true", "y"};
+    static const char *const no[] = {
+        "no", "false", "n", "none", "absent", "missing", "not provided", "not present"};
+    const struct policy_value *v = &f->field->value;
+
+    if (v->kind == POLICY_BOOL)
+        return v->yes ? SAID_YES : SAID_NO;
+    if (v->kind == POLICY_LIST && v->count == 0)
+        return SAID_NO;
+    return facts_text_among(v, yes, COUNT_OF(yes)) ? SAID_YES
+           : facts_text_among(v, no, COUNT_OF(no)) ? SAID_NO
+                                                   : SAID_ELSE;
+}
+
+bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
+{
+    const struct policy_value *v = &f->field->value;
+    struct word *w;
+    size_t n;
+    str text = str_trim(v->text);
+
+    *out = (struct quantity){.number = v->number};
+    if (v->kind == POLICY_LIST) {
+        out->number = (double)v->count;
+        return true;
+    }
+    if (v->kind == POLICY_TEXT) {
+        if (text.n > 10 && text.p[10] == 'T' && text.p[4] == '-')
+            text = str_slice(text, 0, 10); /* a day and its time */
+        n = words_of(text, a, &w);
+        if (n == 0 || quantity_read(w, n, out) != n)
+            return false;
+    } else if (v->kind != POLICY_NUMBER) {
+        return false;
+    }
+    if (out->unit && f->unit && out->unit != f->unit)
+        return false;
+    out->unit = out->unit ? out->unit : f->unit;
+    return !(out->date && out->unit);
+}

@@ -1,0 +1,51 @@
+/* facts.h - the facts of a case, ready to be compared, and the binding of words to facts.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/policy/case.h"
+#include "apps/policy/rule/quantity.h"
+
+#define NOUN_WORDS_MAX 12
+#define FACTS_MAX 4096
+#define BOUND_MAX 8
+
+/* What a test is about. A fact is bound if the words of its name are these words: all of them, or
+ * all but those that may be dropped. */
+struct noun {
+    const struct word *words[NOUN_WORDS_MAX];
+    size_t n;
+    uint32_t drop;    /* bit i: words[i] names the case's own person or request */
+    uint32_t neutral; /* bit i: words[i] may be in the name or not: "provided" */
+    const char *also; /* one more word that the name must have: "age", "date"; NULL: none */
+};
+
+struct fact {
+    const struct policy_field *field;
+    const struct word *name; /* without its unit and "number of" */
+    size_t name_n;
+    const struct unit *unit; /* in its name: employment_months */
+    bool unsure;             /* its confidence is below the floor */
+};
+
+struct facts {
+    const struct fact *all;
+    size_t n;
+    struct arena *arena;
+};
+
+/* Fields whose value says nothing (null, "", "unknown") are left out. */
+void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
+/* The facts that a noun binds, at most BOUND_MAX; *dropped: without the person's name. */
+size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
+                  bool *dropped);
+/* Whether a fact's name has one of the words. */
+bool facts_mention(const struct facts *f, const struct noun *n);
+/* The same word but for its number: "fee" and "fees". */
+bool noun_word_same(const struct word *a, const struct word *b);
+
+enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
+enum said fact_says(const struct fact *f);
+/* The value as one quantity; false if it is not one, to the last word. A list is its length. */
+bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);

@@ -1,0 +1,106 @@
+/* rule.h - a sentence of a policy as a rule, and the rule held against the facts of a case.
+ *
+ *     struct rule rule;
+ *     if (!rule_read(words, n, &rule)) ...                 not understood
+ *     struct holding h = rule_hold(&rule, &facts);         h.truth: yes, no or unknown
+ *
+ * The reader knows a closed set of forms (docs/policy.md lists them). It understands a sentence
+ * only if one of the forms accounts for every word of it; there are no partial readings. A rule
+ * says yes or no only if every fact that it needs is bound: the words of the fact's name are the
+ * words of the rule's noun, and its unit compares.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/policy/rule/facts.h"
+#include "apps/policy/rule/quantity.h"
+
+#define RULE_TESTS_MAX 4
+#define RULE_VALUES_MAX 32
+
+/* Words of a list's element, as in "spinal stenosis". */
+struct phrase {
+    const struct word *w;
+    size_t n;
+};
+
+struct limit {
+    bool has_low, has_high, low_open, high_open;
+    bool bare; /* a number without a comparison: low and high are that number */
+    bool age;  /* the words speak of an age: "older", "years of age" */
+    struct quantity low, high;
+    bool relative; /* low and high are multiples of another fact */
+    bool offset;   /* low and high are days from another date */
+    bool before;   /* of an offset: counted back from the other date */
+    struct noun other;
+};
+
+enum test_kind {
+    TEST_LIMIT,   /* the fact compares with a limit */
+    TEST_IS,      /* the fact is one of the values */
+    TEST_PRESENT, /* there is such a thing */
+    TEST_NONE     /* there is none: false, 0 or "none" */
+};
+
+struct test {
+    enum test_kind kind;
+    bool not_;
+    bool enumerated; /* of TEST_IS: the values are a list, so another text is none of them */
+    struct noun noun;
+    struct limit limit;
+    struct phrase values[RULE_VALUES_MAX];
+    size_t value_n;
+};
+
+struct tests {
+    struct test all[RULE_TESTS_MAX];
+    size_t n;
+    bool any; /* one is enough */
+};
+
+enum rule_kind {
+    RULE_REQUIRE, /* main must hold, if `when` does, unless `unless` does */
+    RULE_PERMIT,  /* main is enough, but other ways may be too */
+    RULE_ROW,     /* of a table: says nothing if `when` does not hold */
+    RULE_WAIVE,   /* the rule before it does not apply if `when` holds */
+    RULE_DEFINE,  /* the values of main's noun that count */
+    RULE_ALL,     /* leads to items, each a rule of its own */
+    RULE_ANY,     /* leads to items of which one must hold */
+    RULE_NOTE     /* says nothing that a fact could break */
+};
+
+struct rule {
+    enum rule_kind kind;
+    struct tests main, when, unless;
+    bool has_when, has_unless;
+    bool wants_items;          /* its values, or those of its exception, are the items below it */
+    struct phrase label;       /* "Payment" of "Payment: ..." */
+    const struct word *person; /* whose facts it is about: "applicant"; NULL: it does not say */
+};
+
+/* False: no form accounts for the whole sentence. Marks that only decorate are passed over. */
+bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out);
+/* A row of a table below its header; both without the outer bars. */
+bool rule_read_row(const struct phrase *head, const struct phrase *row, struct arena *a,
+                   struct rule *out);
+/* An item below a sentence that wants items: one more value. False: it is none. */
+bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
+
+enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
+enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
+
+#define HOLDING_FACTS_MAX 8
+
+struct holding {
+    enum truth truth;
+    enum doubt doubt; /* why it is unknown */
+    bool applies;     /* false: its condition does not hold */
+    const struct fact *used[HOLDING_FACTS_MAX];
+    size_t used_n;
+    bool dropped; /* a fact without the person's name was taken for that person's */
+};
+
+/* define: RULE_DEFINE rules of the document, for texts such as red_flag: "fever". */
+struct holding rule_hold(const struct rule *r, const struct facts *f,
+                         const struct rule *const *define, size_t define_n);
