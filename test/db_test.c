@@ -246,6 +246,44 @@ TEST(rows_that_are_put_are_there_for_whatever_comes_next)
     place_release(&p);
 }
 
+TEST(a_row_at_fault_fails_those_that_were_put_with_it)
+{
+    static const char into[] = "INSERT INTO agent_runs (run_id, app, status, created_us,"
+                               " updated_us) VALUES ($1, 'a', 'r', $3, $3)"; /* no $2 */
+    struct seen s;
+    struct place p;
+    struct db *db;
+    struct err e;
+    char id[16];
+
+    place_init(&p);
+    db = open_db(&p, DB_WRITE);
+    for (int fault = 0; fault < 2; fault++) {
+        bool ok = true;
+
+        CHECK(db_begin(db, true, &e));
+        for (int i = 0; i < 20; i++) {
+            int n = fault && i == 13 ? 12 : i;
+            struct db_value args[] = {
+                db_text(str_c((snprintf(id, sizeof id, "%d-%d", fault, n), id))),
+                db_text(STR("unused")),
+                db_int(i)};
+
+            ok = ok && db_put(db, into, args, 3, &e);
+        }
+        ok = ok && db_commit(db, &e);
+        CHECK(ok == !fault);
+        if (fault) {
+            CHECK(e.code == ERR_INPUT);
+            db_rollback(db);
+        }
+    }
+    s = look(db, "SELECT count(*), max(run_id) FROM agent_runs", NULL, 0);
+    CHECK(s.last[0].i == 20 && str_eq(text_at(&s, 1), STR("0-9")));
+    db_close(db);
+    place_release(&p);
+}
+
 TEST(a_row_that_is_put_twice_is_changed_in_order)
 {
     static const char add[] = "INSERT INTO agent_runs (run_id, app, status, created_us, updated_us)"
@@ -348,6 +386,7 @@ TEST_MAIN(T(values_of_every_type_come_back_as_they_went_in),
           T(a_reader_sees_what_a_writer_committed_and_can_change_nothing),
           T(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault),
           T(rows_that_are_put_are_there_for_whatever_comes_next),
+          T(a_row_at_fault_fails_those_that_were_put_with_it),
           T(a_row_that_is_put_twice_is_changed_in_order),
           T(a_query_can_be_stopped_from_another_thread),
           T(a_database_that_is_not_there_is_not_made_by_a_reader))

@@ -61,7 +61,7 @@ bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t 
 
 bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t n, struct err *e)
 {
-    return (db->driver->put ? db->driver->put : db->driver->run)(db, sql, args, n, e);
+    return db->driver->put(db, sql, args, n, e);
 }
 
 bool db_changed(struct db *db, int64_t *out, struct err *e)

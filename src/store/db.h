@@ -78,9 +78,10 @@ struct db_rows {
 /* Makes nothing of rows. */
 bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
             struct err *e) MUST_USE;
-/* As db_run, for an "INSERT INTO t (...) VALUES (...)" that is run for many rows: PostgreSQL gets
- * them together, before the next db_run, db_query or db_commit. sql must live as long as db. Where
- * it ends in "ON CONFLICT ... DO UPDATE ...", the first value is the key. */
+/* As db_run, for an "INSERT INTO t (...) VALUES (...)" that is run for many rows. In a transaction
+ * rows are run together (store/db_gather.h), before the next db_run, db_query or db_commit; that
+ * one then returns the error of a row. sql must live as long as db. Where it ends in "ON CONFLICT
+ * ... DO UPDATE ...", the first value is the key. */
 bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
             struct err *e) MUST_USE;
 /* Rows changed by the last db_run; waits for it. */

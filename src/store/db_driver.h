@@ -31,7 +31,7 @@ struct db_driver {
     bool (*script)(struct db *db, const char *sql, struct err *e); /* several statements */
     bool (*run)(struct db *db, const char *sql, const struct db_value *args, size_t n,
                 struct err *e);
-    /* db_put; NULL: as run. */
+    /* db_put */
     bool (*put)(struct db *db, const char *sql, const struct db_value *args, size_t n,
                 struct err *e);
     bool (*changed)(struct db *db, int64_t *out, struct err *e);

@@ -327,8 +327,9 @@ static bool db_postgres_prepare(struct pg_db *d, const char *sql, const struct a
     return true;
 }
 
-bool pg_send(struct pg_db *d, const char *sql, const struct db_value *args, size_t n, struct err *e)
+bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t n, struct err *e)
 {
+    struct pg_db *d = pg_of(db);
     struct pg_statement *s;
     struct args a = {0};
 
@@ -385,7 +386,7 @@ static bool alone(struct pg_db *d, const char *sql, const struct db_value *args,
                   const struct db_rows *rows, struct err *e)
 {
     d->given = 0;
-    return pg_send(d, sql, args, n, e) && read_alone(d, rows, e);
+    return pg_send(&d->db, sql, args, n, e) && read_alone(d, rows, e);
 }
 
 static bool db_postgres_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
@@ -397,7 +398,7 @@ static bool db_postgres_run(struct db *db, const char *sql, const struct db_valu
         return false;
     if (!d->open)
         return alone(d, sql, args, n, NULL, e);
-    return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) &&
+    return db_gather_send(d->rows, e) && pg_send(&d->db, sql, args, n, e) &&
            (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
 }
 
@@ -406,11 +407,9 @@ static bool pg_put(struct db *db, const char *sql, const struct db_value *args, 
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e))
-        return false;
-    if (!d->open)
-        return alone(d, sql, args, n, NULL, e);
-    return pg_rows_put(d, sql, args, n, e) &&
+    if (!d->open || !ready(d, e))
+        return db_postgres_run(db, sql, args, n, e);
+    return db_gather_put(d->rows, sql, args, n, e) &&
            (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
 }
 
@@ -432,7 +431,8 @@ static bool db_postgres_query(struct db *db, const char *sql, const struct db_va
     if (!ready(d, e))
         return false;
     if (d->open)
-        return pg_rows_send(d, e) && pg_send(d, sql, args, n, e) && db_postgres_drain(d, &rows, e);
+        return db_gather_send(d->rows, e) && pg_send(&d->db, sql, args, n, e) &&
+               db_postgres_drain(d, &rows, e);
     if (alone(d, sql, args, n, &rows, e))
         return true;
     /* A server that went and came back in the meantime is asked again. */
@@ -444,7 +444,7 @@ static bool db_postgres_script(struct db *db, const char *sql, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e) || !pg_rows_send(d, e) || !db_postgres_leave(d, e))
+    if (!ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
         return false;
     if (pg_exec(d, sql, e))
         return true;
@@ -486,7 +486,7 @@ static bool db_postgres_commit(struct db *db, struct err *e)
     bool ok;
 
     assert(d->open);
-    if (!ready(d, e) || !pg_rows_send(d, e) || !db_postgres_leave(d, e))
+    if (!ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
         return false;
     r = PQexec(d->conn, "COMMIT");
     ok = PQresultStatus(r) == PGRES_COMMAND_OK || pg_fail_result(d, r, e);
@@ -505,7 +505,7 @@ static void db_postgres_rollback(struct db *db)
 
     if (!d->open)
         return;
-    pg_rows_drop(d);
+    db_gather_drop(d->rows);
     (void)db_postgres_leave(d, &e);
     d->open = false;
     if (!d->piped)

@@ -8,13 +8,12 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/db_driver.h"
+#include "store/db_gather.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
 
 #define PG_ARENA_MAX ((size_t)1 << 30)
-
-struct pg_rows;
 
 struct pg_statement {
     char *sql;
@@ -29,9 +28,9 @@ struct pg_db {
     PGconn *conn;
     struct map statements; /* by text */
     uint64_t uses, names;
-    struct arena arena;   /* values of one row */
-    struct arena sending; /* of one statement */
-    struct pg_rows *rows; /* that wait to be sent; NULL before the first */
+    struct arena arena;     /* values of one row */
+    struct arena sending;   /* of one statement */
+    struct db_gather *rows; /* that wait to be sent */
     int64_t changed;
     uint64_t given;   /* rows of the query */
     bool ready;       /* this connection is set up; the owner's has the lock */
@@ -77,13 +76,5 @@ bool pg_owner_take_lock(struct pg_db *d, struct err *e) MUST_USE;
 bool pg_owner_begin(struct pg_db *d, const char *sql, struct err *e) MUST_USE;
 
 /* Sends a statement, in pipeline mode or alone. */
-bool pg_send(struct pg_db *d, const char *sql, const struct db_value *args, size_t n,
+bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t n,
              struct err *e) MUST_USE;
-
-/* db_postgres_rows.c: db_put in a transaction. A row waits for others of its text; pg_rows_send
- * sends all that wait, before any other statement. */
-bool pg_rows_put(struct pg_db *d, const char *sql, const struct db_value *args, size_t n,
-                 struct err *e) MUST_USE;
-bool pg_rows_send(struct pg_db *d, struct err *e) MUST_USE;
-void pg_rows_drop(struct pg_db *d); /* unsent */
-void pg_rows_free(struct pg_db *d);

@@ -153,10 +153,12 @@ void pg_close(struct db *db)
     pthread_mutex_destroy(&d->lock);
     arena_release(&d->arena);
     arena_release(&d->sending);
-    pg_rows_free(d);
+    db_gather_free(d->rows);
     free(d->url);
     free(d);
 }
+
+static const struct db_gather_way pg_rows = {64, STR_INIT("INSERT"), '$', pg_send};
 
 static void no_notices(void *ctx, const PGresult *r)
 {
@@ -187,6 +189,7 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     arena_init(&d->arena, PG_ARENA_MAX);
     arena_init(&d->sending, PG_ARENA_MAX);
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
+    d->rows = db_gather_new(&d->db, &pg_rows);
     values[3] = d->url;
     if (check_url(d->url, e)) {
         d->conn = PQconnectdbParams(keys, values, 1);

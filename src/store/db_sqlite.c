@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "store/db_driver.h"
+#include "store/db_gather.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,18 +27,21 @@
 #define BUSY_BESIDE_MS 10000u /* the owner's batches may follow one another */
 #define COLUMNS_MAX 128
 #define NEAR_COUNT 64 /* a power of two */
+#define ROWS_MAX 16u  /* gathered into a statement; with more of them a row costs hardly less */
+#define ARGS_MAX (ROWS_MAX * DB_ARGS_MAX)
 
 struct statement {
     char *sql;
     sqlite3_stmt *st;
     uint64_t used; /* when it was last */
     int count;     /* of parameters */
-    uint8_t args[DB_ARGS_MAX];
+    uint16_t *args;
 };
 
 struct sqlite_db {
     struct db db;
     sqlite3 *sqlite;
+    struct db_gather *rows;             /* that wait to be run; NULL before the first */
     struct map statements;              /* by text: struct statement */
     struct statement *near[NEAR_COUNT]; /* by where the text stands, which it mostly does again */
     uint64_t uses;
@@ -79,6 +83,14 @@ static bool db_sqlite_script(struct db *db, const char *sql, struct err *e)
     db_sqlite_fail(d, e);
     e->code = ERR_SYSTEM;
     return false;
+}
+
+static void db_sqlite_free(struct statement *s)
+{
+    sqlite3_finalize(s->st);
+    free(s->args);
+    free(s->sql);
+    free(s);
 }
 
 /* ---- opening ---- */
@@ -156,13 +168,9 @@ static void close_db(struct db *db)
 {
     struct sqlite_db *d = of(db);
 
-    for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i)) {
-        struct statement *s = i->value.ptr;
-
-        sqlite3_finalize(s->st);
-        free(s->sql);
-        free(s);
-    }
+    for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i))
+        db_sqlite_free(i->value.ptr);
+    db_gather_free(d->rows);
     map_release(&d->statements);
     sqlite3_close(d->sqlite);
     free(d);
@@ -213,26 +221,26 @@ static void forget_oldest(struct sqlite_db *d)
         if (d->near[i] == oldest)
             d->near[i] = NULL;
     map_remove(&d->statements, str_c(oldest->sql));
-    sqlite3_finalize(oldest->st);
-    free(oldest->sql);
-    free(oldest);
+    db_sqlite_free(oldest);
 }
 
-/* Which argument each parameter is: "$12" and "?12" are both the twelfth. */
+/* Which argument each parameter is: "$12" and "?12" are both the twelfth. One without a name is a
+ * number that no "?" has: it is not used. */
 static bool number_args(struct statement *s, struct err *e)
 {
     s->count = sqlite3_bind_parameter_count(s->st);
-    if (s->count > (int)DB_ARGS_MAX)
+    if (s->count > (int)ARGS_MAX)
         return err_set(e, ERR_LIMIT, "a statement with %d parameters", s->count);
+    s->args = base_alloc((size_t)s->count * sizeof s->args[0]);
     for (int i = 0; i < s->count; i++) {
         const char *name = sqlite3_bind_parameter_name(s->st, i + 1);
-        unsigned n = 0;
+        unsigned n = name ? 0 : (unsigned)i + 1;
 
-        for (const char *p = name ? name + 1 : ""; *p >= '0' && *p <= '9' && n <= DB_ARGS_MAX; p++)
+        for (const char *p = name ? name + 1 : ""; *p >= '0' && *p <= '9' && n <= ARGS_MAX; p++)
             n = 10 * n + (unsigned)(*p - '0');
-        if (n == 0 || n > DB_ARGS_MAX)
-            return err_set(e, ERR_SYSTEM, "a parameter is $1 to $%u", DB_ARGS_MAX);
-        s->args[i] = (uint8_t)(n - 1);
+        if (n == 0 || n > ARGS_MAX)
+            return err_set(e, ERR_SYSTEM, "a parameter is $1 to $%u", ARGS_MAX);
+        s->args[i] = (uint16_t)(n - 1);
     }
     return true;
 }
@@ -268,8 +276,7 @@ static bool db_sqlite_prepare(struct sqlite_db *d, const char *sql, struct state
         s = base_alloc(sizeof *s);
         *s = (struct statement){0};
         if (!db_sqlite_compile(d, sql, s, e)) {
-            sqlite3_finalize(s->st);
-            free(s);
+            db_sqlite_free(s);
             return false;
         }
         if (map_count(&d->statements) >= DB_STATEMENTS_MAX)
@@ -325,8 +332,9 @@ static void db_sqlite_finish(struct statement *s)
     sqlite3_clear_bindings(s->st); /* they were lent */
 }
 
-static bool db_sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
-                          struct err *e)
+/* Runs it before the rows that wait: db_sqlite_run is for everybody else. */
+static bool db_sqlite_run_now(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                              struct err *e)
 {
     struct sqlite_db *d = of(db);
     struct statement *s;
@@ -340,6 +348,30 @@ static bool db_sqlite_run(struct db *db, const char *sql, const struct db_value 
     ok = got == SQLITE_DONE || db_sqlite_fail(d, e);
     db_sqlite_finish(s);
     return ok;
+}
+
+static bool db_sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                          struct err *e)
+{
+    return db_gather_send(of(db)->rows, e) && db_sqlite_run_now(db, sql, args, n, e);
+}
+
+/* FAIL leaves the rows before one that fails: the caller rolls all of it back. So SQLite need not
+ * copy each page that the statement changes. */
+static const struct db_gather_way db_sqlite_rows = {
+    ROWS_MAX, STR_INIT("INSERT OR FAIL"), '?', db_sqlite_run_now};
+
+/* Outside of a transaction each row is one. */
+static bool db_sqlite_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
+                          struct err *e)
+{
+    struct sqlite_db *d = of(db);
+
+    if (sqlite3_get_autocommit(d->sqlite))
+        return db_sqlite_run_now(db, sql, args, n, e);
+    if (!d->rows)
+        d->rows = db_gather_new(db, &db_sqlite_rows);
+    return db_gather_put(d->rows, sql, args, n, e);
 }
 
 static bool db_sqlite_changed(struct db *db, int64_t *out, struct err *e)
@@ -378,7 +410,7 @@ static bool db_sqlite_query(struct db *db, const char *sql, const struct db_valu
     int got = SQLITE_DONE, count;
     struct statement *s;
 
-    if (!db_sqlite_start(d, sql, args, n, &s, e))
+    if (!db_gather_send(d->rows, e) || !db_sqlite_start(d, sql, args, n, &s, e))
         return false;
     count = sqlite3_column_count(s->st);
     assert(count <= COLUMNS_MAX);
@@ -417,6 +449,7 @@ static bool db_sqlite_commit(struct db *db, struct err *e)
 
 static void db_sqlite_rollback(struct db *db)
 {
+    db_gather_drop(of(db)->rows);
     sqlite3_exec(of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
 }
 
@@ -464,6 +497,7 @@ const struct db_driver db_driver_sqlite = {
     .close = close_db,
     .script = db_sqlite_script,
     .run = db_sqlite_run,
+    .put = db_sqlite_put,
     .changed = db_sqlite_changed,
     .query = db_sqlite_query,
     .begin = db_sqlite_begin,
