@@ -44,6 +44,7 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, 
         return false;
     if (known == KNOWN_DONE) {
         *word = agent_turn_member(r, f->result, "word");
+        c->note = agent_turn_member(r, f->result, "note");
         if (str_eq(*word, STR("change")))
             c->arguments = agent_turn_member(r, f->result, "arguments");
         return true;
@@ -82,6 +83,15 @@ static str turn_reason(struct run *r)
     return utf8_cut_count(said, AGENT_WHY_SIZE);
 }
 
+static str turn_denied(struct run *r, str note)
+{
+    str said = STR("denied: a person did not allow this call");
+
+    if (note.n)
+        said = arena_join(r->arena, said, STR(": "), note);
+    return turn_error(r, said);
+}
+
 /* All are asked before the run waits. */
 bool turn_approve(struct turn *t)
 {
@@ -101,8 +111,7 @@ bool turn_approve(struct turn *t)
             first = waits ? first : out->pending;
             waits = true;
         } else if (str_eq(word, STR("deny"))) {
-            turn_settle(
-                t, c, false, turn_error(t->r, STR("denied: a person did not allow this call")));
+            turn_settle(t, c, false, turn_denied(t->r, c->note));
         } else if (str_eq(word, STR("change"))) {
             turn_check(t, c);
         }

@@ -8,6 +8,7 @@
 #include "agent/run_state.h"
 
 struct turn_call {
+    str note; /* of the person who decided on it, or "" */
     const struct ask_call *asked;
     const struct tool *tool;
     str arguments; /* as they are given to the tool: perhaps changed by a person */
