@@ -244,7 +244,12 @@ TEST(events_of_a_run_can_be_read_on_from_any_of_them)
     buf_release(&x.json);
     CHECK(give(client_call(0)->key, "{\"a\":\n1}", &already));
     CHECK(script_run(&o, &arena).end == AGENT_WAITING);
-    CHECK(agent_answer(log_, STR("run-1"), 4, AGENT_APPROVE, STR(""), STR("me"), 1, &e));
+    CHECK(
+        agent_answer(log_,
+                     STR("run-1"),
+                     4,
+                     &(struct agent_decision){.word = AGENT_APPROVE, .who = STR("me"), .now_us = 1},
+                     &e));
     CHECK(script_run(&o, &arena).end == AGENT_FINISHED);
     x = read_events("", true, &now);
     CHECK(now == RUN_ENDED && strcmp(x.names, all) == 0);
@@ -294,7 +299,12 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
     CHECK(run_json_one(log_, STR("run-1"), &other, &out, &e));
     CHECK(!has(buf_str(&out), "the invoice is due"));
     buf_release(&out);
-    CHECK(agent_answer(log_, STR("run-1"), 1, AGENT_APPROVE, STR(""), STR("me"), 1, &e));
+    CHECK(
+        agent_answer(log_,
+                     STR("run-1"),
+                     1,
+                     &(struct agent_decision){.word = AGENT_APPROVE, .who = STR("me"), .now_us = 1},
+                     &e));
     CHECK(script_run(&o, &arena).end == AGENT_FINISHED);
     x = read_events("", true, &now);
     CHECK(has(buf_str(&x.json), "\"why\":\"the invoice is due\""));
@@ -322,10 +332,9 @@ TEST(the_time_of_a_run_does_not_pass_while_it_waits)
     CHECK(agent_answer(log_,
                        STR("run-1"),
                        1,
-                       AGENT_APPROVE,
-                       STR(""),
-                       STR("me"),
-                       clock_wall_ms(&clock) * 1000,
+                       &(struct agent_decision){.word = AGENT_APPROVE,
+                                                .who = STR("me"),
+                                                .now_us = clock_wall_ms(&clock) * 1000},
                        &e));
     CHECK(script_run(&o, &arena).end == AGENT_FINISHED);
 }

@@ -169,7 +169,12 @@ static void once_child(unsigned at)
         if (!agent_run(&o, &arena, &r, &e))
             _exit(2);
         if (r.end == AGENT_WAITING &&
-            !agent_answer(o.log, o.run, r.pending.seq, AGENT_DENY, STR(""), STR("me"), 1, &e))
+            !agent_answer(
+                o.log,
+                o.run,
+                r.pending.seq,
+                &(struct agent_decision){.word = AGENT_DENY, .who = STR("me"), .now_us = 1},
+                &e))
             _exit(3);
         if (r.end != AGENT_WAITING)
             break;

@@ -184,9 +184,18 @@ TEST(an_approval_is_replayed_with_the_word_that_was_given)
     again = replay("asked");
     CHECK(again.end == AGENT_WAITING && again.pending.seq == first.pending.seq);
     CHECK(agent_answer(
-        log_, o.run, first.pending.seq, AGENT_CHANGE, STR("{\"n\":9}"), STR("ada"), 1, &e));
+        log_,
+        o.run,
+        first.pending.seq,
+        &(struct agent_decision){
+            .word = AGENT_CHANGE, .arguments = STR("{\"n\":9}"), .who = STR("ada"), .now_us = 1},
+        &e));
     CHECK(agent_run(&o, &arena, &first, &e) && first.end == AGENT_WAITING);
-    CHECK(agent_answer(log_, o.run, first.pending.seq, AGENT_DENY, STR(""), STR("ada"), 1, &e));
+    CHECK(agent_answer(log_,
+                       o.run,
+                       first.pending.seq,
+                       &(struct agent_decision){.word = AGENT_DENY, .who = STR("ada"), .now_us = 1},
+                       &e));
     CHECK(agent_run(&o, &arena, &first, &e) && first.end == AGENT_FINISHED);
     again = replay("asked");
     check_same(&first, &again);
@@ -209,7 +218,12 @@ TEST(what_is_masked_in_the_log_does_not_stop_a_run_from_going_on)
     CHECK(mask_new(&groups, &m, &e));
     o.mask = m;
     CHECK(agent_run(&o, &arena, &r, &e) && r.end == AGENT_WAITING);
-    CHECK(agent_answer(log_, o.run, r.pending.seq, AGENT_APPROVE, STR(""), STR("ada"), 1, &e));
+    CHECK(agent_answer(
+        log_,
+        o.run,
+        r.pending.seq,
+        &(struct agent_decision){.word = AGENT_APPROVE, .who = STR("ada"), .now_us = 1},
+        &e));
     if (!agent_run(&o, &arena, &r, &e)) /* what the model said comes from the log now, masked */
         fail_msg("%s", e.text);
     CHECK(r.end == AGENT_FINISHED);

@@ -377,13 +377,23 @@ TEST(a_person_is_asked_first_and_their_word_counts)
         CHECK(agent_answer(o.log,
                            o.run,
                            r.pending.seq,
-                           rows[i].word,
-                           str_c(rows[i].arguments),
-                           STR("ada"),
-                           1,
+                           &(struct agent_decision){.word = rows[i].word,
+                                                    .arguments = str_c(rows[i].arguments),
+                                                    .who = STR("ada"),
+                                                    .now_us = 1},
                            &e));
-        CHECK(!agent_answer(o.log, o.run, r.pending.seq, AGENT_DENY, STR(""), STR("bob"), 2, &e));
-        CHECK(!agent_answer(o.log, o.run, 77, AGENT_DENY, STR(""), STR("bob"), 2, &e));
+        CHECK(!agent_answer(
+            o.log,
+            o.run,
+            r.pending.seq,
+            &(struct agent_decision){.word = AGENT_DENY, .who = STR("bob"), .now_us = 2},
+            &e));
+        CHECK(!agent_answer(
+            o.log,
+            o.run,
+            77,
+            &(struct agent_decision){.word = AGENT_DENY, .who = STR("bob"), .now_us = 2},
+            &e));
         r = script_run(&o, &arena);
         CHECK(r.end == AGENT_FINISHED);
         CHECK_STR(r.steps[0].observation, rows[i].observation);

@@ -176,6 +176,9 @@ export function decisions() {
 }
 
 export const rest = {
+  "/api/v1/runs": { runs: [{ run_id: "run-1", app: "agents", status: "waiting", session_id: "agent-run", pending: { run_id: "run-1", kind: "approval", seq: 3, tool: "deploys__roll_back", arguments: { service: "checkout" }, why: "The pool was shrunk by the 14:02 deploy." } }] },
+  "/api/v1/agents": { agents: [{ name: "operator", description: "Looks after the checkout.", model: "demo-thinker", level: "medium", strategy: "native", tools: ["deploys", "metrics.query"], approve: ["deploys.roll_back"], handoff: ["writer"], output: null, limits: { steps: 20, tokens: 50000, usd: 0.5, time_ms: 120000 }, guard: { input: "writer", output: null } }, { name: "writer", description: "", model: "demo-thinker", level: "", strategy: "react", tools: [], approve: [], handoff: [], output: null, limits: { steps: 20, tokens: -1, usd: 0, time_ms: 0 }, guard: { input: null, output: null } }] },
+  "/api/v1/workflows": { workflows: [{ name: "triage", stages: [{ agents: ["operator", "writer"], parallel: true, success: "any" }, { agents: ["writer"], parallel: false, success: "any" }] }] },
   "/api/v1/history/metrics": { active_sessions: 2, completed_sessions: 231, failed_sessions: 9, total_llm_interactions: 1284, total_mcp_communications: 411, sessions_last_24h: 240, average_duration_ms: 14200, error_rate: 0.0375 },
   "/api/v1/history/filter-options": { agent_types: ["gateway", "incident"], alert_types: ["openai", "anthropic", "latency"], status_options: ["pending", "in_progress", "completed", "failed"], time_ranges: [], models: MODELS, keys: ["checkout-app", "ops"], tools: ["change_address", "pg_stat_activity"] },
   "/api/v1/history/kept": { reasoning: "text", answers: true, requests: true, masked: true, where: "/var/lib/rationale/history.db", size_bytes: 48234496, journal: "/var/lib/rationale/history.db.spool", journal_bytes: 18432, retention: "" },

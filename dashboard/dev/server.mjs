@@ -12,7 +12,7 @@ import { accept } from "./ws.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-const PAGE = /^\/((sessions|incidents|orders)(\/[^/]+)?|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
+const PAGE = /^\/((sessions|agents|incidents|orders)(\/[^/]+)?|(workflows|runs)\/[^/]+|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
 const BUILD = fileURLToPath(new URL("../../tools/dashboard-build", import.meta.url));
 
 // The files as the binary would have them.
@@ -59,7 +59,7 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     return state.empty ? { decisions: [], searched_back_to_us, next_cursor: null } : { decisions: fit.slice(from, from + limit), searched_back_to_us, next_cursor: from + limit < fit.length ? String(from + limit) : null };
   }
 
-  const emptied = { "/api/v1/reasoning": { rows: [] }, "/api/v1/usage": { groups: [] }, "/api/v1/keys": { keys: [] }, "/api/v1/providers": { providers: [] } };
+  const emptied = { "/api/v1/agents": { agents: [] }, "/api/v1/reasoning": { rows: [] }, "/api/v1/usage": { groups: [] }, "/api/v1/keys": { keys: [] }, "/api/v1/providers": { providers: [] } };
 
   function api(path, q, method) {
     const one = /^\/api\/v1\/history\/sessions\/([^/]+)$/.exec(path)?.[1];

@@ -223,9 +223,19 @@ export function send<T>(method: string, url: string, body?: unknown): Promise<T>
   return ask<T>(url, { method, headers: { "content-type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
 }
 
+type OnEvent = (name: string, data: Record<string, unknown>, id: string) => void;
+
 // A request that is answered by a stream of events, each told as it comes.
-export async function events(url: string, body: unknown, on: (name: string, data: Record<string, unknown>) => void): Promise<void> {
-  const reply = await reach(url, { method: "POST", headers: { "content-type": "application/json", accept: "text/event-stream" }, body: JSON.stringify(body) });
+export async function events(url: string, body: unknown, on: OnEvent): Promise<void> {
+  await readEvents(await reach(url, { method: "POST", headers: { "content-type": "application/json", accept: "text/event-stream" }, body: JSON.stringify(body) }), on);
+}
+
+// The events after the one with this id ("": all), until the stream ends.
+export async function follow(url: string, last: string, signal: AbortSignal, on: OnEvent): Promise<void> {
+  await readEvents(await reach(url, { headers: { accept: "text/event-stream", ...(last && { "last-event-id": last }) }, signal }), on);
+}
+
+async function readEvents(reply: Response, on: OnEvent): Promise<void> {
   const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
@@ -234,7 +244,8 @@ export async function events(url: string, body: unknown, on: (name: string, data
     for (const block of blocks) {
       const name = /^event: (.*)$/m.exec(block)?.[1];
       const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (name && data) on(name, JSON.parse(data));
+      const id = /^id: (.*)$/m.exec(block)?.[1];
+      if (name && data) on(name, JSON.parse(data), id ?? "");
     }
   }
 }

@@ -5,6 +5,7 @@ import { useCell } from "./cell";
 import { followHealth } from "./health";
 import { helpOpen, KEYS } from "./keyboard";
 import { live } from "./live";
+import { AgentPage, AgentsPage, WorkflowPage } from "./pages/agents";
 import { DecisionsPage } from "./pages/decisions";
 import { IncidentPage, IncidentsPage } from "./pages/incidents";
 import { KeysPage } from "./pages/keys";
@@ -14,6 +15,7 @@ import { OrderPage, OrdersPage } from "./pages/orders";
 import { PolicyPage } from "./pages/policy";
 import { ProvidersPage } from "./pages/providers";
 import { ReasoningPage } from "./pages/reasoning";
+import { RunPage } from "./pages/run";
 import { SessionPage } from "./pages/session";
 import { SessionsPage } from "./pages/sessions";
 import { SystemPage } from "./pages/system";
@@ -27,6 +29,7 @@ import { nextTheme, theme } from "./theme";
 const NAV: [string, string, string][] = [
   ["/", "Live", "M2 8h3l2-5 3 10 2-5h2"],
   ["/sessions", "Sessions", "M2 4h12M2 8h12M2 12h8"],
+  ["/agents", "Agents", "M8 1.5v2.5M3.5 4h9v7h-9zM6 7v1.5M10 7v1.5M5 14h6"],
   ["/incidents", "Incidents", "M8 2 1.5 14h13zM8 6.5v3.5M8 12h.01"],
   ["/policy", "Policy", "M4 2h6l3 3v9H4zM6.5 9l1.5 1.5L11 7.5"],
   ["/orders", "Orders", "M2 3h2l1.5 8h7L14 5H4.5M6 14h.01M12 14h.01"],
@@ -39,7 +42,8 @@ const NAV: [string, string, string][] = [
 ];
 
 function current(href: string, path: string): "page" | undefined {
-  return href === path || (href !== "/" && path.startsWith(`${href}/`)) ? "page" : undefined;
+  const at = path.replace(/^\/(workflows|runs)\//, "/agents/");
+  return href === at || (href !== "/" && at.startsWith(`${href}/`)) ? "page" : undefined;
 }
 
 function Nav({ path }: { path: string }) {
@@ -135,6 +139,7 @@ function Login() {
 const PAGES: Record<string, () => preact.JSX.Element> = {
   "/": LivePage,
   "/sessions": SessionsPage,
+  "/agents": AgentsPage,
   "/incidents": IncidentsPage,
   "/policy": PolicyPage,
   "/orders": OrdersPage,
@@ -154,7 +159,7 @@ function decoded(text: string): string {
   }
 }
 
-const ONES: Record<string, (of: { id: string }) => preact.JSX.Element> = { sessions: SessionPage, incidents: IncidentPage, orders: OrderPage };
+const ONES: Record<string, (of: { id: string }) => preact.JSX.Element> = { sessions: SessionPage, agents: AgentPage, workflows: WorkflowPage, runs: RunPage, incidents: IncidentPage, orders: OrderPage };
 
 function Page({ path }: { path: string }) {
   const [, kind, id] = /^\/(\w+)\/([^/]+)$/.exec(path) ?? [];

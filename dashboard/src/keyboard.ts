@@ -12,12 +12,13 @@ export const KEYS: [string, string][] = [
   ["x", "fold all reasoning out, or in"],
   ["g l", "Live"],
   ["g s", "Sessions"],
+  ["g a", "Agents"],
   ["g d", "Decisions"],
   ["g r", "Reasoning"],
   ["?", "this help"],
 ];
 
-const PLACES: Record<string, string> = { l: "/", s: "/sessions", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
+const PLACES: Record<string, string> = { l: "/", s: "/sessions", a: "/agents", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
 
 function typing(e: KeyboardEvent): boolean {
   const t = e.target as HTMLElement | null;

@@ -60,3 +60,26 @@ export function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | 
     return () => clearTimeout(timer);
   }, [behind, detail.loading]);
 }
+
+// Read again when something happened, and now and then while anything is under way.
+export function useFresh(reload: () => void, busy: boolean): void {
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => (timer ||= window.setTimeout(() => {
+      timer = 0;
+      reload();
+    }, 400));
+    const end = live.subscribe("dashboard_updates", (m) => {
+      if (["again", "llm_interaction", "mcp_communication", "session_status_change", "alert_status"].includes(m.type)) soon();
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
+  }, []);
+  useEffect(() => {
+    if (!busy) return;
+    const timer = setInterval(reload, 2000);
+    return () => clearInterval(timer);
+  }, [busy]);
+}

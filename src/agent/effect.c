@@ -5,6 +5,7 @@
 #include "agent/run_state.h"
 
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 #define KEY_HEX 32
 
@@ -176,20 +177,35 @@ static struct agent_effect *find_question(struct agent_effect *all, size_t n, in
     return NULL;
 }
 
-static void word_write(struct buf *out, enum agent_word word, str arguments, str who, str why,
-                       int64_t now_us)
+static void agent_decision_write_note(struct buf *out, const struct agent_decision *d)
+{
+    str note = utf8_cut_count(str_trim(d->note), AGENT_NOTE_MAX);
+    struct buf masked;
+
+    if (!note.n)
+        return;
+    buf_init(&masked, 4 * note.n + 65536);
+    if (d->mask && mask_text(d->mask, note, &masked, NULL))
+        note = buf_str(&masked);
+    buf_add(out, STR(",\"note\":"));
+    (void)json_quote(out, note);
+    buf_release(&masked);
+}
+
+static void agent_decision_write(struct buf *out, const struct agent_decision *d, str why)
 {
     static const char *const words[] = {"approve", "deny", "change"};
 
-    buf_printf(out, "{\"word\":\"%s\",\"who\":", words[word]);
-    (void)json_quote(out, who);
+    buf_printf(out, "{\"word\":\"%s\",\"who\":", words[d->word]);
+    (void)json_quote(out, d->who);
     buf_add(out, STR(",\"why\":"));
     (void)json_quote(out, why);
-    if (word == AGENT_CHANGE) {
+    if (d->word == AGENT_CHANGE) {
         buf_add(out, STR(",\"arguments\":"));
-        (void)json_quote(out, arguments);
+        (void)json_quote(out, d->arguments);
     }
-    buf_printf(out, ",\"at_us\":%lld}", (long long)now_us);
+    agent_decision_write_note(out, d);
+    buf_printf(out, ",\"at_us\":%lld}", (long long)d->now_us);
 }
 
 bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, struct err *e)
@@ -210,8 +226,8 @@ bool run_wake(struct agent_log *log, str run, struct arena *a, int64_t now_us, s
                    STR_ARG(row.status));
 }
 
-bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
-                  str who, int64_t now_us, struct err *e)
+bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agent_decision *d,
+                  struct err *e)
 {
     struct agent_effect *all, *f = NULL, done;
     struct arena a;
@@ -226,13 +242,13 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word w
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
     if (ok && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
-    ok = ok && run_wake(log, run, &a, now_us, e);
+    ok = ok && run_wake(log, run, &a, d->now_us, e);
     if (ok) {
-        word_write(&out, word, arguments, who, f->result, now_us);
+        agent_decision_write(&out, d, f->result);
         done = *f;
         done.state = AGENT_DONE;
         done.result = buf_str(&out);
-        done.ended_us = now_us;
+        done.ended_us = d->now_us;
         ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e) &&
              agent_log_read(log, run, &a, &all, &n, e);
     }

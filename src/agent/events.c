@@ -187,6 +187,12 @@ static bool events_withholds(const struct events *v, const struct ask_reply *rep
     return v->withheld.all || (v->withheld.answer && !reply->call_count);
 }
 
+static void events_times(struct events *v, const struct agent_effect *f)
+{
+    json_member_i64(&v->out, "started_at_us", f->started_us);
+    json_member_i64(&v->out, "ended_at_us", f->ended_us);
+}
+
 static void events_message(struct events *v, const struct agent_effect *f,
                            const struct ask_reply *reply)
 {
@@ -198,6 +204,7 @@ static void events_message(struct events *v, const struct agent_effect *f,
         return;
     json_member_i64(&v->out, "seq", f->seq);
     json_member_str(&v->out, "model", f->name);
+    json_member_str(&v->out, "interaction_id", reply->id);
     json_member_str(&v->out, "text", hidden ? STR("") : reply->text);
     json_out_key(&v->out, STR("tool_calls"));
     json_out_array(&v->out);
@@ -214,6 +221,7 @@ static void events_message(struct events *v, const struct agent_effect *f,
     json_member_i64(&v->out, "output_tokens", reply->usage.output);
     json_member_i64(&v->out, "reasoning_tokens", reply->usage.reasoning);
     json_out_end(&v->out);
+    events_times(v, f);
     agent_events_event_end(v, "message");
 }
 
@@ -242,6 +250,7 @@ static void events_model(struct events *v, const struct agent_effect *f)
     if (reply.reasoning.n && event_begin(v)) {
         if (v->thoughts && !events_withholds(v, &reply)) {
             json_member_i64(&v->out, "seq", f->seq);
+            json_member_str(&v->out, "interaction_id", reply.id);
             json_member_str(&v->out, "text", reply.reasoning);
             agent_events_event_end(v, "reasoning");
         } else {
@@ -317,6 +326,7 @@ static void events_result(struct events *v, const struct agent_effect *f)
     json_out_key(&v->out, STR("ok"));
     json_out_bool(&v->out, !f->failed);
     event_value(v, "result", f->result);
+    events_times(v, f);
     agent_events_event_end(v, "tool_result");
 }
 

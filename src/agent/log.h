@@ -88,10 +88,11 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
 
 /* Empty: whatever it is. `key`: only runs that this key started. */
 struct agent_filter {
-    str id, status, app, key;
+    str id, status, app, key, session;
     size_t offset, count_max; /* 0: AGENT_LIST_MAX */
+    bool whole;               /* with input and result */
 };
-/* Newest first, without input and result. */
+/* Newest first. */
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e) MUST_USE;
 /* The parts of a run, RUN/..., the oldest first; with input and result. `session` is the run's. */

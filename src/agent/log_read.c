@@ -239,9 +239,11 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                     struct agent_row **out, size_t *n, struct err *e)
 {
     static const char sql[] =
-        "SELECT run_id, app, session_id, status, reason, '', '', created_us, updated_us, key_name"
+        "SELECT run_id, app, session_id, status, reason, CASE WHEN $8 = 1 THEN input ELSE '' END,"
+        " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name"
         " FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
         " AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"
+        " AND ($7 = '' OR session_id = $7)"
         " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
     struct db_value args[] = {db_text(f->id),
                               db_text(f->status),
@@ -250,7 +252,9 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                               db_int(f->count_max && f->count_max < AGENT_LIST_MAX
                                          ? (int64_t)f->count_max
                                          : AGENT_LIST_MAX),
-                              db_int((int64_t)f->offset)};
+                              db_int((int64_t)f->offset),
+                              db_text(f->session.n ? f->session : STR("")),
+                              db_int(f->whole)};
     struct list list = {.arena = a};
 
     if (!agent_log_read_ask(

@@ -32,6 +32,7 @@
 #define AGENT_SAID_SEQ ((int64_t)1 << 41)    /* and that of a client's call: what the user added */
 #define AGENT_REPEATS 3                      /* the same calls so often in a row are a loop */
 #define AGENT_CORRECTIONS 3 /* times a model is told what is wrong with its output */
+#define AGENT_NOTE_MAX 2000 /* characters of the note of a person who decides */
 #define AGENT_WHY_SIZE 600  /* characters of the reason that a person is shown */
 
 /* Who answers. The reply's texts live in the arena. False: reply->error says why. */
@@ -155,11 +156,18 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
 
 enum agent_word { AGENT_APPROVE, AGENT_DENY, AGENT_CHANGE };
 
-/* A person's word on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing
- * waits there. ERR_INPUT: there is another word already. ERR_CONFLICT: the run has ended.
- * `arguments` of CHANGE: a JSON object. */
-bool agent_answer(struct agent_log *log, str run, int64_t seq, enum agent_word word, str arguments,
-                  str who, int64_t now_us, struct err *e) MUST_USE;
+struct agent_decision {
+    enum agent_word word;
+    str arguments; /* of CHANGE: a JSON object */
+    str note;      /* for the record; the model is told the note of DENY; or "" */
+    str who;
+    const struct mask *mask; /* of the note; NULL: none */
+    int64_t now_us;
+};
+/* A person decides on a call that waits; then the run is to be called again. ERR_NOT_FOUND: nothing
+ * waits there. ERR_INPUT: the call was decided on already. ERR_CONFLICT: the run has ended. */
+bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agent_decision *d,
+                  struct err *e) MUST_USE;
 
 /* Whether a call that waits may have these arguments, by the schema of its tool in the run's log.
  * ERR_INPUT: they are wrong, and how. */

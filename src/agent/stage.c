@@ -65,13 +65,3 @@ str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
     buf_release(&all);
     return text;
 }
-
-void agent_stage_add_usage(struct agent_result *sum, const struct agent_result *from)
-{
-    sum->model_calls += from->model_calls;
-    sum->tool_calls += from->tool_calls;
-    sum->input_tokens += from->input_tokens;
-    sum->output_tokens += from->output_tokens;
-    sum->reasoning_tokens += from->reasoning_tokens;
-    sum->cost_usd += from->cost_usd;
-}

@@ -3,7 +3,6 @@
  *     agent_stage_work(&(struct agent_stage){parts, sizeof *parts, n, true, part_work});
  *     struct agent_finding f[] = {{name, text, ok}, ...};
  *     text = agent_stage_join(f, n, &arena);
- *     agent_stage_add_usage(&sum, &parts[i].result);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,5 +31,3 @@ struct agent_finding {
 
 /* The texts of those that are ok, in the arena; of several agents each below its name. */
 str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a);
-/* Calls, tokens and costs. */
-void agent_stage_add_usage(struct agent_result *sum, const struct agent_result *from);

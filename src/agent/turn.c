@@ -181,16 +181,16 @@ static bool turn_was_left(const struct run *r, int64_t seq)
 
 static bool unknown_end(struct turn *t, struct turn_call *c)
 {
-    str word = STR("deny");
+    struct turn_word said = {.word = STR("deny")};
 
     if (t->r->o->replay && (agent_turn_again(c->tool) || !turn_was_left(t->r, c->seq)))
         return effect_missing(t->r, c->seq);
     if (agent_turn_again(c->tool))
         return true;
     if (c->tool->unknown == TOOL_UNKNOWN_ASK &&
-        !turn_ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &word))
+        !turn_ask_person(t, c, c->seq + AGENT_UNKNOWN_SEQ, STR("unknown"), &said))
         return false;
-    if (str_eq(word, STR("deny")))
+    if (str_eq(said.word, STR("deny")))
         turn_settle(
             t,
             c,

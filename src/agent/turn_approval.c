@@ -33,7 +33,8 @@ static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq,
 }
 
 /* False: nobody has said anything yet, or the run is broken. */
-bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, str *word)
+bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
+                     struct turn_word *said)
 {
     struct run *r = t->r;
     struct agent_effect *f;
@@ -43,8 +44,9 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, 
     if (r->broken)
         return false;
     if (known == KNOWN_DONE) {
-        *word = agent_turn_member(r, f->result, "word");
-        if (str_eq(*word, STR("change")))
+        said->word = agent_turn_member(r, f->result, "word");
+        said->note = agent_turn_member(r, f->result, "note");
+        if (str_eq(said->word, STR("change")))
             c->arguments = agent_turn_member(r, f->result, "arguments");
         return true;
     }
@@ -82,28 +84,36 @@ static str turn_reason(struct run *r)
     return utf8_cut_count(said, AGENT_WHY_SIZE);
 }
 
+static str turn_denied(struct run *r, str note)
+{
+    str said = STR("denied: a person did not allow this call");
+
+    if (note.n)
+        said = arena_join(r->arena, said, STR(": "), note);
+    return turn_error(r, said);
+}
+
 /* All are asked before the run waits. */
 bool turn_approve(struct turn *t)
 {
     struct agent_result *out = t->r->out;
     struct agent_pending first = out->pending;
+    struct turn_word said;
     bool waits = false;
-    str word;
 
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
         if (!c->valid || !(c->tool->flags & TOOL_APPROVAL))
             continue;
-        if (!turn_ask_person(t, c, t->r->seq++, turn_reason(t->r), &word)) {
+        if (!turn_ask_person(t, c, t->r->seq++, turn_reason(t->r), &said)) {
             if (t->r->broken)
                 return false;
             first = waits ? first : out->pending;
             waits = true;
-        } else if (str_eq(word, STR("deny"))) {
-            turn_settle(
-                t, c, false, turn_error(t->r, STR("denied: a person did not allow this call")));
-        } else if (str_eq(word, STR("change"))) {
+        } else if (str_eq(said.word, STR("deny"))) {
+            turn_settle(t, c, false, turn_denied(t->r, said.note));
+        } else if (str_eq(said.word, STR("change"))) {
             turn_check(t, c);
         }
     }

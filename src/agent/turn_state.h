@@ -30,5 +30,12 @@ void turn_check(struct turn *t, struct turn_call *c);
 str turn_error(struct run *r, str why);
 
 /* turn_approval.c: false if nobody has said anything yet, or the run is broken. */
-bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why, str *word);
+/* What a person said to a call. */
+struct turn_word {
+    str word; /* approve, deny, change */
+    str note; /* why, or "" */
+};
+
+bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
+                     struct turn_word *said);
 bool turn_approve(struct turn *t);

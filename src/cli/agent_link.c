@@ -292,10 +292,11 @@ bool agent_link_answer(struct agent_link *l, struct agent_show *s, bool allow, s
     ok = agent_answer(l->local.host.log,
                       run,
                       s->waiting.seq,
-                      allow ? AGENT_APPROVE : AGENT_DENY,
-                      STR(""),
-                      STR("command"),
-                      clock_wall_ms(&clock_real) * 1000,
+                      &(struct agent_decision){.word = allow ? AGENT_APPROVE : AGENT_DENY,
+                                               .arguments = STR(""),
+                                               .note = STR(""),
+                                               .who = STR("command"),
+                                               .now_us = clock_wall_ms(&clock_real) * 1000},
                       e);
     return ok && link_local_resume(l, s->run, s, e);
 }

@@ -10,7 +10,7 @@
 #include "cli/daemon.h"
 #include "cli/history.h"
 
-enum { CONFIG, STATUS, APP, LIMIT, ARGUMENTS, JSON };
+enum { CONFIG, STATUS, APP, LIMIT, ARGUMENTS, NOTE, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
@@ -22,6 +22,7 @@ static const struct cli_option options[] = {
     [APP] = {"app", 0, "NAME", NULL, "list: only those of this application"},
     [LIMIT] = {"limit", 'n', "N", NULL, "list: how many (default: 20)"},
     [ARGUMENTS] = {"arguments", 0, "JSON", NULL, "approve: the call's arguments, changed"},
+    [NOTE] = {"note", 0, "TEXT", NULL, "approve, deny: why; a model is told why it was denied"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the API"},
 };
 
@@ -256,10 +257,11 @@ static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
          agent_answer(log,
                       str_c(r->args->words[1]),
                       seq,
-                      word,
-                      str_c(r->args->value[ARGUMENTS]),
-                      STR("cli"),
-                      clock_wall_ms(&clock_real) * 1000,
+                      &(struct agent_decision){.word = word,
+                                               .arguments = str_c(r->args->value[ARGUMENTS]),
+                                               .note = str_c(r->args->value[NOTE]),
+                                               .who = STR("cli"),
+                                               .now_us = clock_wall_ms(&clock_real) * 1000},
                       &e);
     agent_log_close(log);
     if (!ok)
@@ -306,6 +308,10 @@ static int runs_say(struct runs *r, enum agent_word word)
     buf_printf(&body, "{\"seq\":%llu,\"word\":\"%s\"", (unsigned long long)seq, words[word]);
     if (changed)
         buf_printf(&body, ",\"arguments\":%s", changed);
+    if (r->args->value[NOTE]) {
+        buf_add(&body, STR(",\"note\":"));
+        (void)json_quote(&body, str_c(r->args->value[NOTE]));
+    }
     buf_add_c(&body, '}');
     if (!runs_by_daemon(r, buf_str(&body), &code))
         code = runs_by_ourselves(r, (int64_t)seq, word);

@@ -11,8 +11,8 @@
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
 
-/* What a job's fields mean here: id the run, name the status, words the app, page.limit and .page
- * how many and from where; body what was sent. */
+/* What a job's fields mean here: id the run, or the session of a list; name the status, words the
+ * app, page.limit and .page how many and from where; body what was sent. */
 
 static struct agent_log *log_of(const struct history_job *j)
 {
@@ -32,6 +32,7 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .status = j->name,
                              .app = j->words,
                              .key = serve_runs_owner(j),
+                             .session = j->id,
                              .offset = (size_t)j->page.page,
                              .count_max = (size_t)j->page.limit};
 
@@ -68,7 +69,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
 struct word {
     int64_t seq;
     enum agent_word word;
-    str arguments;
+    str arguments, note;
 };
 
 static bool serve_runs_read_word(struct history_job *j, const struct json *doc, struct word *out,
@@ -78,7 +79,6 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     const struct json_node *root = json_root(doc), *v = json_find(doc, root, STR("word"));
     size_t i = 0;
 
-    (void)j;
     while (i < COUNT_OF(words) && !json_is(doc, v, str_c(words[i])))
         i++;
     if (i == COUNT_OF(words))
@@ -92,7 +92,10 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     if (out->word == AGENT_CHANGE && (!v || v->kind != JSON_OBJECT))
         return err_set(e, ERR_INPUT, "arguments: must be an object, the call's new arguments");
     out->arguments = v ? json_raw(doc, v) : STR("");
-    return true;
+    out->note = STR("");
+    v = json_find(doc, root, STR("note"));
+    return !v || v->kind == JSON_NULL || json_text(doc, v, &j->arena, &out->note) ||
+           err_set(e, ERR_INPUT, "note: must be a text");
 }
 
 /* Whose a run is: an application's that is open, also of a part ("NAME.PART"); or NULL. */
@@ -181,12 +184,20 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
 
 static bool serve_runs_say(struct history_job *j, const struct word *w, struct err *e)
 {
-    str who = j->key.n ? j->key : STR("operator");
+    struct setup *s = gateway_setup(&j->worker->daemon->gateway);
+    struct agent_decision d = {.word = w->word,
+                               .arguments = w->arguments,
+                               .note = w->note,
+                               .who = j->key.n ? j->key : STR("operator"),
+                               .mask = s->mask,
+                               .now_us = j->asker.now_us};
+    bool fits = w->word != AGENT_CHANGE ||
+                agent_check_change(log_of(j), j->id, w->seq, w->arguments, e),
+         ok = fits && agent_answer(log_of(j), j->id, w->seq, &d, e);
 
-    if (w->word == AGENT_CHANGE && !agent_check_change(log_of(j), j->id, w->seq, w->arguments, e))
-        return false;
-    if (agent_answer(log_of(j), j->id, w->seq, w->word, w->arguments, who, j->asker.now_us, e))
-        return true;
+    setup_release(s);
+    if (ok || !fits)
+        return ok;
     return e->code == ERR_INPUT ? err_set(e, ERR_CONFLICT, "this call was decided on already")
                                 : false;
 }
@@ -241,7 +252,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     if (!waits(j, &row, e))
         return false;
     if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
-        if (!serve_runs_say(j, &(struct word){f.seq, AGENT_DENY, STR("")}, e))
+        if (!serve_runs_say(j, &(struct word){f.seq, AGENT_DENY, STR(""), STR("")}, e))
             return false;
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
         return false;
@@ -367,6 +378,7 @@ void runs_handle(struct exchange *ex)
     params_init(&p, ex, &j->arena);
     j->name = params_choice(&p, "status", states, COUNT_OF(states));
     j->words = params_text(&p, "app");
+    j->id = params_text(&p, "session");
     j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, AGENT_LIST_MAX);
     j->page.page = params_i64(&p, "offset", 0, 0, INT32_MAX);
     if (params_ok(&p))

@@ -8,7 +8,7 @@ const keyed = process.env.DASH_KEYED;
 const forgetful = process.env.DASH_FORGETFUL;
 const provider = process.env.DASH_PROVIDER;
 const DISPLAY = '[data-testid="reasoning-display"]';
-const NAV = ["Live", "Sessions", "Incidents", "Policy", "Orders", "Optimiser", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
+const NAV = ["Live", "Sessions", "Agents", "Incidents", "Policy", "Orders", "Optimiser", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
 const live = (page) => until("the socket", () => page.locator(".side .status.good").isVisible());

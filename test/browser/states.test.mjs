@@ -8,7 +8,7 @@ const dev = await start({ total: 100_000 });
 const keyed = await start({ total: 3, key: "sk-good" });
 const bare = await start({ total: 0 });
 bare.state.empty = true;
-const PAGES = { live: "/", sessions: "/sessions", session: "/sessions/agent-run", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
+const PAGES = { live: "/", sessions: "/sessions", session: "/sessions/agent-run", agents: "/agents", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
 const DISPLAY = '[data-testid="reasoning-display"]';
 
 const LOOKS = {
@@ -60,7 +60,7 @@ test("reasoning that cannot be drawn says so, and the page stands", async ({ pag
   await page.locator(`${DISPLAY} button[aria-expanded]`).click();
   await page.getByText("Reasoning unavailable").waitFor();
   assert.ok(await page.getByText("Roll it back now").isVisible());
-  assert.equal(await page.locator("nav a").count(), 11);
+  assert.equal(await page.locator("nav a").count(), 12);
 });
 
 test("several thoughts of one call stay apart and in order", async ({ page }) => {
@@ -525,7 +525,7 @@ test("the colours are as one chooses, and stay", async ({ page }) => {
 });
 
 test("a page without data says what to do next", async ({ page }) => {
-  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/reasoning": "x-rationale-level", "/keys": "rationale keys new", "/providers": "providers:" };
+  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/agents": "agents:", "/reasoning": "x-rationale-level", "/keys": "rationale keys new", "/providers": "providers:" };
   for (const [path, words] of Object.entries(next)) {
     await page.goto(bare.root + path);
     await page.locator(".empty").first().waitFor();

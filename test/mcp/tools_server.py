@@ -4,11 +4,12 @@
     tools_server.py TOOLS.json [LOG]
 
 TOOLS.json is a list of {"name", "description"?, "schema"?, "annotations"?, "text"?, "error"?, "slow"?,
-"structured"?}: text is what a call gives ("{}" in it stands for the arguments), error is given as the tool's own
-error, slow is how many seconds it takes. Each call is a line of JSON in LOG, written before it is answered.
+"hold"?, "structured"?}: text is what a call gives ("{}" in it stands for the arguments), error is given as the tool's own
+error, slow is how many seconds it takes, hold is a file until which it waits. Each call is a line of JSON in LOG, written before it is answered.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import sys
 import time
 
@@ -31,6 +32,8 @@ def answer(tools, log, method, params):
             with open(log, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"tool": params["name"], "arguments": arguments}) + "\n")
         time.sleep(tool.get("slow", 0))
+        while "hold" in tool and not os.path.exists(tool["hold"]):
+            time.sleep(0.02)
         text = tool.get("error") or tool.get("text", "").replace("{}", json.dumps(arguments))
         out = {"content": [{"type": "text", "text": text}] if text else [], "isError": "error" in tool}
         if "structured" in tool:

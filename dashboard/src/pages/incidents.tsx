@@ -1,14 +1,15 @@
 // incidents.tsx - alerts and what became of them: the queue, one investigation, its report. SPDX-License-Identifier: Apache-2.0
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { send, useApi, type SessionDetail } from "../api";
 import { count, duration } from "../format";
-import { live } from "../live";
-import { Badge, Bar, Copy, Disclosure, Empty, Figure, Json, Loaded, Text, Title, When } from "../parts/basics";
+import { Approval } from "../parts/approval";
+import { Badge, Bar, Copy, Disclosure, Empty, Figure, Json, Loaded, State, Text, Title, When } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { EventCard } from "../parts/event";
 import { Markdown } from "../parts/markdown";
 import { sessionAddress } from "../parts/sessions";
-import { runningNow, useAgreement, useSession } from "../watch";
+import type { Question } from "../runs";
+import { runningNow, useAgreement, useFresh, useSession } from "../watch";
 
 interface Incident {
   alert_id: string;
@@ -31,12 +32,7 @@ interface Stage {
   agents?: { name: string; status: string; strategy?: string | null }[];
 }
 
-interface Pending {
-  run_id: string;
-  seq: number;
-  tool: string;
-  arguments?: unknown;
-  why?: string | null;
+interface Pending extends Question {
   stage?: string | null;
   agent?: string | null;
 }
@@ -57,12 +53,7 @@ interface IncidentDetail extends Incident {
   tools?: string[];
 }
 
-const TONES: Record<string, string> = { completed: "good", done: "good", finished: "good", running: "busy", processing: "busy", waiting: "warm", error: "bad", failed: "bad", cancelled: "warm" };
 const OVER = ["completed", "error", "failed", "cancelled"];
-
-export function State({ of }: { of: string }) {
-  return <span class={`status ${TONES[of] ?? ""}`}><i aria-hidden="true" />{of.replace(/_/g, " ")}</span>;
-}
 
 const SEVERE: Record<string, string> = { critical: "bad", error: "bad", high: "bad", warning: "warm" };
 
@@ -81,29 +72,6 @@ function Row({ a }: { a: Incident }) {
       <td class="n when"><When us={a.started_at_us} /></td>
     </tr>
   );
-}
-
-// Read again when something happened, and now and then while anything is under way.
-function useFresh(reload: () => void, busy: boolean): void {
-  useEffect(() => {
-    let timer = 0;
-    const soon = () => (timer ||= window.setTimeout(() => {
-      timer = 0;
-      reload();
-    }, 400));
-    const end = live.subscribe("dashboard_updates", (m) => {
-      if (["again", "llm_interaction", "mcp_communication", "session_status_change", "alert_status"].includes(m.type)) soon();
-    });
-    return () => {
-      end();
-      clearTimeout(timer);
-    };
-  }, []);
-  useEffect(() => {
-    if (!busy) return;
-    const timer = setInterval(reload, 2000);
-    return () => clearInterval(timer);
-  }, [busy]);
 }
 
 function Send() {
@@ -157,32 +125,6 @@ function Stages({ of }: { of: Stage[] }) {
         </li>
       ))}
     </ol>
-  );
-}
-
-// A tool that may only be called with somebody's word.
-function Approval({ p, reload }: { p: Pending; reload: () => void }) {
-  const [said, setSaid] = useState("");
-  const [told, setTold] = useState("");
-  const answer = (word: string) => {
-    setSaid(word);
-    send("POST", `/api/v1/runs/${encodeURIComponent(p.run_id)}/answer`, { seq: p.seq, word }).then(reload, (e: Error) => {
-      setSaid("");
-      setTold(e.message);
-    });
-  };
-  return (
-    <section class="card approval" aria-label={`Approval of ${p.tool}`}>
-      <h2>May it call <code><Text>{p.tool}</Text></code>?</h2>
-      {p.agent ? <p class="under"><Text>{[p.stage, p.agent].filter(Boolean).join(" · ")}</Text></p> : null}
-      <p>{p.why === "unknown" ? "It was being called when the process ended; nobody knows whether it was done. Approve to call it again." : "Its agent calls this only with your word."}</p>
-      {p.arguments === undefined ? null : <Json value={p.arguments} />}
-      {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
-      <p class="row">
-        <button type="button" class="primary" disabled={!!said} onClick={() => answer("approve")}>{said === "approve" ? "Approving…" : "Approve"}</button>
-        <button type="button" class="danger" disabled={!!said} onClick={() => answer("deny")}>{said === "deny" ? "Denying…" : "Deny"}</button>
-      </p>
-    </section>
   );
 }
 
@@ -246,7 +188,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
       {over ? null : <p class="step" role="status"><Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> <Text>{a.current_step ?? "waiting"}</Text></p>}
       {a.error ? <p class="problem"><Text>{a.error}</Text></p> : null}
-      {(a.pending ?? []).map((p) => <Approval key={`${p.run_id} ${p.seq}`} p={p} reload={reload} />)}
+      {(a.pending ?? []).map((p) => <Approval key={`${p.run_id} ${p.seq}`} q={p} by={<Text>{[p.stage, p.agent].filter(Boolean).join(" · ")}</Text>} decided={reload} />)}
       <dl class="figures">
         <Figure label="Model calls" value={count(a.model_calls)} />
         <Figure label="Tool calls" value={count(a.tool_calls)} />

@@ -3,9 +3,8 @@ import { useEffect } from "preact/hooks";
 import { useApi } from "../api";
 import { diff } from "../diff";
 import { count } from "../format";
-import { Badge, Copy, Disclosure, Empty, Figure, Loaded, Text, Title, When } from "../parts/basics";
+import { Badge, Copy, Disclosure, Empty, Figure, Loaded, State, Text, Title, When } from "../parts/basics";
 import { usePlace } from "../route";
-import { State } from "./incidents";
 
 interface Run {
   run_id: string;

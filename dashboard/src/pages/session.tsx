@@ -4,7 +4,7 @@ import { send, useApi, type SessionDetail } from "../api";
 import type { Board } from "../calls";
 import { useCell } from "../cell";
 import { count, duration, fullTime, money } from "../format";
-import { Badge, Copy, Disclosure, Figure, Json, Loaded, Status, Text, Title } from "../parts/basics";
+import { Badge, Copy, Disclosure, Figure, Json, Loaded, State, Status, Text, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { EventCard } from "../parts/event";
 import { Markdown } from "../parts/markdown";
@@ -98,6 +98,14 @@ function useJump(hash: string, ready: boolean): void {
   }, [hash, ready]);
 }
 
+// The runs of agents whose calls these are.
+function Runs({ of }: { of: string }) {
+  const all = useApi<{ runs: { run_id: string; app: string; status: string }[] }>(`/api/v1/runs?session=${encodeURIComponent(of)}`).data?.runs ?? [];
+  const runs = all.filter((r) => r.app === "agents").reverse();
+  if (!runs.length) return null;
+  return <p class="facts" aria-label="Runs"><span class="quiet">{runs.length === 1 ? "Run" : "Runs"}</span>{runs.map((r) => <span><a href={`/runs/${encodeURIComponent(r.run_id)}`}>{r.run_id}</a> <State of={r.status} /></span>)}</p>;
+}
+
 function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string }) {
   useCell(board.changes);
   const { cards, done: events } = runningNow(board, s.chronological_timeline ?? []);
@@ -113,6 +121,7 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
         <span class="quiet">{fullTime(s.started_at_us)}</span>
         <code class="id">{s.session_id}</code><Copy text={s.session_id} label="Copy id" />
       </p>
+      {s.agent_type === "gateway" ? null : <Runs of={s.session_id} />}
       {s.error_message ? <p class="problem"><Text>{s.error_message}</Text></p> : null}
       <Numbers s={s} />
       {events.length > 1 ? <Waterfall events={events} /> : null}

@@ -51,6 +51,13 @@ export function Status({ of }: { of: string }) {
   return <span class={`status ${tone}`}><i aria-hidden="true" />{words}</span>;
 }
 
+const TONES: Record<string, string> = { completed: "good", done: "good", finished: "good", running: "busy", processing: "busy", waiting: "warm", error: "bad", failed: "bad", cancelled: "warm", stopped: "warm" };
+
+// Of an incident or of a run.
+export function State({ of }: { of: string }) {
+  return <span class={`status ${TONES[of] ?? ""}`}><i aria-hidden="true" />{of.replace(/_/g, " ")}</span>;
+}
+
 export function When({ us }: { us: number | null | undefined }) {
   const [, again] = useState(0);
   useEffect(() => {
@@ -93,7 +100,7 @@ export function Problem({ error, retry }: { error: ApiError; retry?: () => void 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
     </div>
   );

@@ -32,6 +32,15 @@ void agents_app_close(struct agents_app *app); /* NULL: nothing */
  * result of a run. ERR_NOT_FOUND: there is no such run, or it is not this key's. */
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
                       struct err *e) MUST_USE;
+/* {"runs": [...]}, each as agents_write_run has it but in brief, the newest first. Of all runs of
+ * agents on record the newest AGENT_LIST_MAX are looked at. */
+struct agents_run_query {
+    str name;
+    bool workflow;
+    size_t count_max, offset; /* among those that are found */
+};
+bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
+                       const struct run_asker *who, struct buf *out, struct err *e) MUST_USE;
 void agents_write_definition(const struct config *c, const struct config_agent *d,
                              struct json_out *o);
 void agents_write_workflow(const struct config *c, const struct config_workflow *w,
@@ -42,6 +51,9 @@ void agents_write_workflow(const struct config *c, const struct config_workflow 
 void agents_route_list(void *app, const struct app_request *q, struct app_reply *r);
 void agents_route_show(void *app, const struct app_request *q, struct app_reply *r);
 void agents_route_run(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r);
+void agents_route_result(void *app, const struct app_request *q, struct app_reply *r);
 void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r);
 void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r);
 void agents_route_events(void *app, const struct app_request *q, struct app_reply *r);

@@ -6,6 +6,7 @@
 #include "apps/agents/agents.h"
 
 #define EVENTS_RETRY_MS 1000
+#define RUNS_MAX 100 /* in one answer */
 
 /* ---- definitions ---- */
 
@@ -260,6 +261,56 @@ static void run_named(struct agents_app *app, const struct app_request *q, bool 
         wait_and_answer(app, q, run, r);
     }
     json_release(&doc);
+}
+
+/* Of an agent that the configuration has no more too: its runs are on record. */
+static void list_runs(struct agents_app *app, const struct app_request *q, bool workflow,
+                      struct app_reply *r)
+{
+    struct agents_run_query x = {.name = q->parts[0], .workflow = workflow, .count_max = RUNS_MAX};
+    struct run_asker who = route_asker(q);
+    str limit = app_query(q, "limit"), offset = app_query(q, "offset");
+    uint64_t n = RUNS_MAX, from = 0;
+    struct err e;
+
+    if (!app->host.log) {
+        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+        return;
+    }
+    if ((limit.n && (!str_u64(limit, &n) || n < 1 || n > RUNS_MAX)) ||
+        (offset.n && (!str_u64(offset, &from) || from > AGENT_LIST_MAX))) {
+        app_fail(r,
+                 400,
+                 "bad_request",
+                 "limit must be 1 to %d, offset 0 to %d",
+                 RUNS_MAX,
+                 AGENT_LIST_MAX);
+        return;
+    }
+    x.count_max = (size_t)n;
+    x.offset = (size_t)from;
+    if (!agents_write_runs(app->host.log, &x, &who, &r->body, &e))
+        app_fail_err(r, &e);
+}
+
+void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r)
+{
+    list_runs(app, q, false, r);
+}
+
+void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r)
+{
+    list_runs(app, q, true, r);
+}
+
+void agents_route_result(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct agents_app *x = app;
+
+    if (x->host.log)
+        answer_run(x, q, q->parts[0], r);
+    else
+        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
 }
 
 void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)

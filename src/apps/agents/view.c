@@ -4,7 +4,11 @@
  */
 #include "apps/agents/agents.h"
 
+#include "base/utf8.h"
+
 #define ARENA_MAX ((size_t)512 << 20)
+#define BRIEF_MAX 300   /* characters of a text in a list */
+#define ROWS_AT_ONCE 16 /* rows of a list in memory: an input may have megabytes */
 
 static const struct {
     const char *from, *to;
@@ -12,7 +16,13 @@ static const struct {
 
 /* ---- a run ---- */
 
-static void run_write_result(const struct agent_row *row, struct json_out *o, struct arena *a)
+static void run_write_text(struct json_out *o, const char *key, str text, bool brief)
+{
+    json_member_str(o, key, brief ? utf8_cut_count(text, BRIEF_MAX) : text);
+}
+
+static void run_write_result(const struct agent_row *row, bool brief, struct json_out *o,
+                             struct arena *a)
 {
     const struct json_node *root = NULL, *tokens, *v;
     struct json doc;
@@ -23,17 +33,20 @@ static void run_write_result(const struct agent_row *row, struct json_out *o, st
     if (row->result.n && json_parse(&doc, row->result, &e))
         root = json_root(&doc);
     for (size_t i = 0; i < COUNT_OF(run_texts); i++)
-        json_member_str(o,
-                        run_texts[i].to,
-                        json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text)
-                            ? text
-                            : STR(""));
+        run_write_text(o,
+                       run_texts[i].to,
+                       json_text(&doc, json_find(&doc, root, str_c(run_texts[i].from)), a, &text)
+                           ? text
+                           : STR(""),
+                       brief);
     v = json_find(&doc, root, STR("finish"));
-    json_out_key(o, STR("output"));
-    if (v)
-        json_out_raw(o, json_raw(&doc, v));
-    else
-        json_out_null(o);
+    if (!brief) {
+        json_out_key(o, STR("output"));
+        if (v)
+            json_out_raw(o, json_raw(&doc, v));
+        else
+            json_out_null(o);
+    }
     tokens = json_find(&doc, root, STR("tokens"));
     json_out_key(o, STR("usage"));
     json_out_object(o);
@@ -73,7 +86,12 @@ static const struct agent_row *agents_view_run_waiting(const struct agent_row *r
     return row;
 }
 
-static bool run_write(struct agent_log *log, const struct agent_row *row, bool thoughts,
+/* Brief, as in a list: texts are cut, and what may be large is left out. */
+struct run_form {
+    bool brief, thoughts;
+};
+
+static bool run_write(struct agent_log *log, const struct agent_row *row, struct run_form form,
                       struct json_out *o, struct arena *a, struct err *e)
 {
     struct agent_row *parts;
@@ -88,21 +106,24 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, bool t
     json_member_str(o, q.workflow ? "workflow" : "agent", q.name);
     json_member_str(o, "status", row->status);
     json_member_str(o, "reason", row->reason);
-    run_write_result(row, o, a);
+    run_write_text(o, "input", q.input, form.brief);
+    run_write_result(row, form.brief, o, a);
     json_out_key(o, STR("pending"));
-    run_json_pending(log, agents_view_run_waiting(row, parts, n), thoughts, o, a);
+    run_json_pending(log, agents_view_run_waiting(row, parts, n), form.thoughts, o, a);
     json_member_str(o, "session_id", row->session_id);
     json_out_key(o, STR("thread"));
     if (q.thread.n)
         json_out_str(o, q.thread);
     else
         json_out_null(o);
-    json_out_key(o, STR("metadata"));
-    json_out_raw(o, q.metadata.n ? q.metadata : STR("{}"));
+    if (!form.brief) {
+        json_out_key(o, STR("metadata"));
+        json_out_raw(o, q.metadata.n ? q.metadata : STR("{}"));
+    }
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
     json_out_end(o);
-    return json_out_ok(o, e);
+    return true;
 }
 
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
@@ -118,12 +139,77 @@ bool agents_write_run(struct agent_log *log, str run, const struct run_asker *wh
     if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(row.key, who->key))))
         ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
     json_out_init(&o, out);
-    ok = ok && run_write(log, &row, who->thoughts, &o, &a, e);
+    ok = ok && run_write(log, &row, (struct run_form){.thoughts = who->thoughts}, &o, &a, e) &&
+         json_out_ok(&o, e);
+    arena_release(&a);
+    return ok;
+}
+
+/* ---- runs ---- */
+
+/* Whether the run is one that is asked for. */
+static bool agents_view_run_matches(const struct agent_row *row, const struct agents_run_query *q,
+                                    struct arena *a)
+{
+    struct agents_request r;
+    struct err e;
+
+    return agents_request_read(row->input, a, &r, &e) && str_eq(r.name, q->name) &&
+           r.workflow == q->workflow;
+}
+
+bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
+                       const struct run_asker *who, struct buf *out, struct err *e)
+{
+    struct agent_filter f = {.id = STR(""),
+                             .status = STR(""),
+                             .app = STR(AGENTS_APP),
+                             .key = who->key,
+                             .session = STR(""),
+                             .count_max = ROWS_AT_ONCE,
+                             .whole = true};
+    size_t n = ROWS_AT_ONCE, found = 0, last = q->offset + q->count_max;
+    struct agent_row *rows;
+    struct json_out o;
+    struct arena a;
+    bool ok = true;
+
+    arena_init(&a, ARENA_MAX);
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_out_key(&o, STR("runs"));
+    json_out_array(&o);
+    for (; ok && n == ROWS_AT_ONCE && found < last && f.offset < AGENT_LIST_MAX; f.offset += n) {
+        arena_reset(&a);
+        ok = agent_log_list(log, &f, &a, &rows, &n, e);
+        for (size_t i = 0; ok && i < n && found < last; i++)
+            if (agents_view_run_matches(&rows[i], q, &a) && found++ >= q->offset)
+                ok = run_write(log, &rows[i], (struct run_form){true, who->thoughts}, &o, &a, e);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    ok = ok && json_out_ok(&o, e);
     arena_release(&a);
     return ok;
 }
 
 /* ---- definitions ---- */
+
+/* The agent, the source of tools or the address that is asked; of an address without its query,
+ * which may have a secret. */
+static void guard_write(const struct config *c, const char *key, const struct config_guard *g,
+                        struct json_out *o)
+{
+    json_out_key(o, str_c(key));
+    if (g->kind == CONFIG_GUARD_NONE)
+        json_out_null(o);
+    else if (g->kind == CONFIG_GUARD_AGENT)
+        json_out_str(o, c->agents->agents[g->agent].name);
+    else if (g->tools)
+        json_out_str(o, g->tools->name);
+    else
+        json_out_str(o, str_slice(g->url, 0, str_find(g->url, STR("?"))));
+}
 
 static void refs_write(const struct config *c, const struct config_tool_ref *refs, size_t n,
                        struct json_out *o)
@@ -151,6 +237,7 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     json_member_str(o, "name", d->name);
     json_member_str(o, "description", d->description);
     json_member_str(o, "model", d->model);
+    json_member_str(o, "level", d->level ? str_c(chat_level_name(d->level)) : STR(""));
     json_member_str(o, "strategy", str_c(agents_strategy_name(d->strategy)));
     json_out_key(o, STR("tools"));
     refs_write(c, d->tools, d->tool_count, o);
@@ -173,6 +260,11 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     json_out_key(o, STR("usd"));
     json_out_double(o, d->limits.usd);
     json_member_i64(o, "time_ms", (int64_t)d->limits.time_ms);
+    json_out_end(o);
+    json_out_key(o, STR("guard"));
+    json_out_object(o);
+    guard_write(c, "input", &d->guard_input, o);
+    guard_write(c, "output", &d->guard_output, o);
     json_out_end(o);
     json_out_end(o);
 }

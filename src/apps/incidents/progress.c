@@ -214,9 +214,15 @@ static bool drop_one(void *ctx, const struct agent_row *row, const struct agent_
 {
     const struct dropping *d = ctx;
 
-    return (f->seq == ANSWERED ||
-            agent_answer(
-                d->log, row->id, f->seq, AGENT_DENY, STR(""), STR("cancel"), d->now_us, e)) &&
+    return (f->seq == ANSWERED || agent_answer(d->log,
+                                               row->id,
+                                               f->seq,
+                                               &(struct agent_decision){.word = AGENT_DENY,
+                                                                        .arguments = STR(""),
+                                                                        .note = STR(""),
+                                                                        .who = STR("cancel"),
+                                                                        .now_us = d->now_us},
+                                               e)) &&
            cancel_row(d, *row, e);
 }
 
