@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/orders_in.h"
+#include "apps/orders/orders_state.h"
 
 #include "apps/orders/customer_filter.h"
 #include "base/utf8.h"

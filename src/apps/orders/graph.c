@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/orders_in.h"
+#include "apps/orders/orders_state.h"
 
 static const char sorry_again[] = "Sorry, I didn't catch that. Could you say it again?";
 static const char sorry_wait[] =

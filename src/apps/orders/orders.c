@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/orders_in.h"
+#include "apps/orders/orders_state.h"
 
 #include "base/log.h"
 #include "base/utf8.h"

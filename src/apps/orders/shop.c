@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/orders/orders_in.h"
+#include "apps/orders/orders_state.h"
 
 #include "base/log.h"
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 #include "base/utf8.h"
 
 #define PAGES_MAX 1000

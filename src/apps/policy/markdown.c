@@ -8,7 +8,7 @@
  */
 #include "apps/policy/front.h"
 #include "apps/policy/line.h"
-#include "apps/policy/tree_in.h"
+#include "apps/policy/tree_build.h"
 #include "base/utf8.h"
 
 /* What the next plain line would be part of. */

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 #include "gateway/metrics_text.h"
 
 #define SCORE_UNIT 1000u

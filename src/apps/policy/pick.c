@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 
 #define BODY_MAX ((size_t)16 << 20)
 #define TRIES_MAX 64 /* places where an object may begin */

@@ -4,7 +4,7 @@
  */
 #include "agent/extract.h"
 #include "apps/policy/metrics.h"
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 #include "base/log.h"
 
 #define ARENA_MAX ((size_t)256 << 20)

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/service_in.h"
+#include "apps/policy/service_state.h"
 
 #include <math.h>
 

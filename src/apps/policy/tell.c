@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
-#include "apps/policy/tree_in.h"
+#include "apps/policy/tree_build.h"
 #include "base/utf8.h"
 
 void heuristic_step(struct run *x, const char *action, str observation)

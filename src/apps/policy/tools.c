@@ -4,7 +4,7 @@
  */
 #include "apps/policy/lookup.h"
 #include "apps/policy/metrics.h"
-#include "apps/policy/react_in.h"
+#include "apps/policy/react_state.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/sentence.h"
-#include "apps/policy/tree_in.h"
+#include "apps/policy/tree_build.h"
 #include "base/ctype.h"
 #include "base/sha256.h"
 #include "base/utf8.h"

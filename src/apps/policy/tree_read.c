@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/tree_in.h"
+#include "apps/policy/tree_build.h"
 #include "base/map.h"
 
 struct reader {

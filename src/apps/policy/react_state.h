@@ -1,5 +1,5 @@
-/* react_in.h - one run of the controller as its files see it: react.c the loop, tools.c the tools,
- * finish.c the proposal, pick.c the tree search by a model.
+/* react_state.h - one run of the controller as its files see it: react.c the loop, tools.c the
+ * tools, finish.c the proposal, pick.c the tree search by a model.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

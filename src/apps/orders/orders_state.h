@@ -1,5 +1,5 @@
-/* orders_in.h - orders as their own files see them: orders.c what is open, graph.c a turn, nodes.c
- * its steps, calls.c what the model calls.
+/* orders_state.h - orders as their own files see them: orders.c what is open, graph.c a turn,
+ * nodes.c its steps, calls.c what the model calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* service_in.h - the service as its files see it: service.c opening and sharing, review.c one case,
- * shadow.c what runs behind.
+/* service_state.h - the service as its files see it: service.c opening and sharing, review.c one
+ * case, shadow.c what runs behind.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

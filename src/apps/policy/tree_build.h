@@ -1,4 +1,4 @@
-/* tree_in.h - what both readers of a tree share.
+/* tree_build.h - what both readers of a tree share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
