@@ -152,7 +152,12 @@ TEST(no_question_to_the_decision_log_reads_all_of_it)
                 questions[i],
                 p.text.p);
         if (!strstr(questions[i], "'s'"))
-            CHECK_F(!strstr(p.text.p, "TEMP B-TREE"), "%s:\n%s", questions[i], p.text.p);
+            /* Sessions of one start are sorted when they are read. */
+            CHECK_F(!strstr(p.text.p, "TEMP B-TREE FOR ORDER") &&
+                        !strstr(p.text.p, "TEMP B-TREE FOR GROUP"),
+                    "%s:\n%s",
+                    questions[i],
+                    p.text.p);
         buf_release(&p.text);
     }
     db_close(db);
