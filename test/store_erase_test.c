@@ -13,7 +13,7 @@
  * stand for what they say. */
 static const char *const rows[] = {
     "INSERT INTO agent_runs VALUES ('SESSION-run', 'policy', 'SESSION', 'finished', 'zanzibar',"
-    " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2)",
+    " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2, 'WHO')",
     "INSERT INTO agent_effects VALUES ('SESSION-run', 1, 'tool', 'look', 'k', 'zanzibar',"
     " 'zanzibar', 0, 1, 1, 2)",
     "INSERT INTO policy_results VALUES ('SESSION-r', 'SESSION-run', 'SESSION', 'case-1', 'c', "
