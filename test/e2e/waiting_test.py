@@ -85,7 +85,10 @@ class Waiting(unittest.TestCase):
     def test_arguments_may_be_changed(self):
         with Operator() as model, Asking(model) as d:
             id, asked = d.waiting()
-            self.assertEqual(d.answer(asked["run_id"], asked["seq"], "change", arguments={"host": 7})[0], 200)
+            status, said = d.answer(asked["run_id"], asked["seq"], "change", arguments={"host": 7})
+            self.assertEqual(status, 422)
+            self.assertIn("host", json.dumps(said))
+            self.assertEqual(d.answer(asked["run_id"], asked["seq"], "change", arguments={"host": "db-9"})[0], 200)
             s = self.through(d, id)
             self.assertEqual(s["status"], "completed")
 
