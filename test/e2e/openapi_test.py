@@ -125,7 +125,7 @@ class Document(unittest.TestCase):
     def put_run(run, status):
         """A run as an agent would have left it: its model wants to pay, and a person is asked."""
         sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
-             "updated_us) VALUES (?, 'test', 'document', ?, 'approval_needed', '{}', ?, 1)",
+             "updated_us, key_name) VALUES (?, 'test', 'document', ?, 'approval_needed', '{}', ?, 1, 'alice')",
              run, status, now_us()),
             ("INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, "
              "state, started_us, ended_us) VALUES (?, 0, 'model', 'm', 'k0', '', "
@@ -309,7 +309,7 @@ class Document(unittest.TestCase):
         self.assertEqual(ask("/api/v1/runs", app="nobody").json, {"runs": []})
         self.assertEqual(len(ask("/api/v1/runs", limit=1, offset=1).json["runs"]), 1)
         self.assertEqual(ask("/api/v1/runs", history_test.BOB).json, {"runs": []})
-        mine = ask("/api/v1/runs", ALICE).json["runs"]  # the session is hers
+        mine = ask("/api/v1/runs", ALICE).json["runs"]  # the run is hers
         self.assertIn("to-pay", [r["run_id"] for r in mine])
         self.assertEqual(ask("/api/v1/runs/to-pay", history_test.BOB).status, 404)
         whole = fits(ask("/api/v1/runs/to-pay", ALICE), one, "get")
