@@ -7,10 +7,10 @@
  * kept byte for byte, so that a growing list differs from the one before only at its end.
  *
  *   last      the update replaces the value
- *   append    a list: the update's items behind it, or the update itself if that is no list
- *   messages  a list of objects: an item with the id of one that is there takes its place; others
- *             are appended; {"type": "remove", "id": X} takes X away, and everything before itself
- *             if X is "__remove_all__"
+ *   append    a list: appends the update's items, or the update itself if it is not a list
+ *   messages  a list of objects: an item replaces the one with the same id; other items are
+ *             appended; {"type": "remove", "id": X} removes X, and everything before itself if X
+ *             is "__remove_all__"
  *
  * SPDX-License-Identifier: Apache-2.0
  */

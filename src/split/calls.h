@@ -16,11 +16,11 @@
  *     an object or a list if it is one in JSON, else a string: without the tool's schema, digits
  *     are a number. Where a family's template prints Python's True, False, None, lists and dicts
  *     (<function=...>, FUNCTION), these count too. M3 never means null by "null".
- *   - No entities are decoded, since no template writes any, but in FUNCTION (which is XML, CDATA
- *     and all) and in KIMI_K3's attributes.
+ *   - Entities are decoded only in FUNCTION (which is XML, including CDATA) and in KIMI_K3's
+ *     attributes: no other template writes any.
  *   - BODY: a text that is no JSON object, such as code for a built-in tool, becomes
- *     {"input": "the text"}; one that begins like an object and is none gives no call.
- *   - Of a member or parameter given twice both are passed on; readers of JSON take the last.
+ *     {"input": "the text"}; a text that begins like an object but is invalid gives no call.
+ *   - If a member or parameter occurs twice, both are passed on; JSON readers take the last.
  *
  * Promises: it never fails and never loops on any bytes. Markup that it does not understand gives
  * no call for that part, and the result is false. Time is linear in the markup.

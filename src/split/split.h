@@ -18,21 +18,21 @@
  *
  * The rules, in short (docs/splitting.md has them at length, with the reasons):
  *   - White space and a marker that begin the text are framing: an opener, one stray closer, and
- *     openers said again inside.
- *   - A text tag opens only at the start of a line or right behind a block, and not in a code
+ *     repeated openers inside.
+ *   - A text tag opens only at the start of a line or right after a block, and not in a code
  *     fence; a special token opens anywhere. A closer that closes nothing is answer for a text tag
  *     and framing for a special token.
  *   - A marker with the same quote character on both sides is text.
  *   - A closer inside an open code fence closes and is noted as ambiguous; if another closer
- *     follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY.
+ *     follows before any tool or new block, the text between them was reasoning: SPLIT_RECLASSIFY.
  *     The same for the closer of another tag (<think>...</thinking>), until its own one comes.
- *   - With the format "auto" the front of the text picks the format, once.
+ *   - With the format "auto" the start of the text selects the format, once.
  *
  * Promises:
  *   - Cutting the text elsewhere never changes the runs of each kind, joined, nor the notes.
  *   - The runs, joined, are the input: not a byte is lost, changed or made up.
- *   - Only text that may yet be part of a marker or of its white space is held back, and a
- *     character that is not whole; a run never ends inside a UTF-8 sequence.
+ *   - The splitter buffers only text that may still be part of a marker or of its white space, and
+ *     incomplete characters; a run never ends inside a UTF-8 sequence.
  *   - It allocates nothing, does no I/O, cannot fail, and its memory is the struct.
  *   - Time is linear in the text.
  *
@@ -106,9 +106,8 @@ struct split_sink {
 struct split {
     const struct split_format *format; /* lent until split_finish; for "auto": the selected one */
     struct split_sink sink;
-    bool
-        trusted; /* the caller's to set behind split_init: all pieces are UTF-8, no character cut */
-    bool nests;  /* the caller's to set as well: a block may contain others. A closer after another
+    bool trusted; /* the caller sets it after split_init: pieces are UTF-8, no character cut */
+    bool nests;   /* the caller's to set as well: a block may contain others. A closer after another
                    opener is then in doubt, as one in a code fence is */
     size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far, without buffered bytes */
     unsigned flags;

@@ -36,7 +36,7 @@ void json_write_schema(struct json_out *o, str schema);
 str tool_parameters(const struct chat_tool *t);
 
 /* JSON from a template, in the arena: %q is a str as a JSON string, %j a str that is JSON already,
- * %d an int64_t; ' stands for the double quote.
+ * %d an int64_t; ' is written as a double quote.
  *
  *     json_format(a, "{'role':'user','content':%q}", text) */
 str json_format(struct arena *a, const char *format, ...);

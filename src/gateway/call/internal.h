@@ -45,7 +45,7 @@ void call_ask_second(struct call *c, enum call_phase phase);
 void call_make_failure(struct call *c); /* before c->failure is used */
 /* Adds an entry to the record's list of attempts. */
 void call_note_attempt(struct call *c, const char *what, str why);
-/* Moves to the next provider of the chain. False: there is none. */
+/* Moves to the next provider of the chain. False: no provider is left. */
 bool call_fall_back(struct call *c) MUST_USE;
 /* Reports c->failure->error after the caller has returned. */
 void call_fail_soon(struct call *c);
@@ -174,7 +174,7 @@ void call_record_begin_frame(struct call *c);         /* the next frame enters t
 void call_record_reasoning(struct call *c, str text); /* whether or not the client sees it */
 void call_record_events(struct call *c);              /* those that left the pipe since */
 void call_record_opaque(struct call *c);              /* reasoning that is encrypted */
-/* Masks the text at hand and appends it. over: its segment has ended. */
+/* Masks the current text and appends it. over: its segment has ended. */
 void call_record_flush_text(struct call *c, bool over);
 void call_record_finish(struct call *c);
 str call_record_body(struct call *c); /* the client's body for the record, not masked */

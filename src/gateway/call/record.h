@@ -75,7 +75,7 @@ struct call_live {
     enum hub_state state;
     bool thought, called;
     bool ended;         /* its end was published */
-    bool gathers, lent; /* what is said waits to be lent; or is */
+    bool gathers, lent; /* texts are collected to be lent to the hub; or are lent */
     bool opened;        /* `live_texts` has something to release */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;

@@ -3,10 +3,10 @@
  * A reader moves c->at over c->raw, emits each call it is sure of, and calls calls_doubt where it
  * is not. Time stays linear by three rules:
  *
- *   - What is looked for far ahead is looked for with a finder, which remembers where it stands.
+ *   - A search far ahead uses a struct calls_find, which remembers its position.
  *   - A bracket is scanned to its end once; if it has none, the flags below keep the next one from
  *     being scanned to the end of the text again.
- *   - What failed is stepped over, never tried again from within.
+ *   - Text that failed is skipped, and never tried again from inside.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
