@@ -5,10 +5,10 @@
  *     ... wait until something was put into the log, and read again ...
  *     run_cursor_free(c);
  *
- * The events of a run and their numbers depend on its log alone: whoever comes back with the id of
- * the last event, perhaps to another process, gets the rest, each event once. A run that is made of
- * parts (RUN/PART) has their events too; each part is numbered by itself, and the id of an event
- * says how far each of them was.
+ * The events of a run and their numbers depend only on its log: a reader that returns with the id
+ * of its last event, maybe to another process, gets the rest, each event once. A run with parts
+ * (RUN/PART) has their events too; each part has its own numbers, and the id of an event holds the
+ * position in each of them.
  *
  *   started        run_id, session_id, created_at_us
  *   reasoning      text                       left out for those who may not see it
@@ -20,8 +20,8 @@
  *   tool_result    call_id, tool, ok, result
  *   ended          status, reason, result
  *
- * A call's result never precedes the call. Results of calls that ran side by side come in the order
- * of the calls.
+ * A call's result never comes before the call. Results of parallel calls come in the order of the
+ * calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@
 
 struct run_cursor;
 
-/* A text that is no cursor is the beginning. */
+/* A text that is no cursor means the beginning. */
 struct run_cursor *run_cursor_new(str text);
 void run_cursor_free(struct run_cursor *c);
 /* "7", or with parts "7,1.logs=4,1.metrics=2". */
@@ -48,7 +48,7 @@ struct run_event {
 
 enum run_state { RUN_GOES_ON, RUN_WAITS, RUN_ENDED };
 
-/* ERR_NOT_FOUND: there is no such run. *state: of the run when its log was read. */
+/* ERR_NOT_FOUND: there is no such run. *state: the run's state when its log was read. */
 bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
                      const struct run_asker *who,
                      void (*on_event)(void *ctx, const struct run_event *ev), void *ctx,

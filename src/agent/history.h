@@ -1,4 +1,4 @@
-/* history.h - the messages of a run, in the form of Chat Completions, ready to be sent again.
+/* history.h - the messages of a run in Chat Completions form, ready to be sent again.
  *
  *     history_init(&h, 16 << 20);
  *     history_text(&h, "system", prompt);
@@ -6,7 +6,7 @@
  *     history_result(&h, call_id, text);
  *     buf_add(&body, buf_str(&h.json)); buf_add_c(&body, ']');
  *
- * Every tool call has its tool message, so the list is valid for every provider at any time but
+ * Every tool call has its tool message, so the list is valid for every provider at any time except
  * between a reply and its last result.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@
 #include "gateway/ask.h"
 
 struct history {
-    struct buf json; /* "[" and the messages; the "]" is left to whoever sends it */
+    struct buf json; /* "[" and the messages; the sender adds "]" */
     size_t count;
 };
 
@@ -25,9 +25,9 @@ void history_release(struct history *h);
 void history_text(struct history *h, const char *role, str text);
 void history_reply(struct history *h, const struct ask_reply *r);
 void history_result(struct history *h, str call_id, str text);
-/* Messages that are JSON already, with commas between them. */
+/* Adds messages that are already JSON, separated by commas. */
 void history_given(struct history *h, str messages);
 
-/* A reply as bytes for the effect log, and back; of reasoning only what is given. */
+/* A reply as bytes for the effect log, and back; with `reasoning`, its reasoning too. */
 void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning);
 bool reply_read(str text, struct arena *a, struct ask_reply *out) MUST_USE;

@@ -1,4 +1,4 @@
-/* log_state.h - the log as its own files see it: log.c writes, log_read.c reads.
+/* log_state.h - the log's internals, shared by log.c (writes) and log_read.c (reads).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,11 +13,11 @@
 struct wait {
     const struct agent_effect *effects;
     size_t n;
-    const struct agent_row *row; /* behind them; NULL: none */
+    const struct agent_row *row; /* after them; NULL: none */
     struct wait *next;
-    sem_t over; /* each is woken by itself: among a thousand a broadcast would wake all for one */
+    sem_t over; /* one for each waiter: a broadcast would wake all of them for one */
     bool ok;
-    bool later; /* nobody waits: it is the writer's, with all its texts */
+    bool later; /* nobody waits: the writer owns it, with all its texts */
     struct err err;
 };
 
@@ -25,11 +25,11 @@ struct agent_log {
     struct db *writer, *reader;
     pthread_t thread;
     pthread_mutex_t lock, read_lock;
-    pthread_cond_t work, done; /* done: something that nobody waited for */
+    pthread_cond_t work, done; /* done: signals the end of puts that nobody waited for */
     struct wait *first, *last;
-    uint64_t later, written; /* of what nobody waits for: how much was posted, and is done */
+    uint64_t later, written; /* number of puts that nobody waits for: queued, and done */
     bool stop;
 };
 
-/* What is on its way has come. */
+/* Waits until all queued puts are written. */
 void log_settle(struct agent_log *l);

@@ -1,4 +1,4 @@
-/* plan.h - calls as one JSON object in text: how models are asked for them, and how they are read.
+/* plan.h - calls as one JSON object in text: how the prompt asks for them, and how they are read.
  *
  *     {"reason": "...", "tools": [{"tool": "stock.search", "parameters": {"q": "Emma"}}]}
  *     {"answer": "..."}
@@ -10,12 +10,12 @@
 #include "base/json.h"
 #include "gateway/ask.h"
 
-/* For the prompt. */
+/* Instructions for the prompt. */
 extern const char plan_how[];
 
-/* What an assistant said, as it would have written it; `calls` as in Chat Completions, or NULL. */
+/* Writes an assistant's message in this form; `calls` as in Chat Completions, or NULL. */
 void plan_write(const struct json *doc, const struct json_node *calls, str said, struct arena *a,
                 struct buf *out);
-/* The text of a reply into calls, or into the answer; a text without such an object is the answer.
- * `turn` makes the ids of calls. */
+/* Turns the text of a reply into calls or into the answer; a text without such an object is the
+ * answer. The ids of calls are made from `turn`. */
 void plan_read(struct ask_reply *reply, size_t turn, struct arena *a);

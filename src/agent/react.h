@@ -1,4 +1,4 @@
-/* react.h - Thought, Action and Action Input, as models without function calling write them.
+/* react.h - reads Thought, Action and Action Input, as models without function calling write them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,10 +7,10 @@
 #include "base/arena.h"
 
 struct react_reply {
-    str thought, action, input; /* input: JSON if it could be read as such, else as it stands */
+    str thought, action, input; /* input: JSON if it could be parsed, else unchanged */
     str answer;
     bool has_action, has_answer;
 };
 
-/* Texts are spans of what was said, or in the arena. */
+/* Texts are spans of `said`, or in the arena. */
 void react_read(str said, struct arena *a, struct react_reply *out);

@@ -1,4 +1,4 @@
-/* stage.h - several agents at once, as stages of workflows and of investigations have them.
+/* stage.h - runs several agents at once, for the stages of workflows and investigations.
  *
  *     agent_stage_work(&(struct agent_stage){parts, sizeof *parts, n, true, part_work});
  *     struct agent_finding f[] = {{name, text, ok}, ...};
@@ -10,17 +10,17 @@
 
 #include "agent/run.h"
 
-#define AGENT_STAGE_MAX 64 /* agents of one stage; more work one after the other */
+#define AGENT_STAGE_MAX 64 /* agents in parallel; further ones run one after the other */
 
 struct agent_stage {
-    void *agents; /* an array: each element is what `work` gets */
+    void *agents; /* an array; `work` gets a pointer to each element */
     size_t size;  /* of an element */
     size_t count;
     bool parallel;
     void (*work)(void *agent);
 };
 
-/* Until all of them have worked. The first works on the caller's thread, as do those for which no
+/* Returns when all have finished. The first runs on the caller's thread, as do those for which no
  * thread can be started. */
 void agent_stage_work(const struct agent_stage *s);
 
@@ -29,5 +29,5 @@ struct agent_finding {
     bool ok;
 };
 
-/* The texts of those that are ok, in the arena; of several agents each below its name. */
+/* The texts of those that are ok, in the arena; with several agents, each below its name. */
 str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a);

@@ -7,14 +7,14 @@
  *     threads_get(t, &who, (struct thread_key){thread, ns, id}, &arena, &tuple, e)
  *     threads_close(t);
  *
- * A checkpoint brings only the values of the channels that changed; the others are its parent's. A
- * value is kept as what differs from the one before, and whole again once the differences weigh as
- * much as that: what is stored grows with what is said, not with its square. Going back in time is
- * putting a checkpoint with an older parent; two children of one parent never see each other's
- * values, even if they count versions alike.
+ * A checkpoint stores only the values of channels that changed; the others come from its parent. A
+ * value is stored as a difference from the one before, and whole again once the differences are as
+ * large as the value: so storage grows linearly with the conversation, not quadratically. To go
+ * back in time, put a checkpoint with an older parent; two children of one parent never see each
+ * other's values, even if they use the same version numbers.
  *
- * A thread belongs to the key that made it. Values are bytes with a type that nobody here looks
- * into; versions and checkpoints are JSON as they came.
+ * A thread belongs to the key that made it. Values are opaque bytes with a type; versions and
+ * checkpoints are the client's JSON, unchanged.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,32 +28,32 @@
 #define THREAD_CHANNELS_MAX 4096
 #define THREAD_WRITES_MAX 10000
 #define THREAD_LIST_MAX 1000
-#define THREAD_TUPLE_MAX ((size_t)64 << 20) /* values and writes of one checkpoint */
+#define THREAD_TUPLE_MAX ((size_t)64 << 20) /* bytes of values and writes of one checkpoint */
 
 struct threads;
 
 struct thread_asker {
-    str key;  /* whose threads */
-    bool all; /* of every key */
+    str key;  /* owner of the threads */
+    bool all; /* threads of every key */
     int64_t now_us;
 };
 
 struct thread_value {
     str channel;
-    str version; /* JSON, as it stands in the checkpoint's channel_versions */
+    str version; /* JSON, as in the checkpoint's channel_versions */
     str type, bytes;
-    bool empty; /* the channel changed and has no value now */
+    bool empty; /* the channel changed and now has no value */
 };
 
 struct thread_write {
     str task;
-    int64_t idx; /* in the task; below 0: thread_special */
+    int64_t idx; /* in the task; negative: thread_special */
     str channel, type, bytes;
 };
 
 struct thread_tuple {
     str thread, ns, id;
-    str parent;               /* "": none */
+    str parent;               /* "": no parent */
     str checkpoint, metadata; /* JSON objects; channel_versions is in the checkpoint */
     struct thread_value *values;
     size_t value_count;
@@ -80,47 +80,47 @@ struct thread_filter {
 };
 
 bool threads_open(str url, struct threads **out, struct err *e) MUST_USE;
-void threads_close(struct threads *t); /* NULL: nothing */
+void threads_close(struct threads *t); /* NULL is allowed */
 
-/* Makes the thread the key's, without a checkpoint, if it is not there yet. ERR_NOT_FOUND: it
+/* Creates the thread for the key, without a checkpoint, if it does not exist. ERR_NOT_FOUND: it
  * belongs to another key. */
 bool threads_claim(struct threads *t, const struct thread_asker *who, str thread,
                    struct err *e) MUST_USE;
-/* Of the tuple all but the writes. Putting the same again changes nothing. */
+/* Puts all of the tuple except the writes. A repeated put changes nothing. */
 bool threads_put(struct threads *t, const struct thread_asker *who, const struct thread_tuple *put,
                  struct err *e) MUST_USE;
-/* A write that is there stays as it is; one with a special index is replaced. The checkpoint may
- * still be on its way. */
+/* An existing write stays unchanged; one with a special index is replaced. The checkpoint may
+ * arrive later. */
 bool threads_put_writes(struct threads *t, const struct thread_asker *who,
                         const struct thread_tuple *put, struct err *e) MUST_USE;
-/* The index of a channel that has a fixed one (errors, interrupts, ...), else idx. */
+/* The fixed index of a channel that has one (errors, interrupts, ...), else idx. */
 int64_t thread_special(str channel, int64_t idx);
 
-/* id "" is the newest. ERR_NOT_FOUND if there is none. Texts are in the arena, which must have room
- * for THREAD_TUPLE_MAX and a quarter more. */
+/* id "" is the newest. ERR_NOT_FOUND if it does not exist. Texts are in the arena, which must have
+ * room for THREAD_TUPLE_MAX and a quarter more. */
 bool threads_get(struct threads *t, const struct thread_asker *who, struct thread_key key,
                  struct arena *a, struct thread_tuple *out, struct err *e) MUST_USE;
-/* Which there are, the newest first: only thread, ns, id and metadata are set. */
+/* Lists checkpoints, newest first: only thread, ns, id and metadata are set. */
 bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
                   struct arena *a, struct thread_list *out, struct err *e) MUST_USE;
-/* All that is known of it; none is no error. */
+/* Deletes everything of the thread; a missing thread is no error. */
 bool threads_delete(struct threads *t, const struct thread_asker *who, str thread,
                     struct err *e) MUST_USE;
-/* Keeps the newest `keep` checkpoints of each namespace and all that their state is made of: values
- * they have from older ones, and older ones whose writes stand for a value. */
+/* Keeps the newest `keep` checkpoints of each namespace and everything that their state needs:
+ * values from older checkpoints, and older checkpoints whose writes represent a value. */
 bool threads_prune(struct threads *t, const struct thread_asker *who, str thread, size_t keep,
                    size_t *removed, struct err *e) MUST_USE;
 
-/* A checkpoint made of updates: each channel takes its own in by its reducer (channel.h), which is
- * named in it or was named before, else last. from: the checkpoint to go on from, "" is the newest,
- * or nothing if there is none. Its metadata is that of the checkpoint before, with the members of
- * the update in place of those of the same name. */
+/* A checkpoint made from updates: each channel combines its value with its update by its reducer
+ * (channel.h), as named here or in an earlier update, else last. from: the checkpoint to continue
+ * from; "" is the newest, or an empty state if there is none. Its metadata is that of the
+ * checkpoint before, with the update's members replacing those of the same name. */
 struct thread_update {
     str thread, ns, from;
     str values, reducers, metadata; /* JSON objects */
 };
 
-/* id_out: of the new checkpoint, in the arena. */
+/* id_out: id of the new checkpoint, in the arena. */
 bool threads_update(struct threads *t, const struct thread_asker *who,
                     const struct thread_update *u, struct arena *a, str *id_out,
                     struct err *e) MUST_USE;

@@ -1,7 +1,7 @@
-/* thread_json.h - checkpoints and writes as JSON, in and out.
+/* thread_json.h - reads and writes checkpoints and writes as JSON.
  *
- * A value is {"type": "json", "json": ...} or {"type": TYPE, "base64": "..."}; null where the
- * channel changed and has none.
+ * A value is {"type": "json", "json": ...} or {"type": TYPE, "base64": "..."}; null if the channel
+ * changed and has no value.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,8 +18,8 @@ bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tupl
 bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_tuple *out,
                         struct err *e) MUST_USE;
 void thread_json_tuple(struct json_out *o, const struct thread_tuple *t);
-/* {"checkpoint_id", "values", "reducers", "metadata"}, of which only the values must be there. */
+/* {"checkpoint_id", "values", "reducers", "metadata"}; only the values are required. */
 bool thread_json_update(const struct json *doc, struct arena *a, struct thread_update *out,
                         struct err *e) MUST_USE;
-/* What stands in the channels, without what only savers need. */
+/* Writes the values of the channels, without data that only savers need. */
 void thread_json_state(struct json_out *o, const struct thread_tuple *t);

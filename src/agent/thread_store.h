@@ -1,11 +1,11 @@
-/* thread_store.h - what the files of thread.h share.
+/* thread_store.h - shared by the files of thread.h.
  *
- *   thread.c         opening; checkpoints and writes in
- *   thread_read.c    checkpoints out
- *   thread_value.c   values as what differs from the one before
- *   thread_state.c   checkpoints made of updates, by the reducers of the channels
- *   thread_prune.c   what nobody can reach any more
- *   thread_group.c   puts that wait for the disk together
+ *   thread.c         opens; stores checkpoints and writes
+ *   thread_read.c    reads checkpoints
+ *   thread_value.c   stores values as differences
+ *   thread_state.c   makes checkpoints from updates, by the channels' reducers
+ *   thread_prune.c   deletes unreachable checkpoints and values
+ *   thread_group.c   writes waiting puts together
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,15 +20,15 @@
 struct threads {
     struct db *writer, *reader;
     pthread_mutex_t lock, read_lock;
-    uint64_t last_id; /* the time of the newest id that was made here; under lock */
+    uint64_t last_id; /* time of the newest id made here; under lock */
 
-    pthread_mutex_t queue_lock; /* taken before lock, if both are */
+    pthread_mutex_t queue_lock; /* if both are needed, taken before lock */
     pthread_cond_t queued;
-    struct thread_job *first, *last; /* puts that wait */
-    bool led;                        /* somebody is at them */
+    struct thread_job *first, *last; /* waiting puts */
+    bool led;                        /* a thread is writing them */
 };
 
-/* A put that waits; its owner's, and lent until it is over. */
+/* A waiting put; owned by its caller, and lent until it is over. */
 struct thread_job {
     bool (*put)(struct db *db, const struct thread_asker *who, const struct thread_tuple *tuple,
                 struct err *e);
@@ -39,15 +39,15 @@ struct thread_job {
     struct err err;
 };
 
-/* On disk when it returns. */
+/* The put is on disk when it returns. */
 bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e) MUST_USE;
 
-/* Where a channel of a thread is. */
+/* The place of a channel. */
 struct thread_place {
     str thread, ns, channel;
 };
 
-/* A value read, and where it stands in its chain of differences. */
+/* A value that was read, and its position in the chain of differences. */
 struct thread_blob {
     struct buf bytes;
     char type[64];
@@ -58,25 +58,25 @@ struct thread_blob {
 
 void thread_blob_init(struct thread_blob *b);
 void thread_blob_release(struct thread_blob *b);
-/* found says whether there is one. */
+/* `found` says whether the value exists. */
 bool thread_value_read(struct db *db, const struct thread_place *at, str version, str writer,
                        struct thread_blob *out, struct err *e) MUST_USE;
-/* As a difference from the base, if it has a writer and that is shorter. */
-/* Who writes a value, and the value before it: what differs from that one is stored. */
+/* The writer of a value, and the value before it: the difference from that one is stored. */
 struct thread_origin {
-    str writer, base_version, base_writer; /* base_writer "": there is none before */
+    str writer, base_version, base_writer; /* base_writer "": no value before it */
     int64_t now_us;
 };
 
+/* Stores a difference from the base, if there is a base writer and that is shorter. */
 bool thread_value_write(struct db *db, const struct thread_place *at, const struct thread_value *v,
                         const struct thread_origin *by, struct err *e) MUST_USE;
 
-/* Whether the thread is there and may be seen. */
+/* Whether the thread exists and may be seen. */
 bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool *there,
                  struct err *e) MUST_USE;
-/* Commits if all went well until here, else takes it back. */
+/* Commits if ok, else rolls back. */
 bool thread_end(struct db *db, bool ok, struct err *e) MUST_USE;
-/* threads_put for who holds the lock. */
+/* threads_put for a caller that holds the lock. */
 bool thread_put_locked(struct threads *t, const struct thread_asker *who,
                        const struct thread_tuple *put, struct err *e) MUST_USE;
 bool thread_missing(struct err *e, str thread);

@@ -1,4 +1,4 @@
-/* tool.h - what a model may call: rows of tools, their arguments checked, their calls carried out.
+/* tool.h - the tools that a model may call: checks their arguments and makes the calls.
  *
  *     struct toolbox *b = toolbox_new(&clock_real);
  *     if (!toolbox_add(b, &tool, e)) ...                  e: the schema is wrong
@@ -6,11 +6,10 @@
  *     toolbox_run(b, calls, n, &options);                 all of them at once, results in order
  *     toolbox_free(b);
  *
- * A call is carried out on a thread of its own, unless its tool is pure, and given up after its
- * tool's time: what the tool then still does is its own affair, and its result is dropped. What
- * fails in passing (ERR_TIMEOUT apart) is tried again as often as the row says. Results of tools
- * that say so are kept by name and arguments, whatever the order of their members, as long as the
- * box lives.
+ * Each call runs on its own thread, unless its tool is pure, and is abandoned after its tool's
+ * timeout: the tool may go on, but its result is dropped. A transient failure (except ERR_TIMEOUT)
+ * is retried as often as the row says. Results of cacheable tools are cached by name and arguments,
+ * whatever the order of their members, as long as the box lives.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,86 +25,85 @@
 
 #define TOOL_TIMEOUT_MS 12000
 #define TOOL_COUNT_MAX 512
-#define TOOL_NAME_MAX 1024 /* bytes; what the model calls it has at most 64 */
+#define TOOL_NAME_MAX 1024 /* bytes; the name for the model has at most 64 */
 #define TOOL_RESULT_MAX ((size_t)8 << 20)
-#define TOOL_CALLS_MAX 64 /* carried out at once */
+#define TOOL_CALLS_MAX 64 /* calls that run at once */
 
 enum tool_flag {
     TOOL_CACHEABLE = 1,
-    TOOL_READ_ONLY = 2,  /* may run again when its end is unknown */
-    TOOL_IDEMPOTENT = 4, /* likewise */
-    TOOL_APPROVAL = 8,   /* a person is asked first */
-    TOOL_FINISH = 16,    /* its success ends the run, with its arguments as the result */
-    TOOL_PURE = 32,      /* quick and without waiting: runs on the caller's thread */
-    TOOL_STRICT = 64,    /* no members but those that the schema names, also where it is silent */
-    TOOL_SAYS_STRICT = 128, /* the provider is told to keep the model to the schema */
-    TOOL_CLIENT = 256, /* the caller of the run carries it out, and the run waits for its result:
-                          run is NULL (agent_client_result) */
+    TOOL_READ_ONLY = 2,     /* may run again if its outcome is unknown */
+    TOOL_IDEMPOTENT = 4,    /* likewise */
+    TOOL_APPROVAL = 8,      /* a person has to approve each call */
+    TOOL_FINISH = 16,       /* its success ends the run; its arguments are the result */
+    TOOL_PURE = 32,         /* fast and never blocks: runs on the caller's thread */
+    TOOL_STRICT = 64,       /* only members that the schema names, even if it does not say so */
+    TOOL_SAYS_STRICT = 128, /* asks the provider to keep the model to the schema */
+    TOOL_CLIENT = 256, /* the run's caller makes the call, and the run waits for its result: run
+                          is NULL (agent_client_result) */
 };
 
-/* What to do when a process ended between the beginning and the end of a call. */
+/* What to do if the process ended between the start and the end of a call. */
 enum tool_unknown { TOOL_UNKNOWN_FAIL, TOOL_UNKNOWN_ASK, TOOL_UNKNOWN_RETRY };
 
 struct tool_call {
     str id, name;
     str arguments; /* one JSON object, valid by the tool's schema */
-    str key;       /* the same for the same call of the same run, also after a restart */
+    str key;       /* equal for the same call of the same run, also after a restart */
     str session;
     uint64_t deadline_ns;       /* monotonic */
     const _Atomic bool *cancel; /* true: nobody waits any more */
 };
 
 struct tool {
-    str name, description, schema; /* schema: JSON; "" takes any object */
-    str accepts; /* what arguments are checked by, where that is less than what a model is told:
-                    strict schemas require even what may be null; "" is schema */
-    str server;  /* whose it is, for the record; may be left out */
+    str name, description, schema; /* schema: JSON; "" accepts any object */
+    str accepts; /* checks arguments, if it demands less than the model's schema: strict schemas
+                    require even members that may be null; "": schema */
+    str server;  /* its server, for the record; may be empty */
     unsigned flags;
     enum tool_unknown unknown;
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */
-    unsigned retries;     /* more tries after one that failed in passing */
-    unsigned calls_a_min; /* 0: as many as one likes */
-    /* The result, JSON or text, into out. False: e says why, in words for the model; codes for
-     * which err_retry is true have failed in passing. Any thread, several at once. */
+    unsigned retries;     /* retries after a transient failure */
+    unsigned calls_a_min; /* 0: no limit */
+    /* Writes the result, JSON or text, to out. False: e says why, in words for the model; a code
+     * for which err_retry is true is a transient failure. Any thread, several at once. */
     bool (*run)(void *ctx, const struct tool_call *call, struct buf *out, struct err *e);
     void *ctx;
     /* Set by toolbox_add. */
-    str called; /* what the model calls it: the name, or one made of it that every provider takes */
-    bool loose; /* the schema was in the words of a programming language, and was translated */
+    str called; /* its name for the model: the name, or a form of it that every provider accepts */
+    bool loose; /* the schema used types of a programming language, and was translated */
 };
 
 struct toolbox;
 
 struct toolbox *toolbox_new(const struct clock *clock); /* lent */
-/* Calls that were given up are waited for. */
+/* Waits for abandoned calls. */
 void toolbox_free(struct toolbox *b);
-/* Copies the texts. ERR_INPUT: the name is taken or no name, or the schema does not compile.
- *
- * A schema that is no JSON Schema but says "dict", "float" or "ArrayList" is translated (see
- * tool_schema.c). A name that providers do not take, such as "math.hypot", is called by another in
- * the request: up to 64 of A-Z a-z 0-9 _ - and a digest of the name, whatever else is in the box.
- */
+/* Copies the texts. ERR_INPUT: the name is taken or invalid, or the schema does not compile. A
+ * schema that is no JSON Schema but uses "dict", "float" or "ArrayList" is translated (see
+ * tool_schema.c). A name that providers do not accept, such as "math.hypot", gets another one
+ * in the request: up to 64 of A-Z a-z 0-9 _ - and a digest of the name, whatever else is in the
+ * box. */
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e) MUST_USE;
-/* By its name, or by what the model calls it. */
+/* By its name, or by its name for the model. */
 const struct tool *toolbox_find(const struct toolbox *b, str name);
-/* In the order they were added. */
+/* Writes the tools in the order they were added. */
 void toolbox_write(const struct toolbox *b, struct buf *out);
 size_t toolbox_count(const struct toolbox *b);
 const struct tool *toolbox_at(const struct toolbox *b, size_t i);
 
-/* Whether the arguments, JSON text as a model wrote it, may be given to the tool; `why` says to the
- * model what is wrong and where. No text at all is an empty object. */
+/* Whether the arguments, JSON text as a model wrote it, are valid for the tool; `why` tells the
+ * model what is wrong and where. An empty text is an empty object. */
 bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
                    struct buf *why) MUST_USE;
 
-/* Members in order of their names, numbers and texts in one spelling, no white space: the same for
- * equal arguments. */
+/* Members sorted by name, numbers and texts in one spelling, no white space: the same for equal
+ * arguments. */
 void tool_canonical(struct buf *out, str arguments);
 
 struct tool_result {
     struct tool_call call;
     const struct tool *tool;
-    bool ok, cached, skip; /* skip: is not carried out */
+    bool ok, cached, skip; /* skip: the call is not made */
     unsigned tries;
     struct buf out; /* released by the caller */
     struct err err;
@@ -116,8 +114,8 @@ struct tool_batch {
     struct tool_result *results;
     size_t n;
     const _Atomic bool *cancel;
-    int64_t timeout_ms; /* of the run: calls that last longer are given up; 0: none */
-    /* As each one ends, on its thread or the caller's; may be NULL. */
+    int64_t timeout_ms; /* of the run: longer calls are abandoned; 0: no limit */
+    /* Called when each call ends, on its thread or the caller's; may be NULL. */
     void (*on_end)(void *ctx, struct tool_result *r);
     void *ctx;
 };

@@ -1,5 +1,5 @@
-/* tool_box.h - the box as its own files see it: tool.c the rows, tool_schema.c their schemas,
- * tool_name.c their names, tool_run.c the calls.
+/* tool_box.h - the toolbox's internals: tool.c the rows, tool_schema.c their schemas, tool_name.c
+ * their names, tool_run.c the calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,9 +12,9 @@
 #include "base/schema.h"
 
 struct box_tool {
-    struct tool row; /* first: a row is found by its address */
+    struct tool row; /* must be first: a row is found by its address */
     struct schema *schema;
-    int64_t minute; /* of the calls counted */
+    int64_t minute; /* the minute in which `calls` were counted */
     unsigned calls;
 };
 
@@ -25,16 +25,16 @@ struct toolbox {
     size_t count;
     struct map by_name;
 
-    pthread_mutex_t lock; /* of what follows, and of the counts of calls */
+    pthread_mutex_t lock; /* protects the members below, and the counts of calls */
     pthread_cond_t idle;
-    unsigned working; /* threads, those given up among them */
+    unsigned working; /* threads, including abandoned ones */
     struct arena cached;
     struct map cache; /* by name and arguments: str * */
 };
 
-/* A schema as JSON Schema has it, from one in the words of a programming language; if it is to be
- * closed, objects take no members but those they name. False: it is no JSON object. */
+/* Converts a schema with types of a programming language to JSON Schema. With `close`, objects
+ * accept only the members they name. False: it is not a JSON object. */
 bool tool_schema(str text, bool close, struct buf *out) MUST_USE;
-/* A name that every provider takes, made from one that some do not; the same in every run. */
+/* A name that every provider accepts, made from one that some do not; the same in every run. */
 str tool_called(str name, struct arena *a);
 bool tool_name_plain(str name);

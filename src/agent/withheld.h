@@ -1,7 +1,8 @@
-/* withheld.h - what an output guard keeps back: the answer of a guarded run and all that the runs
- * below it (RUN/PART: handoffs, guards) said, until the guarded run is done. A run that ended in
- * any other way (the guard denied, somebody cancelled) keeps it back for good. Only an operator who
- * may see reasoning reads it, in GET run and in a replay; the events never have it.
+/* withheld.h - the texts that an output guard withholds: the answer of a guarded run and everything
+ * from the runs below it (RUN/PART: handoffs, guards), until the guarded run is done. A run that
+ * ended in any other way (the guard denied, somebody cancelled) withholds them for good. Only an
+ * operator who may see reasoning can read them, in GET run and in a replay; the events never have
+ * them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,9 +11,9 @@
 #include "agent/log.h"
 
 struct run_withheld {
-    bool answer;   /* of the run itself: replies without calls */
+    bool answer;   /* the run's own: replies without calls */
     bool all;      /* a run above it is guarded: everything */
-    bool for_good; /* nobody will allow it any more */
+    bool for_good; /* nobody can release it any more */
 };
 
 bool run_withheld_read(struct agent_log *log, str run, struct arena *a, struct run_withheld *out,

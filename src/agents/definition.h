@@ -1,4 +1,4 @@
-/* definition.h - agents, tools and workflows of the configuration, for whoever runs them.
+/* definition.h - the configured agents, tools and workflows, for the code that runs them.
  *
  *     const struct config_agent *d = agents_find(config, STR("librarian"));
  *     if (!d) agents_nearest(config, name)                             "did you mean ..."
@@ -10,9 +10,9 @@
  *                                       .ask = agent_view_ask(&tools->view), ...})
  *     agents_close_tools(tools);
  *
- * What a definition has is in gateway/config_agents.h. The configuration is lent and must be held
- * as long as the tools are open (setup_retain, config_retain): a reload makes another
- * configuration, and runs keep the one that they began with.
+ * gateway/config_agents.h describes a definition. The configuration is lent and must be held as
+ * long as the tools are open (setup_retain, config_retain): a reload makes another configuration,
+ * and runs keep the one that they began with.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,21 +25,21 @@
 #include "gateway/config_agents.h"
 #include "mask/mask.h"
 
-/* By name; NULL if there is none. The lists themselves are config->agents, never NULL. */
+/* By name; NULL if it does not exist. The lists themselves are config->agents, never NULL. */
 const struct config_agent *agents_find(const struct config *c, str name);
 const struct config_workflow *agents_find_workflow(const struct config *c, str name);
-/* The name of an agent or workflow that is most like this one, or NULL. */
+/* The most similar name of an agent or workflow, or NULL. */
 const char *agents_nearest(const struct config *c, str name);
 const char *agents_strategy_name(enum config_strategy s);
 
-/* The MCP servers that run, shared by all runs of the process: a server is started when the first
- * run needs it, and stopped when the configuration in force has it no more and no run uses it. */
+/* The running MCP servers, shared by all runs of the process. A server is started when the first
+ * run needs it, and stopped when the current configuration no longer has it and no run uses it. */
 struct agents_servers;
 
 struct agents_servers *agents_servers_new(const struct clock *clock);
-/* All tools must be closed. NULL: nothing. */
+/* All tools must be closed. NULL is allowed. */
 void agents_servers_free(struct agents_servers *s);
-/* Stops those that are not in this configuration, or as soon as the last run lets go of them. */
+/* Stops the servers that are not in this configuration, once no run uses them. */
 void agents_servers_reload(struct agents_servers *s, const struct config *c);
 
 struct agents_tools_options {
@@ -47,29 +47,29 @@ struct agents_tools_options {
     const struct config_agent *agent;
     struct agents_servers *servers;
     const struct clock *clock;
-    const struct mask *mask; /* of notes (the run masks results itself); NULL: none */
-    /* What the sources offered when the run began (agents_tools.listed, from the log), so that a
-     * resumed run has the tools it had; "": the servers are asked now. */
+    const struct mask *mask; /* for notes (the run masks results itself); NULL: none */
+    /* The tools that the sources listed when the run began (agents_tools.listed, from the log), so
+     * that a resumed run has the same tools; "": the servers are asked now. */
     str listed;
     const _Atomic bool *cancel; /* or NULL */
 };
 
 struct agents_tools {
-    /* The runtime's toolbox: the agent's tools, those that need approval marked, and result_search
-     * if there is any other tool. The runner adds its own with toolbox_add (handoffs, tools of the
-     * caller) before the run. */
+    /* The toolbox of the run: the agent's tools, with those that need approval marked, and
+     * result_search if there is any other tool. The runner adds its own with toolbox_add (handoffs,
+     * tools of the caller) before the run. */
     struct toolbox *box;
-    struct agent_results *results; /* whole results, which result_search looks through */
-    /* What the model sees by the agent's strategy; the runner sets who answers (view.ask). */
+    struct agent_results *results; /* whole results, which result_search searches */
+    /* The view for the agent's strategy; the runner sets who answers (view.ask). */
     struct agent_view view;
     str listed; /* JSON, for the log: see above */
-    str notes; /* one line for each server that cannot be used, for the user and the model; or "" */
+    str notes;  /* one line for each unusable server, for the user and the model; or "" */
 };
 
-/* A server that cannot be reached is a note, not an error. ERR_INPUT: a server does not have a tool
- * that the agent names; the error says which, and the nearest that it has. */
+/* An unreachable server is a note, not an error. ERR_INPUT: a server does not have a tool that the
+ * agent names; the error names it, and the nearest one that the server has. */
 bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,
                        struct err *e) MUST_USE;
-void agents_close_tools(struct agents_tools *t); /* NULL: nothing */
+void agents_close_tools(struct agents_tools *t); /* NULL is allowed */
 /* The configured name, "library.lend", of a tool in the box; its own name if it has no other. */
 str agents_tool_name(const struct agents_tools *t, str box_name);

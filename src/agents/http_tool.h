@@ -1,8 +1,9 @@
 /* http_tool.h - tools that are HTTP requests: an operation of an OpenAPI document, or one request.
  *
- * A call has its tool's time. Redirects are not followed, so that neither arguments nor keys go
- * elsewhere than configured. Any status but 2xx is a result for the model, which is told it. Calls
- * that change something carry an Idempotency-Key, the same when a resumed run makes the call again.
+ * A call has its tool's timeout. Redirects are not followed, so that neither arguments nor keys go
+ * anywhere else than configured. Any status other than 2xx is a result for the model, with the
+ * status. Calls that change something send an Idempotency-Key, the same if a resumed run repeats
+ * the call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +15,7 @@
 
 #define HTTP_TOOL_RESULT_MAX ((size_t)4 << 20) /* bytes of a reply that are kept */
 
-/* All of it is lent as long as the toolbox. */
+/* All members are lent as long as the toolbox. */
 struct http_tool {
     const struct config_tools *source;
     const struct openapi_operation *operation; /* NULL: one request */

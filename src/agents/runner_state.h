@@ -1,11 +1,11 @@
-/* runner_state.h - a run of an agent as its own files see it.
+/* runner_state.h - the internals of an agent's run.
  *
- *   runner.c    which runs are active, their threads
+ *   runner.c    the active runs and their threads
  *   request.c   the request as the input of the run's row, and back
- *   part.c      one agent at work: its tools, its prompt, its result
- *   given.c     what a run was given, as a note in its log
- *   guard.c     guards of the input and of the output
- *   handoff.c   the conversation passed on to another agent
+ *   part.c      one agent of a run: its tools, its prompt, its result
+ *   given.c     the run's inputs, as a note in its log
+ *   guard.c     input and output guards
+ *   handoff.c   hands the conversation to another agent
  *   memory.c    the conversation that a thread keeps
  *   workflow.c  stages of agents
  *
@@ -18,7 +18,7 @@
 #include "agents/runner.h"
 #include "base/json.h"
 
-#define AGENTS_ARENA ((size_t)2 << 30) /* address space of one agent at work */
+#define AGENTS_ARENA ((size_t)2 << 30) /* address space for one agent */
 #define AGENTS_TEXT_MAX ((size_t)32 << 20)
 #define agents_limits_none ((struct agent_limits){.iterations = 0, .tokens = -1})
 #define AGENTS_EXTRA "\"stream\":true" /* watchers see the reply grow, and stalls are noticed */
@@ -29,56 +29,56 @@ struct agents_job {
     str input;               /* of the row */
     str session;
     struct arena arena;
-    struct setup *setup; /* held: the configuration that it works by */
+    struct setup *setup; /* held: the run's configuration */
     pthread_t thread;
     _Atomic bool stop; /* cancelled, or the process ends */
     struct agents_job *next;
     /* Under the runner's lock. */
-    uint64_t version; /* counts what was put into the log */
+    uint64_t version; /* counts the puts into the log */
     bool again, over;
 };
 
 struct agents_runner {
     struct agents_host host;
     struct agents_servers *servers;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     struct agents_job *jobs;
     size_t job_count;
     _Atomic bool leaving;
 };
 
-/* An agent that the conversation may be passed on to. */
+/* An agent that may take over the conversation. */
 struct agents_handoff {
     str name, description;
 };
 
 struct agents_guard {
     enum config_guard_kind kind;
-    str name; /* of the agent, or of the source of tools; "": a URL alone */
+    str name; /* of the agent, or of the tool source; "": only a URL */
     str url;
 };
 
-/* One agent at work. */
+/* One agent of a run. */
 struct agents_part {
     struct agents_job *job;
     const struct config_agent *agent;
     str run;
-    str input;    /* what the user says, or what the part before it has found */
-    str messages; /* JSON, comma separated; or "" */
+    str input;    /* the user's message, or the result of the part before */
+    str messages; /* JSON, separated by commas; or "" */
     bool root;    /* the run itself: it has the caller's tools and the thread */
     unsigned depth;
     struct arena *arena;
     struct agents_tools *tools;
-    /* What the run that it is a part of leaves to it (agents_limits_none: no limits); once it is
-     * loaded, its own limits within these. */
+    /* What the run above leaves to this part (agents_limits_none: no limits); once it is loaded,
+     * its own limits within these. */
     struct agent_limits limits;
-    /* Of the definition, as given when the run began. */
+    /* From the definition, as it was when the run began. */
     str model, system, level;
     struct agents_handoff *handoffs;
     size_t handoff_count;
     struct agents_guard guard_input, guard_output;
-    struct agent_result before; /* usage of the guard of its input */
+    struct agent_result before; /* usage of its input guard */
 };
 
 /* ---- request.c ---- */
@@ -86,30 +86,31 @@ struct agents_part {
 void agents_request_write(const struct agents_request *q, struct buf *out);
 bool agents_request_check(const struct agents_request *q, const struct config *c,
                           struct err *e) MUST_USE;
-/* The caller's tools into the box. */
+/* Adds the caller's tools to the box. */
 bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e) MUST_USE;
 
 /* ---- part.c ---- */
 
-/* Until there is a result. False: the log failed, and the run can be resumed. */
+/* Runs until there is a result. False: the log failed, and the run can be resumed. */
 bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err *e) MUST_USE;
-/* A run that ends without its loop: its row says why. */
+/* Ends a run without its loop: its row says why. */
 bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent_end end,
                      const char *reason, str detail, struct err *e) MUST_USE;
-/* What the part leaves to a run below it, once it has used that much. False: nothing; *out says
- * which limit is reached. */
+/* The limits that the part leaves to a run below it, after `used`. False: nothing is left; *out
+ * says which limit is reached. */
 bool agents_limits_left(const struct agents_part *p, const struct agent_result *used,
                         struct agent_limits *left, struct agent_result *out);
-/* What runs of the job have in common. */
+/* The options that all runs of the job share. */
 struct agent_options agents_job_options(struct agents_job *j, str run, bool root);
-/* JSON as it may be kept; in the arena. */
+/* JSON masked for storage; in the arena. */
 str agents_job_masked(const struct agents_job *j, str json, struct arena *a);
 const struct config_agents *agents_job_config(const struct agents_job *j);
 
 /* ---- given.c ---- */
 
-/* Opens the tools of the part, and sets all that it has of its definition: as in the run's note, or
- * as configured now, which then is the note. ERR_INPUT and ERR_NOT_FOUND: they cannot be had. */
+/* Opens the tools of the part, and sets its values of the definition: from the run's note, or
+ * as configured now, which then becomes the note. ERR_INPUT and ERR_NOT_FOUND: they are not
+ * available. */
 bool agents_given_load(struct agents_part *p, struct err *e) MUST_USE;
 
 /* ---- guard.c ---- */
@@ -132,23 +133,23 @@ bool agents_guard_ask(struct agents_part *p, const struct agents_question *q,
 /* ---- handoff.c ---- */
 
 bool agents_handoff_add_tools(struct agents_part *p, struct err *e) MUST_USE;
-/* If the run ended with a handoff, the other agent's result takes the place of its own. */
+/* If the run ended with a handoff, the other agent's result replaces its own. */
 bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, struct err *e) MUST_USE;
 
 /* ---- memory.c ---- */
 
-/* Before anything of the run happens. ERR_NOT_FOUND: the thread is another key's. */
+/* Call it before the run does anything. ERR_NOT_FOUND: the thread is another key's. */
 bool agents_memory_claim(struct agents_job *j, struct err *e) MUST_USE;
-/* The messages of the thread, as of now; "" if it is new. */
+/* The current messages of the thread; "" if it is new. */
 bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages,
                         struct err *e) MUST_USE;
-/* What was said in this run, once. */
+/* Adds the messages of this run, once. */
 bool agents_memory_add(struct agents_job *j, str input, str answer, struct arena *a,
                        struct err *e) MUST_USE;
 
 /* ---- workflow.c ---- */
 
-/* `w`: as configured now, NULL if it is gone; a run that is resumed has its stages in its log.
- * ERR_NOT_FOUND: it has them nowhere. */
+/* `w`: as configured now, NULL if it no longer exists; a resumed run has its stages in its log.
+ * ERR_NOT_FOUND: neither has them. */
 bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, struct arena *a,
                          struct agent_result *out, struct err *e) MUST_USE;

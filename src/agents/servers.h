@@ -1,4 +1,4 @@
-/* servers.h - MCP servers that run, as the tools of one run use them.
+/* servers.h - running MCP servers, as the tools of one run use them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,11 +9,11 @@
 
 struct agents_server;
 
-/* The thread that all requests of tools go through; NULL: e says why. Lent. */
+/* The thread that handles all requests of tools; NULL: e says why. Lent. */
 struct mcp_io *agents_servers_io(struct agents_servers *s, const struct config *c, struct err *e);
-/* The server of a source, shared with other runs; it is started by its first call. NULL: e says
- * why. To be given back. */
+/* The server of a source, shared with other runs; its first call starts it. NULL: e says why. Give
+ * it back with agents_server_give. */
 struct agents_server *agents_server_take(struct agents_servers *s, const struct config *c,
                                          const struct config_tools *t, struct err *e);
-void agents_server_give(struct agents_servers *s, struct agents_server *v); /* NULL: nothing */
+void agents_server_give(struct agents_servers *s, struct agents_server *v); /* NULL is allowed */
 struct mcp_client *agents_server_client(const struct agents_server *v);

@@ -19,94 +19,95 @@
 #include "gateway/summary.h"
 #include "wire/wire.h"
 
-#define CALL_UNRECORDED_MS 1000 /* try again so long after nothing could be put on record */
+#define CALL_UNRECORDED_MS 1000 /* Retry-After of calls refused because nothing can be recorded */
 
 struct call;
 
 struct call_request {
     const struct wire *wire;            /* the client's dialect */
     const struct chat_request *request; /* lent until on_end or the cancel */
-    str body;                           /* the client's bytes, lent likewise */
+    str body;                           /* the client's bytes; lent likewise */
     str route;
-    str id;                       /* ours, lent */
-    str session;                  /* named by the client, or "" */
-    str title;                    /* an application's own for the record, lent; or "" */
+    str id;                       /* the gateway's id for the call; lent */
+    str session;                  /* the session that the client named, or "" */
+    str title;                    /* an application's title for the record; lent; or "" */
     const struct config_key *key; /* or NULL */
-    struct setup *setup;          /* held by the call */
-    enum config_show show;        /* asked for by header */
-    bool inside;                  /* asked by this process: the reasoning is not for the client */
+    struct setup *setup;          /* the call holds a reference */
+    enum config_show show;        /* from the request's header */
+    bool inside;                  /* this process asks: the reasoning is not for the client */
     bool defined;                 /* the key's lists of models and levels do not apply: ask.h */
-    str level;                    /* asked for by header, or "" */
-    /* The client's, lent likewise: its query and headers go to the provider, as headers.h says.
-     * NULL: there are none. */
+    str level;                    /* from the request's header, or "" */
+    /* The client's request head, lent likewise: its query and headers go to the provider, as
+     * headers.h describes. NULL: no head. */
     const struct http1_head *head;
-    bool whole; /* what previous_response_id stands for has been put into the request */
+    bool whole; /* the request already includes the conversation of previous_response_id */
     struct otlp_trace trace;
     uint64_t start_ns;
 };
 
-/* What stands in x-rationale-usage. */
+/* The values of the x-rationale-usage header. */
 struct call_facts {
-    int64_t reasoning_tokens, cap; /* cap -1: none */
-    int64_t over; /* tokens beyond the cap that the provider billed and we could not cut */
+    int64_t reasoning_tokens, cap; /* cap -1: no cap */
+    int64_t over; /* tokens beyond the cap that the provider billed and the gateway could not cut */
     bool cut;
     bool starved, repaired;
     const struct chat_usage *usage;
 };
 
 struct call_sink {
-    /* Events for the client, in order; lent. With a frame they are what it is to say, for
-     * wire_relay; without one they are for wire_encode. `last`: only on_end follows,
-     * or bytes of the provider that belong to the same end, `last` as well. They may not leave
-     * before on_end. */
+    /* Events for the client, in order; lent. With a frame, the events describe that frame, for
+     * wire_relay; without a frame, they are for wire_encode. `last`: only on_end follows, or more
+     * bytes of the provider that belong to the same end, also with `last`. The receiver holds bytes
+     * marked `last` back until on_end. */
     void (*on_frame)(void *ctx, const struct wire_frame *frame, const struct chat_event *events,
                      size_t n, bool touched, bool last);
-    /* It has failed; on_end follows. */
+    /* The call has failed; on_end follows. */
     void (*on_error)(void *ctx, const struct chat_error *error);
-    /* It is on record; the call is gone when this returns. e: it could not be recorded;
-     * what that means for the client is the configuration's `unrecorded`. */
+    /* The call is recorded; it is freed when this returns. `e`: the call could not be recorded; the
+     * setting `unrecorded` decides what the client gets. */
     void (*on_end)(void *ctx, const struct err *e);
-    /* No more frames for now: what was gathered should leave. May be NULL. */
+    /* No more frames for now: the receiver should send its buffered bytes. May be NULL. */
     void (*on_rest)(void *ctx);
-    /* Another attempt would be made: what came so far does not count then, all comes again. False:
-     * some of it has left. May be NULL: all of it has. */
+    /* The gateway wants to retry: the receiver discards everything so far, and the reply starts
+     * again. False: some bytes have already been sent, so no retry. NULL means false. */
     bool (*on_anew)(void *ctx);
 };
 
-/* Who gets what comes of a call. */
+/* The receiver of a call's events. */
 struct call_listener {
     const struct call_sink *sink;
     void *ctx;
 };
 
-/* False: error says why, in words for the client; its texts live in the arena given. */
+/* False: `error` says why, in words for the client; its texts are in the arena `a`. */
 bool call_start(struct gateway_loop *gl, const struct call_request *r,
                 struct call_listener listener, struct arena *a, struct call **out,
                 struct chat_error *error) MUST_USE;
 void call_cancel(struct call *c); /* no callback after it */
-/* The client has been sent something by its caller: no more attempts after this. */
+/* The caller has sent bytes to the client itself: the gateway no longer retries. */
 void call_commit(struct call *c);
 void call_pause(struct call *c);
 void call_resume(struct call *c);
 void call_facts(struct call *c, struct call_facts *out);
-/* Whether frames of the upstream may go to wire_relay: told before the first on_frame. */
+/* Whether frames of the provider may go to wire_relay. Known before the first on_frame. */
 bool call_relays(const struct call *c);
 bool call_hides(const struct call *c);
-/* The policy behind it, by the request's wire, key and header; for replies that are made without a
- * call. preset: of the level that was asked for, or NULL. */
+/* The policy that call_hides applies, from the request's wire, key and header; for replies that are
+ * made without a call. preset: that of the requested level, or NULL. */
 bool call_reply_hides(const struct config *c, const struct call_request *r,
                       const struct config_preset *preset);
-/* The conversation it is put on record under; "" where nothing is recorded and none was named. */
+/* The session that the call is recorded under; "" if nothing is recorded and the client named
+ * none. */
 str call_session(const struct call *c);
-/* Headers of the provider's reply that the client may see: of the attempt that the client gets, and
- * none before its head is there. Lent until on_end returns. */
+/* The headers of the provider's reply that the client may see. They are those of the attempt that
+ * the client gets; none before its head has arrived. Lent until on_end returns. */
 size_t call_reply_headers(const struct call *c, const struct http1_field **out);
-/* Of the provider that is asked, or was asked last; lent until on_end returns. */
+/* The provider that is being asked, or was asked last; lent until on_end returns. */
 str call_provider_name(const struct call *c);
-/* Our count of the request's tokens, for where the provider gives none: see input_tokens.h. Made
- * when it is first asked for. */
+/* Our count of the request's tokens, for providers that report none: see input_tokens.h. The first
+ * call of this function computes it. */
 int64_t call_count_input(struct call *c);
-/* When the call began, by the clock on the wall: asked for once, so that all its records agree. */
+/* Wall-clock time at which the call began. It is read once, so all records of the call agree. */
 int64_t call_wall_start_ms(struct call *c);
-/* Of all its attempts, in US dollars; -1 if not known. To be asked in on_end. */
+/* The cost of all attempts in USD; -1 if unknown. Valid in on_end. */
 double call_cost(const struct call *c);

@@ -1,4 +1,4 @@
-/* cassette_internal.h - what the files of the cassette share.
+/* cassette_internal.h - functions that the files of the cassette share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,11 +6,12 @@
 
 #include "gateway/cassette.h"
 
-/* A body as JSON: parsed, or as one JSON string if it is none; empty is null. The text is in
- * `quoted` in that case. */
+/* A body as JSON: parsed, or one JSON string (in `quoted`) if it is not JSON; an empty body is
+ * null. */
 void cassette_body(str body, struct json *doc, struct buf *quoted);
 
-/* The pointer of the first place where two bodies differ in what counts; false if they do not. */
+/* The JSON pointer of the first difference between two canonical bodies; false if they are
+ * equal. */
 bool cassette_differ(const struct json *da, const struct json *db, str path, struct buf *pointer);
 
 bool cassette_b64_decode(str text, struct arena *a, str *out) MUST_USE;

@@ -7,12 +7,12 @@
 #include "base/str.h"
 
 struct config_incidents {
-    str agents, runbooks; /* a file, a folder; no agents: there is no such application */
-    str model;            /* "": the first provider's first */
-    str default_type;     /* of alerts whose own type nobody takes, from Alertmanager */
+    str agents, runbooks; /* a file, a folder; without agents the application is off */
+    str model;            /* "": the first model of the first provider */
+    str default_type;     /* for Alertmanager alerts whose own type no agent handles */
     unsigned max_concurrent, max_queue;
-    uint64_t timeout_ms; /* of one investigation */
-    str *domains;        /* that runbooks may be fetched from */
+    uint64_t timeout_ms; /* for one investigation */
+    str *domains;        /* domains that runbooks may be fetched from */
     size_t domain_count;
 };
 
@@ -23,20 +23,20 @@ struct config_document {
 };
 
 struct config_policy {
-    struct config_document *documents; /* none: there is no such application */
+    struct config_document *documents; /* none: the application is off */
     size_t document_count;
     enum config_search search;
     str model;
     bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
     double ab_ratio, prompt_ab_ratio; /* 0 to 1 */
     str ab_salt;
-    bool optimize;  /* a run is started, not only proposed, when quality falls */
+    bool optimize;  /* starts an optimization when quality falls, instead of only proposing one */
     str train, val; /* folders of labelled cases for it */
 };
 
 struct config_orders {
-    str menu; /* a file; "": there is no such application */
+    str menu; /* a file; "": the application is off */
     str model;
-    int64_t pieces_max; /* of a whole order; 0: no limit */
+    int64_t pieces_max; /* in a whole order; 0: no limit */
     double price_max;   /* in the menu's currency; 0: no limit */
 };

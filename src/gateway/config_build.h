@@ -1,7 +1,7 @@
-/* config_build.h - what the files that read and print the configuration share.
+/* config_build.h - shared by the files that read and print the configuration.
  *
- * A setting is a row: where it stands in the file, where it goes in its struct, what it is without
- * one, and its bounds. The same rows read the file, give the defaults and print what is in force.
+ * A setting is a row: its path in the file, its place in the struct, its default and its bounds.
+ * The same rows read the file, supply the defaults and print the settings in force.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@
 #define CONFIG_TOKENS_MAX (1 << 24)
 #define CONFIG_MS_MAX (24.0 * 3600 * 1000)
 
-/* What was read, for whoever asks later where a value came from. */
+/* The parsed file, to find out later where a value came from. */
 struct config_source {
     struct json doc;
     struct yaml yaml;
@@ -30,25 +30,25 @@ struct config_source {
 enum config_type {
     CONFIG_IS_FLAG,     /* bool */
     CONFIG_IS_TEXT,     /* str */
-    CONFIG_IS_PATH,     /* str: of a file or folder, relative to the configuration's */
-    CONFIG_IS_STORE,    /* str: the URL of a store, whose path is relative likewise */
-    CONFIG_IS_DECIMAL,  /* str: a number as it is written; null empties it */
+    CONFIG_IS_PATH,     /* str: path of a file or folder, relative to the configuration's */
+    CONFIG_IS_STORE,    /* str: URL of a store; a path in it is relative likewise */
+    CONFIG_IS_DECIMAL,  /* str: a number as written; null empties it */
     CONFIG_IS_MS,       /* uint64_t: "30s" or seconds */
     CONFIG_IS_SIZE,     /* size_t: "32MiB" or bytes */
     CONFIG_IS_UNSIGNED, /* unsigned */
     CONFIG_IS_COUNT,    /* int64_t */
     CONFIG_IS_USD,      /* double */
-    CONFIG_IS_CHOICE,   /* an enum: the number of the word */
+    CONFIG_IS_CHOICE,   /* an enum: the index of the word */
 };
 
 struct config_row {
-    const char *path; /* below the object the row is of: "timeouts.idle" */
+    const char *path; /* below the row's object: "timeouts.idle" */
     enum config_type type;
-    size_t at;            /* in the struct */
-    const char *fallback; /* as it would be written; NULL: the struct has it already */
-    double min, max;      /* of numbers, in what they are stored in */
-    const char *choices;  /* of a CHOICE, in the order of the enum */
-    bool secret;          /* never shown */
+    size_t at;            /* offset in the struct */
+    const char *fallback; /* the default, as written in a file; NULL: the struct has it already */
+    double min, max;      /* of numbers, in the unit they are stored in */
+    const char *choices;  /* of a CHOICE, in the enum's order */
+    bool secret;          /* never printed */
 };
 
 /* The rows of struct config, of a provider, of a key and of a preset. */
@@ -63,93 +63,94 @@ struct config_build {
     struct config *c;
     struct config_source *source;
     struct err *e;                          /* the first problem */
-    const struct config_problem_sink *sink; /* for all of them; or NULL */
+    const struct config_problem_sink *sink; /* gets all problems; or NULL */
     size_t problem_count;
-    /* Of another file that is read, such as an agent's: its path, and its folder with the slash.
+    /* Path and folder (with its slash) of another file that is being read, such as an agent's.
      * Empty: the configuration itself. */
     str file, folder;
 };
 
 str config_schema(struct arena *a);
-/* Of a file with one agent. */
+/* The schema of a file with one agent. */
 str config_agent_schema(struct arena *a);
-/* Checks the tree of b->source; problems are reported with their lines. */
+/* Checks the tree of b->source; reports problems with their lines. */
 bool config_check_shape(struct config_build *b, str schema) MUST_USE;
 
-/* FILE:LINE: path: words. Returns false; the caller may read on and find more. */
+/* Reports "FILE:LINE: path: message". Returns false; the caller may continue and find more
+ * problems. */
 bool config_wrong(struct config_build *b, const struct json_node *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 void config_warn(struct config_build *b, const struct json_node *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* "providers.openai.kind" of a node. */
+/* The path of a node: "providers.openai.kind". */
 void config_path(const struct json *doc, const struct json_node *v, struct buf *out);
 unsigned config_line(const struct config_source *s, const struct json_node *v);
 /* The value at a dotted path below an object, or NULL. */
 const struct json_node *config_at(const struct json *doc, const struct json_node *v,
                                   const char *path);
-/* Of a list of names with a NULL behind it, the one most like the word; NULL if none is near. */
+/* The name most similar to the word, from a list that ends with NULL; NULL if none is similar. */
 const char *config_nearest(str word, const char *const *names);
-/* "no server "x", did you mean "y"?" */
+/* Reports: no server "x", did you mean "y"? */
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names);
-/* A text, or another value as it is written; "" for NULL. In the configuration's arena. */
+/* A text, or any other value as written; "" for NULL. In the configuration's arena. */
 str config_text(struct config_build *b, const struct json_node *v);
 bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;
-/* Whether it can name a variable of the environment, and how it is told without giving away a key
+/* Whether it can name an environment variable, and how messages show it without revealing a key
  * that was put there by mistake. */
 bool config_is_variable(str s);
 str config_shown_variable(struct config_build *b, str name);
 bool config_prices_read(struct config_build *b, struct config_provider *p,
                         const struct json_node *v) MUST_USE;
-/* Warns of a key with a budget that can reach models whose price nobody knows. */
+/* Warns about a key with a budget that can use models without a known price. */
 void config_prices_check(struct config_build *b, const struct config_key *k,
                          const struct json_node *v);
 
 /* Fills a struct from an object (or NULL) by its rows. */
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,
                       const struct json_node *object, void *to) MUST_USE;
-/* Whether a choice without a default is not made; v is its value in the file, or NULL. */
+/* Whether a choice without a default is not set; v is its value in the file, or NULL. */
 bool config_row_unset(const struct config_row *row, const struct json_node *v);
-/* One value in the words of the file. */
+/* One value as it is written in the file. */
 void config_row_show(const struct config_row *row, const void *from, struct buf *out);
 
-/* A part of the file as JSON in one line, without secrets. */
+/* A part of the file as JSON on one line, without secrets. */
 void config_tree_write(const struct config_source *s, const struct json_node *v, struct buf *out);
-/* The sections that are shown that way: agents, tools, workflows; NULL behind the last. */
+/* The sections that are printed that way: agents, tools, workflows; ends with NULL. */
 extern const char *const config_tree_sections[];
-/* A URL with its password, if it has one, as ***. */
+/* A URL; its password, if any, is written as ***. */
 void config_mask_url(str url, struct buf *out);
 
-/* A provider's format, once its host is known. */
+/* Reads a provider's format; its host must be known. */
 bool config_format_read(struct config_build *b, struct config_provider *p,
                         const struct json_node *v) MUST_USE;
-/* A path as the process finds it, and the same for the file in a store's URL. "~/" is $HOME. */
+/* Makes a path absolute, or the file in a store's URL. "~/" is $HOME. */
 bool config_resolve(struct config_build *b, const struct json_node *v, str path, str *out) MUST_USE;
 bool config_resolve_store(struct config_build *b, const struct json_node *v, str url,
                           str *out) MUST_USE;
-/* The configuration itself: what its paths are relative to, and how errors name it. */
+/* The configuration file itself: the base of its relative paths, and its name in errors. */
 bool config_absolute(const char *path, char out[FILE_PATH_MAX], struct err *e) MUST_USE;
 void config_set_path(struct config *c, const char *path);
 bool config_check_store(struct config_build *b, const struct json_node *root) MUST_USE;
 
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
-/* The lists of the applications' sections. */
+/* Reads the lists of the applications' sections. */
 bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;
-/* Agents, with their tools and workflows; config_agents.h. */
+/* Reads agents, with their tools and workflows; config_agents.h. */
 bool config_agents_read(struct config_build *b, const struct json_node *root) MUST_USE;
 bool config_tools_read(struct config_build *b, const struct json_node *v) MUST_USE;
-/* "library" or "library.lend", which must be there. */
+/* Reads "library" or "library.lend", which must be defined. */
 struct config_tool_ref;
 bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
                           struct config_tool_ref *out) MUST_USE;
-/* A file that a value names: all of it, in the configuration's arena. The nearest name in its
- * folder is suggested where it is missing. */
+/* Reads the whole file that a value names, into the configuration's arena. If it is missing, the
+ * error suggests the nearest name in its folder. */
 bool config_read_file(struct config_build *b, const struct json_node *v, size_t size_max,
                       str *out) MUST_USE;
-/* A JSON Schema: a file that holds one, or the schema itself. "" for NULL. */
+/* Reads a JSON Schema: a file that holds one, or the schema itself. "" for NULL. */
 bool config_schema_value(struct config_build *b, const struct json_node *v, str *out) MUST_USE;
-/* An object of headers as lines, each ended by CRLF. Values of the environment may be among them:
- * whoever keeps them keeps them as a secret. */
+/* Writes an object of headers as lines, each ended by CRLF. They may contain values of the
+ * environment: store them as a secret. */
 bool config_header_lines(struct config_build *b, const struct json_node *v,
                          struct buf *out) MUST_USE;
 bool config_headers_read(struct config_build *b, const struct json_node *v,

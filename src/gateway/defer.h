@@ -28,23 +28,24 @@
 #include "wire/wire.h"
 
 #define DEFER_FRAMES_MAX 64
-#define DEFER_SIZE_MAX ((size_t)64 << 10) /* of frames; the last one may be larger */
+#define DEFER_SIZE_MAX ((size_t)64 << 10) /* bytes of frames; the last one may be larger */
 
 struct defer;
 
 /* Whether the event's text is the front of its choice's text and may be the front of a marker. */
 bool defer_starts(struct pipe *p, const struct chat_event *ev);
-/* Takes the events that the pipe holds of the frame at hand. Both are lent until defer_free. */
+/* Takes the events that the pipe holds for the current frame. Both are lent until defer_free. */
 struct defer *defer_new(struct pipe *p, struct wire_decoder *decoder);
 void defer_free(struct defer *d); /* NULL is allowed */
 /* Copies the event. */
 void defer_add_event(struct defer *d, const struct chat_event *ev);
-/* The frame of the events so far, after wire_decode; it is copied. True: no frame has to wait any
+/* Adds a copy of the frame of the events so far, after wire_decode. True: no frame has to wait any
  * longer. */
 bool defer_add_frame(struct defer *d, const struct wire_frame *f);
-/* No more frames come: each text decides with what there is of it. */
+/* No more frames come: each text decides with the bytes it has. */
 void defer_end(struct defer *d);
-/* The next frame as wire_decode left it, lent until defer_free; its doc until the next. */
+/* The next frame as wire_decode left it, lent until defer_free; its doc until the next call. */
 bool defer_next(struct defer *d, struct wire_frame *f);
-/* Its events. Those that the pipe had before defer_new go straight back to it. */
+/* Emits the events of that frame. Events that the pipe had before defer_new go straight back to
+ * it. */
 void defer_feed(struct defer *d, struct chat_sink to);

@@ -4,10 +4,10 @@
  *     headers_add_request(head, same, &lines, e)            "name: value\r\n" for each that passes
  *     n = headers_copy_reply(head, key, &arena, &fields)    those that the client may see
  *
- * Everything passes unless a row of the tables in headers.c says otherwise, so that a provider sees
- * the client as it would without the gateway, and the client the provider. docs/gateway.md has the
- * list. Order and repetition are kept. Names and values come from http1.h, which refuses control
- * characters, so no line can be injected.
+ * Every header passes unless a row of the tables in headers.c says otherwise: provider and client
+ * see each other as they would without the gateway. docs/gateway.md has the list. Order and
+ * repetition are kept. Names and values come from http1.h, which refuses control characters, so no
+ * line can be injected.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,8 +19,8 @@
 #include "net/http1.h"
 
 #define HEADERS_CONNECTION_MAX 16   /* names that a Connection header may list */
-#define HEADERS_REPLY_MAX 64        /* headers of one reply that reach the client; the first */
-#define HEADERS_REPLY_SIZE_MAX 8192 /* the same in bytes */
+#define HEADERS_REPLY_MAX 64        /* headers of a reply that reach the client */
+#define HEADERS_REPLY_SIZE_MAX 8192 /* their total size in bytes */
 #define HEADERS_PARAM_MAX 128       /* bytes of a parameter's name; a longer one is dropped */
 
 /* Appends the parameters that pass to a target, after '?' or '&'. */

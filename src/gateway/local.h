@@ -5,7 +5,7 @@
  *     ask_begin(local_loop(l), &request) ...
  *     local_close(l);                                   after the last ask_wait
  *
- * One loop on a thread of its own. The store is open for writing, so no daemon may have it.
+ * It has one loop on its own thread. It opens the store for writing, so no daemon may have it open.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,4 +17,4 @@ struct local;
 
 bool local_open(const char *config, struct local **out, struct err *e) MUST_USE;
 struct gateway_loop *local_loop(struct local *l);
-void local_close(struct local *l); /* what is queued for the store is stored */
+void local_close(struct local *l); /* stores everything that is queued first */

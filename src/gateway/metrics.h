@@ -1,7 +1,7 @@
-/* metrics.h - what /metrics shows: counters and histograms that the request path never waits for.
+/* metrics.h - the counters and histograms of /metrics. The request path never waits for them.
  *
- * Each loop has a shard of its own, which only it writes (relaxed atomics); a scrape adds them up.
- * Label values are bounded: beyond METRICS_SERIES_MAX of a metric they are "other".
+ * Each loop writes only its own shard (relaxed atomics); a scrape adds the shards up. The number of
+ * label values is limited: after METRICS_SERIES_MAX series of a metric, new ones count as "other".
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,8 +11,8 @@
 #include "gateway/summary.h"
 #include "store/store.h"
 
-struct metrics;       /* all of them */
-struct metrics_shard; /* one thread's */
+struct metrics;       /* all shards */
+struct metrics_shard; /* one thread's counters */
 
 #define METRICS_SERIES_MAX 200
 
@@ -26,21 +26,21 @@ enum metrics_rejected {
     METRICS_REJECTED_COUNT
 };
 
-/* How much of its money a key has left: 1 is all. */
+/* The part of a key's budget that is left: 1 is all of it. */
 struct metrics_budget {
     str name;
     double left;
 };
 
-/* Who watches by a WebSocket, and by a stream. */
+/* Watchers by WebSocket, and by event stream. */
 #define METRICS_WAYS 2
 struct metrics_live {
     uint64_t clients, lag_bytes, dropped;
 };
 
-/* Gauges that are asked for when scraped. */
+/* Gauges that are read at each scrape. */
 struct metrics_gauges {
-    const struct metrics_budget *keys; /* with money to spend; lent */
+    const struct metrics_budget *keys; /* keys with a budget; lent */
     size_t key_count;
     uint64_t queue_depth, queue_capacity;
     uint64_t history_seconds; /* age of the oldest record that is not in the tables */
@@ -52,8 +52,8 @@ struct metrics_gauges {
     struct metrics_live live[METRICS_WAYS];
 };
 
-/* Families of those above, written when the page is: under a lock of the page, on any thread. A
- * source is known by its ctx; at most METRICS_SOURCES_MAX, and none after the last remove. */
+/* Writers of further metric families, called at each scrape, on any thread, under the source lock.
+ * `ctx` identifies a source. At most METRICS_SOURCES_MAX; a removed source is not called again. */
 #define METRICS_SOURCES_MAX 8
 struct metrics_text;
 void metrics_source_add(struct metrics *m, void (*write)(void *ctx, struct metrics_text *t),
@@ -64,9 +64,9 @@ struct metrics *metrics_new(unsigned shards);
 void metrics_free(struct metrics *m);
 struct metrics_shard *metrics_shard(struct metrics *m, unsigned index);
 
-void metrics_begin(struct metrics_shard *s);                         /* a call is in flight */
-void metrics_done(struct metrics_shard *s, const struct summary *c); /* it no longer is */
-/* So many times something was masked by this rule. */
+void metrics_begin(struct metrics_shard *s);                         /* a call starts */
+void metrics_done(struct metrics_shard *s, const struct summary *c); /* a call ends */
+/* This rule masked something `n` times. */
 void metrics_redacted(struct metrics_shard *s, str rule, uint64_t n);
 /* A call that was refused before it had a provider. */
 void metrics_refused(struct metrics_shard *s, str route, int status, bool stream, uint64_t took_ns);

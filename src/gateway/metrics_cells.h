@@ -1,12 +1,11 @@
-/* metrics_cells.h - what is counted, and for whom: one cell of numbers for each set of labels.
+/* metrics_cells.h - the storage of metrics: one cell of counters for each set of labels.
  *
  *     metrics.c writes cells, metrics_render.c adds them up.
  *
- * A set of labels that is seen for the first time is entered in the registry, which all threads
- * share, under its lock; from then on each thread finds it in a table of its own, and its cell too.
- * Whoever reads takes no lock: entries and cells are only ever added, and are whole before they can
- * be seen. Cells hold nothing but 64-bit counters, so that adding two up needs no knowledge of
- * them.
+ * A new set of labels is entered in the registry, which all threads share, under its lock. From
+ * then on each thread finds the set and its cell in a table of its own. Readers take no lock:
+ * entries and cells are only added, and are complete before they become visible. Cells hold only
+ * 64-bit counters, so the sum of two cells needs no knowledge of their structure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,13 +36,13 @@ enum { METRICS_TOKEN_KINDS = METRICS_REASONING + 1 };
 enum { METRICS_CUT_ACTIONS = 6 };
 
 struct metrics_route_model {
-    _Atomic uint64_t requests[METRICS_CLASSES][2]; /* by whether it was streamed */
+    _Atomic uint64_t requests[METRICS_CLASSES][2]; /* [1]: streamed */
     struct metrics_hist duration;
 };
 
 struct metrics_model {
     _Atomic uint64_t tokens[METRICS_TOKEN_KINDS];
-    _Atomic uint64_t cost[2];    /* local, from the provider; in 1e-9 USD */
+    _Atomic uint64_t cost[2];    /* [0] computed here, [1] from the provider; in 1e-9 USD */
     _Atomic uint64_t starved[2]; /* not repaired, repaired */
     struct metrics_hist reasoning[CHAT_LEVEL_COUNT], reasoning_tokens[CHAT_LEVEL_COUNT],
         cap_ratio[CHAT_LEVEL_COUNT];
@@ -57,7 +56,7 @@ struct metrics_rule {
     _Atomic uint64_t redactions;
 };
 
-/* What has no labels that a stranger chooses. */
+/* Counters without labels that a client can choose. */
 struct metrics_totals {
     _Atomic uint64_t begun, done;
     _Atomic uint64_t rejected[METRICS_REJECTED_COUNT];
@@ -69,8 +68,8 @@ struct metrics_totals {
 
 struct metrics_key {
     uint64_t hash;
-    str id;             /* the values, a NUL behind each */
-    const char *labels; /* as they are shown */
+    str id;             /* the values, each ended by a NUL */
+    const char *labels; /* as text for the page */
 };
 
 struct metrics_registry {
@@ -79,19 +78,19 @@ struct metrics_registry {
 };
 
 struct metrics_table {
-    uint16_t slots[METRICS_SLOTS]; /* 1 + an index of the registry's keys; the owner's alone */
+    uint16_t slots[METRICS_SLOTS]; /* 1 + index into the registry's keys; only the owner uses it */
     _Atomic(void *) cells[METRICS_SERIES_MAX + 1];
 };
 
 #define METRICS_RECENT 16
 
-/* The cells of a route, a provider and a model, once more. */
+/* A cache of the cells of a route, provider and model. */
 struct metrics_recent {
     size_t size[METRICS_LABELS_MAX]; /* of the names */
     char text[METRICS_LABELS_MAX][METRICS_LABEL_MAX];
-    struct metrics_route *route; /* NULL: nothing is here yet */
+    struct metrics_route *route; /* NULL: the slot is empty */
     struct metrics_route_model *route_model;
-    struct metrics_model *model; /* NULL: not met yet */
+    struct metrics_model *model; /* NULL: not looked up yet */
 };
 
 struct metrics_shard {
@@ -107,11 +106,11 @@ struct metrics_source {
 };
 
 struct metrics {
-    pthread_mutex_t source_lock; /* of the next two, while they write too */
+    pthread_mutex_t source_lock; /* protects the next two, also while the sources write */
     size_t source_count;
     struct metrics_source sources[METRICS_SOURCES_MAX];
-    pthread_mutex_t lock; /* of adding to the registries */
-    struct arena arena;   /* of their texts; under the lock */
+    pthread_mutex_t lock; /* protects additions to the registries */
+    struct arena arena;   /* their texts; under the lock */
     uint64_t seed[2];
     uint64_t start_ms;
     struct metrics_registry registries[METRICS_SET_COUNT];
@@ -119,7 +118,7 @@ struct metrics {
     struct metrics_shard shards[];
 };
 
-/* The cell's size in counters. */
+/* The size of a cell, in counters. */
 extern const size_t metrics_cell_counts[METRICS_SET_COUNT];
 extern const struct metrics_bounds metrics_seconds, metrics_overhead, metrics_tokens, metrics_ratio;
 extern const char *const metrics_commit; /* or "unknown" */

@@ -1,12 +1,12 @@
-/* metrics_text.h - the two text formats of metrics: Prometheus 0.0.4 and OpenMetrics 1.0.
+/* metrics_text.h - writes metrics in two text formats: Prometheus 0.0.4 and OpenMetrics 1.0.
  *
  *     struct metrics_text t = {out, openmetrics};
  *     metrics_family(&t, "rationale_requests", METRICS_COUNTER, "Calls that ended.");
  *     metrics_line(&t, "", "model=\"m\"", 42, 1);
  *     metrics_end(&t);
  *
- * Values are whole numbers of a unit: 1500000 of a unit of 1000000 is 1.5. So nothing is lost in
- * adding them up, and the same number is always the same text.
+ * A value is an integer count of 1/unit: 1500000 with the unit 1000000 is 1.5. So sums are exact,
+ * and equal numbers are always written alike.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 
 #define METRICS_BOUNDS_MAX 16
-#define METRICS_LABEL_MAX 128 /* bytes of a value, before escapes */
+#define METRICS_LABEL_MAX 128 /* bytes of a label value, before escaping */
 
 enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_HISTOGRAM, METRICS_SUMMARY };
 
@@ -26,15 +26,16 @@ struct metrics_text {
     enum metrics_type type;
 };
 
-/* The name without _total, which a counter's lines get by themselves. */
+/* The name without _total, which metrics_line adds for counters. */
 void metrics_family(struct metrics_text *t, const char *name, enum metrics_type type,
                     const char *help);
 
-/* suffix: "_sum" and the like, or "". labels: what stands between the braces, or "". */
+/* suffix: "_sum" and the like, or "". labels: the text between the braces, or "". */
 void metrics_line(struct metrics_text *t, const char *suffix, const char *labels, uint64_t value,
                   uint64_t unit);
 
-/* Bounds in the unit of what is observed, rising; the last bucket has none. */
+/* Upper bounds of the buckets, in the unit of the observed values, rising; the last bucket has no
+ * bound. */
 struct metrics_bounds {
     uint64_t unit;
     size_t count;
@@ -46,19 +47,19 @@ struct metrics_hist {
     _Atomic uint64_t buckets[METRICS_BOUNDS_MAX + 1];
 };
 
-/* By the one thread that writes it. */
+/* Only one thread may write a histogram. */
 void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uint64_t value);
 uint64_t metrics_hist_count(const struct metrics_hist *h);
 void metrics_hist_lines(struct metrics_text *t, const char *labels, const struct metrics_hist *h,
                         const struct metrics_bounds *b);
 
-/* name="value", with a comma before it if there is something already. The value is cut to
+/* Appends name="value", after a comma if `labels` is not empty. The value is truncated to
  * METRICS_LABEL_MAX bytes, made valid UTF-8 and escaped. */
 void metrics_label(struct buf *labels, const char *name, str value);
 void metrics_end(struct metrics_text *t);
 
-/* process_*: memory, processor, descriptors, start. */
+/* Writes process_*: memory, CPU time, file descriptors, start time. */
 void metrics_process(struct metrics_text *t, uint64_t start_ms);
 
-/* When this process began, in wall milliseconds. */
+/* When this process started, in wall-clock milliseconds. */
 uint64_t metrics_process_start(void);

@@ -1,4 +1,4 @@
-/* prices.h - what models cost: the table that ships with the binary, and a price for a model.
+/* prices.h - prices of models: the table that ships with the binary, and the price of a model.
  *
  *     struct price p;
  *     if (price_find(host, maker, STR("gpt-5-2025-08-07"), &p)) ... p.rate.input
@@ -15,32 +15,32 @@
 #include "base/str.h"
 
 struct price_rate {
-    double input, output, cache_read, cache_write; /* < 0: none */
+    double input, output, cache_read, cache_write; /* < 0: no price */
 };
 
 struct price {
     struct price_rate rate;
-    int64_t above;          /* a call with more input tokens than this costs `over`; 0: none does */
-    struct price_rate over; /* of the whole call */
-    str provider;           /* whose list it is; empty: the configuration's, or no price */
-    str date;               /* when the list was last compared with the provider's page */
-    unsigned line;          /* of the configuration; 0: not from there */
+    int64_t above;          /* more input tokens than this make a call cost `over`; 0: none */
+    struct price_rate over; /* applies to the whole call */
+    str provider;           /* whose list it is from; empty: the configuration, or no price */
+    str date;               /* when the list was last checked against the provider's page */
+    unsigned line;          /* in the configuration; 0: not from there */
 };
 
 extern const struct price price_none;
 
-/* Whether a price is known: of input or of output. */
+/* Whether a price of input or of output is known. */
 bool price_known(const struct price *p);
 
-/* The price in the table; false, and price_none, if there is none. `maker` is the provider row's
- * otel_name. */
+/* Finds the price in the table; false, with price_none, if it has none. `maker` is the provider
+ * row's otel_name. */
 bool price_find(str host, str maker, str model, struct price *out);
 
-/* Whether the models of such a provider are in the table, if any are. */
+/* Whether the table has a list for such a provider. */
 bool price_has_list(str host, str maker);
 
 /* The name without a date at its end: -20250929 or -2025-08-07. */
 str price_without_date(str model);
 
-/* One row of the table after the other; false after the last. */
+/* The rows of the table by index; false after the last. */
 bool price_at(size_t index, str *model, struct price *out);

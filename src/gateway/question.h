@@ -1,17 +1,18 @@
-/* question.h - what the person asked: the words of the newest user turn without what a client adds.
+/* question.h - the user's question: the text of the newest user turn, without the client's
+ * additions.
  *
  *     struct question q;
  *     question_init(&q, request);
  *     while (question_next(&q, &words)) ...                 spans of the request's own texts
  *
- * The record's column `asked` is made of these, and a session's title of the first line. Coding
- * agents put more into a user's message than the user typed: reminders, the environment, files of
- * instructions, output of commands. Such a block is left out: an element whose name is in the table
- * of question.c or has several words (<system-reminder>, <environment_context>). So are messages of
- * the system, results of tools and the Markdown heading that a prompt begins with.
+ * The record's column `asked` consists of these texts, and a session's title is the first line.
+ * Coding agents add text to a user's message: reminders, the environment, instruction files, output
+ * of commands. The iterator skips such blocks: an element whose name is in the table of question.c
+ * or has several words (<system-reminder>, <environment_context>). It also skips system messages,
+ * results of tools and the Markdown heading at the start of a prompt.
  *
- * There is no question if the newest turn is the result of a tool, if it has only such blocks, or
- * if the client asks for itself: to name a conversation, or with max_tokens 1 to try its key.
+ * No question is found if the newest turn is the result of a tool, if it has only such blocks, or
+ * if the client asks for itself: to name a conversation, or with max_tokens 1 to test its key.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,16 +20,16 @@
 
 #include "chat/chat.h"
 
-/* All of it is its own. Nothing is allocated. */
+/* All members are private. Nothing is allocated. */
 struct question {
-    const struct chat_message *message; /* or NULL: there is no question */
+    const struct chat_message *message; /* or NULL: no question */
     size_t part, at;
-    bool begun;   /* a heading is text: it is not the first of the message, or there is no more */
-    bool wrapped; /* a block of the client's was left out */
+    bool begun;   /* a heading is text: it is not first, or the message has nothing else */
+    bool wrapped; /* a block of the client was skipped */
 };
 
 void question_init(struct question *q, const struct chat_request *r);
-/* The next words: without white space at their ends, never empty. */
+/* The next text: trimmed, never empty. */
 bool question_next(struct question *q, str *words);
-/* The first line of the words, at most 120 characters: a session's title. */
+/* The first line of the text, at most 120 characters: a session's title. */
 str question_title(str words);

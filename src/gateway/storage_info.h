@@ -1,9 +1,9 @@
-/* storage_info.h - reports what the record keeps, where, how large it is and for how long.
+/* storage_info.h - reports what the record stores, where, for how long, and its size.
  *
  *     struct storage_info k;
  *     if (storage_info_read(config, reader, &arena, &k, e)) ... k.reasoning, k.where, k.bytes
  *
- * It asks the store and looks at files, so it is not for a loop's thread.
+ * It queries the store and reads files, so it must not run on a loop's thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,13 +13,13 @@
 #include "store/query.h"
 
 struct storage_info {
-    str reasoning;         /* none, summary or text; answers and requests always are kept */
+    str reasoning;         /* none, summary or text; answers and requests are always kept */
     bool masked;           /* secrets are masked before anything is written */
     str where;             /* the database: an absolute path, or a URL without its password */
     int64_t bytes;         /* of the tables; -1: unknown */
     str journal;           /* the journal's folder, absolute */
     int64_t journal_bytes; /* of its files */
-    str retention;         /* "age 90d, size 20GiB"; empty: nothing is deleted by itself */
+    str retention;         /* "age 90d, size 20GiB"; empty: nothing is deleted automatically */
 };
 
 /* The reader may be NULL: then the size of the tables is unknown. */

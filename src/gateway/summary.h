@@ -1,4 +1,4 @@
-/* summary.h - the facts of one finished call, for whoever counts, exports or records them.
+/* summary.h - the facts of one finished call, for metrics, export and the record.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,22 +17,22 @@ enum summary_source {
     SUMMARY_SOURCE_COUNT
 };
 
-/* All texts are lent. Times are monotonic ns; 0 where it did not happen. */
+/* All texts are lent. Times are monotonic ns; 0 if the event did not happen. */
 struct summary {
-    /* Gathered on the way. */
-    unsigned attempts; /* upstream calls made */
+    /* Collected during the call. */
+    unsigned attempts; /* requests sent to providers */
     bool complete, reasoning_exact;
     bool cut, cut_upstream, starved, repaired;
     bool cost_from_provider;
     int64_t wall_start_ms;
     uint64_t upstream_ns, first_byte_ns, reasoning_ns, reasoning_end_ns, answer_ns;
-    uint64_t upstream_wait_ns; /* spent waiting for upstream; the rest is our own */
+    uint64_t upstream_wait_ns; /* spent waiting for the provider; the rest is our own */
     struct chat_usage usage;
     str reply_model, reply_id;
-    str error_type; /* "" if all went well: "upstream", "timeout", "429", ... */
+    str error_type; /* "" on success; else "upstream", "timeout", "429", ... */
     str cut_action; /* "prefill", "restate", "control", "truncate", "native" */
 
-    /* Known from the start, or not before the end. */
+    /* Known from the start, or only at the end. */
     str id, session, key_name;
     str route; /* "/v1/chat/completions" */
     str provider, model, upstream_model;
@@ -43,10 +43,10 @@ struct summary {
     enum summary_source source;
     unsigned anomalies; /* enum split_flag bits */
     uint64_t start_ns, end_ns;
-    int64_t cap;     /* -1: none */
-    double cost_usd; /* < 0: not known */
+    int64_t cap;     /* -1: no cap */
+    double cost_usd; /* < 0: unknown */
 
-    /* For an export alone. */
+    /* Only for the export. */
     str otel_provider, server_host;
     unsigned server_port;
     str max_tokens, temperature, top_p; /* of the request, as text */

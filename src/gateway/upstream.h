@@ -1,8 +1,8 @@
 /* upstream.h - one exchange with a provider, over the network or from a cassette.
  *
- * The caller sees the same either way: a head, bytes, an end or an error. Nothing calls back before
- * upstream_start returns, and nothing after upstream_cancel. Between two exchanges, and before the
- * first with a `handler` of NULL, the functions do nothing but upstream_start.
+ * The caller sees the same either way: a head, bytes, an end or an error. No callback happens
+ * before upstream_start returns, or after upstream_cancel. Between two exchanges, and before the
+ * first with a `handler` of NULL, all functions except upstream_start do nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,8 +18,8 @@ struct upstream_head {
     int status;
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
-    str coding;                      /* Content-Encoding; none was asked for */
-    const struct http1_head *fields; /* all of it, lent for the callback; NULL from a cassette */
+    str coding;                      /* Content-Encoding; the gateway asks for none */
+    const struct http1_head *fields; /* the whole head, lent for the call; NULL from a cassette */
 };
 
 struct upstream_handler {
@@ -27,13 +27,13 @@ struct upstream_handler {
     void (*on_bytes)(void *ctx, str bytes);
     void (*on_end)(void *ctx);
     void (*on_error)(void *ctx, const struct err *e);
-    void (*on_rest)(void *ctx); /* behind on_bytes: no more for now */
+    void (*on_rest)(void *ctx); /* after on_bytes: no more for now */
 };
 
 struct upstream_tape; /* a reply being recorded */
 
 struct upstream {
-    const struct upstream_handler *handler; /* NULL: nothing is under way */
+    const struct upstream_handler *handler; /* NULL: no exchange is running */
     void *ctx;
     struct loop *loop;
     const struct clock *clock;
@@ -50,23 +50,23 @@ struct upstream {
 
 struct upstream_request {
     const struct config_provider *provider;
-    const struct cassette *cassette; /* of a replay provider */
-    size_t nth;                      /* which of equal recordings */
+    const struct cassette *cassette; /* for a replay provider */
+    size_t nth;                      /* index among recordings of the same request */
     str target, headers, body;       /* lent until the end, or upstream_has_sent */
-    str path;                        /* the target without the client's query: recordings know it */
-    size_t front;                    /* bytes before the body, for the head: client.h */
-    str known;                       /* headers that go before the others: client.h */
-    struct cassette_writer *cassette_writer; /* takes a recording, if the provider wants one */
+    str path;                        /* the target without the client's query, as recorded */
+    size_t front;                    /* free bytes before the body, for the head: client.h */
+    str known;                       /* headers that are sent before the others: client.h */
+    struct cassette_writer *cassette_writer; /* writes the recording, if the provider is recorded */
     const struct clock *clock;               /* lent likewise */
 };
 
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx);
-bool upstream_is_live(const struct upstream *u); /* it may call back */
-/* For the handler's on_head: whether the request is lent no longer. */
+bool upstream_is_live(const struct upstream *u); /* a callback may follow */
+/* For the handler's on_head: whether the request's texts are no longer needed. */
 bool upstream_has_sent(const struct upstream *u);
 void upstream_cancel(struct upstream *u);
-/* The same of one that has said all that is wanted: what came is kept on the cassette. */
+/* Like upstream_cancel, for a reply that has all that is needed: the bytes so far are recorded. */
 void upstream_let_go(struct upstream *u);
 void upstream_pause(struct upstream *u);
 void upstream_resume(struct upstream *u);

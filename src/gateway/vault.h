@@ -1,12 +1,14 @@
-/* vault.h - what providers want back byte for byte, kept for clients that throw it away.
+/* vault.h - keeps data that providers need back byte for byte, for clients that drop it.
  *
- * Signatures, encrypted items, thought signatures and reasoning text by the id of the tool call
- * they belong to, with the provider and model they came from; never given out for another. Bounded
- * in bytes, oldest first out, nothing older than a day. Any thread.
+ * It stores signatures, encrypted items, thought signatures and reasoning text by the id of their
+ * tool call, with the provider and model they came from; no other provider or model gets them. The
+ * size in bytes is limited; the oldest entries are dropped first, and all that are older than a
+ * day. Any thread.
  *
- * One id may have entries of several conversations. An entry therefore has its place: what the user
- * had asked until then, the system prompt, and how many results had come since the last question.
- * Of several entries the one that agrees in most is taken; if two agree alike, none.
+ * One id may have entries of several conversations. Therefore an entry also stores its position:
+ * the user's questions until then, the system prompt, and the number of results since the last
+ * question. Of several entries, the one that agrees in most of these is used; if two agree equally,
+ * none.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,23 +22,25 @@ struct vault;
 struct vault *vault_new(const struct clock *clock, size_t size_max);
 void vault_free(struct vault *v);
 
-/* A call: the vault's name for it, and where in which conversation it was made. */
+/* A tool call: its id, and its position in a conversation. */
 struct vault_call {
     str id;
-    uint64_t asked, system; /* hashes: vault_hash */
+    uint64_t asked, system; /* hashes by vault_hash */
     uint32_t results;       /* since the last question */
-    uint64_t reply;         /* vault_put: what the same place gave in an earlier reply goes */
+    uint64_t reply;         /* for vault_put: entries of an earlier reply at this position are
+                               replaced */
 };
 
-/* Appends a text to the hash `chain`; 0 is nothing. Not the same in another vault. */
+/* Appends a text to the hash `chain`; 0 is the empty hash. Another vault gives other hashes. */
 uint64_t vault_hash(const struct vault *v, uint64_t chain, str text);
 uint64_t vault_reply(struct vault *v); /* the number of a new reply */
 
-/* `origin` names provider and model, and whoever's calls these are; fragments of one call in the
- * order they came, a fragment that is there already once. What does not fit is not half kept. */
+/* `origin` names the provider, the model and the key. The fragments of a call are stored in the
+ * order they came, a repeated fragment once. A call whose fragments do not all fit is not
+ * stored. */
 void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text);
-/* Copies into the arena. Fragments of another origin are not there. */
+/* Copies into the arena. Fragments of another origin are not found. */
 size_t vault_find(struct vault *v, str origin, const struct vault_call *call, struct arena *a,
                   struct wire_kept *out, size_t n_max);
-/* Whether the id is known at all, under any origin: then what is missing is missing on purpose. */
+/* Whether the id is known under any origin: then a missing fragment is missing on purpose. */
 bool vault_knows(struct vault *v, str call_id);

@@ -1,13 +1,13 @@
-/* calls.h - the calls in a piece of tool markup.
+/* calls.h - reads the tool calls in a piece of tool markup.
  *
- * The splitter hands tool markup on as it stands, because a stream may not wait for it. When a
- * block of it is whole, this reads what it asks for:
+ * The splitter passes tool markup on unchanged, because a stream cannot wait for it. When a block
+ * is complete, this reads its calls:
  *
  *     split_calls(SPLIT_CALLS_JSON, STR(""), raw, &arena, (struct split_call_sink){on_call, ctx});
  *
- * Each model family writes calls in its own way; a style is a way, and a format names its style. A
- * reader is lenient where a model is sloppy (a close tag forgotten, a line end in a JSON string,
- * arguments as JSON in a string) and strict where a guess could call the wrong thing:
+ * Each model family writes calls in its own way; a style is one such way, and a format names its
+ * style. A reader is lenient about sloppy output (a missing close tag, a line end in a JSON string,
+ * arguments as JSON in a string) and strict where a guess could call the wrong tool:
  *
  *   - `arguments` is always one JSON object, as it stood in the markup wherever it stood there as
  *     one, numbers to the byte.
@@ -16,14 +16,14 @@
  *     an object or a list if it is one in JSON, else a string: without the tool's schema, digits
  *     are a number. Where a family's template prints Python's True, False, None, lists and dicts
  *     (<function=...>, FUNCTION), these count too. M3 never means null by "null".
- *   - No entities are decoded, since no template writes any, but in FUNCTION (which is XML, CDATA
- *     and all) and in KIMI_K3's attributes.
+ *   - Entities are decoded only in FUNCTION (which is XML, including CDATA) and in KIMI_K3's
+ *     attributes: no other template writes any.
  *   - BODY: a text that is no JSON object, such as code for a built-in tool, becomes
- *     {"input": "the text"}; one that begins like an object and is none gives no call.
- *   - Of a member or parameter given twice both are passed on; readers of JSON take the last.
+ *     {"input": "the text"}; a text that begins like an object but is invalid gives no call.
+ *   - If a member or parameter occurs twice, both are passed on; JSON readers take the last.
  *
- * Promises: it never fails and never loops on any bytes; markup that it does not understand gives
- * no call for that part and the answer false; time is linear in the markup.
+ * Promises: it never fails and never loops on any bytes. Markup that it does not understand gives
+ * no call for that part, and the result is false. Time is linear in the markup.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-#define SPLIT_CALL_NAME_MAX 256 /* bytes; a longer name is none */
+#define SPLIT_CALL_NAME_MAX 256 /* bytes; a longer name is no call */
 
 enum split_call_style {
     SPLIT_CALLS_NONE,
@@ -52,7 +52,7 @@ enum split_call_style {
     SPLIT_CALLS_COUNT
 };
 
-/* Both are lent for the call of the sink; they point into the markup or the arena. */
+/* Both are lent for the callback; they point into the markup or the arena. */
 struct split_call {
     str name;
     str arguments;
@@ -63,9 +63,9 @@ struct split_call_sink {
     void *ctx;
 };
 
-/* `raw` is one whole block with its markers, or several; `recipient` is what a header named, or
- * empty. True if there was a call and all of the markup was understood. The arena is scratch: at
- * most a small multiple of the markup's size (SPLIT_CALLS_ARENA_MAX). */
+/* `raw` is one complete block with its markers, or several; `recipient` is the tool that a header
+ * named, or empty. True if there was a call and all of the markup was understood. The arena is
+ * scratch: at most a small multiple of the markup's size (SPLIT_CALLS_ARENA_MAX). */
 #define SPLIT_CALLS_ARENA_MAX(size) (32 * (size) + 16384)
 bool split_calls(enum split_call_style style, str recipient, str raw, struct arena *a,
                  struct split_call_sink sink);

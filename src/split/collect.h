@@ -1,4 +1,4 @@
-/* collect.h - the whole of a split text: its reasoning, its answer, its tool calls.
+/* collect.h - collects a split text: its reasoning, its answer, its tool calls.
  *
  *     struct split_collect c;
  *     struct split sp;
@@ -9,8 +9,8 @@
  *         use(buf_str(&c.reasoning), buf_str(&c.answer), c.calls, c.call_count);
  *     split_collect_release(&c);
  *
- * An end: it remembers its first error, which can only be that the text was larger than its
- * ceiling. A reclassified stretch is moved, so the result is the same however the text was cut.
+ * It remembers its first error, which can only be that the text was larger than its limit. A
+ * reclassified section is moved, so the result does not depend on how the text was cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,21 +22,21 @@ struct split_collect {
     struct buf reasoning, answer;
     struct split_call *calls; /* in the arena */
     size_t call_count;
-    struct split_reader tools; /* `unread` says that some markup gave no call */
+    struct split_reader tools; /* `unread`: some markup gave no call */
 
-    /* All below is the collector's own. */
-    str join; /* put between separate messages of one kind; lent */
+    /* All members below are private. */
+    str join; /* written between separate messages of one kind; lent */
     struct arena arena;
     size_t size_max;
-    size_t tool_size; /* of all markup so far */
+    size_t tool_size; /* bytes of all markup so far */
     size_t call_cap;
     bool join_next[SPLIT_KIND_COUNT];
-    bool doubtful;      /* behind an ambiguous closer */
+    bool doubtful;      /* after an ambiguous closer */
     struct buf since;   /* all runs since it, in order */
-    size_t answer_then; /* how much answer there was before it */
+    size_t answer_then; /* bytes of answer before it */
 };
 
-/* size_max is the ceiling of each kind of text. */
+/* size_max limits each kind of text. */
 void split_collect_init(struct split_collect *c, str join, size_t size_max);
 void split_collect_release(struct split_collect *c);
 struct split_sink split_collect_sink(struct split_collect *c);

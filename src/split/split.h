@@ -1,7 +1,6 @@
-/* split.h - tell a model's reasoning from its answer while the text is still arriving.
+/* split.h - separates a model's reasoning from its answer while the text is arriving.
  *
- * Feed the text in whatever pieces the network cuts; get back runs of it, in order, each of one
- * kind:
+ * Feed the text in any pieces; the sink gets runs of it, in order, each of one kind:
  *
  *     struct split sp;
  *     split_init(&sp, format, false, (struct split_sink){on_run, NULL, ctx});
@@ -9,31 +8,31 @@
  *         split_feed(&sp, piece);
  *     split_finish(&sp);
  *
- * Whether the text begins inside reasoning is not in the text: the prompt may have opened it. It is
- * the caller's to say, and never guessed.
+ * The text does not show whether it begins inside reasoning, because the prompt may have opened it.
+ * The caller has to say so; it is never guessed.
  *
- * Places, and what leads from one to another (formats.c has the markers, one row a format):
+ * Places, and the markers that lead from one to another (formats.c has one row for each format):
  *
  *     OUT ---open---> REASON ---close---> OUT        OUT ---wrapper---> WRAP ---its end---> OUT
  *     OUT, WRAP, sometimes REASON ---tool---> TOOL ---its end---> OUT
  *
  * The rules, in short (docs/splitting.md has them at length, with the reasons):
  *   - White space and a marker that begin the text are framing: an opener, one stray closer, and
- *     openers said again inside.
- *   - A text tag opens only at the start of a line or right behind a block, and not in a code
+ *     repeated openers inside.
+ *   - A text tag opens only at the start of a line or right after a block, and not in a code
  *     fence; a special token opens anywhere. A closer that closes nothing is answer for a text tag
  *     and framing for a special token.
  *   - A marker with the same quote character on both sides is text.
  *   - A closer inside an open code fence closes and is noted as ambiguous; if another closer
- *     follows before any tool or new block, what lay between was reasoning: SPLIT_RECLASSIFY.
+ *     follows before any tool or new block, the text between them was reasoning: SPLIT_RECLASSIFY.
  *     The same for the closer of another tag (<think>...</thinking>), until its own one comes.
- *   - With the format "auto" the front of the text picks the format, once.
+ *   - With the format "auto" the start of the text selects the format, once.
  *
  * Promises:
  *   - Cutting the text elsewhere never changes the runs of each kind, joined, nor the notes.
  *   - The runs, joined, are the input: not a byte is lost, changed or made up.
- *   - Only text that may yet be part of a marker or of its white space is held back, and a
- *     character that is not whole; a run never ends inside a UTF-8 sequence.
+ *   - The splitter buffers only text that may still be part of a marker or of its white space, and
+ *     incomplete characters; a run never ends inside a UTF-8 sequence.
  *   - It allocates nothing, does no I/O, cannot fail, and its memory is the struct.
  *   - Time is linear in the text.
  *
@@ -53,23 +52,24 @@ enum split_kind {
 };
 
 enum split_state {
-    SPLIT_NONE,     /* no reasoning was there */
-    SPLIT_COMPLETE, /* it was, and it was closed */
+    SPLIT_NONE,     /* no reasoning */
+    SPLIT_COMPLETE, /* reasoning, and it was closed */
     SPLIT_UNCLOSED, /* the text ended inside it */
 };
 
-/* What a reader of the result may want to know; bits. */
+/* Facts about the result for its reader; bits. */
 enum split_flag {
-    SPLIT_AMBIGUOUS_CLOSE = 1 << 0,  /* a closer stood in an open code fence */
+    SPLIT_AMBIGUOUS_CLOSE = 1 << 0,  /* a closer was in an open code fence */
     SPLIT_RECLASSIFIED = 1 << 1,     /* and another one showed that it was text */
-    SPLIT_MALFORMED = 1 << 2,        /* a header was not as its format has it */
-    SPLIT_INVALID_UTF8 = 1 << 3,     /* bytes that are no characters were passed on as they were */
-    SPLIT_STRAY_CLOSE = 1 << 4,      /* a closer that closed nothing was taken as framing */
-    SPLIT_IMPLICIT_END = 1 << 5,     /* tools or another block ended the reasoning, no closer did */
+    SPLIT_MALFORMED = 1 << 2,        /* a header did not have its format's form */
+    SPLIT_INVALID_UTF8 = 1 << 3,     /* bytes that are no characters were passed on unchanged */
+    SPLIT_STRAY_CLOSE = 1 << 4,      /* a closer that closed nothing was treated as framing */
+    SPLIT_IMPLICIT_END = 1 << 5,     /* tools or another block ended the reasoning, without a
+                                        closer */
     SPLIT_CUT_TOOL = 1 << 6,         /* the text ended inside tool markup */
     SPLIT_UNOPENED_CLOSE = 1 << 7,   /* a closer in the answer, and nothing was opened: perhaps
                                        the text began inside reasoning */
-    SPLIT_UNREAD_TOOL = 1 << 8,      /* markup that gave no call: set by whoever reads the calls */
+    SPLIT_UNREAD_TOOL = 1 << 8,      /* markup that gave no call: set by the reader of the calls */
     SPLIT_MISMATCHED_CLOSE = 1 << 9, /* the closer of another tag closed the reasoning */
     SPLIT_UNCLOSED_REPLY = 1 << 10,  /* set by the gateway: the reply ended inside reasoning */
 };
@@ -78,8 +78,8 @@ enum split_flag {
 enum split_note_what {
     SPLIT_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed, if any */
     SPLIT_END,        /* it has ended */
-    SPLIT_AMBIGUOUS,  /* the closer that comes next as framing may yet turn out to be text */
-    SPLIT_SETTLED,    /* it was a closer; the only note whose place among the bytes may vary */
+    SPLIT_AMBIGUOUS,  /* the closer that follows as framing may turn out to be text */
+    SPLIT_SETTLED,    /* it was a closer; only this note's position in the bytes may vary */
     SPLIT_RECLASSIFY, /* it was text: the last `size` bytes of the runs were reasoning, all of them
                        */
 };
@@ -100,50 +100,49 @@ struct split_sink {
     void *ctx;
 };
 
-/* A header or a run of framing white space may be held whole, so this is the longest of them. */
+/* The splitter may buffer a whole header or run of framing white space, up to this size. */
 #define SPLIT_HOLD_MAX 512
 
 struct split {
-    const struct split_format *format; /* lent until split_finish; of "auto": the picked one */
+    const struct split_format *format; /* lent until split_finish; for "auto": the selected one */
     struct split_sink sink;
-    bool
-        trusted; /* the caller's to set behind split_init: all pieces are UTF-8, no character cut */
-    bool nests;  /* the caller's to set as well: a block may contain others. A closer after another
+    bool trusted; /* the caller sets it after split_init: pieces are UTF-8, no character cut */
+    bool nests;   /* the caller's to set as well: a block may contain others. A closer after another
                    opener is then in doubt, as one in a code fence is */
-    size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far; what is held back is in none */
+    size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far, without buffered bytes */
     unsigned flags;
     enum split_state state;
 
-    /* All below is the splitter's own. */
+    /* All members below are private. */
     const struct split_index *index; /* the format's, or own */
     const struct split_format *also; /* NULL, or a format whose markers count as well */
     uint8_t spelling;                /* enum split_spelling: how the block's opener was written */
     uint8_t place, gap, back, pair;
     uint8_t back_pair; /* of the reasoning that tools interrupt */
-    uint8_t outer;     /* where the block of reasoning at hand began */
-    uint8_t calls;     /* enum split_call_style of the tool block at hand */
+    uint8_t outer;     /* where the current block of reasoning began */
+    uint8_t calls;     /* enum split_call_style of the current tool block */
     bool picking;      /* the format is not known yet */
     bool started, seen, fresh, implicit, ambiguous;
-    bool nested_doubt;        /* the closer is in doubt since it may be that of a nested block */
+    bool nested_doubt;        /* the closer is in doubt because it may close a nested block */
     bool fence_only;          /* the closer is in doubt only because it is in an open code fence */
     bool steady;              /* a piece without a `marking` byte is text of `plain_kind` */
     bool plain;               /* and changes nothing else if it has no `special` byte */
-    uint8_t marking, special; /* bits of the index' table of first bytes */
+    uint8_t marking, special; /* bits of the index's table of first bytes */
     uint8_t plain_kind;       /* enum split_kind */
     char before;              /* the last byte of this block's text; 0 at its start */
-    str eat;                  /* what may follow the last marker and is still framing */
-    size_t since;             /* bytes since the ambiguous closer, it included */
-    size_t since_framing;     /* how many of them went out as framing */
-    unsigned depth;           /* openers inside reasoning that want a closer of their own */
+    str eat;                  /* text that may follow the last marker and is still framing */
+    size_t since;             /* bytes since the ambiguous closer, including it */
+    size_t since_framing;     /* how many of them were emitted as framing */
+    unsigned depth;           /* openers inside reasoning that need their own closer */
     unsigned nested;          /* openers inside reasoning: each leaves one closer in doubt */
     struct split_line answer, reason, answer_then;
     size_t held;
     char hold[SPLIT_HOLD_MAX];
-    struct split_index own; /* last, and not there if split_size leaves it out */
+    struct split_index own; /* last; absent if split_size leaves it out */
 };
 
-/* Bytes of a splitter for this format, for those who have many: a format that has its index needs
- * none in the splitter. */
+/* The size of a splitter for this format, for callers with many: a format with an index needs none
+ * in the splitter. */
 static inline size_t split_size(const struct split_format *format)
 {
     return format->index && !format->picks ? offsetof(struct split, own) : sizeof(struct split);
@@ -151,11 +150,11 @@ static inline size_t split_size(const struct split_format *format)
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,
                 struct split_sink sink);
-/* After split_init with "auto", for a text that goes on in a format that was picked before. */
+/* After split_init with "auto", for a text that continues in a format selected before. */
 void split_use(struct split *sp, const struct split_format *picked);
 void split_feed(struct split *sp, str piece);
 
-/* The text is over: what was held back is handed on, and state and flags are final. */
+/* The text has ended: emits the buffered bytes; state and flags are final. */
 void split_finish(struct split *sp);
 /* Whether the text so far ends in reasoning. */
 bool split_is_inside(const struct split *sp);

@@ -1,4 +1,4 @@
-/* audit_bytes.h - how entries and rows become bytes to be hashed; for who writes and who verifies.
+/* audit_bytes.h - the bytes of entries and rows that are hashed; used by writer and verification.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,34 +18,34 @@ struct audit_entry {
 void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
                 uint8_t out[SHA256_SIZE]);
 
-/* A row's bytes: the name and value of each field that is not empty, so that fields which come
- * later change nothing. And values beside it, in their order. */
+/* Appends a row's bytes: the name and value of each field that is not empty, so that fields added
+ * later change nothing. audit_add_values appends plain values in their order. */
 void audit_add_row(struct buf *out, const struct row_table *t, const void *row);
 void audit_add_values(struct buf *out, const struct db_value *v, size_t n);
 /* A call of an entry AUDIT_RECORDS. Calls from store_counters.tree_from on are digested with
- * BLAKE2bp, those that an earlier version stored with BLAKE2b, which takes three times as long. */
+ * BLAKE2bp. Calls stored by an earlier version use BLAKE2b, which takes three times as long. */
 struct audit_call {
     const struct store_call *row;
-    str entry; /* in its block, as it is stored */
+    str entry; /* in its block, as stored */
     bool tree; /* with BLAKE2bp */
 };
-/* The digest is over the key, the columns of the row and the entry, so that a request that is a
- * delta costs no more than that. `bytes` is scratch. */
+/* The digest covers the key, the columns of the row and the entry, so a request stored as a delta
+ * costs only its delta. `bytes` is scratch. */
 void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes,
                        uint8_t out[SHA256_SIZE]);
-/* One of the calls that an entry AUDIT_RECORDS tells of: its digest is over all of these. The
- * detail of such an entry is "FIRST LAST", the numbers of its calls; the entry "erased" of a call
- * has its number as detail and the digest that its row had. */
+/* Appends one call of an entry AUDIT_RECORDS, whose digest covers all of them. The detail of such
+ * an entry is "FIRST LAST", the numbers of its calls. The entry "erased" of a call has its number
+ * as detail and the digest of its former row. */
 #define AUDIT_RECORDS "records"
 void audit_add_record(struct buf *out, int64_t call_n, const uint8_t digest[SHA256_SIZE]);
 void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE]);
 
-/* A name nobody can be known by, in the arena. */
+/* A pseudonym that identifies nobody, in the arena. */
 str audit_name(str key, str name, struct arena *a);
 
-/* What an application has said of a session, as it stands in the tables: these columns, and behind
- * them when it began. Calls set what it left out, so of those two columns the detail of the entry
- * says whether they were there, and of the time what it was. */
+/* The columns of a session that an application reported, as the tables have them, followed by its
+ * start time. Calls fill in what the application left out. So the detail of the entry says whether
+ * the application gave those two columns, and which start time. */
 #define AUDIT_SESSION_COLUMNS                                                                      \
     "alert_id, agent_type, alert_type, status, alert_data, session_metadata, error_message,"       \
     " final_analysis, completed_at_us, key_name, started_at_us"
@@ -57,7 +57,7 @@ enum {
 };
 void audit_add_session(struct buf *out, const struct db_value c[AUDIT_SESSION_COUNT]);
 
-/* What the log says of an erasure; its receipt has the same. */
+/* The counts of an erasure in the log; its receipt has the same. */
 struct audit_counts {
     int64_t sessions, interactions, decisions, communications, threads, runs;
 };

@@ -51,8 +51,8 @@ enum block_text {
 #define BLOCK_RAW_MAX ((size_t)512 << 20) /* ceiling: one call may be much larger than BLOCK_SIZE */
 #define BLOCK_DELTA_MIN 256u              /* a delta that shares fewer bytes is not worth it */
 
-/* A request as the first `front` and the last `back` bytes of the request of call `call_n`, with
- * bytes of its own between them. call_n 0: the request is stored whole. */
+/* A request stored as the first `front` and the last `back` bytes of the request of call `call_n`,
+ * with its own bytes between them. call_n 0: the request is stored whole. */
 struct block_delta {
     int64_t call_n;
     uint64_t front, back;
@@ -72,8 +72,8 @@ void block_entry_put(const struct block_texts *t, struct buf *out);
  * Unknown tags, wrong sizes and texts out of order are ERR_SYSTEM. */
 bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e) MUST_USE;
 
-/* Finds the longest common front and then the longest common back of two requests; they overlap in
- * neither. Sets front and back, leaves call_n to the caller, and lends `between` from the request.
+/* Finds the longest common prefix and then the longest common suffix of two requests, without
+ * overlap. Sets front and back, leaves call_n to the caller, and lends `between` from the request.
  * False, with nothing set: they share fewer than BLOCK_DELTA_MIN bytes or less than a quarter of
  * the request. */
 bool block_delta_make(str base, str request, struct block_delta *out, str *between) MUST_USE;
@@ -93,7 +93,7 @@ struct block {
 
 void block_init(struct block *b);
 void block_release(struct block *b);
-/* Empty again. Memory of the usual size and the compressor are kept. */
+/* Empties the block. Keeps the compressor and memory of the usual size. */
 void block_reset(struct block *b);
 
 /* Adds the entry of the next call. "" keeps the place of an erased call. An entry beyond
@@ -108,7 +108,7 @@ bool block_due(const struct block *b);
 /* Appends the packed block to out. The block itself does not change: block_reset empties it. */
 bool block_pack(struct block *b, struct buf *out, struct err *e) MUST_USE;
 
-/* A block as it is stored, unpacked. */
+/* A stored block, unpacked. */
 struct block_view {
     str raw; /* the entries */
     const uint32_t *ends;

@@ -5,7 +5,7 @@
  *     call_segments_read(&s, &row, &arena, rows);    rows.on_row once for each segment
  *     call_segments_release(&s);
  *
- * A row has the columns of enum call_segment: those that the table of segments once had.
+ * A row has the columns of enum call_segment, which are those of the former segments table.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,6 +37,6 @@ struct call_segments {
 
 void call_segments_init(struct call_segments *s);
 void call_segments_release(struct call_segments *s);
-/* Texts are lent from the row, or in the arena. Segments that cannot be read are left out. */
+/* Texts are lent from the row, or are in the arena. Unreadable segments are skipped. */
 void call_segments_read(struct call_segments *s, const struct store_call *row, struct arena *a,
                         struct db_rows rows);

@@ -1,5 +1,5 @@
-/* crc32c.h - the Castagnoli checksum (RFC 3720, appendix B.4), by the machine's own instruction
- * where it has one.
+/* crc32c.h - the Castagnoli checksum (RFC 3720, appendix B.4), with the CPU's instruction if it has
+ * one.
  *
  *     uint32_t sum = crc32c(0, head);
  *     sum = crc32c(sum, rest);                  the same as of both in one piece
@@ -12,5 +12,5 @@
 
 uint32_t crc32c(uint32_t crc, str bytes);
 
-/* The same by a table, on any machine; for tests to compare. */
+/* The same with a table, on any machine; tests compare the two. */
 uint32_t crc32c_plain(uint32_t crc, str bytes);

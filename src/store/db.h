@@ -1,4 +1,4 @@
-/* db.h - SQL, whichever database: one text that both understand, values as $1, $2, ..., rows by a
+/* db.h - SQL for both databases: one text that both understand, values as $1, $2, ..., rows by
  * callback.
  *
  *     struct db_value args[] = {db_text(id), db_int(10)};
@@ -6,12 +6,12 @@
  *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", args + 1, 1, rows, e)) ...
  *
  * A struct db is one connection, used by one thread at a time. Statements are prepared once and
- * kept by their text, up to a ceiling. Where the SQL of the two databases differs, callers have a
- * table with one text for each and choose by db_kind.
+ * cached by their text, up to DB_STATEMENTS_MAX. Where the SQL of the two databases differs,
+ * callers have one text for each and choose by db_kind.
  *
- * In a transaction on PostgreSQL, db_run may send without waiting (pipeline mode): a later call
- * then returns its error, db_commit at the latest. ERR_INPUT is about one row, every other code
- * about the database.
+ * In a transaction on PostgreSQL, db_run may send without waiting (pipeline mode): then a later
+ * call returns its error, db_commit at the latest. ERR_INPUT concerns one row; every other code
+ * concerns the database.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,30 +58,30 @@ static inline struct db_value db_blob(str s)
 }
 
 enum db_mode {
-    DB_WRITE, /* its owner: makes it if it is not there, and brings its tables to today's version */
-    DB_READ,  /* for who only looks; a writer may be at work in another process */
-    DB_BESIDE, /* as DB_WRITE, but for tables that the owner shares: there may be many of these */
-    DB_NEW     /* an empty SQLite file for an export, with no tables; of no use if a call fails */
+    DB_WRITE,  /* its owner: creates the database if needed and migrates its tables */
+    DB_READ,   /* read only; a writer may run in another process */
+    DB_BESIDE, /* like DB_WRITE, for tables that the owner shares; many are allowed */
+    DB_NEW     /* an empty SQLite file for an export; unusable after a failed call */
 };
 
 /* url: "sqlite:PATH" or "postgres://...". */
 bool db_open(str url, enum db_mode mode, struct db **out, struct err *e) MUST_USE;
-void db_close(struct db *db); /* NULL: nothing */
+void db_close(struct db *db); /* NULL is allowed */
 enum db_kind db_kind(const struct db *db);
 
 struct db_rows {
-    /* Lent for the call. False: enough. It may not use the same struct db. */
+    /* Lent for the call. False: stop. It must not use the same struct db. */
     bool (*on_row)(void *ctx, const struct db_value *columns, size_t n);
     void *ctx;
 };
 
-/* Makes nothing of rows. */
+/* Ignores rows. */
 bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
             struct err *e) MUST_USE;
-/* As db_run, for an "INSERT INTO t (...) VALUES (...)" that is run for many rows. In a transaction
- * rows are run together (store/db_gather.h), before the next db_run, db_query or db_commit; that
- * one then returns the error of a row. sql must live as long as db. Where it ends in "ON CONFLICT
- * ... DO UPDATE ...", the first value is the key. */
+/* Like db_run, for an "INSERT INTO t (...) VALUES (...)" that is run for many rows. In a
+ * transaction, rows are combined (store/db_gather.h) and run before the next db_run, db_query or
+ * db_commit, which then returns the error of a row. sql must live as long as db. If it ends in "ON
+ * CONFLICT ... DO UPDATE ...", the first value is the key. */
 bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
             struct err *e) MUST_USE;
 /* Rows changed by the last db_run; waits for it. */
@@ -89,23 +89,24 @@ bool db_changed(struct db *db, int64_t *out, struct err *e) MUST_USE;
 bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
               struct db_rows rows, struct err *e) MUST_USE;
 
-/* durable: once it is committed, it and all before it outlive the machine's power. For a reader it
- * is one view of the database. */
+/* durable: after the commit, this and all earlier transactions survive a power failure. For a
+ * reader, the transaction is one snapshot of the database. */
 bool db_begin(struct db *db, bool durable, struct err *e) MUST_USE;
 bool db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
 
-/* What was deleted goes from the files as well, as far as the database can be made to: outside of a
- * transaction. done is false if readers are in the way: try again. */
+/* Removes deleted rows from the files as well, as far as the database allows. Outside of a
+ * transaction. *done is false if readers block it: try again. */
 bool db_scrub(struct db *db, bool *done, struct err *e) MUST_USE;
-/* Rewrites the file, where the database does not free the disk of dropped tables by itself. */
+/* Rewrites the file if the database does not free the disk space of dropped tables by itself. */
 bool db_rewrite(struct db *db, struct err *e) MUST_USE;
-/* Whether that was begun by an earlier process, and not ended. */
+/* Whether an earlier process began a rewrite and did not finish it. */
 bool db_rewrite_due(struct db *db, bool *out, struct err *e) MUST_USE;
-/* How many bytes the rows take, roughly. */
+/* The approximate size of the rows in bytes. */
 bool db_size(struct db *db, int64_t *out, struct err *e) MUST_USE;
 
-/* Whether a DB_BESIDE of this process waits for an owner's transaction to end (SQLite). */
+/* Whether a DB_BESIDE connection of this process waits for an owner's transaction to end
+ * (SQLite). */
 bool db_others_wait(void);
-/* Stops the query that another thread runs on this connection, which then fails. */
+/* Stops the query that another thread runs on this connection; that query fails. */
 void db_interrupt(struct db *db);

@@ -1,6 +1,6 @@
-/* db_driver.h - what a database driver is: one file each, one table of functions.
+/* db_driver.h - the interface of a database driver: one file each, one table of functions.
  *
- * Each has a struct of its own that begins with struct db.
+ * Each driver has its own struct that begins with struct db.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include "store/db.h"
 #include "store/schema.h"
 
-#define DB_STATEMENTS_MAX 256u /* prepared and kept; the one not used for longest goes first */
+#define DB_STATEMENTS_MAX 256u /* prepared statements kept; the least recently used is dropped */
 #define DB_ARGS_MAX 128u
 
 struct db {
@@ -18,14 +18,15 @@ struct db {
 
 struct db_driver {
     enum db_kind kind;
-    const char *schemes[3]; /* of the URL; NULL behind the last */
+    const char *schemes[3]; /* of the URL; ends with NULL */
     const struct schema_step *steps;
     const size_t *step_count;
-    /* One number each: is there a table of versions; are there tables that are not ours. */
+    /* Each returns one number: whether the version table exists; whether tables that are not ours
+     * exist. */
     const char *has_versions_sql, *has_others_sql;
-    const char *alone_sql; /* makes a transaction wait for others that make tables, or NULL */
+    const char *alone_sql; /* makes a transaction wait for others that create tables, or NULL */
 
-    /* where is the URL, for SQLite the path. Makes no tables. */
+    /* where: the URL; for SQLite the path. Creates no tables. */
     bool (*open)(str where, enum db_mode mode, struct db **out, struct err *e);
     void (*close)(struct db *db);
     bool (*script)(struct db *db, const char *sql, struct err *e); /* several statements */
@@ -43,13 +44,13 @@ struct db_driver {
     void (*interrupt)(struct db *db);
     bool (*scrub)(struct db *db, bool *done, struct err *e);
     const char *size_sql;
-    const char *rewrite_due_sql; /* one number: not 0 if it is; or NULL: never */
+    const char *rewrite_due_sql; /* one number, not 0 if it is due; or NULL: never */
     const char *rewrite_sql;     /* rewrites the file without deleted rows; or NULL */
 };
 
 extern const struct db_driver db_driver_sqlite;
 extern const struct db_driver db_driver_postgres;
 
-/* Makes the tables, or brings them to today's version, in one transaction. DB_READ: they must be of
- * today's version. */
+/* Creates the tables, or migrates them to the current version, in one transaction. DB_READ: they
+ * must already have the current version. */
 bool db_migrate(struct db *db, enum db_mode mode, struct err *e) MUST_USE;

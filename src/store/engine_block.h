@@ -1,4 +1,5 @@
-/* engine_block.h - the engine's blocks: texts of calls into them and out of them, their words.
+/* engine_block.h - the engine's blocks: writes and reads the texts of calls, and indexes their
+ * words.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,11 +9,11 @@
 #include "store/texts.h"
 #include "store/words.h"
 
-#define ENGINE_REQUESTS 1024u /* sessions whose last request is kept */
+#define ENGINE_REQUESTS 1024u /* sessions whose last request is cached */
 
 struct engine;
 
-/* Which block a call goes into: one for calls as they come, one for those of before. */
+/* Which block a call goes into: one for new calls, one for calls moved from an earlier version. */
 enum engine_filled { ENGINE_NEW, ENGINE_MOVED, ENGINE_FILLED };
 
 /* A block that is being filled. */
@@ -21,40 +22,40 @@ struct engine_filling {
     struct block block;
     struct buf calls; /* the numbers of its calls: int64_t each */
     struct words_set words;
-    size_t stored; /* so many of its entries are in call_texts */
+    size_t stored; /* number of its entries that are in call_texts */
 };
 
 /* The last request of a session: its name, then the request. */
 struct engine_request {
     char *bytes;
     size_t size, cap, name_size;
-    int64_t call_n; /* 0: none */
-    unsigned depth; /* how many deltas lead to it */
+    int64_t call_n; /* 0: empty */
+    unsigned depth; /* number of deltas to resolve it */
 };
 
-/* engine_block.c: texts into blocks, and out of them. */
+/* engine_block.c: writes and reads texts of blocks. */
 void engine_blocks_init(struct engine *en);
 void engine_blocks_release(struct engine *en);
-/* The blocks that are being filled, as the tables have them. */
+/* Loads the open blocks from the tables. */
 bool engine_blocks_begin(struct engine *en, struct err *e) MUST_USE;
-/* The texts of a row into a block; at->call_n is set, the place is set here. */
+/* Puts the texts of a row into a block; the caller sets at->call_n, this sets the place. */
 bool engine_block_put(struct engine *en, enum engine_filled which, struct store_call *row,
                       struct texts_place *at, struct err *e) MUST_USE;
 bool engine_blocks_commit(struct engine *en, struct err *e) MUST_USE;
-/* Takes the texts at these places out of their blocks, and their words out of the pages. */
+/* Removes the texts at these places from their blocks, and their words from the pages. */
 bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n,
                          struct err *e) MUST_USE;
 
-/* engine_request.c: a request as what is new in it. t has the whole request. */
+/* engine_request.c: stores a request as a delta. t has the whole request. */
 void engine_request_put(struct engine *en, const struct store_call *row, int64_t call_n,
                         struct block_texts *t);
 void engine_requests_forget(struct engine *en);
 
-/* engine_words.c: the words of a block into pages. */
+/* engine_words.c: writes the words of a block to pages. */
 void engine_words_add(struct words_set *words, const struct block_texts *t);
 bool engine_words_write(struct engine *en, int64_t block, struct words_set *words,
                         struct err *e) MUST_USE;
-/* A block has only these words now. */
+/* Replaces all words of a block. */
 bool engine_words_replace(struct engine *en, int64_t block, struct words_set *words,
                           struct err *e) MUST_USE;
 /* No block from `first` on is left of those that a page of pages tells of: the pages go. */

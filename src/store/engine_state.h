@@ -1,4 +1,4 @@
-/* engine_state.h - what the files of the engine share.
+/* engine_state.h - shared by the files of the engine.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,15 +17,15 @@
 #include <pthread.h>
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
-#define ENGINE_ARENA_KEPT ((size_t)4 << 20) /* of a batch: memory stays from batch to batch */
+#define ENGINE_ARENA_KEPT ((size_t)4 << 20) /* memory that is kept from batch to batch */
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
 #define ENGINE_OWNERS_MAX 1000000u
-#define ENGINE_MARK_SIZE 12u /* behind "~", of a session that has the name of another */
+#define ENGINE_MARK_SIZE 12u /* after "~", for a session whose name another key uses */
 #define ENGINE_CANON_MAX ((size_t)1 << 30)
 
-/* Texts that are made of the columns, once. */
+/* SQL texts built from the columns, once. */
 enum {
     ENGINE_PUT_CALL,
     ENGINE_LOOK_UP,
@@ -40,7 +40,7 @@ enum {
     ENGINE_TEXTS
 };
 
-/* What stands in the journal, one of them. */
+/* The content of a journal record. */
 union engine_content {
     struct store_call call;
     struct store_piece piece;
@@ -52,8 +52,8 @@ union engine_content {
 struct engine_record {
     uint32_t type;
     str body;                      /* in the arena, */
-    union engine_content *content; /* as is what it says */
-    bool there;                    /* in the tables already, or erased from them */
+    union engine_content *content; /* as is the decoded record */
+    bool there;                    /* already in the tables, or erased from them */
 };
 
 struct engine {
@@ -66,55 +66,55 @@ struct engine {
     struct arena arena;
     struct engine_record records[ENGINE_BATCH_MAX];
     size_t count, size;
-    struct map owners; /* of the sessions it is about; a value is NULL for one that is not there */
+    struct map owners; /* of the batch's sessions; a value is NULL if the session does not exist */
 
-    struct map sessions; /* what its calls add to these, and is not in the tables yet */
+    struct map sessions; /* additions of its calls to sessions, not in the tables yet */
 
-    struct map usage;                /* what it adds to the sums by the hour: struct engine_usage */
-    struct engine_usage *usage_last; /* of them, or NULL */
-    bool usage_less;                 /* or takes away */
+    struct map usage;                /* additions to the hourly sums: struct engine_usage */
+    struct engine_usage *usage_last; /* the last of them used, or NULL */
+    bool usage_less;                 /* or subtractions */
 
-    /* Ids of calls that may have pieces in the tables; all, if that is not known. */
+    /* Ids of calls that may have pieces in the tables; any call may, if that is unknown. */
     struct map pieced;
     bool pieced_unknown, caught_up;
 
     /* The audit log. */
     char *head_path;
     uint8_t key[SHA256_SIZE];
-    struct audit_head head; /* of what is in the tables and in the batch */
+    struct audit_head head; /* includes the tables and the batch */
     bool head_known;        /* else it is read again */
-    bool erased_any;        /* some row was, ever */
-    bool scrub;             /* what was erased is still in the files */
-    bool freed;             /* retention has freed room in them */
-    int64_t anchored_seq;   /* in the head's file */
+    bool erased_any;        /* a row was ever erased */
+    bool scrub;             /* erased data is still in the files */
+    bool freed;             /* retention has freed space in them */
+    int64_t anchored_seq;   /* seq in the head file */
     int64_t now_us;         /* of the batch */
-    struct buf canon;       /* the bytes of a row, to be digested */
+    struct buf canon;       /* the bytes of a row for its digest */
 
     struct json doc;
 
     /* Blocks. */
     struct engine_filling filling[ENGINE_FILLED];
-    int64_t last_n, last_block; /* the numbers given last: to a call, to a packed block */
-    int64_t moved_to;           /* blocks up to it are of calls of before, */
-    int64_t last_moved;         /* and this one was packed last of them */
+    int64_t last_n, last_block; /* the last numbers given: to a call, to a packed block */
+    int64_t moved_to;           /* blocks up to this number are for moved calls, */
+    int64_t last_moved;         /* and this is the last one packed of them */
     int64_t tree_from;          /* see audit_digest_call */
     bool blocks_known;          /* else they are read from the tables */
-    /* A store of an earlier version: calls are moved into blocks, then the file is rewritten. */
+    /* A store of an earlier version: moves its calls into blocks, then rewrites the file. */
     enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
     struct buf entry, packed;
     struct texts texts; /* reads with db */
     struct engine_request requests[ENGINE_REQUESTS];
     size_t requests_size, requests_next;
-    struct buf unlogged; /* number and digest of each call that the audit log will tell of next */
+    struct buf unlogged; /* number and digest of each call for the next audit entry */
     int64_t unlogged_first;
 
     /* Under the lock: */
     pthread_mutex_t read_lock;
-    struct db *reader, *reader_texts; /* NULL: to be opened */
+    struct db *reader, *reader_texts; /* NULL: not open yet */
 };
 
-/* engine_row.c: a call as a row of llm_interactions and back. Columns in order: those of the enum,
- * then those fields of row.h that are columns; with `marks` "$1, $2, ...". */
+/* engine_row.c: a call as a row of llm_interactions and back. Columns: those of the enum, then the
+ * fields of row.h that are columns; with `marks` "$1, $2, ...". */
 enum {
     ENGINE_CALL_N,
     ENGINE_BLOCK,
@@ -124,42 +124,42 @@ enum {
     ENGINE_FIRST_FIELD
 };
 void engine_columns(struct buf *out, bool marks);
-/* Lent from the row. Returns how many there are. */
+/* Lent from the row. Returns the number of values. */
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX]);
 struct row_field;
-/* Any field as a value, its text lent; NULL for an empty text and an unknown number. */
+/* Any field as a value, its text lent; NULL for an empty text or an unknown number. */
 struct db_value engine_field_value(const struct row_field *f, const struct store_call *row);
-/* The columns of a row, lent; its texts are empty. */
+/* Reads the columns of a row; lent; its texts are empty. */
 void engine_row_read(const struct db_value *columns, size_t n, struct texts_place *at,
                      struct store_call *out);
-/* What it lends, in the arena. */
+/* Copies the lent texts to the arena. */
 void engine_row_keep(struct store_call *row, struct arena *a);
-/* As the database can hold it: a session, texts that are text, names that fit an index. */
+/* Makes a row storable: sets a session, makes texts valid, shortens names to fit an index. */
 void engine_row_clean(struct engine *en, struct store_call *row);
 str engine_clean(struct engine *en, str text);
 str engine_clean_name(struct engine *en, str name);
 
-/* db_rows.on_row: the only number of the only row; NULL is 0. */
+/* db_rows.on_row: stores the only number of the only row; NULL is 0. */
 bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n);
 /* NULL for "". */
 struct db_value engine_text(str s);
 /* NULL for -1. */
 struct db_value engine_known(int64_t v);
-/* Milliseconds, where known, as microseconds. */
+/* Milliseconds as microseconds; unknown stays unknown. */
 int64_t engine_us(int64_t ms);
 
-/* engine_call.c: a call that is not there yet, with all that follows from it; and its beginning. */
+/* engine_call.c: stores a new call and all that is derived from it; and the start of a call. */
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
 
-/* Runs a statement for each tool that a call called: $1 is the tool, $2 the number. */
+/* Runs a statement for each tool that a call used: $1 is the tool, $2 the call's number. */
 bool engine_call_tools(struct engine *en, const struct store_call *row, int64_t call_n,
                        const char *sql, struct err *e) MUST_USE;
-/* The title that a session gets from a call: the first line of what it asked. */
+/* The title of a session from a call: the first line of its question. */
 str engine_title(struct engine *en, const struct store_call *row);
 
-/* Calls that a statement gives, in the arena, without their texts. */
+/* Calls that a statement selects, in the arena, without their texts. */
 struct engine_call {
     struct store_call row;
     struct texts_place at;
@@ -172,32 +172,32 @@ struct engine_calls {
 bool engine_calls_read(struct engine *en, int text, const struct db_value *args, size_t n,
                        struct engine_calls *out, struct err *e) MUST_USE;
 
-/* engine_own.c: whose each session is, for those of a batch at once. */
+/* engine_own.c: the keys that own the sessions of a batch, looked up together. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
 void engine_owners_forget(struct engine *en);
-/* If another key has a session of that name, the row gets one of its own key, and named is the name
- * it asked for; else "". */
+/* If another key owns that session, the row gets one of its own key; `named` is the name it asked
+ * for, else "". */
 bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
 
-/* engine_session.c: what calls add to their sessions, gathered in a batch. It is written before
+/* engine_session.c: what calls add to their sessions, collected for a batch. It is written before
  * anything else changes or reads these sessions, and before the commit. */
 #define ENGINE_SESSION_IS_OURS "coalesce(alert_sessions.agent_type, 'gateway') = 'gateway'"
 bool engine_session_add(struct engine *en, const struct store_call *row, str named,
                         struct err *e) MUST_USE;
 bool engine_sessions_write(struct engine *en, struct err *e) MUST_USE;
-/* If this session is among them. */
+/* Writes them if this session is among them. */
 bool engine_sessions_write_with(struct engine *en, str session_id, struct err *e) MUST_USE;
 void engine_sessions_forget(struct engine *en);
 
-/* engine_usage.c: sums by the hour. Those of a session's calls are taken away before these go;
- * all of it is written before the commit. */
+/* engine_usage.c: hourly sums. A session's calls are subtracted before they are deleted; all is
+ * written before the commit. */
 void engine_usage_add(struct engine *en, const struct store_call *row);
 bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e) MUST_USE;
 bool engine_usage_flush(struct engine *en, struct err *e) MUST_USE;
 void engine_usage_forget(struct engine *en);
 
-/* engine_history.c: sessions that applications run, and what they ask of tools. */
+/* engine_history.c: sessions that applications run, and their exchanges with tools. */
 #define ENGINE_TOOL_COLUMNS                                                                        \
     "communication_id, session_id, parent_id, server_name, communication_type, tool_name,"         \
     " tool_arguments, tool_result, available_tools, error_message, step_description,"              \
@@ -208,28 +208,28 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e) M
 void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 
 /* engine_audit.c */
-/* engine_move.c: calls of before into blocks, some at a time, in transactions of their own. */
+/* engine_move.c: moves calls of an earlier version into blocks, some in each transaction. */
 bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
-/* The words of before have those of what is erased, and nobody asks for them any more. */
+/* Drops the old word index: it contains words of erased texts and is no longer used. */
 bool engine_move_drop_words(struct engine *en, struct err *e) MUST_USE;
-/* Whether the tables of before are there. */
+/* Whether the tables of an earlier version exist. */
 bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
 
 bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
-/* seq and time are set here. */
+/* Sets seq and time. */
 bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *e) MUST_USE;
-/* The digest of a call as it is stored. */
+/* The digest of a stored call. */
 void engine_audit_digest_call(struct engine *en, const struct store_call *row, int64_t call_n,
                               str entry, uint8_t out[SHA256_SIZE]);
-/* A call was stored, its entry in a block is in `entry`: the next entry of the log tells of it. */
+/* A call was stored; its block entry is in `entry`. The next entry of the log includes it. */
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n);
-/* That entry, if there are such calls. */
+/* Adds that entry, if there are such calls. */
 bool engine_audit_records(struct engine *en, struct err *e) MUST_USE;
-/* One for the row whose bytes are in canon. */
+/* Adds an entry for the row whose bytes are in canon. */
 bool engine_audit_row(struct engine *en, str action, str subject, str detail,
                       struct err *e) MUST_USE;
-/* A name nobody can be known by, in the arena. */
+/* A pseudonym that identifies nobody, in the arena. */
 str engine_audit_name(struct engine *en, str name);
 
 /* engine_erase.c */
@@ -239,12 +239,12 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,
                       struct err *e) MUST_USE;
 bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
-/* What is in pieces goes before the row's texts, if it says so. */
+/* Puts the texts of the pieces before the row's texts, if the pieces say so. */
 bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
-/* Whether it is known that no call has any. */
+/* Whether certainly no call has pieces. */
 bool engine_pieces_none(const struct engine *en);
 void engine_pieces_forget(struct engine *en);
-/* Which calls may have pieces is read from the table. */
+/* Reads from the table which calls may have pieces. */
 bool engine_pieces_recall(struct engine *en, struct err *e) MUST_USE;
 
 #define ENGINE_BEGIN_KIND "begin"

@@ -1,13 +1,16 @@
-/* journal.h - the queue on disk: records go in from any thread, are brought to disk in groups by
- * one writer thread, and are read behind it by one taker.
+/* journal.h - the queue on disk: any thread adds records, one writer thread writes them to disk in
+ * groups, and one taker reads them after that.
  *
  *     struct journal *j;
  *     if (!journal_open(&options, &j, e)) ...          the folder is ours, its files are whole
  *     if (!journal_start(j, place, e)) ...             all before place is in the tables
  *     journal_put(j, &item, ticket);                   any thread, never waits for the disk
  *
- *     while (journal_next(j, &place, &part, wait_ms))  the taker
- *         ... read DIR/part.number from place.offset to part.size, then journal_taken(j, place);
+ * Producers reserve space in the front buffer under a short lock and encode into it without the
+ * lock. The writer swaps the buffers, waits for records that are still being encoded, and writes
+ * the back buffer to disk with one write and, if anybody waits for it, one fdatasync. The more
+ * producers wait, the larger the group. Under load, a file whose records are all in the tables is
+ * reused as a new segment.
  *
  *     journal_stop(j);                                 what is queued is written
  *     journal_free(j);
@@ -42,12 +45,12 @@
 struct journal;
 
 struct journal_options {
-    const char *dir; /* made if it is not there */
+    const char *dir; /* created if missing */
     bool durable;
     size_t queue_size_max;
     uint64_t size_max;
-    uint64_t segment_size;     /* a segment is ended once it is larger; 0: JOURNAL_SEGMENT_SIZE */
-    const struct clock *clock; /* measures commits; NULL: the real one. Waits are always real */
+    uint64_t segment_size;     /* a larger segment is ended; 0: JOURNAL_SEGMENT_SIZE */
+    const struct clock *clock; /* measures commits; NULL: the real one. Waits use the real one */
     struct log *log;           /* NULL: stderr */
 };
 
@@ -62,58 +65,57 @@ struct journal_item {
     const void *row;
 };
 
-/* Takes the folder's lock, reads what is there and drops a torn end. */
+/* Locks the folder, reads its files and drops an incomplete end. */
 bool journal_open(const struct journal_options *o, struct journal **out, struct err *e) MUST_USE;
 bool journal_start(struct journal *j, struct journal_place taken, struct err *e) MUST_USE;
 
-/* The writer ends once all that is queued is on disk or refused. */
+/* The writer ends once everything queued is on disk or refused. */
 void journal_stop(struct journal *j);
 void journal_free(struct journal *j);
 
-/* A ticket is called exactly once: by the writer's thread, or before this returns if it is refused
- * or nobody has to wait (not durable). */
+/* Each ticket is called exactly once: on the writer's thread, or before this returns if the record
+ * is refused or nobody has to wait (not durable). */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
-/* Whether there is room for calls that only begin: those that run have a part of the ceiling of
- * their own. */
+/* Whether there is room for new calls. A part of the size limit is reserved for running calls. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
-/* As store_pressure. Takes no lock. */
+/* Like store_pressure. Takes no lock. */
 unsigned journal_pressure(const struct journal *j);
-/* About how many records of earlier processes wait, if so many of them are taken. */
+/* About how many records of earlier processes wait, if `taken` of them are in the tables. */
 uint64_t journal_old_records(struct journal *j, uint64_t taken);
-/* Whether so much waits that the taker should not give way to others. */
+/* Whether the backlog is so large that the taker should not yield to other threads. */
 bool journal_hurries(struct journal *j, bool now);
-/* Wakes the writer for what was put with `later`. */
+/* Wakes the writer for records that were put with `later`. */
 void journal_push(struct journal *j);
 
-/* Part of a segment that can be read. */
+/* The readable part of a segment. */
 struct journal_part {
     uint64_t number, size;
-    bool sealed; /* it ends there */
+    bool sealed; /* the segment ends there */
 };
 
-/* The segment that has something behind place, which is moved to it if it stands at the end of an
- * earlier one. Waits for one up to wait_ms, and if there is little, JOURNAL_GATHER_MS for more. */
+/* Finds the segment with data after *place; if *place is at the end of an earlier segment, moves it
+ * there. Waits up to wait_ms for data and, if there is little, JOURNAL_GATHER_MS for more. */
 bool journal_next(struct journal *j, struct journal_place *place, struct journal_part *out,
                   uint64_t wait_ms) MUST_USE;
 
-/* All before place is in the tables; segments that end there are deleted, or renamed to *.damaged
- * if the taker saw damage in it. */
+/* Everything before place is in the tables. Deletes the segments that end there, or renames them to
+ * *.damaged if the taker found damage. */
 void journal_taken(struct journal *j, struct journal_place place, bool damaged);
 
-/* Where the first segment begins that was not there when the journal was opened. */
+/* The number of the first segment that did not exist when the journal was opened. */
 uint64_t journal_first_new(const struct journal *j);
 
-/* Waits until all that was put before is taken, or the time is over. wanted is asked every quarter
- * of a second whether to wait on, without the journal's lock; NULL: yes. */
+/* Waits until all earlier puts are taken, or the time is over. `wanted` is called every quarter of
+ * a second, without the journal's lock, and returns whether to go on waiting; NULL: always. */
 bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
                           void *ctx) MUST_USE;
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
-/* Ends the segment that is being written, so that it can go once it is taken; waits for that. */
+/* Ends the current segment, so that it can be deleted once it is taken; waits for that. */
 void journal_roll(struct journal *j);
 
-/* journal_next returns false at once from now on. */
+/* From now on journal_next returns false at once. */
 void journal_wake(struct journal *j);
 
-/* The journal's part of the health: all but free_bytes and what the tables say. */
+/* Fills the journal's part of the health: all but free_bytes and the state of the tables. */
 void journal_health(struct journal *j, struct store_health *out);

@@ -1,4 +1,4 @@
-/* journal_state.h - what journal.c and writer.c share.
+/* journal_state.h - shared by journal.c, backlog.c and writer.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,27 +8,26 @@
 
 #include <pthread.h>
 
-#define JOURNAL_GATHER_MS 250u           /* the taker waits so long for more rows */
-#define JOURNAL_WANTED_MS 250u           /* who waits is asked so often whether to go on */
-#define JOURNAL_GATHER_SIZE (1u << 20)   /* or until there are so many bytes */
-#define JOURNAL_LINGER_MS 5u             /* the writer, if nobody waits for it */
-#define JOURNAL_LINGER_SIZE (256u << 10) /* or until there are so many bytes */
-#define JOURNAL_AHEAD_MIN                                                                          \
-    ((uint64_t)64 << 10)                      /* zeros ahead of what is written: as much as there */
-#define JOURNAL_AHEAD_MAX ((uint64_t)1 << 20) /* is, between these two */
-#define JOURNAL_ROOM_MIN ((uint64_t)1 << 20)  /* a full disk has room again from so much on */
-#define JOURNAL_RESERVE ((uint64_t)64 << 20)  /* less free than this is low, but on a small disk */
-#define JOURNAL_RESERVE_SHARE 64u             /* this part of it */
-#define JOURNAL_RUNNING_SHARE 16u             /* of the ceiling: for calls that run already */
+#define JOURNAL_GATHER_MS 250u           /* the taker waits this long for more rows */
+#define JOURNAL_WANTED_MS 250u           /* how often `wanted` is called */
+#define JOURNAL_GATHER_SIZE (1u << 20)   /* or, for the taker, until this many bytes wait */
+#define JOURNAL_LINGER_MS 5u             /* the writer waits this long if nobody waits for it, */
+#define JOURNAL_LINGER_SIZE (256u << 10) /* or until this many bytes wait */
+#define JOURNAL_AHEAD_MIN ((uint64_t)64 << 10) /* zeros written ahead: as many as data, */
+#define JOURNAL_AHEAD_MAX ((uint64_t)1 << 20)  /* between these two limits */
+#define JOURNAL_ROOM_MIN ((uint64_t)1 << 20)   /* free bytes that end the state FULL */
+#define JOURNAL_RESERVE ((uint64_t)64 << 20)   /* less free space than this is low; */
+#define JOURNAL_RESERVE_SHARE 64u              /* on a small disk, 1/64 of it */
+#define JOURNAL_RUNNING_SHARE 16u              /* 1/16 of the limit: reserved for running calls */
 
-#define JOURNAL_SOFT_SHARE 4u         /* of the ceiling: from here on calls wait */
-#define JOURNAL_HURRY_SIZE (8u << 20) /* waiting: the taker gets its share of the machine */
-#define JOURNAL_STALE_NS 60000000000u /* bytes of records in the tables stay so long */
+#define JOURNAL_SOFT_SHARE 4u         /* 1/4 of the limit: above it, calls wait */
+#define JOURNAL_HURRY_SIZE (8u << 20) /* backlog from which the taker runs at normal priority */
+#define JOURNAL_STALE_NS 60000000000u /* how long bytes of stored records stay on disk */
 #define JOURNAL_MARKS 64u             /* places whose time is known */
-#define JOURNAL_MARK_NS 1000000000u   /* between two of them, at least */
-#define JOURNAL_RECORD_SIZE 1024u     /* assumed of records that nobody has counted */
+#define JOURNAL_MARK_NS 1000000000u   /* minimum time between two of them */
+#define JOURNAL_RECORD_SIZE 1024u     /* assumed size of records that were not counted */
 
-/* What is at this place and behind it was put then, or later. */
+/* Records from this place on were put at this time or later. */
 struct journal_mark {
     struct journal_place from;
     uint64_t ns;
@@ -42,8 +41,8 @@ struct journal_group {
     char *p;
     size_t n;
     uint64_t count;
-    bool sync;                 /* somebody waits */
-    _Atomic unsigned *filling; /* records that are being written into it, without the lock */
+    bool sync;                 /* a ticket waits for it */
+    _Atomic unsigned *filling; /* records being encoded into it, without the lock */
     struct store_ticket *first, **last;
 };
 
@@ -54,50 +53,51 @@ struct journal {
     uint64_t first_new;
 
     pthread_mutex_t lock;
-    pthread_cond_t work; /* for the writer */
-    pthread_cond_t news; /* for the taker and those who settle */
+    pthread_cond_t work; /* wakes the writer */
+    pthread_cond_t news; /* wakes the taker and those who settle */
     /* Under the lock: */
     struct journal_group front;
     size_t writing; /* bytes of the back group */
     enum journal_mode mode;
-    struct err why; /* of FULL and FAILED */
+    struct err why; /* why it is FULL or FAILED */
     enum journal_sleep sleep;
     bool stop, stopped, woken, taker_waits;
-    bool roll; /* the segment is to end */
-    bool low;  /* the disk is nearly full: what runs may end, nothing new begins */
+    bool roll; /* the segment has to end */
+    bool low;  /* the disk is nearly full: running calls may end, no new ones begin */
     unsigned settling;
-    uint64_t groups_put, groups_done; /* the front one is not counted until it is taken */
+    uint64_t groups_put, groups_done; /* the front group is not counted until the writer takes it */
     struct segment_list segments;
     uint64_t next_number;
     struct journal_place end, taken;
-    uint64_t spare_ns;     /* since when there is a spare file; 0: there is none */
-    uint64_t recycle_from; /* files of segments before this one are deleted, not used again */
-    uint64_t waiting;      /* bytes between the two */
-    uint64_t old_size, old_waiting; /* of earlier processes: at start, and now */
+    uint64_t spare_ns;              /* when a spare file was kept; 0: no spare file */
+    uint64_t recycle_from;          /* files of segments before this one are deleted, not reused */
+    uint64_t waiting;               /* bytes between `taken` and `end` */
+    uint64_t old_size, old_waiting; /* of earlier processes: at the start, and now */
     struct journal_mark marks[JOURNAL_MARKS];
     size_t mark_count;
     _Atomic unsigned pressure;
     uint64_t stored, dropped, errors, commits, commit_ns;
     uint64_t commit_steps[STORE_COMMIT_STEPS + 1];
 
-    /* The writer's own: */
+    /* Used only by the writer: */
     pthread_t thread;
     bool started;
     struct journal_group back;
     bool rolling;
-    uint64_t room_ns; /* the disk is looked at then */
-    int fd;           /* of the last segment, or -1 */
+    uint64_t room_ns; /* when to check the disk next */
+    int fd;           /* of the newest segment, or -1 */
     uint32_t salt;
-    uint64_t size;        /* of that segment, as far as it is committed */
-    uint64_t prepared;    /* its file has bytes up to there: zeros, or those of an older use */
-    uint64_t stale_ns;    /* since when there are some of an older use; 0: none are */
-    uint64_t unsynced_ns; /* since when something is; 0: nothing is */
+    uint64_t size;        /* committed bytes of that segment */
+    uint64_t prepared;    /* its file's size: zeros or bytes of an older use follow */
+    uint64_t stale_ns;    /* since when it has bytes of an older use; 0: it has none */
+    uint64_t unsynced_ns; /* since when bytes are not synced; 0: all are */
 };
 
 void journal_group_init(struct journal_group *g, size_t size);
 
-/* backlog.c, under the lock: something was put, brought to disk, or taken; records from this place
- * on are put now or later; those before it are taken; how old the oldest that waits is. */
+/* backlog.c, under the lock. journal_backlog_changed: records were put, written or taken.
+ * journal_mark_put: records from this place on are put now or later. journal_marks_taken: drops
+ * marks of taken records. journal_backlog_s: the age of the oldest waiting record in seconds. */
 void journal_backlog_changed(struct journal *j);
 void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns);
 void journal_marks_taken(struct journal *j);
@@ -107,5 +107,5 @@ uint64_t journal_soft_size(const struct journal *j);
 /* The writer's thread. */
 void *journal_writer(void *journal);
 
-/* Waits on a condition at most until then (CLOCK_MONOTONIC); false if it is over. */
+/* Waits for a condition at most until the deadline (CLOCK_MONOTONIC); false if it has passed. */
 bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t deadline_ns);

@@ -1,4 +1,4 @@
-/* query.h - questions to the record: sessions, calls, decisions, segments, search, sums.
+/* query.h - queries of the record: sessions, calls, decisions, segments, search, sums.
  *
  *     struct reader *r;
  *     if (!reader_open(url, &r, e)) ...                  beside a store that writes, here or not
@@ -6,15 +6,14 @@
  *     reader_close(r);
  *
  * A reader is one connection for one thread at a time, and only reads. An answer is one JSON value
- * added to `out`, in the names of the history API; times in it are microseconds. When a question
- * fails, what is in out by then is of no use. ERR_NOT_FOUND: there is no such thing, or it is not
- * the asker's to see. ERR_INPUT: the question is wrong (page->cursor, page->sort). ERR_CANCELLED:
- * reader_interrupt.
+ * appended to `out`, with the names of the history API; times are microseconds. If a query fails,
+ * the content of `out` is invalid. ERR_NOT_FOUND: it does not exist, or the asker may not see it.
+ * ERR_INPUT: the query is wrong (page->cursor, page->sort). ERR_CANCELLED: reader_interrupt.
  *
- * Lists are bounded; one that goes on has a cursor, an opaque text that stays right while rows are
- * added. Whatever text is searched for, it is words and never syntax. A question that would have to
- * read the whole record looks at the newest part of it; `searched_back_to_us` says how far back
- * that goes (null: it looked at everything).
+ * Lists are limited in length; a list with more rows has a cursor, an opaque text that stays valid
+ * while rows are added. Search text is always words, never syntax. A query that would have to read
+ * the whole record looks only at its newest part; `searched_back_to_us` says how far back (null:
+ * everything).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,25 +27,25 @@
 #define QUERY_LIMIT_MAX 1000
 #define QUERY_STATUS_MAX 8
 #define QUERY_RUNNING_MAX 64
-#define QUERY_OUT_MAX ((size_t)96 << 20) /* a ceiling for out that holds any answer */
+#define QUERY_OUT_MAX ((size_t)96 << 20) /* a limit for `out` that fits any answer */
 
 struct reader;
 
 bool reader_open(str url, struct reader **out, struct err *e) MUST_USE;
-void reader_close(struct reader *r);     /* NULL: nothing */
+void reader_close(struct reader *r);     /* NULL is allowed */
 void reader_interrupt(struct reader *r); /* from another thread */
 
-/* A call that runs now: its session is in progress, whatever the tables say of it. */
+/* A running call: its session is in progress, whatever the tables say. */
 struct query_running {
     str interaction_id, session_id, key_name, model, title, dialect;
     int64_t started_us;
 };
 
-/* Who asks, and what is going on meanwhile. */
+/* Who asks, and the calls that run meanwhile. */
 struct query_asker {
     str key_name; /* only sessions of this key; empty: all */
     bool hide_reasoning;
-    /* Takes the reasoning that a client has sent back out of a request; NULL: requests are left out
+    /* Removes the reasoning that a client has sent back from a request; NULL: requests are left out
      * where reasoning is hidden. */
     str (*redact)(str body, struct arena *a);
     int64_t now_us;
@@ -54,12 +53,12 @@ struct query_asker {
     size_t running_count;
 };
 
-/* What is wanted; an empty text and -1 are no condition. */
+/* An empty text and -1 are no condition. */
 struct query_filter {
     str status[QUERY_STATUS_MAX];
     size_t status_count;
     str agent_type, alert_type, search, model, key, tool, kind, session_id, subject;
-    int has_reasoning; /* 0, 1 */
+    int has_reasoning; /* 0, 1; -1: any */
     int64_t start_us, end_us;
 };
 
@@ -68,14 +67,14 @@ extern const struct query_filter query_filter_none;
 struct query_page {
     int64_t limit;
     int64_t page; /* from 1 */
-    str cursor;   /* in its place, if not empty */
-    str sort;     /* "" is "-started_at_us" */
+    str cursor;   /* used instead of `page`, if not empty */
+    str sort;     /* "": "-started_at_us" */
 };
 
 /* {sessions, pagination, filters_applied, searched_back_to_us} */
 bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                     const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
-/* One with its timeline. */
+/* One session with its timeline. */
 bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                    struct err *e) MUST_USE;
 /* {session_id, decisions}, oldest first. */
@@ -86,10 +85,10 @@ bool query_session_segments(struct reader *r, const struct query_asker *a, str i
                             struct err *e) MUST_USE;
 bool query_call_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                          struct err *e) MUST_USE;
-/* One call, its request and its reply whole. */
+/* One call with its whole request and reply. */
 bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                 struct err *e) MUST_USE;
-/* {decisions, searched_back_to_us, next_cursor}; f->search are words of the entry. */
+/* {decisions, searched_back_to_us, next_cursor}; f->search: words of the entry. */
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
 /* {results, searched_back_to_us}: sessions, decisions and calls by their words, newest first. */
@@ -100,7 +99,7 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
                   struct err *e) MUST_USE;
 bool query_filter_options(struct reader *r, const struct query_asker *a, struct buf *out,
                           struct err *e) MUST_USE;
-/* The bytes of all tables and indexes in the database. */
+/* The size of all tables and indexes in bytes. */
 bool query_size(struct reader *r, int64_t *out, struct err *e) MUST_USE;
 bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out,
                    struct err *e) MUST_USE;
@@ -136,7 +135,7 @@ struct query_export {
     enum query_format format;
     struct query_filter filter; /* its texts are lent */
     bool done;
-    /* Where it stands. */
+    /* The position. */
     bool begun;
     uint64_t sessions;
     int64_t after_us;

@@ -1,10 +1,10 @@
-/* query_build.h - what the files of query share: statements in the making, rows as JSON.
+/* query_build.h - shared by the files of query: building statements, writing rows as JSON.
  *
- * A statement is built from literals and values; a value is only ever a $N. What a row has is a
- * table of columns, which gives the SELECT and the JSON alike. A column "i.answer" is not in the
- * table of calls but in the call's block, as all texts of row.h are: query_rows.c adds them.
+ * A statement is built from literals and values; a value is always a $N. A table of columns
+ * describes a row and gives both the SELECT and the JSON. A column "i.answer" is not in the table
+ * of calls but in the call's block, like all texts of row.h: query_rows.c adds them.
  *
- * Every question is asked in one view of the database:
+ * Every query uses one snapshot of the database:
  *
  *     if (!query_begin(r, e)) return false;
  *     ok = ...;
@@ -28,44 +28,44 @@
 #define QUERY_ARGS_MAX 128
 #define QUERY_COLUMNS_MAX 64
 #define QUERY_CALLS "llm_interactions i"
-#define QUERY_BLOCKS_MAX 64 /* that a question unpacks: about half a millisecond each */
+#define QUERY_BLOCKS_MAX 64 /* that a query may unpack: about half a millisecond each */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
 struct reader {
     struct db *db;
-    struct arena arena; /* of the question at hand */
-    struct arena row;   /* of the call at hand: its texts */
+    struct arena arena; /* of the current query */
+    struct arena row;   /* of the current call: its texts */
     struct texts texts;
     struct call_segments segments;
 };
 
-/* Resets the reader, and takes one view of the database until query_end. */
+/* Resets the reader and takes a snapshot of the database until query_end. */
 bool query_begin(struct reader *r, struct err *e) MUST_USE;
-/* Gives the view back. False if the question failed, or if `out` had no room for its answer. */
+/* Releases the snapshot. False if the query failed, or if `out` had no room for its answer. */
 bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e) MUST_USE;
 
 struct sql {
     struct buf text;
     struct db_value args[QUERY_ARGS_MAX];
     size_t n;
-    bool where; /* there is one already */
+    bool where; /* it already has a WHERE */
 };
 
 void sql_init(struct sql *q);
 void sql_release(struct sql *q);
 void sql_add(struct sql *q, const char *literal);
 void sql_value(struct sql *q, struct db_value v);
-void sql_and(struct sql *q); /* WHERE, or AND */
-/* Only calls i whose session is of the asker's key. */
+void sql_and(struct sql *q); /* appends WHERE, or AND */
+/* Selects only calls i whose session belongs to the asker's key. */
 void sql_key_scope(struct sql *q, const struct query_asker *a);
-/* The condition `literal $N`. */
+/* Adds the condition `literal $N`. */
 void sql_where(struct sql *q, const char *literal, struct db_value v);
 void sql_where_text(struct sql *q, const char *literal, str text); /* unless it is empty */
 void sql_limit(struct sql *q, int64_t limit, int64_t offset);
-/* "a IN ($1, ...)" of a list's texts; for none at all, what is never true. */
+/* "a IN ($1, ...)" for a list of texts; for an empty list, a condition that is never true. */
 void sql_in(struct sql *q, const char *name, const str *texts, size_t n);
 bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e) MUST_USE;
-/* The only number of the only row; NULL is 0. */
+/* Reads the only number of the only row; NULL is 0. */
 bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e) MUST_USE;
 
 /* One text for each database. */
@@ -78,9 +78,9 @@ enum column_type {
     COLUMN_TEXT,
     COLUMN_NUMBER,
     COLUMN_FLAG,
-    COLUMN_JSON,   /* a text that is JSON; if it is not, a string */
-    COLUMN_HIDDEN, /* a text that is null for whoever may not see reasoning */
-    COLUMN_SKIP,   /* for the caller */
+    COLUMN_JSON,   /* a text that is JSON; if it is invalid, a string */
+    COLUMN_HIDDEN, /* a text; null if the asker may not see reasoning */
+    COLUMN_SKIP,   /* read only by the caller */
 };
 
 struct column {
@@ -88,19 +88,19 @@ struct column {
     enum column_type type;
 };
 
-/* Whether there is such a text of a call i. */
+/* Whether a call i has such a text. */
 #define CALL_HAS(bit) "(i.texts & " bit ") <> 0"
 #define REASONING_BIT "4" /* 1 << BLOCK_REASONING */
 #define SUMMARY_BIT "8"   /* 1 << BLOCK_SUMMARY */
 
 void sql_columns(struct sql *q, const struct column *c, size_t n);
-/* As members of the object that is open. */
+/* Writes them as members of the open object. */
 void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
                    struct json_out *o);
 void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o);
 
-/* query_rows.c: rows of llm_interactions i with the texts of their blocks. The texts are in row,
- * and in those columns of v that say so; all is lent for the call. */
+/* query_rows.c: rows of llm_interactions i with the texts of their blocks. The texts are in `row`,
+ * and in the text columns of `v`; everything is lent for the call. */
 struct call_rows {
     bool (*on_call)(void *ctx, struct db_value *v, const struct store_call *row);
     void *ctx;
@@ -108,20 +108,20 @@ struct call_rows {
     size_t count;
     size_t request_max; /* a longer request is left out; 0: requests are not read */
 };
-/* "SELECT ... FROM from", which has llm_interactions as i. */
+/* "SELECT ... FROM from", which must name llm_interactions as i. */
 void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from);
 bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *rows,
                      struct err *e) MUST_USE;
-/* As sql_columns, with NULL for texts. */
+/* Like sql_columns, with NULL for texts. */
 void call_columns_add(struct sql *q, const struct column *c, size_t n);
-/* Which columns are texts of a call's block: the field of each, or NULL. */
+/* The columns that are texts of a call's block: the field of each, or NULL. */
 void columns_find_texts(const struct column *c, size_t n, const struct row_field *out[]);
 void columns_set_texts(const struct row_field *const texts[], size_t n,
                        const struct store_call *row, struct db_value *v);
 
 /* query_find.c: calls by the words of their texts, newest first. */
 enum find_in { FIND_CALLS, FIND_DECISIONS };
-/* The last word may be the front of one: if nothing has it as a whole word, or only so. */
+/* Whether the last word may be a prefix: only if no text has it as a whole word; never; always. */
 enum find_as { FIND_EITHER, FIND_WHOLE, FIND_FRONT };
 
 struct find {
@@ -132,68 +132,69 @@ struct find {
     str typed;
     int64_t
         end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
-    size_t blocks_max; /* that it may unpack; after it, how many are left of these */
-    /* What is wanted of each call. on_hit: false is enough. */
+    size_t blocks_max; /* in: blocks it may unpack; out: how many of these are left */
+    /* The columns that on_hit gets. on_hit: false stops the search. */
     const struct column *columns;
     size_t count;
     void (*where)(struct sql *q, const void *ctx); /* more conditions; NULL: none */
     bool (*on_hit)(void *ctx, struct db_value *v, str snippet);
     void *ctx;
-    /* What it says of itself: calls that ended before this were not looked at. -1: all were. */
+    /* Out: calls that ended before this were not searched. -1: all were. */
     int64_t back_to_us;
 };
-/* With FIND_CALLS a word may be scoped ("asked:", "answer:", "reasoning:", "error:"), and reasoning
- * is not looked at for an asker who may not see it. Whether a word is a front depends only on calls
+/* With FIND_CALLS a word may have a scope ("asked:", "answer:", "reasoning:", "error:"); reasoning
+ * is not searched for an asker who may not see it. Whether a word is a prefix depends only on calls
  * that the asker may see. */
 bool find_calls(struct reader *r, struct find *f, struct err *e) MUST_USE;
-/* "searched_back_to_us". */
+/* Writes "searched_back_to_us". */
 void find_write_bound(int64_t back_to_us, struct json_out *o);
-/* What a database takes as a text: UTF-8 without a NUL. */
+/* A text that the database accepts: UTF-8 without a NUL. */
 str find_clean(str words, struct arena *a);
-/* Whether a word of it is scoped; whether one is scoped to reasoning. */
+/* Whether a word has a scope; whether a word has the scope reasoning. */
 bool find_scoped(str words, struct arena *a);
 bool find_wants_reasoning(str words, struct arena *a);
 /* %text% for LIKE, ESCAPE '\'. */
 str find_like(str words, struct arena *a);
 
-#define SESSION_NAMES_MAX 10000 /* sessions whose names are searched, the newest */
+#define SESSION_NAMES_MAX 10000 /* newest sessions whose names are searched */
 
 /* query_sessions.c */
 extern const struct column session_columns[];
 extern const size_t session_column_count;
-/* What is found out before the statement is written: session_look, then session_where. */
+/* The results of session_look, which session_where needs to write the statement. */
 struct session_found {
-    str ids;              /* sessions that the search found, a JSON array */
-    int64_t back_to_us;   /* nothing before this was looked at; -1: everything was */
-    int64_t tool_after_n; /* only calls after this one are looked at for a tool; -1: all are */
+    str ids;              /* ids that the search found, a JSON array */
+    int64_t back_to_us;   /* nothing before this was searched; -1: everything was */
+    int64_t tool_after_n; /* only calls after this one are searched for a tool; -1: all are */
 };
 /* query_session_filter.c */
 bool session_wants_status(const struct query_filter *f, str status);
-/* When the oldest of the asker's newest max sessions began, of those up to end_us (-1: of all).
- * -1: there are not so many. */
+/* The start time of the oldest of the asker's newest `max` sessions up to end_us (-1: of all
+ * sessions). -1: fewer than `max` exist. */
 bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us, int64_t max,
                    int64_t *out, struct err *e) MUST_USE;
-/* all: however long it takes, for exports; only searches are bounded then. */
+/* all: search everything however long it takes, for exports; only text searches are limited
+ * then. */
 bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                   bool all, struct session_found *out, struct err *e) MUST_USE;
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
                    const struct query_filter *f, const struct session_found *found);
-/* Whether a call of it runs: v is a row of session_columns. */
+/* Whether a call of the session is running: v is a row of session_columns. */
 bool session_is_running(const struct query_asker *a, const struct db_value *v);
-/* The members of a row, its status as it is now. */
+/* Writes the members of a row, with its current status. */
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
 
-/* query_session.c: the id of what a key calls by this name; where it has none, or an operator asks,
- * the name itself. */
+/* query_session.c: the id of the session that a key knows by this name. If the key has none, or for
+ * an operator, the name itself. */
 bool session_find(struct reader *r, const struct query_asker *a, str name, str *id,
                   struct err *e) MUST_USE;
-/* Whether it is there and the asker's to see. */
+/* Whether the session exists and the asker may see it. */
 bool session_check(struct reader *r, const struct query_asker *a, str id, struct err *e) MUST_USE;
 
-/* query_decisions.c: an entry without what it says of the reasoning: "[TOOL_CALL] a". */
+/* query_decisions.c: an entry without its part about the reasoning: "[TOOL_CALL] a". */
 str decision_bare(str entry);
 
-/* query_absent.c: why no text of the reasoning of a call i is on record; NULL: there is one. */
+/* query_absent.c: why the record has no reasoning text for a call i; NULL: it has one. */
 #define REASONING_ABSENT                                                                           \
     "CASE WHEN i.has_reasoning = 0 AND i.status >= 400 AND i.first_ms IS NULL THEN 'no_reply' "    \
     "WHEN i.has_reasoning = 0 THEN 'none_given' "                                                  \
@@ -201,14 +202,14 @@ str decision_bare(str entry);
         REASONING_BIT) " THEN NULL "                                                               \
                        "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "  \
                        "WHEN " CALL_HAS(SUMMARY_BIT) " THEN 'summary_only' ELSE 'not_kept' END"
-/* "reasoning_absent": such a value as the asker may know it. */
+/* Writes "reasoning_absent": that value, as far as the asker may know it. */
 void absent_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
-/* The same of a search for reasoning that found nothing: why none of the last calls has any; null
+/* The same for a search for reasoning that found nothing: why none of the last calls has any; null
  * if one has, or if something was found. */
 bool absent_write_search(struct reader *r, const struct query_asker *a, bool found,
                          struct json_out *o, struct err *e) MUST_USE;
 
-/* query_events.c: the calls and tool exchanges of a session, in order of time. */
+/* query_events.c: the calls and tool exchanges of a session, ordered by time. */
 struct event {
     int64_t timestamp_us;
     str json; /* {event_id, type, ...} */
@@ -217,13 +218,13 @@ struct event {
 struct event_sums {
     int64_t calls, tools, errors, duration_ms;
     str last_answer;
-    bool cut; /* there were more than fit */
+    bool cut; /* more events exist than fit */
 };
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
                  struct event_sums *sums, struct err *e) MUST_USE;
 
-/* query_usage.c: what stands in a FROM: rows of usage_hours (usage.h) for the calls that the
- * filter's dates and the asker let through. */
+/* query_usage.c: the text after FROM: rows of usage_hours (usage.h) for the calls within the
+ * filter's dates that the asker may see. */
 void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f);
 
 /* query_cursor.c: "sort|value|id" as an opaque text and back. */

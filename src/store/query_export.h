@@ -1,4 +1,4 @@
-/* query_export.h - events in the forms they are exported in.
+/* query_export.h - the export formats of events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,11 +6,12 @@
 
 #include "store/query_build.h"
 
-/* query_csv.c: RFC 4180, a line an event. A text that a spreadsheet would take for a formula has an
- * apostrophe before it. */
+/* query_csv.c: RFC 4180, one line for each event. A text that a spreadsheet would read as a formula
+ * gets a leading apostrophe. */
 void csv_head(struct buf *out);
 bool csv_write(struct arena *a, str session_id, str event, struct buf *out, struct err *e) MUST_USE;
 
-/* query_otlp.c: one line, an ExportTraceServiceRequest in OTLP/JSON with a span an event. */
+/* query_otlp.c: one line, an ExportTraceServiceRequest in OTLP/JSON with one span for each
+ * event. */
 bool otlp_write(struct arena *a, str session_id, const struct event *events, struct buf *out,
                 struct err *e) MUST_USE;

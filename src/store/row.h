@@ -1,12 +1,12 @@
-/* row.h - the rows of store.h as bytes and as columns: one table says both.
+/* row.h - the rows of store.h as bytes and as columns: one table describes both.
  *
  *     size_t size = row_call_size(&call);
  *     row_call_put(&call, p);                    writes exactly that many bytes
  *     if (!row_call_get(bytes, &back)) ...       texts lent from bytes
  *
- * A row is the number of its fields and then the fields in the order of the table. Fields are only
- * ever added at the end, so that a journal written before they were known, or after, can be read:
- * those missing are empty, those beyond are ignored.
+ * A row is the number of its fields followed by the fields in the order of the table. Fields are
+ * only added at the end, so older and newer journals stay readable: missing fields are empty,
+ * unknown ones are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,19 +17,19 @@
 
 enum row_kind {
     ROW_TEXT,
-    ROW_BODY, /* text that old_interactions may hold compressed, beside its size */
+    ROW_BODY, /* text that old_interactions may hold compressed, with its size */
     ROW_INT,
     ROW_BOOL,
     ROW_I64,
-    ROW_KNOWN, /* a number that is not known if it is -1 */
-    ROW_COST   /* a double that is not known if it is negative */
+    ROW_KNOWN, /* a number; -1: unknown */
+    ROW_COST   /* a double; negative: unknown */
 };
 
 struct row_field {
     const char *column;
     enum row_kind kind;
-    size_t at;          /* in its struct */
-    unsigned char text; /* 1 + enum block_text: it is in the call's block; 0: it is a column */
+    size_t at;          /* offset in its struct */
+    unsigned char text; /* 1 + enum block_text: stored in the call's block; 0: a column */
 };
 
 /* The first field is the id, and never empty. */
@@ -38,7 +38,7 @@ struct row_table {
     size_t count;
 };
 
-/* Something that happened to the store itself, or shall happen to it. */
+/* An event of the store itself, or a task for it. */
 struct store_note {
     str id; /* of its receipt */
     str actor, action, subject, detail;
@@ -54,11 +54,11 @@ static inline str *row_text(struct store_call *c, const struct row_field *f)
     return (str *)(void *)((char *)c + f->at);
 }
 
-/* Which of the texts that belong into a block are not empty: bit N is text N of enum block_text. */
+/* The texts for a block that are not empty: bit N is text N of enum block_text. */
 int64_t row_text_bits(const struct store_call *row);
 
-/* Of any of the tables, into and out of its struct. What is not in the bytes stays as it was in
- * out, which is touched in any case. */
+/* For any of the tables. Fields that are not in the bytes keep their value in out. out may be
+ * changed even if row_get fails. */
 size_t row_size(const struct row_table *t, const void *row);
 void row_put(const struct row_table *t, const void *row, char *p);
 bool row_get(const struct row_table *t, str bytes, void *out) MUST_USE;

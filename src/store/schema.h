@@ -1,8 +1,8 @@
-/* schema.h - the steps from an empty database to today's tables: schema/NNN_why.sql, in order,
+/* schema.h - the steps from an empty database to the current tables: schema/NNN_why.sql, in order,
  * and schema/postgres/NNN_why.sql.
  *
- * Each table is made from those files by tools/embed-sql. A step that was released is never edited;
- * a change is a new one.
+ * tools/embed-sql makes the two arrays from those files. A released step is never edited; a change
+ * is a new step.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

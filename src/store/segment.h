@@ -1,4 +1,4 @@
-/* segment.h - the files of a journal: made, listed, read.
+/* segment.h - creates, lists and reads the files of a journal.
  *
  *     struct segment_list list;
  *     if (!segment_list_read(dir, &list, e)) ...
@@ -8,8 +8,8 @@
  *     while ((got = segment_read(&r, size, &frame, &hole, e)) != SEGMENT_END) ...
  *     segment_reader_release(&r);
  *
- * A segment is DIR/0000000000000007.seg. A reader goes over damage: it gives the hole once and goes
- * on with the next frame that verifies.
+ * A segment is DIR/0000000000000007.seg. A reader skips damage: it reports the hole once and
+ * continues with the next valid frame.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,9 +21,9 @@
 
 struct segment {
     uint64_t number;
-    uint64_t size;     /* of what is committed */
-    bool sealed;       /* nothing more comes */
-    uint64_t begun_ns; /* 0: by an earlier process */
+    uint64_t size;     /* committed bytes */
+    bool sealed;       /* nothing is appended any more */
+    uint64_t begun_ns; /* 0: created by an earlier process */
 };
 
 struct segment_list {
@@ -31,39 +31,39 @@ struct segment_list {
     size_t count, cap;
 };
 
-/* Of the files that are there, all of them sealed. */
+/* Lists the existing files, all of them sealed. */
 bool segment_list_read(const char *dir, struct segment_list *out, struct err *e) MUST_USE;
 void segment_list_add(struct segment_list *l, struct segment s);
 void segment_list_release(struct segment_list *l);
 
-/* The path in out, which is returned. */
+/* Writes the path to out and returns it. */
 const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MAX]);
 
-/* A new one with its head written and its name brought to disk. errno is kept on failure, and no
- * file is left behind. */
+/* Creates a segment, writes its head and syncs its name to disk. On failure errno is kept, and no
+ * file remains. */
 bool segment_create(const char *dir, uint64_t number, int *fd, uint32_t *salt,
                     struct err *e) MUST_USE;
 
-/* The file of a segment that is not needed any more is kept for the next one. */
+/* Keeps the file of a segment that is no longer needed for the next one. */
 void segment_keep_spare(const char *dir, uint64_t number);
 void segment_drop_spare(const char *dir);
-/* As segment_create, from the spare file, whose size is given: its head is brought to disk before
- * its name, so that no frame of its older use is good by the time it is a segment. */
+/* Like segment_create, from the spare file, whose size is returned. The head is synced before the
+ * name, so no frame of its older use is valid once it is a segment. */
 bool segment_recycle(const char *dir, uint64_t number, int *fd, uint32_t *salt, uint64_t *size,
                      struct err *e) MUST_USE;
 
-/* All of it; on failure errno says why and any part of it may be in the file. */
+/* Writes all bytes; on failure errno says why, and the file may have any part of them. */
 bool segment_write(int fd, str bytes) MUST_USE;
 bool segment_sync_dir(const char *dir, struct err *e) MUST_USE;
 
 struct segment_reader {
     const char *dir;
-    int fd; /* -1: none is open */
+    int fd; /* -1: no file is open */
     uint64_t number;
     struct frame_segment head;
     bool readable;   /* the head is good */
-    uint64_t at;     /* where the next frame begins */
-    uint64_t buf_at; /* where buf begins */
+    uint64_t at;     /* offset of the next frame */
+    uint64_t buf_at; /* offset of buf */
     char *buf;
     size_t buf_n, buf_cap;
 };
@@ -82,10 +82,10 @@ void segment_reader_release(struct segment_reader *r);
 bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
                          struct err *e) MUST_USE;
 
-/* The next frame among the first `size` bytes, lent until the next call; or the hole up to it, or
- * up to size if there is none. */
+/* The next frame within the first `size` bytes, lent until the next call; or the hole before it, or
+ * up to `size` if no frame follows. */
 enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct frame *out,
                               struct segment_hole *hole, struct err *e) MUST_USE;
 
-/* Drops what a crash left half written at the end of the newest segment, and says so. */
+/* Truncates a record that a crash left incomplete at the end of the newest segment, and logs it. */
 bool segment_repair(const char *dir, struct segment *s, struct err *e) MUST_USE;

@@ -1,5 +1,5 @@
-/* texts.h - the texts of calls, wherever they are: in a packed block, in one that is still open, or
- * in the table of an earlier version.
+/* texts.h - reads the texts of calls: from a packed block, an open block, or the table of an
+ * earlier version.
  *
  *     struct texts t;
  *     texts_init(&t, db);                         db is lent, and used only inside these calls
@@ -7,8 +7,8 @@
  *     texts_release(&t);
  *
  * texts_read sets the texts of a row whose columns are set (row.h says which fields are texts). The
- * blocks that were read last stay unpacked, so that neighbours cost little. A call that was erased
- * meanwhile has no texts.
+ * last blocks stay unpacked, so neighbouring calls are cheap. A call that was erased meanwhile has
+ * no texts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@
 
 #define TEXTS_CACHE 4u
 
-/* Where the texts of a call are. */
+/* The place of a call's texts. */
 struct texts_place {
     int64_t call_n;
     int64_t block; /* -1: in old_interactions */
@@ -37,43 +37,43 @@ struct texts_slot {
 
 struct texts_request {
     int64_t call_n; /* 0: empty */
-    unsigned depth; /* so many deltas lead to it */
+    unsigned depth; /* number of deltas to resolve it */
     struct buf bytes;
 };
 
 struct texts {
     struct db *db;
     uint64_t uses;
-    unsigned depth; /* so many deltas lead to the request that was read last */
-    bool damaged;   /* if a call fails: the database answered, but what is stored is damaged */
+    unsigned depth; /* number of deltas of the last request read */
+    bool damaged;   /* after a failure: the database works, but the stored data is damaged */
     struct texts_slot slots[TEXTS_CACHE];
-    /* Requests that were put together last: the next one of a conversation begins with one. */
+    /* The last requests that were assembled: the next request of a conversation builds on one. */
     struct texts_request *requests;
     size_t request_count, request_next, requests_size;
 };
 
 void texts_init(struct texts *t, struct db *db);
 void texts_release(struct texts *t);
-/* Keeps many requests instead of one, for who reads many conversations at once. */
+/* Caches many requests instead of one, for reading many conversations at once. */
 void texts_keep_many(struct texts *t);
 
-/* The row's texts, in the arena. Its id and columns are there already. If some texts of a call in
+/* Sets the row's texts, in the arena. Its id and columns must be set. If some texts of a call in
  * old_interactions are damaged, it fails, and the row has the others. */
 bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
                 struct store_call *row, struct err *e) MUST_USE;
-/* The same without the request, which takes more work where it is a part of an earlier one. */
+/* The same without the request, which is expensive if it is stored as a delta. */
 bool texts_read_reply(struct texts *t, const struct texts_place *at, struct arena *a,
                       struct store_call *row, struct err *e) MUST_USE;
 
-/* The same with the request if it has at most request_max bytes. */
+/* The same, with the request if it has at most request_max bytes. */
 bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t request_max,
                       struct arena *a, struct store_call *row, struct err *e) MUST_USE;
 
-/* The entry of a call as its block has it, in the arena; "" if it has none, or is in no block. */
+/* The entry of a call as stored in its block, in the arena; "" if it has none or is in no block. */
 bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a, str *out,
                  struct err *e) MUST_USE;
-/* A block unpacked, lent until the next call. false with ERR_NOT_FOUND: it is not packed. */
+/* A block unpacked, lent until the next call. False with ERR_NOT_FOUND: it is not packed. */
 bool texts_block(struct texts *t, int64_t block, const struct block_view **out,
                  struct err *e) MUST_USE;
-/* A text that was erased from a block may not come from here. */
+/* Empties the cache, so that erased texts cannot come from it. */
 void texts_forget(struct texts *t);

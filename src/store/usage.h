@@ -1,22 +1,22 @@
-/* usage.h - sums by the hour, so that what calls come to is found without reading them.
+/* usage.h - hourly sums, so that totals are found without reading the calls.
  *
- * A row of usage_hours is what the calls of one hour, model, provider, key, level and cap come to.
- * The engine adds to it with each call, and takes away with each that is erased; questions take
- * whole hours from it, and calls only where a range begins or ends within one.
+ * A row of usage_hours is the sum of the calls of one hour, model, provider, key, level and cap.
+ * The engine adds each call and subtracts each erased one. Queries take whole hours from the table,
+ * and read calls only where a range begins or ends within an hour.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
 #define USAGE_HOUR_MS 3600000
-#define USAGE_BUCKETS 10 /* of how much of its cap a call's reasoning took */
+#define USAGE_BUCKETS 10 /* by the part of its cap that a call's reasoning used */
 
-/* Which row, and what is added up, in the order of the table. */
+/* The key columns and the sums, in the order of the table. */
 #define USAGE_WHICH "hour, model, provider, key_name, level, cap_tokens"
 #define USAGE_SUMS                                                                                 \
     "calls, failed, input_tokens, output_tokens, reasoning_tokens, cache_read_tokens, starved,"    \
     " cut, with_reasoning, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, priced, cost_usd"
-/* After an INSERT: adds to the row that is there already. */
+/* After an INSERT: adds to an existing row. */
 #define USAGE_PLUS(sum) sum " = usage_hours." sum " + excluded." sum
 #define USAGE_ADD                                                                                  \
     " ON CONFLICT (" USAGE_WHICH ") DO UPDATE SET "                                                \
@@ -37,5 +37,5 @@ enum {
     USAGE_SUM_COUNT
 };
 
-/* The same of one call i: usage.c has the text, which is long. */
+/* The same for one call i: usage.c has the text, which is long. */
 extern const char usage_of_call_which[], usage_of_call_sums[];

@@ -1,4 +1,4 @@
-/* word_pages.h - which blocks have which word keys, as pages of bytes.
+/* word_pages.h - the word index: which blocks have which word keys, as pages of bytes.
  *
  *     word_pages_begin(&w, 1, emit, to);                  a segment of one block
  *     word_pages_add(&w, key, &blocks, e) ...             keys ascending
@@ -27,7 +27,7 @@
 
 #define WORD_PAGES_SIZE_MAX 8192 /* bytes of a page */
 #define WORD_PAGES_BLOCKS_MAX 256
-#define WORD_PAGES_MERGE_MAX 16 /* segments */
+#define WORD_PAGES_MERGE_MAX 16 /* segments in one merge */
 
 struct word_blocks {
     uint64_t bits[WORD_PAGES_BLOCKS_MAX / 64];
@@ -43,14 +43,14 @@ static inline bool word_blocks_has(const struct word_blocks *b, unsigned block)
     return b->bits[block / 64] >> block % 64 & 1;
 }
 
-/* Takes a full page, which is lent for the call. */
+/* Receives a full page, which is lent for the call. */
 typedef bool word_pages_emit(void *to, uint64_t first_key, str page, struct err *e);
 
 struct word_pages_writer {
     word_pages_emit *emit;
     void *to;
     unsigned blocks;
-    uint64_t first_key, key; /* the first of this page; the last one added */
+    uint64_t first_key, key; /* the first key of this page; the last key added */
     bool any;                /* a key was added */
     size_t n;                /* bytes of the page so far */
     char page[WORD_PAGES_SIZE_MAX];

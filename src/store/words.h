@@ -27,11 +27,11 @@
 #define WORDS_TYPED_MAX 32  /* words of a query; the rest is ignored */
 #define WORDS_PARTS_MAX 64  /* parts of all words of a query; the rest is ignored */
 #define WORDS_FIELDS_MAX 32 /* fields of a call */
-#define WORDS_FRONT_MIN 3   /* characters: shorter ones begin half of all words */
+#define WORDS_FRONT_MIN 3   /* characters: shorter prefixes match half of all words */
 #define WORDS_SNIPPET_MAX 1024 /* bytes, without the dots */
 #define WORDS_KEY_MAX ((UINT64_C(1) << 40) - 1)
 
-/* The folded character: 0 if code separates words, WORDS_MARK if it is dropped from them. */
+/* The folded character: 0 if `code` separates words, WORDS_MARK if it is dropped from them. */
 #define WORDS_MARK 0x110000u
 uint32_t words_fold(uint32_t code);
 
@@ -49,8 +49,8 @@ bool words_read(struct words_reader *r) MUST_USE; /* false at the end of the tex
 /* The key of a folded word: 40 bits, never 0. Its first four characters in 6 bits each, then 16
  * bits of a hash of the whole word. Different words may have the same key. */
 uint64_t words_key(str folded);
-/* Every word that begins with this folded front has a key from lo to hi, both included. Words that
- * share its first four characters have one too. */
+/* Every word with this folded prefix has a key from lo to hi, both included. So has every word that
+ * shares its first four characters. */
 void words_front_range(str front, uint64_t *lo, uint64_t *hi);
 
 /* The distinct keys of some texts. One thread at a time. */
@@ -62,7 +62,7 @@ struct words_set {
 
 void words_set_init(struct words_set *s);
 void words_set_release(struct words_set *s);
-/* Empty again; keeps the memory unless one large block needed much more than usual. */
+/* Empties the set; keeps the memory unless one large block needed much more than usual. */
 void words_set_reset(struct words_set *s);
 void words_set_add_text(struct words_set *s, str text);
 /* The keys in ascending order, lent until the next call with this set. */
@@ -93,7 +93,7 @@ struct words_query {
         unsigned field; /* or WORDS_ANY_FIELD */
         unsigned parts;
     } typed[WORDS_TYPED_MAX];
-    bool may_be_front; /* the last word is long enough to be searched as a front */
+    bool may_be_front; /* the last word is long enough for a prefix search */
 };
 
 /* Words are between white space; one without a letter or digit is ignored. False if none is left:
@@ -101,8 +101,8 @@ struct words_query {
 bool words_query_parse(str typed, const struct words_scope *scopes, size_t n, struct arena *a,
                        struct words_query *out) MUST_USE;
 
-/* The keys of one part. With last_is_front the last part stands for all words that begin with it,
- * if the query allows that (may_be_front). A block that lacks the keys of any part has no match. */
+/* The keys of one part. With last_is_front the last part matches all words that begin with it, if
+ * the query allows that (may_be_front). A block that lacks the keys of any part has no match. */
 void words_query_range(const struct words_query *q, size_t part, bool last_is_front, uint64_t *lo,
                        uint64_t *hi);
 

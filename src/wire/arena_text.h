@@ -21,14 +21,15 @@ struct arena_text {
 };
 
 void arena_text_add(struct arena_text *t, struct arena *a, str s);
-/* The same with a lower ceiling. */
+/* The same with a lower limit. */
 void arena_text_add_max(struct arena_text *t, struct arena *a, str s, size_t size_max);
 void arena_text_reset(struct arena_text *t);
 str arena_text_str(const struct arena_text *t);
 
-/* Whether the arena has room for so many bytes, and for what else must still go in. */
+/* Whether the arena has room for `size` bytes, besides the memory that is still needed
+ * otherwise. */
 bool arena_text_room(const struct arena *a, size_t size);
-/* A copy in the arena; "" if there is no room. */
+/* A copy in the arena; "" if the arena is full. */
 str arena_text_dup(struct arena *a, str s);
-/* Zeroed, or NULL if there is no room: for what a reply may have any number of. */
+/* Zeroed memory, or NULL if the arena is full: for things that a reply may have any number of. */
 void *arena_text_zero(struct arena *a, size_t size) MUST_USE;

@@ -22,13 +22,13 @@ struct assembled_block {
     uint32_t choice, block;
     str id, name;
     struct arena_text text;  /* or the arguments, or the data, or the raw JSON */
-    struct arena_text extra; /* the signature; citations, with commas between them */
+    struct arena_text extra; /* the signature; or citations, separated by commas */
 };
 
 struct assembled_extra {
     struct assembled_extra *next;
     str name, json;
-    struct arena_text held; /* what json is of: some say it again with every chunk */
+    struct arena_text held; /* the memory of json: some hosts repeat it with every chunk */
 };
 
 struct assembled_reply {
@@ -41,11 +41,11 @@ struct assembled_reply {
     bool begun, stopped, refused, called, full;
 };
 
-/* Makes one of all zeroes ready; assemble_event does so by itself. */
+/* Initializes a zeroed struct; assemble_event does so by itself. */
 void assemble_begin(struct assembled_reply *g);
-/* Whether a streamed reply collects the event, too, because it is written at the end. */
+/* Whether a streamed reply also collects the event, because it is written at the end. */
 bool assemble_is_meta(const struct chat_event *ev);
-/* Takes one event of a reply. Signatures, opaque blocks and extras are taken if they are of the
- * dialect; texts are copied into the arena. */
+/* Adds one event of a reply. Signatures, opaque blocks and extras are added only if they belong to
+ * the dialect; texts are copied into the arena. */
 void assemble_event(struct assembled_reply *g, struct arena *a, const struct chat_event *ev,
                     enum chat_dialect dialect);

@@ -1,4 +1,4 @@
-/* error.h - recognises errors of providers by their words.
+/* error.h - recognises errors of providers by their text.
  *
  * Clients act on some errors: they shorten a conversation that is too long, or ask for another key.
  * Each dialect, and each host of a dialect, words these errors differently. wire_error_classify
@@ -13,9 +13,9 @@
 
 #define WIRE_CONTEXT_CODE "context_length_exceeded" /* the request is longer than the context */
 
-/* Texts that it sets are constants. */
+/* The texts that it sets are constants. */
 void wire_error_classify(struct chat_error *error);
 bool wire_error_is_context(const struct chat_error *error);
-/* How long a request that is too long is, and how long it may be, in tokens; false if the message
- * does not say. */
+/* The size of a request that is too long, and the limit, in tokens; false if the message does not
+ * give them. */
 bool wire_error_tokens(const struct chat_error *error, uint64_t *used, uint64_t *max) MUST_USE;

@@ -1,4 +1,4 @@
-/* images.h - converts images that a model drew from one dialect to another.
+/* images.h - converts images that a model generated from one dialect to another.
  *
  *     Gemini     a part {inlineData: {mimeType, data}}
  *     Responses  an item {type: image_generation_call, output_format, result}
@@ -19,5 +19,5 @@
 #include "chat/chat.h"
 
 bool image_needs_conversion(const struct chat_event *ev, enum chat_dialect to);
-/* Gives the sink an event for each image of one that image_needs_conversion was true for. */
+/* Emits an event for each image of an event that image_needs_conversion returned true for. */
 void image_convert(const struct chat_event *ev, enum chat_dialect to, struct chat_sink sink);

@@ -1,4 +1,4 @@
-/* internal.h - the rows of all dialects, and the tools that they share.
+/* internal.h - the rows of all dialects, and functions that they share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,8 +17,8 @@
 extern const struct wire wire_openai, wire_responses, wire_anthropic, wire_gemini, wire_mistral,
     wire_ollama, wire_generate, wire_converse, wire_cohere;
 
-/* Text that must outlive its frame; "" if the reply has filled its arena. */
+/* Copies a text that must outlive its frame; "" if the reply has filled its arena. */
 str wire_keep(struct wire_decoder *d, str text);
 
-/* An error with these and nothing else. */
+/* An error with only these members set. */
 struct chat_error wire_error(int status, const char *type, const char *message);

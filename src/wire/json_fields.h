@@ -1,4 +1,4 @@
-/* json_fields.h - the members of one object that a dialect knows by name, all found in one walk.
+/* json_fields.h - finds the members of one object that a dialect knows by name, in one pass.
  *
  * A set is made from one list of its members, ordered by the length of their names, so that a key
  * is compared only with names of its length:
@@ -8,9 +8,8 @@
  *     enum color { COLOR_FIELDS(JSON_FIELD_NO_LENGTH, JSON_FIELD_ENUM) };
  *     JSON_FIELD_SET(color_fields, COLOR_FIELDS);
  *
- *     struct json_fields m;
- *     json_fields_read(&color_fields, doc, root, known, &m);
- *     paint(json_fields_present(&m, COLOR_RED));
+ * If a key occurs twice, the last one counts, as in json_find. A value that is no object has no
+ * members.
  *
  * Of two equal keys the last counts, as in json_find. A value that is no object has no members.
  *
@@ -24,29 +23,29 @@
 #define JSON_FIELD_BIT(name) ((uint64_t)1 << (name))
 
 struct json_fields {
-    uint64_t seen;               /* a bit a name */
-    const struct json_node *odd; /* the first key, of a value that is not null, that is not among
-                                    the expected; or NULL */
-    const struct json_node *at[JSON_FIELDS_MAX]; /* values, where seen */
+    uint64_t seen;               /* one bit for each name */
+    const struct json_node *odd; /* the first key that is not expected and whose value is not
+                                    null; or NULL */
+    const struct json_node *at[JSON_FIELDS_MAX]; /* values, valid if seen */
 };
 
 struct json_field_set {
     const str *names;
     int count;
-    int (*find)(const char *p, size_t n); /* the number of the name, or -1 */
-    /* What json_fields_walk does with this set. */
+    int (*find)(const char *p, size_t n); /* the index of the name, or -1 */
+    /* json_fields_walk for this set. */
     void (*read)(const struct json *doc, const struct json_node *v, uint64_t expected,
                  struct json_fields *out);
 };
 
-/* The number of a key's name in the set, or -1. */
+/* The index of a key's name in the set, or -1. */
 int json_fields_name(const struct json_field_set *set, const struct json *doc,
                      const struct json_node *key);
-/* The same of a key with escapes in it. */
+/* The same for a key with escapes. */
 int json_fields_escaped_name(const struct json_field_set *set, const struct json *doc,
                              const struct json_node *key);
 
-/* For the `read` of a set: its `find` becomes a part of the loop. */
+/* For the `read` of a set: the compiler inlines `find` into the loop. */
 static inline void json_fields_walk(const struct json_field_set *set,
                                     int (*find)(const char *p, size_t n), const struct json *doc,
                                     const struct json_node *v, uint64_t expected,
@@ -88,7 +87,7 @@ static inline const struct json_node *json_fields_get(const struct json_fields *
     return m->seen & JSON_FIELD_BIT(name) ? m->at[name] : NULL;
 }
 
-/* The same, and NULL where it is null. */
+/* The same; NULL if it is null. */
 static inline const struct json_node *json_fields_present(const struct json_fields *m,
                                                           unsigned name)
 {
@@ -114,7 +113,7 @@ static inline str json_fields_text(const struct json_fields *m, unsigned name,
 #define JSON_FIELD_CASE(n)                                                                         \
     return -1;                                                                                     \
     case n:
-/* The first byte tells most names of one length apart. */
+/* The first byte distinguishes most names of one length. */
 #define JSON_FIELD_COMPARE(field, name)                                                            \
     if (p[0] == (name)[0] && str_same(p, name, sizeof name - 1))                                   \
         return field;

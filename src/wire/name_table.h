@@ -1,6 +1,7 @@
-/* name_table.h - tables of words: reasons to stop and types of errors, each dialect's own.
+/* name_table.h - tables of names: stop reasons and error types of each dialect.
  *
- * A table is read both ways. Of several words for one number the first is how we spell it.
+ * A table is read in both directions. If several names have one number, the first is the one we
+ * write.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +14,7 @@ struct name_row {
     int is;
 };
 
-/* What a word is, or `or_else`. */
+/* The number of a name, or `or_else`. */
 int name_table_number(const struct name_row *table, size_t n, str name, int or_else);
-/* The word for a number, or NULL. `name` is kept, if it is one of several. */
+/* The name of a number, or NULL. `name` is kept if it is one of several. */
 const char *name_table_name(const struct name_row *table, size_t n, int is, str name);

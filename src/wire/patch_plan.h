@@ -22,9 +22,9 @@ void patch_set(const struct patch_plan *p, const char *key, str json);
 void patch_head(const struct patch_plan *p);
 /* temperature and top_p: set where the body has none, removed where the provider refused them. */
 void patch_sampling(const struct patch_plan *p);
-/* A JSON string made longer by the plan's system_extra, a blank line before it. */
+/* Appends the plan's system_extra to a JSON string, after a blank line. */
 void patch_append_system(const struct patch_plan *p, const struct json_node *text);
-/* The plan's merge, deep into the body. */
+/* Merges the plan's `merge` deeply into the body. */
 void patch_merge(const struct patch_plan *p);
 
 /* The token budget for a level, and the level for a budget. */

@@ -11,7 +11,8 @@
 
 #include "wire/wire.h"
 
-/* Whether a member of a choice by this name lists the tokens of its text: logprobs and the like. */
+/* Whether a member of a choice with this name lists the tokens of its text: logprobs and the
+ * like. */
 bool redact_is_token_list(str name);
 /* Removes token lists from a relayed choice if no event has them: the pipe dropped those, because
  * they include tokens of hidden reasoning. */
@@ -23,8 +24,8 @@ bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *e
 
 /* Removes earlier reasoning from the history in a client's body, in any dialect. */
 bool redact_history(const struct json *doc, struct json_edits *ed);
-/* Whether `is` holds for a text of that reasoning, which is lent for the call. The arena, which has
- * room for the largest text, is reset for each. */
+/* Whether `is` returns true for a text of that reasoning, which is lent for the call. The arena,
+ * which must have room for the largest text, is reset for each. */
 bool redact_history_has(const struct json *doc, struct arena *a, bool (*is)(void *ctx, str text),
                         void *ctx);
 /* The same for the text of a request: without reasoning, in the arena; empty if it is not JSON. */

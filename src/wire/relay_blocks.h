@@ -1,9 +1,9 @@
-/* relay_blocks.h - the list of content elements in a provider's frame, rewritten from events.
+/* relay_blocks.h - rewrites the list of content elements in a provider's frame from events.
  *
- * For a frame that the gateway touched, in a dialect whose content is a list (Anthropic's blocks,
- * Gemini's parts). Each event finds the element that it came from: by the place of its text, by its
- * call, or by being that element's JSON. Such an element keeps all of its members but the text. An
- * event that finds no element becomes a new one; an element without an event is dropped.
+ * For a frame that the gateway changed, in a dialect whose content is a list (Anthropic's blocks,
+ * Gemini's parts). Each event is matched to the element that it came from: by the place of its
+ * text, by its call, or by that element's JSON. Such an element keeps all of its members except the
+ * text. An event without an element becomes a new one; an element without an event is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ struct relay_blocks;
 struct relay_rules {
     enum chat_dialect dialect;
     bool thinking_blocks; /* empty and redacted reasoning has elements of its own */
-    const char *empty;    /* the element of a list that would have none; or NULL */
+    const char *empty;    /* the element for an otherwise empty list; or NULL */
     bool (*is_source)(const struct json *doc, const struct json_node *element,
                       const struct chat_event *ev);
     /* The text of an element that a block of this kind replaces; NULL: the element stays. */
@@ -26,7 +26,7 @@ struct relay_rules {
     void (*on_signature)(struct relay_blocks *r, const struct chat_event *ev);
     /* Whether the current block is written as a new one although it has an element; or NULL. */
     bool (*is_ours)(const struct relay_blocks *r);
-    /* Whether an element stays that no event came from; or NULL: none does. */
+    /* Whether an element without an event stays; or NULL: none does. */
     bool (*stays)(const struct json *doc, const struct json_node *element);
     void (*write)(const struct relay_blocks *r, struct json_out *o); /* a new element */
 };
@@ -40,13 +40,13 @@ struct relay_blocks {
     uint32_t choice;
     /* Set by relay_blocks_write. */
     uint32_t index;                  /* of the current block in the new list */
-    const struct json_node *from;    /* elements before it have found their events */
+    const struct json_node *from;    /* earlier elements are already matched */
     const struct json_node *element; /* of the current block, or NULL */
     struct assembled_block block;    /* the current one, if it is pending */
     bool pending;
 };
 
-/* Appends the list that says the events of the choice. */
+/* Appends the list that expresses the events of the choice. */
 void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events, size_t n);
 
 /* For on_signature: the element that the event came from; and a new current block. */

@@ -1,9 +1,9 @@
 /* repeat_frame.h - decodes a frame that differs from the one before in one text, without parsing.
  *
- * A reply streams in hundreds of frames that differ in one string. If the only news of a frame was
- * one text, and the next frame has the same bytes before and after one JSON string, then that frame
- * says the new text in the same place and nothing else. So the decoder does not parse it; it only
- * tells the dialect (`again`) which text came.
+ * A reply streams in hundreds of frames that differ in one string. If one text was all that was new
+ * in a frame, and the next frame has the same bytes before and after one JSON string, then the next
+ * frame has the new text in the same place and nothing else. So the decoder does not parse it; it
+ * only reports the text to the dialect (`again`).
  *
  *     if (repeat_frame_decode(d, f))     the frame was such a one, and its event is out
  *         return;
@@ -27,14 +27,14 @@ struct wire_frame;
 /* The bytes of the last frame around its one new text. */
 struct repeat_frame {
     char *bytes;             /* those before the text, then those after it */
-    size_t before, after;    /* 0: there is no such frame */
+    size_t before, after;    /* 0: no such frame */
     unsigned events;         /* of the current frame */
-    unsigned shape;          /* how many frames were learnt */
+    unsigned shape;          /* number of frames learnt so far */
     struct chat_event event; /* the first of them */
 };
 
 bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f);
 void repeat_frame_forget(struct wire_decoder *d);
 void repeat_frame_note_event(struct wire_decoder *d, const struct chat_event *ev);
-/* Its shape, or 0 if there is more to it than one text. */
+/* The shape of the frame, or 0 if it has more than one text. */
 unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f);

@@ -1,4 +1,5 @@
-/* rope.h - bytes that grow in an arena without moving, for replies that are written again whole.
+/* rope.h - bytes that grow in an arena without moving, for replies that are written again as a
+ * whole.
  *
  *     struct rope_mark at = rope_end(&r);
  *     rope_add(&r, arena, text);
@@ -25,7 +26,7 @@ struct rope {
 };
 
 struct rope_mark {
-    struct rope_piece *piece; /* NULL: the very beginning */
+    struct rope_piece *piece; /* NULL: the start */
     size_t at;
 };
 

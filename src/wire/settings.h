@@ -1,4 +1,4 @@
-/* settings.h - the settings of a request that are numbers, as each dialect names them.
+/* settings.h - the numeric settings of a request, as each dialect names them.
  *
  * Each dialect has one table. Reading a body and writing one both follow it, in its order, so a new
  * setting of a provider is a member of struct chat_request and a row here:
@@ -20,13 +20,13 @@
 enum setting_flag {
     SETTING_WHOLE = 1,     /* no fraction */
     SETTING_READ_ONLY = 2, /* settings_write skips it */
-    SETTING_OURS = 4,      /* the range is a limit of the gateway, so other values fail at once */
+    SETTING_OURS = 4,      /* a limit of the gateway, so other values fail at once */
 };
 
 struct setting {
     str name;
-    size_t at;       /* of a str in struct chat_request: the number as the client wrote it */
-    double min, max; /* of the values that the dialect allows, if its check looks at them */
+    size_t at;       /* offset of a str in struct chat_request: the number as the client wrote it */
+    double min, max; /* of the values that the dialect allows, if its check uses them */
     unsigned flags;
 };
 #define SETTING_AT(member) offsetof(struct chat_request, member)
@@ -35,8 +35,8 @@ struct setting {
         STR_INIT(name), SETTING_AT(member), min, max, flags                                        \
     }
 
-/* What is wrong with a value, in the dialect's words, or NULL after setting *out to the number.
- * `room` holds a sentence that the check puts together. */
+/* Returns what is wrong with a value, in the dialect's words; or NULL, with *out set to the number.
+ * `room` is memory for a message that the check composes. */
 #define SETTING_ROOM 80
 typedef const char *setting_check(const struct request_reader *r, const struct json_node *v,
                                   const struct setting *s, str *out, char *room);
@@ -52,13 +52,13 @@ struct settings {
                                     const char *name);
 };
 
-/* The settings among the members of v, into r->out. */
+/* Reads the settings among the members of v into r->out. */
 bool settings_read(const struct request_reader *r, const struct request_path *at,
                    const struct json_node *v, const struct settings *table) MUST_USE;
-/* The same for members that were found already: a value, or NULL, for each row. */
+/* The same for members that were already found: a value, or NULL, for each row. */
 bool settings_take(const struct request_reader *r, const struct request_path *at,
                    const struct json_node *const *found, const struct settings *table) MUST_USE;
-/* The settings that the request has, as members. */
+/* Writes the settings that the request has as members. */
 void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table);
 /* Whether the request has any of them. */
 bool settings_given(const struct chat_request *r, const struct settings *table);

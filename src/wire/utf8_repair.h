@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* The front half of a character, until the rest comes: bytes of UTF-8, or an escape. */
+/* The first half of a character, until the rest comes: bytes of UTF-8, or an escape. */
 struct utf8_repair {
     char half[8];
     size_t n;

@@ -30,7 +30,7 @@
 #include "wire/error.h"
 
 #define CALL_REQUEST_KEEP_MAX ((size_t)4 << 20) /* larger bodies are not recorded */
-#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* for the user's own patterns, a call */
+#define CALL_MASK_NS (250 * CLOCK_NS_PER_MS)    /* time limit of the user's patterns for one call */
 
 /* state.c */
 void call_init_state(struct call *c);
@@ -45,7 +45,7 @@ void call_ask_second(struct call *c, enum call_phase phase);
 void call_make_failure(struct call *c); /* before c->failure is used */
 /* Adds an entry to the record's list of attempts. */
 void call_note_attempt(struct call *c, const char *what, str why);
-/* Moves to the next provider of the chain. False: there is none. */
+/* Moves to the next provider of the chain. False: no provider is left. */
 bool call_fall_back(struct call *c) MUST_USE;
 /* Reports c->failure->error after the caller has returned. */
 void call_fail_soon(struct call *c);
@@ -55,7 +55,7 @@ bool call_refuse(struct chat_error *error, struct arena *a, int status, const ch
 /* Reserves the call's tokens and cost from the limits of its key. */
 bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error) MUST_USE;
 
-/* admit.c. False: the store does not work, and is not waited for. */
+/* admit.c. False: the store has failed, and the call does not wait for it. */
 bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
                       struct chat_error *error) MUST_USE;
 /* Whether the key's spending is known, or has no limit. If not, call_admit waits for it. */
@@ -65,11 +65,12 @@ void call_admit(struct call *c);
 /* estimate.c: the request's tokens, roughly, for the limits of a key. */
 int64_t call_estimate(const struct call_request *r);
 
-/* chain.c. Finds the first provider that can be asked, starting with the one at hand. False: e says
- * why there is none; left_ms is how long a circuit stays open, or 0 if keys are missing. */
+/* chain.c. Finds the first provider that can be asked, starting with the current one. False: `e`
+ * says why no provider can be asked; left_ms is how long a circuit stays open, or 0 if keys are
+ * missing. */
 bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;
 void call_report_outcome(struct call *c, bool ok); /* to the breaker */
-void call_leave_breaker(struct call *c);           /* the attempt says nothing of the provider */
+void call_leave_breaker(struct call *c);           /* the attempt says nothing about the provider */
 str call_origin(struct call *c);
 
 /* plan.c */
@@ -81,9 +82,9 @@ bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
 uint8_t call_next_provider(struct call *c);
 
 /* retry_without.c */
-void call_apply_refusals(struct call *c);    /* known of the model, before an attempt */
-void call_remember_refusals(struct call *c); /* of this call, once a provider accepted it */
-/* Whether the error names a parameter that can be dropped, which then is. */
+void call_apply_refusals(struct call *c);    /* those known for the model, before an attempt */
+void call_remember_refusals(struct call *c); /* those of this call, once a provider accepted it */
+/* Whether the error names a parameter that can be dropped; if so, drops it. */
 bool call_retry_without(struct call *c, const struct chat_error *error);
 enum chat_level call_level(const struct call *c); /* of this phase */
 
@@ -92,13 +93,13 @@ bool call_control_arm(struct call *c) MUST_USE;
 void call_control_named(struct call *c, str id); /* the reply has this id */
 /* Tells the provider and enters CALL_CUTTING. False: it cannot be told. */
 bool call_control_ask(struct call *c) MUST_USE;
-bool call_control_ignored(const struct call *c); /* too much reasoning came since */
+bool call_control_ignored(const struct call *c); /* too much reasoning since then */
 void call_control_stop(struct call *c);          /* leaving CALL_CUTTING */
-void call_control_failed(struct call *c);        /* not tried with this model for a while */
+void call_control_failed(struct call *c);        /* this model is not asked again for a while */
 void call_control_gave_up(struct call *c, str why);
 
-/* budget_cut.c. After a frame in which the cap was passed, and each one in CALL_CUTTING. False: the
- * reply is not read any further. */
+/* budget_cut.c. Called after a frame in which the cap was passed, and after each frame in
+ * CALL_CUTTING. False: the rest of the reply is not read. */
 bool call_cut_reasoning(struct call *c) MUST_USE;
 void call_cut_now(struct call *c);        /* between two frames */
 void call_note_truncated(struct call *c); /* the pipe dropped the reasoning after the cap */
@@ -114,47 +115,48 @@ void call_reply_complete(struct call *c); /* all of it was delivered */
 void call_on_rest(void *ctx);
 /* Delivers the pipe's events. f: the frame as it came, or NULL. */
 void call_deliver_events(struct call *c, const struct wire_frame *f);
-void call_hang_up(struct call *c, bool well); /* well: the exchange may be recorded as it is */
+void call_hang_up(struct call *c, bool well); /* well: the exchange may be recorded as complete */
 /* Releases the reply; call_reply_own copies its texts before, call_reply_drop does not. */
 void call_reply_own(struct call *c);
 void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c);
-/* A repair failed: the call ends without an answer. False: an answer has begun. */
+/* A repair failed: the call ends without an answer. False: the client already has part of an
+ * answer. */
 bool call_end_starved(struct call *c);
 
 /* error.c */
 void call_error_bytes(struct call *c, str bytes);
 void call_error_reply(struct call *c); /* the error reply is complete */
-/* Copies the error's texts to the call's arena, but raw and frame. */
+/* Copies the error's texts to the call's arena, except raw and frame. */
 void call_own_error(struct call *c, struct chat_error *error);
-/* The frame of an error event, in the call's arena; "" if the client may not get it as it came. */
+/* The frame of an error event, in the call's arena; "" if the client may not get the original. */
 str call_error_frame(struct call *c, const struct wire_frame *f);
 /* quotes.c: replaces the message of an error that quotes hidden reasoning. */
 void call_redact_error(struct call *c, struct chat_error *error);
 
 /* events.c */
-void call_on_event(void *ctx, const struct chat_event *ev); /* of the decoder */
-void call_on_reasoning(void *ctx, str text);                /* of the pipe */
-int64_t call_on_cap(void *ctx);                             /* the cap, which may be raised once */
+void call_on_event(void *ctx, const struct chat_event *ev); /* called by the decoder */
+void call_on_reasoning(void *ctx, str text);                /* called by the pipe */
+int64_t call_on_cap(void *ctx);                             /* returns the cap, maybe raised */
 void call_note_answer(struct call *c);                      /* the answer has begun */
 /* Reports our count to the client of a translated reply whose provider reported no usage. */
 void call_synthesize_usage(struct call *c);
-str call_get_reasoning(struct call *c); /* all of it so far, or its front */
-void call_copy_texts(struct call *c);   /* that are lent by the reply */
+str call_get_reasoning(struct call *c); /* all of it so far, or its beginning */
+void call_copy_texts(struct call *c);   /* those that the reply lends */
 
 /* mask.c. Results are in the call's arena, or the text itself if nothing was masked. */
-/* How long patterns of the user's own may take for a text, of what they have left in all: a loop
- * waits for them, and serves others too. */
+/* The time that the user's own patterns may take for one text, out of the call's remaining time:
+ * the loop waits for them and has other calls to serve. */
 struct mask_budget call_mask_slice(uint64_t left_ns, size_t size);
 str call_mask_text(struct call *c, str text);
 str call_mask_json(struct call *c, str json);
 str call_mask_valid_json(struct call *c, str json); /* skips the check that it is JSON */
-/* For a text of the request or the configuration: the result is remembered. */
+/* For a text of the request or the configuration: the result is cached. */
 str call_mask_asked(struct call *c, str text);
-str call_mask_error(struct call *c); /* the message of the last failure; or "" */
+str call_mask_error(struct call *c); /* message of the last failure; or "" */
 /* Removes the provider's key from the texts of an error. */
 void call_clean_error(struct call *c, struct chat_error *error);
-void call_mask_count(struct call *c, const struct mask_counts *counts); /* to the metrics */
+void call_mask_count(struct call *c, const struct mask_counts *counts); /* for the metrics */
 void call_mask_init(struct call *c);
 void call_mask_release(struct call *c);
 /* More of a text. Bytes that may become a secret are held back until `last`. */
@@ -167,12 +169,12 @@ void call_mask_request_cancel(struct call *c);
 /* record.c. Nothing happens where nothing is recorded. */
 void call_record_init(struct call *c);
 void call_record_begin(struct call *c);
-void call_record_reset(struct call *c);               /* a failed attempt does not count */
-void call_record_begin_frame(struct call *c);         /* another frame enters the pipe */
-void call_record_reasoning(struct call *c, str text); /* hidden or not */
-void call_record_events(struct call *c);              /* that came out of the pipe since */
+void call_record_reset(struct call *c);               /* drops the texts of a failed attempt */
+void call_record_begin_frame(struct call *c);         /* the next frame enters the pipe */
+void call_record_reasoning(struct call *c, str text); /* whether or not the client sees it */
+void call_record_events(struct call *c);              /* those that left the pipe since */
 void call_record_opaque(struct call *c);              /* reasoning that is encrypted */
-/* Masks the text at hand and appends it. over: its segment has ended. */
+/* Masks the current text and appends it. over: its segment has ended. */
 void call_record_flush_text(struct call *c, bool over);
 void call_record_finish(struct call *c);
 str call_record_body(struct call *c); /* the client's body for the record, not masked */
@@ -180,19 +182,19 @@ void call_build_row(struct call *c, struct store_call *out);
 void call_build_row_facts(struct call *c, struct store_call *out); /* without texts */
 
 /* pieces.c */
-void call_pieces_put(struct call *c);   /* writes new text if it is long, or old */
-void call_pieces_reset(struct call *c); /* a failed attempt does not count */
+void call_pieces_put(struct call *c);   /* writes new text if it is long or old */
+void call_pieces_reset(struct call *c); /* drops the texts of a failed attempt */
 void call_pieces_stop(struct call *c);
 
 /* tool_vault.c */
 void call_vault_reset(struct call *c); /* before each reply */
 void call_vault_add_event(struct call *c, const struct chat_event *ev);
 void call_vault_put(struct call *c);
-void call_vault_rewind(struct call *c); /* before the history's tool calls are looked up */
+void call_vault_rewind(struct call *c); /* before the tool calls of the history are looked up */
 /* The vault's entries for the next tool call of this id: a wire_vault. */
 size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max);
-/* After a rewind: whether another model made tool calls of the history, told by a message of which
- * no call is known from this model. */
+/* After a rewind: whether another model made tool calls of the history. A message shows this if the
+ * vault knows none of its calls from this model. */
 bool call_vault_has_foreign(struct call *c);
 void call_vault_release(struct call *c);
 
@@ -203,11 +205,12 @@ void call_live_copy(struct call *c);
 void call_live_reasoning(struct call *c, str text);
 void call_live_frame(struct call *c); /* the pipe's events */
 void call_live_finish(struct call *c, const struct store_call *row);
-void call_live_detach(struct call *c); /* the request is freed before the call */
+void call_live_detach(struct call *c); /* the request is freed before the call is */
 void call_live_end(struct call *c);    /* the row is stored */
 
 /* finish.c */
-/* Whether all may begin again: the client got nothing, or its reply can be reset, which it is. */
+/* Whether the call may start again: the client got nothing, or its reply can be reset; if so,
+ * resets it. */
 bool call_may_restart(struct call *c);
 double call_price(const struct config_model *m, const struct chat_usage *u); /* USD; -1: unknown */
 void call_summarize(struct call *c);

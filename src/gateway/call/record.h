@@ -1,4 +1,4 @@
-/* record.h - what a call leaves behind: the parts of its row, and what those who watch it see.
+/* record.h - the parts of a call's row in the record, and what watchers of the call see.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,13 +8,13 @@
 #include "gateway/gateway.h"
 #include "live/hub.h"
 
-#define CALL_FRONT_MAX 336 /* of an answer, for its entry in the decision log */
+#define CALL_FRONT_MAX 336 /* bytes of an answer for its entry in the decision log */
 #define CALL_SEGMENTS_MAX 256
 
 enum call_segment_kind { CALL_SEG_REASONING, CALL_SEG_ANSWER, CALL_SEG_TOOL };
 
-/* A stretch of the reply. `at` and `size` are bytes of the text of its kind, as it is kept; of a
- * tool call `at` is its number. */
+/* A section of the reply. `at` and `size` are bytes of the recorded text of its kind; for a tool
+ * call, `at` is its number. */
 struct call_segment {
     struct call_segment *next;
     enum call_segment_kind kind;
@@ -24,33 +24,33 @@ struct call_segment {
     bool opaque;
 };
 
-/* Texts of the request or the configuration, and what masking made of them. */
-#define CALL_MASKED_MAX 4 /* the model here and upstream, who asks, what is asked */
+/* Texts of the request or the configuration, and their masked forms. */
+#define CALL_MASKED_MAX 4 /* model here and upstream, user, question */
 
 struct call_masks {
-    bool body_clean; /* nothing of the body is masked, and so none of its texts */
+    bool body_clean; /* nothing in the body is masked, so none of its texts is */
     uint8_t count;
     struct {
         str raw, masked;
     } texts[CALL_MASKED_MAX];
 };
 
-/* How much of a running call is on record already. */
+/* How much of a running call has been written to the store. */
 struct call_pieces {
     uint32_t count;
-    bool let_go;                /* texts are freed as they are put */
-    size_t answer, reasoning;   /* bytes of the buffers that were put */
-    uint64_t put_ns, let_go_ns; /* when that was; 0: never */
-    struct loop_timer timer;    /* puts the rest if nothing more comes */
+    bool let_go;                /* texts are freed once they are written */
+    size_t answer, reasoning;   /* bytes of the buffers that were written */
+    uint64_t put_ns, let_go_ns; /* last write, last freeing; 0: no text yet */
+    struct loop_timer timer;    /* writes the rest if no more text comes */
 };
 
-/* Made by call_record_init, and used only where something is recorded. */
+/* Initialized by call_record_init; used only if something is recorded. */
 struct call_record {
     struct call_segment *first, *last;
     size_t count;
-    size_t seen;            /* events of the frame at hand that were looked at */
-    size_t kept[2];         /* bytes of reasoning and answer, masked, pieces included */
-    int64_t thought_tokens; /* of the segments that have ended */
+    size_t seen;            /* events of the current frame that were processed */
+    size_t kept[2];         /* bytes of reasoning and answer, masked, including pieces */
+    int64_t thought_tokens; /* of finished segments */
     size_t tools;
     char front[CALL_FRONT_MAX];
     size_t front_n;
@@ -58,34 +58,34 @@ struct call_record {
     struct call_pieces pieces;
 
     /* Not zeroed. */
-    struct buf raw;               /* more of the text at hand, not masked yet */
-    struct buf answer, reasoning; /* masked, as far as policy allows, not put yet */
+    struct buf raw;               /* more of the current text, not masked yet */
+    struct buf answer, reasoning; /* masked, as far as policy allows, not written yet */
     struct buf tool_calls;        /* JSON */
     struct mask_stream mask_answer, mask_reasoning;
-    str request;               /* masked; empty: not made yet */
-    uint64_t mask_ns;          /* that patterns of the user's own have left for this call */
+    str request;               /* masked; empty: not computed yet */
+    uint64_t mask_ns;          /* time that the user's patterns have left for this call */
     struct mask_job *mask_job; /* CALL_MASKING: in another thread; else NULL */
     struct store_ticket ticket;
     struct err store_err; /* ERR_NONE: the row is stored */
 };
 
-/* What those who watch know of it; and what is made when somebody looks, or at the end. */
+/* The state that watchers know; texts are made when somebody looks, or at the end. */
 struct call_live {
     struct hub_call *hub; /* or NULL */
     enum hub_state state;
     bool thought, called;
-    bool ended;         /* its end is made */
-    bool gathers, lent; /* what is said waits to be lent; or is */
-    bool opened;        /* there is something of `live_texts` to be released */
+    bool ended;         /* its end was published */
+    bool gathers, lent; /* texts are collected to be lent to the hub; or are lent */
+    bool opened;        /* `live_texts` has something to release */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
 };
 struct call_live_texts {
-    enum chat_level level; /* that it began with, */
-    int64_t cap;           /* and its cap */
+    enum chat_level level; /* the level at the start of the call */
+    int64_t cap;           /* the cap at the start of the call */
     struct hub_lent lent;
     struct mask_stream masks[HUB_TEXT_COUNT];
     struct arena arena; /* for the same */
-    uint64_t mask_ns;   /* that patterns of the user's own have left for what is shown */
+    uint64_t mask_ns;   /* time that the user's patterns have left for shown text */
     struct hub_end end;
 };

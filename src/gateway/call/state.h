@@ -48,8 +48,8 @@ enum call_state {
     CALL_REPAIRING,  /* the same, and it has ended without an answer: its usage may follow */
     CALL_LINGERING,  /* the reply is complete; its connection gets a moment to end properly */
     CALL_RETRYING,   /* waits before the next attempt */
-    CALL_FAILING,    /* its error is reported as soon as the caller has returned */
-    CALL_COMMITTING, /* its row is on the way to the store */
+    CALL_FAILING,    /* its error is reported once the caller has returned */
+    CALL_COMMITTING, /* its row is being written to the store */
     CALL_DONE,       /* stored; freed when on_end returns */
     CALL_STATE_COUNT,
 };
@@ -57,10 +57,10 @@ enum call_state {
 #define CALL_READING /* bits: frames and decoder are in use */                                     \
     (1u << CALL_STREAMING | 1u << CALL_CUTTING | 1u << CALL_REPAIRING | 1u << CALL_LINGERING)
 
-/* One row a state. An event that a state has no action for cannot happen in that state. */
+/* One row for each state. An event without an action cannot happen in that state. */
 struct call_state_row {
     const char *name;
-    unsigned from;                    /* bits of the states that it may follow */
+    unsigned from;                    /* bits of the states that may come before it */
     void (*on_timer)(struct call *c); /* the call's timer ran out */
     void (*on_head)(struct call *c, const struct upstream_head *head);
     void (*on_bytes)(struct call *c, str bytes);

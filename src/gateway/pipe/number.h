@@ -14,18 +14,18 @@
 #define PIPE_MAP_FIRST 8
 
 struct pipe_number {
-    /* Keeps the event; the copy that it returns gets its number. */
+    /* Stores the event and returns the copy, which gets its number. */
     struct chat_event *(*keep)(void *ctx, const struct chat_event *ev);
     void *ctx;
     struct arena *arena;
-    bool from_text;            /* the block at hand was split out of a text */
-    bool next;                 /* the next event begins a block */
-    enum chat_event_kind kind; /* of the block at hand; CHAT_START: none yet */
-    uint32_t in_block;         /* its number in the reply */
-    uint32_t block, blocks;    /* its number going out, and how many there are */
-    uint32_t *map;             /* by number in the reply: 1 + number going out, 0: not seen */
+    bool from_text;            /* the current block was split out of a text */
+    bool next;                 /* the next event starts a block */
+    enum chat_event_kind kind; /* of the current block; CHAT_START: none yet */
+    uint32_t in_block;         /* its number in the provider's reply */
+    uint32_t block, blocks;    /* its number for the client, and the number of blocks so far */
+    uint32_t *map;             /* number in the reply to 1 + number for the client; 0: not seen */
     size_t map_max;
-    uint32_t map_first[PIPE_MAP_FIRST]; /* the map of most replies */
+    uint32_t map_first[PIPE_MAP_FIRST]; /* large enough for most replies */
 };
 
 void pipe_number_feed(struct pipe_number *s, const struct chat_event *ev, enum pipe_mark mark);

@@ -1,4 +1,4 @@
-/* pipe.h - a provider's reply on its way to the client: a chain of five stages.
+/* pipe.h - processes a provider's reply for the client: a chain of five stages.
  *
  *     split     text into reasoning, answer and tool calls          split.h
  *     count     reasoning in tokens, divided at the cap             count.h
@@ -14,14 +14,14 @@
  *         if (pipe_is_over(&p)) ...            the budget is spent: cut the reply here
  *     pipe_flush(&p);                          the events that were held back, as one more frame
  *
- * The pipe does no I/O and cannot fail. `touched` is false if the events of the frame are those
- * that came in. Texts come as the dialects' JSON gave them: UTF-8 that was checked, no character
- * cut. Events and their texts are lent until the next pipe_begin.
+ * The pipe does no I/O and cannot fail. `touched` is false if the frame's events are unchanged.
+ * Texts arrive as the dialects' JSON gave them: checked UTF-8, no character cut. Events and their
+ * texts are lent until the next pipe_begin.
  *
- * Each choice of a reply has a chain of its own; this is the first's, and the frame is theirs
- * together. The cap holds for each. A reply can only be let go at a cap, for all of its choices to
- * be asked for again, while none has come to its answer: a second answer would follow it. From then
- * on the reasoning of a choice that passes its cap is truncated.
+ * Each choice of a reply has its own chain; this struct is the first choice's, and all choices
+ * share the frame. The cap applies to each choice. At a cap, the gateway can abandon the reply and
+ * ask again for all choices only while no choice has begun its answer, because a second answer
+ * would follow the first. After that, the reasoning of a choice that passes its cap is truncated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,16 +37,16 @@
 #define PIPE_FRAME_FIRST 256
 
 struct pipe {
-    /* Of the frame at hand. */
+    /* The current frame. */
     struct chat_event *events;
     size_t count, events_max;
     bool touched;
 
-    bool ever_touched;         /* an earlier frame was */
-    bool other_capped;         /* the reasoning of another choice was truncated */
-    bool usage_said;           /* the frame at hand has a usage already */
+    bool ever_touched;         /* an earlier frame was touched */
+    bool other_capped;         /* reasoning of another choice was truncated */
+    bool usage_said;           /* the current frame already has a usage */
     uint32_t choice;           /* of this chain */
-    struct pipe *first, *next; /* the first choice's, and that of one more choice or NULL */
+    struct pipe *first, *next; /* the first choice's pipe; the next choice's, or NULL */
     struct pipe_options options;
     struct pipe_shared shared;
     struct pipe_split split;
@@ -55,8 +55,8 @@ struct pipe {
     struct pipe_redact redact;
     struct pipe_number number;
 
-    /* Of the first choice only, and not cleared. */
-    struct arena frame; /* what the frame at hand needs */
+    /* Only used by the first choice, and not cleared. */
+    struct arena frame; /* memory for the current frame */
     struct chat_usage usage_first;
     struct chat_event events_first[PIPE_EVENTS_FIRST];
     max_align_t frame_first[PIPE_FRAME_FIRST / sizeof(max_align_t)];
@@ -66,22 +66,22 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
 void pipe_release(struct pipe *p);
 void pipe_begin(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
-/* The text is over, or goes on in another call: the events that were held back come out. */
+/* The text has ended, or continues in another call: emits the events that were held back. */
 void pipe_flush(struct pipe *p);
-/* One more event of the frame at hand, as it is. The copy may be changed. */
+/* Adds an event to the current frame unchanged. The caller may change the copy. */
 struct chat_event *pipe_push(struct pipe *p, const struct chat_event *ev);
 
-/* How the reply marks reasoning in its text; NULL: not at all. With "auto", the picked format once
+/* How the reply marks reasoning in its text; NULL: it does not. With "auto", the chosen format once
  * it is known. */
 const struct split_format *pipe_format(const struct pipe *p);
 /* Whether the reply may have reasoning in its text. */
 bool pipe_may_split(const struct pipe *p);
 /* Whether the format is "auto" and no text of this choice has come. */
 bool pipe_is_picking(struct pipe *p, uint32_t choice);
-/* Of such a choice: its text begins with no marker. */
+/* For such a choice: its text begins with no marker. */
 void pipe_set_plain(struct pipe *p, uint32_t choice);
-/* Whether the event, which is about to be fed, is all there is of a thought: opaque data, or the
- * signature of a block without text. */
+/* Whether the event, which is about to be fed, is all of a thought: opaque data, or the signature
+ * of a block without text. */
 static inline bool pipe_is_sealed(const struct pipe *p, const struct chat_event *ev)
 {
     return pipe_split_is_sealed(&p->split, ev);
@@ -93,21 +93,21 @@ static inline bool pipe_is_over(const struct pipe *p)
     return p->cap.state == PIPE_OVER;
 }
 void pipe_clear_over(struct pipe *p);
-/* Whether something else than reasoning has come since the cap was passed. */
+/* Whether anything other than reasoning has come since the cap was passed. */
 bool pipe_resumes(const struct pipe *p);
-/* Whether another choice than the first has come to its answer. */
+/* Whether a choice other than the first has begun its answer. */
 bool pipe_others_answer(const struct pipe *p);
-/* A second call goes on where the first was cut: its text begins outside reasoning, and its
+/* A second call continues where the first was cut: its text begins outside reasoning, and its
  * reasoning is dropped. */
 void pipe_continue(struct pipe *p);
-/* Before another try of it, perhaps of a provider that marks its reasoning otherwise. */
+/* Before another attempt at that second call, maybe at a provider with another format. */
 void pipe_set_format(struct pipe *p, const struct split_format *format, bool inside);
 /* A second reply that does not continue the first may begin inside reasoning again. */
 void pipe_continue_inside(struct pipe *p);
 
-/* Of all choices: tokens of reasoning that came through, seen or hidden. */
+/* Reasoning tokens of all choices that passed, visible or hidden. */
 int64_t pipe_kept_tokens(struct pipe *p);
-/* The same, and those that were dropped beyond the cap. */
+/* The same plus the tokens dropped beyond the cap. */
 int64_t pipe_reasoning_tokens(struct pipe *p);
-/* The same, and those of answers and calls: of these about four bytes are one. */
+/* The same plus answers and tool calls, which are estimated at four bytes a token. */
 int64_t pipe_output_tokens(struct pipe *p);

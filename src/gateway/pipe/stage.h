@@ -1,10 +1,11 @@
-/* stage.h - what the stages of a pipe have in common: options, memory, what an event is.
+/* stage.h - shared by the stages of a pipe: options, memory, marks of events.
  *
  *     split -> count -> cap -> redact -> number
  *
- * A stage gets events by its function pipe_NAME_feed and calls that of the next one. It does no
- * I/O, cannot fail, and its output, joined, is the same for every cut of its input. Events and
- * their texts are lent for the call. A stage is zeroed and given `shared` and `next` before use.
+ * A stage receives events by its function pipe_NAME_feed and calls that of the next stage. It does
+ * no I/O and cannot fail. Its concatenated output does not depend on how the input is cut into
+ * events. Events and their texts are lent for the call. A stage is zeroed and given `shared` and
+ * `next` before use.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,49 +20,49 @@
 /* What happens to a reply when its reasoning passes the cap. */
 enum pipe_at_cap {
     PIPE_GO_ON,          /* the rest of the reasoning is dropped; the rest of the reply stays */
-    PIPE_TRUNCATE,       /* the same, and the tokens that are dropped are counted from the cap on */
+    PIPE_TRUNCATE,       /* the same, and dropped tokens are counted from the cap on */
     PIPE_STOP,           /* the rest of the reply is dropped */
-    PIPE_STOP_OR_RESUME, /* the same after a tool call; else the provider may be told to go on to
-                            its answer, which then stays */
+    PIPE_STOP_OR_RESUME, /* the same after a tool call; else the provider may be asked to go on
+                            to its answer, which then stays */
 };
 
 struct pipe_options {
-    const struct split_format *format; /* NULL: the provider splits, or nothing does */
+    const struct split_format *format; /* NULL: text is not split here */
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
     bool announce;   /* hidden reasoning is announced by an event without text */
-    bool both_names; /* the client asked to be shown reasoning: every frame of it is touched, so
-                        that it goes out under both names that Chat Completions clients read */
+    bool both_names; /* the client asked for reasoning: every frame of it is touched, so that it
+                        is sent under both names that Chat Completions clients read */
     bool as_it_is;   /* the frames are relayed: usage stays as the provider reported it, unless
                         reasoning was split out of the text or is hidden */
     enum pipe_at_cap at_cap;
     int64_t cap; /* tokens of reasoning; -1: no cap */
-    str id;      /* goes into the ids of calls read from markup; lent */
+    str id;      /* part of the ids of tool calls read from markup; lent */
     const struct tokens_vocab *vocab;
-    /* Reasoning under the cap, seen or hidden; may be NULL. */
+    /* Gets reasoning under the cap, visible or hidden; may be NULL. */
     void (*on_thought)(void *ctx, str text);
-    /* The cap is reached: a higher one if it is to be raised. May be NULL. */
+    /* Called when the cap is reached; returns a higher cap to raise it. May be NULL. */
     int64_t (*on_cap)(void *ctx);
     void *ctx;
 };
 
-/* What one stage tells the next about an event. */
+/* What one stage reports to the next about an event. */
 enum pipe_mark {
-    PIPE_AS_SENT,    /* the provider sent it so */
+    PIPE_AS_SENT,    /* as the provider sent it */
     PIPE_FROM_TEXT,  /* split out of a text */
-    PIPE_SEALED,     /* a signature or opaque data, and all there is of its block */
-    PIPE_BEYOND_CAP, /* reasoning that does not fit under the cap */
-    PIPE_BREAK,      /* no event: the block at hand has ended, and what comes next begins another */
+    PIPE_SEALED,     /* a signature or opaque data that is all of its block */
+    PIPE_BEYOND_CAP, /* reasoning beyond the cap */
+    PIPE_BREAK,      /* no event: the current block has ended, and the next event starts another */
 };
 
-static const struct chat_event pipe_break = {.kind = CHAT_END}; /* goes with PIPE_BREAK */
+static const struct chat_event pipe_break = {.kind = CHAT_END}; /* sent with PIPE_BREAK */
 
-/* The same for all stages of a pipe, and lent as long as it. */
+/* Shared by all stages of a pipe; lent as long as the pipe lives. */
 struct pipe_shared {
     const struct pipe_options *options;
-    struct arena *arena;   /* as long as the reply */
-    struct arena *scratch; /* as long as the frame at hand */
-    bool *touched;         /* set by a stage that changes the frame at hand */
+    struct arena *arena;   /* lives as long as the reply */
+    struct arena *scratch; /* lives as long as the current frame */
+    bool *touched;         /* set by a stage that changes the current frame */
 };
 
 /* Whether the event is part of a block. */
@@ -77,7 +78,7 @@ static inline bool pipe_is_opaque(const struct chat_event *ev)
            (ev->kind == CHAT_OPAQUE && ev->summary);
 }
 
-/* Whether the event stands beside the text of its block, as citations do. */
+/* Whether the event accompanies the text of its block, as citations do. */
 static inline bool pipe_is_beside(const struct chat_event *ev)
 {
     return ev->kind == CHAT_OPAQUE && citation_is_beside_text(ev);

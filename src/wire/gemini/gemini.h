@@ -1,4 +1,4 @@
-/* gemini.h - what the files of the Gemini dialect share.
+/* gemini.h - shared by the files of the Gemini dialect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,39 +26,40 @@ void gemini_write_error(const struct chat_error *error, struct buf *out);
 void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
 
 extern const struct settings gemini_settings;
-/* Parts of the reading: tools and how they may be called, generationConfig. */
+/* Parts of the reader: tools and tool choice, generationConfig. */
 bool gemini_read_config(const struct request_reader *r, const struct json_node *root,
                         struct chat_request *out) MUST_USE;
 bool gemini_read_tools(const struct request_reader *r, const struct json_node *root,
                        struct chat_request *out) MUST_USE;
 
-/* Members are found under both spellings: camelCase, as given, and snake_case. */
+/* Finds a member under both spellings: camelCase, as given, and snake_case. */
 const struct json_node *gemini_find(const struct json *doc, const struct json_node *v,
                                     const char *camel);
-/* The spelling under which a member stands, camelCase if it is not there. */
+/* The spelling that the body uses for a member; camelCase if it is absent. */
 str gemini_key(const struct json *doc, const struct json_node *v, const char *camel,
                struct arena *a);
 
-/* A schema of Gemini's OpenAPI kind as JSON Schema: types in lower case, nullable as a type. In the
- * arena if it had to be changed, else as it stood. */
+/* Converts a schema of Gemini's OpenAPI kind to JSON Schema: types in lower case, nullable as a
+ * type. In the arena if it was changed, else the original. */
 str gemini_schema(const struct json *doc, const struct json_node *v, struct arena *a);
 
-/* Which choice a candidate is: its index, or its place among the others if it has none that can be.
- * The only one of a whole reply is the first. */
+/* The choice number of a candidate: its index, or its position among the others if its index is
+ * missing or invalid. The only candidate of a whole reply is the first. */
 int64_t gemini_choice(const struct json *doc, const struct json_node *candidate, int64_t place,
                       bool only);
 
 str gemini_stop_name(enum chat_stop stop, str name);
 enum chat_stop gemini_stop_of(str name);
 
-/* ---- arguments that come in pieces ---- */
+/* ---- arguments that arrive in pieces ---- */
 
 struct gemini_args_node;
 struct gemini_args {
     struct gemini_args_node *root;
     size_t count;
 };
-/* One of partialArgs: {jsonPath, stringValue | numberValue | boolValue | nullValue}. */
+/* Adds one element of partialArgs: {jsonPath, stringValue | numberValue | boolValue |
+ * nullValue}. */
 void gemini_args_add(struct gemini_args *args, struct arena *a, const struct json *doc,
                      const struct json_node *partial, struct arena *scratch);
 void gemini_args_write(const struct gemini_args *args, struct buf *out);
@@ -73,7 +74,7 @@ struct gemini_candidate {
     bool called, stopped, in_args;
     enum chat_stop stop;
     str stop_name;
-    struct gemini_args args; /* of a call whose arguments come in pieces */
+    struct gemini_args args; /* of a call whose arguments arrive in pieces */
 };
 
 struct gemini_decoder {
@@ -85,14 +86,14 @@ struct gemini_decoder {
 
 struct gemini_encoder {
     struct citations cites;
-    struct assembled_reply gather;  /* whole: all of it; streamed: usage, stop, extras */
-    struct assembled_reply pending; /* calls whose arguments are not whole yet */
-    bool array, finished, begun;    /* begun: something of the stream is out */
-    bool relayed, thinking;         /* thinking: the last text that went out was a thought */
-    bool ended; /* a chunk that was passed on says how, and nothing came since */
+    struct assembled_reply gather;  /* whole: everything; streamed: usage, stop, extras */
+    struct assembled_reply pending; /* calls with incomplete arguments */
+    bool array, finished, begun;    /* begun: part of the stream was written */
+    bool relayed, thinking;         /* thinking: the last text written was reasoning */
+    bool ended;                     /* a relayed chunk had the end, and nothing came since */
 };
 
-/* A chunk of a stream goes between these: an SSE event, or an element of the array. */
+/* Written around a chunk of a stream: an SSE event, or an element of the array. */
 void gemini_chunk_begin(struct wire_encoder *en);
 void gemini_chunk_end(struct wire_encoder *en);
 void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out *o);

@@ -1,10 +1,10 @@
-/* ollama.h - what the files of the Ollama dialect share.
+/* ollama.h - shared by the files of the Ollama dialect.
  *
  * A reply is lines of JSON, each with a piece of thinking, of content, or whole tool calls; the
- * last has done: true. Older servers give calls no ids: they are call_0, call_1... in the order in
- * which they come. Thinking before a call goes back with it, where the server gave the call an id:
- * ids of ours are the same in every reply, so nothing can be kept by them. The shape of
- * /api/generate (response, thinking) is read too.
+ * last has done: true. Older servers give calls no ids: we name them call_0, call_1... in their
+ * order. Thinking before a call is sent back with it if the server gave the call an id; our own ids
+ * are the same in every reply, so the vault cannot use them. The format of /api/generate (response,
+ * thinking) is read too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,15 +14,15 @@
 #include "wire/settings.h"
 
 #define OLLAMA_EXTRAS_MAX 16
-#define OLLAMA_KEEP "ollama_thinking" /* what KEEP calls the thinking before a call */
+#define OLLAMA_KEEP "ollama_thinking" /* KEEP's name for the thinking before a call */
 
 extern const struct settings ollama_settings;
 
 struct ollama_decoder {
-    int kind; /* 1 + the kind of the block at hand, or 0 */
+    int kind; /* 1 + the kind of the current block, or 0 */
     uint32_t block;
     uint32_t calls;            /* so far */
-    struct arena_text thought; /* since the last call: it goes back with the next */
+    struct arena_text thought; /* since the last call: sent back with the next */
 };
 
 struct ollama_call {
@@ -35,7 +35,7 @@ struct ollama_call {
 struct ollama_encoder {
     struct ollama_call *calls, **calls_end;
     uint32_t call_count;
-    struct rope content, thinking, tool_calls; /* of a whole reply: JSON without its quotes */
+    struct rope content, thinking, tool_calls; /* of a whole reply: the inside of JSON strings */
     struct chat_usage usage;
     bool begun, full;
     enum chat_stop stop;
@@ -51,7 +51,7 @@ void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct j
 
 void ollama_decode(struct wire_decoder *d, const struct wire_frame *f);
 void ollama_decode_whole(struct wire_decoder *d, const struct wire_frame *f);
-void ollama_ping(struct wire_encoder *en); /* a line that says nothing */
+void ollama_ping(struct wire_encoder *en); /* an empty line of the reply */
 void ollama_note(struct wire_encoder *en, str words);
 void ollama_encode(struct wire_encoder *en, const struct chat_event *ev);
 void ollama_relay(struct wire_encoder *en, const struct wire_frame *f,
@@ -59,6 +59,6 @@ void ollama_relay(struct wire_encoder *en, const struct wire_frame *f,
 void ollama_write_error(const struct chat_error *error, struct buf *out);
 void ollama_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
 
-/* How `think` is said for a model: those of gpt-oss know only levels, and cannot be switched off.
+/* The value of `think` for a model: gpt-oss models know only levels, and cannot be switched off.
  * Empty for NOT_GIVEN. */
 str ollama_think(str model, enum chat_level level);

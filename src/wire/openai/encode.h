@@ -1,4 +1,4 @@
-/* encode.h - what encoding and relaying Chat Completions share.
+/* encode.h - shared by encoding and relaying of Chat Completions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,10 +7,10 @@
 #include "wire/citations.h"
 #include "wire/openai/openai.h"
 
-/* A member that has no event of its own; in pieces if the reply was streamed. */
+/* A member without an event of its own; in pieces if the reply was streamed. */
 struct openai_piece {
     str name;
-    struct arena_text json; /* the pieces, commas between them */
+    struct arena_text json; /* the pieces, separated by commas */
     size_t count;
     struct openai_piece *next;
 };
@@ -18,14 +18,14 @@ struct openai_piece {
 struct openai_said_call {
     uint32_t block, index;
     bool argued; /* its arguments have begun */
-    bool custom; /* they are one text, said when it is whole */
+    bool custom; /* its arguments are one text, written when complete */
     str id, name;
     struct arena_text arguments;
     struct openai_piece *members;
     struct openai_said_call *next;
 };
 
-/* One choice, as far as it was told to the client. */
+/* One choice, as far as the client has received it. */
 struct openai_said {
     uint32_t index;
     bool role, finished;
@@ -38,26 +38,26 @@ struct openai_said {
     struct openai_said *next;
 };
 
-#define OPENAI_TAIL_MAX 96 /* bytes behind the choices of a chunk that are remembered */
+#define OPENAI_TAIL_MAX 96 /* bytes after the choices of a chunk that are remembered */
 
 struct openai_encoding {
-    str head; /* of every chunk: up to its choices */
+    str head; /* start of every chunk, up to its choices */
     struct openai_said *choices;
-    struct openai_piece *extras; /* not told yet, in a stream */
+    struct openai_piece *extras; /* in a stream: not written yet */
     struct citations cites;      /* of the first choice */
     str usage;                   /* JSON, or "" */
     struct arena_text usage_text;
-    size_t chunk_at; /* where the JSON of the chunk at hand begins */
-    bool shown;      /* reasoning was */
-    bool usage_told; /* by a frame that was passed on */
-    /* What the last touched frame came to, for those that are the same but for their text. */
+    size_t chunk_at; /* where the JSON of the current chunk begins */
+    bool shown;      /* reasoning was written */
+    bool usage_told; /* by a relayed frame */
+    /* The result of the last touched frame, for frames that differ only in their text. */
     unsigned shape;
-    bool quiet;             /* it had nothing to say */
-    size_t chunk_head;      /* its one chunk: how much of the data stands before the choices, */
-    uint32_t chunk_of;      /* of which choice it is, */
-    size_t chunk_tail_size; /* and what it ends with; nothing if it was no single chunk */
+    bool quiet;             /* it wrote nothing */
+    size_t chunk_head;      /* its only chunk: bytes of data before the choices, */
+    uint32_t chunk_of;      /* the choice it belongs to, */
+    size_t chunk_tail_size; /* and its end; 0 if it was not a single chunk */
     char *chunk_tail;       /* up to OPENAI_TAIL_MAX */
-    /* Where the last untouched frame said `"usage": null`, from both ends of its data. */
+    /* The position of `"usage": null` in the last untouched frame, from both ends of its data. */
     unsigned null_shape;
     size_t null_from, null_left, null_size;
 };
@@ -73,23 +73,23 @@ struct openai_said_call *openai_said_call(struct openai_said *c, uint32_t block)
 struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct openai_said *c,
                                               const struct chat_event *ev);
 void openai_piece_add(struct wire_encoder *en, struct openai_piece **list, str name, str json);
-/* `,"name":value` for each, pieces put together. */
+/* Writes `,"name":value` for each, with its pieces joined. */
 void openai_pieces_write(const struct openai_piece *list, struct arena *a, struct buf *out);
 const char *openai_finish(const struct chat_event *stop);
 void openai_usage_write(const struct chat_usage *u, struct buf *out);
-/* Whether a delta can say this event, and the delta, with its braces. */
+/* Whether a delta can express this event; and writes the delta, with its braces. */
 bool openai_says(struct openai_said *c, const struct chat_event *ev);
 void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct chat_event *ev,
                   struct buf *out);
-/* Takes the head of all chunks from a relayed one. */
+/* Takes the head of all chunks from a relayed chunk. */
 void openai_take_head(struct wire_encoder *en, const struct json *doc);
 /* unrequested_usage.c. Whether a chunk only reports usage that the client did not request. */
 bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *doc);
 /* Removes `"usage": null` from a chunk for such a client. */
 void openai_unrequested_edit(const struct wire_encoder *en, const struct json *doc,
                              struct json_edits *ed);
-/* Passes an untouched frame on, without `"usage": null` for such a client; the second form does so
- * for a frame that repeats the last one, or returns false if the frame must be parsed. */
+/* Passes an untouched frame on, without `"usage": null` for such a client. The second form does so
+ * for a frame that repeats the last one; false if the frame must be parsed. */
 void openai_unrequested_pass(struct wire_encoder *en, const struct wire_frame *f);
 bool openai_unrequested_again(struct wire_encoder *en, const struct wire_frame *f) MUST_USE;
 void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev);

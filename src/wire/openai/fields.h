@@ -1,6 +1,6 @@
 /* fields.h - the members of Chat Completions that we know by name: a new one is a row in a list.
  *
- * Each list makes an enum, the table of names and the look-up. See wire/json_fields.h.
+ * Each list makes an enum, the table of names and the lookup. See wire/json_fields.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -150,7 +150,8 @@ enum openai_request_field { OPENAI_REQUEST_FIELDS(JSON_FIELD_NO_LENGTH, JSON_FIE
 
 extern const struct json_field_set openai_reply_fields, openai_usage_fields, openai_request_fields;
 
-/* The members that hold reasoning, in the order in which they are read; and its details. */
+/* The members that hold reasoning, in the order in which they are read; and those with its
+ * details. */
 #define OPENAI_THOUGHT_COUNT 4
 #define OPENAI_DETAIL_COUNT 2
 extern const enum openai_reply_field openai_thought_fields[OPENAI_THOUGHT_COUNT],

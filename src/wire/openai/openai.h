@@ -1,25 +1,24 @@
-/* openai.h - what the files of Chat Completions share, with each other and with the dialects that
- * are kin to it (mistral, cohere, generate).
+/* openai.h - shared by the files of Chat Completions and the related dialects (mistral, cohere,
+ * generate).
  *
- *   openai.c          the row, paths, errors
- *   openai_reply_fields.c    names of members
- *   openai_read.c     a client's body: messages; openai_options.c: all its other members
- *   openai_write.c    a request as a body
- *   openai_patch.c    the gateway's wishes as edits; openai_think.c: how much to think
- *   openai_decode.c   replies into events; openai_calls.c: tool calls, openai_keep.c: what must go
- *                     back, openai_usage.c: counts and ends
- *   openai_encode.c   events into streams, openai_whole.c into bodies; openai_relay.c: frames
- *                     passed on
+ *   openai.c        the row, paths, errors
+ *   fields.c        names of members
+ *   read.c          a client's body: messages; read_options.c: all its other members
+ *   write.c         a request as a body
+ *   patch.c         the gateway's plan as edits; thinking.c: reasoning parameters of each host
+ *   decode.c        replies to events; calls.c: tool calls; extras.c: members without an event, and
+ *                   those to be sent back with a call; usage.c: usage and stop reasons
+ *   encode.c        events to streams; whole.c: to bodies; relay.c, relay_whole.c: frames passed on
  *
- * What has no event of its own comes as EXTRA, whose name says the place: "citations" is a member
- * of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or delta),
- * and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its name is
- * "content") or a tool call that is no function ("tool_calls"). KEEP has a JSON value: its name is
- * a member of the message ("reasoning_content", "reasoning_details") or, with "call." before it, of
- * the call; "thinking" is a list of Mistral's chunks.
+ * A member without an event of its own is an EXTRA, whose name gives the place: "citations" is a
+ * member of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or
+ * delta), and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its
+ * name is "content") or a tool call that is not a function ("tool_calls"). KEEP has a JSON value:
+ * its name is a member of the message ("reasoning_content", "reasoning_details") or, after "call.",
+ * of the call; "thinking" is a list of Mistral's chunks.
  *
- * USAGE may come behind STOP: finish_reason goes out with the frame that says it, so that a frame
- * that is passed on can be changed with what the events say.
+ * USAGE may come after STOP: STOP is emitted with the frame that has finish_reason, so that a
+ * relayed frame can be edited according to its own events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,13 +29,13 @@
 #include "wire/request_reader.h"
 #include "wire/settings.h"
 
-#define OPENAI_HELD_MAX ((size_t)2 << 20)   /* reasoning held for the vault */
-#define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* a whole reply made from events */
+#define OPENAI_HELD_MAX ((size_t)2 << 20)   /* bytes of reasoning kept for the vault */
+#define OPENAI_WHOLE_MAX ((size_t)64 << 20) /* bytes of a whole reply made from events */
 #define OPENAI_CHOICES_MAX 128
 #define OPENAI_DETAILS_MAX 256
-#define OPENAI_EXTRAS_MAX 128 /* members nobody knows: of one object, and names of them in all */
+#define OPENAI_EXTRAS_MAX 128 /* unknown members: of one object, and distinct names in all */
 
-/* Null, "", [], {} or an object of such. */
+/* Whether it is null, "", [], {} or an object of such. */
 bool openai_empty(const struct json *doc, const struct json_node *v);
 
 /* ---- requests ---- */
@@ -50,8 +49,8 @@ bool openai_read_thinking(const struct request_reader *r, const struct json_fiel
 
 void openai_write(const struct chat_request *r, struct buf *out);
 void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *out);
-/* One message; images of tool results that no tool message can hold are written behind the last
- * result. `ids` are mapped where the provider wants its own shape of them. */
+/* Writes the messages; images of tool results that no tool message can hold follow the last result.
+ * Ids are converted if the provider requires its own form. */
 void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o);
 
 void openai_patch(const struct json *doc, const struct wire_plan *plan, struct json_edits *edits);
@@ -59,7 +58,7 @@ void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool
                       struct json_edits *edits);
 void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan, bool mistral,
                            struct json_edits *edits);
-/* Every spelling of a wish to think that a body may have goes out of it. */
+/* Removes every reasoning parameter that a body may have, in all spellings. */
 void openai_drop_thinking(const struct json *doc, struct json_edits *edits);
 
 /* ---- replies ---- */
@@ -67,9 +66,9 @@ void openai_drop_thinking(const struct json *doc, struct json_edits *edits);
 enum openai_now { OPENAI_NOTHING, OPENAI_TEXT, OPENAI_THOUGHT, OPENAI_REFUSAL, OPENAI_CALL };
 
 struct openai_call {
-    int64_t index; /* as the provider counts; -1 if it does not */
+    int64_t index; /* the provider's index; -1 if it sends none */
     uint32_t block;
-    bool said;   /* CALL has gone out */
+    bool said;   /* CALL was emitted */
     bool argued; /* and some of its ARGUMENTS */
     str id;
     struct arena_text name;
@@ -77,7 +76,7 @@ struct openai_call {
 };
 
 struct openai_detail {
-    str first; /* the first piece, as it came */
+    str first; /* the first piece, unchanged */
     str type, signature;
     int64_t index;
     size_t pieces;
@@ -85,14 +84,14 @@ struct openai_detail {
     struct openai_detail *next;
 };
 
-/* Details of reasoning that come in pieces, merged as they must go back. */
+/* Details of reasoning that arrive in pieces, merged as they must be sent back. */
 struct openai_details {
     struct openai_detail *first, *last;
     size_t count;
     bool full;
 };
 
-/* A member that must go back with a call that has not come yet. */
+/* A member that must be sent back with a call that has not come yet. */
 struct openai_owed {
     str name, json;
     struct openai_owed *next;
@@ -106,7 +105,7 @@ struct openai_choice {
     bool stopping, stopped;
     enum chat_stop stop;
     str stop_name;
-    const char *spelling; /* of its reasoning, or NULL */
+    const char *spelling; /* the member's name of its reasoning, or NULL */
     struct arena_text thought, signature;
     struct openai_details details[2];
     struct openai_owed *owed;
@@ -122,16 +121,16 @@ struct openai_extra {
 #define OPENAI_EXTRAS_TOLD 32
 
 struct openai_decoding {
-    char *head; /* what stood before the choices of the last chunk, up to OPENAI_HEAD_MAX */
+    char *head; /* bytes before the choices of the last chunk, up to OPENAI_HEAD_MAX */
     size_t head_size;
     struct openai_choice *choices, *last;
     size_t count;
     struct openai_choice only;   /* the first: most replies have one */
-    struct openai_extra *extras; /* that were told, up to OPENAI_EXTRAS_TOLD */
+    struct openai_extra *extras; /* already emitted, up to OPENAI_EXTRAS_TOLD */
     size_t extra_count;
     struct chat_usage usage;
     bool usage_known;
-    bool whole; /* no stream: each call is a call of its own */
+    bool whole; /* not a stream: each call is complete */
     str id;
 };
 
@@ -151,40 +150,40 @@ openai_event(const struct wire_decoder *d, const struct openai_choice *c, enum c
                                .name = STR(""),
                                .dialect = d->wire->dialect};
 }
-/* The block for content of this kind: the one at hand, or a new one. False if there are too many.
- */
+/* The block for content of this kind: the current one, or a new one. False if there are too
+ * many. */
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now) MUST_USE;
 void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
                 const struct json_node *text, bool summary);
 void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
 void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
-/* The choice of this index, or the first if there is none; NULL after an error. */
+/* The choice with this index, or the first if `index` is missing; NULL after an error. */
 struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_node *index);
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c,
                         const struct json_node *call);
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *call);
-/* A call's CALL goes out if it has not yet; all that are open, if NULL. */
+/* Emits CALL for a call if that was not done; NULL: for all open calls. */
 void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
 
 void openai_details_add(struct openai_details *list, const struct json *doc,
                         const struct json_node *detail, struct arena *a, struct arena *scratch);
 void openai_details_write(const struct openai_details *list, struct arena *a, struct buf *out);
-/* All that must go back with the calls of this choice, as KEEP. */
+/* Emits everything that must be sent back with the calls of this choice, as KEEP. */
 void openai_keep(struct wire_decoder *d, struct openai_choice *c);
 enum openai_place { OPENAI_REPLY, OPENAI_CHOICE, OPENAI_MESSAGE, OPENAI_TOOL_CALL };
 #define OPENAI_THOUGHTS                                                                            \
     (JSON_FIELD_BIT(OPENAI_AT_REASONING_CONTENT) | JSON_FIELD_BIT(OPENAI_AT_REASONING) |           \
      JSON_FIELD_BIT(OPENAI_AT_REASONING_TEXT) | JSON_FIELD_BIT(OPENAI_AT_THINKING))
-/* The members of v; `odd` is the first that may have no event of its own. */
+/* Reads the members of v; `odd` is the first that may have no event of its own. */
 void openai_members(const struct json *doc, const struct json_node *v, enum openai_place place,
                     struct json_fields *out);
-/* Members of v without an event of their own, from the key `first` on: EXTRA, and KEEP for those
- * that hold a signature. Of a tool call, with the call. */
+/* Emits the members of v without an event of their own, from the key `first` on: EXTRA, and KEEP
+ * for those that hold a signature. For a tool call, with the call. */
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const struct json_node *first, enum openai_place place,
                    struct openai_call *call);
-/* Whether it says reasoning in words. */
+/* Whether the list contains readable reasoning. */
 bool openai_details_visible(const struct json *doc, const struct json_node *list);
 /* Whether a chunk of a content list is reasoning, by its type. */
 bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk);
@@ -199,9 +198,9 @@ uint64_t openai_hash(uint64_t h, str s);
 /* ---- errors ---- */
 
 void openai_write_error(const struct chat_error *error, struct buf *out);
-/* Its own, or the one for its status. */
+/* The error's own type, or the one for its status. */
 str openai_error_type(const struct chat_error *error);
 str openai_error_code(const struct chat_error *error); /* or "" */
 void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
-/* A body or a frame that is an error: says so. */
+/* Emits the error of a body or a frame that is one. */
 void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise);

@@ -1,4 +1,4 @@
-/* relay.h - what relaying a chunk and relaying a whole body of Chat Completions share.
+/* relay.h - shared by relaying a chunk and relaying a whole body of Chat Completions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #include "wire/openai/encode.h"
 
-/* The frame at hand and the events that it became. */
+/* The current frame and its events. */
 struct openai_relay_frame {
     struct wire_encoder *en;
     const struct wire_frame *f;
@@ -15,31 +15,31 @@ struct openai_relay_frame {
     const struct chat_event *events;
     size_t n;
     struct arena a;   /* for the edits of this frame */
-    bool role;        /* has been said with a text of this frame */
-    bool details;     /* have been, with its reasoning */
-    str chunk;        /* the choices that were put in last */
+    bool role;        /* was written with a text of this frame */
+    bool details;     /* were written with its reasoning */
+    str chunk;        /* the choices that were inserted last */
     size_t chunk_end; /* and where that chunk ended in the output */
 };
 
-/* What the events of one kind say, joined. */
+/* The texts of all events of one kind, joined. */
 struct openai_relay_text {
     str text; /* the only one so far */
     struct arena_text all;
     bool any;
 };
 
-/* What is to be said in one choice. */
+/* The content to write in one choice. */
 struct openai_relay_heard {
     struct openai_relay_text text, thought;
     bool calls;
 };
 
-/* The index that a choice has: 0 if v is missing or is no number. */
+/* The index of a choice: 0 if v is missing or not a number. */
 uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v);
 bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct json_fields *message);
 struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32_t choice);
 str openai_relay_joined(const struct openai_relay_text *j);
-/* Whether the details of a message say no more than what is to be said of it. */
+/* Whether the details of a message contain no more than the content to write. */
 bool openai_relay_details_fit(struct openai_relay_frame *r, const struct json_fields *message,
                               const struct openai_relay_heard *now);
 void openai_relay_drop_thoughts(struct json_edits *ed, const struct json_node *message,

@@ -1,4 +1,4 @@
-/* decode_items.h - what a Responses decoder knows of the items of a reply.
+/* decode_items.h - a Responses decoder's state of the items of a reply.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,12 +19,12 @@ struct responses_item {
 };
 
 struct responses_place {
-    uint32_t item; /* its number among the items */
+    uint32_t item; /* its index among the items */
     enum place_kind kind;
     uint32_t part;
     bool sent;
     uint32_t block;
-    size_t size; /* of what has gone out, and its hash */
+    size_t size; /* of the text emitted so far, and its hash */
     uint64_t hash;
 };
 
@@ -32,13 +32,13 @@ struct responses_decoder {
     struct responses_item *items;
     struct responses_place *places;
     uint32_t item_count, item_cap, place_count, place_cap;
-    uint32_t last; /* output_index of the item that was spoken of last */
-    char *kept;    /* the reasoning item that goes back with the next call */
+    uint32_t last; /* output_index of the item of the last event */
+    char *kept;    /* the reasoning item that is sent back with the next call */
     size_t kept_size, kept_cap;
     bool calls, stored;
 };
 
-/* A frame at hand. */
+/* The current frame. */
 struct responses_at {
     struct wire_decoder *d;
     struct responses_decoder *s;
@@ -51,12 +51,12 @@ void responses_fail(struct responses_at *at, const char *message);
 
 enum item_kind responses_kind(struct responses_at *at, const struct json_node *item);
 struct responses_item *responses_item_find(struct responses_at *at, uint32_t index);
-/* NULL after saying that there are too many. */
+/* NULL, after emitting an error, if there are too many. */
 struct responses_item *responses_item_add(struct responses_at *at, uint32_t index,
                                           enum item_kind kind);
-/* An item as it is in the end: what no event before has said of it comes out. */
+/* The final form of an item: emits what no earlier event has. */
 void responses_item_done(struct responses_at *at, struct responses_item *it,
                          const struct json_node *node);
 
-/* Takes an event about an item; false if it is about something else. */
+/* Handles an event about an item; false if it is about something else. */
 bool responses_item_event(struct responses_at *at, str type);

@@ -1,4 +1,4 @@
-/* encode.h - the state of a Responses encoder, which its relay goes on from.
+/* encode.h - the state of a Responses encoder, which its relay continues from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
 
-/* A function call that is open; several may be, as their arguments may come by turns. */
+/* An open function call; several may be open, because their arguments may be interleaved. */
 struct responses_call {
     struct responses_call *next;
     uint32_t block, index;
@@ -23,7 +23,7 @@ struct responses_call {
     struct rope arguments; /* as the inside of a JSON string */
 };
 
-/* What the two kinds of calls are called. */
+/* The names that the two kinds of calls use. */
 struct responses_call_words {
     const char *prefix, *type, *member, *delta, *done;
 };
@@ -31,37 +31,37 @@ const struct responses_call_words *responses_call_words(const struct responses_c
 /* The arguments of a custom call, {"input": TEXT}, become the text. */
 void responses_unwrap(struct wire_encoder *en, struct responses_call *c);
 
-/* An item that is done, as it stands in the final response. */
+/* A finished item, as in the final response. */
 struct responses_entry {
     uint32_t index; /* its output_index */
     const struct rope *rope;
     struct rope_mark from, to;
 };
 
-/* A text that a relay has passed on, from deltas. */
+/* A text that a relay has passed on from deltas. */
 struct responses_sent {
     struct responses_sent *next;
-    uint32_t index, part; /* of the item upstream, of the text in it */
+    uint32_t index, part; /* of the provider's item; of the text in it */
     int kind;
     str item_id; /* of the deltas, as JSON */
     bool touched;
-    bool whole;       /* not by deltas, and as it came: `text` is empty */
-    struct rope text; /* what went out, as the inside of a JSON string */
+    bool whole;       /* not by deltas, and unchanged: `text` is empty */
+    struct rope text; /* the text sent, as the inside of a JSON string */
 };
 
-/* An item of ours among those of the upstream: behind the upstream's item `after`. */
+/* An item of ours among the provider's: it follows the provider's item `after`. */
 struct responses_insert {
     int64_t after;
     struct rope_mark from, to;
 };
 
 struct responses_encoder {
-    struct rope done;                /* items, one behind the other; the last may be open */
+    struct rope done;                /* items, one after the other; the last may be open */
     struct responses_entry *entries; /* by output_index */
     uint32_t entry_count, entry_cap;
-    uint32_t items;           /* begun so far */
+    uint32_t items;           /* started so far */
     uint64_t sequence;        /* the next event's number */
-    bool begun;               /* response.created has gone out */
+    bool begun;               /* response.created was sent */
     enum responses_open open; /* and its place in `done` */
     uint32_t index;           /* its output_index */
     struct rope_mark item_at; /* where it begins */
@@ -73,8 +73,8 @@ struct responses_encoder {
     str *notes;      /* annotations of the open text, or the next */
     str notes_whole; /* all of them, if they came in one list of this dialect */
     uint32_t note_count;
-    struct arena_text logprobs; /* likewise, commas between */
-    str sealed;                 /* the raw item that the upstream signed, or "" */
+    struct arena_text logprobs; /* likewise, separated by commas */
+    str sealed;                 /* the raw item that the provider signed, or "" */
     struct responses_call *calls, **calls_end;
     struct chat_usage usage;
     bool has_usage, has_stop;
@@ -84,47 +84,47 @@ struct responses_encoder {
     } extras[RESPONSES_EXTRAS_MAX];
     size_t extra_count;
 
-    /* Of a relay. */
+    /* For a relay. */
     bool relaying, hidden;
-    bool took_over;      /* events go on where frames ended */
-    str response_id;     /* of the upstream, as JSON */
-    struct rope relayed; /* its items that are done */
+    bool took_over;      /* events continue after the last frame */
+    str response_id;     /* the provider's, as JSON */
+    struct rope relayed; /* its finished items */
     struct {
         bool open, reasoning;
         uint32_t index;
         str id;       /* as JSON */
-    } item;           /* of the upstream, the one spoken of last */
-    int64_t shift;    /* how far our event numbers are from the upstream's */
-    int64_t seen_max; /* the highest output_index of the upstream */
+    } item;           /* the provider's latest item */
+    int64_t shift;    /* distance of our event numbers from the provider's */
+    int64_t seen_max; /* the provider's highest output_index */
     struct responses_sent *sent;
     size_t sent_count;
     struct responses_insert *inserts;
     size_t insert_count;
-    char *held; /* a frame that begins a part of reasoning, which may yet be hidden */
+    char *held; /* a frame that begins a part of reasoning, which may still be hidden */
     size_t held_size, held_cap;
 };
 
-/* responses_notes.c: what must be said again later, in the arena; a reply that fills it is too
- * large. The same of JSON that goes into an event, which has one line. */
+/* responses_notes.c: copies a text that is written again later to the arena; a reply that fills the
+ * arena is too large. responses_kept_line: the same for JSON in an event, which has one line. */
 str responses_kept(struct wire_encoder *en, str s);
 str responses_kept_line(struct wire_encoder *en, str json);
-/* A list of annotations of either of OpenAI's dialects; Chat's logprobs; and
- * both as JSON, after which there are none. */
+/* Adds annotations of either of OpenAI's dialects, or Chat's logprobs. The take functions return
+ * them as JSON and empty the list. */
 void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect dialect);
 void responses_logprobs_add(struct wire_encoder *en, str json);
 str responses_notes_take(struct wire_encoder *en);
 str responses_logprobs_take(struct wire_encoder *en);
-/* An item that is done: what the rope holds between the marks. */
+/* Adds a finished item: the bytes of the rope between the marks. */
 void responses_entry_add(struct wire_encoder *en, struct responses_entry entry);
-/* The frames of a relay are over, but the reply is not: what is open is closed, and the encoder
- * goes on from there. */
+/* The relayed frames have ended, but the reply has not: closes what is open, and the encoder
+ * continues from there. */
 void responses_take_over(struct wire_encoder *en);
 /* A new item's output_index: the encoder's own count, or the next free one of a relay. */
 uint32_t responses_item_index(struct wire_encoder *en);
 void responses_close_all(struct wire_encoder *en);
 void responses_content(struct wire_encoder *en, const struct chat_event *ev);
-/* The reply is larger than we hold: said as an error, once. */
+/* The reply is larger than we hold: writes an error, once. */
 bool responses_full(struct wire_encoder *en);
-/* The response object, its output from `done`. */
+/* Writes the response object, its output from `done`. */
 void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
                       struct buf *out);

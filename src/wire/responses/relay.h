@@ -1,5 +1,4 @@
-/* relay.h - the texts of a relayed Responses reply: what went out, and where it is said
- * again.
+/* relay.h - the texts of a relayed Responses reply: what was sent, and where it is repeated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,12 +23,12 @@ struct responses_relay {
 };
 
 bool responses_at_reasoning(enum responses_place_kind kind);
-/* The kind of event that says such a text. */
+/* The kind of event that has such a text. */
 enum chat_event_kind responses_at_event(enum responses_place_kind kind);
 enum responses_place_kind responses_part_kind(const struct responses_relay *r,
                                               const struct json_node *part,
                                               enum responses_place_kind or_else);
-/* The blank line between two parts of reasoning, which stands in no frame. */
+/* Whether it is the blank line between two parts of reasoning, which is in no frame. */
 bool responses_is_joint(const struct chat_event *ev);
 
 struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t index,
@@ -37,19 +36,18 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
 void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str text);
 bool responses_sent_nothing(const struct responses_sent *t);
 
-/* Empties the list of tokens beside a text that was changed: those that were taken out of it are in
- * the list, too. */
+/* Empties the list of tokens of a changed text, because the list has the removed tokens, too. */
 void responses_drop_tokens(struct responses_relay *r, const struct json_node *of);
-/* The text at a place as it went out, a member of the object `of` or of none. False: nothing of
- * this reasoning went out, so the place must not be there. */
+/* Replaces the text at a place by the text that was sent; `of` is its object, or NULL. False:
+ * nothing of this reasoning was sent, so the place must be removed. */
 bool responses_fix_place(struct responses_relay *r, const struct json_node *of,
                          const struct json_node *node, uint32_t index,
                          enum responses_place_kind kind, uint32_t part);
 void responses_fix_item(struct responses_relay *r, const struct json_node *item, uint32_t index);
-/* Where the first text of the messages in a list of items is, or NULL. */
+/* The first text of the messages in a list of items, or NULL. */
 const struct json_node *responses_first_text(const struct responses_relay *r,
                                              const struct json_node *list);
-/* The same for all items of a response, and ours among them. */
+/* The same for all items of a response, including ours. */
 void responses_fix_response(struct responses_relay *r, const struct json_node *response);
-/* How many tokens the reasoning had, where we counted them and the host did not say. */
+/* Sets the number of reasoning tokens, if we counted them and the host did not report it. */
 void responses_fix_usage(struct responses_relay *r, const struct json_node *response);

@@ -1,7 +1,7 @@
-/* responses.h - what the files of the Responses dialect share, and what the gateway asks of it.
+/* responses.h - shared by the files of the Responses dialect, and its interface for the gateway.
  *
  * A reply of this API is a list of items: messages of several parts, reasoning, function calls, and
- * calls of tools that the host runs itself. In chat events:
+ * calls of tools that the host runs itself. As chat events:
  *
  *     message part          its own TEXT or REFUSAL block; annotations: OPAQUE of that block, with
  *                           the name "annotations"
@@ -22,15 +22,15 @@
 #define RESPONSES_KEEP "reasoning_item"
 #define RESPONSES_OWN "_rationale_" /* in the ids of items that we made: rs_rationale_ID_0 */
 #define RESPONSES_JOINT "\n\n"
-#define RESPONSES_INDEX_MAX (1 << 20) /* of items and parts; what lies beyond is taken as 0 */
+#define RESPONSES_INDEX_MAX (1 << 20) /* of items and parts; larger values count as 0 */
 
-/* The id of the response that the request goes on from, or "": only its own host can resolve it. */
+/* The id of the previous response in the request, or "": only its own host can resolve it. */
 str wire_responses_previous(const struct json *doc);
 
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
                     struct err *e);
 extern const struct settings responses_settings;
-/* All of it but the input. */
+/* Reads everything except the input. */
 bool responses_read_settings(const struct request_reader *r, const struct json_node *root) MUST_USE;
 void responses_write(const struct chat_request *r, struct buf *out);
 void responses_patch(const struct json *doc, const struct wire_plan *plan,
@@ -45,7 +45,7 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
 
 void responses_write_error(const struct chat_error *error, struct buf *out);
 void responses_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
-/* The HTTP status that fits an error code of a failed response. */
+/* The HTTP status for an error code of a failed response. */
 int responses_error_status(str code);
 /* Members of an error object: message, type, code, param. */
 void responses_error_members(const struct json *doc, const struct json_node *v, struct arena *a,
