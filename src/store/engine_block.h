@@ -58,5 +58,3 @@ bool engine_words_write(struct engine *en, int64_t block, struct words_set *word
 /* Replaces all words of a block. */
 bool engine_words_replace(struct engine *en, int64_t block, struct words_set *words,
                           struct err *e) MUST_USE;
-/* No block from `first` on is left of those that a page of pages tells of: the pages go. */
-bool engine_words_trim(struct engine *en, int64_t block, struct err *e) MUST_USE;
