@@ -47,7 +47,7 @@ static bool client_put(struct agent_log *log, const struct agent_client_result *
     return agent_log_put(log, both, r->said.n ? 2 : 1, e);
 }
 
-/* Of two last results at once each may have seen the other's call open: whoever comes second sees
+/* Of two last results at once each may have seen the other's call open: the second one sees
  * both results, and wakes the run. */
 static bool client_wake(struct agent_log *log, const struct agent_client_result *r, struct arena *a,
                         struct err *e)

@@ -172,7 +172,7 @@ str run_json_hide(str json, const char *member, bool hide, struct arena *a)
     return json;
 }
 
-/* How a run is shown to whoever asks. */
+/* How a run is shown to a caller. */
 struct run_shown {
     bool thoughts;
     struct run_withheld withheld; /* nothing is, from an operator who may see reasoning */

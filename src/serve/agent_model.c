@@ -162,7 +162,7 @@ static void model_ended(struct model_reply *m, const struct json *doc)
     (void)!json_i64(doc, json_find(doc, tokens, STR("reasoning")), &m->usage.reasoning);
 }
 
-/* Usage of a reply that goes on with a run is that of the calls since. */
+/* The usage of a reply that resumes a run covers only the calls since then. */
 static void model_add_usage(struct model_reply *m, const struct json *doc)
 {
     static const char *const names[] = {"input_tokens", "output_tokens", "reasoning_tokens"};

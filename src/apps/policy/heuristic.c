@@ -153,7 +153,7 @@ static bool rule_may_be_an_age(const struct rule *r)
     return false;
 }
 
-/* What stands around the rules must be understood too: every sentence of their paragraph, and in
+/* The text around the rules must be understood too: every sentence of their paragraph, and in
  * their section those that could change a rule. */
 static void heuristic_look_around(struct run *x, const bool *about)
 {

@@ -13,7 +13,7 @@
 #define SCOPE_TEXT_MAX ((size_t)64 << 10) /* and its bytes */
 #define SCOPE_QUESTION_MAX 24
 
-/* A sentence with what stands around it. */
+/* A sentence and its context. */
 struct reading {
     const struct policy_node *node;
     uint32_t node_at, sentence_at;

@@ -48,7 +48,7 @@ static size_t space_at(str s)
     return str_starts(s, STR("&nbsp;")) ? 6 : 0;
 }
 
-/* The sign of degrees, with the letter behind it, or of a currency. */
+/* The sign of degrees, with the letter after it, or of a currency. */
 static size_t symbol_at(str s)
 {
     if (str_starts(s, STR("\xE2\x82\xAC")))

@@ -42,7 +42,7 @@ static bool grammar_main(struct reader *r, const char *join, struct rule *out)
     return false;
 }
 
-/* A reader of the words behind `at`, with what was seen before. */
+/* A reader of the words after `at`, with the state of the words before. */
 static struct reader grammar_part(const struct reader *r, size_t at, size_t to)
 {
     struct reader part = *r;

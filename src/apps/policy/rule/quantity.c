@@ -157,7 +157,7 @@ static int quantity_order(double a, double b)
     return fabs(a - b) < 1e-9 * (1 + fabs(b)) ? 0 : a < b ? -1 : 1;
 }
 
-/* Months have no exact number of days: only what is clear either way is told. */
+/* Months have no exact number of days: only a result that holds for every month is decided. */
 static int quantity_compare_days(double days, double months)
 {
     double low = months * MONTH_DAYS - MONTH_SLACK, high = months * MONTH_DAYS + MONTH_SLACK;
