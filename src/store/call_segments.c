@@ -68,7 +68,13 @@ static struct db_value segment_number(struct call_segments *s, const struct json
     return db_int(n);
 }
 
-/* Times are stored relative to the call's start; older records have them as they are. */
+/* Times are stored relative to the call's start. Older records have them as they are, and every
+ * member. */
+static bool segment_is_short(struct call_segments *s, const struct json_node *v)
+{
+    return json_find(&s->doc, v, STR("after_us")) != NULL;
+}
+
 static void segment_times(struct call_segments *s, const struct store_call *row,
                           const struct json_node *v, struct db_value *started,
                           struct db_value *ended)
@@ -89,7 +95,7 @@ static struct db_value segment_state(struct call_segments *s, const struct json_
 {
     struct db_value state = segment_member_text(s, v, "state", a);
 
-    return state.type == DB_NULL ? db_text(STR("complete")) : state;
+    return state.type == DB_NULL && segment_is_short(s, v) ? db_text(STR("complete")) : state;
 }
 
 static struct db_value segment_flag(struct call_segments *s, const struct json_node *v,
