@@ -4,11 +4,12 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "query_help.h"
+#include "store/block.h"
 
 #include <unistd.h>
 
 #define FIND_CALLS_PUT 1804u /* six are a block: segments of all levels, and an open block */
-#define FILLER_SIZE 26000u
+#define FILLER_SIZE (BLOCK_SIZE / 5)
 
 struct many {
     struct place place;

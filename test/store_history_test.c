@@ -231,6 +231,17 @@ TEST(hole_4_segments_of_a_reply_come_in_order_with_their_kind)
     CHECK_INT(s.at[1][SEGMENT_EXACT].i, 0);
     CHECK_INT(s.at[1][SEGMENT_CUT].i, 1);
     s.n = 0;
+    row.segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":0,\"after_us\":7,\"took_us\":5},"
+                       "{\"kind\":\"answer\",\"after_us\":12,\"state\":\"unclosed\"}]");
+    call_segments_read(&s.segments, &row, &s.arena, rows);
+    CHECK_INT(s.n, 2);
+    CHECK_INT(s.at[0][SEGMENT_STARTED_US].i, 100007);
+    CHECK_INT(s.at[0][SEGMENT_ENDED_US].i, 100012);
+    CHECK_STR(s.at[0][SEGMENT_STATE].s, "complete");
+    CHECK_INT(s.at[1][SEGMENT_STARTED_US].i, 100012);
+    CHECK_INT(s.at[1][SEGMENT_ENDED_US].i, 100012);
+    CHECK_STR(s.at[1][SEGMENT_STATE].s, "unclosed");
+    s.n = 0;
     row.segments = STR("{\"kind\":\"reasoning\"}");
     call_segments_read(&s.segments, &row, &s.arena, rows);
     row.segments = STR("[{\"kind\":");

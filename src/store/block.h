@@ -46,7 +46,7 @@ enum block_text {
     BLOCK_TEXT_COUNT
 };
 
-#define BLOCK_SIZE ((size_t)128 << 10)    /* raw bytes after which a block is packed */
+#define BLOCK_SIZE ((size_t)256 << 10)    /* raw bytes after which a block is packed */
 #define BLOCK_CALLS_MAX ((size_t)65536)   /* calls after which it is packed in any case */
 #define BLOCK_RAW_MAX ((size_t)512 << 20) /* ceiling: one call may be much larger than BLOCK_SIZE */
 #define BLOCK_DELTA_MIN 256u              /* a delta that shares fewer bytes is not worth it */

@@ -68,6 +68,36 @@ static struct db_value segment_number(struct call_segments *s, const struct json
     return db_int(n);
 }
 
+/* Times are stored relative to the call's start. Older records have them as they are, and every
+ * member. */
+static bool segment_is_short(struct call_segments *s, const struct json_node *v)
+{
+    return json_find(&s->doc, v, STR("after_us")) != NULL;
+}
+
+static void segment_times(struct call_segments *s, const struct store_call *row,
+                          const struct json_node *v, struct db_value *started,
+                          struct db_value *ended)
+{
+    struct db_value after = segment_number(s, v, "after_us"),
+                    took = segment_number(s, v, "took_us");
+
+    *started = segment_number(s, v, "started_us");
+    *ended = segment_number(s, v, "ended_us");
+    if (after.type == DB_INT && row->started_ms >= 0) {
+        *started = db_int(row->started_ms * 1000 + after.i);
+        *ended = db_int(started->i + (took.type == DB_INT ? took.i : 0));
+    }
+}
+
+static struct db_value segment_state(struct call_segments *s, const struct json_node *v,
+                                     struct arena *a)
+{
+    struct db_value state = segment_member_text(s, v, "state", a);
+
+    return state.type == DB_NULL && segment_is_short(s, v) ? db_text(STR("complete")) : state;
+}
+
 static struct db_value segment_flag(struct call_segments *s, const struct json_node *v,
                                     const char *key)
 {
@@ -98,13 +128,14 @@ void call_segments_read(struct call_segments *s, const struct store_call *row, s
             segment_stretch(s, row, v, a),
             segment_number(s, v, "tokens"),
             segment_flag(s, v, "exact"),
-            segment_number(s, v, "started_us"),
-            segment_number(s, v, "ended_us"),
+            db_null(),
+            db_null(),
             segment_number(s, v, "budget"),
             segment_flag(s, v, "cut"),
-            segment_member_text(s, v, "state", a),
+            segment_state(s, v, a),
         };
 
+        segment_times(s, row, v, &columns[SEGMENT_STARTED_US], &columns[SEGMENT_ENDED_US]);
         if (columns[SEGMENT_KIND].type != DB_NULL &&
             !rows.on_row(rows.ctx, columns, SEGMENT_COLUMNS))
             return;

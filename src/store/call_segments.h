@@ -7,6 +7,12 @@
  *
  * A row has the columns of enum call_segment, which are those of the former segments table.
  *
+ * A call's segments are stored as JSON: [{"kind", "at", "size", "tokens", "after_us", ...}], where
+ * at and size are a part of the call's reasoning or answer, or at is the place of a tool call.
+ * after_us counts from the call's start. Members with their usual value are left out: took_us 0,
+ * exact false, cut false, state "complete", budget null. Records of earlier versions have
+ * started_us and ended_us, microseconds of the wall clock, instead of after_us and took_us.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once

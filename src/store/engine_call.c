@@ -7,7 +7,7 @@
 #include "store/engine_state.h"
 #include "store/row.h"
 
-#define TITLE_MAX 120u /* characters */
+#define TITLE_MAX 80u /* characters */
 #define TOOLS_MAX 1000u
 
 static const char begin_sql[] =

@@ -9,12 +9,13 @@
 
 static_assert(1 << BLOCK_REASONING == 4 && 1 << BLOCK_SUMMARY == 8, "see query_build.h");
 
-enum { ROW_CALL_N, ROW_BLOCK, ROW_BLOCK_N, ROW_ID, ROW_FIRST };
+enum { ROW_CALL_N, ROW_BLOCK, ROW_BLOCK_N, ROW_ID, ROW_STARTED, ROW_FIRST };
 
 struct call_row {
     struct call_row *next;
     struct texts_place at;
     str id;
+    int64_t started_ms;
     struct db_value v[];
 };
 
@@ -36,7 +37,7 @@ void call_columns_add(struct sql *q, const struct column *c, size_t n)
 
 void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from)
 {
-    sql_add(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, ");
+    sql_add(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, i.started_ms, ");
     call_columns_add(q, rows->columns, rows->count);
     sql_add(q, " FROM ");
     sql_add(q, from);
@@ -53,6 +54,7 @@ static bool call_rows_keep(void *ctx, const struct db_value *v, size_t n)
     row->at.block = v[ROW_BLOCK].type == DB_NULL ? -1 : v[ROW_BLOCK].i;
     row->at.block_n = v[ROW_BLOCK_N].i;
     row->id = arena_dup(&all->r->arena, v[ROW_ID].s);
+    row->started_ms = v[ROW_STARTED].i;
     for (size_t i = ROW_FIRST; i < n; i++) {
         row->v[i - ROW_FIRST] = v[i];
         if (v[i].type == DB_TEXT || v[i].type == DB_BLOB)
@@ -100,6 +102,7 @@ bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *ro
         struct store_call call = store_call_none;
 
         call.id = row->id;
+        call.started_ms = row->started_ms;
         arena_reset(&r->row);
         if (!texts_read_up_to(&r->texts, &row->at, rows->request_max, &r->row, &call, e))
             return false;

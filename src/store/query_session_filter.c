@@ -37,6 +37,8 @@ static void where_status(struct sql *q, const struct query_asker *a, const struc
     if (a->running_count) {
         sql_add(q, session_wants_status(f, STR("in_progress")) ? " OR " : " AND NOT ");
         running_in(q, a);
+    } else if (!session_wants_status(f, STR("completed"))) {
+        sql_add(q, " AND s.status <> 'completed'"); /* the condition of an index */
     }
     sql_add(q, ")");
 }

@@ -375,9 +375,10 @@ static void filters_write(const struct query_filter *f, const struct query_page 
 static bool look_bound(struct list *l, struct err *e)
 {
     const struct query_filter *f = l->f;
-    bool scans = f->model.n || f->alert_type.n || f->has_reasoning >= 0 ||
-                 str_eq(f->agent_type, STR("gateway")) || f->status_count > 1 ||
-                 (f->status_count && l->a->running_count);
+    bool scans =
+        f->model.n || f->alert_type.n || f->has_reasoning >= 0 ||
+        str_eq(f->agent_type, STR("gateway")) || f->status_count > 1 ||
+        (f->status_count && (l->a->running_count || session_wants_status(f, STR("completed"))));
     int64_t max = l->sort != sorts ? SORT_MAX : SCAN_MAX;
 
     return (l->sort == sorts && !scans) ||

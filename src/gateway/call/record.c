@@ -486,11 +486,6 @@ static void record_write_decision(struct call *c, str thought, struct store_call
     buf_release(&tools);
 }
 
-static int64_t record_segment_us(const struct call *c, uint64_t ns)
-{
-    return c->sum.wall_start_ms * 1000 + (int64_t)((ns - c->sum.start_ns) / CLOCK_NS_PER_US);
-}
-
 /* The reply broke off in it, or has nothing but the thought. */
 static bool record_left_open(const struct call *c, const struct call_segment *s)
 {
@@ -513,7 +508,8 @@ static void record_put_text(struct buf *out, str name, str text)
     buf_add(out, text);
 }
 
-/* What the provider counted is the one stretch's, if there is but one. */
+/* Members with their usual value are left out: see store/call_segments.h. A count of the provider
+ * belongs to the reasoning if there is one segment of it. */
 static void record_write_segment(struct call *c, struct buf *out, const struct call_segment *s,
                                  const struct call_segment *last_thought, size_t thoughts)
 {
@@ -521,24 +517,29 @@ static void record_write_segment(struct call *c, struct buf *out, const struct c
     const struct summary *sum = &c->sum;
     bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
     bool cut = s == last_thought && sum->cut, open = s == c->record.last && record_left_open(c, s);
+    uint64_t took_us = (s->end_ns - s->start_ns) / CLOCK_NS_PER_US;
 
     record_put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
     record_put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
     record_put_i64(out, STR(",\"size\":"), (int64_t)s->size);
     record_put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
-    record_put_text(out, STR(",\"exact\":"), exact ? STR("true") : STR("false"));
-    record_put_i64(out, STR(",\"started_us\":"), record_segment_us(c, s->start_ns));
-    record_put_i64(out, STR(",\"ended_us\":"), record_segment_us(c, s->end_ns));
+    record_put_i64(
+        out, STR(",\"after_us\":"), (int64_t)((s->start_ns - sum->start_ns) / CLOCK_NS_PER_US));
+    if (took_us)
+        record_put_i64(out, STR(",\"took_us\":"), (int64_t)took_us);
+    if (exact)
+        buf_add(out, STR(",\"exact\":true"));
     if (s->kind == CALL_SEG_REASONING && sum->cap >= 0)
         record_put_i64(out, STR(",\"budget\":"), sum->cap);
-    record_put_text(out, STR(",\"cut\":"), cut ? STR("true") : STR("false"));
-    record_put_text(out,
-                    STR(",\"state\":\""),
-                    s->opaque ? STR("opaque")
-                    : cut     ? STR("cut")
-                    : open    ? STR("unclosed")
-                              : STR("complete"));
-    buf_add(out, STR("\"}"));
+    if (cut)
+        buf_add(out, STR(",\"cut\":true"));
+    if (s->opaque || cut || open)
+        record_put_text(out,
+                        s->opaque ? STR(",\"state\":\"opaque")
+                        : cut     ? STR(",\"state\":\"cut")
+                                  : STR(",\"state\":\"unclosed"),
+                        STR("\""));
+    buf_add_c(out, '}');
 }
 
 /* A plain answer is told by the row itself. */
