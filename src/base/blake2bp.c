@@ -3,13 +3,6 @@
 
 #include <endian.h>
 
-#if defined(__x86_64__) && defined(__has_include)
-#if __has_include(<sys/platform/x86.h>)
-#define HAVE_X86
-#include <sys/platform/x86.h>
-#endif
-#endif
-
 #define LEAVES 4
 #define BLOCK 128u
 #define WORDS 8 /* of a state; a block has twice as many */
@@ -127,7 +120,7 @@ static void blake2bp_compress_plain(blake2bp_words h[WORDS], const struct blake2
     blake2bp_compress_inline(h, s);
 }
 
-#ifdef HAVE_X86
+#ifdef __x86_64__
 __attribute__((target("avx2"))) static void blake2bp_compress_avx2(blake2bp_words h[WORDS],
                                                                    const struct blake2bp_step *s)
 {
@@ -225,10 +218,10 @@ void blake2bp_of(str bytes, uint8_t out[BLAKE2BP_SIZE])
 {
     blake2bp_compress_fn *compress = blake2bp_compress_plain;
 
-#ifdef HAVE_X86
-    if (CPU_FEATURE_ACTIVE(AVX512VL))
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512vl"))
         compress = blake2bp_compress_avx512;
-    else if (CPU_FEATURE_ACTIVE(AVX2))
+    else if (__builtin_cpu_supports("avx2"))
         compress = blake2bp_compress_avx2;
 #endif
     blake2bp_digest(bytes, compress, out);
