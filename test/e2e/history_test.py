@@ -220,6 +220,8 @@ class Sessions(Case):
             thought, answer = event["details"]["segments"]
             self.assertEqual((thought["kind"], answer["kind"]), ("reasoning", "answer"))
             self.assertGreater(event["details"]["reasoning_tokens"], 10)
+            self.assertEqual(thought["tokens"], event["details"]["reasoning_tokens"])
+            self.assertEqual(thought["tokens"] + answer["tokens"], event["details"]["output_tokens"])
             self.assertLessEqual(thought["ended_us"], answer["started_us"])
             if stream:
                 self.assertGreater(thought["ended_us"] - thought["started_us"], 100000)

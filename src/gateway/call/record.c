@@ -508,8 +508,22 @@ static void record_put_text(struct buf *out, str name, str text)
     buf_add(out, text);
 }
 
-/* Members with their usual value are left out: see store/call_segments.h. A count of the provider
- * belongs to the reasoning if there is one segment of it. */
+/* The counts of the call belong to a segment that is the only one of its kind; otherwise its own
+ * estimate is all there is. `others`: segments that are not reasoning. */
+static int64_t record_segment_tokens(const struct call *c, const struct call_segment *s,
+                                     size_t thoughts, size_t others)
+{
+    const struct chat_usage *u = &c->sum.usage;
+    int64_t reasoning = u->reasoning > 0 ? u->reasoning : 0;
+
+    if (s->kind == CALL_SEG_REASONING && thoughts == 1 && u->reasoning >= 0)
+        return u->reasoning;
+    if (s->kind == CALL_SEG_ANSWER && others == 1 && u->output >= reasoning)
+        return u->output - reasoning;
+    return s->tokens;
+}
+
+/* Members with their usual value are left out: see store/call_segments.h. */
 static void record_write_segment(struct call *c, struct buf *out, const struct call_segment *s,
                                  const struct call_segment *last_thought, size_t thoughts)
 {
@@ -522,7 +536,9 @@ static void record_write_segment(struct call *c, struct buf *out, const struct c
     record_put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
     record_put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
     record_put_i64(out, STR(",\"size\":"), (int64_t)s->size);
-    record_put_i64(out, STR(",\"tokens\":"), exact ? sum->usage.reasoning : s->tokens);
+    record_put_i64(out,
+                   STR(",\"tokens\":"),
+                   record_segment_tokens(c, s, thoughts, c->record.count - thoughts));
     record_put_i64(
         out, STR(",\"after_us\":"), (int64_t)((s->start_ns - sum->start_ns) / CLOCK_NS_PER_US));
     if (took_us)
