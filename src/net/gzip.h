@@ -23,8 +23,8 @@ void gzip_feed(struct gzip *g, str piece, struct buf *out);
 void gzip_finish(struct gzip *g, struct buf *out);
 void gzip_pack(struct gzip *g, str body, struct buf *out);
 
-/* ERR_INPUT if the bytes are not gzip, are truncated or are followed by others; ERR_LIMIT if the result
- * exceeds the limit of `out`. Several members are joined, as RFC 1952 requires. */
+/* ERR_INPUT if the bytes are not gzip, are truncated or are followed by others; ERR_LIMIT if the
+ * result exceeds the limit of `out`. Several members are joined, as RFC 1952 requires. */
 bool gzip_unpack(str packed, struct buf *out, struct err *e) MUST_USE;
 
 /* Whether an Accept-Encoding accepts gzip and does not prefer plain bytes. */

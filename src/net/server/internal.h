@@ -23,10 +23,8 @@
 #define SERVER_KEEP_MAX 16384      /* largest buffer that is kept for the next request */
 #define SERVER_LINGER_MS 2000      /* after the last received byte */
 #define SERVER_LINGER_MS_MAX 30000 /* in total */
-#define SERVER_FRESH_MS                                                                            \
-    1000                    /* a drain waits this long for a new connection's first
-                                      request */
-#define SERVER_BRIEF_MS 300 /* the same for a brief connection, while draining */
+#define SERVER_FRESH_MS 1000       /* a drain's wait for a new connection's first request */
+#define SERVER_BRIEF_MS 300        /* the same for a brief connection, while draining */
 #define SERVER_LINGER_BYTES_MAX (64 << 20)
 #define SERVER_PEER_SIZE 48
 
@@ -46,8 +44,7 @@ struct server {
     void *ctx;
     size_t (*on_refusal)(void *, const struct server_refusal *, struct server_header *);
     struct server_listener *listeners;
-    struct server_exchange *first; /* all connections, including closed ones that are not freed
-                                      yet */
+    struct server_exchange *first; /* all connections, also closed ones until they are freed */
     _Atomic size_t count;
     struct loop_timer sweep;
     uint64_t sweep_ms;
