@@ -42,10 +42,8 @@
 #include "base/err.h"
 #include "net/loop.h"
 
-#define HUB_CALLS_MAX 20000 /* running calls that are published */
-#define HUB_TEXT_MAX                                                                               \
-    ((size_t)256 << 10)                  /* of one kind of a call; beyond it, the newer half is
-                                            kept */
+#define HUB_CALLS_MAX 20000              /* running calls that are published */
+#define HUB_TEXT_MAX ((size_t)256 << 10) /* of one kind of a call; beyond it, the newer half */
 #define HUB_TEXTS_MAX ((size_t)64 << 20) /* of all calls; beyond it, HUB_TEXT_MIN for each call */
 #define HUB_TEXT_MIN ((size_t)8 << 10)
 #define HUB_VIEWERS_MAX 2000

@@ -83,11 +83,9 @@ struct hub_words {
 
 struct hub_call {
     pthread_mutex_t lock;                         /* of its texts; reused after the call is over */
-    struct hub *hub;                              /* the members from here on are reset for each
-                                                     call */
+    struct hub *hub;                              /* from here on reset for each call */
     struct hub_port *home;                        /* or NULL */
-    struct hub_call *next, *prev;                 /* in the list of all calls, or of the quiet
-                                                     ones */
+    struct hub_call *next, *prev;                 /* of all calls, or of the quiet ones */
     struct hub_call *session_next, *session_prev; /* of its session */
     _Atomic(struct hub_channel *) channel;        /* NULL: it has not entered the hub */
     _Atomic(const struct hub_lent *) lent;        /* not copied yet; or NULL */
@@ -104,8 +102,7 @@ struct hub_call {
     size_t charged;
     struct hub_begin b; /* lent, or in `own` */
     struct hub_progress progress;
-    struct hub_words words[HUB_TEXT_COUNT]; /* only after its first text, or once somebody
-                                               watches */
+    struct hub_words words[HUB_TEXT_COUNT]; /* set with its first text or viewer */
 };
 
 struct hub {
@@ -208,8 +205,7 @@ void hub_linger_sweep(struct hub *h);
 /* Creates a message from the scratch. The caller owns one reference. */
 struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to, str key,
                                     enum hub_audience audience);
-void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes the
-                                                                                   reference */
+void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes m */
 void hub_message_free(struct hub_message *m); /* one reference; any thread */
 
 /* text.c; the call is locked; another thread than its own must not use its loop */

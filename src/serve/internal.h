@@ -122,8 +122,7 @@ struct exchange {
 
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
 str route_methods(str path, struct arena *a);
-enum chat_dialect route_dialect(str path); /* of the clients of this path, even if the route does
-                                              not exist */
+enum chat_dialect route_dialect(str path); /* also for unknown paths */
 
 /* exchange.c */
 extern const struct server_handler exchange_handler;
@@ -139,8 +138,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
 void exchange_done(struct exchange *ex);
 /* The host of a Host header, without port and brackets. */
 str exchange_host(str host);
-/* Whether the request comes from a page of another site; loopback: or uses a host name that is not
- * this machine's. */
+/* Whether a page of another site sent it; loopback: or its host name is not this machine's. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* The value of the header x-rationale-reasoning. */
 enum config_show exchange_reasoning_asked(const struct http1_head *h);
@@ -148,8 +146,7 @@ bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
 
-/* api.c: whether a path belongs to the API; the headers of all its replies; an error in its
- * format. */
+/* api.c: whether a path belongs to the API; headers of all its replies; its errors. */
 bool api_path(str path);
 void api_protect(struct exchange *ex);
 void api_error(const struct chat_error *error, struct buf *out);
@@ -241,8 +238,7 @@ void live_health_begin(struct worker *w);
 /* Disconnects all viewers. */
 void live_drain(struct worker *w);
 
-/* drain.c: the thread of a worker, and the end of all workers, which are joined when drain_all
- * returns. */
+/* drain.c: a worker's thread, and the end of all workers: drain_all joins them. */
 void drain_init(struct daemon *d);
 void drain_release(struct daemon *d);
 void *drain_work(void *arg);
