@@ -1,8 +1,8 @@
 /* json_loose.c - see json_loose.h.
  *
- * One reader over the text that writes plain JSON as it goes, tried at every bracket that no value
- * found before has swallowed. A value that fails may end far behind its bracket, and the bracket
- * after it is tried again: the steps of all tries are counted, and there is an end to them.
+ * One reader over the text writes plain JSON. It is tried at every bracket that is not inside an
+ * earlier value. A value may fail far after its bracket, and then the next bracket is tried; the
+ * steps of all attempts are counted and limited.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct reader {
     size_t work; /* steps left */
     unsigned depth;
     struct buf *out;
-    const char *wrong; /* what stopped it */
+    const char *wrong; /* the error */
     size_t wrong_at;
 };
 
@@ -95,7 +95,7 @@ static int json_loose_hex4(str s, size_t at)
     return n;
 }
 
-/* \uXXXX as it stands, if it is a character: halves of pairs that are alone are not. */
+/* Copies \uXXXX, if it is a character: a lone surrogate is not. */
 static void unicode(struct reader *r)
 {
     int n = json_loose_hex4(r->s, r->at + 2), low;
@@ -129,7 +129,7 @@ static void json_loose_escape(struct reader *r)
     if (c && strchr("\"\\/bfnrt", c))
         buf_add(r->out, str_slice(r->s, r->at, r->at + 2));
     else if (c == '\n')
-        ; /* a line that goes on */
+        ; /* a continued line */
     else if (c == '\'' || c == '`')
         buf_add_c(r->out, c);
     else { /* as in a path or a pattern: the backslash was meant */

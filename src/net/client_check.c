@@ -6,7 +6,7 @@
 
 #include "base/simd.h"
 
-/* The first byte that may not stand in a line, or the end. */
+/* The first byte that is invalid in a line, or the end. */
 static const char *client_check_line_end(const char *p, const char *end)
 {
 #if SIMD_HAS_16

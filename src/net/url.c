@@ -53,7 +53,7 @@ static bool check_text(str text, struct err *e)
     return true;
 }
 
-/* The host of "host" or "host:port" or "[address]:port"; what is left begins at the colon. */
+/* The host of "host" or "host:port" or "[address]:port"; *rest then begins at the colon. */
 static bool take_host(str *rest, str *host, struct err *e)
 {
     char address[INET6_ADDRSTRLEN];
@@ -119,7 +119,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
         url.path.n--;
     if (url.path.n == 0)
         url.path = STR("");
-    /* Not shown: what stands before the sign may be a password. */
+    /* Not shown: the part before the sign may be a password. */
     if (str_find(url.authority, STR("@")) != STR_NONE)
         return err_set(e, ERR_INPUT, "the URL may hold no user name and no password");
     url.port = url.tls ? 443 : 80;

@@ -48,7 +48,7 @@ static size_t head_need(const struct ws *w)
     return need + (w->head[1] & MASKED ? 4 : 0);
 }
 
-/* What the first two bytes alone can have wrong. */
+/* Checks the first two bytes. */
 static bool front_ok(const struct ws *w)
 {
     unsigned op = w->head[0] & 0x0F, size = w->head[1] & 0x7F;

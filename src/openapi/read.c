@@ -7,7 +7,7 @@
 #define SHOWN_MAX 80
 #define FOLLOW_MAX 16
 #define LEFT_OUT_MAX ((size_t)256 << 10)
-#define DESCRIPTION_MAX 1024 /* bytes of an operation's description that a model is told */
+#define DESCRIPTION_MAX 1024 /* bytes of an operation's description that a model gets */
 
 static const struct {
     const char *name, *sent;
@@ -97,7 +97,7 @@ static enum openapi_style openapi_style_of(const struct openapi_reader *r,
                                                                        : OPENAPI_JOINED;
 }
 
-/* What is to be done with a parameter. */
+/* How a parameter is handled. */
 enum openapi_use { USE_TAKEN, USE_IGNORED, USE_REFUSED };
 
 static enum openapi_use openapi_read_param(const struct openapi_reader *r,

@@ -14,7 +14,7 @@
 enum kind {
     K_BAD, /* control characters */
     K_HEX,
-    K_TOKEN, /* what else may stand in a token */
+    K_TOKEN, /* other bytes of a token */
     K_SEMICOLON,
     K_COLON,
     K_EQUALS,

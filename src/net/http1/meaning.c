@@ -7,7 +7,7 @@
  */
 #include "net/http1/internal.h"
 
-#define LENGTH_DIGITS_MAX 18 /* always fits in 63 bits, whoever reads it next */
+#define LENGTH_DIGITS_MAX 18 /* always fits in 63 bits */
 
 /* ---- target and host ---- */
 
@@ -172,7 +172,7 @@ static bool see_expect(struct http1_reading *r, str value)
 
 bool http1_field_read(struct http1_reading *r, const struct http1_field *f)
 {
-    /* No two have the same size, so that is where they stand. */
+    /* No two have the same size, so the size is the index. */
     static const struct {
         str name;
         bool (*see)(struct http1_reading *, str);
