@@ -44,7 +44,7 @@ static void agents_tell_waiting(const struct agent_show *s)
                   STR_ARG(s->run));
 }
 
-/* Somebody at the terminal is asked. False: nobody is there, or they do not say. */
+/* Asks the person at the terminal. False: there is no terminal, or no answer. */
 static bool agents_ask_person(const struct agent_show *s, bool *allow)
 {
     char line[64];
@@ -62,7 +62,7 @@ static bool agents_ask_person(const struct agent_show *s, bool *allow)
     return true;
 }
 
-/* Until the run has ended, or waits for somebody who is not here. */
+/* Continues until the run has ended, or waits for a person who is not at this terminal. */
 static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, struct err *e)
 {
     bool allow;

@@ -1,4 +1,4 @@
-/* `rationale config`: what is in force and where each value came from; or whether a file is good.
+/* `rationale config`: the values in force and where each came from; or whether a file is valid.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -32,7 +32,7 @@ static const char *host_of(str asked, char host[256])
     return host;
 }
 
-/* Reads and writes of the connection give up after so long; 0: never. */
+/* Sets the timeout of reads and writes on the connection; 0: none. */
 static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
 {
     struct timeval t = {.tv_sec = seconds};
@@ -133,8 +133,8 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
 
 /* ---- which store it has ---- */
 
-/* The reply's head, up to and with the empty line, is taken out of d->in; its length is left in
- * *size where there is a content-length. */
+/* Removes the reply's head, including the empty line, from d->in; sets *size to the content-length,
+ * if there is one. */
 static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
 {
     static const char name[] = "\r\ncontent-length:";
@@ -276,7 +276,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
     static const char newline = '\n';
     char *at;
 
-    /* What was lent by the call before is marked by a NUL in the place of its end. */
+    /* The end of the line that the previous call returned is marked by a NUL. */
     if (d->in.n && (at = memchr(d->in.p, '\0', d->in.n)))
         buf_drop(&d->in, (size_t)(at - d->in.p) + 1);
     while (!(at = d->in.n ? memchr(d->in.p, newline, d->in.n) : NULL))

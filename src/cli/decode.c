@@ -1,4 +1,4 @@
-/* `rationale decode`: what a recorded reply of a provider says, one chat event a line.
+/* `rationale decode`: a recorded reply of a provider as chat events, one on each line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

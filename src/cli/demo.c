@@ -1,8 +1,8 @@
-/* demo.c - the gateway on recordings, for who wants to see it before anything is set up.
+/* demo.c - the gateway on recordings, without any setup.
  *
- * The files of the demo are in the program. They are laid out in a folder of their own, where its
- * history is too while it runs. A child waits for our end and takes the folder away then: nothing
- * is left behind however the demo ends.
+ * The program contains the files of the demo. It writes them to a new folder, which also has the
+ * demo's history. A child process waits for our end and then deletes the folder, however the demo
+ * ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -125,7 +125,7 @@ static str demo_file_text(const char *name, struct buf *text)
 
 /* ---- words ---- */
 
-/* A member of the question with this id, as it stands in the file: JSON, quotes and all. */
+/* A member of the question with this id, as JSON of the file, including quotes. */
 static str demo_question(const struct demo *d, const char *id, const char *member)
 {
     const struct json *doc = &d->questions;

@@ -1,4 +1,4 @@
-/* `rationale doctor`: what is wrong here, and what to do about it. It only looks.
+/* `rationale doctor`: what is wrong here, and what to do about it. It changes nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -252,7 +252,7 @@ static str doctor_bytes(struct arena *a, int64_t n)
     return arena_printf(a, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
 }
 
-/* What is kept, where, how large it is and how long it stays. The reader may be NULL. */
+/* Reports what is recorded, where, its size and its retention. The reader may be NULL. */
 static void look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
 {
     struct arena a;

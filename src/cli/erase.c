@@ -100,7 +100,7 @@ static bool is_sure(const struct wish *w)
     return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
 }
 
-/* Whoever did the work: a receipt of nothing is no success. */
+/* A receipt without erased records is not a success, whether daemon or command erased. */
 static bool of_nothing(str receipt)
 {
     static const char *const counts[] = {

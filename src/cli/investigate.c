@@ -216,7 +216,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
 
     *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
     o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
-    /* What it was told when it began is what it is about. */
+    /* The input of a resumed run comes from its log. */
     if (id && w->local.host.log &&
         agent_log_run_get(w->local.host.log, o->run, &w->arena, &row, &none) &&
         str_eq(row.app, STR("incidents")))
@@ -238,11 +238,12 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
 struct ran {
     struct incident_report report;
     str decisions; /* JSON array */
-    str pending;   /* likewise: what a person is asked */
+    str pending;   /* likewise: the question for a person */
     str run;
 };
 
-/* So that it can be told from one that was cut off, which a daemon on this store goes on with. */
+/* Marks the run as left, so that a daemon on this store does not resume it like an interrupted
+ * one. */
 static void mark_left(struct work *w, str run)
 {
     struct agent_row row;
@@ -375,7 +376,7 @@ static void print_text(struct work *w, str text)
         file_out_add(&w->cli->out, text);
 }
 
-/* What is asked, and how it is answered. */
+/* Prints the question, and how to answer it. */
 static void tell_waiting(struct work *w, const struct ran *r)
 {
     const struct json_node *list;

@@ -1,4 +1,4 @@
-/* mcp.c - `rationale mcp`: what we know, for other agents to ask.
+/* mcp.c - `rationale mcp`: the record as tools for other agents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -104,7 +104,7 @@ static void order_on_decision(void *ctx, str entry)
     file_out_flush(&err);
 }
 
-/* The board beside the window: what has been taken so far. */
+/* Prints the order so far. */
 static void order_on_order(void *ctx, const struct order *order)
 {
     struct window *w = ctx;
@@ -145,7 +145,7 @@ static void order_on_say(void *ctx, str text)
     file_out_flush(&w->cli->out);
 }
 
-/* The lines of the terminal that a text takes; what is wide takes two columns. */
+/* The number of terminal lines of a text; a wide character takes two columns. */
 static size_t rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
@@ -166,7 +166,7 @@ static size_t rows_of(str text, size_t columns)
     return rows;
 }
 
-/* What was seen was not meant for them after all. */
+/* Removes printed text that the customer must not see. */
 static void order_on_unsay(void *ctx)
 {
     struct window *w = ctx;
@@ -216,7 +216,7 @@ static int order_shown(struct window *w, const struct orders_turn *turn)
                         w->thread);
 }
 
-/* text "": goes on with a turn that was not ended. */
+/* text "": resumes an unfinished turn. */
 static int order_turn(struct window *w, str text)
 {
     struct orders_watch watch = {
@@ -227,7 +227,7 @@ static int order_turn(struct window *w, str text)
     int code;
     bool ok;
 
-    /* A pipe cannot take anything back, and reasons would stand between the words. */
+    /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_on_say;
         watch.on_unsay = order_on_unsay;
@@ -241,8 +241,8 @@ static int order_turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of it. What is too long is cut, and the rest of
- * the line is not another one. */
+/* A line of stdin without its end; false at the end of input. A line that is too long is truncated,
+ * and its rest is not another line. */
 static bool order_next_line(struct buf *in, str *line, size_t *used)
 {
     char bytes[4096];
@@ -283,8 +283,7 @@ static int too_much(struct window *w)
         CLI_NEGATIVE, "what is said is longer than %d bytes: not taken", ORDERS_TEXT_MAX);
 }
 
-/* A person may try again; a pipe has nobody who could, but may have something else to say after
- * what could not be taken as it was. */
+/* A person may try again. A pipe cannot, but it may have further lines after one that failed. */
 static int converse(struct window *w)
 {
     struct buf in;
@@ -316,7 +315,7 @@ static int converse(struct window *w)
 
 /* ---- the other ways ---- */
 
-/* Only read: whoever takes the order may go on meanwhile. */
+/* Only reads: another process may continue the order at the same time. */
 static int print_state(struct cli *cli, const struct config *c, str thread)
 {
     struct thread_asker who = {.key = STR(""), .all = true};

@@ -1,4 +1,4 @@
-/* `rationale prices`: what models cost, and where each price comes from.
+/* `rationale prices`: the prices of models, and where each comes from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

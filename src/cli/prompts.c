@@ -63,7 +63,7 @@ static void prompts_row(struct prompts *p, const struct prompt *v)
                     history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
 }
 
-/* Those that are compiled in stand behind the others. */
+/* The built-in ones follow the others. */
 static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
 {
     const char *name = p->args->value[NAME];

@@ -1,7 +1,8 @@
-/* `rationale runs`: what agents have done, and a person's word on what they want to do.
+/* `rationale runs`: the runs of agents, and decisions about their calls.
  *
- * One process at a time writes to a store: if the daemon runs a word goes through it, and the run
- * goes on at once; else it is written down here, and the run goes on when the daemon starts.
+ * One process at a time writes to a store: if the daemon runs, a decision goes through it, and the
+ * run resumes at once. Otherwise the command stores the decision, and the run resumes when the
+ * daemon starts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +60,7 @@ static bool daemon_there(struct runs *r)
     return there;
 }
 
-/* Runs that nobody works on are gone on with, and by whom. */
+/* Prints that interrupted runs will be resumed, and by which process. */
 static void tell_cut_off(struct runs *r)
 {
     const struct json *doc = &r->h.doc;

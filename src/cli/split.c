@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
     [BATCH] = {"batch", 0, NULL, NULL, "JSON Lines in, one case each; JSON Lines out"},
 };
 
-/* A text as it is shown. */
+/* The output of a text. */
 struct view {
     struct cli *cli;
     bool show[SPLIT_KIND_COUNT];
@@ -32,7 +32,7 @@ struct view {
     bool safe;      /* for a terminal, or mixed with escapes of ours */
     bool labels;    /* say in words which kind it is, where colours cannot */
     int last;       /* the kind shown last, -1 for none */
-    bool line_open; /* what was shown does not end in a newline */
+    bool line_open; /* the output so far does not end in a newline */
     bool cr;        /* a carriage return is held back: before a newline it is dropped */
 };
 
@@ -65,8 +65,8 @@ static void add_safely(struct view *v, str run)
     }
 }
 
-/* Dims each line by itself: a pager may show any of them first, and whoever stops us in the middle
- * is not left with a dim terminal. */
+/* Dims each line separately: a pager may show any of them first, and an interrupted command does
+ * not leave the terminal dimmed. */
 static void add_dimmed(struct view *v, str run)
 {
     while (run.n > 0) {
@@ -148,7 +148,7 @@ static void text_done(struct view *v, const struct split *sp)
 
 /* ---- the command ---- */
 
-/* Streams of chat APIs come as server-sent events; what is in them is not the text. */
+/* Streams of chat APIs are server-sent events, whose bytes are not the text itself. */
 static void look_at_front(str piece)
 {
     if (str_starts(piece, STR("data: {")) || str_starts(piece, STR("event: ")))

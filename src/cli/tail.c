@@ -114,7 +114,7 @@ static void say_message(struct tail *t, str json)
     file_out_flush(&t->cli->out);
 }
 
-/* False if the daemon does not tell; else what it came to is in code. */
+/* False if the daemon has no live events; otherwise code is the exit code. */
 static bool follow_daemon(struct tail *t, int *code)
 {
     struct daemon_link d;
@@ -157,7 +157,7 @@ static void say_decision(struct tail *t, const struct json_node *v)
                     STR_ARG(tail_line_of(t, v, "entry", 200)));
 }
 
-/* What is new since the last look, oldest first. */
+/* Prints new records since the last query, oldest first. */
 static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *e)
 {
     struct query_filter f = query_filter_none;

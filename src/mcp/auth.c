@@ -1,4 +1,4 @@
-/* auth.c - the flow: who asks, what for, and the token.
+/* auth.c - the OAuth flow: client, scopes and token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #define ISSUERS_MAX 16
 #define RANDOM_SIZE 32
 
-/* What we are to one issuer. */
+/* Our registration with one issuer. */
 struct identity {
     str issuer, id, method;
     struct secret secret;
@@ -316,7 +316,7 @@ static str random_text(struct flow *f)
     return text;
 }
 
-/* What came back with the browser: ours, from whom we asked, and a code. */
+/* Reads the redirect of the browser: checks state and issuer, and returns the code. */
 static bool read_redirect(struct flow *f, str url, str state, str *code)
 {
     str got, iss;
@@ -407,7 +407,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
 
 /* ---- the flow ---- */
 
-/* What the challenge names, else what the server's metadata list, and what was asked before. */
+/* The scopes of the challenge, otherwise of the server's metadata, and those requested before. */
 static void pick_scope(struct flow *f, str challenge)
 {
     str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena), rest = f->a->asked;

@@ -1,4 +1,4 @@
-/* pipe.c - the child, read on the loop, written by whoever calls.
+/* pipe.c - the child process: the loop reads it, callers write to it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -242,7 +242,7 @@ void mcp_pipe_free(struct mcp_pipe *p)
     if (!proc_wait(&p->proc, MCP_PIPE_GRACE_MS, &status, &e))
         proc_stop(&p->proc, MCP_PIPE_GRACE_MS, NULL);
     mcp_io_do(p->io, unwatch, p);
-    /* What it said last may still be on its way to on_other. */
+    /* Its last message may still be on its way to on_other. */
     mcp_inbox_init(&done, 64);
     mcp_io_later(p->io, flush_helper, &done);
     free(mcp_inbox_take(&done, CLOCK_NEVER, NULL, &e));

@@ -1,4 +1,4 @@
-/* server_http.c - the server at /mcp: who may come in, which era it is, and how replies go out.
+/* server_http.c - the server at /mcp: access, eras, and how replies are sent.
  *
  * A reply is JSON, or a stream of events if something was sent before it. Without tokens, only
  * this machine may connect, and only by one of its own names (DNS rebinding).

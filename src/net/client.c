@@ -44,8 +44,7 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. Its texts are stored after the struct, except for the body and the bytes before
-     * it. */
+    /* The request. Its texts follow the struct, except for the body and the bytes before it. */
     size_t size; /* of both */
     str key;     /* 's' for TLS or 'p', then the place */
     str place;   /* host:port, for people */
