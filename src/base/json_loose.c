@@ -268,7 +268,7 @@ static bool json_loose_member(struct reader *r)
         return false;
     space(r);
     if (r->at >= r->s.n || r->s.p[r->at] != ':')
-        return json_loose_wrong(r, "a colon was expected behind a name");
+        return json_loose_wrong(r, "expected a colon after a name");
     r->at++;
     buf_add_c(r->out, ':');
     return json_loose_value(r);
@@ -409,11 +409,11 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
     else if (f.why)
         err_set(e,
                 ERR_INPUT,
-                "no JSON of the form that was asked for: line %u: %s",
+                "no JSON of the requested form: line %u: %s",
                 json_loose_line_of(said, f.why_at),
                 f.why);
     else
-        err_set(e, ERR_INPUT, "there is no JSON of the form that was asked for");
+        err_set(e, ERR_INPUT, "there is no JSON of the requested form");
     buf_release(&now);
     buf_release(&best);
     return ok;

@@ -74,8 +74,9 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
     if (s->waiting.waits && !s->json)
         agents_tell_waiting(s);
     else if (!s->status.n && !s->json)
-        (void)fprintf(
-            stderr, "left; it goes on with: rationale run --run " STR_FMT "\n", STR_ARG(s->run));
+        (void)fprintf(stderr,
+                      "interrupted; resume it with: rationale run --run " STR_FMT "\n",
+                      STR_ARG(s->run));
     return agent_show_code(s);
 }
 

@@ -97,10 +97,11 @@ static int config_run(struct cli *cli, const struct cli_args *args)
             CLI_USAGE,
             "config knows no \"%s\"%s",
             word.p,
-            cli_guess(word, config_verb, "the file is given by --config, or behind check").text);
+            cli_guess(word, config_verb, "give the file by --config, or after check").text);
     if (args->word_count == 2 && path)
-        return cli_complain(
-            CLI_USAGE, "the file is given twice: by --config and behind %s", args->words[0]);
+        return cli_complain(CLI_USAGE,
+                            "the file is given twice: by --config and after %s; give it once",
+                            args->words[0]);
     if (args->word_count == 2)
         path = args->words[1];
     if (!path)

@@ -93,7 +93,7 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
         host = str_slice(host, 1, host.n - 1);
     if (!colon || address.n - colon >= sizeof port)
-        return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is no address", STR_ARG(address));
+        return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is not an address", STR_ARG(address));
     (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(address, colon, address.n)));
     return reach(d, host, port, e);
 }
@@ -145,7 +145,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
         if (!daemon_fill(d, e))
             return false;
     if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
-        return err_set(e, ERR_UPSTREAM, "what answers there is no daemon of ours");
+        return err_set(e, ERR_UPSTREAM, "the server at its address is not a Rationale daemon");
     d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
     *size = 0;
     while (at < end && strncasecmp(d->in.p + at, name, sizeof name - 1) != 0)

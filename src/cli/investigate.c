@@ -177,7 +177,7 @@ static bool investigate_read_runbook(struct work *w, struct incident_options *o,
     }
     if (!file_read(&w->arena, path, (size_t)1 << 20, &o->runbook_text, e))
         return false;
-    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is no text", path);
+    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is not UTF-8 text", path);
 }
 
 static const char *investigate_type_at(const struct incident_setup *s, size_t index)
@@ -418,7 +418,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
         investigate_print_json(w, &r, 1);
     else if (r.report.end == INCIDENT_LEFT)
         (void)fprintf(stderr,
-                      "left; it goes on with: rationale investigate --run " STR_FMT "\n",
+                      "interrupted; resume it with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
     else if (r.report.end == INCIDENT_WAITING)
         tell_waiting(w, &r);

@@ -295,7 +295,7 @@ static int converse(struct window *w)
     if (w->person)
         file_out_printf(
             &w->cli->out,
-            "%s%s: say what you would like; Ctrl-D ends. --thread %s goes on later.%s\n",
+            "%s%s: say what you would like; Ctrl-D ends. --thread %s resumes later.%s\n",
             cli_dim(w->cli),
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
@@ -328,7 +328,8 @@ static int print_state(struct cli *cli, const struct config *c, str thread)
     int code = CLI_OK;
 
     if (str_eq(c->store_url, STR("none")))
-        return cli_complain(CLI_CONFIG, "orders are kept in the store, and there is none");
+        return cli_complain(
+            CLI_CONFIG, "orders are kept in the store, and the configuration has none: set store");
     if (!threads_open(c->store_url, &threads, &e))
         return cli_complain(CLI_STORE, "%s", e.text);
     arena_init(&a, TURN_ARENA_MAX);

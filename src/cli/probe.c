@@ -173,7 +173,7 @@ static void probe_judge(struct probe_call *k)
     else if (!probe_read_list(k))
         probe_fail(p,
                    PROBE_BAD_REPLY,
-                   "its reply is no list of models",
+                   "its reply is not a list of models",
                    "check base_url and kind: another service answers there");
     else
         p->state = PROBE_GOOD;

@@ -324,8 +324,8 @@ static int runs_say(struct runs *r, enum agent_word word)
         return code;
     (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
     file_out_add(&r->cli->out,
-                 resumed ? STR("the run goes on\n")
-                         : STR("written down; the run goes on when its application is up\n"));
+                 resumed ? STR("the run resumes\n")
+                         : STR("stored; the run resumes when its application starts\n"));
     return CLI_OK;
 }
 

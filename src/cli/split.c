@@ -152,9 +152,10 @@ static void text_done(struct view *v, const struct split *sp)
 static void look_at_front(str piece)
 {
     if (str_starts(piece, STR("data: {")) || str_starts(piece, STR("event: ")))
-        cli_complain(CLI_OK,
-                     "note: this looks like server-sent events; split takes the text that is in "
-                     "them, as README.md shows");
+        cli_complain(
+            CLI_OK,
+            "note: this looks like server-sent events; split reads plain text: give it the "
+            "text of the events");
 }
 
 bool cli_split_pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)

@@ -374,7 +374,8 @@ static bool with_code(struct flow *f)
     bool ok;
 
     if (!o->authorize)
-        return err_set(f->e, ERR_AUTH, "the server wants a user to sign in, and there is none");
+        return err_set(
+            f->e, ERR_AUTH, "the server wants a user to sign in, and there is no browser to do so");
     if (!f->issuer.pkce)
         return err_set(f->e, ERR_AUTH, "the authorization server does not do PKCE with S256");
     if (!mcp_url_is_safe(f->issuer.authorize))

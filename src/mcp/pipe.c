@@ -76,7 +76,7 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
         return;
     arena_reset(&p->arena);
     if (!mcp_read(&p->doc, frame->data, &p->arena, &m, &fault)) {
-        log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));
+        log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
         return;
     }
     owner = owner_of(p, &m);

@@ -284,7 +284,7 @@ static bool client_take_head(struct client_call *call, str *bytes)
     if (head.status >= 200)
         client_begin_body(call, &head, *bytes);
     else if (head.status == 101)
-        fail_head(call, "it switched to another protocol, which nobody asked for");
+        fail_head(call, "it switched to another protocol without being asked");
     else if (++call->interim > INTERIM_MAX)
         fail_head(call, "its interim replies have no end");
     return true;

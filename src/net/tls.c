@@ -354,7 +354,7 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
         SSL_set_connect_state(k->ssl);
     if (t->server || name_host(k))
         return k;
-    err_set(e, ERR_INPUT, "%s is no host that TLS can verify: %s", k->host, ssl_reason());
+    err_set(e, ERR_INPUT, "TLS cannot verify the host %s: %s", k->host, ssl_reason());
     tls_link_free(k);
     return NULL;
 }
@@ -382,10 +382,9 @@ static const struct {
     {X509_V_ERR_CERT_HAS_EXPIRED, "has expired"},
     {X509_V_ERR_CERT_NOT_YET_VALID, "is not valid yet"},
     {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "is not trusted: it is self-signed"},
-    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, "is not trusted: nobody here knows its authority"},
-    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
-     "is not trusted: nobody here knows its authority"},
-    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, "is not trusted: nobody here knows its authority"},
+    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, "is not trusted: its authority is unknown here"},
+    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "is not trusted: its authority is unknown here"},
+    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, "is not trusted: its authority is unknown here"},
 };
 
 static void say_verdict(const struct tls_link *k, long code, struct err *e)

@@ -410,7 +410,7 @@ static bool openapi_check_version(const struct openapi_reader *r, const struct j
         return err_set(
             e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3, which is what is read");
     if (!str_starts(version, STR("3.")))
-        return err_set(e, ERR_INPUT, "this is no OpenAPI 3 document: \"openapi\" must be 3.x");
+        return err_set(e, ERR_INPUT, "this is not an OpenAPI 3 document: \"openapi\" must be 3.x");
     return true;
 }
 

@@ -426,7 +426,7 @@ static bool one_model(struct exchange *ex)
          k = json_next(&ex->doc, root, k))
         count += json_is(&ex->doc, k, STR("model"));
     if (count > 1)
-        exchange_fail(ex, 400, "invalid_request", "model: stands there %zu times", count);
+        exchange_fail(ex, 400, "invalid_request", "model: occurs %zu times; give it once", count);
     return count <= 1;
 }
 

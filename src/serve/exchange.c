@@ -178,7 +178,7 @@ bool exchange_json(struct exchange *ex)
 
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
-    exchange_fail(ex, 400, "invalid_json", "the body is no JSON: %s", e.text);
+    exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
     return false;
 }
 

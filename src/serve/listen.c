@@ -29,7 +29,7 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     if (colon == 0 || !str_u64(str_slice(text, colon, text.n), &number) || number > 65535)
         return err_set(e,
                        ERR_INPUT,
-                       "\"" STR_FMT "\" is no address to listen on: ADDRESS:PORT, such as "
+                       "\"" STR_FMT "\" is not an address to listen on: give ADDRESS:PORT, such as "
                        "127.0.0.1:8484 or [::1]:8484",
                        STR_ARG(str_slice(text, 0, 80)));
     *host = str_slice(text, 0, colon - 1);

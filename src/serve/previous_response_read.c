@@ -112,7 +112,7 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
     arena_init(&scratch, QUERY_OUT_MAX);
     ok = query_call(r, &j->asker, call_of(id), &row, e) && json_parse(&doc, buf_str(&row), e) &&
          (previous_is_usable(j, &doc, &scratch) ||
-          err_set(e, ERR_NOT_FOUND, "it is no response that can be gone on from"));
+          err_set(e, ERR_NOT_FOUND, "a request cannot continue from this response"));
     if (ok) {
         *previous = arena_dup(&j->arena,
                               json_get_text(&doc,
@@ -142,7 +142,7 @@ static bool previous_read_all(struct history_job *j, struct reader *r, struct bu
     json_out_array(&o);
     for (size_t n = 0; id.n; n++) {
         if (n == CHAIN_MAX || out->n > READ_SIZE_MAX || !call_of(id).n)
-            return err_set(e, ERR_NOT_FOUND, "what it goes on from is not on record");
+            return err_set(e, ERR_NOT_FOUND, "the response before it is not recorded");
         if (!previous_read_one(j, r, id, &o, &id, e))
             return false;
     }

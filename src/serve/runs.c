@@ -213,7 +213,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is no JSON: ");
+        err_prefix(e, "body: is not JSON: ");
     ok =
         ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) && serve_runs_say(j, &w, e);
     if (ok)

@@ -104,7 +104,7 @@ static bool sockets(struct daemon *d, const struct serve_options *o, struct list
     if (!listen_inherit(l, e))
         return false;
     if (l->count && !l->loopback && c->key_count == 0)
-        log_warn("no keys are configured: nobody but this machine is answered");
+        log_warn("no keys are configured: only this machine is answered");
     if (l->count)
         return true;
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))

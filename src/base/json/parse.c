@@ -443,7 +443,7 @@ PART bool document(struct parser ps, struct wrong *wrong)
             p = after(&ps, p);
     } while (p && ps.in);
     if (p && (p = skip_space(p, ps.end)) < ps.end)
-        p = fail(&ps, p, "more text behind the value");
+        p = fail(&ps, p, "more text after the value");
     if (p)
         ps.doc->n = (uint32_t)(ps.next - ps.doc->nodes);
     *wrong = ps.wrong;

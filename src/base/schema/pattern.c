@@ -262,7 +262,7 @@ static bool schema_pattern_escape(struct pattern *p)
     size_t n = 0;
 
     if (++p->at >= p->s.n)
-        return schema_pattern_wrong(p, "a backslash with nothing behind it");
+        return schema_pattern_wrong(p, "a backslash with nothing after it");
     if (set_escape(p, false))
         return true;
     switch (schema_pattern_peek(p, 0)) {
@@ -307,7 +307,7 @@ static bool class_atom(struct pattern *p, bool *single)
         return true;
     }
     if (++p->at >= p->s.n)
-        return schema_pattern_wrong(p, "a backslash with nothing behind it");
+        return schema_pattern_wrong(p, "a backslash with nothing after it");
     c = schema_pattern_peek(p, 0);
     *single = false;
     if (set_escape(p, true))

@@ -152,7 +152,7 @@ static void http1_body_fail(struct http1_body *b, const char *why)
 
 static const char *why_bad(enum state s)
 {
-    return s <= S_SIZE      ? "a chunk's size is no hexadecimal number"
+    return s <= S_SIZE      ? "a chunk's size is not a hexadecimal number"
            : s <= S_SIZE_LF ? "a chunk's extension is bad"
            : s <= S_DATA_LF ? "a chunk's data is not followed by CRLF"
                             : "a trailer is bad";
