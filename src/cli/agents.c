@@ -139,11 +139,12 @@ const struct cli_command cli_run = {
     .summary = "run an agent or a workflow of the configuration",
     .words = "[NAME INPUT]",
     .about =
-        "Runs an agent (or a workflow) that the configuration defines and prints its answer. What "
-        "it thinks, which tools it calls and what comes back goes to stderr as it happens.\n\n"
-        "If a daemon has the store, the run is the daemon's; else this command runs it. Everything "
-        "is in the store: interrupted at any point, --run ID goes on from there. A call that needs "
-        "approval is asked about at the terminal, or waits for `rationale runs approve`.",
+        "Runs an agent or a workflow of the configuration and prints its answer. Its reasoning, "
+        "tool calls and results go to stderr as they happen.\n\n"
+        "If a daemon uses the store, the daemon executes the run; otherwise this command does. "
+        "Every step is stored, so --run ID resumes a run that was interrupted at any point. If a "
+        "call needs approval, the command asks at the terminal, or the run waits for `rationale "
+        "runs approve`.",
     .examples = "  rationale run librarian \"Is Dune available?\"\n"
                 "  rationale run librarian \"Lend it to me\" --thread anna\n"
                 "  rationale run triage \"checkout is slow\" --json\n",
@@ -223,9 +224,10 @@ const struct cli_command cli_chat = {
     .name = "chat",
     .summary = "talk to an agent of the configuration",
     .words = "NAME",
-    .about = "Reads a line, runs the agent with it and prints the answer, until an empty line or "
-             "the end of the input. All lines are one conversation: a thread, which --thread goes "
-             "on with later.",
+    .about =
+        "Reads a line, runs the agent with it and prints the answer, until an empty line or the "
+        "end of the input. All lines are one conversation: a thread, which --thread continues "
+        "later.",
     .examples = "  rationale chat librarian\n"
                 "  echo \"Is Dune available?\" | rationale chat librarian --thread anna\n",
     .options = chat_options,

@@ -116,11 +116,11 @@ const struct cli_command cli_config = {
     .summary = "show what is configured, or check a file",
     .words = "[show|check|validate [FILE]]",
     .about =
-        "Prints every setting that is in force, as YAML, and behind each whether it is a default "
-        "or in which line of the file it stands. Keys and passwords are not shown. With check, or "
-        "validate, it reads the file and opens every file that it names (certificates, keys, "
-        "cassettes, agents, menus, documents, labelled cases), and reports all problems with "
-        "their lines; if there are any, the exit code is 3.",
+        "Prints every setting in force as YAML, each with its source: a default, or the line of "
+        "the file. Keys and passwords are not shown. With check, or validate, it reads the file "
+        "and opens every file that it names (certificates, keys, cassettes, agents, menus, "
+        "documents, labelled cases), and reports all problems with their lines; if there are "
+        "any, the exit code is 3.",
     .examples = "  rationale config --config rationale.yaml\n"
                 "  rationale config check rationale.yaml\n",
     .options = options,

@@ -203,10 +203,10 @@ const struct cli_command cli_decode = {
     .summary = "show what a recorded reply says",
     .words = "[FILE]",
     .about =
-        "Reads a provider's reply, as it came over the wire, from FILE or standard input, and "
-        "prints what it says in the one vocabulary that all dialects share: an object a line, "
-        "with the event (start, text, reasoning, signature, redacted, refusal, call, arguments, "
-        "opaque, keep, extra, usage, stop, error, end), the number of its block and its text.\n\n"
+        "Reads a provider's reply, as received, from FILE or standard input, and prints it in "
+        "the vocabulary that all dialects share: one object a line, with the event (start, text, "
+        "reasoning, signature, redacted, refusal, call, arguments, opaque, keep, extra, usage, "
+        "stop, error, end), the number of its block and its text.\n\n"
         "The exit code is 1 if the reply is, or ends in, an error.",
     .examples = "  rationale decode --dialect anthropic --stream reply.sse\n"
                 "  curl -sN $URL -d @body.json | rationale decode -d responses -s\n"

@@ -290,12 +290,11 @@ const struct cli_command cli_demo = {
     .summary = "see the gateway at work, without a key or a network",
     .words = "",
     .about =
-        "Runs the gateway on recorded replies and prints where its page is and what to ask with "
-        "curl. Then it investigates an incident, verifies a policy and takes an order, and prints "
-        "each decision with its reason; the page shows them as they run. A question that is not "
-        "among the recordings is answered with an error that names "
-        "the nearest one. Nothing stays: its files and its history are in a folder of their own, "
-        "which is gone when it ends.",
+        "Runs the gateway on recorded replies and prints the address of its page and questions "
+        "to ask with curl. Then it investigates an incident, verifies a policy and takes an "
+        "order, and prints each decision with its reason; the page shows them as they run. A "
+        "question without a recording gets an error that names the nearest one. Its files and "
+        "its history are in a temporary folder, which is deleted when it ends.",
     .examples = "  rationale demo\n"
                 "  rationale demo --open\n"
                 "  rationale demo --listen 127.0.0.1:0\n",

@@ -448,13 +448,13 @@ const struct cli_command cli_doctor = {
     .name = "doctor",
     .summary = "look for what is wrong, and say what to do",
     .words = "",
-    .about = "Looks at the configuration, the providers, the store and the system, and says of "
-             "each whether it is well and, if not, what to do. It also says what is kept on "
-             "record, where, how large it is and how long it stays. It changes nothing. Each "
-             "provider is asked for its list of models, which costs nothing and takes at most five "
-             "seconds for all of them: whether it answers, takes the key, and knows the configured "
-             "models. --offline asks nobody. The exit code is 0 if nothing stops it, 3 for the "
-             "configuration, 6 for the store, else 1.",
+    .about =
+        "Checks the configuration, the providers, the store and the system, and says what is "
+        "wrong and how to fix it. It also reports what is recorded, where, its size and how long "
+        "it is kept. It changes nothing. It asks each provider for its list of models, which "
+        "costs nothing and takes at most five seconds for all of them: whether it answers, "
+        "accepts the key, and knows the configured models. --offline sends no requests. The exit "
+        "code is 0 if nothing is broken, 3 for the configuration, 6 for the store, otherwise 1.",
     .examples = "  rationale doctor --config rationale.yaml\n"
                 "  rationale doctor --offline --json\n",
     .options = options,

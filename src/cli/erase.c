@@ -184,10 +184,11 @@ const struct cli_command cli_erase = {
     .name = "erase",
     .summary = "erase a session, or all of a subject, with a receipt",
     .words = "",
-    .about = "Erases rows, words and journal, so that the bytes are in no file of the store any "
-             "more, and prints a receipt. The audit log keeps that it was done, and nothing of "
-             "what was erased. If the daemon runs it does the work; a key, if it wants one, is "
-             "taken from RATIONALE_KEY and must be an operator's.",
+    .about =
+        "Erases rows, words and journal, so that no file of the store contains the bytes any "
+        "more, and prints a receipt. The audit log records the erasure, and nothing of what was "
+        "erased. If the daemon runs, it does the work; if it requires a key, an operator's key "
+        "is taken from RATIONALE_KEY.",
     .examples = "  rationale erase --session my-session\n"
                 "  rationale erase --subject user-17 --yes --json\n",
     .options = options,

@@ -571,14 +571,14 @@ const struct cli_command cli_investigate = {
     .words = "[ALERT]",
     .about =
         "Investigates one alert with the agents and MCP servers of the configuration "
-        "(incidents.agents) and prints the report in Markdown. Each decision is told on stderr as "
-        "it is made: what was thought, what was called and why, what came back.\n\n"
-        "ALERT is a file with a JSON object: alert_type, runbook, severity, data; or what "
-        "Alertmanager sends, of which the first alert that fires is taken. Everything that is "
-        "done is in the store: interrupted at any point, --run ID goes on from there.\n\n"
+        "(incidents.agents) and prints the report in Markdown. It prints each decision on stderr "
+        "as it is made: the reasoning, the call, its reason and its result.\n\n"
+        "ALERT is a file with a JSON object: alert_type, runbook, severity, data; or a "
+        "notification of Alertmanager, of which the first firing alert is used. Every step is "
+        "stored, so --run ID resumes an investigation that was interrupted at any point.\n\n"
         "With --ab the alert is investigated twice, with reasoning and without, and the two are "
-        "compared: tokens, time, tools, and how many facts the analysis has of those in "
-        "ALERT.facts.json, a list of sentences.",
+        "compared: tokens, time, tools, and how many facts of ALERT.facts.json, a list of "
+        "sentences, the analysis has.",
     .examples = "  rationale investigate alert.json --runbook runbook.md\n"
                 "  rationale investigate --run 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60\n"
                 "  rationale investigate alert.json --ab\n",

@@ -334,10 +334,10 @@ const struct cli_command cli_keys = {
     .summary = "make, hash and list the keys of clients",
     .words = "new NAME | hash | list",
     .about =
-        "new makes a key of 256 random bits and prints it, this once, with the entry for the "
-        "configuration, which has only its digest. hash reads a key from standard input and prints "
-        "its digest. list shows the keys of a configuration: names, limits and the front of each "
-        "digest.",
+        "new creates a key of 256 random bits and prints it, only this once, with the entry for "
+        "the configuration, which has only its digest. hash reads a key from standard input and "
+        "prints its digest. list shows the keys of a configuration: names, limits and the first "
+        "digits of each digest.",
     .examples = "  rationale keys new ci --models fast,slow --rpm 60\n"
                 "  rationale keys hash < key.txt\n"
                 "  rationale keys list --config rationale.yaml\n",

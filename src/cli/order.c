@@ -542,18 +542,16 @@ const struct cli_command cli_order = {
     .summary = "take an order in conversation",
     .words = "",
     .about =
-        "Takes orders from a menu: each line of standard input is what the customer says, and "
-        "standard output holds only what the customer is told. At a terminal the order is shown as "
-        "it grows; --why adds each decision of the model with its reason.\n\n"
-        "The menu is what the configuration names (orders: {menu: FILE}), or --menu, or else one "
-        "of "
-        "our own. A "
-        "conversation is kept in the store after every step: --thread ID goes on with it, also "
-        "with a turn that a crash or a model that did not answer has left open. --state prints it "
-        "as JSON: thread_id, current_order, reasoning, messages, finalized.\n\n"
-        "--eval takes a file of utterances with the orders they should come to, one JSON object a "
-        "line, and prints three scores from 0 to 1 for each: the order, the protocol (looked up "
-        "before added), and that nothing was made up.",
+        "Takes orders from a menu: each line of standard input is a message of the customer, and "
+        "standard output has only the replies to the customer. At a terminal the order is shown "
+        "as it grows; --why adds each decision of the model with its reason.\n\n"
+        "The menu is the one of the configuration (orders: {menu: FILE}), of --menu, or a "
+        "built-in one. The conversation is stored after every step: --thread ID resumes it, also "
+        "in the middle of a turn after a crash or a model error. --state prints it as JSON: "
+        "thread_id, current_order, reasoning, messages, finalized.\n\n"
+        "--eval takes a file of utterances with their expected orders, one JSON object a line, "
+        "and prints three scores from 0 to 1 for each: the order, the protocol (looked up before "
+        "added), and that nothing was made up.",
     .examples = "  rationale order --config orders.yaml\n"
                 "  echo \"two colas, please\" | rationale order --thread lane-1\n"
                 "  rationale order --thread lane-1 --state\n"

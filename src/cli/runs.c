@@ -399,11 +399,11 @@ const struct cli_command cli_runs = {
     .name = "runs",
     .summary = "runs of agents: list, show, replay, approve or deny a call",
     .words = "[list | show | replay | approve | deny] [ID [SEQ]]",
-    .about = "Lists the runs of agents on record, shows one with its trace, or goes over one again "
-             "from its log alone, which asks no model and runs no tool. A run that waits for a "
-             "person's word on a call is told it: through the daemon, if it runs, with an "
-             "operator's key from RATIONALE_KEY; else the word is written down and the run goes on "
-             "when the daemon starts.",
+    .about = "Lists the recorded runs of agents, shows one with its trace, or replays one from its "
+             "log alone, which asks no model and runs no tool. approve and deny decide a call that "
+             "waits for a person: through the daemon, if it runs, with an operator's key from "
+             "RATIONALE_KEY; otherwise the decision is stored, and the run resumes when the daemon "
+             "starts.",
     .examples = "  rationale runs --status waiting\n"
                 "  rationale runs show 01J8ZK --json\n"
                 "  rationale runs approve 01J8ZK 4\n"

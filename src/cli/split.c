@@ -359,18 +359,19 @@ const struct cli_command cli_split = {
     .summary = "tell a text's reasoning from its answer, as it arrives",
     .words = "[FILE]",
     .about =
-        "Reads FILE, or standard input, and prints the answer as soon as it is known to be one. "
-        "The reasoning, the markers and tool markup are left out unless asked for.\n\n"
-        "With --format auto the opening marker that the text begins with decides the format, and a "
-        "text that begins with no marker is all answer.\n\n"
-        "Whether a text begins inside reasoning is not in the text: some prompts open it. Say "
-        "--inside if yours does.\n\n"
+        "Reads FILE, or standard input, and prints the answer as soon as it is certain. The "
+        "reasoning, the markers and tool markup are omitted unless requested.\n\n"
+        "With --format auto the opening marker at the start of the text selects the format, and "
+        "a text that begins without a marker is all answer.\n\n"
+        "The text does not show whether it begins inside reasoning, because some prompts open "
+        "it. Use --inside if yours does.\n\n"
         "With --batch every line is a case: an object with \"input\" or \"chunks\" (a list, one "
-        "string a piece) and, if you like, \"id\", \"format\", \"starts_in_reasoning\", "
-        "\"chunk_size\" (cut every so many bytes) and \"join\" (put between separate messages). "
-        "Every line out is a result: \"id\", \"reasoning\", \"content\", \"tool_calls\", \"state\" "
-        "(none, complete, unclosed), \"flags\" and \"accounted\" (bytes of each kind), or \"id\", "
-        "\"line\" and \"error\". --format and --inside hold for lines that do not say.",
+        "string a piece) and, optionally, \"id\", \"format\", \"starts_in_reasoning\", "
+        "\"chunk_size\" (cut into pieces of this many bytes) and \"join\" (put between separate "
+        "messages). Every line out is a result: \"id\", \"reasoning\", \"content\", "
+        "\"tool_calls\", \"state\" (none, complete, unclosed), \"flags\" and \"accounted\" "
+        "(bytes of each kind), or \"id\", \"line\" and \"error\". --format and --inside apply to "
+        "lines without their own.",
     .examples = "  printf '<think>2 and 2</think>4' | rationale split\n"
                 "  rationale split --format auto --show both reply.txt\n"
                 "  rationale split --format qwen3 --inside --events < reply.txt\n"

@@ -217,10 +217,11 @@ const struct cli_command cli_tail = {
     .name = "tail",
     .summary = "follow calls as they run",
     .words = "",
-    .about = "Follows the daemon that the configuration describes: calls as they begin and end; "
-             "with --session also what is thought (where policy allows it) and answered, as it "
-             "comes. If the daemon wants a key it is taken from RATIONALE_KEY. Where no daemon "
-             "runs, new entries of the decision log are shown as they come into the store.",
+    .about =
+        "Follows the daemon of the configuration: calls as they begin and end; with --session "
+        "also reasoning (if allowed) and answers, as they arrive. If the daemon requires a key, "
+        "it is taken from RATIONALE_KEY. Without a daemon, new entries of the decision log are "
+        "shown as they arrive in the store.",
     .examples = "  rationale tail\n"
                 "  rationale tail --session my-session\n"
                 "  rationale tail --json | jq .data.type\n",
