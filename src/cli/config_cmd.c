@@ -113,7 +113,7 @@ static int config_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_config = {
     .name = "config",
-    .summary = "show what is configured, or check a file",
+    .summary = "show the configuration in force, or check a file",
     .words = "[show|check|validate [FILE]]",
     .about =
         "Prints every setting in force as YAML, each with its source: a default, or the line of "

@@ -200,7 +200,7 @@ static int decode_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_decode = {
     .name = "decode",
-    .summary = "show what a recorded reply says",
+    .summary = "show a recorded reply as events",
     .words = "[FILE]",
     .about =
         "Reads a provider's reply, as received, from FILE or standard input, and prints it in "

@@ -446,7 +446,7 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_doctor = {
     .name = "doctor",
-    .summary = "look for what is wrong, and say what to do",
+    .summary = "find problems of the setup, and say how to fix them",
     .words = "",
     .about =
         "Checks the configuration, the providers, the store and the system, and says what is "

@@ -90,7 +90,7 @@ static bool is_sure(const struct wish *w)
     char answer[16];
 
     if (!isatty(STDIN_FILENO)) {
-        cli_complain(CLI_USAGE, "what is erased does not come back: say --yes");
+        cli_complain(CLI_USAGE, "an erasure cannot be undone: confirm with --yes");
         return false;
     }
     (void)fprintf(stderr,

@@ -119,7 +119,7 @@ static int cli_mcp_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_mcp = {
     .name = "mcp",
-    .summary = "serve what is known here to other agents (MCP)",
+    .summary = "serve the record and agents to other agents (MCP)",
     .words = "",
     .about =
         "A server of the Model Context Protocol, for agents and editors: the revision of "

@@ -279,8 +279,9 @@ static void prompt(struct window *w)
 static int too_much(struct window *w)
 {
     show_reply(w, STR("Sorry, that was too much at once. Could you say it in fewer words?"));
-    return cli_complain(
-        CLI_NEGATIVE, "what is said is longer than %d bytes: not taken", ORDERS_TEXT_MAX);
+    return cli_complain(CLI_NEGATIVE,
+                        "the line is longer than %d bytes and is ignored: send a shorter one",
+                        ORDERS_TEXT_MAX);
 }
 
 /* A person may try again. A pipe cannot, but it may have further lines after one that failed. */

@@ -74,9 +74,8 @@ static void tell_cut_off(struct runs *r)
         return;
     (void)cli_complain(
         CLI_OK,
-        "no daemon runs: what is running here was cut off or left. `rationale serve` "
-        "goes on with what was cut off, `rationale investigate --run " STR_FMT
-        "` with the one you name",
+        "no daemon runs, so running runs were interrupted or left. `rationale serve` resumes "
+        "interrupted ones, `rationale investigate --run " STR_FMT "` resumes this one",
         STR_ARG(history_member(&r->h, v, "run_id")));
 }
 

@@ -356,7 +356,7 @@ static int split_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_split = {
     .name = "split",
-    .summary = "tell a text's reasoning from its answer, as it arrives",
+    .summary = "separate a text's reasoning from its answer, as it arrives",
     .words = "[FILE]",
     .about =
         "Reads FILE, or standard input, and prints the answer as soon as it is certain. The "

@@ -325,7 +325,7 @@ static bool read_redirect(struct flow *f, str url, str state, str *code)
                                                           : f->issuer.iss)
         return err_set(f->e, ERR_AUTH, "the answer is not from the issuer that was asked");
     if (!mcp_query_param(url, STR("state"), &f->arena, &got) || !str_eq(got, state))
-        return err_set(f->e, ERR_AUTH, "the answer is not to what was asked (state)");
+        return err_set(f->e, ERR_AUTH, "the redirect does not belong to this request (state)");
     if (mcp_query_param(url, STR("error"), &f->arena, &got))
         return err_set(f->e,
                        ERR_AUTH,

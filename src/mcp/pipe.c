@@ -304,7 +304,7 @@ static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_
             struct pollfd fd = {.fd = p->proc.in, .events = POLLOUT};
 
             if (poll(&fd, 1, clock_left_ms(&clock_real, deadline_ns)) == 0)
-                return err_set(e, ERR_TIMEOUT, "the MCP server does not read what it is sent");
+                return err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
         } else if (errno != EINTR) {
             return err_set(e, ERR_UPSTREAM, "the MCP server has closed its input");
         }

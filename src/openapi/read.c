@@ -407,8 +407,7 @@ static bool openapi_check_version(const struct openapi_reader *r, const struct j
     str version = openapi_text(r, root, "openapi");
 
     if (json_find(r->doc, root, STR("swagger")))
-        return err_set(
-            e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3, which is what is read");
+        return err_set(e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3");
     if (!str_starts(version, STR("3.")))
         return err_set(e, ERR_INPUT, "this is not an OpenAPI 3 document: \"openapi\" must be 3.x");
     return true;

@@ -284,7 +284,7 @@ static bool ws_tick(void *ctx)
 
     if (live_may_stay(l))
         return true;
-    server_ws_close(l->ws, CLOSE_POLICY, STR("the key is not what it was"));
+    server_ws_close(l->ws, CLOSE_POLICY, STR("the key has changed"));
     live_free(l);
     return false;
 }

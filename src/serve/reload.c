@@ -62,7 +62,7 @@ static void say_what_waits(const struct daemon *d, const struct config *old, con
     if (!str_eq(old->otlp_headers, c->otlp_headers)) /* never shown, so not in the list above */
         serve_reload_add_name(&names, "otlp.headers");
     if (names.n)
-        log_warn("what changed takes effect at the next start", LOG_STR("what", buf_str(&names)));
+        log_warn("changes take effect at the next start", LOG_STR("what", buf_str(&names)));
     buf_release(&names);
     arena_release(&arena);
 }
