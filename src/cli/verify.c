@@ -52,7 +52,7 @@ static void verify_line(struct verifying *v, struct arena *a, const char *indent
     file_out_add(&v->cli->out, STR("\n"));
 }
 
-/* All calls of one turn have the same reasoning. */
+/* What the model thought is the same for all calls of one turn. */
 static void show_thought(struct verifying *v, struct arena *a)
 {
     size_t at = v->shown++;
