@@ -447,7 +447,7 @@ static bool put_and_wait(struct store *s, const struct journal_item *item, struc
     return w.ok;
 }
 
-/* Also deletes its segment and earlier ones of the journal, which have the same bytes. */
+/* Also deletes the journal segment with the note and earlier records: it has the same bytes. */
 bool store_erase(struct store *s, enum store_erase_what what, str name, str actor,
                  struct store_receipt *out, struct err *e)
 {
