@@ -1,6 +1,6 @@
-/* rationale.h - tell a language model's reasoning from its answer, and count its tokens.
+/* rationale.h - separates a language model's reasoning from its answer and counts tokens.
  *
- * While the text arrives, in whatever pieces the network cuts:
+ * While the text arrives, in pieces of any size:
  *
  *     struct rationale_split_options options = {.format = "qwen3", .on_run = show};
  *     struct rationale_split *split = rationale_split_new(&options, &error);
@@ -27,17 +27,18 @@
  * the archive; example/split_stream.c is a whole program.
  *
  * Rules:
- *   - A function that can fail returns false (or NULL) and says why in the error, which may be
- *     NULL. What it would have given is then left as it was.
- *   - Text has a size and need not end in NUL; it may be NULL if the size is 0. What the library
- *     gives back as text ends in a NUL that does not count. What is given to a callback does not,
- *     and is lent for the call.
+ *   - A function that can fail returns false (or NULL) and writes the reason into the error, which
+ *     may be NULL. It then leaves its outputs unchanged.
+ *   - Text has a size and need not end in NUL; it may be NULL if the size is 0. Text that the
+ *     library returns ends in a NUL that the size does not count. Text that a callback gets does
+ *     not, and is valid only during the call.
  *   - An object is never NULL except for the functions that free it. A callback must not feed,
  *     finish or free the object that called it.
  *   - One object belongs to one thread at a time; different objects may be used by different
- *     threads. There is nothing to set up and no state outside the objects.
+ *     threads. The library needs no initialization and has no global state.
  *   - Feeding never fails, never allocates (unless on_call asks for calls), and never loses or
- *     changes a byte: the runs, joined, are the input, and cutting it elsewhere changes nothing.
+ *     changes a byte: the joined runs are the input, and other piece boundaries give the same
+ *     result.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -63,14 +64,14 @@ struct rationale_error {
 
 enum rationale_error_code {
     RATIONALE_ERROR_NONE,
-    RATIONALE_ERROR_INPUT,     /* what was given is wrong */
-    RATIONALE_ERROR_NOT_FOUND, /* there is no such format or vocabulary */
+    RATIONALE_ERROR_INPUT,     /* an argument is invalid */
+    RATIONALE_ERROR_NOT_FOUND, /* unknown format or vocabulary */
     RATIONALE_ERROR_LIMIT,     /* too large */
 };
 
 /* ---- formats ---- */
 
-/* The ids of the formats, from index 0; NULL behind the last. */
+/* The ids of the formats, from index 0; NULL after the last. */
 RATIONALE_API const char *rationale_format_id(size_t index);
 
 /* ---- splitting a stream ---- */
@@ -83,30 +84,30 @@ enum rationale_kind {
 };
 
 enum rationale_state {
-    RATIONALE_NONE,     /* no reasoning was there */
-    RATIONALE_COMPLETE, /* it was, and it was closed */
+    RATIONALE_NONE,     /* no reasoning */
+    RATIONALE_COMPLETE, /* reasoning, and it was closed */
     RATIONALE_UNCLOSED, /* the text ended inside it */
 };
 
-/* What happened, as bits. */
+/* Facts about the text; bits. */
 enum rationale_flag {
-    RATIONALE_AMBIGUOUS_CLOSE = 1 << 0, /* a closer stood in an open code fence */
-    RATIONALE_RECLASSIFIED = 1 << 1,    /* and another one showed that it was text */
-    RATIONALE_MALFORMED = 1 << 2,       /* a header was not as its format has it */
-    RATIONALE_INVALID_UTF8 = 1 << 3,    /* bytes that are no characters were passed on */
-    RATIONALE_STRAY_CLOSE = 1 << 4,     /* a closer that closed nothing was framing */
-    RATIONALE_IMPLICIT_END = 1 << 5,    /* tools or another block ended the reasoning */
-    RATIONALE_CUT_TOOL = 1 << 6,        /* the text ended inside tool markup */
-    RATIONALE_UNOPENED_CLOSE = 1 << 7,  /* a closer in the answer, and nothing was opened: perhaps
-                                           the text began inside reasoning */
-    RATIONALE_UNREAD_TOOL = 1 << 8,     /* with on_call: markup that gave no call */
+    RATIONALE_AMBIGUOUS_CLOSE = 1 << 0,  /* a closer was inside an open code fence */
+    RATIONALE_RECLASSIFIED = 1 << 1,     /* a later closer showed that it was text */
+    RATIONALE_MALFORMED = 1 << 2,        /* a header did not have its format's form */
+    RATIONALE_INVALID_UTF8 = 1 << 3,     /* invalid bytes passed through */
+    RATIONALE_STRAY_CLOSE = 1 << 4,      /* a closer without reasoning was framing */
+    RATIONALE_IMPLICIT_END = 1 << 5,     /* tools or another block ended the reasoning */
+    RATIONALE_CUT_TOOL = 1 << 6,         /* the text ended inside tool markup */
+    RATIONALE_UNOPENED_CLOSE = 1 << 7,   /* a closer in the answer without an opener: the text may
+                                           have begun inside reasoning */
+    RATIONALE_UNREAD_TOOL = 1 << 8,      /* with on_call: markup without a readable call */
     RATIONALE_MISMATCHED_CLOSE = 1 << 9, /* the closer of another tag closed the reasoning */
 };
 
 enum rationale_event {
     RATIONALE_BEGIN,      /* a block of `kind` begins; `name` is the tool a header addressed */
-    RATIONALE_END,        /* it has ended */
-    RATIONALE_AMBIGUOUS,  /* the closer that comes next as framing may yet turn out to be text */
+    RATIONALE_END,        /* the block has ended */
+    RATIONALE_AMBIGUOUS,  /* the next closer, reported as framing, may turn out to be text */
     RATIONALE_SETTLED,    /* it was a closer */
     RATIONALE_RECLASSIFY, /* it was text: the last `size` bytes of the runs were reasoning */
 };
@@ -120,41 +121,42 @@ struct rationale_note {
 };
 
 struct rationale_call {
-    const char *name; /* both end in a NUL that does not count, and are lent for the call */
+    const char *name; /* both end in a NUL that the size does not count, and are valid during the
+                         call */
     size_t name_size;
     const char *arguments;
     size_t arguments_size;
 };
 
 struct rationale_split_options {
-    /* An id; "auto": the opening marker that the text begins with decides, and a text that begins
-     * with none is answer. NULL for "think" or for the pair below. */
+    /* An id; "auto": the opening marker at the start of the text selects the format, and a text
+     * without one is all answer. NULL for "think" or for the pair below. */
     const char *format;
-    const char *open;   /* a pair of your own instead of a format: both or none */
+    const char *open; /* a pair of your own instead of a format: both or none */
     const char *close;
     bool inside; /* the text begins inside reasoning, because the prompt opened it */
     void (*on_run)(void *context, enum rationale_kind kind, const char *text, size_t size);
     void (*on_note)(void *context, const struct rationale_note *note); /* may be NULL */
-    /* NULL, or gets each call that tool markup asks for, once its block is whole; `arguments` is
-     * one JSON object. For it the markup is kept until then, 64 MiB at most. */
+    /* NULL, or receives each tool call once its block of markup is complete; `arguments` is one
+     * JSON object. The markup is buffered until then, at most 64 MiB. */
     void (*on_call)(void *context, const struct rationale_call *call);
     void *context;
 };
 
 struct rationale_split;
 
-/* NULL if the format is unknown or the pair cannot work. Nothing of the options is kept but the
- * callbacks and the context. */
+/* NULL if the format is unknown or the pair cannot work. Only the callbacks and the context must
+ * outlive the call. */
 RATIONALE_API struct rationale_split *
 rationale_split_new(const struct rationale_split_options *options, struct rationale_error *error);
 RATIONALE_API void rationale_split_feed(struct rationale_split *split, const char *text,
                                         size_t size);
-/* The text is over: what was held back is handed on. Feeding after it begins a new text. */
+/* Ends the text and reports the buffered rest. Feeding afterwards begins a new text. */
 RATIONALE_API void rationale_split_finish(struct rationale_split *split);
-/* These are final once it is finished. */
+/* Final after rationale_split_finish. */
 RATIONALE_API enum rationale_state rationale_split_state(const struct rationale_split *split);
 RATIONALE_API unsigned rationale_split_flags(const struct rationale_split *split);
-/* How many bytes of the input were of that kind. */
+/* The number of input bytes of that kind. */
 RATIONALE_API size_t rationale_split_size(const struct rationale_split *split,
                                           enum rationale_kind kind);
 RATIONALE_API void rationale_split_free(struct rationale_split *split);
@@ -165,7 +167,7 @@ RATIONALE_API void rationale_split_free(struct rationale_split *split);
  * <think>. */
 struct rationale_extract {
     bool has_reasoning;
-    bool unclosed; /* the text ended inside reasoning: final_response is what came before it */
+    bool unclosed; /* the text ended inside reasoning; final_response is the text before it */
     const char *raw_reasoning;
     size_t raw_reasoning_size;
     const char *summary; /* the first 200 characters, and "..." if there are more */
@@ -179,24 +181,25 @@ RATIONALE_API void rationale_extract_free(struct rationale_extract *extract);
 
 /* ---- tokens ---- */
 
-/* The names of the vocabularies, from index 0; NULL behind the last. */
+/* The names of the vocabularies, from index 0; NULL after the last. */
 RATIONALE_API const char *rationale_vocab_name(size_t index);
 
 RATIONALE_API bool rationale_count(const char *vocab, const char *text, size_t size, size_t *count,
                                    struct rationale_error *error);
 
-/* At most ids_max ids; the number there are is in *count, so that more room can be given. */
+/* Writes at most ids_max ids; *count is the number of all of them, so that the caller can retry
+ * with a larger array. */
 RATIONALE_API bool rationale_encode(const char *vocab, const char *text, size_t size, uint32_t *ids,
                                     size_t ids_max, size_t *count, struct rationale_error *error);
 
 struct rationale_counter;
 
-/* A count that grows with a stream. NULL if there is no such vocabulary. */
+/* Counts the tokens of a stream. NULL if the vocabulary is unknown. */
 RATIONALE_API struct rationale_counter *rationale_counter_new(const char *vocab,
                                                               struct rationale_error *error);
 RATIONALE_API void rationale_counter_feed(struct rationale_counter *counter, const char *text,
                                           size_t size);
-/* The tokens of all that was fed, exactly, as if it were all. */
+/* The exact number of tokens of the text so far. */
 RATIONALE_API size_t rationale_counter_count(struct rationale_counter *counter);
 RATIONALE_API void rationale_counter_free(struct rationale_counter *counter);
 

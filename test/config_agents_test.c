@@ -234,7 +234,7 @@ TEST(what_is_wrong_is_refused_with_line_and_nearest_name)
         {"tools:\n  a: {openapi: stock.json}\n", ":4: tools.a: ", "base_url"},
         {"tools:\n  a: {openapi: answer.schema.json, base_url: 'http://h'}\n",
          ":4: tools.a.openapi: ",
-         "no OpenAPI 3"},
+         "not an OpenAPI 3"},
         {"agents_folder: agnts\n", ":3: agents_folder: ", "No such file"},
     };
 

@@ -39,9 +39,9 @@ static const struct {
     {"{\"a\"}", "a colon is missing at line 1, column 5 (byte 4)"},
     {"{\"a\" 1}", "a colon is missing at line 1, column 6 (byte 5)"},
     {"{\"a\":}", "a value is missing at line 1, column 6 (byte 5)"},
-    {"1 2", "more text behind the value at line 1, column 3 (byte 2)"},
-    {"[]]", "more text behind the value at line 1, column 3 (byte 2)"},
-    {"01", "more text behind the value at line 1, column 2 (byte 1)"},
+    {"1 2", "more text after the value at line 1, column 3 (byte 2)"},
+    {"[]]", "more text after the value at line 1, column 3 (byte 2)"},
+    {"01", "more text after the value at line 1, column 2 (byte 1)"},
     {"+1", "a value is missing at line 1, column 1 (byte 0)"},
     {".5", "a value is missing at line 1, column 1 (byte 0)"},
     {"-", "a digit is missing at line 1, column 2 (byte 1)"},
@@ -50,14 +50,14 @@ static const struct {
     {"1.e2", "a digit is missing at line 1, column 3 (byte 2)"},
     {"1e", "a digit is missing at line 1, column 3 (byte 2)"},
     {"1e+", "a digit is missing at line 1, column 4 (byte 3)"},
-    {"0x1", "more text behind the value at line 1, column 2 (byte 1)"},
+    {"0x1", "more text after the value at line 1, column 2 (byte 1)"},
     {"NaN", "a value is missing at line 1, column 1 (byte 0)"},
     {"nul", "expected a value at line 1, column 1 (byte 0)"},
     {"[tru]", "expected a value at line 1, column 2 (byte 1)"},
     {"[falsy]", "expected a value at line 1, column 2 (byte 1)"},
-    {"nulls", "more text behind the value at line 1, column 5 (byte 4)"},
+    {"nulls", "more text after the value at line 1, column 5 (byte 4)"},
     {"'a'", "a value is missing at line 1, column 1 (byte 0)"},
-    {"[1] // no", "more text behind the value at line 1, column 5 (byte 4)"},
+    {"[1] // no", "more text after the value at line 1, column 5 (byte 4)"},
     {"\xEF\xBB\xBF{}", "a value is missing at line 1, column 1 (byte 0)"},
     {"[\v1]", "a value is missing at line 1, column 2 (byte 1)"},
     {"\"a", "the text ends inside a string at line 1, column 3 (byte 2)"},
@@ -332,7 +332,7 @@ static void check_closed(struct json *doc, const char *text, size_t n)
     more[n] = 'x';
     CHECK(!json_parse(doc, (str){more, n + 1}, &want));
     if (parse_all_ways(doc, (str){alone, n}, &e))
-        CHECK_F(strstr(want.text, "more text behind"), "%.*s: %s", (int)n, text, want.text);
+        CHECK_F(strstr(want.text, "more text after"), "%.*s: %s", (int)n, text, want.text);
     else
         CHECK_F(place_of(&e) == n ? place_of(&want) >= n : strcmp(e.text, want.text) == 0,
                 "%.*s: %s, %s",

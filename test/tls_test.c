@@ -173,7 +173,7 @@ TEST(tls_does_not_trust_an_authority_it_was_not_given)
     both_connect(&b, "localhost");
     side_run_until(&b.client, "x");
     CHECK_STR(str_c(b.client.err.text),
-              "the certificate of localhost is not trusted: nobody here knows its authority");
+              "the certificate of localhost is not trusted: its authority is unknown here");
     /* The server is told by an alert. */
     while (b.server.err.text[0] == 0)
         loop_run(b.server.loop);

@@ -20,7 +20,7 @@ static bool fold_last(struct fold *f, struct buf *out, struct err *e)
     return true;
 }
 
-/* What stands between the brackets of a list. */
+/* The text between the brackets of a list. */
 static str inside(const struct json *doc, const struct json_node *list)
 {
     str raw = json_raw(doc, list);

@@ -49,8 +49,8 @@ str effect_masked(struct run *r, str json)
     return json;
 }
 
-/* What is masked in the log is masked in the key: a run that goes on from the log asks the same as
- * the one that wrote it. */
+/* The key is computed from masked text, like the log: a run that resumes from the log makes the
+ * same requests as the one that wrote it. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
 {
     uint8_t digest[SHA256_SIZE];

@@ -43,8 +43,8 @@ static void agent_history_put_call(struct buf *out, const struct ask_call *c, st
     buf_add(out, STR("}}"));
 }
 
-/* Some hosts refuse a history in which arguments are no JSON object, which a model may well have
- * written: then what it wrote stands in one. */
+/* Some hosts refuse a history whose arguments are not a JSON object, which a model may have
+ * written: then the text is wrapped in one. */
 static void put_sent(struct buf *out, const struct ask_call *c)
 {
     struct json doc;

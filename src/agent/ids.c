@@ -1,8 +1,8 @@
-/* ids.c - every call of a run has an id of its own, and a name that can be sent back.
+/* ids.c - gives every call of a run a unique id, and a name that can be sent back.
  *
- * A result is told from the others by the id of its call. Some hosts give none, or begin with
- * call_0 in every turn; some providers refuse a history in which an id stands twice. A name that a
- * model made up may be one that no provider takes.
+ * The id of its call identifies a result. Some hosts give none, or begin with call_0 in every turn;
+ * some providers refuse a history with a repeated id. A name that a model made up may be one that
+ * no provider accepts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -244,7 +244,7 @@ static bool agent_log_wait_for(struct agent_log *l, struct wait *w, struct err *
     return w->ok;
 }
 
-/* A copy of texts that need not end in a NUL, behind one another from *at on. */
+/* Copies texts that need not end in a NUL, one after the other from *at on. */
 static str agent_log_keep(char **at, str s)
 {
     char *p = *at;

@@ -52,7 +52,7 @@ static bool markup_in_fence(str before)
     return fences % 2 == 1;
 }
 
-/* The first marker in the text; STR_NONE: there is none. */
+/* The first marker in the text, or STR_NONE. */
 static size_t markup_begin(str text, enum split_call_style *style)
 {
     size_t first = STR_NONE;

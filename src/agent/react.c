@@ -1,8 +1,8 @@
 /* react.c - Thought, Action and Action Input read from text, as models write them.
  *
- * A label stands at the beginning of a line, in any case, perhaps with a number ("Action 2:") and
- * in bold or as a heading. What a label is followed by goes on until the next one. An observation
- * that the model made up ends what is read: the real one is yet to come.
+ * A label is at the beginning of a line, in any letter case, perhaps with a number ("Action 2:")
+ * and in bold or as a heading. Its text extends to the next label. An observation that the model
+ * made up ends the reading: the real one comes later.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ static bool is_frame(char c)
     return c == '*' || c == '_' || c == '#' || c == '>' || c == ' ' || c == '\t' || c == '`';
 }
 
-/* Whether a line begins with a label; *skip is what stands before its text. */
+/* The label at the beginning of a line; *skip is the size before its text. */
 static enum label agent_react_label_of(str line, size_t *skip)
 {
     size_t from = 0, at;
@@ -162,7 +162,7 @@ void react_read(str said, struct arena *a, struct react_reply *out)
             part = &out->answer;
             out->has_answer = true;
         }
-        if (!part) /* what stands before the first label is a thought too */
+        if (!part) /* text before the first label is also a thought */
             part = &out->thought;
         if (!part->n)
             *part = str_slice(line, skip, line.n);

@@ -1,8 +1,8 @@
-/* replay.c - a run again, from its log alone.
+/* replay.c - replays a run from its log alone.
  *
- * With the intent of its first effect a run writes down what it was given: prompts, tools and
- * limits. So whoever has the log can go the same way over it later, without the application, its
- * tools or a model, and sees the same steps; each effect's key says that it is indeed the same way.
+ * With the intent of its first effect a run stores its prompts, tools and limits. So the log is
+ * enough to repeat the same steps later, without the application, its tools or a model; the key of
+ * each effect proves that the steps are the same.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -15,7 +15,7 @@
 struct updating {
     struct arena *arena;
     const struct thread_update *update;
-    struct thread_tuple from; /* values of where it goes on from; empty if nothing */
+    struct thread_tuple from; /* values of the checkpoint it continues from; empty if none */
     struct json before, values, reducers;
     struct thread_tuple put;
     int64_t version; /* of what changes now */

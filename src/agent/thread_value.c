@@ -19,7 +19,7 @@ void thread_blob_release(struct thread_blob *b)
     buf_release(&b->bytes);
 }
 
-/* The bytes in between replaced where they stand: what is appended costs what it is long. */
+/* Replaces the bytes in between in place: the cost of an addition is its length. */
 static void agent_thread_value_apply(struct thread_blob *b, size_t head, size_t tail, str bytes)
 {
     size_t old = b->bytes.n, size = head + bytes.n + tail;

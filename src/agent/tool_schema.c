@@ -96,7 +96,7 @@ static const char *agent_tool_schema_type_of(str word)
     return NULL;
 }
 
-/* What is in <> or [] behind a word, or before a last []; the word itself without it. */
+/* The text in <> or [] after a word, or before a last []; *word is the word without it. */
 static str inner_of(str *word)
 {
     size_t at = STR_NONE, n = word->n;

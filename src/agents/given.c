@@ -1,8 +1,8 @@
-/* given.c - what a run was given: its definition, its prompt, the tools that were listed.
+/* given.c - the input of a run: its definition, its prompt, the listed tools.
  *
- * The note is written before the first effect. Whoever goes on with the run, after a wait or in
- * another process, takes all of it from there, whatever the configuration and the servers say by
- * then. Sources of tools are reached as they are configured now.
+ * The note is written before the first effect. A process that resumes the run, after a wait or
+ * after a restart, takes everything from there, whatever the configuration and the servers have by
+ * then. Sources of tools are used as they are configured now.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

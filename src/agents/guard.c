@@ -1,4 +1,4 @@
-/* guard.c - who looks at what goes into an agent or comes out of it, and allows or denies it.
+/* guard.c - guards that allow or deny the input or output of an agent.
  *
  * A guard that gives no verdict denies: its reason says why there is none.
  *

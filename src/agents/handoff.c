@@ -1,7 +1,7 @@
-/* handoff.c - the conversation passed on to another agent, with the reason.
+/* handoff.c - passes the conversation on to another agent, with the reason.
  *
  * Each agent that may be handed over to is a tool, handoff_to_NAME, whose success ends the run. The
- * other agent goes on in a run below it with all that was said, and its result is the run's.
+ * other agent continues the whole conversation in a run below it, and its result is the run's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

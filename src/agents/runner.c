@@ -207,7 +207,7 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-/* The job is in the table. Its thread ends the job, whoever waits for it. */
+/* The job is in the table. Its own thread ends it, even if others wait for it. */
 static void job_begin(struct agents_job *j)
 {
     pthread_attr_t attr;

@@ -26,8 +26,8 @@ size_t arena_left(const struct arena *a)
     return a->size_max - a->size + (size_t)(a->end - a->at);
 }
 
-/* The newest block is the one in use, and all of it is free. What is left over at its end is never
- * given. */
+/* Makes the newest block current; all of it is free. The bytes at its end that do not fill a unit
+ * are never used. */
 static void use_block(struct arena *a)
 {
     a->at = a->block ? (char *)a->block->bytes : NULL;
@@ -85,7 +85,8 @@ void *arena_alloc_more(struct arena *a, size_t size)
     }
     b = add_block(a, need);
     p = (char *)b->bytes;
-    /* What is small goes on where there is more room: here, or behind what stands before it. */
+    /* Small allocations continue in the block with more free space: this one or the previous
+     * one. */
     if (b->size / UNIT * UNIT - need >= left) {
         use_block(a);
         a->at += need;

@@ -5,8 +5,8 @@
  *     str kept = arena_dup(&a, lent);
  *     arena_release(&a);
  *
- * One arena a request or run. It grows by blocks up to the ceiling it was born with; asking for
- * more is our own mistake (input is bounded where it enters) and ends the process.
+ * Each request or run has one arena. It grows in blocks up to the limit given to arena_init. Asking
+ * for more is a bug, because input is bounded where it enters, and aborts the process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,18 +17,18 @@
 struct arena_block;
 
 struct arena {
-    char *at, *end;            /* what is free in the newest block */
-    struct arena_block *block; /* the newest, chained to the older */
+    char *at, *end;            /* the free part of the newest block */
+    struct arena_block *block; /* the newest, linked to older ones */
     size_t size;               /* of all blocks */
     size_t size_max;
 };
 
 void arena_init(struct arena *a, size_t size_max);
-/* For one that holds nothing yet: its first block has room for as much, if the ceiling allows. */
+/* For an empty arena: makes the first block this large, if the limit allows it. */
 void arena_reserve(struct arena *a, size_t size);
 
-/* For one that holds nothing yet: its first bytes are the caller's, as on the stack for what seldom
- * needs more. They must outlive what is made of them; a reset gives them back. */
+/* For an empty arena: uses the caller's memory first, such as a stack buffer that is usually large
+ * enough. The memory must outlive all allocations from it; arena_reset reuses it. */
 static inline void arena_lend(struct arena *a, max_align_t *room, size_t size)
 {
     a->at = (char *)room;
@@ -42,27 +42,28 @@ static inline void *arena_alloc(struct arena *a, size_t size)
     const size_t unit = _Alignof(max_align_t);
     char *p = a->at;
 
-    /* Nothing asked for is more than there is, so that it is not told from no block at all. */
+    /* A size of 0 wraps to the largest value and takes the slow path, as an arena without a block
+     * does. */
     if (size - 1 >= (size_t)(a->end - p))
         return arena_alloc_more(a, size);
     a->at = p + (size + unit - 1) / unit * unit;
     return p;
 }
 
-/* The same for n things of a size, zeroed. */
+/* The same for n elements of a size, zeroed. */
 void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;
 
-/* A copy of s, with a NUL behind it that does not count. */
+/* A copy of s, followed by a NUL that its size does not count. */
 str arena_dup(struct arena *a, str s);
-/* The three behind one another, likewise. */
+/* The concatenation of the three, followed by a NUL. */
 str arena_join(struct arena *a, str x, str y, str z);
-/* A number in decimal, likewise. */
+/* A number in decimal, followed by a NUL. */
 str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* How much may still be asked for. */
+/* How many bytes may still be allocated. */
 size_t arena_left(const struct arena *a);
 
-/* All that was given is gone; the first block is kept for what comes next. */
+/* Frees all allocations; the first block is kept for the next ones. */
 void arena_reset(struct arena *a);
 void arena_release(struct arena *a);

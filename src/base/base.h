@@ -1,7 +1,7 @@
-/* base.h - what every file of the house stands on: the attributes and the banned calls.
+/* base.h - attributes and banned functions, for every file.
  *
- * Each header of base includes it, so nobody else has to. The standard headers are named here,
- * before the ban, because a banned name may not even be declared after it.
+ * Each header of base includes it, so other files need not. It includes the standard headers before
+ * the ban, because a banned name may not even be declared after it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-/* The caller must look at the result. */
+/* The caller must use the result. */
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN __attribute__((noreturn))
 #define NOINLINE __attribute__((noinline)) /* keeps a rare path out of a frequent one */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The heap is empty, or a promise of our own is broken: says so on stderr and aborts. */
+/* Out of memory, or an invariant is broken: reports it on stderr and aborts. */
 void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 
 /* malloc and realloc that never return NULL: every size is bounded before it gets here. */

@@ -35,7 +35,7 @@ static const uint8_t blake2bp_order[10][2 * WORDS] = {
     {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
 };
 
-/* One step of the leaves: a block of each. A leaf that is not live stays as it is. */
+/* One step of the leaves: a block of each. A leaf that is not live does not change. */
 struct blake2bp_step {
     const char *block[LEAVES];
     blake2bp_words size; /* bytes of the leaf, this block included */

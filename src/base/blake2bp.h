@@ -1,4 +1,4 @@
-/* blake2bp.h - the digest BLAKE2bp of 64 bytes: four leaves of BLAKE2b side by side, and a root.
+/* blake2bp.h - the digest BLAKE2bp of 64 bytes: four parallel leaves of BLAKE2b, and a root.
  *
  *     uint8_t digest[BLAKE2BP_SIZE];
  *
@@ -16,5 +16,5 @@
 #define BLAKE2BP_SIZE 64
 
 void blake2bp_of(str bytes, uint8_t out[BLAKE2BP_SIZE]);
-/* The same without instructions that not every processor has, for tests. */
+/* The same without optional processor instructions, for tests. */
 void blake2bp_of_plain(str bytes, uint8_t out[BLAKE2BP_SIZE]);

@@ -1,4 +1,4 @@
-/* buf.h - bytes that grow, up to a ceiling.
+/* buf.h - a byte buffer that grows up to a limit.
  *
  *     struct buf b;
  *     buf_init(&b, 1 << 20);
@@ -8,8 +8,8 @@
  *     use(buf_str(&b));
  *     buf_release(&b);
  *
- * A sticky end: once something did not fit under the ceiling, the buffer is full, keeps what it has
- * and ignores the rest. It never holds half of an add.
+ * A sticky end: if an addition does not fit, the buffer is marked full, keeps its content and
+ * ignores all later additions. An addition is never stored in part.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@
 struct buf {
     char *p;
     size_t n, cap, size_max;
-    uint32_t front; /* bytes free before p: see buf_front */
+    uint32_t front; /* free bytes before p: see buf_front */
     bool full;
 };
 
@@ -49,12 +49,12 @@ static inline void buf_reset(struct buf *b)
 void buf_add_u64(struct buf *b, uint64_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Room for `size` more bytes to be written at the place returned, or NULL and full. buf_wrote says
- * how many of them were. */
+/* Space for `size` more bytes, which the caller writes at the returned address; NULL marks the
+ * buffer full. Then call buf_wrote with the number of bytes written. */
 char *buf_room_more(struct buf *b, size_t size) MUST_USE;
 static inline char *buf_room(struct buf *b, size_t size)
 {
-    /* Room for nothing is asked of who gets memory for it. */
+    /* A size of 0 takes the slow path, which allocates. */
     if (size - 1 < b->cap - b->n && size <= b->size_max - b->n && !b->full)
         return b->p + b->n;
     return buf_room_more(b, size);
@@ -86,21 +86,21 @@ static inline void buf_add_c(struct buf *b, char c)
     b->n++;
 }
 
-/* So that as many more bytes fit without another allocation; no more than the ceiling allows. */
+/* Makes space for as many more bytes without another allocation, within the limit. */
 void buf_reserve(struct buf *b, size_t size);
 
-/* For an empty buffer that something will be put before, such as a head that names the size of the
- * body: as many bytes are kept free in front. buf_put_front writes into them, or says that they are
- * too few; who does not care for them need not know of them. */
+/* Reserves bytes before the content of an empty buffer, for something written last, such as a head
+ * with the size of the body. buf_put_front writes into them, or returns false if they are too few.
+ * Other code need not know of them. */
 void buf_front(struct buf *b, uint32_t size);
 bool buf_put_front(struct buf *b, str s) MUST_USE;
-/* Memory and bytes change hands: `to`, which has no memory, has them, and `from` is empty. */
+/* Moves memory and bytes into `to`, which must have no memory; `from` is then empty. */
 void buf_move(struct buf *to, struct buf *from);
 
-/* Takes `size` bytes off the front. */
+/* Removes `size` bytes from the front. */
 void buf_drop(struct buf *b, size_t size);
 
-/* What is in it, lent until the next change. */
+/* The content, valid until the next change. */
 static inline str buf_str(const struct buf *b)
 {
     return b->n ? (str){b->p, b->n} : STR("");
@@ -114,8 +114,8 @@ static inline bool buf_full(const struct buf *b)
 /* False if it is full: `what` is "larger than SIZE_MAX bytes". */
 bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;
 
-/* Memory of buffers that come and go, kept for the next. One thread at a time; at most BUF_POOL_MAX
- * pieces, none that would have to grow for most of what is put into them, and none that grew beyond
+/* Keeps the memory of released buffers for reuse. One thread at a time. It keeps at most
+ * BUF_POOL_MAX pieces: none so small that most uses would have to grow it, and none beyond
  * BUF_SPARE_MAX. */
 #define BUF_POOL_MAX 64
 #define BUF_SPARE_MIN 2048
@@ -130,9 +130,9 @@ struct buf_pool {
 };
 
 void buf_pool_release(struct buf_pool *pool);
-/* Gives b, which holds no memory yet, what is spare; if nothing is, it grows as any other. */
+/* Gives spare memory to b, which must have none; without spare memory b grows as usual. */
 void buf_take(struct buf_pool *pool, struct buf *b);
-/* buf_release, but for who comes next. */
+/* Like buf_release, but keeps the memory for reuse. */
 void buf_give_memory(struct buf_pool *pool, struct buf *b);
 static inline void buf_give(struct buf_pool *pool, struct buf *b)
 {

@@ -169,7 +169,7 @@ str clock_format_next(struct clock_text *t, int64_t wall_ms)
     return (str){t->text, CLOCK_TEXT_SIZE - 1};
 }
 
-/* Takes so many digits off the front of s, a number from low to high. */
+/* Removes this many digits from the start of s, a number from low to high. */
 static bool clock_take(str *s, size_t digits, int64_t low, int64_t high, int64_t *out)
 {
     uint64_t v;
@@ -205,7 +205,7 @@ static bool take_date(str *s, int64_t *days)
     return true;
 }
 
-/* The milliseconds behind a dot, if there is one. */
+/* The milliseconds after a dot, if there is one. */
 static bool take_fraction(str *s, int64_t *ms)
 {
     int64_t digit, unit = 100;

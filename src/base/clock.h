@@ -1,24 +1,25 @@
-/* clock.h - what time it is, from a clock that is passed in.
+/* clock.h - the time, from a clock that the caller passes in.
  *
  *     uint64_t began_ns = clock_mono_ns(clock);
  *     ...
  *     char took[CLOCK_DURATION_SIZE];
  *     clock_duration(clock_mono_ns(clock) - began_ns, took);          "1.2 s"
  *
- * Everything that looks at the time takes a `struct clock *`: the program passes &clock_real, a
- * test passes one that stands still until the test moves it:
+ * Every function that needs the time takes a `struct clock *`. The program passes &clock_real; a
+ * test passes a fake clock, which moves only when the test advances it:
  *
  *     struct clock clock;
  *     clock_fake_init(&clock, 1700000000000);
  *     clock_fake_advance_ms(&clock, 30000);
  *
- * Two times, never mixed: the monotonic one, in nanoseconds from some start, measures and ends
- * waits; the wall one, in milliseconds since 1970 in UTC, is for people and may jump.
+ * There are two times, never mixed. The monotonic time, in nanoseconds from an arbitrary start, is
+ * for durations and deadlines. The wall time, in milliseconds since 1970 in UTC, is for people and
+ * may jump.
  *
  * Promises:
- *   - Any thread may look at a fake clock while another moves it.
- *   - clock_parse takes what clock_format gives and gives back the same number; whatever it takes,
- *     clock_format can write.
+ *   - Threads may read a fake clock while another thread advances it.
+ *   - clock_parse returns the number that clock_format wrote; clock_format can write every time
+ *     that clock_parse accepts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +29,7 @@
 
 #include <stdatomic.h>
 
-#define CLOCK_NEVER UINT64_MAX /* a deadline that does not come */
+#define CLOCK_NEVER UINT64_MAX /* no deadline */
 #define CLOCK_NS_PER_US 1000u
 #define CLOCK_NS_PER_MS 1000000u
 #define CLOCK_TEXT_SIZE 25                  /* "2024-02-29T23:59:59.999Z" and its NUL */
@@ -38,7 +39,7 @@
 
 struct clock {
     bool fake;
-    _Atomic uint64_t mono_ns; /* of a fake one, as is the next */
+    _Atomic uint64_t mono_ns; /* of a fake clock, like the next member */
     _Atomic int64_t wall_ms;
 };
 
@@ -48,25 +49,25 @@ uint64_t clock_mono_ns(const struct clock *c);
 uint64_t clock_mono_ms(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
 
-/* The monotonic time so many milliseconds from now; a negative number is CLOCK_NEVER. */
+/* The monotonic time this many milliseconds from now; CLOCK_NEVER for a negative number. */
 uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
 
-/* How long until a deadline as poll and epoll_wait take it: rounded up, 0 if it is over, -1 for
- * CLOCK_NEVER. */
+/* The time until a deadline, as poll and epoll_wait expect it: rounded up, 0 if it has passed, -1
+ * for CLOCK_NEVER. */
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
 
-/* The monotonic time begins at one second; advancing moves both times, setting the wall time, as
- * an operator may, only that. */
+/* The monotonic time begins at one second. Advancing moves both times; setting the wall time, as an
+ * operator may do, moves only the wall time. */
 void clock_fake_init(struct clock *c, int64_t wall_ms);
 void clock_fake_advance_ms(struct clock *c, uint64_t ms);
 void clock_fake_set_wall(struct clock *c, int64_t wall_ms);
 
-/* RFC 3339 in UTC with milliseconds. What lies outside the years 0 to 9999 is written as the
- * nearest time inside. The text returned is the one in out. */
+/* RFC 3339 in UTC with milliseconds. A time outside the years 0 to 9999 is written as the nearest
+ * time inside. The returned text is in out. */
 str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 
-/* The same for one who asks again and again: within a second only its thousandths are written.
- * Begins as zeros. */
+/* The same for repeated calls: within a second it only rewrites the milliseconds. Initialize with
+ * zeros. */
 struct clock_text {
     bool known;
     int64_t second;
@@ -75,8 +76,9 @@ struct clock_text {
 
 str clock_format_next(struct clock_text *t, int64_t wall_ms);
 
-/* A date-time of RFC 3339: any offset, T or a space between, digits past the third dropped, a leap
- * second where one can be (it is the first second of the next day). False if it is not one. */
+/* A date-time of RFC 3339: any offset, T or a space between, digits after the third are dropped, a
+ * leap second is accepted where one may occur (it becomes the first second of the next day). False
+ * if s has another form. */
 bool clock_parse(str s, int64_t *wall_ms) MUST_USE;
 
 /* For people, in the unit that fits: "12 us", "340 ms", "1.2 s", "2 min 5 s", "3 h 10 min",

@@ -41,7 +41,7 @@ static inline char char_to_lower(char c)
     return char_is_upper(c) ? (char)(c | 0x20) : c;
 }
 
-/* 0 to 15, or -1 if c is no hexadecimal digit. */
+/* 0 to 15, or -1 if c is not a hexadecimal digit. */
 static inline int char_hex_value(char c)
 {
     if (char_is_digit(c))

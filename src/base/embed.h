@@ -11,9 +11,9 @@
 
 struct embed {
     const char *name;  /* without its folder */
-    const char *bytes; /* with a NUL after them that does not count, unless they are packed */
+    const char *bytes; /* followed by a NUL that the size does not count, unless they are packed */
     size_t size;
-    const char *digest; /* the front of its SHA-256, in hex */
+    const char *digest; /* the first digits of its SHA-256, in hex */
 };
 
 extern const struct embed page_files[]; /* of the dashboard, packed with gzip */

@@ -1,4 +1,4 @@
-/* err.h - why something failed: a code for the program, a sentence for the person.
+/* err.h - the reason of a failure: a code for the program, a sentence for the person.
  *
  *     bool thing_open(const char *path, struct err *e)
  *     {
@@ -9,7 +9,8 @@
  *         ...
  *     }
  *
- * The caller owns the struct and may leave it uninitialised. On success nobody touches it.
+ * The caller owns the struct and may leave it uninitialised. A function that succeeds does not
+ * change it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,15 +20,15 @@
 
 enum err_code {
     ERR_NONE,
-    ERR_INPUT,     /* what was given is wrong */
-    ERR_AUTH,      /* who asks may not */
-    ERR_NOT_FOUND, /* what was named is not there */
-    ERR_CONFLICT,  /* it is there, in a state that does not allow this */
-    ERR_LIMIT,     /* a ceiling was reached */
-    ERR_UPSTREAM,  /* the model's side failed */
+    ERR_INPUT,     /* the input is invalid */
+    ERR_AUTH,      /* the caller lacks permission */
+    ERR_NOT_FOUND, /* the named thing does not exist */
+    ERR_CONFLICT,  /* it exists, but its state does not allow this */
+    ERR_LIMIT,     /* a limit was reached */
+    ERR_UPSTREAM,  /* the provider failed */
     ERR_TIMEOUT,
     ERR_CANCELLED,
-    ERR_SYSTEM, /* the machine's side failed: disk, memory map, descriptor */
+    ERR_SYSTEM, /* the operating system failed: disk, memory map, descriptor */
     ERR_CODE_COUNT
 };
 
@@ -37,11 +38,11 @@ struct err {
 };
 
 /* Both return false, so that a failing path reads: return err_set(e, ...). A sentence that is too
- * long is cut at a character. err_sys adds what errno says. */
+ * long is truncated between characters. err_sys appends the text of errno. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Puts words before the sentence that is there: "config.yaml: " + "line 3: ...". Returns false. */
+/* Adds a prefix to the sentence: "config.yaml: " + "line 3: ...". Returns false. */
 bool err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 const char *err_name(enum err_code code);

@@ -254,7 +254,7 @@ static bool make_folder(const char *path, mode_t mode, struct err *e)
         return file_fail(e, "make the folder", path);
     if (stat(path, &st) < 0)
         return file_fail(e, "make the folder", path);
-    return S_ISDIR(st.st_mode) || err_set(e, ERR_INPUT, "%s is there and is no folder", path);
+    return S_ISDIR(st.st_mode) || err_set(e, ERR_INPUT, "%s exists and is not a folder", path);
 }
 
 bool file_mkdirs(const char *path, mode_t mode, struct err *e)

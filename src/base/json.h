@@ -14,14 +14,14 @@
  * The grammar is RFC 8259 to the letter: no comments, no trailing commas, no BOM, one value and
  * white space around it; UTF-8 is checked (no overlong forms, no surrogates), escaped surrogates
  * must come in pairs, raw control characters are refused, depth is at most JSON_DEPTH_MAX. A number
- * is kept as its text, whatever its size. Of two equal keys in one object json_find gives the last,
- * as most readers do; both are on the tape.
+ * is kept as its text, whatever its size. If an object has a key twice, json_find returns the last,
+ * as most parsers do; both are on the tape.
  *
- * Rewriting. json_splice gives the source with one value replaced (or one member added or removed)
- * and every other byte as it was.
+ * Rewriting. json_splice returns the source with one value replaced (or one member added or
+ * removed) and all other bytes unchanged.
  *
- * Writing. A sticky writer over a buf: it puts the commas, escapes what must be escaped, and
- * remembers its first error (the buffer is full, or bytes given as text are not UTF-8).
+ * Writing. A sticky writer over a buf: it writes commas, escapes text, and remembers its first
+ * error (the buffer is full, or a text is not UTF-8).
  *
  *     struct json_out o;
  *     json_out_init(&o, &buf);
@@ -60,8 +60,8 @@ struct json_node {
     uint32_t span;   /* nodes it takes on the tape, itself included */
     uint8_t kind;    /* enum json_kind */
     uint8_t escaped; /* a string with a backslash in it; a number with a fraction or an exponent; an
-                      * object of whose keys two may be the same */
-    uint16_t keys;   /* of an object: a bit for each json_key_kind that it has; else 0 */
+                      * object that may have a key twice */
+    uint16_t keys;   /* of an object: one bit for each json_key_kind among its keys; else 0 */
 };
 
 struct json {
@@ -73,18 +73,18 @@ struct json {
 void json_init(struct json *doc);
 void json_release(struct json *doc);
 
-/* False: e says what is wrong and at which line and column (from 1, in characters) and byte (from
- * 0); the tape is empty. src is lent as long as the nodes are used. */
+/* False: e has the error with its line and column (from 1, in characters) and byte (from 0), and
+ * the tape is empty. src must stay valid as long as the nodes are used. */
 bool json_parse(struct json *doc, str src, struct err *e) MUST_USE;
 
-/* NULL if there was no good parse. */
+/* NULL if the last parse failed. */
 const struct json_node *json_root(const struct json *doc);
 
-/* How many elements an array has, or members an object; 0 for all else. Linear. */
+/* The number of elements of an array or members of an object; 0 for other values. Linear. */
 size_t json_count(const struct json *doc, const struct json_node *v);
 
-/* The first child, and the one after `child`; NULL when there is none. In an object these are keys
- * and json_value is the value that belongs to one. */
+/* The first child, and the next after `child`; NULL at the end. The children of an object are its
+ * keys; json_value returns the value of a key. */
 static inline const struct json_node *json_first(const struct json *doc, const struct json_node *v)
 {
     (void)doc;
@@ -102,7 +102,7 @@ static inline const struct json_node *json_next(const struct json *doc, const st
     return next < v + v->span ? next : NULL;
 }
 
-/* Each child of v in turn; none if v is NULL or no container. */
+/* Each child of v in turn; none if v is NULL or not a container. */
 #define JSON_FOREACH(child, doc, v)                                                                \
     for (const struct json_node *child = json_first(doc, v); child;                                \
          child = json_next(doc, v, child))
@@ -112,12 +112,12 @@ static inline const struct json_node *json_value(const struct json_node *key)
     return key + 1;
 }
 
-/* Dialects look for dozens of members that most objects do not have: an object knows for each of 16
- * kinds of keys whether it has one. Keys with escapes may be of any kind. Of an empty key, p is
- * between two quotes. */
+/* Dialects look for dozens of members that most objects do not have, so each object has a bit for
+ * each of 16 kinds of keys. Keys with escapes count as every kind. For an empty key, p points
+ * between its quotes. */
 static inline unsigned json_key_kind(const char *p, size_t n)
 {
-    /* The factors keep the keys of the dialects' own objects apart. */
+    /* The factors are chosen to spread the keys of the dialects' objects. */
     return (n + (unsigned char)p[0] * 11u + (unsigned char)p[(ptrdiff_t)n - 1] * 2u) & 15;
 }
 
@@ -126,7 +126,7 @@ static inline bool json_may_have(const struct json_node *object, str key)
     return object->keys >> (key.n ? json_key_kind(key.p, key.n) : json_key_kind(&"\"\""[1], 0)) & 1;
 }
 
-/* The value of a member, or NULL: v may be NULL or no object. The key is compared unescaped. */
+/* The value of a member, or NULL; v may be NULL or not an object. Compares the unescaped key. */
 const struct json_node *json_find_among(const struct json *doc, const struct json_node *v, str key);
 static inline const struct json_node *json_find(const struct json *doc, const struct json_node *v,
                                                 str key)
@@ -136,16 +136,16 @@ static inline const struct json_node *json_find(const struct json *doc, const st
     return json_find_among(doc, v, key);
 }
 
-/* The element at an index, or NULL likewise. */
+/* The element at an index, or NULL; v may be NULL or not an array. */
 const struct json_node *json_at(const struct json *doc, const struct json_node *v, size_t index);
-/* A JSON Pointer (RFC 6901), or NULL. */
+/* The value at a JSON Pointer (RFC 6901), or NULL. */
 const struct json_node *json_pointer(const struct json *doc, str pointer);
 
-/* The value's bytes in the source, as they stand. */
+/* The value's bytes in the source, unchanged. */
 str json_raw(const struct json *doc, const struct json_node *v);
 
 /* A string's text: a span of the source if it has no escapes, else a copy in the arena. False if v
- * is NULL or no string. */
+ * is NULL or not a string. */
 bool json_text(const struct json *doc, const struct json_node *v, struct arena *a,
                str *out) MUST_USE;
 /* Whether v is a string and its text is s; allocates nothing. */
@@ -161,37 +161,38 @@ static inline bool json_is(const struct json *doc, const struct json_node *v, st
 
 /* An integer that fits; 1.0 and 1e2 count as integers. */
 bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out) MUST_USE;
-/* The double nearest to it, whatever the locale; beyond what a double can hold, an infinity. */
+/* The nearest double, independent of the locale; infinity if out of range. */
 bool json_double(const struct json *doc, const struct json_node *v, double *out) MUST_USE;
 bool json_bool(const struct json_node *v, bool *out) MUST_USE;
 
-/* Deep equality by value as JSON Schema has it: 1 equals 1.0, members in any order, text unescaped.
+/* Deep equality as JSON Schema defines it: 1 equals 1.0, members in any order, text unescaped.
  */
 bool json_equal(const struct json *da, const struct json_node *a, const struct json *db,
                 const struct json_node *b);
 
-/* Rewriting: the whole source into out, with the bytes of v replaced by `with` (itself JSON). out
- * may be full afterwards; look there. */
+/* Rewriting: writes the whole source to out, with the bytes of v replaced by `with` (JSON text).
+ * Check out with buf_full. */
 void json_splice(const struct json *doc, const struct json_node *v, str with, struct buf *out);
-/* The same, setting member `key` of object v: replaced where it stands (of two equal keys the one
- * that json_find gives), else added at the end. */
+/* The same, setting member `key` of object v: replaced in place (if the key occurs twice, the one
+ * that json_find returns), otherwise added at the end. */
 void json_splice_set(const struct json *doc, const struct json_node *v, str key, str with,
                      struct buf *out);
-/* The same without that member, and without its comma; if the key is there more than once, without
- * any of them. */
+/* The same without that member and its comma; if the key occurs more than once, without all of
+ * them. */
 void json_splice_remove(const struct json *doc, const struct json_node *v, str key,
                         struct buf *out);
 
-/* Text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD and the answer is
- * false. */
+/* Text as a JSON string with its quotes. Returns false if bytes are not UTF-8; they become
+ * U+FFFD. */
 bool json_quote(struct buf *out, str text);
-/* Whether text between quotes is a JSON string that says just this text. */
+/* Whether the text needs no escapes as a JSON string. */
 bool json_plain(str text);
 
 struct json_out {
     struct buf *buf;
-    uint64_t comma[JSON_DEPTH_MAX / 64 + 1];  /* a bit a level: something stands there already */
-    uint64_t object[JSON_DEPTH_MAX / 64 + 1]; /* a bit a level: an object, not an array */
+    uint64_t comma[JSON_DEPTH_MAX / 64 + 1];  /* one bit for each level: the next value needs a
+                                                 comma */
+    uint64_t object[JSON_DEPTH_MAX / 64 + 1]; /* one bit for each level: an object, not an array */
     unsigned depth;
     bool after_key, bad_text, too_deep;
 };
@@ -199,23 +200,24 @@ struct json_out {
 void json_out_init(struct json_out *o, struct buf *buf);
 void json_out_object(struct json_out *o);
 void json_out_array(struct json_out *o);
-void json_out_end(struct json_out *o);               /* of the innermost object or array */
-void json_out_close(struct json_out *o, unsigned n); /* of the innermost n of them */
+void json_out_end(struct json_out *o);               /* ends the innermost object or array */
+void json_out_close(struct json_out *o, unsigned n); /* ends the innermost n */
 void json_out_key(struct json_out *o, str key);
 void json_out_str(struct json_out *o, str text);
 void json_out_i64(struct json_out *o, int64_t v);
 void json_out_u64(struct json_out *o, uint64_t v);
-void json_out_double(struct json_out *o, double v); /* shortest that reads back; NaN, inf: null */
+void json_out_double(struct json_out *o, double v); /* shortest form that reads back; NaN, inf:
+                                                       null */
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
-void json_out_raw(struct json_out *o, str json); /* a value already written */
+void json_out_raw(struct json_out *o, str json); /* JSON text, written unchanged */
 /* A key and its value. */
 void json_member_str(struct json_out *o, const char *name, str text);
 void json_member_i64(struct json_out *o, const char *name, int64_t n);
 void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);
-void json_member_object(struct json_out *o, const char *name); /* the caller ends both */
+void json_member_object(struct json_out *o, const char *name); /* the caller must end it */
 void json_member_array(struct json_out *o, const char *name);
 
-/* Whether all of it is in the buffer, closed, and was valid text. */
+/* Whether everything is in the buffer, all objects are closed and all texts were valid. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;

@@ -6,10 +6,10 @@
  *     json_edit_replace(&ed, node, STR("\"other\""));
  *     json_edits_apply(&ed, &out);
  *
- * Values are JSON texts, lent until the apply. Edits are given against the source as it was parsed
- * and may come in any order. An edit inside a value that another edit replaces or takes out is
- * lost; of two that say different things of one member the later one holds; things added at one
- * place come out in the order in which they were added.
+ * Values are JSON texts that must stay valid until json_edits_apply. Edits refer to the parsed
+ * source and may come in any order. An edit inside a value that another edit replaces or removes is
+ * lost. If two edits change the same member, the later one wins. Additions at one place keep their
+ * order.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,35 +26,35 @@ struct json_edits {
     struct arena *arena; /* for the edits */
     struct json_edit *first, *last;
     size_t n;
-    struct json_edit_link **slots; /* by place, so that one is found among many */
+    struct json_edit_link **slots; /* hash table by place */
     size_t slot_count, link_count;
 };
 
 void json_edits_init(struct json_edits *ed, const struct json *doc, struct arena *a);
 
 void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with);
-/* Member `key` of object v: replaced where it stands, else added at its end. */
+/* Member `key` of object v: replaced in place, otherwise added at the end. */
 void json_edit_set(struct json_edits *ed, const struct json_node *v, str key, str with);
-/* The same with a text, lent likewise: it is put in quotes when it is written. One that lies in the
- * source is taken for a piece of one of its strings without escapes. */
+/* The same with a text, which is quoted when it is written and must stay valid until then. A text
+ * that points into the source must be part of a string without escapes. */
 void json_edit_set_text(struct json_edits *ed, const struct json_node *v, str key, str text);
-/* Nothing happens if it is not there; if it is there twice, both go. */
+/* Does nothing if the member is absent; removes both if it occurs twice. */
 void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key);
 /* An element of an array: before `before`, or at the end if it is NULL. */
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
                       const struct json_node *before, str with);
-/* An element of an array goes, and its comma. */
+/* Removes an element of an array and its comma. */
 void json_edit_drop(struct json_edits *ed, const struct json_node *array,
                     const struct json_node *element);
 /* A set on a path of 1 or more members below object v ("generationConfig", "thinkingConfig"):
- * objects that are missing on the way are made, once; a value on the way that is no object is
+ * missing objects on the path are created once; a value on the path that is not an object is
  * replaced by one. */
 void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const str *path, size_t n,
                         str with);
-/* Merges an object deep into object v: objects into objects, all else replaces. Both texts are lent
- * until the apply. */
+/* Merges an object recursively into object v: objects are merged, other values replaced. Both texts
+ * must stay valid until json_edits_apply. */
 void json_edit_merge(struct json_edits *ed, const struct json_node *v, const struct json *from_doc,
                      const struct json_node *from);
 
-/* The source with all edits; out may be full afterwards, look there. */
+/* Writes the source with all edits; check out with buf_full. */
 void json_edits_apply(struct json_edits *ed, struct buf *out);

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 
-/* A member, or NULL: also where it is null. */
+/* A member, or NULL if it is absent or null. */
 static inline const struct json_node *json_get(const struct json *doc, const struct json_node *v,
                                                const char *key)
 {
@@ -28,15 +28,15 @@ static inline str json_get_text(const struct json *doc, const struct json_node *
     return m && json_text(doc, m, a, &text) ? text : STR("");
 }
 
-/* A count of a reply, however its host writes it: 12, 12.0, 12.7 (its whole part) or "12". -1
- * where there is none. */
+/* A count of a reply, in any form that hosts write: 12, 12.0, 12.7 (its whole part) or "12". -1 if
+ * absent. */
 int64_t json_to_count(const struct json *doc, const struct json_node *v);
-/* A text of a reply, or a number for which its host forgot the quotes. */
+/* A text of a reply, or a number that the host wrote without quotes. */
 bool json_to_text(const struct json *doc, const struct json_node *v, struct arena *a,
                   str *out) MUST_USE;
 /* true, "true", or a number that is not 0. */
 bool json_to_bool(const struct json *doc, const struct json_node *v);
-/* Whether a value says anything: null, false, 0, "", and lists of such do not. */
+/* Whether a value has content: null, false, 0, "", and lists of these have none. */
 bool json_has_content(const struct json *doc, const struct json_node *v);
 /* The count of a member, or -1. */
 int64_t json_get_count(const struct json *doc, const struct json_node *v, const char *key);
@@ -47,7 +47,7 @@ static inline bool json_get_is(const struct json *doc, const struct json_node *v
     return json_is(doc, json_find(doc, v, str_c(key)), str_c(text));
 }
 
-/* Puts a member's text or number over *out; leaves it where there is none, or an empty one. */
+/* Sets *out to a member's text or number; leaves it unchanged if the member is absent or empty. */
 void json_get_into(const struct json *doc, const struct json_node *v, const char *key,
                    struct arena *a, str *out);
 /* Whether a text is a JSON object, as the arguments of calls should be. */

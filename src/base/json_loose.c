@@ -1,8 +1,8 @@
 /* json_loose.c - see json_loose.h.
  *
- * One reader over the text that writes plain JSON as it goes, tried at every bracket that no value
- * found before has swallowed. A value that fails may end far behind its bracket, and the bracket
- * after it is tried again: the steps of all tries are counted, and there is an end to them.
+ * One reader over the text writes plain JSON. It is tried at every bracket that is not inside an
+ * earlier value. A value may fail far after its bracket, and then the next bracket is tried; the
+ * steps of all attempts are counted and limited.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct reader {
     size_t work; /* steps left */
     unsigned depth;
     struct buf *out;
-    const char *wrong; /* what stopped it */
+    const char *wrong; /* the error */
     size_t wrong_at;
 };
 
@@ -95,7 +95,7 @@ static int json_loose_hex4(str s, size_t at)
     return n;
 }
 
-/* \uXXXX as it stands, if it is a character: halves of pairs that are alone are not. */
+/* Copies \uXXXX, if it is a character: a lone surrogate is not. */
 static void unicode(struct reader *r)
 {
     int n = json_loose_hex4(r->s, r->at + 2), low;
@@ -129,7 +129,7 @@ static void json_loose_escape(struct reader *r)
     if (c && strchr("\"\\/bfnrt", c))
         buf_add(r->out, str_slice(r->s, r->at, r->at + 2));
     else if (c == '\n')
-        ; /* a line that goes on */
+        ; /* a continued line */
     else if (c == '\'' || c == '`')
         buf_add_c(r->out, c);
     else { /* as in a path or a pattern: the backslash was meant */
@@ -268,7 +268,7 @@ static bool json_loose_member(struct reader *r)
         return false;
     space(r);
     if (r->at >= r->s.n || r->s.p[r->at] != ':')
-        return json_loose_wrong(r, "a colon was expected behind a name");
+        return json_loose_wrong(r, "expected a colon after a name");
     r->at++;
     buf_add_c(r->out, ':');
     return json_loose_value(r);
@@ -409,11 +409,11 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
     else if (f.why)
         err_set(e,
                 ERR_INPUT,
-                "no JSON of the form that was asked for: line %u: %s",
+                "no JSON of the requested form: line %u: %s",
                 json_loose_line_of(said, f.why_at),
                 f.why);
     else
-        err_set(e, ERR_INPUT, "there is no JSON of the form that was asked for");
+        err_set(e, ERR_INPUT, "there is no JSON of the requested form");
     buf_release(&now);
     buf_release(&best);
     return ok;

@@ -1,18 +1,18 @@
-/* json_loose.h - the JSON somewhere in what a model said.
+/* json_loose.h - finds JSON in the text of a model.
  *
  *     if (json_loose(text, wanted, ctx, &out, e))
  *         json_parse(&doc, buf_str(&out), e) ...            plain JSON now
  *
- * Asked for nothing but JSON, models put it in fences, between sentences or behind a draft of it,
- * with comments, commas too many, single quotes, names without quotes, line breaks inside texts,
- * True and None. All of that is read; what is not JSON by any of these habits is not guessed at.
+ * Even if asked for JSON alone, models write it in fences, between sentences or after a draft, with
+ * comments, extra commas, single quotes, unquoted names, line breaks inside texts, True and None.
+ * json_loose accepts all of these and nothing else.
  *
- * Of several values that could be meant the last is: what was thought aloud comes before what was
- * decided. A value inside another is no candidate unless the outer one is not wanted.
+ * If the text has several values, the last one is used, because drafts come before the decision. A
+ * value inside another is a candidate only if the outer one is not wanted.
  *
  * Promises:
- *   - What comes out is valid JSON, its numbers and texts as they were meant.
- *   - The time is linear in the text: the work is bounded, whatever it holds.
+ *   - The result is valid JSON with the same numbers and texts.
+ *   - The time is linear in the size of the text, whatever it contains.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,12 +20,13 @@
 
 #include "base/json.h"
 
-#define JSON_LOOSE_MAX ((size_t)4 << 20) /* bytes of text that are looked at */
+#define JSON_LOOSE_MAX ((size_t)4 << 20) /* bytes of text that are read */
 #define JSON_LOOSE_DEPTH 64
 
-/* Whether an object or array is what is looked for; NULL takes any. */
+/* Whether an object or array is the wanted one; NULL accepts any. */
 typedef bool json_loose_wanted(void *ctx, const struct json *doc);
 
-/* The value behind what is in out. ERR_INPUT: there is none, and why the nearest to one is not. */
+/* Appends the value to out. ERR_INPUT: the text has no value; e explains what is wrong with the
+ * best candidate. */
 bool json_loose(str text, json_loose_wanted *wanted, void *ctx, struct buf *out,
                 struct err *e) MUST_USE;

@@ -104,7 +104,7 @@ static inline bool are_bare(const char *p)
     return simd_bits(simd_andnot(simd_within(v, '!', '~'), marks)) == 0xFFFF;
 }
 
-/* Text that stands at a place with as much room behind it as is looked at once. */
+/* The text at p must be followed by as many readable bytes as one step reads. */
 static inline bool log_is_bare(char *p, size_t n)
 {
     size_t at = 0;
@@ -220,8 +220,8 @@ static bool log_has_room(const struct line *l, size_t size)
     return size <= sizeof l->bytes - END_MAX - l->n;
 }
 
-/* What most fields are: a short text that needs no quotes, or a number. False: it is another, or
- * there is no room for it. */
+/* Writes the most frequent fields: a short text that needs no quotes, or a number. False: another
+ * field, or the line is full. */
 static inline bool add_plain(struct line *l, const struct log_field *f)
 {
     char *p = l->bytes + l->n;

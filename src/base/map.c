@@ -1,9 +1,8 @@
-/* Two arrays. `entries` holds the keys and values in the order they came; `slots` is the hash table
- * proper, open addressing with linear probing, and holds only where in `entries` to look. So order
- * costs nothing, probing runs through four bytes a step, and a slot is never moved: a removed entry
- * keeps its slot and is skipped, and when `entries` is full, both arrays are built anew from what
- * is left, larger or not. `entries` is three quarters of `slots` at most, so a free slot always
- * ends a search.
+/* Two arrays. `entries` has the keys and values in insertion order; `slots` is the hash table with
+ * open addressing and linear probing, and has only indexes of `entries`. So order costs nothing, a
+ * probe step reads four bytes, and a slot is never moved: a removed entry keeps its slot and is
+ * skipped. When `entries` is full, both arrays are rebuilt from the remaining entries, larger if
+ * necessary. `entries` is three quarters of `slots` at most, so a free slot always ends a search.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

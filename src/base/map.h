@@ -1,4 +1,4 @@
-/* map.h - from names to values: a hash map that no input can slow down.
+/* map.h - a hash map from names to values that hostile keys cannot slow down.
  *
  *     struct map m;
  *     map_init(&m, &arena, 1000);
@@ -9,15 +9,16 @@
  *         use(i->key, i->value.ptr);
  *     map_release(&m);
  *
- * With an arena the keys are copied into it, and a key that is removed leaves its copy there until
- * the arena goes; with NULL they are borrowed, and must live as long as their entry. The values are
- * the caller's.
+ * With an arena the map copies keys into it; the copy of a removed key stays there until the arena
+ * is released. With NULL the map borrows the keys, which must live as long as their entry. The
+ * caller owns the values.
  *
  * Promises:
- *   - Entries come back in the order in which their keys were first set.
- *   - The hash is keyed with chance of its own for each map (SipHash-1-3), so nobody outside can
- *     choose keys that collide.
- *   - It holds at most count_max entries, and memory for about twice those it held at most.
+ *   - Iteration follows the order in which keys were first set.
+ *   - Each map has its own random hash key (SipHash-1-3), so nobody outside can choose keys that
+ *     collide.
+ *   - A map has at most count_max entries. Its memory is about twice what its largest number of
+ *     entries needed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,30 +46,30 @@ struct map_entry {
 struct map {
     struct arena *keys; /* or NULL: keys are borrowed */
     size_t count, count_max;
-    struct map_entry *entries; /* in order, the removed among them */
+    struct map_entry *entries; /* in order, including removed ones */
     size_t used, cap;          /* of entries */
-    uint32_t *slots;           /* 0 is free, else 1 + an index of entries */
+    uint32_t *slots;           /* 0: free, else 1 + an index of entries */
     size_t slot_count;         /* a power of two, more than cap */
     uint64_t seed[2];          /* chosen when the first entry is set */
 };
 
-/* Allocates nothing yet; the arena, if any, is lent until the release. */
+/* Allocates nothing yet; the arena, if any, must live until map_release. */
 void map_init(struct map *m, struct arena *keys, size_t count_max);
 void map_release(struct map *m);
 
-/* A new entry, or another value for the key that is there. ERR_LIMIT if the map is full. */
+/* Adds an entry, or changes the value of an existing key. ERR_LIMIT if the map is full. */
 bool map_set(struct map *m, str key, union map_value value, struct err *e) MUST_USE;
 
-/* NULL if it is not there; lent until the next set or remove. */
+/* NULL if the key is absent; valid until the next set or remove. */
 struct map_entry *map_find(const struct map *m, str key);
 
-/* Whether it was there. */
+/* Returns whether the key existed. */
 bool map_remove(struct map *m, str key);
 size_t map_count(const struct map *m);
 
-/* The entry after one, or the first for NULL; NULL at the end. Removing the entry one stands on is
- * allowed, setting is not. */
+/* The entry after the given one, or the first for NULL; NULL at the end. The loop may remove the
+ * current entry, but must not set any. */
 struct map_entry *map_next(const struct map *m, const struct map_entry *after);
 
-/* The hash by itself: SipHash-1-3 of the bytes under a key of 128 bits. */
+/* The hash function itself: SipHash-1-3 of the bytes under a key of 128 bits. */
 uint64_t map_hash(const uint64_t seed[2], str bytes);

@@ -291,7 +291,7 @@ bool proc_status_ok(struct proc_status status)
     return !status.signaled && status.code == 0;
 }
 
-/* What there is to read now, up to b's ceiling. The end of it closes the descriptor. */
+/* Reads the available bytes, up to b's limit. End of file closes the descriptor. */
 static bool proc_take(int *fd, struct buf *b, const char *what, struct err *e)
 {
     char bytes[READ_SIZE];
@@ -315,7 +315,8 @@ static bool proc_take(int *fd, struct buf *b, const char *what, struct err *e)
     }
 }
 
-/* What there is room to write now. One who does not want it any more is told the end. */
+/* Writes as much as fits now. Closes the pipe when all is written or the child has closed its
+ * input. */
 static void proc_give(struct proc *p, str *in)
 {
     ssize_t n = 0;

@@ -57,7 +57,7 @@ uint64_t rand_u64(struct rand *r)
 {
     uint64_t *s = r->s, out = rand_rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
 
-    assert(s[0] | s[1] | s[2] | s[3]); /* all zero would stay so: nobody called rand_init */
+    assert(s[0] | s[1] | s[2] | s[3]); /* all zero would stay zero: rand_init was not called */
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
@@ -101,7 +101,7 @@ void rand_ids_release(struct rand_ids *ids)
     pthread_mutex_destroy(&ids->lock);
 }
 
-/* One call to the system gives the chance for many ids; what was given out is not kept. */
+/* One system call provides random bytes for many ids; used bytes are erased. */
 static void from_pool(struct rand_ids *ids, void *out, size_t size)
 {
     unsigned char *p;

@@ -1,4 +1,4 @@
-/* rand.h - chance: the system's for keys and ids, a seeded one for jitter and tests.
+/* rand.h - random numbers: from the system for keys and ids, from a seed for jitter and tests.
  *
  *     rand_os(key, sizeof key);
  *
@@ -13,11 +13,11 @@
  * that begins at a random place each millisecond, 32 random bits.
  *
  * Promises:
- *   - Ids from one struct rand_ids sort, as text, in the order they were given out, also when the
- *     clock is set back; any number of threads may ask.
- *   - rand_os returns filled or not at all: a system without randomness ends the process.
- *   - A struct rand with the same seed gives the same numbers on every machine. It is no secret:
- *     whoever sees enough of them knows the rest. One thread at a time.
+ *   - Ids from one struct rand_ids sort, as text, in the order of their creation, even if the clock
+ *     is set back; any number of threads may call rand_id.
+ *   - rand_os cannot fail: without a random source of the system the process aborts.
+ *   - A struct rand with the same seed gives the same numbers on every machine. Do not use it for
+ *     secrets: enough numbers reveal the rest. One thread at a time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,7 @@ void rand_init(struct rand *r, uint64_t seed);
 void rand_init_os(struct rand *r);
 uint64_t rand_u64(struct rand *r);
 
-/* Each number below n, or from low to high, is as likely as any other. n is not 0. */
+/* Uniformly distributed below n, or from low to high. n must not be 0. */
 uint64_t rand_below(struct rand *r, uint64_t n);
 uint64_t rand_between(struct rand *r, uint64_t low, uint64_t high);
 
@@ -56,11 +56,11 @@ struct rand_ids {
     unsigned char pool[RAND_POOL_SIZE];
 };
 
-/* The clock is lent until the release. */
+/* The clock must live until rand_ids_release. */
 void rand_ids_init(struct rand_ids *ids, const struct clock *clock);
 void rand_ids_release(struct rand_ids *ids);
 
-/* The next id, in lower case; the text returned is the one in out. */
+/* The next id, in lower case; the returned text is in out. */
 str rand_id(struct rand_ids *ids, char out[RAND_ID_SIZE]);
-/* The same for who has just looked at the clock. */
+/* The same with a wall time that the caller has just read. */
 str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE]);

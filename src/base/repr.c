@@ -68,7 +68,7 @@ void repr_text(struct buf *out, str text)
     buf_add_c(out, quote);
 }
 
-/* The fewest digits that read back as the same number, and where the point stands behind them. */
+/* The fewest digits that read back as the same number, and the position of the point. */
 static size_t shortest(double d, char digits[DIGITS_MAX + 1], int *point)
 {
     char text[40];
@@ -167,7 +167,7 @@ static void put_string(struct buf *out, const struct json *doc, const struct jso
     arena_release(&a);
 }
 
-/* A map is as a dict is: entries where their key stood first, with what it said last. */
+/* A map behaves like a dict: a repeated key keeps its first position and its last value. */
 static void put_members(struct buf *out, const struct json *doc, const struct json_node *v,
                         bool arguments)
 {
@@ -181,7 +181,7 @@ static void put_members(struct buf *out, const struct json *doc, const struct js
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
         if (!json_text(doc, k, &a, &key) ||
             !map_set(&members, key, MAP_U64((uint64_t)(json_value(k) - v)), &e))
-            break; /* a document has no so many */
+            break; /* no document has so many */
     for (struct map_entry *i = map_next(&members, NULL); i; i = map_next(&members, i)) {
         if (i != map_next(&members, NULL))
             buf_add(out, STR(", "));

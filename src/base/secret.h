@@ -6,14 +6,14 @@
  *     header_add(h, STR("x-api-key"), secret_reveal(&key));
  *     secret_release(&key);
  *
- * The bytes live in pages of their own, away from the heap, which are not swapped out and not in a
- * core dump as far as the system allows it. The struct has nothing a printf or a log field would
- * take: the type behind its pointer is known to secret.c alone, so secret_reveal is the one way to
- * the bytes, and one grep finds every use.
+ * The bytes are in separate pages outside the heap, which are not swapped out and not in core
+ * dumps, as far as the system allows it. The struct has no member that printf or a log field
+ * accepts: only secret.c knows the type of its pointer. So secret_reveal is the only access to the
+ * bytes, and one grep finds every use.
  *
  * Promises:
- *   - secret_release overwrites the bytes before the memory goes back.
- *   - How long secret_equal takes says nothing but whether the sizes agree.
+ *   - secret_release overwrites the bytes before it frees the memory.
+ *   - The duration of secret_equal reveals only whether the sizes are equal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,28 +22,29 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define SECRET_SIZE_MAX 16384 /* a key is short; a private key in PEM fits */
+#define SECRET_SIZE_MAX 16384 /* large enough for a private key in PEM */
 
 struct secret_page;
 
-/* All zero it is empty, and may be revealed, compared and released. */
+/* A zeroed struct is an empty secret, which may be revealed, compared and released. */
 struct secret {
     struct secret_page *page;
 };
 
-/* Copies the bytes; what they were copied from is the caller's to overwrite (secret_wipe). */
+/* Copies the bytes; the caller must overwrite the source (secret_wipe). */
 bool secret_init(struct secret *s, str bytes, struct err *e) MUST_USE;
 void secret_release(struct secret *s);
 
-/* Lent until the release. The bytes are followed by a NUL, which does not count. */
+/* Valid until secret_release. The bytes are followed by a NUL, which the size does not count. */
 str secret_reveal(const struct secret *s);
 
-/* Whether it is what was given, as when a client shows its token. An empty one equals nothing. */
+/* Whether the secret equals `given`, for example a client's token. An empty secret equals
+ * nothing. */
 bool secret_equal(const struct secret *s, str given);
 
-/* From here on the process leaves no core dump, nor do its children: a secret also stands where it
- * came from (the environment) and where it is used (a request), outside its own pages. */
+/* Disables core dumps of the process and its children, because copies of a secret are also in the
+ * environment and in requests, outside its pages. */
 void secret_no_dumps(void);
 
-/* Overwrites memory in a way that the compiler does not leave out. */
+/* Overwrites memory; the compiler cannot optimize this away. */
 void secret_wipe(void *bytes, size_t size);

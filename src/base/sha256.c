@@ -45,8 +45,8 @@ static void expand(uint32_t w[64], const uint8_t *block)
     }
 }
 
-/* Round t of a block. The eight words stand still and their names move on by one each round, so
- * where t is a constant there is nothing to move: d and h are where this round writes. */
+/* Round t of a block. Instead of moving the eight words, each round renames them; if t is a
+ * constant, that costs nothing. This round writes d and h. */
 static inline void one_round(uint32_t v[8], unsigned t, uint32_t key)
 {
     uint32_t a = v[-t & 7], b = v[(1 - t) & 7], c = v[(2 - t) & 7];
@@ -263,7 +263,7 @@ bool mem_equal_ct(const void *a, const void *b, size_t size)
         memcpy(&p, x + i, sizeof p);
         memcpy(&q, y + i, sizeof q);
         differ |= p ^ q;
-        __asm__("" : "+r"(differ)); /* so that nobody thinks of leaving early */
+        __asm__("" : "+r"(differ)); /* keeps the compiler from returning early */
     }
     for (; i < size; i++) {
         differ |= (uint64_t)(x[i] ^ y[i]);

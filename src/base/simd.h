@@ -1,13 +1,13 @@
-/* simd.h - 16 bytes compared at once, where the machine can.
+/* simd.h - compares 16 bytes at once, where the processor can.
  *
  *     simd16 v = simd_load(p);
  *     uint32_t m = simd_bits(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')));
  *     if (m)
  *         return p + __builtin_ctz(m);
  *
- * SSE2 on x86-64 and NEON on aarch64 are always there, and SIMD_HAS_16 says so; elsewhere there is
- * plain C, a word at a time. AVX2 must be asked for when we run. Code that has several paths takes
- * a level as an argument, so that tests can run them all.
+ * x86-64 always has SSE2 and aarch64 always has NEON (SIMD_HAS_16). Other processors use plain C,
+ * one word at a time. AVX2 is detected at run time. Code with several paths takes a level as an
+ * argument, so that tests can run all of them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,7 +46,7 @@ static inline simd16 simd_eq(simd16 v, int c)
     return _mm_cmpeq_epi8(v, _mm_set1_epi8((char)c));
 }
 
-/* Bytes below c, and from c on, unsigned; c > 0. */
+/* Bytes below c, and bytes from c on, unsigned; c > 0. */
 static inline simd16 simd_below(simd16 v, int c)
 {
     return _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8((char)(c - 1))), v);
@@ -57,15 +57,15 @@ static inline simd16 simd_from(simd16 v, int c)
     return _mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8((char)c)), v);
 }
 
-/* Bytes from low to high, both ASCII: moved so that high is the largest of all, what is above it
- * has become negative. */
+/* Bytes from low to high, both ASCII. The addition makes high the largest signed value, so larger
+ * bytes become negative. */
 static inline simd16 simd_within(simd16 v, int low, int high)
 {
     return _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8((char)(127 - high))),
                           _mm_set1_epi8((char)(127 - high + low - 1)));
 }
 
-/* Bytes below c, and those that are not ASCII; c from 1 to 0x7F. */
+/* Bytes below c, and bytes that are not ASCII; c from 1 to 0x7F. */
 static inline simd16 simd_beyond(simd16 v, int c)
 {
     return _mm_cmplt_epi8(v, _mm_set1_epi8((char)c));
@@ -92,13 +92,13 @@ static inline simd16 simd_xor(simd16 a, simd16 b)
     return _mm_xor_si128(a, b);
 }
 
-/* A bit for each byte that matched. */
+/* One bit for each byte that matched. */
 static inline uint32_t simd_bits(simd16 v)
 {
     return (uint32_t)_mm_movemask_epi8(v);
 }
 
-/* A bit for each byte that is not ASCII. */
+/* One bit for each byte that is not ASCII. */
 static inline uint32_t simd_high(simd16 v)
 {
     return (uint32_t)_mm_movemask_epi8(v);
@@ -189,7 +189,7 @@ static inline uint32_t simd_high(simd16 v)
 
 #endif
 
-/* The best this machine has. */
+/* The best level of this processor. */
 static inline enum simd_level simd_best(void)
 {
 #if SIMD_HAS_32

@@ -1,7 +1,7 @@
 /* spare.c - a stack of free pieces for each power of two.
  *
- * The stacks are arrays beside the pieces, not lists through them: what was freed is not touched
- * until it is used again, which may be in another use of the cache.
+ * The stacks are arrays beside the pieces, not lists through them: a freed piece is not touched
+ * until it is used again, when it may no longer be in the processor's cache.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -85,7 +85,8 @@ void *spare_alloc(size_t *size)
     return s->top == s->base ? base_alloc(*size) : *--s->top;
 }
 
-/* What is not kept. It stands alone so that what is needs no stack. */
+/* Frees a piece that is not kept. A separate function, so that the fast path needs no stack
+ * frame. */
 static NOINLINE void spare_give_up(void *p, size_t size)
 {
     assert(!p || !in_classes(size) || size == (size_t)SPARE_SIZE_MIN << class_of(size));

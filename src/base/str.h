@@ -5,8 +5,8 @@
  *         s = str_slice(s, 2, s.n);
  *     printf(STR_FMT "\n", STR_ARG(s));
  *
- * A str owns nothing and need not end in NUL. An empty one points at "", never at NULL. To keep one
- * past the call that lent it, copy it into an arena (arena_dup).
+ * A str owns nothing and need not end in NUL. An empty str points at "", never at NULL. To use a
+ * str after the call that passed it, copy it into an arena (arena_dup).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,23 +22,23 @@ typedef struct str {
 } str;
 
 #define STR(lit) ((str){"" lit, sizeof(lit) - 1})
-/* The same where a constant must stand, in a static table. */
+/* The same as a constant initializer, for static tables. */
 #define STR_INIT(lit)                                                                              \
     {                                                                                              \
         "" lit, sizeof(lit) - 1                                                                    \
     }
 #define STR_FMT "%.*s"
 #define STR_ARG(s) (int)((s).n < INT32_MAX ? (s).n : INT32_MAX), (s).p
-#define STR_NONE ((size_t)-1) /* what str_find says when there is nothing */
+#define STR_NONE ((size_t)-1) /* str_find: not found */
 
-/* The view of a C string; NULL gives the empty one. */
+/* The view of a C string; empty for NULL. */
 /* Inline, so that the length of a literal is known when it is compiled. */
 static inline str str_c(const char *z)
 {
     return z ? (str){z, strlen(z)} : (str){"", 0};
 }
 
-/* Whether n bytes are the same: names are short, and a call costs more than their comparison. */
+/* Whether n bytes are equal. Names are short, and calling memcmp costs more than the comparison. */
 static inline bool str_same(const char *a, const char *b, size_t n)
 {
     uint64_t a8, b8, a9, b9;
@@ -63,8 +63,8 @@ static inline bool str_same(const char *a, const char *b, size_t n)
     return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
-/* s at a place; returns the place behind it. What is short is copied by two reads and two writes
- * that meet or overlap. */
+/* Writes s at p and returns the address after it. Short texts are copied with two reads and two
+ * writes that may overlap. */
 static inline char *str_put(char *p, str s)
 {
     uint64_t a8, b8;
@@ -97,7 +97,7 @@ static inline bool str_eq(str a, str b)
     return a.n == b.n && str_same(a.p, b.p, a.n);
 }
 
-/* Bytes compared as unsigned; a prefix comes before what it begins. */
+/* Bytes compared as unsigned; a prefix sorts before longer texts. */
 int str_cmp(str a, str b);
 
 static inline bool str_starts(str s, str prefix)
@@ -107,7 +107,7 @@ static inline bool str_starts(str s, str prefix)
 
 bool str_ends(str s, str suffix);
 
-/* Bytes from `from` up to but not including `to`; both are cut to the length of s. */
+/* Bytes from `from` up to but not including `to`; both are limited to the length of s. */
 static inline str str_slice(str s, size_t from, size_t to)
 {
     if (to > s.n)
@@ -117,20 +117,20 @@ static inline str str_slice(str s, size_t from, size_t to)
     return (str){s.p + from, to - from};
 }
 
-/* Where needle first stands in s, or STR_NONE. */
+/* The position of the first needle in s, or STR_NONE. */
 size_t str_find(str s, str needle);
-/* The same, several times as fast where the byte needle.p[rare] seldom stands in such texts. */
+/* The same, several times faster if the byte needle.p[rare] is rare in such texts. */
 size_t str_find_rare(str s, str needle, size_t rare);
 
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);
 
-/* How many digits a number has in decimal, and the lowest so many of them, put at a place. */
-extern const uint64_t str_powers[20]; /* of ten; the first is 0, which has a digit too */
+/* The number of decimal digits of a number, and a function that writes its lowest digits at p. */
+extern const uint64_t str_powers[20]; /* powers of ten; the first is 0, because 0 has one digit */
 extern const char str_pairs[201];     /* "00", "01", ... */
 static inline size_t str_u64_size(uint64_t n)
 {
-    /* So many bits times the logarithm of 2, a little less, are all digits but perhaps one. */
+    /* The number of bits times slightly less than log10(2) is the number of digits, or one less. */
     size_t size = (size_t)(64 - __builtin_clzll(n | 1)) * 1233 >> 12;
 
     return size + (n >= str_powers[size]);
@@ -144,8 +144,8 @@ static inline void str_put_u64(char *p, size_t digits, uint64_t n)
         p[0] = (char)('0' + n % 10);
 }
 
-/* Eight hex digits, small ones, all at once: each half byte is moved to a byte of its own, and what
- * is above nine goes on from the letter a. Returns the place behind them. */
+/* Writes eight lower-case hex digits at once: each half byte is moved to a separate byte, and
+ * values above nine become letters. Returns the address after them. */
 static inline char *str_put_hex(char *p, uint32_t n)
 {
     const uint64_t each = 0x0101010101010101;
@@ -160,5 +160,6 @@ static inline char *str_put_hex(char *p, uint32_t n)
     return p + 8;
 }
 
-/* A decimal number of digits only, no sign, no space; false if it is not one or does not fit. */
+/* Parses a decimal number: only digits, no sign, no space. False if s has another form or the
+ * number does not fit. */
 bool str_u64(str s, uint64_t *out) MUST_USE;

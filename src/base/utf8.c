@@ -8,8 +8,9 @@
 
 enum look { LOOK_CHARACTER, LOOK_BAD, LOOK_SHORT };
 
-/* What stands at p: a character, a bad front, or a front that ends where the bytes do. All the
- * rules of RFC 3629 are in the lead byte and in the bounds it sets for the second byte. */
+/* Classifies the bytes at p: a character, an invalid prefix, or a prefix that the end of the input
+ * cuts off. All the rules of RFC 3629 are in the lead byte and in the bounds it sets for the second
+ * byte. */
 static enum look utf8_look(const unsigned char *p, size_t n, size_t *size, uint32_t *code)
 {
     unsigned char lead = p[0], low = 0x80, high = 0xBF;

@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 
-/* How many bytes the character at p has, 0 if there is none. */
+/* The size of the character at p; 0 if it is invalid. */
 static size_t size_at(const char *p, const char *end)
 {
     uint32_t code;

@@ -1,19 +1,19 @@
-/* chat.h - the one vocabulary between all dialects: what is asked of a model and what comes back.
+/* chat.h - the common types of all dialects: requests to a model and its replies.
  *
  * A request is read once from the client's dialect and lives in one arena. A reply is a sequence of
- * events; a streamed reply and a whole one give the same events, only cut differently:
+ * events; a streamed reply and a whole one give the same events, with different cuts:
  *
  *     START  (TEXT | REASONING | SIGNATURE | REDACTED | REFUSAL | CALL | ARGUMENTS | OPAQUE | ...)*
- *     STOP END                     or ERROR at any place, behind which nothing comes
+ *     STOP END                     or ERROR at any place, as the last event
  *
- * USAGE and EXTRA come where the provider says them: in a stream USAGE is often behind STOP, so who
- * writes a reply writes its last words at END. There is one STOP a choice.
+ * USAGE and EXTRA come where the provider sends them. In a stream USAGE often follows STOP, so an
+ * encoder finishes a reply at END. Each choice has one STOP.
  *
- * Blocks keep their order: every event that carries content has the number of its block, counted
- * from 0 in the order in which blocks began in that choice. Text of one block may come in any
- * number of events; reasoning, text, reasoning again is three blocks.
+ * Blocks keep their order: every event with content has the number of its block, counted from 0 in
+ * the order in which the blocks of that choice began. The text of one block may come in any number
+ * of events. Reasoning, text, and reasoning again are three blocks.
  *
- * Texts are lent for the call of the sink, unless they are in a request's arena.
+ * Texts are valid only during the call of the sink, unless they are in a request's arena.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,8 +25,8 @@
 
 #define SMALL __attribute__((packed)) /* an enum in one byte */
 
-/* Who speaks how. The first six are kinds of provider; clients speak all but MISTRAL, CONVERSE and
- * COHERE, which are read only. */
+/* The first six are kinds of provider. Clients may use all except MISTRAL, CONVERSE and COHERE,
+ * which only occur in replies. */
 enum SMALL chat_dialect {
     CHAT_OPENAI, /* Chat Completions */
     CHAT_RESPONSES,
@@ -40,7 +40,7 @@ enum SMALL chat_dialect {
     CHAT_DIALECT_COUNT
 };
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL }; /* developer is SYSTEM */
 
@@ -48,7 +48,7 @@ enum chat_part_kind {
     CHAT_PART_TEXT,        /* text */
     CHAT_PART_REASONING,   /* text, signature; redacted: text is opaque data */
     CHAT_PART_IMAGE,       /* url, or data (base64) and mime; name: the detail asked for */
-    CHAT_PART_FILE,        /* the same for documents, audio, video; name */
+    CHAT_PART_FILE,        /* the same for documents, audio, video, with a name */
     CHAT_PART_TOOL_CALL,   /* id, name, json: the arguments, one JSON object */
     CHAT_PART_TOOL_RESULT, /* id of the call, name if known, parts, is_error */
     CHAT_PART_REFUSAL,     /* text */
@@ -78,13 +78,13 @@ struct chat_tool {
     str name, description;
     str schema; /* JSON; empty if it has none */
     bool strict, strict_given;
-    bool barred; /* the choice allows only others */
-    bool custom; /* takes a text: elsewhere an object with that text as `input` */
-    str opaque;  /* a built-in tool of `dialect`, whole, as JSON: the rest is empty but the name */
+    bool barred; /* the tool choice allows only other tools */
+    bool custom; /* takes a text; in other dialects an object with that text as `input` */
+    str opaque;  /* a whole built-in tool of `dialect` as JSON; of the rest only the name is set */
     enum chat_dialect dialect;
 };
 
-/* Whether a provider of this dialect is given the tool. */
+/* Whether a provider of this dialect gets the tool. */
 bool chat_tool_goes(const struct chat_tool *t, enum chat_dialect to);
 
 enum chat_choice_kind {
@@ -97,8 +97,8 @@ enum chat_choice_kind {
 
 enum chat_format_kind { CHAT_FORMAT_NONE, CHAT_FORMAT_TEXT, CHAT_FORMAT_JSON, CHAT_FORMAT_SCHEMA };
 
-/* How much thinking is asked for. NOT_GIVEN is silence; NONE is "do not". ON is "think" without an
- * amount, which the gateway takes as MEDIUM. */
+/* The requested amount of thinking. NOT_GIVEN: the request has none. NONE: do not think. ON: think,
+ * without an amount; the gateway treats it as MEDIUM. */
 enum chat_level {
     CHAT_LEVEL_NOT_GIVEN,
     CHAT_LEVEL_NONE,
@@ -112,18 +112,19 @@ enum chat_level {
     CHAT_LEVEL_COUNT
 };
 
-/* "low", "xhigh"...; "" for NOT_GIVEN and ON. chat_level_parse takes none to max, in any case. */
+/* "low", "xhigh"...; "" for NOT_GIVEN and ON. chat_level_parse accepts none to max in any letter
+ * case. */
 const char *chat_level_name(enum chat_level level);
 bool chat_level_parse(str name, enum chat_level *out) MUST_USE;
 
-/* Numbers are kept as the client's text, so that 0.70 stays 0.70; empty if not given. */
+/* Numbers keep the client's text, so that 0.70 stays 0.70; empty if not given. */
 #define CHAT_NUMBER_COUNT 8 /* settings that are numbers */
 
 struct chat_request {
-    enum chat_dialect dialect;     /* in which it was asked */
+    enum chat_dialect dialect;     /* of the client */
     str model;                     /* as asked */
-    struct chat_message *messages; /* system messages stand where they stood; a top-level system
-                                      prompt is the first message, role SYSTEM */
+    struct chat_message *messages; /* system messages keep their place; a top-level system prompt is
+                                      the first message, with role SYSTEM */
     size_t message_count;
     struct chat_tool *tools;
     size_t tool_count;
@@ -143,92 +144,91 @@ struct chat_request {
     bool format_strict;
     bool stream;
     bool stream_usage;  /* OpenAI: stream_options.include_usage */
-    bool no_thoughts;   /* the client asks that reasoning be left out (exclude, display: omitted) */
+    bool no_thoughts;   /* the client asks to omit reasoning (exclude, display: omitted) */
     bool keep_thoughts; /* /generate: drop_from_history is false */
-    bool thoughts;      /* the client asks to see it (includeThoughts, summary, think) */
+    bool thoughts;      /* the client asks for reasoning (includeThoughts, summary, think) */
     enum chat_level level;
-    bool level_unknown;    /* a word or an amount that we do not know: it may mean any level */
-    int64_t budget_tokens; /* asked for by the client in tokens; -1 if not */
-    /* The first member with a value that we do not know, and the error for it. A provider of the
-     * same dialect gets the value as it is; for any other the request is refused. Empty: none. */
+    bool level_unknown;    /* an unknown word or amount, which may mean any level */
+    int64_t budget_tokens; /* the client's reasoning budget in tokens; -1 without one */
+    /* The first member with an unknown value, and its error. A provider of the same dialect gets
+     * the value unchanged; for other dialects the request is refused. Empty: none. */
     str unknown_param, unknown_why;
     str user;
-    const struct json *doc; /* the client's body; lent as long as the request is used */
+    const struct json *doc; /* the client's body; must live as long as the request */
 };
 
-/* ---- what comes back ---- */
+/* ---- replies ---- */
 
 enum SMALL chat_event_kind {
     CHAT_START,     /* id; the model in `name` (either may be empty) */
     CHAT_TEXT,      /* text */
-    CHAT_REASONING, /* text; summary if it is only one */
-    CHAT_SIGNATURE, /* text: the signature of the reasoning block it is in; may be in pieces. Of
-                       Gemini: summary if a thought has it; else the answer does, or a part of its
-                       own without text */
-    CHAT_REDACTED,  /* text: opaque data in place of reasoning, whole */
+    CHAT_REASONING, /* text; summary: it is only a summary */
+    CHAT_SIGNATURE, /* text: the signature of its reasoning block; may come in pieces. For Gemini:
+                       summary if a thought has it; otherwise the answer has it, or a separate part
+                       without text */
+    CHAT_REDACTED,  /* text: all of the opaque data that replaces reasoning */
     CHAT_REFUSAL,   /* text */
     CHAT_CALL,      /* a tool call begins: id, name; its block */
-    CHAT_ARGUMENTS, /* text: more of the JSON text of the arguments of its block */
+    CHAT_ARGUMENTS, /* text: the next piece of the arguments' JSON text */
     CHAT_OPAQUE,    /* text: a whole content block as JSON that only `dialect` understands; summary
-                       if it is reasoning (an image that was thought of) */
-    CHAT_KEEP,      /* for the vault: text must go back byte for byte with the call `id`, which is
-                       never empty; `name` says what it is in its dialect. A JSON value ("thinking",
-                       "reasoning_item", "reasoning_content"), but for Gemini's "thoughtSignature"
-                       and Ollama's "ollama_thinking", which are bare text */
-    CHAT_EXTRA, /* a member of a reply that nothing else says: name, text (JSON). Chat Completions
-                       put the place into the name: "citations" is of the reply, "choice.logprobs"
-                       of the choice, "message.annotations" and "call.extra_content" likewise */
-    CHAT_USAGE, /* usage: what is known by now; later ones replace earlier ones member by member */
-    CHAT_STOP,  /* stop; name as the provider spelt it */
+                       if it is reasoning (an image in a thought) */
+    CHAT_KEEP,      /* for the vault: text must be sent back unchanged with the call `id`, which is
+                       never empty; `name` is its kind in the dialect. A JSON value ("thinking",
+                       "reasoning_item", "reasoning_content"), except for Gemini's
+                       "thoughtSignature" and Ollama's "ollama_thinking", which are plain text */
+    CHAT_EXTRA, /* a field of a reply without another event: name, text (JSON). For Chat Completions
+                   the name has the place: "citations" is in the reply, "choice.logprobs" in the
+                   choice, "message.annotations" in the message, "call.extra_content" in the call */
+    CHAT_USAGE, /* usage so far; later events replace earlier ones member by member */
+    CHAT_STOP,  /* stop; name: the provider's word */
     CHAT_ERROR, /* error */
-    CHAT_END,   /* it is whole: all that should come has come */
+    CHAT_END,   /* the reply is complete */
 };
 
 enum SMALL chat_stop {
     CHAT_STOP_END,
     CHAT_STOP_LENGTH,
     CHAT_STOP_TOOL,
-    CHAT_STOP_SEQUENCE, /* name: the sequence, if told */
+    CHAT_STOP_SEQUENCE, /* name: the sequence, if known */
     CHAT_STOP_REFUSED,  /* content filter, safety, refusal */
     CHAT_STOP_PAUSE,
     CHAT_STOP_OTHER,
 };
 
-/* Counts are -1 while unknown. Input has the cached tokens in it, output the reasoning. */
+/* Counts are -1 while unknown. Input includes cached tokens, output includes reasoning. */
 struct chat_usage {
     int64_t input, output, reasoning, cache_read, cache_write;
-    str raw; /* as the provider gave it, JSON, or empty */
+    str raw; /* the provider's JSON, or empty */
 };
 
 struct chat_error {
-    int status;             /* HTTP; what the provider said, or what fits best */
-    str type, message;      /* type in the provider's words, or ours */
+    int status;             /* HTTP status of the provider, or the one that fits best */
+    str type, message;      /* type: the provider's word, or ours */
     str code, param;        /* may be empty */
-    int64_t retry_after_ms; /* -1 if not told */
-    bool no_retry;          /* the same request would fail again: the reply says so */
-    str raw;                /* the provider's body, if it was its own dialect's error */
-    str frame; /* the provider's event of a stream, if the client may get it as it came; or empty */
+    int64_t retry_after_ms; /* -1 if not given */
+    bool no_retry;          /* the reply says that the same request would fail again */
+    str raw;                /* the provider's body, if it is an error of its dialect */
+    str frame; /* the provider's event of a stream, if the client may get it unchanged; or empty */
     str id;    /* of the request, for dialects that have a place for it; may be empty */
 };
 
-/* Small, since events are handed on as copies: 80 bytes. */
+/* Small, because events are passed by value: 80 bytes. */
 struct chat_event {
     enum chat_event_kind kind;
     enum chat_dialect dialect;
     enum chat_stop stop;
     bool summary;
-    uint32_t choice; /* which alternative; 0 but where n > 1 was asked for */
+    uint32_t choice; /* index of the choice; 0 unless n > 1 */
     uint32_t block;
     str text, id, name;
     union {
         const struct chat_usage *usage; /* of USAGE */
         const struct chat_error *error; /* of ERROR */
     };
-    const struct json_node *node; /* where text stands in the frame it came in: a JSON string whose
-                                     text is `text`, or begins with it if the text was cut at the
-                                     cap; NULL if there is no such place */
-    const struct json_node *from; /* of a text that was cut out of a larger one: the node of that
-                                     one, or NULL */
+    const struct json_node *node; /* the JSON string in the provider's frame whose text is `text`,
+                                     or begins with it if the text was cut at the cap; or NULL */
+    const struct json_node *from; /* if text is a part of a larger text: the node of that one, or
+                                     NULL */
 };
 
 struct chat_sink {
@@ -238,7 +238,7 @@ struct chat_sink {
 
 extern const struct chat_usage chat_usage_none; /* all -1 */
 
-/* Members of `from` that are known, and raw, go over those of `to`. */
+/* Known members of `from`, and raw, replace those of `to`. */
 void chat_usage_merge(struct chat_usage *to, const struct chat_usage *from);
 const char *chat_dialect_name(enum chat_dialect d);
 const char *chat_event_name(enum chat_event_kind kind);

@@ -40,7 +40,7 @@ static void decision_put_call(struct buf *out, str name, str arguments)
     buf_release(&text);
 }
 
-/* The calls' names, and behind them, unless there is a why, what they were called with. */
+/* Writes the names of the calls and, without a reason, their arguments. */
 static void decision_put_calls(struct buf *out, struct buf *tools, const struct json *doc,
                                const struct json_node *calls, bool why)
 {

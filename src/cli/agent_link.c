@@ -187,7 +187,7 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
     return ok;
 }
 
-/* Where the run goes on: behind the last event that was shown. */
+/* Follows the run after the last event that was shown. */
 static bool link_daemon_events(struct agent_link *l, struct agent_show *s, struct err *e)
 {
     return link_daemon_ask(l,

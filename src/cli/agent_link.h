@@ -1,5 +1,5 @@
-/* agent_link.h - where a command's runs of agents take place: in the daemon that has the store, or
- * in the command itself if there is none.
+/* agent_link.h - executes a command's runs of agents: in the daemon that uses the store, or in the
+ * command itself without a daemon.
  *
  *     if (!agent_link_open(&l, "rationale.yaml", &code)) return code;     it has complained
  *     if (agent_link_run(&l, &request, &show, e)) ...                     until it ends or waits
@@ -17,11 +17,11 @@
 
 struct agent_link {
     struct config *config;
-    bool daemon; /* the runs are the daemon's */
+    bool daemon; /* the daemon executes the runs */
     struct app_local local;
     bool local_open;
     struct agents_app *app;
-    sigset_t signals; /* as they were blocked before */
+    sigset_t signals; /* the signal mask before */
     pthread_t watcher;
     bool watching;
     _Atomic bool ended;
@@ -31,7 +31,7 @@ bool agent_link_open(struct agent_link *l, const char *config, int *code) MUST_U
 void agent_link_close(struct agent_link *l);
 bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct agent_show *s,
                     struct err *e) MUST_USE;
-/* Goes on with a run that was left or waits. */
+/* Resumes a run that was interrupted or waits. */
 bool agent_link_resume(struct agent_link *l, str run, struct agent_show *s, struct err *e) MUST_USE;
 bool agent_link_answer(struct agent_link *l, struct agent_show *s, bool allow,
                        struct err *e) MUST_USE;

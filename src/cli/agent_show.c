@@ -28,7 +28,7 @@ void agent_show_release(struct agent_show *s)
     arena_release(&s->arena);
 }
 
-/* What a model or a tool wrote must not control the terminal. */
+/* Text of a model or a tool must not control the terminal. */
 static void show_put_safe(struct file_out *out, str text)
 {
     while (text.n > 0) {

@@ -1,4 +1,4 @@
-/* agent_show.h - the events of a run on a terminal, or as lines of JSON.
+/* agent_show.h - prints the events of a run on a terminal, or as lines of JSON.
  *
  *     struct agent_show s;
  *     agent_show_init(&s, cli, json);
@@ -6,8 +6,8 @@
  *     s.status, s.run, s.waiting ...                          what is known by then
  *     agent_show_release(&s);
  *
- * What the model thinks, what it calls and what comes back goes to stderr, a call before its
- * result; the answer goes to stdout.
+ * Reasoning, tool calls and results go to stderr, a call before its result; the answer goes to
+ * stdout.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,14 +20,14 @@
 struct agent_show {
     struct cli *cli;
     bool json, quiet;   /* quiet: only the answer */
-    struct buf *answer; /* where the answer goes instead of stdout; or NULL */
+    struct buf *answer; /* receives the answer instead of stdout; or NULL */
     struct arena arena;
     str run;            /* the run's id, once known */
     str status, reason; /* of its end, or "" */
     struct {
         bool waits;
         str run, tool, arguments, why;
-        int64_t seq; /* -1: the caller's own tools are waited for */
+        int64_t seq; /* -1: the run waits for the caller's tools */
     } waiting;
     struct buf last; /* the id of the last event */
 };
@@ -35,5 +35,5 @@ struct agent_show {
 void agent_show_init(struct agent_show *s, struct cli *cli, bool json);
 void agent_show_release(struct agent_show *s);
 void agent_show_event(struct agent_show *s, str name, str id, str json);
-/* The exit code that goes with the end. */
+/* The exit code for the run's end. */
 int agent_show_code(const struct agent_show *s);

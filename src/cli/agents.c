@@ -44,7 +44,7 @@ static void agents_tell_waiting(const struct agent_show *s)
                   STR_ARG(s->run));
 }
 
-/* Somebody at the terminal is asked. False: nobody is there, or they do not say. */
+/* Asks the person at the terminal. False: there is no terminal, or no answer. */
 static bool agents_ask_person(const struct agent_show *s, bool *allow)
 {
     char line[64];
@@ -62,7 +62,7 @@ static bool agents_ask_person(const struct agent_show *s, bool *allow)
     return true;
 }
 
-/* Until the run has ended, or waits for somebody who is not here. */
+/* Continues until the run has ended, or waits for a person who is not at this terminal. */
 static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, struct err *e)
 {
     bool allow;
@@ -74,8 +74,9 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
     if (s->waiting.waits && !s->json)
         agents_tell_waiting(s);
     else if (!s->status.n && !s->json)
-        (void)fprintf(
-            stderr, "left; it goes on with: rationale run --run " STR_FMT "\n", STR_ARG(s->run));
+        (void)fprintf(stderr,
+                      "interrupted; resume it with: rationale run --run " STR_FMT "\n",
+                      STR_ARG(s->run));
     return agent_show_code(s);
 }
 
@@ -138,11 +139,12 @@ const struct cli_command cli_run = {
     .summary = "run an agent or a workflow of the configuration",
     .words = "[NAME INPUT]",
     .about =
-        "Runs an agent (or a workflow) that the configuration defines and prints its answer. What "
-        "it thinks, which tools it calls and what comes back goes to stderr as it happens.\n\n"
-        "If a daemon has the store, the run is the daemon's; else this command runs it. Everything "
-        "is in the store: interrupted at any point, --run ID goes on from there. A call that needs "
-        "approval is asked about at the terminal, or waits for `rationale runs approve`.",
+        "Runs an agent or a workflow of the configuration and prints its answer. Its reasoning, "
+        "tool calls and results go to stderr as they happen.\n\n"
+        "If a daemon uses the store, the daemon executes the run; otherwise this command does. "
+        "Every step is stored, so --run ID resumes a run that was interrupted at any point. If a "
+        "call needs approval, the command asks at the terminal, or the run waits for `rationale "
+        "runs approve`.",
     .examples = "  rationale run librarian \"Is Dune available?\"\n"
                 "  rationale run librarian \"Lend it to me\" --thread anna\n"
                 "  rationale run triage \"checkout is slow\" --json\n",
@@ -222,9 +224,10 @@ const struct cli_command cli_chat = {
     .name = "chat",
     .summary = "talk to an agent of the configuration",
     .words = "NAME",
-    .about = "Reads a line, runs the agent with it and prints the answer, until an empty line or "
-             "the end of the input. All lines are one conversation: a thread, which --thread goes "
-             "on with later.",
+    .about =
+        "Reads a line, runs the agent with it and prints the answer, until an empty line or the "
+        "end of the input. All lines are one conversation: a thread, which --thread continues "
+        "later.",
     .examples = "  rationale chat librarian\n"
                 "  echo \"Is Dune available?\" | rationale chat librarian --thread anna\n",
     .options = chat_options,

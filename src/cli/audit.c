@@ -93,10 +93,11 @@ const struct cli_command cli_audit = {
     .summary = "verify the audit log, or list its newest entries",
     .words = "[verify|list]",
     .values = audit_verb,
-    .about = "Every record and every erasure is an entry of a chain of hashes, whose head is also "
-             "in a file beside the store. verify goes through all of it: the exit code is 0 if "
-             "nothing was changed, cut or written anew, and 1 with the first entry that is wrong "
-             "if something was.",
+    .about =
+        "Every record and every erasure is an entry of a chain of hashes, whose head is also in "
+        "a file beside the store. verify checks the whole chain: the exit code is 0 if nothing "
+        "was changed, removed or replaced. Otherwise it is 1, and the first wrong entry is "
+        "printed.",
     .examples = "  rationale audit verify\n"
                 "  rationale audit list -n 10 --json\n",
     .options = options,

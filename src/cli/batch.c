@@ -23,7 +23,7 @@ struct task {
     size_t *cuts; /* where each piece ends */
     size_t cut_count;
     str join;
-    str id; /* as it stood, JSON */
+    str id; /* unchanged JSON */
 };
 
 struct batch {
@@ -199,7 +199,7 @@ static bool parse(struct batch *b, str line, struct err *e)
 
 static void batch_on_line(struct batch *b, str line)
 {
-    const str mark = STR("\xEF\xBB\xBF"); /* what some editors begin a file with */
+    const str mark = STR("\xEF\xBB\xBF"); /* a byte order mark, which some editors write */
     struct task t = {.input = STR(""), .join = STR(""), .id = STR("null")};
     struct json_out o;
     struct err e;
@@ -217,7 +217,7 @@ static void batch_on_line(struct batch *b, str line)
     arena_reset(&b->arena);
 }
 
-/* Hands on every whole line of what has been read; what is left is the front of the next. */
+/* Processes every complete line of the input; the rest is the start of the next line. */
 static void batch_take_lines(struct batch *b, struct buf *in)
 {
     str all = buf_str(in);

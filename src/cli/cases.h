@@ -16,10 +16,11 @@
 struct cases {
     const char *const *words;
     size_t n;
-    bool many; /* there may be more than one */
+    bool many; /* there may be more than one case */
 };
 
 void cases_init(struct cases *c, const char *const *words, size_t n);
-/* name is for complaints: the file, and the line of a .jsonl. Both are lent for the call. */
+/* name is for error messages: the file, and the line of a .jsonl. Both are valid during the
+ * call. */
 bool cases_each(struct cases *c, void (*on_case)(void *ctx, const char *name, str text), void *ctx,
                 struct err *e) MUST_USE;

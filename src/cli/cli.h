@@ -1,7 +1,7 @@
-/* cli.h - what a command is: a row with its words, its options and a function.
+/* cli.h - the type of a command: a row with its texts, options and function.
  *
- * One table of commands gives the parser, --help, the shell completions and the manual pages, so
- * that they cannot disagree. A command writes results to `out`, says what went wrong on stderr with
+ * The parser, --help, the shell completions and the manual pages come from one table of commands,
+ * so that they cannot disagree. A command writes results to `out`, reports errors on stderr with
  * cli_complain, and returns an exit code.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -15,7 +15,7 @@
 /* The same everywhere; `rationale help exit-codes` prints this table. */
 enum cli_exit {
     CLI_OK = 0,
-    CLI_NEGATIVE = 1,    /* it ran, and the answer is no */
+    CLI_NEGATIVE = 1,    /* the command ran, and the answer is no */
     CLI_USAGE = 2,       /* the command line is wrong */
     CLI_CONFIG = 3,      /* the configuration is invalid */
     CLI_AUTH = 4,        /* authentication or permission */
@@ -33,7 +33,7 @@ enum cli_exit {
 struct cli_option {
     const char *name;    /* long, without the dashes */
     char letter;         /* or 0 */
-    const char *value;   /* what stands for the value in help; NULL for a flag */
+    const char *value;   /* the name of the value in help; NULL for a flag */
     const char *choices; /* the values it may have, separated by spaces, or NULL */
     const char *help;
 };
@@ -42,23 +42,23 @@ struct cli_args {
     const char *value[CLI_OPTIONS_MAX]; /* by the option's index; "" for a flag that was given */
     const char *words[CLI_WORDS_MAX];   /* the rest */
     int word_count;
-    char help; /* 'h' for -h, 'H' for --help: all else is of no interest */
+    char help; /* 'h' for -h, 'H' for --help; then the rest is ignored */
 };
 
 struct cli {
     struct file_out out; /* stdout */
     bool color;          /* whether stdout may have colours */
-    bool terminal;       /* whether stdout is one */
+    bool terminal;       /* whether stdout is a terminal */
 };
 
-/* A list of names: from index 0, NULL behind the last. */
+/* A list of names: from index 0, NULL after the last. */
 typedef const char *cli_names(size_t index);
 
 struct cli_command {
     const char *name;
     const char *summary; /* one line, without a full stop */
-    const char *words;   /* what stands behind the options, for the usage line */
-    cli_names *values;   /* what those words may be; NULL for a file */
+    const char *words;   /* the words after the options, for the usage line */
+    cli_names *values;   /* the allowed words; NULL for a file */
     const char *about;   /* paragraphs */
     const char *examples;
     const struct cli_option *options;
@@ -67,21 +67,21 @@ struct cli_command {
     int (*run)(struct cli *cli, const struct cli_args *args);
 };
 
-#define CLI_CONFIG_FILE "rationale.yaml" /* where --config is not given */
+#define CLI_CONFIG_FILE "rationale.yaml" /* the default of --config */
 
 #define COMMAND(name) extern const struct cli_command cli_##name;
 #include "cli/commands.def"
 #undef COMMAND
-/* The table, NULL behind the last; and the row of that name, or NULL. */
+/* The table, NULL after the last; and the row of that name, or NULL. */
 const struct cli_command *cli_command_at(size_t index);
 const struct cli_command *cli_command_find(str name);
 const char *cli_command_name(size_t index);
 
-/* Parses; false after saying what is wrong on stderr. --color is taken here. */
+/* Parses the arguments; false after an error message on stderr. Handles --color. */
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
                struct cli_args *args) MUST_USE;
 
-/* What every command takes besides its own options: by index, NULL behind the last. */
+/* The options of every command, by index; NULL after the last. */
 const struct cli_option *cli_common_option(size_t index);
 
 /* Help for one command, short (-h) or full (--help); for all of them. */
@@ -89,39 +89,40 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full);
 void cli_overview(struct cli *cli, bool full);
 void cli_exit_codes(struct cli *cli);
 
-/* "rationale: ...", one line on stderr, whatever stands in it. Returns the exit code given. */
+/* Prints "rationale: ..." as one line on stderr, escaped if necessary. Returns the given exit
+ * code. */
 int cli_complain(int code, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The same for an error: its sentence, and the exit code that goes with its kind. */
+/* The same for an error: prints its sentence and returns the exit code of its kind. */
 int cli_fail(const struct err *e);
 
-/* What a complaint about an unknown name ends with: "did you mean" and the name nearest to the word
- * or, if none is near, the words for that case. */
+/* The end of a message about an unknown name: "did you mean" and the most similar name or, if none
+ * is similar, a given text. */
 struct cli_guess {
     char text[400];
 };
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise);
 
-/* FILE, or stdin for none and for "-". */
+/* FILE, or stdin without one and for "-". */
 struct cli_input {
     int fd;
-    const char *name; /* for a complaint; lent by the arguments */
+    const char *name; /* for error messages; from the arguments */
     bool owned;       /* closed by cli_close */
 };
 
 bool cli_open(const struct cli_args *args, struct cli_input *in, struct err *e) MUST_USE;
 void cli_close(struct cli_input *in);
-/* What has arrived, waiting until there is something; 0 bytes at the end. */
+/* Reads the available bytes, waiting for the first; 0 bytes at the end. */
 bool cli_read(const struct cli_input *in, char *to, size_t size, size_t *got,
               struct err *e) MUST_USE;
 
-/* How many bytes at the front of s a terminal shows and does not obey; `bad` is how many behind
- * them it must not get, 0 at the end of s. */
+/* The number of bytes at the start of s that are safe on a terminal; `bad` is the number of unsafe
+ * bytes after them, 0 at the end of s. */
 size_t cli_safe_size(str s, size_t *bad);
 
-/* What the terminal and the environment say; --color on a command line wins over it. */
+/* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);
 
-/* Escapes that a terminal understands, or nothing where there are no colours. */
+/* Terminal escapes, or nothing without colours. */
 const char *cli_dim(const struct cli *cli);
 const char *cli_bold(const struct cli *cli);
 const char *cli_plain(const struct cli *cli);

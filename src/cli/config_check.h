@@ -1,4 +1,4 @@
-/* config_check.h - a configuration and every file that it names, looked at before they are needed.
+/* config_check.h - checks a configuration and every file that it names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* `rationale config`: what is in force and where each value came from; or whether a file is good.
+/* `rationale config`: the values in force and where each came from; or whether a file is valid.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,10 +97,11 @@ static int config_run(struct cli *cli, const struct cli_args *args)
             CLI_USAGE,
             "config knows no \"%s\"%s",
             word.p,
-            cli_guess(word, config_verb, "the file is given by --config, or behind check").text);
+            cli_guess(word, config_verb, "give the file by --config, or after check").text);
     if (args->word_count == 2 && path)
-        return cli_complain(
-            CLI_USAGE, "the file is given twice: by --config and behind %s", args->words[0]);
+        return cli_complain(CLI_USAGE,
+                            "the file is given twice: by --config and after %s; give it once",
+                            args->words[0]);
     if (args->word_count == 2)
         path = args->words[1];
     if (!path)
@@ -112,14 +113,14 @@ static int config_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_config = {
     .name = "config",
-    .summary = "show what is configured, or check a file",
+    .summary = "show the configuration in force, or check a file",
     .words = "[show|check|validate [FILE]]",
     .about =
-        "Prints every setting that is in force, as YAML, and behind each whether it is a default "
-        "or in which line of the file it stands. Keys and passwords are not shown. With check, or "
-        "validate, it reads the file and opens every file that it names (certificates, keys, "
-        "cassettes, agents, menus, documents, labelled cases), and reports all problems with "
-        "their lines; if there are any, the exit code is 3.",
+        "Prints every setting in force as YAML, each with its source: a default, or the line of "
+        "the file. Keys and passwords are not shown. With check, or validate, it reads the file "
+        "and opens every file that it names (certificates, keys, cassettes, agents, menus, "
+        "documents, labelled cases), and reports all problems with their lines; if there are "
+        "any, the exit code is 3.",
     .examples = "  rationale config --config rationale.yaml\n"
                 "  rationale config check rationale.yaml\n",
     .options = options,

@@ -32,7 +32,7 @@ static const char *host_of(str asked, char host[256])
     return host;
 }
 
-/* Reads and writes of the connection give up after so long; 0: never. */
+/* Sets the timeout of reads and writes on the connection; 0: none. */
 static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
 {
     struct timeval t = {.tv_sec = seconds};
@@ -93,7 +93,7 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     if (str_starts(host, STR("[")) && host.p[host.n - 1] == ']')
         host = str_slice(host, 1, host.n - 1);
     if (!colon || address.n - colon >= sizeof port)
-        return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is no address", STR_ARG(address));
+        return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is not an address", STR_ARG(address));
     (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(address, colon, address.n)));
     return reach(d, host, port, e);
 }
@@ -133,8 +133,8 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
 
 /* ---- which store it has ---- */
 
-/* The reply's head, up to and with the empty line, is taken out of d->in; its length is left in
- * *size where there is a content-length. */
+/* Removes the reply's head, including the empty line, from d->in; sets *size to the content-length,
+ * if there is one. */
 static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
 {
     static const char name[] = "\r\ncontent-length:";
@@ -145,7 +145,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
         if (!daemon_fill(d, e))
             return false;
     if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
-        return err_set(e, ERR_UPSTREAM, "what answers there is no daemon of ours");
+        return err_set(e, ERR_UPSTREAM, "the server at its address is not a Rationale daemon");
     d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
     *size = 0;
     while (at < end && strncasecmp(d->in.p + at, name, sizeof name - 1) != 0)
@@ -276,7 +276,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
     static const char newline = '\n';
     char *at;
 
-    /* What was lent by the call before is marked by a NUL in the place of its end. */
+    /* The end of the line that the previous call returned is marked by a NUL. */
     if (d->in.n && (at = memchr(d->in.p, '\0', d->in.n)))
         buf_drop(&d->in, (size_t)(at - d->in.p) + 1);
     while (!(at = d->in.n ? memchr(d->in.p, newline, d->in.n) : NULL))

@@ -1,14 +1,15 @@
-/* daemon.h - the daemon that has the store of a configuration, asked by plain HTTP.
+/* daemon.h - HTTP requests to the daemon that uses the store of a configuration.
  *
- * It is found by the file that it writes beside the store (store_owner), never by the configured
- * `listen`, where a daemon of another store may be. It must prove that it has this store before
- * anything is asked of it.
+ * The daemon is found by the file that it writes beside the store (store_owner), never by the
+ * configured `listen`, where a daemon of another store may listen. It must prove that it has this
+ * store before the command sends any request.
  *
  *     if (daemon_open(&d, config, e) && daemon_ask(&d, "GET", "/api/v1/live", "", e)) ...
  *     while (daemon_line(&d, &line, e)) ...           lines of the body, until it ends
  *     daemon_close(&d);
  *
- * The key is that of the environment: RATIONALE_KEY. HTTP/1.0, so that the body is as it comes.
+ * The key comes from the environment: RATIONALE_KEY. The requests use HTTP/1.0, so that bodies are
+ * not chunked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,13 +23,13 @@ struct daemon_link {
     const struct config *config; /* lent */
     int fd;
     int status;
-    int64_t stored, pending; /* records it has put on disk, and those not in the tables yet */
+    int64_t stored, pending; /* records on disk, and records not in the tables yet */
     struct buf in;
     bool ended;
 };
 
-/* ERR_NOT_FOUND if no daemon has the store; ERR_UPSTREAM if it does not answer, speaks TLS, or if
- * what answers at its address has another store. daemon_close in any case. */
+/* ERR_NOT_FOUND if no daemon uses the store; ERR_UPSTREAM if it does not answer, uses TLS, or if
+ * the daemon at its address has another store. Call daemon_close in any case. */
 bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) MUST_USE;
 /* Waits until the tables have every record that the store's daemon had on disk when this was
  * called. True at once if no daemon has the store; false if it took longer than wait_ms. */
@@ -36,10 +37,10 @@ bool daemon_settle(const struct config *c, unsigned wait_ms);
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
                 struct err *e) MUST_USE;
-/* The next line without its end, lent until the next call; false at the end, or with an error. */
+/* The next line without its end, valid until the next call; false at the end, or on an error. */
 bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
 /* All of the body. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
-/* Says that a command could neither ask the daemon nor open the store itself; the exit code. */
+/* Reports that a command could neither ask the daemon nor open the store; returns the exit code. */
 int daemon_complain(const struct err *daemon, const struct err *store);

@@ -1,4 +1,4 @@
-/* `rationale decode`: what a recorded reply of a provider says, one chat event a line.
+/* `rationale decode`: a recorded reply of a provider as chat events, one on each line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -200,13 +200,13 @@ static int decode_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_decode = {
     .name = "decode",
-    .summary = "show what a recorded reply says",
+    .summary = "show a recorded reply as events",
     .words = "[FILE]",
     .about =
-        "Reads a provider's reply, as it came over the wire, from FILE or standard input, and "
-        "prints what it says in the one vocabulary that all dialects share: an object a line, "
-        "with the event (start, text, reasoning, signature, redacted, refusal, call, arguments, "
-        "opaque, keep, extra, usage, stop, error, end), the number of its block and its text.\n\n"
+        "Reads a provider's reply, as received, from FILE or standard input, and prints it in "
+        "the vocabulary that all dialects share: one object a line, with the event (start, text, "
+        "reasoning, signature, redacted, refusal, call, arguments, opaque, keep, extra, usage, "
+        "stop, error, end), the number of its block and its text.\n\n"
         "The exit code is 1 if the reply is, or ends in, an error.",
     .examples = "  rationale decode --dialect anthropic --stream reply.sse\n"
                 "  curl -sN $URL -d @body.json | rationale decode -d responses -s\n"

@@ -1,8 +1,8 @@
-/* demo.c - the gateway on recordings, for who wants to see it before anything is set up.
+/* demo.c - the gateway on recordings, without any setup.
  *
- * The files of the demo are in the program. They are laid out in a folder of their own, where its
- * history is too while it runs. A child waits for our end and takes the folder away then: nothing
- * is left behind however the demo ends.
+ * The program contains the files of the demo. It writes them to a new folder, which also has the
+ * demo's history. A child process waits for our end and then deletes the folder, however the demo
+ * ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -125,7 +125,7 @@ static str demo_file_text(const char *name, struct buf *text)
 
 /* ---- words ---- */
 
-/* A member of the question with this id, as it stands in the file: JSON, quotes and all. */
+/* A member of the question with this id, as JSON of the file, including quotes. */
 static str demo_question(const struct demo *d, const char *id, const char *member)
 {
     const struct json *doc = &d->questions;
@@ -290,12 +290,11 @@ const struct cli_command cli_demo = {
     .summary = "see the gateway at work, without a key or a network",
     .words = "",
     .about =
-        "Runs the gateway on recorded replies and prints where its page is and what to ask with "
-        "curl. Then it investigates an incident, verifies a policy and takes an order, and prints "
-        "each decision with its reason; the page shows them as they run. A question that is not "
-        "among the recordings is answered with an error that names "
-        "the nearest one. Nothing stays: its files and its history are in a folder of their own, "
-        "which is gone when it ends.",
+        "Runs the gateway on recorded replies and prints the address of its page and questions "
+        "to ask with curl. Then it investigates an incident, verifies a policy and takes an "
+        "order, and prints each decision with its reason; the page shows them as they run. A "
+        "question without a recording gets an error that names the nearest one. Its files and "
+        "its history are in a temporary folder, which is deleted when it ends.",
     .examples = "  rationale demo\n"
                 "  rationale demo --open\n"
                 "  rationale demo --listen 127.0.0.1:0\n",

@@ -1,4 +1,4 @@
-/* `rationale doctor`: what is wrong here, and what to do about it. It only looks.
+/* `rationale doctor`: what is wrong here, and what to do about it. It changes nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -252,7 +252,7 @@ static str doctor_bytes(struct arena *a, int64_t n)
     return arena_printf(a, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
 }
 
-/* What is kept, where, how large it is and how long it stays. The reader may be NULL. */
+/* Reports what is recorded, where, its size and its retention. The reader may be NULL. */
 static void look_at_kept(struct doctor *d, const struct config *c, struct reader *r)
 {
     struct arena a;
@@ -446,15 +446,15 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_doctor = {
     .name = "doctor",
-    .summary = "look for what is wrong, and say what to do",
+    .summary = "find problems of the setup, and say how to fix them",
     .words = "",
-    .about = "Looks at the configuration, the providers, the store and the system, and says of "
-             "each whether it is well and, if not, what to do. It also says what is kept on "
-             "record, where, how large it is and how long it stays. It changes nothing. Each "
-             "provider is asked for its list of models, which costs nothing and takes at most five "
-             "seconds for all of them: whether it answers, takes the key, and knows the configured "
-             "models. --offline asks nobody. The exit code is 0 if nothing stops it, 3 for the "
-             "configuration, 6 for the store, else 1.",
+    .about =
+        "Checks the configuration, the providers, the store and the system, and says what is "
+        "wrong and how to fix it. It also reports what is recorded, where, its size and how long "
+        "it is kept. It changes nothing. It asks each provider for its list of models, which "
+        "costs nothing and takes at most five seconds for all of them: whether it answers, "
+        "accepts the key, and knows the configured models. --offline sends no requests. The exit "
+        "code is 0 if nothing is broken, 3 for the configuration, 6 for the store, otherwise 1.",
     .examples = "  rationale doctor --config rationale.yaml\n"
                 "  rationale doctor --offline --json\n",
     .options = options,

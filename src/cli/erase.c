@@ -90,7 +90,7 @@ static bool is_sure(const struct wish *w)
     char answer[16];
 
     if (!isatty(STDIN_FILENO)) {
-        cli_complain(CLI_USAGE, "what is erased does not come back: say --yes");
+        cli_complain(CLI_USAGE, "an erasure cannot be undone: confirm with --yes");
         return false;
     }
     (void)fprintf(stderr,
@@ -100,7 +100,7 @@ static bool is_sure(const struct wish *w)
     return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
 }
 
-/* Whoever did the work: a receipt of nothing is no success. */
+/* A receipt without erased records is not a success, whether daemon or command erased. */
 static bool of_nothing(str receipt)
 {
     static const char *const counts[] = {
@@ -184,10 +184,11 @@ const struct cli_command cli_erase = {
     .name = "erase",
     .summary = "erase a session, or all of a subject, with a receipt",
     .words = "",
-    .about = "Erases rows, words and journal, so that the bytes are in no file of the store any "
-             "more, and prints a receipt. The audit log keeps that it was done, and nothing of "
-             "what was erased. If the daemon runs it does the work; a key, if it wants one, is "
-             "taken from RATIONALE_KEY and must be an operator's.",
+    .about =
+        "Erases rows, words and journal, so that no file of the store contains the bytes any "
+        "more, and prints a receipt. The audit log records the erasure, and nothing of what was "
+        "erased. If the daemon runs, it does the work; if it requires a key, an operator's key "
+        "is taken from RATIONALE_KEY.",
     .examples = "  rationale erase --session my-session\n"
                 "  rationale erase --subject user-17 --yes --json\n",
     .options = options,

@@ -300,7 +300,7 @@ static bool load_setup(struct work *w, struct err *e)
     return eval_anyone(&w->any, e);
 }
 
-/* A version that nobody has approved yet is judged before it is. */
+/* A version can be evaluated before it is approved. */
 static bool load_prompt(struct work *w, struct err *e)
 {
     const char *id = w->args->value[PROMPT];

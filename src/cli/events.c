@@ -1,4 +1,4 @@
-/* `rationale split --events`: what happens, as it happens, one JSON object a line.
+/* `rationale split --events`: the splitter's events as they happen, one JSON object on each line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
 
-/* The commands and, behind them, the other topics. */
+/* The commands, followed by the other topics. */
 static const char *topics(size_t index)
 {
     size_t commands = 0;

@@ -1,4 +1,4 @@
-/* What the commands that look at the record share.
+/* Shared by the commands that read the record.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* history.h - what the commands that look at the record share: opening it, filters, tables.
+/* history.h - shared by the commands that read the record: opening it, filters, tables.
  *
  *     struct history h;
  *     int code = history_open(&h, args->value[CONFIG]);       0, or the exit code after a complaint
@@ -21,7 +21,7 @@
 struct history {
     struct config *config;
     struct reader *reader;
-    struct query_asker asker; /* who has the file sees all */
+    struct query_asker asker; /* a user with access to the file sees all */
     struct buf out;
     struct json doc;
     struct arena arena;
@@ -30,20 +30,20 @@ struct history {
 int history_open(struct history *h, const char *config) MUST_USE;
 void history_close(struct history *h);
 
-/* A complaint about the store, and its exit code. */
+/* Prints an error of the store and returns its exit code. */
 int history_fail(const struct err *e);
 
-/* N from 1 to max; false after a complaint. */
+/* N from 1 to max; false after an error message. */
 bool history_count(const char *option, const char *value, int64_t otherwise, int64_t max,
                    int64_t *out) MUST_USE;
-/* "24h", "7d", "90m", or a date-time: into microseconds; false after a complaint. */
+/* "24h", "7d", "90m", or a date-time: in microseconds; false after an error message. */
 bool history_since(const struct history *h, const char *option, const char *value,
                    int64_t *out) MUST_USE;
 
 enum history_form {
     HISTORY_TEXT,
     HISTORY_TIME,   /* us */
-    HISTORY_NUMBER, /* to the right */
+    HISTORY_NUMBER, /* right-aligned */
     HISTORY_MS,
     HISTORY_USD,
 };
@@ -51,23 +51,24 @@ enum history_form {
 struct history_column {
     const char *head, *name; /* name: of the member of each row */
     enum history_form form;
-    size_t width_max; /* characters; 0: what is left of the line */
+    size_t width_max; /* characters; 0: the rest of the line */
 };
 
-/* Says so on stderr if the list has no rows. */
+/* Prints the sentence on stderr if the list has no rows. */
 void history_say_empty(struct history *h, const char *member, const char *sentence);
-/* The answer in h->out: as it is, or the rows of a member as a table. Returns the exit code. */
+/* Prints the answer in h->out: unchanged, or the rows of a member as a table. Returns the exit
+ * code. */
 int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json);
 int history_table(struct history *h, struct cli *cli, const char *member,
                   const struct history_column *columns, size_t n);
 
-/* A sentence on why there is no reasoning, by the API's reasoning_absent, and which setting changes
- * that. Empty: nothing is to be said. */
+/* A sentence that explains why reasoning is absent, by the API's reasoning_absent, and which
+ * setting changes that. Empty: no explanation is needed. */
 str history_absent(struct history *h, str code);
-/* "note: " and that sentence, after a table. */
+/* Prints "note: " and that sentence, after a table. */
 void history_note(struct cli *cli, str sentence);
 
-/* Whatever is in it, it is one line, or many, that a terminal shows and does not obey. */
+/* The text as one line, or as several, without characters that control a terminal. */
 str history_line(struct arena *a, str text, size_t width_max);
 void history_show_text(struct cli *cli, str text, const char *indent);
 str history_member(struct history *h, const struct json_node *v, const char *name);

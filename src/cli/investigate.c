@@ -177,7 +177,7 @@ static bool investigate_read_runbook(struct work *w, struct incident_options *o,
     }
     if (!file_read(&w->arena, path, (size_t)1 << 20, &o->runbook_text, e))
         return false;
-    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is no text", path);
+    return utf8_valid(o->runbook_text) || err_set(e, ERR_INPUT, "%s is not UTF-8 text", path);
 }
 
 static const char *investigate_type_at(const struct incident_setup *s, size_t index)
@@ -216,7 +216,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
 
     *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
     o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
-    /* What it was told when it began is what it is about. */
+    /* The input of a resumed run comes from its log. */
     if (id && w->local.host.log &&
         agent_log_run_get(w->local.host.log, o->run, &w->arena, &row, &none) &&
         str_eq(row.app, STR("incidents")))
@@ -238,11 +238,12 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
 struct ran {
     struct incident_report report;
     str decisions; /* JSON array */
-    str pending;   /* likewise: what a person is asked */
+    str pending;   /* likewise: the question for a person */
     str run;
 };
 
-/* So that it can be told from one that was cut off, which a daemon on this store goes on with. */
+/* Marks the run as left, so that a daemon on this store does not resume it like an interrupted
+ * one. */
 static void mark_left(struct work *w, str run)
 {
     struct agent_row row;
@@ -375,7 +376,7 @@ static void print_text(struct work *w, str text)
         file_out_add(&w->cli->out, text);
 }
 
-/* What is asked, and how it is answered. */
+/* Prints the question, and how to answer it. */
 static void tell_waiting(struct work *w, const struct ran *r)
 {
     const struct json_node *list;
@@ -417,7 +418,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
         investigate_print_json(w, &r, 1);
     else if (r.report.end == INCIDENT_LEFT)
         (void)fprintf(stderr,
-                      "left; it goes on with: rationale investigate --run " STR_FMT "\n",
+                      "interrupted; resume it with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
     else if (r.report.end == INCIDENT_WAITING)
         tell_waiting(w, &r);
@@ -570,14 +571,14 @@ const struct cli_command cli_investigate = {
     .words = "[ALERT]",
     .about =
         "Investigates one alert with the agents and MCP servers of the configuration "
-        "(incidents.agents) and prints the report in Markdown. Each decision is told on stderr as "
-        "it is made: what was thought, what was called and why, what came back.\n\n"
-        "ALERT is a file with a JSON object: alert_type, runbook, severity, data; or what "
-        "Alertmanager sends, of which the first alert that fires is taken. Everything that is "
-        "done is in the store: interrupted at any point, --run ID goes on from there.\n\n"
+        "(incidents.agents) and prints the report in Markdown. It prints each decision on stderr "
+        "as it is made: the reasoning, the call, its reason and its result.\n\n"
+        "ALERT is a file with a JSON object: alert_type, runbook, severity, data; or a "
+        "notification of Alertmanager, of which the first firing alert is used. Every step is "
+        "stored, so --run ID resumes an investigation that was interrupted at any point.\n\n"
         "With --ab the alert is investigated twice, with reasoning and without, and the two are "
-        "compared: tokens, time, tools, and how many facts the analysis has of those in "
-        "ALERT.facts.json, a list of sentences.",
+        "compared: tokens, time, tools, and how many facts of ALERT.facts.json, a list of "
+        "sentences, the analysis has.",
     .examples = "  rationale investigate alert.json --runbook runbook.md\n"
                 "  rationale investigate --run 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60\n"
                 "  rationale investigate alert.json --ab\n",

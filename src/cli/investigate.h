@@ -1,4 +1,4 @@
-/* investigate.h - what the files of `rationale investigate` share.
+/* investigate.h - shared by the files of `rationale investigate`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@ struct investigate_facts {
     size_t n;
 };
 
-/* The alert in a file, ours or Alertmanager's, and the facts that a good report has: those of
- * ALERT.facts.json, or of the alert. Their texts are in the arena. */
+/* Reads the alert in a file, in our format or Alertmanager's, and the facts that a good report has:
+ * from ALERT.facts.json, or from the alert. Their texts are in the arena. */
 bool investigate_alert(const char *path, struct arena *a, struct incident_alert *to,
                        struct investigate_facts *facts, struct err *e) MUST_USE;

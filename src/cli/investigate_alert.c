@@ -25,7 +25,7 @@ static void take_facts(struct reading *r, const struct json *doc, const struct j
             r->facts->n++;
 }
 
-/* What a good report says is in ALERT.facts.json, or in the alert itself. */
+/* The facts of a good report are in ALERT.facts.json, or in the alert itself. */
 static void read_facts(struct reading *r, const char *path, const struct json *alert)
 {
     str stem = str_c(path);

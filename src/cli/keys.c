@@ -46,7 +46,7 @@ static void keys_make_key(char out[KEY_SIZE])
     while (n < KEY_SIZE - 1) {
         uint8_t byte;
 
-        /* 248 is 4 times 62: what lies above would make some letters likelier than others. */
+        /* 248 is 4 times 62: larger values would make some letters more likely than others. */
         rand_os(&byte, 1);
         if (byte < 248)
             out[n++] = letters[byte % 62];
@@ -72,7 +72,7 @@ static void keys_add_list(struct buf *b, const char *name, const char *value)
     buf_add_c(b, ']');
 }
 
-/* A number as it was given; what is none becomes a text, which the check then refuses. */
+/* Writes a number unchanged; anything else becomes a text, which the check then refuses. */
 static void keys_add_number(struct buf *b, const char *name, const char *value)
 {
     str digits = str_trim(str_c(value));
@@ -109,7 +109,7 @@ static void keys_add_entry(struct buf *b, const struct cli_args *args, str diges
     buf_add_c(b, '}');
 }
 
-/* By the configuration itself: what this command makes must be what that one takes. */
+/* Checks the entry with the parser of the configuration, which must accept it. */
 static bool check_entry(str entry, struct err *e)
 {
     struct config *c;
@@ -334,10 +334,10 @@ const struct cli_command cli_keys = {
     .summary = "make, hash and list the keys of clients",
     .words = "new NAME | hash | list",
     .about =
-        "new makes a key of 256 random bits and prints it, this once, with the entry for the "
-        "configuration, which has only its digest. hash reads a key from standard input and prints "
-        "its digest. list shows the keys of a configuration: names, limits and the front of each "
-        "digest.",
+        "new creates a key of 256 random bits and prints it, only this once, with the entry for "
+        "the configuration, which has only its digest. hash reads a key from standard input and "
+        "prints its digest. list shows the keys of a configuration: names, limits and the first "
+        "digits of each digest.",
     .examples = "  rationale keys new ci --models fast,slow --rpm 60\n"
                 "  rationale keys hash < key.txt\n"
                 "  rationale keys list --config rationale.yaml\n",

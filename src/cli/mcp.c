@@ -1,4 +1,4 @@
-/* mcp.c - `rationale mcp`: what we know, for other agents to ask.
+/* mcp.c - `rationale mcp`: the record as tools for other agents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,20 +119,19 @@ static int cli_mcp_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_mcp = {
     .name = "mcp",
-    .summary = "serve what is known here to other agents (MCP)",
+    .summary = "serve the record and agents to other agents (MCP)",
     .words = "",
     .about =
-        "A server of the Model Context Protocol, for agents and editors that speak it: the "
-        "revision of 2026-07-28 and those up to 2025-11-25, told apart by what the client sends. "
-        "It talks over standard input and output, as clients start it, or over HTTP at /mcp.\n\n"
-        "Without keys in the configuration HTTP is served on loopback only, and to nobody who "
-        "comes under another name than this machine's; with keys, each request shows one: "
-        "Authorization: Bearer KEY.\n\n"
-        "With a configuration that has a store, the record can be asked: search_decisions, "
-        "why_was_this_called, show_session. Each agent and workflow of the configuration is a tool "
-        "too. split_text needs none. docs/mcp.md has them all.\n\n"
-        "With --replay the tools are those of a folder of recordings, which answer as they did "
-        "when they were recorded: docs/eval.md.",
+        "A server of the Model Context Protocol, for agents and editors: the revision of "
+        "2026-07-28 and those up to 2025-11-25, chosen by the client's messages. It uses "
+        "standard input and output, as clients start it, or HTTP at /mcp.\n\n"
+        "Without keys in the configuration, HTTP is served on loopback only, and only under a "
+        "name of this machine; with keys, each request needs one: Authorization: Bearer KEY.\n\n"
+        "With a configuration that has a store, tools query the record: search_decisions, "
+        "why_was_this_called, show_session. Each agent and workflow of the configuration is a "
+        "tool, too. split_text needs no store. docs/mcp.md describes them all.\n\n"
+        "With --replay the tools are those of a folder of recordings, which give their recorded "
+        "answers: docs/eval.md.",
     .examples = "  rationale mcp\n"
                 "  rationale mcp --http 127.0.0.1:8485\n"
                 "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n"

@@ -1,7 +1,7 @@
 /* mcp_client.c - the client of the official suite: `--conformance-client`.
  *
- * What a client can do with a server it does not know: list its tools and call each with arguments
- * that its schema asks for. The scenario, in the environment, adds what is beyond that.
+ * It does what a client can do with an unknown server: it lists the tools and calls each with
+ * arguments that satisfy its schema. The scenario, in the environment, adds more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -79,7 +79,7 @@ static void put_sample(const struct json *doc, const struct json_node *schema, s
         json_out_str(o, STR("text"));
 }
 
-/* What the schema requires, with some value of the right type. */
+/* The required arguments, each with some value of the right type. */
 static str sample_arguments(struct suite *s, str schema)
 {
     const struct json_node *root, *required, *properties;

@@ -109,7 +109,7 @@ static const struct question {
     struct {
         const char *key, *method, *params;
     } ask[3];
-    const char *state; /* what must come back, or NULL */
+    const char *state; /* the state that must come back, or NULL */
     const char *say;   /* before what the client said */
     const char *from;  /* a member of the first answer's content, or NULL for all of the answer */
 } questions[] = {
@@ -184,7 +184,7 @@ static const struct question {
      NULL},
 };
 
-/* What a tool with arguments asks: the argument is put into the question. */
+/* The question of a tool with arguments: it contains the argument. */
 static str asked_with(const struct mcp_ask *ask, const char *method)
 {
     const struct json *doc = ask->doc;

@@ -1,7 +1,7 @@
-/* mcp_record.c - tools of `rationale mcp` over the store: the record of what models decided.
+/* mcp_record.c - tools of `rationale mcp` over the store: the record of the decisions of models.
  *
- * Who asks sees what the history API would show: over HTTP what its key may see, over stdio
- * everything, as the configuration is there to be read by whoever started us.
+ * A caller sees the same as in the history API: over HTTP the sessions of its key, over stdio
+ * everything, because the user who started the server can read the configuration.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 
-/* One that nobody uses, or a new one. */
+/* An unused reader, or a new one. */
 static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct err *e)
 {
     *out = NULL;
@@ -100,7 +100,7 @@ static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_an
     buf_release(&out);
 }
 
-/* The thoughts of the newest call among the decisions, behind them. */
+/* Appends the reasoning of the newest call among the decisions. */
 static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
                          const struct mcp_ask *ask, str decisions, struct buf *out, struct err *e)
 {

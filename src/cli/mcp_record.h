@@ -1,4 +1,4 @@
-/* mcp_record.h - the tools over the store, and who asks.
+/* mcp_record.h - the tools that query the store, with the caller's rights.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,15 +10,15 @@
 #include "mcp/server.h"
 #include "store/query.h"
 
-#define CLI_MCP_READERS 8 /* kept open between questions */
+#define CLI_MCP_READERS 8 /* kept open between queries */
 
-/* Questions may be asked on several threads at once. */
+/* Several threads may query at once. */
 struct cli_mcp_record {
-    const struct config *config; /* lent; may be NULL: then nobody asks */
-    pthread_mutex_t lock;        /* of the readers that nobody uses */
+    const struct config *config; /* may be NULL: then no tool queries the store */
+    pthread_mutex_t lock;        /* of the unused readers */
     struct reader *idle[CLI_MCP_READERS];
     size_t idle_count;
-    struct mcp_set set; /* points at this struct, so it may not move */
+    struct mcp_set set; /* points at this struct, which must not move */
 };
 
 void cli_mcp_record_init(struct cli_mcp_record *r, const struct config *config);

@@ -128,7 +128,7 @@ static void optimize_on_signal(int sig)
     asked_to_stop = true;
 }
 
-/* What a person wants to see of an event; NULL: nothing. */
+/* Prints the part of an event that a person wants to see. */
 static void tell_event(void *ctx, const struct optimize_event *ev)
 {
     struct printer *p = ctx;

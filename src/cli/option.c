@@ -90,7 +90,7 @@ const struct cli_option *cli_common_option(size_t index)
     return index < COUNT_OF(common) ? &common[index] : NULL;
 }
 
-/* The option at an index of the command's own and the common ones behind them, or NULL. */
+/* The option at an index of the command's own options followed by the common ones, or NULL. */
 static const struct cli_option *option_at(const struct cli_command *c, size_t index)
 {
     return index < c->option_count ? &c->options[index]
@@ -176,7 +176,7 @@ static bool needs_value(const struct cli_option *o)
     return false;
 }
 
-/* One option at argv[*at], its value behind "=" or in the next word. */
+/* Parses one option at argv[*at]; its value is after "=" or in the next word. */
 static bool parse_option(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
                          int *at, struct cli_args *args)
 {

@@ -104,7 +104,7 @@ static void order_on_decision(void *ctx, str entry)
     file_out_flush(&err);
 }
 
-/* The board beside the window: what has been taken so far. */
+/* Prints the order so far. */
 static void order_on_order(void *ctx, const struct order *order)
 {
     struct window *w = ctx;
@@ -145,7 +145,7 @@ static void order_on_say(void *ctx, str text)
     file_out_flush(&w->cli->out);
 }
 
-/* The lines of the terminal that a text takes; what is wide takes two columns. */
+/* The number of terminal lines of a text; a wide character takes two columns. */
 static size_t rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
@@ -166,7 +166,7 @@ static size_t rows_of(str text, size_t columns)
     return rows;
 }
 
-/* What was seen was not meant for them after all. */
+/* Removes printed text that the customer must not see. */
 static void order_on_unsay(void *ctx)
 {
     struct window *w = ctx;
@@ -216,7 +216,7 @@ static int order_shown(struct window *w, const struct orders_turn *turn)
                         w->thread);
 }
 
-/* text "": goes on with a turn that was not ended. */
+/* text "": resumes an unfinished turn. */
 static int order_turn(struct window *w, str text)
 {
     struct orders_watch watch = {
@@ -227,7 +227,7 @@ static int order_turn(struct window *w, str text)
     int code;
     bool ok;
 
-    /* A pipe cannot take anything back, and reasons would stand between the words. */
+    /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_on_say;
         watch.on_unsay = order_on_unsay;
@@ -241,8 +241,8 @@ static int order_turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of it. What is too long is cut, and the rest of
- * the line is not another one. */
+/* A line of stdin without its end; false at the end of input. A line that is too long is truncated,
+ * and its rest is not another line. */
 static bool order_next_line(struct buf *in, str *line, size_t *used)
 {
     char bytes[4096];
@@ -279,12 +279,12 @@ static void prompt(struct window *w)
 static int too_much(struct window *w)
 {
     show_reply(w, STR("Sorry, that was too much at once. Could you say it in fewer words?"));
-    return cli_complain(
-        CLI_NEGATIVE, "what is said is longer than %d bytes: not taken", ORDERS_TEXT_MAX);
+    return cli_complain(CLI_NEGATIVE,
+                        "the line is longer than %d bytes and is ignored: send a shorter one",
+                        ORDERS_TEXT_MAX);
 }
 
-/* A person may try again; a pipe has nobody who could, but may have something else to say after
- * what could not be taken as it was. */
+/* A person may try again. A pipe cannot, but it may have further lines after one that failed. */
 static int converse(struct window *w)
 {
     struct buf in;
@@ -296,7 +296,7 @@ static int converse(struct window *w)
     if (w->person)
         file_out_printf(
             &w->cli->out,
-            "%s%s: say what you would like; Ctrl-D ends. --thread %s goes on later.%s\n",
+            "%s%s: say what you would like; Ctrl-D ends. --thread %s resumes later.%s\n",
             cli_dim(w->cli),
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
@@ -316,7 +316,7 @@ static int converse(struct window *w)
 
 /* ---- the other ways ---- */
 
-/* Only read: whoever takes the order may go on meanwhile. */
+/* Only reads: another process may continue the order at the same time. */
 static int print_state(struct cli *cli, const struct config *c, str thread)
 {
     struct thread_asker who = {.key = STR(""), .all = true};
@@ -329,7 +329,8 @@ static int print_state(struct cli *cli, const struct config *c, str thread)
     int code = CLI_OK;
 
     if (str_eq(c->store_url, STR("none")))
-        return cli_complain(CLI_CONFIG, "orders are kept in the store, and there is none");
+        return cli_complain(
+            CLI_CONFIG, "orders are kept in the store, and the configuration has none: set store");
     if (!threads_open(c->store_url, &threads, &e))
         return cli_complain(CLI_STORE, "%s", e.text);
     arena_init(&a, TURN_ARENA_MAX);
@@ -542,18 +543,16 @@ const struct cli_command cli_order = {
     .summary = "take an order in conversation",
     .words = "",
     .about =
-        "Takes orders from a menu: each line of standard input is what the customer says, and "
-        "standard output holds only what the customer is told. At a terminal the order is shown as "
-        "it grows; --why adds each decision of the model with its reason.\n\n"
-        "The menu is what the configuration names (orders: {menu: FILE}), or --menu, or else one "
-        "of "
-        "our own. A "
-        "conversation is kept in the store after every step: --thread ID goes on with it, also "
-        "with a turn that a crash or a model that did not answer has left open. --state prints it "
-        "as JSON: thread_id, current_order, reasoning, messages, finalized.\n\n"
-        "--eval takes a file of utterances with the orders they should come to, one JSON object a "
-        "line, and prints three scores from 0 to 1 for each: the order, the protocol (looked up "
-        "before added), and that nothing was made up.",
+        "Takes orders from a menu: each line of standard input is a message of the customer, and "
+        "standard output has only the replies to the customer. At a terminal the order is shown "
+        "as it grows; --why adds each decision of the model with its reason.\n\n"
+        "The menu is the one of the configuration (orders: {menu: FILE}), of --menu, or a "
+        "built-in one. The conversation is stored after every step: --thread ID resumes it, also "
+        "in the middle of a turn after a crash or a model error. --state prints it as JSON: "
+        "thread_id, current_order, reasoning, messages, finalized.\n\n"
+        "--eval takes a file of utterances with their expected orders, one JSON object a line, "
+        "and prints three scores from 0 to 1 for each: the order, the protocol (looked up before "
+        "added), and that nothing was made up.",
     .examples = "  rationale order --config orders.yaml\n"
                 "  echo \"two colas, please\" | rationale order --thread lane-1\n"
                 "  rationale order --thread lane-1 --state\n"

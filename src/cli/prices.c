@@ -1,4 +1,4 @@
-/* `rationale prices`: what models cost, and where each price comes from.
+/* `rationale prices`: the prices of models, and where each comes from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -191,7 +191,7 @@ static int prices_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_prices = {
     .name = "prices",
-    .summary = "list what models cost, and where each price comes from",
+    .summary = "list the prices of models, and where each comes from",
     .words = "[MODEL]",
     .about =
         "Lists prices in USD for a million tokens: those of the models in the configuration, then "

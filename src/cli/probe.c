@@ -55,7 +55,7 @@ static void probe_fail(struct probe *p, enum probe_state state, const char *why,
     (void)snprintf(p->why, sizeof p->why, "%s", why);
 }
 
-/* What to do, by the words of net/ for what went wrong. */
+/* Advice, by the error text of net/. */
 static const char *probe_advice(const struct err *e)
 {
     static const struct {
@@ -173,7 +173,7 @@ static void probe_judge(struct probe_call *k)
     else if (!probe_read_list(k))
         probe_fail(p,
                    PROBE_BAD_REPLY,
-                   "its reply is no list of models",
+                   "its reply is not a list of models",
                    "check base_url and kind: another service answers there");
     else
         p->state = PROBE_GOOD;
@@ -200,7 +200,7 @@ static void probe_on_bytes(void *ctx, str bytes)
 {
     struct probe_call *k = ctx;
 
-    buf_add(&k->body, bytes); /* what is too long is no JSON in the end */
+    buf_add(&k->body, bytes); /* a body that is too long will not parse as JSON */
 }
 
 static void probe_on_end(void *ctx)

@@ -1,4 +1,4 @@
-/* probe.h - whether providers answer: one cheap request to each, all at once.
+/* probe.h - checks whether providers answer: one cheap request to each, all at once.
  *
  *     struct probe *all = arena_zero(&arena, config->provider_count, sizeof *all);
  *     if (!probe_run(config, all, &arena, e)) ...
@@ -16,11 +16,11 @@
 #define PROBE_MS 5000u
 
 enum probe_state {
-    PROBE_SKIPPED,     /* a cassette, or its key is not there */
+    PROBE_SKIPPED,     /* a cassette, or its key is missing */
     PROBE_GOOD,        /* it answered with a list of models */
     PROBE_UNLISTED,    /* it answers, but has no list of models at this address */
     PROBE_REFUSED_KEY, /* 401 or 403 */
-    PROBE_BAD_REPLY,   /* another status, or a reply that is no list */
+    PROBE_BAD_REPLY,   /* another status, or a reply that is not a list */
     PROBE_UNREACHABLE, /* no address, refused, bad certificate, no reply in time */
 };
 
@@ -30,14 +30,14 @@ struct probe {
     int status; /* HTTP; 0: none */
     uint64_t took_ms;
     size_t listed; /* models in its list */
-    bool more;     /* its list goes on: a model that is not in it may be known */
-    str *missing;  /* models of the configuration that are not in a whole list */
+    bool more;     /* its list is incomplete: other models may be known */
+    str *missing;  /* models of the configuration that a complete list lacks */
     size_t missing_count;
-    char why[240];   /* what went wrong; "" */
-    const char *fix; /* what to do about it; "" */
+    char why[240];   /* the problem; or "" */
+    const char *fix; /* what to do about it; or "" */
 };
 
-/* out has a row for each provider. False if nothing could be asked at all (ca_file). */
+/* out has a row for each provider. False if no provider could be asked (ca_file). */
 bool probe_run(const struct config *c, struct probe *out, struct arena *a, struct err *e) MUST_USE;
-/* An array of objects; no key is in it. */
+/* Writes an array of objects, without keys. */
 void probe_write(struct json_out *o, const struct probe *all, size_t n);

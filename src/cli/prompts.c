@@ -63,7 +63,7 @@ static void prompts_row(struct prompts *p, const struct prompt *v)
                     history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
 }
 
-/* Those that are compiled in stand behind the others. */
+/* The built-in ones follow the others. */
 static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
 {
     const char *name = p->args->value[NAME];
@@ -303,13 +303,13 @@ const struct cli_command cli_prompts = {
     .summary = "list, add, approve and activate versions of prompts",
     .words = "[list | add NAME FILE | VERB ID]",
     .about =
-        "A version of a prompt is a set of texts, named by their digest: it never changes. One "
-        "that is added is a draft; a person approves it, and then makes it active, which retires "
-        "the one before. A retired one that was approved can be made active again. If none is "
-        "active, the texts compiled into the program are used.\n\n"
-        "VERB is show, approve, activate or retire. FILE is a JSON object from component to text, "
-        "or a plain text, which is the "
-        "system_prompt. A running daemon sees a change at once.",
+        "A version of a prompt is a set of texts, named by their digest: it never changes. A new "
+        "version is a draft; a person approves it and then makes it active, which retires the "
+        "previous one. A retired version that was approved can be made active again. If none is "
+        "active, the built-in texts are used.\n\n"
+        "VERB is show, approve, activate or retire. FILE is a JSON object from component to "
+        "text, or a plain text, which is the system_prompt. A running daemon uses a change at "
+        "once.",
     .examples = "  rationale prompts\n"
                 "  rationale prompts add policy prompt.txt\n"
                 "  rationale prompts approve policy@1f3a5c7e9b2d\n",

@@ -1,4 +1,4 @@
-/* result.h - a split text as members of a JSON object, the same in every command.
+/* result.h - writes a split text as members of a JSON object, the same in every command.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

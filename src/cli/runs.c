@@ -1,7 +1,8 @@
-/* `rationale runs`: what agents have done, and a person's word on what they want to do.
+/* `rationale runs`: the runs of agents, and decisions about their calls.
  *
- * One process at a time writes to a store: if the daemon runs a word goes through it, and the run
- * goes on at once; else it is written down here, and the run goes on when the daemon starts.
+ * One process at a time writes to a store: if the daemon runs, a decision goes through it, and the
+ * run resumes at once. Otherwise the command stores the decision, and the run resumes when the
+ * daemon starts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +60,7 @@ static bool daemon_there(struct runs *r)
     return there;
 }
 
-/* Runs that nobody works on are gone on with, and by whom. */
+/* Prints that interrupted runs will be resumed, and by which process. */
 static void tell_cut_off(struct runs *r)
 {
     const struct json *doc = &r->h.doc;
@@ -73,9 +74,8 @@ static void tell_cut_off(struct runs *r)
         return;
     (void)cli_complain(
         CLI_OK,
-        "no daemon runs: what is running here was cut off or left. `rationale serve` "
-        "goes on with what was cut off, `rationale investigate --run " STR_FMT
-        "` with the one you name",
+        "no daemon runs, so running runs were interrupted or left. `rationale serve` resumes "
+        "interrupted ones, `rationale investigate --run " STR_FMT "` resumes this one",
         STR_ARG(history_member(&r->h, v, "run_id")));
 }
 
@@ -323,8 +323,8 @@ static int runs_say(struct runs *r, enum agent_word word)
         return code;
     (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
     file_out_add(&r->cli->out,
-                 resumed ? STR("the run goes on\n")
-                         : STR("written down; the run goes on when its application is up\n"));
+                 resumed ? STR("the run resumes\n")
+                         : STR("stored; the run resumes when its application starts\n"));
     return CLI_OK;
 }
 
@@ -398,11 +398,11 @@ const struct cli_command cli_runs = {
     .name = "runs",
     .summary = "runs of agents: list, show, replay, approve or deny a call",
     .words = "[list | show | replay | approve | deny] [ID [SEQ]]",
-    .about = "Lists the runs of agents on record, shows one with its trace, or goes over one again "
-             "from its log alone, which asks no model and runs no tool. A run that waits for a "
-             "person's word on a call is told it: through the daemon, if it runs, with an "
-             "operator's key from RATIONALE_KEY; else the word is written down and the run goes on "
-             "when the daemon starts.",
+    .about = "Lists the recorded runs of agents, shows one with its trace, or replays one from its "
+             "log alone, which asks no model and runs no tool. approve and deny decide a call that "
+             "waits for a person: through the daemon, if it runs, with an operator's key from "
+             "RATIONALE_KEY; otherwise the decision is stored, and the run resumes when the daemon "
+             "starts.",
     .examples = "  rationale runs --status waiting\n"
                 "  rationale runs show 01J8ZK --json\n"
                 "  rationale runs approve 01J8ZK 4\n"

@@ -52,8 +52,8 @@ const struct cli_command cli_search = {
     .name = "search",
     .summary = "find sessions, calls and decisions by their words",
     .words = "TEXT",
-    .about = "All words must be there; the last may be the front of one. Before a word asked:, "
-             "answer:, reasoning: or error: say where it must stand. Nothing else is syntax.",
+    .about = "All words must occur; the last may be the beginning of a word. asked:, answer:, "
+             "reasoning: or error: before a word says where it must occur. Nothing else is syntax.",
     .examples = "  rationale search \"memory limit\"\n"
                 "  rationale search reasoning:namespace -n 5 --json\n",
     .options = options,

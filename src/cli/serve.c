@@ -50,12 +50,12 @@ const struct cli_command cli_serve = {
     .summary = "run the gateway between applications and models",
     .words = "",
     .about =
-        "Listens for requests in the dialects of OpenAI (Chat Completions, Responses), Anthropic, "
-        "Gemini and Ollama, and sends each to the provider that serves its model, whatever that "
-        "one speaks. Reasoning is told from the answer, held to its budget, put on record, and "
-        "shown only to those who may see it. Applications change their base URL and nothing "
+        "Accepts requests in the dialects of OpenAI (Chat Completions, Responses), Anthropic, "
+        "Gemini and Ollama, and sends each to the provider of its model, whatever its dialect. "
+        "It separates reasoning from the answer, keeps it within its budget, records it, and "
+        "shows it only to those who may see it. Applications change their base URL and nothing "
         "else.\n\n"
-        "SIGTERM drains, a second one stops at once; SIGHUP reads the configuration again. Without "
+        "SIGTERM drains, a second one stops at once; SIGHUP reloads the configuration. Without "
         "keys in the configuration it listens on loopback only.",
     .examples = "  rationale serve --config rationale.yaml\n"
                 "  rationale serve --config rationale.yaml --listen 127.0.0.1:9000\n",

@@ -176,8 +176,8 @@ const struct cli_command cli_show = {
     .name = "show",
     .summary = "show one session, or one call, as it went",
     .words = "ID",
-    .about = "Shows a session with its calls and tool exchanges in order, or one call: what was "
-             "asked, thought (where policy kept it), answered and decided.",
+    .about = "Shows a session with its calls and tool exchanges in order, or one call: request, "
+             "reasoning (if recorded), answer and decision.",
     .examples = "  rationale show my-session\n"
                 "  rationale show 01924f6e-8a51-7c3e-9b1f-5d2e8c7a4f60 --json\n",
     .options = options,

@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
     [BATCH] = {"batch", 0, NULL, NULL, "JSON Lines in, one case each; JSON Lines out"},
 };
 
-/* A text as it is shown. */
+/* The output of a text. */
 struct view {
     struct cli *cli;
     bool show[SPLIT_KIND_COUNT];
@@ -32,7 +32,7 @@ struct view {
     bool safe;      /* for a terminal, or mixed with escapes of ours */
     bool labels;    /* say in words which kind it is, where colours cannot */
     int last;       /* the kind shown last, -1 for none */
-    bool line_open; /* what was shown does not end in a newline */
+    bool line_open; /* the output so far does not end in a newline */
     bool cr;        /* a carriage return is held back: before a newline it is dropped */
 };
 
@@ -65,8 +65,8 @@ static void add_safely(struct view *v, str run)
     }
 }
 
-/* Dims each line by itself: a pager may show any of them first, and whoever stops us in the middle
- * is not left with a dim terminal. */
+/* Dims each line separately: a pager may show any of them first, and an interrupted command does
+ * not leave the terminal dimmed. */
 static void add_dimmed(struct view *v, str run)
 {
     while (run.n > 0) {
@@ -148,13 +148,14 @@ static void text_done(struct view *v, const struct split *sp)
 
 /* ---- the command ---- */
 
-/* Streams of chat APIs come as server-sent events; what is in them is not the text. */
+/* Streams of chat APIs are server-sent events, whose bytes are not the text itself. */
 static void look_at_front(str piece)
 {
     if (str_starts(piece, STR("data: {")) || str_starts(piece, STR("event: ")))
-        cli_complain(CLI_OK,
-                     "note: this looks like server-sent events; split takes the text that is in "
-                     "them, as README.md shows");
+        cli_complain(
+            CLI_OK,
+            "note: this looks like server-sent events; split reads plain text: give it the "
+            "text of the events");
 }
 
 bool cli_split_pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)
@@ -355,21 +356,22 @@ static int split_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_split = {
     .name = "split",
-    .summary = "tell a text's reasoning from its answer, as it arrives",
+    .summary = "separate a text's reasoning from its answer, as it arrives",
     .words = "[FILE]",
     .about =
-        "Reads FILE, or standard input, and prints the answer as soon as it is known to be one. "
-        "The reasoning, the markers and tool markup are left out unless asked for.\n\n"
-        "With --format auto the opening marker that the text begins with decides the format, and a "
-        "text that begins with no marker is all answer.\n\n"
-        "Whether a text begins inside reasoning is not in the text: some prompts open it. Say "
-        "--inside if yours does.\n\n"
+        "Reads FILE, or standard input, and prints the answer as soon as it is certain. The "
+        "reasoning, the markers and tool markup are omitted unless requested.\n\n"
+        "With --format auto the opening marker at the start of the text selects the format, and "
+        "a text that begins without a marker is all answer.\n\n"
+        "The text does not show whether it begins inside reasoning, because some prompts open "
+        "it. Use --inside if yours does.\n\n"
         "With --batch every line is a case: an object with \"input\" or \"chunks\" (a list, one "
-        "string a piece) and, if you like, \"id\", \"format\", \"starts_in_reasoning\", "
-        "\"chunk_size\" (cut every so many bytes) and \"join\" (put between separate messages). "
-        "Every line out is a result: \"id\", \"reasoning\", \"content\", \"tool_calls\", \"state\" "
-        "(none, complete, unclosed), \"flags\" and \"accounted\" (bytes of each kind), or \"id\", "
-        "\"line\" and \"error\". --format and --inside hold for lines that do not say.",
+        "string a piece) and, optionally, \"id\", \"format\", \"starts_in_reasoning\", "
+        "\"chunk_size\" (cut into pieces of this many bytes) and \"join\" (put between separate "
+        "messages). Every line out is a result: \"id\", \"reasoning\", \"content\", "
+        "\"tool_calls\", \"state\" (none, complete, unclosed), \"flags\" and \"accounted\" "
+        "(bytes of each kind), or \"id\", \"line\" and \"error\". --format and --inside apply to "
+        "lines without their own.",
     .examples = "  printf '<think>2 and 2</think>4' | rationale split\n"
                 "  rationale split --format auto --show both reply.txt\n"
                 "  rationale split --format qwen3 --inside --events < reply.txt\n"

@@ -74,8 +74,9 @@ const struct cli_command cli_stats = {
     .name = "stats",
     .summary = "add up calls, tokens, reasoning and cost",
     .words = "",
-    .about = "Adds up what is on record by model, provider, key, level or day. Starved calls "
-             "thought and gave no answer; cut ones reached their cap.",
+    .about =
+        "Sums the record by model, provider, key, level or day. Starved calls reasoned and gave "
+        "no answer; cut calls reached their cap.",
     .examples = "  rationale stats --by day --since 7d\n"
                 "  rationale stats --by reasoning --json\n",
     .options = options,

@@ -114,7 +114,7 @@ static void say_message(struct tail *t, str json)
     file_out_flush(&t->cli->out);
 }
 
-/* False if the daemon does not tell; else what it came to is in code. */
+/* False if the daemon has no live events; otherwise code is the exit code. */
 static bool follow_daemon(struct tail *t, int *code)
 {
     struct daemon_link d;
@@ -157,7 +157,7 @@ static void say_decision(struct tail *t, const struct json_node *v)
                     STR_ARG(tail_line_of(t, v, "entry", 200)));
 }
 
-/* What is new since the last look, oldest first. */
+/* Prints new records since the last query, oldest first. */
 static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *e)
 {
     struct query_filter f = query_filter_none;
@@ -217,10 +217,11 @@ const struct cli_command cli_tail = {
     .name = "tail",
     .summary = "follow calls as they run",
     .words = "",
-    .about = "Follows the daemon that the configuration describes: calls as they begin and end; "
-             "with --session also what is thought (where policy allows it) and answered, as it "
-             "comes. If the daemon wants a key it is taken from RATIONALE_KEY. Where no daemon "
-             "runs, new entries of the decision log are shown as they come into the store.",
+    .about =
+        "Follows the daemon of the configuration: calls as they begin and end; with --session "
+        "also reasoning (if allowed) and answers, as they arrive. If the daemon requires a key, "
+        "it is taken from RATIONALE_KEY. Without a daemon, new entries of the decision log are "
+        "shown as they arrive in the store.",
     .examples = "  rationale tail\n"
                 "  rationale tail --session my-session\n"
                 "  rationale tail --json | jq .data.type\n",

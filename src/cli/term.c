@@ -1,4 +1,4 @@
-/* What a person sees: colours, text that cannot take over the terminal, complaints.
+/* Output for people: colours, text that cannot control the terminal, error messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -19,7 +19,7 @@ struct guide {
     struct config *config;
     struct json script;
     struct arena arena;
-    char session[SESSION_MAX]; /* whose decisions are told */
+    char session[SESSION_MAX]; /* whose decisions are printed */
     size_t told;               /* of them */
     struct err err;
 };
@@ -99,7 +99,8 @@ static void tell_line(struct guide *g, const char *mark, str text)
     file_out_flush(&cli->out);
 }
 
-/* Decisions of the session that were not told yet. The newest come first. */
+/* Prints the decisions of the session that were not printed yet. The API returns the newest
+ * first. */
 static bool tell_decisions(struct guide *g)
 {
     str path =

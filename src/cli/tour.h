@@ -1,11 +1,11 @@
-/* tour.h - what the demo shows by itself: an incident, a policy, an order, each decision as it is
+/* tour.h - the automatic part of the demo: an incident, a policy, an order, each decision as it is
  * made.
  *
  *     struct tour t = {.cli = cli, .config = "demo.yaml", .script = text};
- *     tour_begin(&t, address);                  a thread of its own
+ *     tour_begin(&t, address);                  starts a thread
  *     ok = tour_end(&t);                        waits for it; whether all three came to their end
  *
- * It asks the daemon by HTTP, as anybody would.
+ * It uses the daemon's HTTP API.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct tour {
     struct cli *cli;
     const char *config;
     str script;              /* JSON: see example/demo/tour.json */
-    void (*done)(void *ctx); /* after the last, on its thread; may be NULL */
+    void (*done)(void *ctx); /* called after the last one, on its thread; may be NULL */
     void *ctx;
     str at; /* the daemon's address */
     _Atomic bool stop;

@@ -8,8 +8,8 @@
 
 #define SCRATCH_MAX ((size_t)1 << 30)
 
-/* Where a value stands: inside, or right in a request, whose reply is streamed only if it says so,
- * or unless it says no. */
+/* The place of a value: nested, or at the top of a request whose reply is streamed only if it says
+ * so, or unless it says no. */
 enum place { INSIDE, ON_TOP, ON_TOP_STREAMED };
 
 static enum place cassette_canon_place_of(str path)

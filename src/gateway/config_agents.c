@@ -26,7 +26,7 @@ struct config_agent_place {
 struct config_agents_reader {
     struct config_build *b;
     struct config_agent_place *places; /* one for each of config_agents.agents */
-    const char **names;                /* of the agents, NULL behind the last */
+    const char **names;                /* of the agents, ending with NULL */
 };
 
 static const struct json_node *config_agent_member(struct config_build *b,

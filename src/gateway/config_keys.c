@@ -104,7 +104,7 @@ static bool config_key_check_level(struct config_build *b, const struct config_k
                         chat_level_name(k->level));
 }
 
-/* State is kept by name and a client is known by its digest, so neither may stand twice. */
+/* State is kept by name and a client is identified by its digest, so neither may occur twice. */
 static bool check_others(struct config_build *b, const struct config_key *k,
                          const struct json_node *v)
 {

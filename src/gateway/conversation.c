@@ -1,11 +1,11 @@
 /* conversation.c - see conversation.h.
  *
  * A conversation is a chain of atoms: the texts, calls and results of its messages in order. After
- * a call two places of the chain are noted: behind its reply (surely this conversation) and behind
- * its request (maybe: two may begin alike, and then it is nobody's). A new request is of the one
- * whose place is farthest into it, but not at its very end: the same question again is not an
- * answer to an answer. Where several said the very same and were answered the same, each of them is
- * gone on with once before any is twice.
+ * a call two positions of the chain are stored: after its reply (certainly this conversation) and
+ * after its request (uncertain: two conversations may begin alike, and then neither matches). A new
+ * request belongs to the conversation whose position is farthest into it, but not at its very end:
+ * a repeated question does not continue an answer. If several conversations had the same messages
+ * and replies, each of them is continued once before any is continued twice.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ struct place {
     uint64_t hash;
     bool sure, shared; /* shared: two sessions were here, so it tells nothing */
     uint8_t alike;     /* sessions that said the very same; the others have places of their own */
-    uint8_t gone_on;   /* how many of them were gone on with */
+    uint8_t gone_on;   /* how many of them were continued */
     char session[CONVERSATION_SESSION_MAX];
     uint16_t session_n;
 };
@@ -282,7 +282,7 @@ static uint64_t id_place(const struct conversation *t, str id)
     return link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
 }
 
-/* Responses may go on behind one that only the provider has. */
+/* Responses may continue from one that only the provider has. */
 static struct place *conversation_by_id(struct conversations *all, const struct conversation *t)
 {
     const struct json *doc = t->request->doc;
@@ -386,7 +386,7 @@ static void conversation_note(struct conversations *t, uint64_t hash, str sessio
     p->shared = true;
     if (!sure)
         return;
-    if (!p->sure) { /* behind a request until now: this one was surely here */
+    if (!p->sure) { /* stored after a request until now; this one is certain */
         p->sure = true;
         memcpy(p->session, session.p, session.n);
         p->session_n = (uint16_t)session.n;
@@ -420,7 +420,7 @@ void conversation_call(struct conversation *t, str id, str name)
     t->said = link_atom(t->seed, t->said, CHAT_ASSISTANT, ATOM_CALL, of_call(t->seed, id, name));
 }
 
-/* Where it was: behind its request, behind its reply, and at the ids of that. */
+/* The stored positions: after its request, after its reply, and the ids of the reply. */
 enum { BEHIND_REQUEST, BEHIND_REPLY, AT_REPLY_ID, AT_OWN_ID, MARKS };
 
 static void conversation_marks(const struct conversation *t, str reply_id, str own_id,
@@ -467,7 +467,7 @@ static void put_hex(char *p, uint64_t n)
 
 str conversation_kept(const struct conversation *t, str reply_id, str own_id, struct arena *a)
 {
-    enum { WIDTH = 17 }; /* of each, and a space but behind the last */
+    enum { WIDTH = 17 }; /* of each, including a space except after the last */
     uint64_t at[MARKS];
     size_t n = AT_REPLY_ID;
     char *p;

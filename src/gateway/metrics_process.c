@@ -11,8 +11,8 @@
 
 #define PROC_SIZE_MAX 4096u
 
-/* The number in the given column of a /proc file, from 0 on; 0 if it cannot be read. Columns count
- * from behind the last ")", which ends a name that may hold anything. */
+/* The number in the given column of a /proc file, from 0 on; 0 if it cannot be read. Columns are
+ * counted after the last ")", which ends a name that may contain anything. */
 static uint64_t metrics_process_column(const char *path, unsigned at)
 {
     uint64_t out = 0;

@@ -61,7 +61,7 @@ static void sums_release(struct sums *s)
     free(s->used);
 }
 
-/* The next used set of labels behind `at`, from 0 on; NULL at the end. */
+/* The next used set of labels after `at`, from 0 on; NULL at the end. */
 static const void *sums_next(const struct sums *s, size_t *at, const char **labels)
 {
     while (*at < s->count && !s->used[*at])

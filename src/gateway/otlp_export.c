@@ -321,7 +321,7 @@ void otlp_counts(struct otlp *o, uint64_t *depth, uint64_t *sent, uint64_t *drop
     pthread_mutex_unlock(&o->lock);
 }
 
-/* The URL, "PATH/v1/traces" and the header lines, one behind the other. */
+/* The URL, "PATH/v1/traces" and the header lines, one after the other. */
 static bool set_texts(struct otlp *o, str url, str headers, struct err *e)
 {
     static const char own[] = "content-type: application/x-protobuf\r\ncontent-encoding: gzip\r\n"

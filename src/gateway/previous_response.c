@@ -77,7 +77,7 @@ void previous_response_free(struct previous_responses *p)
     free(p);
 }
 
-/* Those behind it in the list are older still. */
+/* The entries after it in the list are older. */
 static void drop_old(struct previous_responses *p)
 {
     uint64_t now = clock_mono_ns(p->clock);

@@ -44,7 +44,7 @@ static bool recall_on_spent(void *ctx, str key, double usd)
     return true;
 }
 
-/* Conversations are told again the oldest first. */
+/* Reads conversations, oldest first. */
 static void recall_all(struct gateway *g)
 {
     struct recalled_talks r = {.items = base_alloc(RECALL_MAX * sizeof *r.items)};

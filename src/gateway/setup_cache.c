@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "gateway/gateway.h"
 
-/* Where something of that look would be; what stood there gives way. */
+/* The slot of a text, by its size, first and last byte; an earlier entry is replaced. */
 static size_t setup_cache_slot(str s, size_t count)
 {
     unsigned char first = (unsigned char)s.p[0], last = (unsigned char)s.p[s.n - 1];
@@ -36,7 +36,7 @@ void setup_cache_release(struct setup_cache *l)
 
 struct setup *setup_cache_setup(struct setup_cache *l, struct gateway *g)
 {
-    /* What is held cannot have been freed, so no other can stand where it stands. */
+    /* A held setup cannot have been freed, so no other one can have its address. */
     if (!l->setup || g->setup != l->setup) {
         setup_cache_release(l);
         l->setup = gateway_setup(g);
@@ -112,8 +112,8 @@ static size_t digits_end(str s, size_t at)
     return at;
 }
 
-/* Behind what stands at a place of such an object, or the place itself if that cannot be in it. A
- * string is a name: a colon follows. */
+/* The position after the token at a place of such an object, or the place itself if the token is
+ * not allowed there. A string is a name: a colon follows. */
 static size_t next_of_counts(str s, size_t at)
 {
     size_t end = at + 1;
@@ -146,8 +146,8 @@ static bool setup_cache_same_word(const char *a, const char *b)
     return memcmp(a, b, sizeof(uint64_t)) == 0;
 }
 
-/* Whether two texts differ in nothing but numbers, where the first are counts. No name has a colon
- * or a blank in it, so what begins behind one of these is none. */
+/* Whether two texts differ only in numbers, where the first are counts. No name contains a colon or
+ * a blank, so a token after one of these is not a name. */
 static bool differ_in_counts(str a, str b)
 {
     size_t i = 0, k = 0, a_end, b_end;

@@ -367,7 +367,7 @@ static bool yaml_pump(struct reader *r, str text)
     return ok;
 }
 
-/* ---- keys that stand twice ---- */
+/* ---- repeated keys ---- */
 
 static bool unique_keys(struct reader *r, const struct json *doc, const struct json_node *v)
 {

@@ -1,4 +1,4 @@
-/* alert.c - how alerts stand: told as it changes, and the last word kept for who comes later.
+/* alert.c - the state of alerts: publishes changes, and keeps the last status for late viewers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

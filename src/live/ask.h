@@ -1,4 +1,4 @@
-/* ask.h - what a viewer asks for: messages of a WebSocket, and the query of a stream.
+/* ask.h - requests of a viewer: messages of a WebSocket, and the query of a stream.
  *
  *     if (!ask_parse(text, &ask, &code, e)) ...           {"type": "subscribe", "channel": ...}
  *     while (ask_query_next(&query, &name, &value)) ...   channel=a&channel=b
@@ -26,13 +26,13 @@ struct ask {
 bool ask_parse(str text, struct ask *out, const char **code, struct err *e) MUST_USE;
 str ask_channel(const struct ask *a);
 
-/* Percent escapes undone, '+' a space. False where a '%' has no two digits behind it, or it is no
- * UTF-8, or it is too long. */
+/* Decodes percent escapes, and '+' as a space. False if a '%' is not followed by two digits, or the
+ * result is not UTF-8 or too long. */
 struct ask_value {
     size_t size;
     char text[ASK_VALUE_MAX];
 };
 bool ask_unescape(str in, struct ask_value *out) MUST_USE;
 
-/* The next name=value, as they stand, and the query without it; false at its end. */
+/* The next name=value, not decoded, and the query without it; false at its end. */
 bool ask_query_next(str *query, str *name, str *value);

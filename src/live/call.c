@@ -1,4 +1,4 @@
-/* call.c - running calls: how far they are, and what is told of it.
+/* call.c - running calls: their state, and the messages about it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -199,7 +199,7 @@ static void hub_call_describe(struct hub_call *c)
     c->described = true;
 }
 
-/* The hub is locked. Where there are too many sessions, nobody is told of it. */
+/* The hub is locked. If there are too many sessions, the call is not published. */
 static void hub_call_enter(struct hub *h, struct hub_call *c)
 {
     struct hub_channel *of;
@@ -212,7 +212,8 @@ static void hub_call_enter(struct hub *h, struct hub_call *c)
 
 /* ---- quiet ---- */
 
-/* Nobody looks: it is known to its port alone. Who wakes the hub looks at the ports after that. */
+/* Without viewers only its port knows the call. A viewer that wakes the hub checks the ports
+ * afterwards. */
 static bool quiet_begin(struct hub_call *c)
 {
     struct hub_port *p = c->home;
@@ -513,7 +514,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     call_free(c);
 }
 
-/* ---- of a port: what its calls have to tell ---- */
+/* ---- a port: publishes the news of its calls ---- */
 
 void hub_port_flush(void *port)
 {

@@ -1,11 +1,11 @@
-/* port.c - a loop's side of the hub: what came in is handed to its viewers.
+/* port.c - a loop's side of the hub: passes messages to its viewers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "live/internal.h"
 
 #define TICK_MS 500
-#define DIRECT_MAX 8 /* viewers of one channel that are told at once */
+#define DIRECT_MAX 8 /* viewers of one channel that get messages at once */
 
 static void deliver(struct hub_port *p, struct hub_message *m)
 {
@@ -85,7 +85,7 @@ static void hub_port_on_tick(void *ctx)
     bool more;
 
     for (struct hub_viewer *v = p->viewers; v; v = p->tick_next) {
-        p->tick_next = v->next; /* whoever frees that one moves it on */
+        p->tick_next = v->next; /* freeing that viewer advances it */
         if (!v->ops->tick || v->ops->tick(v->ctx))
             lag[v->ops->way] += hub_port_look_at(v);
     }

@@ -1,9 +1,9 @@
-/* sweep.c - many viewers of one channel: served a few at a time, so that no call waits for all.
+/* sweep.c - serves many viewers of one channel, a few at a time, so that no call waits for all.
  *
- * What comes in waits; what no longer finds room is missed by everybody, which costs one addition.
- * Now and then a sweep takes what waits to each of the subscribers: for SLICE_NS at a time, a slice
- * a millisecond, with the loop's other work in between. Then it rests for REST times as long as it
- * has worked, so the more viewers there are, the more is dropped, and calls do not feel it.
+ * New messages wait; a message without room is lost for all viewers, which costs one addition. A
+ * sweep delivers the waiting messages to each subscriber: for SLICE_NS at a time, one slice in a
+ * millisecond, with the loop's other work in between. Then it pauses for REST times as long as it
+ * worked. So more viewers mean more dropped messages, but no slower calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,11 +1,11 @@
 /* text.c - the texts of running calls.
  *
- * A text has two parts: what the filter has passed, and what it has not seen yet. Nobody watching,
- * new pieces only join the second; they go through the filter once it has grown, or when somebody
- * comes to look. Of what has passed the newer half is kept when it reaches its ceiling.
+ * A text has two parts: the filtered part, and the part that the filter has not seen yet. Without
+ * viewers, new pieces are only appended to the second part; they are filtered when it has grown, or
+ * when a viewer arrives. When the filtered part reaches its limit, its newer half is kept.
  *
- * For each kind of channel a cursor says how much of the text was told there. What is told is cut
- * behind a whole character.
+ * For each kind of channel a cursor marks how much of the text was published there. Published
+ * pieces end after a whole character.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -65,7 +65,7 @@ static void hub_text_trim(struct hub_call *c, struct hub_words *w)
     w->text = kept;
 }
 
-/* What waits goes through the filter. */
+/* Filters the waiting text. */
 static void hub_text_pass(struct hub_call *c, enum hub_text kind)
 {
     const struct hub_filter *f = &c->b.filter;
@@ -228,7 +228,7 @@ static void pass_all(struct hub_call *c)
         hub_text_pass(c, i);
 }
 
-/* Before the hub is locked, so that nobody waits for the filter. */
+/* Called before the hub is locked, so that no thread waits for the filter. */
 void hub_call_prepare(struct hub_call *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -245,7 +245,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
     pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- for who comes late ---- */
+/* ---- for late viewers ---- */
 
 static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub_channel *to,
                         size_t text_max, struct hub_message **out)

@@ -1,4 +1,4 @@
-/* viewer.c - subscriptions: what is sent, what was missed, what was lost.
+/* viewer.c - subscriptions: sent, missed and lost messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #define TICK_MS 500
 #define NAME_MAX_SIZE 400
-#define REPLAY_CALLS_MAX 200 /* running calls that a late viewer of all is told of */
+#define REPLAY_CALLS_MAX 200 /* running calls that a late viewer of all calls gets */
 #define REPLAY_SUBS_MAX 8
 #define REPLAY_NS 2000000000u
 #define REPLAY_SOME ((size_t)4 << 10)     /* of each of their texts */
@@ -128,8 +128,7 @@ static void parcel_send(struct parcel *p)
     free(p->at);
 }
 
-/* What has not been told yet is told to those who were there before, so that all stand at the same
- * place from here on. */
+/* Publishes unsent text to the earlier viewers, so that all viewers are at the same position. */
 static void settle_calls(struct hub *h, struct hub_channel *c, enum hub_flush how)
 {
     bool all = c->kind == HUB_DASH;
@@ -192,8 +191,8 @@ static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t aft
     return true;
 }
 
-/* Whether what runs is told again behind a gap: of a session always, so that its texts are whole;
- * of all calls not to many, and not all the time. */
+/* Whether running calls are sent again after a gap: for a session always, so that its texts are
+ * complete; for all calls not to many viewers, and not too often. */
 static bool replays(struct hub_sub *s)
 {
     uint64_t now = loop_now_ns(s->viewer->port->loop);
@@ -292,7 +291,7 @@ struct hub_viewer *hub_viewer_new(struct hub_port *p, const struct hub_scope *sc
     return v;
 }
 
-/* It is watched from the first moment on: what a call says from then on it will tell. */
+/* The channel is watched from this moment on: calls publish everything from now on. */
 static void hub_viewer_join(struct hub *h, struct hub_channel *c, struct hub_port *p,
                             uint64_t after, struct parcel *out)
 {

@@ -4,7 +4,7 @@
  */
 #include "live/words.h"
 
-/* null where there is nothing to say. */
+/* Writes null for an empty text. */
 static void hub_words_text_or_null(struct json_out *o, const char *name, str text)
 {
     json_out_key(o, str_c(name));

@@ -1,4 +1,4 @@
-/* words.h - the JSON of each message, into the hub's scratch; the hub is locked.
+/* words.h - writes the JSON of each message to the hub's scratch; the hub is locked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

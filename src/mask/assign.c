@@ -5,9 +5,9 @@
  *     - name: DB_PASSWORD
  *       value: x
  *
- * The filter points at a part of the name. What belongs to the name is found around it, names.c
- * decides whether it is one, and the value is read as the thing before it suggests: in quotes up to
- * the same quotes, else up to white space or what separates it from the next pair.
+ * The filter finds a part of the name. The whole name is found around it, names.c decides whether
+ * it names a secret, and the syntax before the value decides where the value ends: a quoted value
+ * ends at the same quotes, another one at white space or at the separator of the next pair.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,7 @@ static bool begins_line(str s, size_t at)
     return at == 0 || s.p[at - 1] == '\n' || (at >= 2 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\');
 }
 
-/* The whole name around `at`, in which some words may stand apart: "api key". */
+/* The whole name around `at`, which may consist of separate words: "api key". */
 static bool name_around(struct place *p, size_t at)
 {
     str s = p->t->s;
@@ -105,7 +105,7 @@ static bool is_flag(const struct place *p)
            (p->name_from == 0 || !mask_is_alnum(s.p[p->name_from - 1]));
 }
 
-/* "is", "was", "to" behind a name: then only what looks like a secret is one. */
+/* "is", "was", "to" after a name: then the value is a secret only if it looks like one. */
 static bool prose_behind(struct place *p)
 {
     static const char *const words[] = {"is ", "was ", "to ", "of ", "is: ", "is now "};
@@ -121,7 +121,7 @@ static bool prose_behind(struct place *p)
     return p->beside;
 }
 
-/* name: DB_PASSWORD, then on the next line or behind a comma value: x */
+/* name: DB_PASSWORD, then on the next line or after a comma value: x */
 static bool pair_behind(struct place *p)
 {
     p->i = mask_skip_breaks(p->t->s, p->i);
@@ -203,7 +203,7 @@ static str mask_assign_lower(str s, char out[32])
     return (str){out, n};
 }
 
-/* What stands for a value, or for there being none. */
+/* Whether v is a placeholder for a value, or for none. */
 static bool stands_for(str v)
 {
     static const char *const begins[] = {"${",
@@ -324,7 +324,7 @@ static size_t bare_end(struct place *p)
     return i;
 }
 
-/* The rest of a line of its own: a pass phrase may have blanks. */
+/* The end of the line: a pass phrase may contain blanks. */
 static size_t mask_assign_line_end(struct place *p, size_t i)
 {
     size_t from = i;
@@ -355,7 +355,7 @@ static enum mask_found mask_assign_give(struct place *p, size_t from, size_t to,
     return MASK_YES;
 }
 
-/* Up to the quotes that it began with, behind as many backslashes. */
+/* The value up to its closing quotes, after as many backslashes as its opening ones. */
 static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char quote,
                                           struct mask_span *out)
 {

@@ -1,14 +1,14 @@
-/* internal.h - what the files of the masker share.
+/* internal.h - shared by the files of the masker.
  *
- *   lead.c     the filter: four bytes of all that a rule can begin with, in one pass; see lead.h
- *   rules.c    which rule looks where
- *   tokens.c   things with a form of their own: keys, JWTs, PEM blocks
- *   assign.c   things known by the name before them: password=..., Authorization: ...
- *   names.c    which names these are
+ *   lead.c     the filter: the first four bytes of every rule, in one pass; see lead.h
+ *   rules.c    the table of rules
+ *   tokens.c   secrets with a recognizable form: keys, JWTs, PEM blocks
+ *   assign.c   secrets found by the name before them: password=..., Authorization: ...
+ *   names.c    these names
  *   numbers.c  cards, IBANs, phone and social security numbers, addresses
  *   secrets.c  manifests of Kubernetes Secrets in texts
- *   custom.c   patterns of the user's own
- *   scan.c     from a text to the spans that must go, and the text without them
+ *   custom.c   patterns of the user
+ *   scan.c     finds the spans to mask in a text, and replaces them
  *   json.c     the same on a tree
  *   stream.c   the same in pieces
  *
@@ -22,7 +22,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* The rules of our own; those of the user come behind them. */
+/* The built-in rules; those of the user follow them. */
 enum mask_rule {
     MASK_RULE_API_KEY,
     MASK_RULE_AUTHORIZATION,
@@ -45,28 +45,28 @@ enum mask_rule {
 struct mask_span {
     size_t from, to;
     size_t rule;
-    size_t seen; /* without the text from here on it would not be found: from, or before it */
+    size_t seen; /* the match needs the text from here on: from, or before it */
 };
 
 /* A text as a rule sees it. */
 struct mask_view {
     str s;
-    bool final;   /* nothing comes behind s */
-    size_t floor; /* bytes before it may be looked at, not masked */
+    bool final;   /* nothing follows s */
+    size_t floor; /* bytes before it may be read, but not masked */
 };
 
-enum mask_found { MASK_NO, MASK_YES, MASK_MORE }; /* more: it depends on what comes behind s */
+enum mask_found { MASK_NO, MASK_YES, MASK_MORE }; /* more: it depends on what follows s */
 
 typedef enum mask_found mask_match(const struct mask_view *t, size_t at, const void *arg,
                                    struct mask_span *out);
 
-/* lead: four characters; a small letter is either case, '#' a digit, '^' a capital, '~' anything.
- * The rule looks at where the lead begins plus shift. */
+/* lead: four characters; a lower-case letter matches both cases, '#' a digit, '^' a capital, '~'
+ * anything. The rule is tried at the start of the lead plus shift. */
 struct mask_row {
     const char *lead;
     int shift;
     unsigned group;
-    mask_match *match; /* NULL: the text is looked at as a whole */
+    mask_match *match; /* NULL: the rule is applied to the whole text */
     const void *arg;
 };
 extern const struct mask_row mask_rows[];
@@ -90,30 +90,30 @@ struct mask {
     char *texts; /* of the placeholders */
 };
 
-/* What is found in a text. */
+/* The matches in a text. */
 struct mask_spans {
     struct mask_span *p;
     size_t n, cap;
-    size_t hold; /* from here on nothing is decided; s.n if all is */
+    size_t hold; /* from here on nothing is decided; s.n if everything is */
     size_t hold_rule;
     size_t hold_col; /* of a manifest that is held */
-    bool whole;      /* a lead stood there that has no rule of its own */
+    bool whole;      /* the text has a lead that belongs to no single rule */
 };
 
 void mask_spans_release(struct mask_spans *f);
-/* From `at` on it depends on what comes; whose fault that is. */
+/* From `at` on the result depends on what follows, because of this rule. */
 void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule);
 void mask_spans_add(struct mask_spans *f, struct mask_span one);
-/* All rules on t from its floor on. The spans come out in order and apart. */
+/* Applies all rules to t from its floor on. The spans are sorted and do not overlap. */
 void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out);
-/* Patterns of the user's own: adds to out, unsorted. */
+/* Patterns of the user: adds to out, unsorted. */
 void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out);
 bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *e) MUST_USE;
 void mask_customs_free(struct mask *m);
 /* Secrets of Kubernetes in plain text: adds to out, unsorted. */
 void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out);
 
-/* The text from..to with the spans replaced. */
+/* Writes the text from..to with the spans replaced. */
 struct mask_range {
     size_t from, to;
 };
@@ -122,24 +122,24 @@ void mask_render(const struct mask *m, str s, struct mask_range range, const str
                  struct buf *out, struct mask_counts *counts);
 void mask_count(struct mask_counts *counts, size_t rule);
 
-/* Whether a member of this name (unescaped) is a secret whatever its value looks like, and by which
- * rule. `number`: also if the value is a number. */
+/* Whether a member of this name (unescaped) is a secret regardless of its value, and by which rule.
+ * `number`: also if the value is a number. */
 bool mask_name_is_secret(str name, size_t *rule, bool *number);
 
 /* tokens.c */
 struct mask_prefix {
     const char *text;
     unsigned char class; /* enum mask_class */
-    unsigned char min;   /* characters behind it */
+    unsigned char min;   /* characters after it */
     bool pair;           /* a secret of 40 characters may follow */
 };
 mask_match mask_match_prefix, mask_match_jwt, mask_match_pem, mask_match_bearer, mask_match_basic,
     mask_match_url, mask_match_user;
 #define MASK_PEM_LINE_MAX 128 /* more than an END line has */
-/* Where a private key's block ends that began before `from`: behind its END line, or s.n. */
+/* The end of a private key's block that began before `from`: after its END line, or s.n. */
 size_t mask_pem_end(str s, size_t from, bool *closed);
 
-/* Behind white space, escaped or not, and what may stand around it when text is quoted. */
+/* Skips white space, escaped or not, and characters that quoting puts around it. */
 size_t mask_skip_breaks(str s, size_t at);
 
 /* assign.c */
@@ -153,8 +153,8 @@ mask_match mask_match_card, mask_match_phone, mask_match_ssn, mask_match_iban, m
 
 enum mask_class {
     MASK_C_ALNUM,
-    MASK_C_WORD,  /* and _ */
-    MASK_C_URL64, /* and _ - */
+    MASK_C_WORD,  /* also _ */
+    MASK_C_URL64, /* also _ - */
     MASK_C_B64,   /* alnum + / = */
     MASK_C_DOTTED /* alnum _ - . */
 };
@@ -179,7 +179,7 @@ static inline bool mask_is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* For each character the classes it is of, a bit each. */
+/* The classes of each character, one bit each. */
 extern const unsigned char mask_classes[256];
 
 static inline bool mask_is(enum mask_class k, char c)
@@ -194,8 +194,9 @@ static inline size_t mask_run(str s, size_t at, enum mask_class k)
     return at;
 }
 
-/* Whether s goes on at `at` with these letters, small ones in either case: more if s ends first. */
+/* Whether s continues at `at` with these letters, lower-case ones in either case; more if s ends
+ * first. */
 enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word);
-/* Whether a word can begin at `at`: what stands before is no letter or digit, unless of an escape
- * (\n, %20). */
+/* Whether a word can begin at `at`: the character before is not a letter or digit, unless it
+ * belongs to an escape (\n, %20). */
 bool mask_word_starts(str s, size_t at);

@@ -25,7 +25,7 @@ struct walk {
     struct mask_counts *counts;
 };
 
-/* What is known of the place of a value. */
+/* Facts about the place of a value. */
 struct place {
     size_t rule;  /* every value goes, by this rule; MASK_RULES_MAX: none */
     bool numbers; /* numbers as well */
@@ -64,15 +64,15 @@ static str mask_json_text_of(struct walk *w, const struct json_node *v)
     return json_text(w->doc, v, &w->arena, &s) ? s : STR("");
 }
 
-/* A name that its string ends with has no value behind it. */
+/* A name at the end of its string has no value after it. */
 static bool name_alone(str src, size_t at)
 {
     at = mask_run(src, at, MASK_C_DOTTED);
     return at < src.n && src.p[at] == '"';
 }
 
-/* Whether the rule of a row finds nothing by the lead that ends there: a name alone, or digits that
- * are no card. No number goes on behind its value, so it is seen in the source as it is meant. */
+/* Whether the rule of a row finds nothing at the lead that ends there: a name alone, or digits that
+ * are not a card. A JSON number ends with its value, so its source text can be checked directly. */
 static bool finds_nothing(const struct mask_row *row, str src, size_t end)
 {
     const struct mask_view t = {src, true, 0};
@@ -104,8 +104,8 @@ static size_t next_lead(const struct mask *m, str src, size_t from)
     return src.n;
 }
 
-/* Whether rules can find anything in a value as it stands in the source. Asked in the order of the
- * source, so that this is looked through once. */
+/* Whether rules can find anything in a value's source text. Call it in the order of the source, so
+ * that the source is scanned once. */
 static bool mask_json_may_have(struct walk *w, const struct json_node *v)
 {
     if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
@@ -123,7 +123,7 @@ static bool is_base64(str s)
     return s.n >= OPAQUE_MIN;
 }
 
-/* What only a machine can read, and no key by its beginning. */
+/* Whether s is data for machines only, and not a key by its first characters. */
 static bool is_opaque(const struct mask *m, str s)
 {
     const struct mask_view t = {str_slice(s, 0, 256), true, 0};
@@ -237,7 +237,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
     return false;
 }
 
-/* What the name of a member says of its value. */
+/* What the name of a member implies for its value. */
 static struct place mask_json_by_name(struct walk *w, const struct json_node *object, str key,
                                       const struct json_node *v, struct place p)
 {
@@ -371,8 +371,8 @@ static inline bool mask_json_is_name(str src, size_t end)
 static bool says_something(const struct mask *m, str src)
 {
     bool names = m->groups & MASK_CREDENTIALS;
-    size_t from = 0; /* behind the quote that began the string at hand; 0: there is none */
-    size_t over = 0, slash = 0; /* behind the last escape; where that is */
+    size_t from = 0; /* after the opening quote of the current string; 0: not in a string */
+    size_t over = 0, slash = 0; /* after the last escape; the position of that escape */
 
     for (size_t i = 0; i < src.n; i += 16)
         for (uint32_t bits = marks_at(src, i); bits; bits &= bits - 1) {
@@ -424,9 +424,9 @@ static bool worth_it(const struct mask *m, str in)
     return m->custom_count || mask_hits_next(&m->leads, in, 0, &hits) || says_something(m, in);
 }
 
-/* Whether nothing is there, by what JSON that is sound has in it: no rule finds anything where its
- * lead stands and no name says more. Most bodies are told by this, and no tree is walked. If not,
- * where the first lead is that counts. doc may be NULL. */
+/* Whether valid JSON has nothing to mask, by its source text: no rule matches at its leads, and no
+ * member has a secret name. This decides most bodies without walking the tree. If not, *lead is the
+ * first lead that counts. doc may be NULL. */
 static bool is_clean(const struct mask *m, str src, const struct json *doc, size_t *lead)
 {
     *lead = 0;

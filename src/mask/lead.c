@@ -1,14 +1,13 @@
 /* lead.c - the filter: one pass over a text.
  *
  * Shift-and, with 16 buckets of four bits in a word: bit 4*b+k of the state says that the last k+1
- * bytes may begin a lead of bucket b. A bucket's leads share their bits, so it may point out what
- * is none of them; whoever is told looks again. So leads are put together that let the least
- * through, by how often characters stand in texts. Bits that are shifted out of a bucket come in
- * where the next one begins, and every beginning is set anyway.
+ * bytes may begin a lead of bucket b. A bucket's leads share their bits, so a hit may be none of
+ * them; the caller checks again. Leads are grouped so that the fewest false hits pass, by the
+ * frequency of characters in texts. Bits that are shifted out of a bucket enter the first bit of
+ * the next one, which is always set anyway.
  *
- * Where the machine has AVX2, 16 places are ruled out at once: a byte is looked up by its lower and
- * by its upper half, which lets more through than the byte does, and what is left is looked at the
- * plain way.
+ * With AVX2, 16 places are ruled out at once: a byte is looked up by its lower and its upper half,
+ * which lets more pass than the whole byte, and the remaining places are checked the plain way.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +15,7 @@
 
 #define BEGINS 0x1111111111111111u
 #define ENDS 0x8888888888888888u
-#define AHEAD 256 /* bytes looked at behind a hit: whoever asked may not want to know */
+#define AHEAD 256 /* bytes searched after a hit, because the caller may skip them */
 
 static bool lead_char_is(char lead, char c)
 {
@@ -321,9 +320,9 @@ SIMD_AVX2 static inline void add_sure(const struct mask_leads *l, str s, size_t 
     }
 }
 
-/* The same as find_plain, but some; from 3 on and in a text of at least 16 bytes. What is known of
- * bytes as the first three of a lead is moved up to where it would end; before the first block
- * there is nothing, so that no end is seen before h->at. */
+/* The same as find_plain, but some; from 3 on and in a text of at least 16 bytes. The results for
+ * the first three bytes of a lead are shifted to the position where the lead would end; before the
+ * first block they are empty, so that no end is found before h->at. */
 SIMD_AVX2 static void find_32(const struct mask_leads *l, str s, struct mask_hits *h)
 {
     const struct halves all = halves_of(l);

@@ -1,4 +1,4 @@
-/* lead.h - the filter: places of a text where a rule may find something, in one pass.
+/* lead.h - the filter: finds the places of a text where a rule may match, in one pass.
  *
  *     mask_hits_init(&hits, from);
  *     while ((hit = mask_hits_next(&m->leads, text, from, &hits))) ...   from may go on ahead
@@ -14,10 +14,10 @@ struct mask_row;
 
 #define MASK_BUCKETS 16
 
-/* A lead as a word of four bytes: these bits set, those kept, and this is left. */
+/* A lead as a word of four bytes: set these bits, keep those, compare with this. */
 struct mask_lead_word {
     uint32_t set, keep, want;
-    bool plain; /* the word says it all: no digit or capital to be anything of its kind */
+    bool plain; /* the word decides: the lead has no class of digits or capitals */
 };
 
 struct mask_leads {
@@ -34,18 +34,18 @@ struct mask_leads {
 void mask_leads_init(struct mask_leads *l, unsigned groups);
 void mask_leads_release(struct mask_leads *l);
 
-/* A place where four bytes end that some rule begins with: its index, and a bit for each bucket,
- * the last of its four. */
+/* A place where the four bytes of some lead end: its index, and one bit for each bucket, the last
+ * of its four. */
 struct mask_hit {
     size_t end;
     uint64_t ends;
 };
 
-#define MASK_HITS 32 /* looked for at once; half of it is enough */
+#define MASK_HITS 32 /* searched at once; half of them is enough */
 
-/* Those of a text, from one place to the next. All of it but `at` need not be set to begin with. */
+/* The hits of a text, from one place to the next. Only `at` needs to be initialized. */
 struct mask_hits {
-    size_t at; /* found before it */
+    size_t at; /* the search has reached it */
     size_t next, n;
     struct mask_hit hit[MASK_HITS];
 };
@@ -56,11 +56,11 @@ static inline void mask_hits_init(struct mask_hits *h, size_t from)
     h->next = h->n = 0;
 }
 
-/* The first one from there on, NULL if there is none, where all are used up. */
+/* The first hit from there on, or NULL; for when all found ones are used up. */
 const struct mask_hit *mask_hits_more(const struct mask_leads *l, str s, size_t from,
                                       struct mask_hits *h);
 
-/* The first one from `from` on, which is never less than it was; NULL: none. */
+/* The first hit from `from` on, which must not decrease; NULL: none. */
 static inline const struct mask_hit *mask_hits_next(const struct mask_leads *l, str s, size_t from,
                                                     struct mask_hits *h)
 {
@@ -70,16 +70,16 @@ static inline const struct mask_hit *mask_hits_next(const struct mask_leads *l, 
     return mask_hits_more(l, s, from, h);
 }
 
-/* The bucket that the lowest bit is of. */
+/* The bucket of the lowest bit. */
 static inline size_t mask_bucket(uint64_t ends)
 {
     return (size_t)__builtin_ctzll(ends) / 4;
 }
 
-/* Whether the lead of a row of `rows` ends there, told by its characters. */
+/* Whether the lead of a row of `rows` ends there, by its characters. */
 bool mask_lead_spelled(const struct mask_leads *l, size_t row, str s, size_t end);
 
-/* Whether it does: mostly told by its word. */
+/* The same, mostly decided by its word. */
 static inline bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
 {
     const struct mask_lead_word *w = &l->words[row];
@@ -94,6 +94,6 @@ static inline bool mask_lead_is(const struct mask_leads *l, size_t row, str s, s
     }
     return mask_lead_spelled(l, row, s, end);
 }
-/* Where to go on behind a lead that was none. Inside a number no rule begins: those that look at
- * digits want to see the first. */
+/* Where to continue after a lead that did not match. No rule begins inside a number: rules for
+ * digits start at the first one. */
 size_t mask_go_on(str s, size_t end);

@@ -6,7 +6,7 @@
 
 #define PLACEHOLDER "[MASKED:" STR_FMT "]"
 
-/* Names and placeholders of all rules, behind one another in one piece of memory. */
+/* Writes names and placeholders of all rules into one piece of memory. */
 static void name_rules(struct mask *m, const struct mask_options *o)
 {
     struct buf b;

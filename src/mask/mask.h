@@ -1,4 +1,4 @@
-/* mask.h - secrets taken out of texts before anybody keeps them.
+/* mask.h - removes secrets from texts before they are stored.
  *
  *     struct mask *m;
  *     if (!mask_new(&options, &m, e)) ...                   once, when the configuration is read
@@ -6,24 +6,23 @@
  *         body = buf_str(&out);                             false: nothing was there, out untouched
  *     mask_free(m);
  *
- * What is found is replaced by "[MASKED:rule]", the same text for the same rule each time, or by
- * what a pattern of the user's own says. Groups of rules are switched on by name; docs/masking.md
- * says what each of them knows.
+ * A match is replaced by "[MASKED:rule]", always the same text for the same rule, or by the
+ * replacement of a user's pattern. Groups of rules are enabled by name; docs/masking.md lists what
+ * each of them finds.
  *
- * A text is passed over once by a filter that knows four bytes of everything a rule can begin with;
- * where none of them stands nothing else is done and nothing is copied. At the places it points out
- * the rules look closer. Patterns of the user's own are PCRE2, each with limits on steps, depth,
- * memory and time; where one reaches a limit, all that it had still to look at is masked: never the
- * text as it was.
+ * A filter scans the text once for the first four bytes of every rule; a text without any of them
+ * is not copied and needs no other work. Rules are tried only at the places that the filter finds.
+ * Patterns of the user are PCRE2, each with limits on steps, depth, memory and time. If a pattern
+ * reaches a limit, the text that it has not checked is masked, never passed unmasked.
  *
- * mask_json works on the values as they are meant, escapes undone, and what comes out is JSON
- * again. Members with a name such as "password" lose their value whatever it looks like. JSON
- * inside strings is gone into as well, MASK_NEST_MAX deep. What only machines can read (signatures,
- * encrypted reasoning, pictures) is left alone.
+ * mask_json works on unescaped values, and its result is JSON again. Members with a name such as
+ * "password" lose their value, whatever it is. JSON inside strings is masked, too, to a depth of
+ * MASK_NEST_MAX. Data for machines only (signatures, encrypted reasoning, pictures) stays
+ * unchanged.
  *
- * A stream gives the same text as mask_text would for the whole, whatever the pieces. It holds
- * back what may yet become a secret: the last word, and from the first thing that is undecided on,
- * MASK_HOLD_MAX bytes at most; what is undecided then is masked.
+ * A stream gives the same result as mask_text for the whole text, for any pieces. It buffers text
+ * that may become part of a secret: the last word, and everything from the first undecided place
+ * on, at most MASK_HOLD_MAX bytes. Text that is still undecided then is masked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,17 +53,18 @@ enum mask_group {
     MASK_ALL = (1 << 9) - 1,
 };
 
-/* Their names, with a NULL behind: "credentials", ..., "all". */
+/* Their names, ending with NULL: "credentials", ..., "all". */
 extern const char *const mask_group_names[];
-/* The groups that a name stands for, or 0. */
+/* The groups of a name, or 0. */
 unsigned mask_group_find(str name);
 
-/* A pattern of the user's own; replacement "": the placeholder with its name. */
+/* A pattern of the user; replacement "": the placeholder with its name. */
 struct mask_pattern {
     str name, pattern, replacement;
 };
 
-/* Whether it can be used: a good name, an expression that compiles and does not match nothing. */
+/* Whether the pattern is usable: a valid name, and an expression that compiles and does not match
+ * the empty text. */
 bool mask_pattern_check(const struct mask_pattern *p, struct err *e) MUST_USE;
 
 struct mask_options {
@@ -78,37 +78,37 @@ struct mask;
 bool mask_new(const struct mask_options *o, struct mask **out, struct err *e) MUST_USE;
 void mask_free(struct mask *m);
 
-/* How often each rule was put to use, and all of them; added up. */
+/* The number of matches of each rule and of all rules; counts are added. */
 struct mask_counts {
     uint32_t n[MASK_RULES_MAX], all;
 };
 size_t mask_rule_count(const struct mask *m);
-str mask_rule_name(const struct mask *m, size_t rule); /* lent as long as m */
+str mask_rule_name(const struct mask *m, size_t rule); /* valid as long as m */
 
-/* Whether something was masked: then the whole text is appended to out, which may be full
- * afterwards and is of no use then. If not, out is as it was. counts may be NULL. */
+/* Returns whether something was masked. Then the whole text is appended to out; if out is full
+ * afterwards, its content is useless. Otherwise out is unchanged. counts may be NULL. */
 bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
-/* The same for what may be JSON; what is not, is a text. */
+/* The same for text that may be JSON; anything else is masked as text. */
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
-/* The same for JSON that is known to be sound: most of it need not even be parsed. */
+/* The same for JSON that is known to be valid: most of it need not be parsed. */
 bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
-/* The same for an object or array that is parsed already. */
+/* The same for a parsed object or array. */
 struct json;
 bool mask_json_doc(const struct mask *m, const struct json *doc, struct buf *out,
                    struct mask_counts *counts);
-/* Whether it can be told without a tree that nothing is in JSON that is sound, and then nothing is
- * in any of its strings, taken by itself. */
+/* Whether valid JSON has nothing to mask, as far as the filter shows without parsing. Then none of
+ * its strings has anything to mask, either. */
 bool mask_json_clean(const struct mask *m, str in);
 bool mask_json_doc_clean(const struct mask *m, const struct json *doc);
 
-/* Whether a rule tells one number of up to MASK_COUNT_DIGITS digits from another, where these are
- * values in JSON: if not, what is clean stays so whatever they are. */
+/* Whether a rule depends on the value of JSON numbers of up to MASK_COUNT_DIGITS digits. If not,
+ * clean JSON stays clean when such numbers change. */
 #define MASK_COUNT_DIGITS 12
 bool mask_minds_counts(const struct mask *m);
 
-/* How long patterns of the user's own may take in all, on the thread that sets it, until it is set
- * again: what is left, and whether there was too little, so that more is masked than they match.
- * NULL: each pattern has a time of its own on each text. */
+/* The total time of the user's patterns on the thread that sets it, until it is set again: the time
+ * left, and whether it was too short, so that more was masked than they match. NULL: each pattern
+ * has a time limit for each text. */
 struct mask_budget {
     uint64_t left_ns; /* of the thread's CPU time */
     bool over;
@@ -116,25 +116,25 @@ struct mask_budget {
 void mask_budget_set(struct mask_budget *b);
 bool mask_has_patterns(const struct mask *m);
 
-/* What a text becomes that could not be masked for want of room. */
+/* Replaces a text that was too large to mask. */
 #define MASK_LEFT_OUT "[MASKED:too_large]"
 
-/* A text that comes in pieces. Not to be moved while in use. */
+/* A text that arrives in pieces. The struct must not be moved while in use. */
 struct mask_stream {
     const struct mask *m; /* lent */
-    struct buf held;      /* what stands before `floor` is out already and only looked back at */
+    struct buf held;      /* bytes before `floor` were already written and are only context */
     size_t floor;
-    unsigned inside; /* of what is swallowed until its end: enum in stream.c */
-    size_t col;      /* the column of a manifest that is swallowed */
+    unsigned inside; /* the kind of secret that is skipped until its end: enum in stream.c */
+    size_t col;      /* the column of a manifest that is skipped */
 };
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m);
 void mask_stream_release(struct mask_stream *s);
-/* Appends to out what is decided. */
+/* Appends the decided text to out. */
 void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out,
                       struct mask_counts *counts);
-/* The same for the last piece, which may be all of the text: then nothing is held and copied. */
+/* The same for the last piece, which may be the whole text: then nothing is buffered. */
 void mask_stream_last(struct mask_stream *s, str piece, struct buf *out,
                       struct mask_counts *counts);
-/* The text is over; the stream may be used for another one. */
+/* Ends the text; the stream may be used for another one. */
 void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts);

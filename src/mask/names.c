@@ -10,7 +10,7 @@
 #define NAME_SEEN 96
 
 static const struct {
-    str end; /* what the name ends with */
+    str end; /* the end of the name */
     unsigned char rule;
     bool whole;  /* it is all there is to the name */
     bool number; /* a number is a secret too */
@@ -71,7 +71,7 @@ static const struct {
     {STR_INIT("setcookie"), MASK_RULE_COOKIE, false, false},
 };
 
-/* Tokens that nobody can log in with. */
+/* Tokens that are not credentials. */
 static const str not_names[] = {STR_INIT("nexttoken"),
                                 STR_INIT("pagetoken"),
                                 STR_INIT("synctoken"),
@@ -159,7 +159,7 @@ static bool mask_names_may_be(str name)
     return comes_before(name, &at, of[0]) && comes_before(name, &at, of[1]);
 }
 
-/* What nearly every body of a call has, and mask_names_may_be() lets through. */
+/* Names that nearly every body has, and mask_names_may_be() lets pass. */
 static bool everyday(str name)
 {
     static const str all[] = {

@@ -16,7 +16,7 @@ static enum mask_found at_end(const struct mask_view *t, size_t at)
     return at >= t->s.n && !t->final ? MASK_MORE : MASK_NO;
 }
 
-/* What joins groups of digits: a blank, a dash, a blank that does not break. Its size, or 0. */
+/* The size of a separator between groups of digits (a blank, a dash, a no-break space), or 0. */
 static size_t mask_numbers_joint(str s, size_t at)
 {
     if (at < s.n && (s.p[at] == ' ' || s.p[at] == '-'))
@@ -90,7 +90,7 @@ static bool is_card(const char *digits, size_t n)
     return !same && is_issued(digits, n) && luhn(digits, n);
 }
 
-/* The longest number that is one, from the first digit on: what follows it may be a date. */
+/* The longest valid number from the first digit on; a date may follow it. */
 enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void *arg,
                                 struct mask_span *out)
 {

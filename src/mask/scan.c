@@ -63,7 +63,7 @@ static void mask_scan_settle(struct mask_spans *f)
 
 /* ---- our own rules ---- */
 
-/* What the rows of these buckets say of the place where a lead ends. */
+/* Tries the rows of these buckets at the place where a lead ends. */
 static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
                                 const struct mask_hit *hit, struct mask_span *out, bool *whole)
 {

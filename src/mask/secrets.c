@@ -1,12 +1,12 @@
 /* secrets.c - manifests of Kubernetes Secrets in plain text.
  *
- * YAML is read by its lines and their columns: what stands in one mapping with "kind: Secret" is
- * its region, and the values below data, stringData and binaryData in it go. A line may also end in
- * an escaped line feed, where YAML stands in a string that nobody has undone. JSON in a text is
- * read by its braces. Neither is parsed: what is shown in pieces, quoted or cut off is the rule.
+ * YAML is read by its lines and columns: the mapping that contains "kind: Secret" is its region,
+ * and the values below data, stringData and binaryData in it are masked. A line may also end in an
+ * escaped line feed, if the YAML is in an escaped string. JSON in a text is read by its braces.
+ * Neither is parsed, because manifests in texts are usually partial, quoted or cut off.
  *
- * In a stream kubectl's order (apiVersion, data, kind) means that data comes before anybody knows
- * whose it is: it is held back, and so is a Secret that has not ended yet.
+ * In kubectl's order (apiVersion, data, kind), data comes before its kind is known. So a stream
+ * buffers it, and also a Secret that has not ended yet.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,10 +16,10 @@
 
 struct line {
     size_t from, to; /* without the line feed */
-    size_t next;     /* where the next one begins; to, if there is none */
-    size_t text;     /* its first character behind blanks and the dash of a list */
+    size_t next;     /* the start of the next line; to, if this is the last */
+    size_t text;     /* its first character after blanks and the dash of a list */
     size_t col;      /* of that */
-    size_t dash;     /* the column of the dash; col, if there is none */
+    size_t dash;     /* the column of the dash; col without one */
     bool whole;      /* it has a line feed */
 };
 
@@ -117,7 +117,7 @@ static size_t data_of(str s, const struct line *l)
 
 /* ---- YAML ---- */
 
-/* Behind the colon of any member; 0: the line has none. */
+/* The position after the colon of any member; 0: the line has none. */
 static size_t any_value(str s, const struct line *l)
 {
     for (size_t i = l->text; i < l->to; i++)
@@ -138,8 +138,8 @@ static bool is_block(str s, size_t at, size_t to)
     return true;
 }
 
-/* The lines below one: what is deeper. Values of members go, and whole lines that are none. Where
- * it ends. */
+/* Masks the deeper lines below a line: the values of members, and whole lines that are not members.
+ * Returns the end. */
 static size_t take_below(const struct mask_view *t, size_t at, size_t end, size_t col,
                          struct mask_spans *out)
 {
@@ -186,7 +186,7 @@ static void take_region(const struct mask_view *t, size_t from, size_t end, size
     }
 }
 
-/* The mapping that a line is in: from its first line to behind its last. */
+/* The mapping that contains a line: from its first line to the end of its last. */
 static size_t region_start(str s, const struct line *l)
 {
     size_t from = l->from;
@@ -264,7 +264,7 @@ static size_t brace_before(str s, size_t at)
     return STR_NONE;
 }
 
-/* Behind the brace that closes the one at `at`; s.n, if none does. */
+/* The position after the brace that closes the one at `at`; s.n if none does. */
 static size_t brace_end(str s, size_t at)
 {
     size_t depth = 0;
@@ -298,7 +298,7 @@ static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
     return at < end ? at + 1 : end;
 }
 
-/* Every string behind a colon, from the first on. */
+/* Every string after a colon, from the first on. */
 static void take_strings(const struct mask_view *t, size_t at, size_t end, struct mask_spans *out)
 {
     str s = t->s;
@@ -369,7 +369,7 @@ static void take_json(const struct mask_view *t, size_t kind, bool list, struct 
 
 /* ---- where ---- */
 
-/* Behind "kind" a colon, quotes, and Secret or SecretList. */
+/* After "kind": a colon, quotes, and Secret or SecretList. */
 static bool is_secret(str s, size_t at, bool *list)
 {
     at += 4;

@@ -1,15 +1,15 @@
-/* stream.c - masking of a text that comes in pieces.
+/* stream.c - masks a text that arrives in pieces.
  *
- * What is held is scanned again with each piece, from the first byte that is not out yet; rules say
- * where they could not decide. Besides, the last word and at least the last few bytes are always
- * held, so that no lead and no word is ever seen in halves.
+ * The buffered text is scanned again with each piece, from the first byte that was not written yet;
+ * rules report where they could not decide. The last word and at least the last few bytes are
+ * always buffered, so that no lead and no word is seen in part.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mask/internal.h"
 
 #define CONTEXT 512 /* bytes that rules may look back at */
-#define TAIL 256    /* what is kept of a word that has no end */
+#define TAIL 256    /* the part of an endless word that is kept */
 #define LEAD 4
 
 enum inside { OUTSIDE, INSIDE_PEM, INSIDE_WORD, INSIDE_MANIFEST };
@@ -96,7 +96,7 @@ static size_t last_word(str s, size_t floor)
     return at;
 }
 
-/* `at`, or before it, so that what reaches over it or stands behind it is found again. */
+/* `at`, or earlier, so that matches across it or after it are found again. */
 static size_t before_spans(const struct mask_spans *f, size_t at)
 {
     for (size_t i = f->n; i > 0; i--)
@@ -127,7 +127,7 @@ static const struct mask_span *open_block(const struct mask_stream *s, const str
     return closed ? NULL : last;
 }
 
-/* What could not be decided in MASK_HOLD_MAX bytes is masked, and the rest of its word. */
+/* Masks text that could not be decided in MASK_HOLD_MAX bytes, and the rest of its word. */
 static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, struct buf *out,
                   struct mask_counts *counts)
 {

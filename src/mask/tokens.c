@@ -1,5 +1,5 @@
-/* tokens.c - things with a form of their own: keys with a known beginning, JWTs, private keys,
- * what stands behind "Bearer", passwords in URLs.
+/* tokens.c - secrets with a recognizable form: keys with a known prefix, JWTs, private keys, tokens
+ * after "Bearer", passwords in URLs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,8 +55,8 @@ static bool looks_random(str s)
     return digits + capitals > 0 || s.n >= 20;
 }
 
-/* An id of AWS often stands beside its secret, which is known by its length alone: where that ends,
- * or `at`; beyond the text: more of it is needed. */
+/* The secret of an AWS id is often next to it and is recognized only by its length. Returns its
+ * end, or `at`; a position beyond the text means that more text is needed. */
 static size_t pair_end(const struct mask_view *t, size_t at)
 {
     size_t from = at, end;
@@ -151,7 +151,8 @@ size_t mask_skip_breaks(str s, size_t at)
     }
 }
 
-/* Behind "-----BEGIN ... PRIVATE KEY-----", or 0; more: it may yet be one. */
+/* The position after "-----BEGIN ... PRIVATE KEY-----", or 0; more: the text may still become
+ * one. */
 static enum mask_found pem_head(const struct mask_view *t, size_t at, size_t *out)
 {
     enum mask_found f = mask_goes_on(t, at, STR("-----BEGIN "));
@@ -341,7 +342,7 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
 
         if (mask_is_space(c) || c == '/' || c == '"' || c == '\'' || c == '<' || c == '>' ||
             c == '\\' || c == '`' || c == '?' || c == '#') {
-            /* A password that nobody escaped may hold these, if the @ still comes. */
+            /* An unescaped password may contain these, if the @ follows. */
             if ((c == '/' || c == '?' || c == '#') && colon != STR_NONE && mark == STR_NONE &&
                 !(i > colon + 1 && mask_is_digit(t->s.p[colon + 1])))
                 continue;

@@ -1,4 +1,4 @@
-/* auth.c - the flow: who asks, what for, and the token.
+/* auth.c - the OAuth flow: client, scopes and token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #define ISSUERS_MAX 16
 #define RANDOM_SIZE 32
 
-/* What we are to one issuer. */
+/* Our registration with one issuer. */
 struct identity {
     str issuer, id, method;
     struct secret secret;
@@ -316,7 +316,7 @@ static str random_text(struct flow *f)
     return text;
 }
 
-/* What came back with the browser: ours, from whom we asked, and a code. */
+/* Reads the redirect of the browser: checks state and issuer, and returns the code. */
 static bool read_redirect(struct flow *f, str url, str state, str *code)
 {
     str got, iss;
@@ -325,7 +325,7 @@ static bool read_redirect(struct flow *f, str url, str state, str *code)
                                                           : f->issuer.iss)
         return err_set(f->e, ERR_AUTH, "the answer is not from the issuer that was asked");
     if (!mcp_query_param(url, STR("state"), &f->arena, &got) || !str_eq(got, state))
-        return err_set(f->e, ERR_AUTH, "the answer is not to what was asked (state)");
+        return err_set(f->e, ERR_AUTH, "the redirect does not belong to this request (state)");
     if (mcp_query_param(url, STR("error"), &f->arena, &got))
         return err_set(f->e,
                        ERR_AUTH,
@@ -374,7 +374,8 @@ static bool with_code(struct flow *f)
     bool ok;
 
     if (!o->authorize)
-        return err_set(f->e, ERR_AUTH, "the server wants a user to sign in, and there is none");
+        return err_set(
+            f->e, ERR_AUTH, "the server wants a user to sign in, and there is no browser to do so");
     if (!f->issuer.pkce)
         return err_set(f->e, ERR_AUTH, "the authorization server does not do PKCE with S256");
     if (!mcp_url_is_safe(f->issuer.authorize))
@@ -407,7 +408,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
 
 /* ---- the flow ---- */
 
-/* What the challenge names, else what the server's metadata list, and what was asked before. */
+/* The scopes of the challenge, otherwise of the server's metadata, and those requested before. */
 static void pick_scope(struct flow *f, str challenge)
 {
     str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena), rest = f->a->asked;

@@ -1,4 +1,4 @@
-/* auth_parts.h - what the OAuth flow is made of: challenges, forms, metadata.
+/* auth_parts.h - parts of the OAuth flow: challenges, forms, metadata.
  *
  * Within src/mcp only.
  *
@@ -10,30 +10,30 @@
 
 #define MCP_AUTH_BODY_MAX ((size_t)1 << 20) /* of a metadata document or a token */
 
-/* A parameter of a WWW-Authenticate header's Bearer challenge, unquoted; empty if it is not there.
+/* A parameter of a WWW-Authenticate header's Bearer challenge, unquoted; empty if absent.
  */
 str mcp_challenge_param(str challenge, str name, struct arena *a);
 
-/* name=value with both encoded, behind a & if something stands there; nothing for no value. */
+/* Appends name=value, both encoded, after a & if b is not empty; nothing for an empty value. */
 void mcp_form_add(struct buf *b, str name, str value);
 void mcp_form_encode(struct buf *b, str text);
-/* A parameter of a URL's query, decoded; false if it is not there. */
+/* A parameter of a URL's query, decoded; false if absent. */
 bool mcp_query_param(str url, str name, struct arena *a, str *out) MUST_USE;
 
-/* "http://host:port" of a URL, and its path without a slash at its end. */
+/* "http://host:port" of a URL, and its path without a trailing slash. */
 str mcp_url_origin(str url);
 str mcp_url_path(str url);
 /* https, or this machine. */
 bool mcp_url_is_safe(str url);
 
-/* What a server says about itself: RFC 9728. */
+/* The metadata of a server: RFC 9728. */
 struct mcp_resource_meta {
     str resource, issuer; /* the first authorization server */
     str scopes;           /* joined by spaces */
 };
 
-/* At the address the challenge gave, or at the well-known ones. False with ERR_NOT_FOUND if there
- * is none at all. */
+/* From the address in the challenge, or from the well-known ones. ERR_NOT_FOUND if no address has
+ * metadata. */
 struct mcp_meta_place {
     str server_url;
     str address; /* from the challenge, or "" */
@@ -42,10 +42,10 @@ struct mcp_meta_place {
 bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t deadline_ns,
                        struct arena *a, struct mcp_resource_meta *out, struct err *e) MUST_USE;
 
-/* What an authorization server says about itself: RFC 8414 and OpenID Connect. */
+/* The metadata of an authorization server: RFC 8414 and OpenID Connect. */
 struct mcp_issuer_meta {
     str issuer, authorize, token, registration;
-    str scopes, methods; /* joined by spaces, and with one at both ends; empty if not said */
+    str scopes, methods; /* joined by spaces, and with one at both ends; empty if not given */
     bool pkce, cimd, iss;
 };
 

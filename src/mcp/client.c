@@ -259,7 +259,7 @@ static bool answer_inputs(struct mcp_client *c, const struct json *doc,
     return ok || err_prefix(e, "the MCP server asked for more: ");
 }
 
-/* The parameters for the next round: those of the first, our answers, and the state as it came. */
+/* The parameters for the next round: those of the first, our answers, and the unchanged state. */
 static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const struct json *doc,
                        str params, str *next, struct err *e)
 {
@@ -271,7 +271,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     bool ok = true;
 
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
-    buf_add(&b, STR("{\"_\":0")); /* dropped below: it stands before the commas */
+    buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
     if (requests && requests->kind == JSON_OBJECT)
         ok = answer_inputs(c, doc, requests, x->arena, &b, e);
     if (state) {
@@ -324,7 +324,7 @@ static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
     return x->status == 404 && lose_session(c);
 }
 
-/* What may be asked twice without harm. */
+/* Whether a request may be repeated without harm. */
 static bool mcp_client_is_safe(str method)
 {
     return str_ends(method, STR("/list")) || str_eq(method, STR("resources/read"));

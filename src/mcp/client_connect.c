@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#define PROBE_MS 5000 /* a server that says nothing for so long is of the legacy era */
+#define PROBE_MS 5000 /* a server that is silent for this long is of the legacy era */
 #define MINUTE_NS (60000ull * CLOCK_NS_PER_MS)
 
 static void set_era(struct mcp_client *c, enum mcp_era era, str version)
@@ -71,7 +71,7 @@ static bool spawn(struct mcp_client *c, struct err *e)
             e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
     memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
     c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
-    for (;;) { /* those who wait for the dead one are told so, and leave */
+    for (;;) { /* calls that wait for the dead server get an error and return */
         pthread_mutex_lock(&c->lock);
         if (c->users == 0)
             break;
@@ -161,7 +161,7 @@ static bool probe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
     return is_modern_error(x->code);
 }
 
-/* Changes are told on a stream of their own over HTTP; on stdio it is a request that stays open. */
+/* Over HTTP, changes arrive on a separate stream; on stdio, on a request that stays open. */
 static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
 {
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;

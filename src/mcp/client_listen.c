@@ -1,8 +1,9 @@
-/* client_listen.c - what a server sends that belongs to no call: a stream of its own, and a thread
- * that reads it.
+/* client_listen.c - reads messages that belong to no call, from a separate stream on a separate
+ * thread.
  *
- * In the legacy era that is a GET, on which the server may also ask; since 2026-07-28 it is the
- * reply to subscriptions/listen. A server that has neither says so, and there is no stream.
+ * In the legacy era the stream is a GET, on which the server may also send requests; since
+ * 2026-07-28 it is the reply to subscriptions/listen. A server without either refuses, and there is
+ * no stream.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 #include <signal.h>
 
 #define RETRY_MS 1000
-#define ANSWER_MS 1000 /* so long a connection waits for its stream to begin */
+#define ANSWER_MS 1000 /* how long a connection waits for its stream to begin */
 #define RETRIES_MAX 20 /* in a row without a word */
 #define SUBSCRIBE "{\"notifications\":{\"toolsListChanged\":true}}"
 
@@ -94,7 +95,7 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
     return true;
 }
 
-/* Until the flag is set, or so long. */
+/* Waits until the flag is set, at most this long. */
 static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);
@@ -158,7 +159,7 @@ void mcp_listen_start(struct mcp_client *c)
         free(l);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    /* What the server says before there is a stream for it is lost. */
+    /* Messages that the server sends before the stream begins are lost. */
     if (started)
         (void)mcp_client_listen_wait_for(l, &l->answered, ANSWER_MS);
 }

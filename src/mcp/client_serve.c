@@ -142,7 +142,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
 
     json_init(&doc);
     if (!mcp_read(&doc, json, x->arena, &m, &fault)) {
-        log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));
+        log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
     } else if (m.kind == MCP_NOTIFICATION) {
         mcp_client_serve_note(c, x, &doc, &m, deadline_ns);
     } else if (m.kind == MCP_REQUEST) {

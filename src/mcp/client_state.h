@@ -1,4 +1,4 @@
-/* client_state.h - what the files of the client share.
+/* client_state.h - shared by the files of the client.
  *
  * Within src/mcp only.
  *
@@ -15,7 +15,7 @@
 #define MCP_SESSION_MAX 512
 #define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
 
-/* A tool as it is kept. */
+/* A cached tool. */
 struct mcp_known_tool {
     struct mcp_tool_info info;
     struct mcp_mirrors mirrors;
@@ -39,8 +39,8 @@ struct mcp_client {
     struct mcp_pipe *pipe;
     unsigned users; /* calls that use the pipe */
     uint64_t restarts_ns[MCP_RESTARTS_MAX];
-    struct mcp_listener *listener; /* or NULL; belongs to who connects */
-    bool tells_changes;            /* a modern server can be listened to */
+    struct mcp_listener *listener; /* or NULL; belongs to the connecting thread */
+    bool tells_changes;            /* a modern server reports changes */
 
     pthread_mutex_t listing; /* of what follows */
     struct arena tools_arena;
@@ -48,18 +48,18 @@ struct mcp_client {
     size_t tool_count;
     bool listed;
     uint64_t fresh_until_ns;
-    _Atomic bool stale; /* the server said that they changed */
+    _Atomic bool stale; /* the server reported a change */
 };
 
-/* One request until its reply; what is asked of us between is answered. */
+/* One request until its reply; requests of the server in between are answered. */
 struct mcp_exchange {
     str method, params; /* params with _meta */
     str name;           /* for Mcp-Name, or empty */
     const struct mcp_mirrors *mirrors;
-    str arguments;               /* where the mirrored values are */
+    str arguments;               /* which have the mirrored values */
     str id;                      /* as JSON */
-    uint64_t idle_ms;            /* without a sign of life */
-    uint64_t end_ns;             /* in any case */
+    uint64_t idle_ms;            /* without activity */
+    uint64_t end_ns;             /* the latest end */
     const struct mcp_call *call; /* for progress and cancelling, or NULL */
     struct arena *arena;
     bool unsent; /* it cannot have reached the server */
@@ -73,38 +73,38 @@ struct mcp_exchange {
 
 /* ---- between the files ---- */
 
-/* Sends it under a new id, with the _meta of the era. */
+/* Sends it with a new id and the _meta of the era. */
 bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params,
                       struct err *e) MUST_USE;
 /* Whether the array under the key has the version. */
 bool mcp_lists_version(str json, str key, str version);
 bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
 bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err *e) MUST_USE;
-/* Headers that every request has; returns the token's number. */
+/* Writes the headers of every request; returns the token's number. */
 unsigned mcp_put_common(struct mcp_client *c, struct buf *b);
-/* The stream of what belongs to no call, over HTTP. */
+/* Starts the HTTP stream for messages that belong to no call. */
 void mcp_listen_start(struct mcp_client *c);
 void mcp_listen_stop(struct mcp_client *c);
-/* A notification, or a reply to what the server asked. */
+/* Sends a notification, or a reply to a request of the server. */
 bool mcp_tell(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
               struct err *e) MUST_USE;
-/* What came on the stream of a call: its reply (then true), or something to note or to answer. */
+/* Handles a message on the stream of a call: its reply (then true), a notification or a request. */
 bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t *deadline_ns);
-/* What the server said of its own accord. */
+/* Handles a message that belongs to no call. */
 void mcp_on_other(void *ctx, str line);
-/* The answer to a request of the server. */
+/* Answers a request of the server. */
 void mcp_answer_server(struct mcp_client *c, const struct json *doc, const struct mcp_message *m,
                        struct buf *out);
 /* The result of one of the requests a server may make, as JSON. */
 bool mcp_fulfil(struct mcp_client *c, str method, str params, struct buf *result,
                 struct err *e) MUST_USE;
 void mcp_put_client_capabilities(const struct mcp_client *c, struct buf *b);
-/* params, a JSON object, with the _meta of the era put in. */
+/* Writes params, a JSON object, with the _meta of the era added. */
 void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b);
 bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e) MUST_USE;
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
-/* A request on a server that is ready, again where the protocol says so: other versions, sessions
- * that are gone, questions to us. */
+/* Sends a request to a connected server, and repeats it where the protocol requires: other
+ * versions, expired sessions, requests to the client. */
 bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e) MUST_USE;
 bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool anew, struct err *e) MUST_USE;
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name);

@@ -250,8 +250,8 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
 
 /* ---- calling ---- */
 
-/* What of the call stands in headers, copied: the list may change while the call runs. Only over
- * HTTP in the modern era must the tool be known for it. */
+/* Copies the marked arguments of a call, because the list of tools may change while the call runs.
+ * Only HTTP in the modern era requires that the tool is known. */
 static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool anew,
                          struct arena *a, struct mcp_mirrors *out, struct err *e)
 {

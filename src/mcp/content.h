@@ -1,12 +1,12 @@
-/* content.h - what a tool gave back: its parts, its structured content, and what a model is shown.
+/* content.h - the result of a tool: its parts, its structured content, and the text for a model.
  *
  *     struct mcp_result r;
  *     if (!mcp_result_read(json, &arena, &r, e)) ...
  *     if (!mcp_result_check(&r, schema, e)) ...          structured content against outputSchema
  *     mcp_result_text(&r, 30000, &text);                 bounded, for the model
  *
- * An error of the tool (isError) is a result like any other: the model is to read it. Parts of a
- * kind that is not known here are kept as their JSON and named to the model.
+ * An error of the tool (isError) is an ordinary result, because the model must read it. Parts of an
+ * unknown kind keep their JSON, and the model gets their kind.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@
 
 enum mcp_part_kind { MCP_TEXT, MCP_IMAGE, MCP_AUDIO, MCP_LINK, MCP_RESOURCE, MCP_OTHER };
 
-/* What does not apply is empty. All in the arena or the JSON given. */
+/* Members that do not apply are empty. Texts are in the arena or in the given JSON. */
 struct mcp_part {
     enum mcp_part_kind kind;
     str text; /* also of an embedded resource */
@@ -34,17 +34,17 @@ struct mcp_result {
     struct mcp_part *parts;
     size_t part_count;
     str structured; /* JSON, or empty */
-    str raw;        /* all of it */
+    str raw;        /* the whole result */
 };
 
-/* ERR_UPSTREAM if it is no result of a tool, ERR_LIMIT if it has too many parts. json is lent as
- * long as the result. */
+/* ERR_UPSTREAM if it is not a result of a tool, ERR_LIMIT if it has too many parts. json must live
+ * as long as the result. */
 bool mcp_result_read(str json, struct arena *a, struct mcp_result *out, struct err *e) MUST_USE;
 
-/* Whether structuredContent is there and as the schema has it; an error of the tool need have none.
- * ERR_UPSTREAM with the path and the reason if not. */
+/* Whether structuredContent is present and satisfies the schema; an error of the tool may lack it.
+ * Otherwise ERR_UPSTREAM with the path and the reason. */
 bool mcp_result_check(const struct mcp_result *r, const struct schema *s, struct err *e) MUST_USE;
 
-/* All that a model can read, parts behind one another, at most size_max bytes and a note of what
- * was left out. Binary parts are named, not shown; structured content is shown where no text is. */
+/* The text for a model: the parts in order, at most size_max bytes and a note about omitted text.
+ * Binary parts are only named; structured content is used if there is no text. */
 void mcp_result_text(const struct mcp_result *r, size_t size_max, struct buf *out);

@@ -82,7 +82,7 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
     if (!json_text(w->doc, name, w->arena, &m.header))
         return err_set(w->e, ERR_INPUT, "x-mcp-header must be a text");
     if (!http1_is_token(m.header))
-        return err_set(w->e, ERR_INPUT, "x-mcp-header is no name that a header can have");
+        return err_set(w->e, ERR_INPUT, "x-mcp-header is not a valid header name");
     if (!reachable || m.depth == 0)
         return err_set(w->e,
                        ERR_INPUT,

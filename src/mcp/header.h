@@ -1,12 +1,12 @@
-/* header.h - what of a call stands in HTTP headers too: values in ASCII, and which arguments.
+/* header.h - the parts of a call that are also HTTP headers: values in ASCII, and which arguments.
  *
  *     mcp_header_value(&out, STR("Hello, 世界"));           =?base64?SGVsbG8sIOS4lueVjA==?=
  *     mcp_mirrors_read(&doc, schema, &arena, &mirrors, e)   the properties marked x-mcp-header
  *
- * A schema may mark a property with x-mcp-header: NAME; its value then stands in Mcp-Param-NAME.
- * Only a string, an integer or a boolean can be marked, only where a chain of `properties` alone
- * leads to it, and each name but once, whatever its case. A schema that breaks this is refused
- * as a whole, with the reason.
+ * A schema may mark a property with x-mcp-header: NAME; then its value is also in Mcp-Param-NAME.
+ * Only a string, an integer or a boolean can be marked, only below a chain of `properties`, and
+ * each name only once, ignoring case. A schema that violates this is refused as a whole, with the
+ * reason.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,19 +24,19 @@ struct mcp_mirror {
 };
 
 struct mcp_mirrors {
-    struct mcp_mirror *at; /* in the arena, as are the texts */
+    struct mcp_mirror *at; /* in the arena, like the texts */
     size_t n;
 };
 
-/* As it is if that is plain ASCII without white space at its ends, else as base64. */
+/* Unchanged if it is plain ASCII without white space at its ends, otherwise as base64. */
 void mcp_header_value(struct buf *out, str value);
-/* What a header stands for; false if it holds what no header may, or base64 that is none. */
+/* Decodes a header; false if it has invalid characters or invalid base64. */
 bool mcp_header_read(str header, struct buf *out) MUST_USE;
 
 bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, struct arena *a,
                       struct mcp_mirrors *out, struct err *e) MUST_USE;
 
-/* The value of one among the arguments as text, before it is made a header; false if it is not
- * there, null, or nothing a header can hold. */
+/* The text of a marked argument, before encoding; false if it is absent, null or of another
+ * type. */
 bool mcp_mirror_value(const struct mcp_mirror *m, const struct json *doc,
                       const struct json_node *arguments, struct arena *a, str *out) MUST_USE;

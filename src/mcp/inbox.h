@@ -1,5 +1,5 @@
-/* inbox.h - a queue between the loop's thread and one that waits: items of bytes, then perhaps why
- * there will be no more.
+/* inbox.h - a queue from the loop's thread to a waiting thread: items of bytes, and finally perhaps
+ * the reason of its end.
  *
  * Within src/mcp only.
  *
@@ -31,11 +31,11 @@ struct mcp_inbox {
 
 void mcp_inbox_init(struct mcp_inbox *b, size_t size_max);
 void mcp_inbox_release(struct mcp_inbox *b);
-/* The bytes are copied. What does not fit fails the box. */
+/* Copies the bytes. If they do not fit, the box fails. */
 void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes);
-/* What is in it can still be taken. The first reason stays. */
+/* Present items can still be taken. The first reason is kept. */
 void mcp_inbox_fail(struct mcp_inbox *b, const struct err *why);
-/* The next item, which is the caller's to free; NULL: e says why, ERR_TIMEOUT and ERR_CANCELLED
- * among it. cancel may be NULL. */
+/* The next item, which the caller must free; NULL: e has the reason, for example ERR_TIMEOUT or
+ * ERR_CANCELLED. cancel may be NULL. */
 struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
                                 const _Atomic bool *cancel, struct err *e) MUST_USE;

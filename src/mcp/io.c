@@ -198,7 +198,7 @@ struct mcp_fetch {
     struct frames frames;
     struct mcp_inbox inbox;
     struct mcp_fetch_event head; /* set before ITEM_HEAD is in the box, then not changed */
-    struct mcp_item *item;       /* the caller's: what it was lent last */
+    struct mcp_item *item;       /* the item of the last event, valid until the next call */
     char id[MCP_EVENT_ID_MAX];
 };
 
@@ -300,7 +300,8 @@ static bool cut_url(struct mcp_fetch *f, str url, struct err *e)
     str rest;
 
     if (at == STR_NONE)
-        return err_set(e, ERR_INPUT, "\"" STR_FMT "\" is no URL", STR_ARG(str_slice(url, 0, 100)));
+        return err_set(
+            e, ERR_INPUT, "\"" STR_FMT "\" is not a URL", STR_ARG(str_slice(url, 0, 100)));
     url = arena_dup(&f->arena, str_slice(url, 0, hash));
     for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?'; at++)
         ;
@@ -350,7 +351,7 @@ void mcp_fetch_interrupt(struct mcp_fetch *f)
     mcp_inbox_fail(&f->inbox, &e);
 }
 
-/* What may be sent back in a header. */
+/* Whether s may be sent in a header. */
 static bool is_visible(str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -359,7 +360,7 @@ static bool is_visible(str s)
     return true;
 }
 
-/* An event of a stream as it came: its data lines joined in place, and its id and retry. */
+/* Parses an event of a stream: joins its data lines in place, and reads its id and retry. */
 static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {
     char *to = item->bytes;
@@ -382,7 +383,8 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
         if (str_eq(line, STR("data"))) {
             if (some)
                 to[used++] = '\n';
-            memmove(to + used, value.p, value.n); /* what is written lies before what is read */
+            memmove(to + used, value.p, value.n); /* the write position is before the read
+                                                     position */
             used += value.n;
             some = true;
         } else if (str_eq(line, STR("id"))) {

@@ -5,13 +5,12 @@
  *     while (mcp_fetch_next(f, deadline_ns, NULL, &event, e) && event.what != MCP_FETCH_END) ...
  *     mcp_fetch_free(f);                                closes the connection if it is not over
  *
- * Whoever calls is a thread with plain sequential code; the loop behind it is nobody's business.
- * A fetch is one request and its reply: the head, then frames (the events of a stream, or one whole
- * body), then the end.
+ * Callers are threads with plain sequential code and need not know the loop. A fetch is one request
+ * and its reply: the head, then frames (the events of a stream, or one whole body), then the end.
  *
  * Promises:
  *   - Any thread may start a fetch; one fetch belongs to one thread at a time.
- *   - A reply is never held beyond MCP_FETCH_MAX bytes: more is ERR_LIMIT.
+ *   - At most MCP_FETCH_MAX bytes of a reply are buffered: more is ERR_LIMIT.
  *   - Waiting ends at the deadline, or soon after *cancel becomes true: ERR_TIMEOUT, ERR_CANCELLED.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -23,7 +22,7 @@
 #include "base/err.h"
 
 #define MCP_FETCH_MAX ((size_t)32 << 20)
-#define MCP_EVENT_ID_MAX 1024 /* a longer id of an event is as good as none */
+#define MCP_EVENT_ID_MAX 1024 /* a longer id of an event is ignored */
 
 struct mcp_io;
 struct mcp_fetch;
@@ -31,16 +30,16 @@ struct loop;
 
 /* ca_file NULL: the system's certificates. */
 struct mcp_io *mcp_io_new(const char *ca_file, struct err *e) MUST_USE;
-/* After all that use it. */
+/* Call it after everything that uses it is freed. */
 void mcp_io_free(struct mcp_io *io);
 
-/* Runs it on the loop's thread and waits for it to return. Not from that thread. */
+/* Runs fn on the loop's thread and waits for it. Not from that thread. */
 void mcp_io_do(struct mcp_io *io, void (*fn)(void *ctx), void *ctx);
 struct loop *mcp_io_loop(struct mcp_io *io);
-/* Runs it on a thread of its own, behind what was handed over before. Any thread. */
+/* Runs fn on a separate thread, after earlier ones. Any thread. */
 void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx);
 
-/* All of it is copied. */
+/* All members are copied. */
 struct mcp_fetch_request {
     str method;
     str url;     /* with its query */
@@ -50,24 +49,24 @@ struct mcp_fetch_request {
 
 enum mcp_fetch_what { MCP_FETCH_HEAD, MCP_FETCH_FRAME, MCP_FETCH_END };
 
-/* Of the head, lent until the free: status and headers, empty if they are not there. Of a frame,
- * lent until the next call: data, and what a stream says of itself. */
+/* Of the head, valid until mcp_fetch_free: status and headers, empty if absent. Of a frame, valid
+ * until the next call: data, and the fields of the event. */
 struct mcp_fetch_event {
     enum mcp_fetch_what what;
     int status;
     bool stream; /* frames are events */
     str content_type, session, challenge, location;
     str data, id;
-    int64_t retry_ms; /* -1: not said */
+    int64_t retry_ms; /* -1: not given */
 };
 
-/* ERR_INPUT if the URL is none. */
+/* ERR_INPUT if the URL is invalid. */
 struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_request *r,
                                   struct err *e) MUST_USE;
 bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic bool *cancel,
                     struct mcp_fetch_event *out, struct err *e) MUST_USE;
 void mcp_fetch_free(struct mcp_fetch *f);
-/* From another thread than the one that waits for it: that one gets ERR_CANCELLED. */
+/* From another thread: the waiting thread gets ERR_CANCELLED. */
 void mcp_fetch_interrupt(struct mcp_fetch *f);
 
 /* A whole exchange: the status and the body. location may be NULL. In the arena. */

@@ -35,7 +35,7 @@ static bool mcp_name_is_plain(str server, str tool)
            server.p[server.n - 1] != '_' && server.n + 2 + tool.n <= MCP_NAME_MAX;
 }
 
-/* SERVER__TOOL with each other character replaced, cut to leave room for so many digits. */
+/* SERVER__TOOL with invalid characters replaced, truncated to leave room for the digits. */
 static str with_digest(struct arena *a, str server, str tool, size_t digits)
 {
     char hex[SHA256_HEX_SIZE], out[MCP_NAME_MAX + 1];

@@ -1,14 +1,14 @@
-/* name.h - tools of many servers under names that every provider takes, and back.
+/* name.h - maps tools of many servers to names that every provider accepts, and back.
  *
  *     mcp_names_init(&names, &arena);
  *     mcp_names_add(&names, STR("files"), STR("read/file"), &name, e)
  *                                                      files__read_file_3f1c9a0b52
  *     mcp_names_find(&names, name, &server, &tool)     files, read/file
  *
- * MCP allows names that providers do not; what they all take is [A-Za-z0-9_-]{1,64}. A name is
- * SERVER__TOOL where that is unambiguous and fits; otherwise what does not fit is replaced or cut
- * and a digest of both names is put behind it, so it is the same in every run and whatever the
- * order in which tools are added.
+ * MCP allows names that providers refuse; all providers accept [A-Za-z0-9_-]{1,64}. A name is
+ * SERVER__TOOL if that is unambiguous and valid. Otherwise invalid characters are replaced, the
+ * name is truncated, and a digest of both names is appended. So a name is the same in every run and
+ * does not depend on the order in which tools are added.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ struct mcp_names {
 void mcp_names_init(struct mcp_names *n, struct arena *a);
 void mcp_names_release(struct mcp_names *n);
 
-/* The name of a tool; the same one if it was added before. In the arena. */
+/* The name of a tool, in the arena; the same one if it was added before. */
 bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct err *e) MUST_USE;
 /* False if no tool has the name. */
 bool mcp_names_find(const struct mcp_names *n, str name, str *server, str *tool) MUST_USE;

@@ -1,4 +1,4 @@
-/* pipe.c - the child, read on the loop, written by whoever calls.
+/* pipe.c - the child process: the loop reads it, callers write to it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -76,7 +76,7 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
         return;
     arena_reset(&p->arena);
     if (!mcp_read(&p->doc, frame->data, &p->arena, &m, &fault)) {
-        log_debug("mcp server said what is no message", LOG_TEXT("why", fault.why.text));
+        log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
         return;
     }
     owner = owner_of(p, &m);
@@ -242,7 +242,7 @@ void mcp_pipe_free(struct mcp_pipe *p)
     if (!proc_wait(&p->proc, MCP_PIPE_GRACE_MS, &status, &e))
         proc_stop(&p->proc, MCP_PIPE_GRACE_MS, NULL);
     mcp_io_do(p->io, unwatch, p);
-    /* What it said last may still be on its way to on_other. */
+    /* Its last message may still be on its way to on_other. */
     mcp_inbox_init(&done, 64);
     mcp_io_later(p->io, flush_helper, &done);
     free(mcp_inbox_take(&done, CLOCK_NEVER, NULL, &e));
@@ -304,7 +304,7 @@ static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_
             struct pollfd fd = {.fd = p->proc.in, .events = POLLOUT};
 
             if (poll(&fd, 1, clock_left_ms(&clock_real, deadline_ns)) == 0)
-                return err_set(e, ERR_TIMEOUT, "the MCP server does not read what it is sent");
+                return err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
         } else if (errno != EINTR) {
             return err_set(e, ERR_UPSTREAM, "the MCP server has closed its input");
         }

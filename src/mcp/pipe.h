@@ -1,5 +1,4 @@
-/* pipe.h - a server that is a child process: lines in, lines out, and waiting for the one that
- * answers.
+/* pipe.h - a server as a child process: writes lines, reads lines, and waits for replies.
  *
  *     struct mcp_pipe *p = mcp_pipe_new(io, &spec, on_other, ctx, e);
  *     mcp_pipe_expect(p, &wait, id);
@@ -8,9 +7,8 @@
  *     mcp_pipe_forget(&wait);
  *     mcp_pipe_free(p);                                  its input closed, then TERM, then KILL
  *
- * What the server says of its own accord (requests, notifications that belong to no call) goes to
- * on_other, on the helper's thread. Its standard error is drained; the end of it is told when the
- * server dies.
+ * Messages that belong to no call (requests, notifications) go to on_other, on the helper's thread.
+ * Its standard error is drained, and the end of it is reported when the server dies.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +19,7 @@
 #include "mcp/io.h"
 
 #define MCP_PIPE_GRACE_MS 2000
-#define MCP_PIPE_STDERR_MAX 2048 /* of its end is kept */
+#define MCP_PIPE_STDERR_MAX 2048 /* bytes of its end that are kept */
 
 struct mcp_pipe;
 
@@ -33,7 +31,8 @@ struct mcp_pipe_spec {
 
 struct mcp_wait {
     struct mcp_pipe *pipe;
-    str id; /* as JSON; lent until the forget. It is the call's progress token too. */
+    str id; /* as JSON; must stay valid until mcp_pipe_forget. It is also the call's progress
+               token. */
     struct mcp_inbox inbox;
     struct mcp_item *item;
     struct mcp_wait *next;
@@ -43,12 +42,12 @@ struct mcp_pipe *mcp_pipe_new(struct mcp_io *io, const struct mcp_pipe_spec *spe
                               void (*on_other)(void *ctx, str line), void *ctx,
                               struct err *e) MUST_USE;
 void mcp_pipe_free(struct mcp_pipe *p);
-/* Whether the server still runs, as far as is known. */
+/* Whether the server still runs, as far as we know. */
 bool mcp_pipe_alive(struct mcp_pipe *p);
 
 void mcp_pipe_expect(struct mcp_pipe *p, struct mcp_wait *w, str id);
 void mcp_pipe_forget(struct mcp_wait *w);
 bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, struct err *e) MUST_USE;
-/* The line is lent until the next call. */
+/* The line is valid until the next call. */
 bool mcp_pipe_next(struct mcp_wait *w, uint64_t deadline_ns, const _Atomic bool *cancel, str *line,
                    struct err *e) MUST_USE;

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "mcp/replay_state.h"
 
-#define SHOWN_MAX 160 /* bytes of a value that is told */
+#define SHOWN_MAX 160 /* bytes of a value in a message */
 
 /* ---- values ---- */
 

@@ -1,4 +1,4 @@
-/* replay.h - a server of recorded tool outputs: what a tool said once, said again.
+/* replay.h - a server that replays recorded outputs of tools.
  *
  *     struct replay *r;
  *     if (!replay_open("cases/disk", &r, e)) ...
@@ -10,16 +10,16 @@
  *
  *     {"tool_name": "kubectl_describe", "match_params": {"kind": "pod", "name": "web"}}
  *     {"status": "success", "params": {...}, "error": null}
- *     and from here on the output as it was
+ *     and from here on the unchanged output
  *
- * A call gets the recording of its tool whose match_params it has all of; of several the one with
- * the most, and of equals all, one behind the other. Arguments beyond match_params do not matter;
- * none or null matches any call. A status of "error" is an error of the tool. A call that nothing
- * matches is told the nearest recording, and what differs.
+ * A call gets the recording of its tool whose match_params are all in its arguments. If several
+ * match, the one with the most match_params counts; equal ones are concatenated. Other arguments do
+ * not matter; absent or null match_params match any call. The status "error" is an error of the
+ * tool. If nothing matches, the reply names the nearest recording and the difference.
  *
  * The schemas of tools are in tools.json (a list of {name, description, inputSchema, annotations}
- * as tools/list has it, also below "tools"), or are made of the parameters that were recorded.
- * Every tool is a reader only, and says so.
+ * as in tools/list, also below "tools"), or are derived from the recorded parameters. Every tool
+ * declares that it is read-only.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,15 +33,15 @@
 
 struct replay;
 
-/* False: the folder cannot be read, or holds no recording and no tools.json. */
+/* False: the folder cannot be read, or has no recording and no tools.json. */
 bool replay_open(const char *folder, struct replay **out, struct err *e) MUST_USE;
-void replay_close(struct replay *r); /* NULL: nothing */
+void replay_close(struct replay *r); /* NULL is allowed */
 
-/* A file that does not say what it must, "FILE:LINE: why"; NULL behind the last. */
+/* The faults of files, "FILE:LINE: why"; NULL after the last. */
 const char *replay_fault(const struct replay *r, size_t i);
 size_t replay_count(const struct replay *r); /* recordings */
 const struct mcp_set *replay_set(const struct replay *r);
 
-/* What a call gets; false: out says why there is none, or it is the tool's error. For the server,
- * and for who tests a folder. arguments: a JSON object. */
+/* The reply to a call; false: out explains why there is none, or has the tool's error. For the
+ * server, and for checks of a folder. arguments: a JSON object. */
 bool replay_call(const struct replay *r, str tool, str arguments, struct buf *out);

@@ -237,7 +237,7 @@ static const char *mcp_replay_read_type_of(const struct json_node *v)
     return types[v->kind];
 }
 
-/* What was recorded of a tool says what it takes. */
+/* Derives the parameters of a tool from its recordings. */
 static void add_properties(struct replay *r, struct json_out *o, str tool, struct map *seen)
 {
     for (size_t i = 0; i < r->count; i++) {

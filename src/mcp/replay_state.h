@@ -1,5 +1,5 @@
-/* replay_state.h - recordings as their two files see them: replay_read.c reads a folder, replay.c
- * answers calls.
+/* replay_state.h - shared by replay_read.c, which reads a folder, and replay.c, which answers
+ * calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,9 +14,9 @@ struct recording {
     struct json head;              /* its first line */
     const struct json_node *match; /* an object in it, or NULL: any call */
     struct json meta;              /* its second line */
-    str output;                    /* as it is in the file */
+    str output;                    /* unchanged from the file */
     bool failed;
-    /* While a call is looked up. */
+    /* Used while a call is looked up. */
     bool matches;
     size_t same, other;
 };
@@ -33,5 +33,5 @@ struct replay {
 };
 
 void replay_run(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer);
-/* One file, its text in memory as long as r; false after a fault. */
+/* Adds one file, whose text must live as long as r; false after a fault. */
 bool replay_add(struct replay *r, str file, str text);

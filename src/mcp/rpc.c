@@ -10,7 +10,7 @@ static bool mcp_rpc_fail(struct mcp_fault *f, enum mcp_code code, const char *wh
     return err_set(&f->why, ERR_INPUT, "%s", why);
 }
 
-/* A string or an integer in its one canonical form; what else is there is no id. */
+/* A string or an integer in canonical form; other values are not ids. */
 static bool mcp_rpc_read_id(const struct json *doc, const struct json_node *v, struct arena *a,
                             str *out)
 {
@@ -106,7 +106,7 @@ bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *o
     return true;
 }
 
-/* JSON has no line break inside a string, so each one stands between tokens. */
+/* JSON strings contain no line breaks, so each one is between tokens. */
 static void one_line(struct buf *out, size_t from)
 {
     for (size_t i = from; i < out->n; i++)

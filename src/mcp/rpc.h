@@ -1,4 +1,4 @@
-/* rpc.h - JSON-RPC 2.0 as MCP has it: one message in, one message out.
+/* rpc.h - JSON-RPC 2.0 for MCP: parses and writes single messages.
  *
  *     struct mcp_message m;
  *     struct mcp_fault fault;
@@ -7,12 +7,12 @@
  *     ...
  *     mcp_emit_result(&out, m.id, STR("{}"));
  *
- * Strict: "jsonrpc" is "2.0"; an id is a string or an integer, null only in a reply to what could
- * not be read; params are an object; a reply has a result or an error, never both. Batches, which
- * one revision had, are refused. Members that nobody knows are passed over.
+ * Strict: "jsonrpc" is "2.0"; an id is a string or an integer, and null only in a reply to an
+ * unreadable message; params are an object; a reply has a result or an error, never both. Batches,
+ * which one revision had, are refused. Unknown members are ignored.
  *
- * What is emitted is one line: line breaks between tokens of what was given become spaces, so it
- * may be sent over stdio or as the data of one event.
+ * A written message is one line: line breaks between tokens become spaces, so it can be sent over
+ * stdio or as the data of one event.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@
 #define MCP_METHOD_MAX 256
 
 #define MCP_MODERN "2026-07-28"
-#define MCP_LEGACY "2025-11-25" /* the newest of those that begin with initialize */
+#define MCP_LEGACY "2025-11-25" /* the newest that begins with initialize */
 
 /* Keys of _meta. */
 #define MCP_META "io.modelcontextprotocol/"
@@ -54,7 +54,7 @@ enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESULT, MCP_ERROR };
 /* Texts are in the arena or the source; nodes are of the document. */
 struct mcp_message {
     enum mcp_kind kind;
-    str id; /* as canonical JSON, 7 or "a"; empty if there is none */
+    str id; /* as canonical JSON, 7 or "a"; empty without an id */
     str method;
     const struct json_node *params; /* an object, or NULL */
     const struct json_node *result; /* any object */
@@ -72,15 +72,15 @@ struct mcp_fault {
 bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *out,
               struct mcp_fault *fault) MUST_USE;
 
-/* params, result and data are JSON; empty params and data are left out, an empty id is null. */
+/* params, result and data are JSON; empty params and data are omitted, an empty id is null. */
 void mcp_emit_request(struct buf *out, str id, str method, str params);
 void mcp_emit_notification(struct buf *out, str method, str params);
 void mcp_emit_result(struct buf *out, str id, str result);
 void mcp_emit_error(struct buf *out, str id, int64_t code, str text, str data);
 void mcp_emit_fault(struct buf *out, const struct mcp_fault *fault);
 
-/* The revision of that name if it is one of the legacy era, as a text that stays; else NULL. */
+/* The revision of that name as a static text if it is of the legacy era, otherwise NULL. */
 const char *mcp_legacy_version(str version);
 
-/* The text of a member that is a string, or the empty one. */
+/* The text of a member that is a string, or "". */
 str mcp_member(const struct json *doc, const struct json_node *v, str key, struct arena *a);

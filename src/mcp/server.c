@@ -1,4 +1,4 @@
-/* server.c - the core: a table of methods, sessions, and who is told of changes.
+/* server.c - the core: a table of methods, sessions, and notifications of changes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

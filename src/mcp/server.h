@@ -10,15 +10,15 @@
  *         mcp_answer_text(answer, STR("4"));
  *     }
  *
- * A function that needs something of the client asks for it by mcp_answer_input and returns; it is
- * called again with what the client said in ask->inputs, and with the state it left. How the asking
- * is done is the era's business: a result that says input_required since 2026-07-28, a request on
- * the stream before.
+ * A function that needs input of the client requests it with mcp_answer_input and returns. It is
+ * called again with the client's replies in ask->inputs, and with its saved state. The era decides
+ * how the request is sent: since 2026-07-28 as a result with input_required, before as a request on
+ * the stream.
  *
  * Promises:
- *   - A function is called with arguments that its schema allows, and with a state that it gave
- *     itself, for the same tool, not too long ago: states are signed.
- *   - Nothing is asked of a client that it did not say it can do.
+ *   - A function gets only arguments that its schema allows, and only a state that it saved itself,
+ *     for the same tool, at most MCP_STATE_MS ago: states are signed.
+ *   - A client gets only requests that it declared to support.
  *   - All functions are called on one thread, one at a time.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -40,29 +40,29 @@ enum mcp_level {
     MCP_LOG_CRITICAL,
     MCP_LOG_ALERT,
     MCP_LOG_EMERGENCY,
-    MCP_LOG_OFF, /* the client wants none */
+    MCP_LOG_OFF, /* the client wants no log messages */
 };
 
 struct mcp_server;
 
-/* All of it is lent for the call. */
+/* All members are valid only during the call. */
 struct mcp_ask {
     struct mcp_server *server;
     const struct json *doc;
     const struct json_node *params;    /* of the request */
     const struct json_node *arguments; /* an object, or NULL */
-    const struct json_node *inputs;    /* what the client said, by key; or NULL */
+    const struct json_node *inputs;    /* the client's replies, by key; or NULL */
     str state;                         /* or empty */
-    str uri;                           /* of a resource that is read */
-    unsigned caps;                     /* bits of enum mcp_cap: what the client can do */
-    const void *who;                   /* as `allowed` said; NULL: whoever started us */
+    str uri;                           /* of the requested resource */
+    unsigned caps;                     /* bits of enum mcp_cap: capabilities of the client */
+    const void *who;                   /* from `allowed`; NULL: the user who started the server */
     struct arena *arena;
 };
 
 struct mcp_answer;
 typedef void mcp_run(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer);
 
-/* Texts that are JSON say so; what is NULL is left out. */
+/* Members that are NULL are omitted. */
 struct mcp_tool {
     const char *name, *title, *description;
     const char *input;       /* JSON Schema; NULL: no arguments */
@@ -79,7 +79,7 @@ struct mcp_prompt {
 };
 
 struct mcp_resource {
-    const char *uri; /* with {name} in it, a template */
+    const char *uri; /* a template if it contains {name} */
     const char *name, *title, *description, *mime;
     mcp_run *run; /* mcp_answer_item: the contents */
 };
@@ -91,40 +91,42 @@ struct mcp_set {
     size_t prompt_count;
     const struct mcp_resource *resources;
     size_t resource_count;
-    bool changes; /* lists of it may change: mcp_server_changed */
+    bool changes; /* its lists may change: mcp_server_changed */
     bool logs, completes;
     void *ctx; /* of its functions */
 };
 
 struct mcp_server_options {
-    const struct mcp_set *sets[MCP_SETS_MAX]; /* lent; NULL at the end if there are fewer */
+    const struct mcp_set *sets[MCP_SETS_MAX]; /* must outlive the server; ends with NULL if there
+                                                 are fewer */
     const char *instructions;                 /* or NULL */
     const struct clock *clock;                /* NULL: the real one */
 };
 
-/* False if a schema is wrong or a name is there twice. */
+/* NULL if a schema is invalid or a name occurs twice. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
 void mcp_server_free(struct mcp_server *s);
 
-/* To be called in a function: those who listen are told, after the answer. Bits of enum mcp_change.
+/* Call it in a function: listeners are notified after the reply. Bits of enum mcp_change.
  */
 void mcp_server_changed(struct mcp_server *s, unsigned changes);
 
-/* Until the input ends; true then. Blocks the thread. */
+/* Serves until the input ends, then returns true. Blocks the thread. */
 bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e) MUST_USE;
 
 struct mcp_http_options {
     const char *listen; /* ADDR:PORT */
-    /* Whether who shows this token may come in, and who that is, for the tools; NULL: anybody may,
-     * from this machine only. */
+    /* Whether this token is valid, and whose it is, for the tools; NULL: everybody, from this
+     * machine only. */
     bool (*allowed)(void *ctx, str token, const void **who);
-    /* Called once it accepts connections, with the address it is bound to. */
+    /* Called with the bound address when it accepts connections. */
     void (*on_ready)(void *ctx, str address);
     void *ctx;
 };
 
-/* At /mcp, until SIGTERM or SIGINT. Tools run on threads of their own, several at once: what they
- * share must bear that. Prompts and resources are for the loop's thread, and quick. */
+/* Serves at /mcp until SIGTERM or SIGINT. Tools run on separate threads, several at once, so their
+ * shared data must be thread-safe. Prompts and resources run on the loop's thread and must be
+ * quick. */
 bool mcp_serve_http(struct mcp_server *s, const struct mcp_http_options *o, struct err *e) MUST_USE;
 
 /* ---- answers: sticky writers ---- */
@@ -132,15 +134,15 @@ bool mcp_serve_http(struct mcp_server *s, const struct mcp_http_options *o, stru
 /* A part of a tool's content; a message of a prompt or a content of a resource: JSON. */
 void mcp_answer_item(struct mcp_answer *r, str json);
 void mcp_answer_text(struct mcp_answer *r, str text);
-/* The structured content, which is put beside it as text too, as older clients need it. */
+/* The structured content; it is also added as text, for older clients. */
 void mcp_answer_structured(struct mcp_answer *r, str json);
-/* The tool failed, and the model is to know why. */
+/* The tool failed; the model gets the reason. */
 void mcp_answer_fail(struct mcp_answer *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void mcp_answer_fail_text(struct mcp_answer *r, str text); /* the same, of any length */
-/* Asks the client; key is the tool's own, params JSON. */
+/* Requests input of the client; the tool chooses the key, params is JSON. */
 void mcp_answer_input(struct mcp_answer *r, str key, str method, str params);
-/* What the tool gets back when it is called again. */
+/* The state that the tool gets when it is called again. */
 void mcp_answer_state(struct mcp_answer *r, str state);
-/* Sent at once, if the client wants it. message may be empty. */
+/* Sends progress at once, if the client wants it. message may be empty. */
 void mcp_answer_progress(struct mcp_answer *r, double progress, double total, str message);
 void mcp_answer_log(struct mcp_answer *r, enum mcp_level level, str data);

@@ -1,9 +1,9 @@
-/* server_hands.c - tools of the HTTP server run on threads of their own, several at once.
+/* server_hands.c - runs the tools of the HTTP server on threads, several at once.
  *
- * The core belongs to the loop. A call is checked there and then handed over with copies of all it
- * needs; a thread runs the tool and writes letters, what is to be sent meanwhile and at last that
- * it is done, which the loop opens in their order. Between the two a client may leave and a session
- * may end: a call whose channel is gone is run to its end for nobody.
+ * The core belongs to the loop. The loop checks a call and passes it on with copies of all it
+ * needs. A thread runs the tool and posts letters: messages to send, and finally the result. The
+ * loop handles the letters in order. In the meantime a client may disconnect and a session may end;
+ * then the tool still runs to its end, and the result is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,12 +19,12 @@ struct letter {
     struct job *job;
     struct letter *next;
     size_t size;
-    bool done; /* the tool has run: nothing comes behind it */
+    bool done; /* the tool has run; the last letter */
     char text[];
 };
 
 struct job {
-    struct mcp_channel channel; /* first: what the tool sends on */
+    struct mcp_channel channel; /* first; the tool sends on it */
     struct mcp_channel *to;     /* the client's; NULL once it has left. The loop's alone */
     struct mcp_hands *hands;
     const struct mcp_ready_tool *tool;
@@ -35,7 +35,7 @@ struct job {
     struct mcp_ask ask;
     struct mcp_session *session;
     char session_id[RAND_ID_SIZE];
-    struct job *queued;      /* behind it, waiting for a thread */
+    struct job *queued;      /* the next one that waits for a thread */
     struct job *next, *prev; /* of all */
 };
 

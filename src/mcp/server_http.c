@@ -1,4 +1,4 @@
-/* server_http.c - the server at /mcp: who may come in, which era it is, and how replies go out.
+/* server_http.c - the server at /mcp: access, eras, and how replies are sent.
  *
  * A reply is JSON, or a stream of events if something was sent before it. Without tokens, only
  * this machine may connect, and only by one of its own names (DNS rebinding).
@@ -272,7 +272,7 @@ static const char *check_params(struct http *h, const struct http1_head *head,
 
         if (!mcp_mirror_value(mirror, doc, args, a, &want)) {
             if (http1_has(head, name))
-                return "a Mcp-Param header stands for an argument that is not there";
+                return "a Mcp-Param header has no matching argument";
         } else if (!header_is(head, name, want, a) &&
                    !mcp_http_same_number(http1_find(head, name), want)) {
             return "a Mcp-Param header is missing or is not as the argument";
@@ -337,7 +337,7 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
 
     if (id.n && !session) {
         mcp_http_refuse(
-            x, 404, MCP_SESSION_NOT_FOUND, m->id, "there is no such session; initialize anew");
+            x, 404, MCP_SESSION_NOT_FOUND, m->id, "there is no such session; initialize again");
         return;
     }
     if (!session && !begins) {
@@ -512,7 +512,7 @@ static bool open_socket(const char *listen_at, bool any, int *fd, char address[9
     str bare;
 
     if (!colon || !colon[1])
-        return err_set(e, ERR_INPUT, "\"%.80s\" is no ADDR:PORT", listen_at);
+        return err_set(e, ERR_INPUT, "\"%.80s\" is not ADDR:PORT", listen_at);
     bare = bare_host(str_c(listen_at));
     if (!any && !is_local(bare))
         return err_set(

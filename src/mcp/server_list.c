@@ -1,4 +1,4 @@
-/* server_list.c - what a server has, as lists, and who is told when they change.
+/* server_list.c - the lists of a server, and notifications of their changes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#define LIST_TTL "300000" /* ms: what does not change while we run */
+#define LIST_TTL "300000" /* ms, for lists that do not change at run time */
 
 static const struct {
     unsigned bit;

@@ -399,7 +399,7 @@ void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const st
     struct mcp_turn *t = turn_asking(session, m->id, &q);
 
     if (!t)
-        return; /* nobody asked, or not any more */
+        return; /* not requested, or no longer */
     if (m->kind == MCP_ERROR) {
         struct arena a;
 

@@ -65,7 +65,7 @@ static void take_request(struct stdio *io, const struct mcp_message *m)
 
     if (legacy && str_eq(m->method, STR("initialize"))) {
         io->begun = true;
-        io->session->stream = &io->channel; /* from now on it is told of changes */
+        io->session->stream = &io->channel; /* from now on it gets notifications of changes */
     }
     if (legacy && !io->begun && !str_eq(m->method, STR("ping"))) {
         struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
@@ -92,7 +92,7 @@ static void mcp_server_stdio_on_line(void *ctx, const struct frames_frame *frame
         take_request(io, &m);
     } else {
         mcp_hear(io->server, io->session, &io->doc, &m);
-        if (m.kind == MCP_NOTIFICATION) /* what is cancelled may be of either era */
+        if (m.kind == MCP_NOTIFICATION) /* the cancelled request may be of either era */
             mcp_hear(io->server, NULL, &io->doc, &m);
     }
 }
@@ -121,7 +121,7 @@ static bool mcp_server_stdio_pump(struct stdio *io, int in, struct frames *f, st
             break;
         }
         if (io->error)
-            break; /* nobody reads any more */
+            break; /* the reader has closed its end */
     }
     if (ok && !io->error)
         frames_finish(f);

@@ -1,8 +1,8 @@
-/* serving.h - what the two transports and the core of the server share.
+/* serving.h - shared by the two transports and the core of the server.
  *
- * Within src/mcp only. A transport reads a message and hands it to the core with a channel; the
- * core sends notes on it and ends it with the reply, at once or later. A session is what initialize
- * began; requests of the modern era have none.
+ * Within src/mcp only. A transport reads a message and passes it to the core with a channel. The
+ * core sends notifications on the channel and ends it with the reply, at once or later. A session
+ * begins with initialize; requests of the modern era have none.
  *
  *     struct mcp_channel: send... , then end; or mcp_gone if the client left
  *
@@ -22,22 +22,22 @@
 #define MCP_SESSIONS_MAX 1000
 #define MCP_SUBSCRIPTIONS_MAX 1000 /* resources of one session or listener */
 #define MCP_TURNS_MAX 1000         /* of one session that wait for the client */
-#define MCP_STATE_MS 600000        /* how long a state is good */
+#define MCP_STATE_MS 600000        /* how long a state is valid */
 
-/* Embedded in what the transport keeps for a request. */
+/* Embedded in the transport's struct of a request. */
 struct mcp_channel {
     void (*send)(struct mcp_channel *c, str json);            /* a notification, or a request */
-    void (*end)(struct mcp_channel *c, int status, str json); /* the channel is no more */
-    const void *who;                                          /* asks: as `allowed` said */
+    void (*end)(struct mcp_channel *c, int status, str json); /* frees the channel */
+    const void *who;                                          /* the caller, from `allowed` */
 };
 
-/* A request that waits: for what the client is asked (legacy), or for changes (listen). */
+/* A waiting request: for the client's input (legacy), or for changes (listen). */
 struct mcp_turn {
     struct mcp_channel *channel;
     struct mcp_session *session; /* NULL for a listener */
     str id, method;
     str params; /* JSON */
-    /* Of what is asked of the client: */
+    /* Of a request to the client: */
     struct arena arena;
     struct buf inputs; /* members of inputResponses so far */
     str state;
@@ -58,9 +58,9 @@ struct mcp_session {
     const char *version;
     unsigned caps;
     enum mcp_level level;
-    struct mcp_channel *stream; /* for what belongs to no request; or NULL */
+    struct mcp_channel *stream; /* for messages that belong to no request; or NULL */
     struct mcp_turn *turns;
-    uint64_t asked; /* ids given out */
+    uint64_t asked; /* ids used so far */
     uint64_t used_ns;
     struct arena arena; /* of the subscriptions */
     struct map subscriptions;
@@ -80,17 +80,17 @@ struct mcp_server {
     struct arena arena;
     struct mcp_ready_tool *tools;
     size_t tool_count;
-    bool prompts, resources, changes, logs, completes; /* what some set has */
+    bool prompts, resources, changes, logs, completes; /* features of the sets */
     struct mcp_turn *listeners;
     struct mcp_session *sessions;
     size_t session_count;
-    _Atomic unsigned pending; /* changes to tell of */
-    struct mcp_hands *hands;  /* tools run there; NULL: here, one at a time */
+    _Atomic unsigned pending; /* changes to report */
+    struct mcp_hands *hands;  /* the threads of tools; NULL: on this thread, one at a time */
     struct rand_ids ids;
     uint8_t key[SHA256_SIZE]; /* of states */
 };
 
-/* One request on its way: what a method's function gets. */
+/* One request in progress, for the functions of methods. */
 struct mcp_answer {
     struct mcp_server *server;
     struct mcp_session *session; /* NULL: modern */
@@ -108,60 +108,59 @@ struct mcp_answer {
     str *keys; /* of the inputs, in the arena */
     str structured, state;
     bool is_error;
-    unsigned lacking;      /* capabilities that were asked for and are not there */
-    struct mcp_turn *turn; /* that is being run again, or NULL */
+    unsigned lacking;      /* required capabilities that the client lacks */
+    struct mcp_turn *turn; /* the turn that is resumed, or NULL */
 };
 
 /* ---- core, for the transports ---- */
 
-/* A request, or what was read of one, with what era it is: session NULL is modern. Ends the channel
- * now or later. */
+/* Handles a request; session NULL: the modern era. Ends the channel now or later. */
 void mcp_take(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
               const struct mcp_message *m, struct mcp_channel *c);
-/* A notification or a reply of the client, which gets no answer. */
+/* Handles a notification or a reply of the client, which get no reply. */
 void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
               const struct mcp_message *m);
-/* The client left: nothing is sent there any more. */
+/* The client has disconnected: nothing is sent on the channel any more. */
 void mcp_gone(struct mcp_server *s, struct mcp_channel *c);
-/* On stdio: the request of this id is not wanted any more, in either era. */
+/* On stdio: cancels the request with this id, in either era. */
 void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id);
 
-/* A session of its own for initialize; the oldest one goes if there are too many. */
+/* A new session for initialize; drops the oldest one if there are too many. */
 struct mcp_session *mcp_session_new(struct mcp_server *s);
 struct mcp_session *mcp_session_find(struct mcp_server *s, str id);
 void mcp_session_end(struct mcp_server *s, struct mcp_session *session);
 
-/* Whether the message is of the modern era, by what it carries itself. */
+/* Whether the message is of the modern era, by its own content. */
 bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
-/* The fault of a modern request's _meta, if it has one; then it is answered and false comes back.
+/* Checks the _meta of a modern request; false after an error reply.
  */
 bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
                     struct mcp_channel *c) MUST_USE;
 
-/* ---- tools on threads of their own: server_hands.c ---- */
+/* ---- tools on threads: server_hands.c ---- */
 
 struct loop;
 struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop);
-/* Waits for what runs; what waits is not run. */
+/* Waits for running tools; waiting ones are not run. */
 void mcp_hands_free(struct mcp_hands *h);
-/* A call that was checked; false if there are too many. */
+/* Takes a checked call; false if there are too many. */
 bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r,
                     const struct mcp_ready_tool *t) MUST_USE;
-void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c); /* NULL: nothing */
+void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c); /* NULL is allowed */
 size_t mcp_hands_count(const struct mcp_hands *h);
 
 /* ---- between the files of the core ---- */
 
-/* What the client said before, checked; false if that was answered with an error. */
+/* Reads and checks the client's earlier replies; false after an error reply. */
 bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask) MUST_USE;
-/* What was said goes out, in the way of the client's era; items: "content" and the like. */
+/* Sends the answer in the form of the client's era; items: "content" or another member. */
 void mcp_finish(struct mcp_answer *r, const char *items);
 
-/* To start with: server, session (or NULL), channel, doc, message, arena are set. */
+/* Before it, set server, session (or NULL), channel, doc, message and arena. */
 void mcp_answer_init(struct mcp_answer *r);
 void mcp_answer_release(struct mcp_answer *r);
-/* The reply of a list or the like: a JSON object without its closing brace; modern results get
- * their type here, and those that may be cached say so. */
+/* Replies with a list or another JSON object without its closing brace; adds the type of modern
+ * results, and whether they may be cached. */
 void mcp_reply(struct mcp_answer *r, struct buf *result, bool cached);
 void mcp_reply_error(struct mcp_answer *r, int status, int code, str text, str data);
 
@@ -177,11 +176,11 @@ void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_o
 void mcp_tell_changes(struct mcp_server *s);
 const struct mcp_ready_tool *mcp_tool_find(const struct mcp_server *s, str name);
 void mcp_turn_free(struct mcp_turn *t);
-/* What the client said to what was asked of it. */
+/* Handles the client's reply to a request. */
 void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
                      const struct mcp_message *m);
-/* The state for the client to carry, and back; the latter false if it is not ours, or too old. */
+/* Signs the state for the client, and verifies it; false if it is not ours or too old. */
 str mcp_state_seal(const struct mcp_answer *r, str name, str state);
 bool mcp_state_open(const struct mcp_answer *r, str name, str sealed, str *state) MUST_USE;
-/* Before the state of what: "tools/call NAME". */
+/* The name that a state is bound to: "tools/call NAME". */
 str mcp_run_name(const struct mcp_answer *r);

@@ -21,7 +21,7 @@
 #include "net/pool.h"
 
 #define PIECE_SIZE ((size_t)128 * 1024) /* of a request's body, given to the connection at once */
-#define PLACE_SPARE 32                  /* what a place takes beside its host */
+#define PLACE_SPARE 32                  /* bytes of a place besides its host */
 #define INTERIM_MAX 16                  /* replies of 1xx before the real one */
 #define TIMEOUT_MS_MAX ((uint64_t)1000 * 3600 * 24)
 
@@ -44,7 +44,7 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. Its texts lie behind the struct, but for the body and what stands before it. */
+    /* The request. Its texts follow the struct, except for the body and the bytes before it. */
     size_t size; /* of both */
     str key;     /* 's' for TLS or 'p', then the place */
     str place;   /* host:port, for people */
@@ -284,7 +284,7 @@ static bool client_take_head(struct client_call *call, str *bytes)
     if (head.status >= 200)
         client_begin_body(call, &head, *bytes);
     else if (head.status == 101)
-        fail_head(call, "it switched to another protocol, which nobody asked for");
+        fail_head(call, "it switched to another protocol without being asked");
     else if (++call->interim > INTERIM_MAX)
         fail_head(call, "its interim replies have no end");
     return true;
@@ -482,7 +482,7 @@ static char *client_keep_place(struct client_call *call, const struct client_url
     return p;
 }
 
-/* What a request's head is made of; its last lines are those of the length, if it has one. */
+/* The parts of a request's head; its last lines are the length, if it has one. */
 #define VERSION_AND_HOST " HTTP/1.1\r\nHost: "
 #define LENGTH "Content-Length: "
 

@@ -6,7 +6,7 @@
 
 #include "base/simd.h"
 
-/* The first byte that may not stand in a line, or the end. */
+/* The first byte that is invalid in a line, or the end. */
 static const char *client_check_line_end(const char *p, const char *end)
 {
 #if SIMD_HAS_16
@@ -41,12 +41,12 @@ bool client_lines(str s)
 bool client_check(const struct client_request *r, bool has_tls, struct err *e)
 {
     if (r->url->tls && !has_tls)
-        return err_set(e, ERR_INPUT, "there is no TLS here for https");
+        return err_set(e, ERR_INPUT, "https needs TLS, which this client does not have");
     if (r->method.n == 0)
         return err_set(e, ERR_INPUT, "the request has no method");
     for (size_t i = 0; i < r->method.n; i++)
         if (r->method.p[i] < 'A' || r->method.p[i] > 'Z')
-            return err_set(e, ERR_INPUT, "the request's method is no word of capital letters");
+            return err_set(e, ERR_INPUT, "the request's method is not a word of capital letters");
     if (r->target.n == 0 || r->target.p[0] != '/')
         return err_set(e, ERR_INPUT, "the request's target does not begin with a slash");
     if (!http1_is_text(r->target) || memchr(r->target.p, ' ', r->target.n) ||

@@ -1,7 +1,7 @@
-/* client_check.h - whether a request can be sent as it is.
+/* client_check.h - whether a request is valid to send.
  *
- * Within src/net only. What is sent must be what was meant: one request, its head ended where we
- * end it.
+ * Within src/net only. The checks guarantee that the bytes are exactly one request whose head ends
+ * where we end it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,14 +1,14 @@
-/* conn.c - sockets on the loop: what is ready is remembered, one function does what is due.
+/* conn.c - sockets on the loop: events set flags, and one function does the work.
  *
  * The loop is edge-triggered, so an event only sets a flag (readable, not blocked any more, ended,
- * gone) and reads what is there if it is plain; conn_work(), in the next step, looks at the flags:
- * hands shaken, queue sent, bytes read and handed on, news told. Whoever changes a flag elsewhere
- * (a resume, a failed send) defers conn_work() to the end of the round. So there is one place where
- * callbacks are called, and it looks after each of them whether the connection was closed
- * meanwhile. Sending waits for the end of the round's steps: see conn_out.c.
+ * gone) and reads the available bytes of a plain socket. In the next step conn_work() acts on the
+ * flags: it performs the handshake, sends the queue, reads and delivers bytes, and reports events.
+ * Code that changes a flag elsewhere (a resume, a failed send) defers conn_work() to the end of the
+ * round. So callbacks are called in one place, which checks after each of them whether the
+ * connection was closed. Sending waits for the end of the round's steps: see conn_out.c.
  *
- * A closed connection gives back everything at once but its own struct, which conn_work() frees
- * at the end of the round: those further up the stack may still look at its flags.
+ * A closed connection releases everything at once except its struct, which conn_work() frees at the
+ * end of the round, because callers on the stack may still read its flags.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ void conn_release_queue(struct conn *c)
     c->lent = STR("");
 }
 
-/* Nothing more can be written. What has arrived is read first: conn_work() tells when it is. */
+/* Writing has failed. conn_work() reports it after the received bytes are read. */
 void conn_set_fault(struct conn *c, const struct err *e)
 {
     if (c->fault)
@@ -73,7 +73,7 @@ static bool reads(const struct conn *c)
     return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead && !c->end_told;
 }
 
-/* At most so many bytes, and whether there are more. */
+/* Reads at most this many bytes; the result says whether there are more. */
 static enum tls_result receive(struct conn *c, char *to, size_t most, str *got, int *number)
 {
     ssize_t n;
@@ -90,8 +90,8 @@ static enum tls_result receive(struct conn *c, char *to, size_t most, str *got, 
         return TLS_FAILED;
     }
     *got = (str){to, (size_t)n};
-    /* Less than we asked for: the socket is empty, and says so when it is not any more. But the
-     * end of it, if that was told already, is not told again. */
+    /* Fewer bytes than requested: the socket is empty, and epoll reports the next ones. But an end
+     * that epoll has already reported is not reported again. */
     return got->n < most && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
 }
 
@@ -148,7 +148,7 @@ static void conn_tell_error(struct conn *c, const struct err *e)
     c->handler->on_error(c->ctx, &copy);
 }
 
-/* What was held outlives a close by whoever is given it. */
+/* The held bytes outlive a close in the callback. */
 static void hand_on(struct conn *c, str bytes)
 {
     struct buf held = c->held;
@@ -202,7 +202,7 @@ void conn_resume(struct conn *c)
         loop_defer(c->loop, &c->task);
 }
 
-/* What is known of the socket beside its bytes, where no read would find it out. */
+/* Finds an error of the socket that no read would report. */
 static void look_for_error(struct conn *c)
 {
     int number = 0;
@@ -223,7 +223,7 @@ static void look_for_error(struct conn *c)
 static void set_open(struct conn *c)
 {
     c->connecting = c->shaking = false;
-    loop_defer(c->loop, &c->task); /* what was written meanwhile */
+    loop_defer(c->loop, &c->task); /* for bytes written in the meantime */
     if (c->handler->on_open)
         c->handler->on_open(c->ctx);
 }

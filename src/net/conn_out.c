@@ -13,7 +13,7 @@
 #define PARTS_MAX 3
 #define RECORD_SIZE 16384 /* the most a TLS record takes */
 
-/* A place for so many bytes at the queue's end, or NULL: it has too many. */
+/* Space for this many bytes at the end of the queue, or NULL if the queue is full. */
 static char *queue_room(struct conn *c, size_t size)
 {
     struct err e;
@@ -52,7 +52,7 @@ static size_t copied(const struct conn *c)
     return c->out.n - c->out_at;
 }
 
-/* What is lent is copied before more comes behind it. */
+/* Copies lent bytes before more are queued after them. */
 static void copy_lent(struct conn *c)
 {
     str lent = c->lent;

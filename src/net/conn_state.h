@@ -1,4 +1,4 @@
-/* conn_state.h - what the files of conn share: a connection, and what is done to it from both.
+/* conn_state.h - shared by the files of conn: a connection and its internal functions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,20 +15,22 @@ struct conn {
     const struct conn_handler *handler;
     void *ctx;
     struct tls_link *link; /* or NULL: plain */
-    str early;       /* bytes that were read and are still to be handed on: the loop's, or held */
-    struct buf held; /* them, if we were paused just then */
-    int early_errno; /* why that read failed, or 0 */
+    str early;             /* bytes read but not delivered yet: in the loop's memory or in held */
+    struct buf held;       /* a copy of them, if the connection was paused at that time */
+    int early_errno;       /* the errno of that read, or 0 */
     struct buf out;
-    size_t out_at; /* of out, sent already */
-    str lent;      /* behind it, not copied: until it was tried to send it, or more is written */
+    size_t out_at; /* bytes of out already sent */
+    str lent;      /* bytes after out, not copied yet: until the first attempt to send them, or the
+                      next write */
     uint64_t sent;
-    struct err *fault; /* a write failed: told when nothing is left to read */
+    struct err *fault; /* a write failed; reported when nothing is left to read */
     bool connecting, shaking;
-    bool readable, blocked; /* there may be bytes; the socket takes none */
-    bool ended, gone;       /* epoll has said that the peer closed its side; that it broke */
+    bool readable, blocked; /* there may be bytes to read; the socket accepts none */
+    bool ended, gone;       /* epoll reported that the peer closed its side; that the connection
+                               broke */
     bool hangup_told, end_told;
     bool paused, was_full;
-    bool greedy; /* it sends more than its turn's worth: it waits until the others were served */
+    bool greedy; /* it sent more than its share of a round: others are served first */
     bool finishing, finished;
     bool dead, closed; /* on_error was called; conn_close was */
 };
@@ -38,12 +40,12 @@ static inline bool conn_is_open(const struct conn *c)
     return !c->connecting && !c->shaking && !c->closed && !c->dead && !c->fault;
 }
 
-/* Always false: what a failed call to the system means, in words. */
+/* Sets the error text of a failed system call; returns false. */
 bool conn_say_errno(int number, struct err *e);
-/* Nothing more can be written. What has arrived is read first: then it is told. */
+/* Writing has failed. The error is reported after the received bytes are read. */
 void conn_set_fault(struct conn *c, const struct err *e);
 void conn_release_queue(struct conn *c);
-/* What is queued goes out as far as the socket takes it, and our end behind it if it is due. */
+/* Sends as much of the queue as the socket accepts, and then closes our side if requested. */
 void conn_flush_queue(struct conn *c);
 /* The same as a task. */
 void conn_on_send(void *ctx);

@@ -9,7 +9,7 @@ struct dial {
     void *ctx;
     uint64_t until_ns;
     struct loop_timer timer;
-    struct loop_task task; /* for what must not be told at once */
+    struct loop_task task; /* for results that must not be reported at once */
     struct resolver_ask *ask;
     struct resolve_addrs addrs;
     size_t at; /* the address to try next */

@@ -1,8 +1,8 @@
-/* dial.h - from a host and a port to an open connection.
+/* dial.h - opens a connection to a host and a port.
  *
- * Within src/net only. The name is resolved, its addresses are tried one after the other until one
- * takes the connection, then hands are shaken, all of it under one time limit. An address that does
- * not answer gets no more than half of what is left while there are others.
+ * Within src/net only. Resolves the name, tries its addresses one after the other until one
+ * accepts, and performs the TLS handshake, all within one time limit. While other addresses remain,
+ * an address gets at most half of the remaining time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,13 +17,13 @@ struct dial_to {
     struct loop *loop;
     struct resolver *resolver;
     struct tls *tls; /* or NULL: plain */
-    str host;        /* lent until the end, as is the handler */
+    str host;        /* must stay valid until the end, like the handler */
     unsigned port;
     uint64_t timeout_ms;
 };
 
-/* Calls back once, not before it returns: with an open connection, which is the callee's and needs
- * another handler, or with NULL and why. The dial is gone when that returns. */
+/* Calls back once, never before it returns: with an open connection, which the callee owns and must
+ * give another handler, or with NULL and an error. The dial is freed when the callback returns. */
 struct dial *dial_start(const struct dial_to *to,
                         void (*on_done)(void *ctx, struct conn *c, const struct err *e),
                         void *ctx) MUST_USE;

@@ -1,9 +1,9 @@
-/* frames.c - where frames end, and what is in them.
+/* frames.c - finds the ends of frames, and their fields.
  *
- * A server-sent event is read twice, each time by the machine's own memchr: once for its end, which
- * may take many pieces, then, whole, for its fields. The search for line ends remembers where the
- * next LF and the next CR stand, so a piece full of one and without the other is searched once for
- * each.
+ * A server-sent event is read twice, both times with memchr: once for its end, which may take many
+ * pieces, and then, complete, for its fields. The search for line ends remembers the positions of
+ * the next LF and the next CR, so a piece with many of one and none of the other is searched only
+ * once for each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ static void reset(struct buf *b)
 /* A piece and where its next line ends are. */
 struct ends {
     str s;
-    size_t lf, cr; /* s.n if there is none; looked for anew once they are passed */
+    size_t lf, cr; /* s.n if there is none; searched again once passed */
 };
 
 static size_t frames_look(str s, size_t at, char c)
@@ -78,7 +78,7 @@ static size_t frames_line_end(struct ends *e, size_t at)
     return e->lf < e->cr ? e->lf : e->cr;
 }
 
-/* ---- server-sent events: what is in one ---- */
+/* ---- server-sent events: their fields ---- */
 
 static str field_value(str line, size_t name_size)
 {
@@ -200,7 +200,7 @@ static void frames_emit(struct frames *f, str raw)
     emits[f->kind](f, raw);
 }
 
-/* What is held and the bytes given may not be more than the ceiling. */
+/* The buffered and the given bytes together must not exceed the limit. */
 static bool frames_fits(struct frames *f, size_t more)
 {
     if (more <= f->size_max - f->held.n - f->lent.n)
@@ -229,7 +229,7 @@ static void frames_hold(struct frames *f, str rest)
         buf_add(&f->held, rest);
 }
 
-/* A whole body stays where it is for as long as it is one piece. */
+/* A whole body is not copied as long as it is one piece. */
 static void hold_whole(struct frames *f, str piece)
 {
     if (!frames_fits(f, piece.n))
@@ -344,7 +344,7 @@ void frames_feed(struct frames *f, str piece)
     net_frames_feed(f, piece);
 }
 
-/* What looked like the first bytes of a mark was none. */
+/* The bytes that looked like a byte order mark are not one. */
 static void no_mark(struct frames *f)
 {
     size_t seen = f->bom;

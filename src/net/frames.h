@@ -1,4 +1,4 @@
-/* frames.h - a byte stream cut into frames: server-sent events, lines of JSON, or one whole body.
+/* frames.h - cuts a byte stream into frames: server-sent events, lines of JSON, or one whole body.
  *
  *     struct frames f;
  *     frames_init(&f, FRAMES_SSE, 16 << 20, (struct frames_sink){on_frame, ctx});
@@ -8,25 +8,24 @@
  *
  * A BOM at the very start is dropped.
  *
- * SSE is read as the WHATWG text has it: lines end in LF, CR or CRLF, the lines of `data` are
- * joined by LF, one space behind the colon is dropped, unknown fields are ignored. Two departures,
- * so that nothing is lost: an event that the end of the stream cuts off is handed on if it has
- * data, and a block without data (comments, `retry`) is handed on with `data` empty and `raw` as
- * it came.
+ * SSE follows the WHATWG standard: lines end in LF, CR or CRLF, the lines of `data` are joined by
+ * LF, one space after the colon is dropped, unknown fields are ignored. Two exceptions, so that
+ * nothing is lost: an event that the end of the stream cuts off is delivered if it has data, and a
+ * block without data (comments, `retry`) is delivered with empty `data` and its bytes in `raw`.
  *
- * An event ends behind its empty line. Where that ends in CR, the next byte must be seen, as it may
- * be the LF of a CRLF; only a stream that ends its lines in CR alone is not made to wait.
+ * An event ends after its empty line. If that line ends in CR, the next byte decides, because it
+ * may be the LF of a CRLF; only in a stream whose lines end in CR alone is the event delivered at
+ * once.
  *
- * Lines (NDJSON) end in LF or CRLF; the last needs no end. A line of white space is handed on with
- * `data` empty. A whole body is one frame, at the end; an empty one is none.
+ * Lines (NDJSON) end in LF or CRLF; the last needs no end. A line of white space is delivered with
+ * empty `data`. A whole body is one frame, at the end; an empty body is none.
  *
  * Promises:
- *   - Cutting the bytes elsewhere changes no frame; all raws, joined, are the input but for the
- *     BOM.
- *   - Only the frame at hand is held, and nothing if it arrived in one piece (a whole body: if it
- *     is lent). A frame larger than
- *     the ceiling ends it: `full` is set, and nothing more comes out.
- *   - Each byte is looked at a fixed number of times, however it is cut.
+ *   - Frames do not depend on how the bytes are cut; all joined raws are the input without the BOM.
+ *   - Only the current frame is buffered, and not even that if it arrived in one piece (a whole
+ *     body: if it is lent). A frame larger than the limit ends the stream: `full` is set, and no
+ *     more frames are delivered.
+ *   - The time is linear, however the bytes are cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,7 +44,7 @@ struct frames_frame {
 };
 
 struct frames_sink {
-    /* Lent for the call. */
+    /* Valid during the call. */
     void (*on_frame)(void *ctx, const struct frames_frame *frame);
     void *ctx;
 };
@@ -55,15 +54,15 @@ struct frames {
     struct frames_sink sink;
     bool full;
 
-    /* All below is its own. */
+    /* Private members: */
     size_t size_max;
     struct loop *lender;
-    struct loop_early *early; /* what holds the bytes that are lent */
-    str lent;                 /* a whole body, or its beginning: held is empty then */
-    struct buf held;          /* of a frame that is not whole yet */
+    struct loop_early *early; /* keeps the lent bytes valid */
+    str lent;                 /* a whole body, or its beginning, not copied; then held is empty */
+    struct buf held;          /* the bytes of an incomplete frame */
     struct buf data;          /* lines joined */
     uint8_t bom;              /* bytes of a BOM seen at the start; 3 once past it */
-    bool line_begun;          /* the line at hand has bytes */
+    bool line_begun;          /* the current line has bytes */
     bool cr;                  /* the last byte was a CR that ended a line: an LF belongs to it */
     bool cr_ends;             /* and that line was empty */
     bool cr_alone;            /* the last line ended in a CR and no LF */
@@ -72,8 +71,8 @@ struct frames {
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);
 void frames_feed(struct frames *f, str piece);
 void frames_finish(struct frames *f);
-/* The pieces come from that loop's connections: a whole body that is one need not be copied. */
+/* The pieces come from that loop's connections, so a whole body in one piece need not be copied. */
 void frames_lend(struct frames *f, struct loop *lender);
-/* For a whole body, in place of frames_finish: all of it, which lies there until the release. */
+/* For a whole body, instead of frames_finish: returns all of it, valid until frames_release. */
 str frames_whole(struct frames *f);
 void frames_release(struct frames *f);

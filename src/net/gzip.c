@@ -138,7 +138,7 @@ bool gzip_unpack(str packed, struct buf *out, struct err *e)
     return ok;
 }
 
-/* "q=0.25" in thousandths, 1000 if there is none, -1 if it is wrong. */
+/* "q=0.25" in thousandths; 1000 if absent, -1 if invalid. */
 static int quality(str item, str *name)
 {
     size_t semicolon = str_find(item, STR(";"));

@@ -1,15 +1,15 @@
-/* http1_again.h - requests, or replies, that begin as those before them did.
+/* http1_again.h - faster parsing of heads that begin like previous ones.
  *
  *     struct http1_again again = {0};
  *     switch (http1_request_again(&again, bytes, size_max, &head, &used, &fault)) ...
  *
- * Clients say the same lines in the same order all the time: what is asked for, the host, what they
- * are. The lines that two heads had in common are kept with what they mean, and a head that begins
- * with them is read from behind them. What comes out is what http1_request would have said. Servers
- * are no different. One struct is for one of the two.
+ * Clients repeat the same first lines in every request: the request line, the host, the user agent.
+ * The parser remembers the lines that two heads had in common and their meaning; a head that begins
+ * with them is parsed from the first line after them. The result equals that of http1_request. The
+ * same works for replies; use one struct for requests and another for replies.
  *
- * Lines with credentials are not kept, nor what stands behind the first of them. All zero, nothing
- * is known; one thread's.
+ * Lines with credentials, and all lines after them, are not remembered. Initialize with zeros; for
+ * one thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,9 +17,9 @@
 
 #include "net/http1.h"
 
-#define HTTP1_AGAIN_MAX 1024 /* bytes that may be known */
+#define HTTP1_AGAIN_MAX 1024 /* bytes that are remembered */
 
-/* What is known of a head while its fields come in. */
+/* State of a head while its fields are parsed. */
 struct http1_reading {
     struct http1_head *head;
     struct http1_fault *fault;
@@ -28,11 +28,12 @@ struct http1_reading {
 };
 
 struct http1_again {
-    size_t size;                  /* of the front that is known; 0: none is */
-    size_t last;                  /* of what is kept of the head it was learnt from */
-    unsigned misses;              /* that are let pass before another front is learnt */
-    unsigned hits;                /* until it is learnt anew: there may be a longer one by now */
-    struct http1_reading reading; /* behind the front */
+    size_t size;                  /* of the known prefix; 0: none */
+    size_t last;                  /* bytes kept of the head it was learnt from */
+    unsigned misses;              /* misses left before another prefix is learnt */
+    unsigned hits;                /* hits left before it is learnt again, because there may be a
+                                     longer one */
+    struct http1_reading reading; /* the state after the prefix */
     struct http1_head head;       /* the same; its spans are in bytes */
     char bytes[HTTP1_AGAIN_MAX];
 };
@@ -42,7 +43,7 @@ enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t s
                                       struct http1_fault *fault);
 struct http1_reply_rules {
     size_t size_max; /* of the head */
-    bool no_body;    /* whatever the head says: the reply to a HEAD */
+    bool no_body;    /* regardless of the head: the reply to a HEAD */
 };
 
 /* The same for http1_reply. */

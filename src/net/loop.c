@@ -1,13 +1,12 @@
 /* loop.c - one epoll, a heap of timers, a list of tasks, a stack of posts.
  *
- * How nothing that was removed is called: the events of a round lie in an array of the loop, and
- * removing a watch takes it out of those not looked at yet. Tasks hang in rings, one for each part
- * of a round, those being called in a ring of their own, and dropping unlinks from whichever it is.
- * A timer knows its slot of the heap.
+ * Removed objects are never called: the events of a round are in an array of the loop, and removing
+ * a watch removes its pending events. Tasks are in rings, one for each part of a round and one for
+ * those being called; loop_drop unlinks a task from its ring. A timer knows its slot in the heap.
  *
- * Posts are a stack that any thread pushes to and only the loop takes, all at once, so the usual
- * trouble of such stacks (a head that went away and came back) cannot arise. Whoever pushes onto an
- * empty one wakes the loop; the others know that it will look.
+ * Posts are a stack that any thread pushes to and only the loop empties, all at once, so the ABA
+ * problem of such stacks cannot occur. A thread that pushes onto an empty stack wakes the loop;
+ * other threads need not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +21,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 128
-#define STEPS_MAX 8            /* of a round: what asks for more gets them in the next */
+#define STEPS_MAX 8            /* of a round; further ones run in the next round */
 #define EARLY_LEAST (8 * 1024) /* less is no room */
 #define EARLY_COUNT_MAX 4      /* rooms for early bytes, the one in use among them */
 #define BULK_NS 500000u        /* of a round, for what may wait */
@@ -31,7 +30,7 @@
 
 /* Room for what is read early; another is used while somebody holds some of it. */
 struct loop_early {
-    size_t held; /* by so many */
+    size_t held; /* number of holders */
     char bytes[LOOP_EARLY_SIZE];
 };
 
@@ -46,7 +45,7 @@ struct loop {
     uint64_t timer_order;
     struct loop_task soon, out, deferred, bulk; /* rings; these are their heads */
     _Atomic(struct loop_task *) posted;
-    bool posted_own; /* there are such, and nobody was woken */
+    bool posted_own; /* some of these were posted without a wake-up */
     atomic_bool stop;
     struct buf_pool bufs;
     struct loop_early *early[EARLY_COUNT_MAX]; /* the first is in use, the others if needed */
@@ -125,7 +124,7 @@ char *loop_early(struct loop *l, size_t *room)
     return l->early[0]->bytes + l->early_at;
 }
 
-/* One that nobody holds, behind the first, or where one can be made; the count if there is none. */
+/* The index of an unheld or unallocated one after the first; the count if there is none. */
 static size_t early_free(const struct loop *l)
 {
     size_t i = 1;
@@ -139,7 +138,7 @@ struct loop_early *loop_early_hold(struct loop *l, str bytes)
 {
     struct loop_early *early = l->early[0];
 
-    /* What is held is not in use in the next round, so there must be another. */
+    /* Held memory cannot be used in the next round, so there must be another piece. */
     if (bytes.p < early->bytes || bytes.p >= early->bytes + l->early_at ||
         (!early->held && early_free(l) == EARLY_COUNT_MAX))
         return NULL;
@@ -234,7 +233,7 @@ static void wake_taken(struct loop *l)
 {
     uint64_t count;
 
-    /* The count itself says nothing; nobody else reads it, so it is there. */
+    /* The count has no meaning; only the loop reads it, so it is there. */
     if (read(l->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
         base_die("an eventfd cannot be read");
 }
@@ -341,7 +340,7 @@ static void call_timers(struct loop *l)
 {
     uint64_t order = l->timer_order;
 
-    /* Those that are set from here on stand behind all that are due now. */
+    /* Timers that are set from here on come after all that are due now. */
     while (l->timer_count > 0) {
         struct loop_timer *t = l->heap[0];
 
@@ -409,7 +408,7 @@ void loop_drop(struct loop *l, struct loop_task *t)
     t->next->prev = t->prev;
 }
 
-/* Those that stand there now; who comes meanwhile waits for the next time. */
+/* Calls the tasks that are in the ring now; later ones wait for the next time. */
 static void call_ring(struct loop *l, struct loop_task *ring)
 {
     struct loop_task now;
@@ -434,8 +433,8 @@ static void call_soon(struct loop *l)
     early_over(l);
 }
 
-/* Those at the front, as long as the time for them lasts; the others keep their places. The count
- * is for a clock that stands still. */
+/* Calls the first tasks until their time is used up; the others keep their places. The count limits
+ * them if the clock does not move. */
 static void call_bulk(struct loop *l)
 {
     uint64_t until;
@@ -522,7 +521,7 @@ static int loop_wait_ms(const struct loop *l)
     if (tasks_wait(l) || l->posted_own)
         return 0;
     ms = l->timer_count == 0 ? -1 : clock_left_ms(l->clock, l->heap[0]->at_ns);
-    /* Nobody wakes us when a fake clock is moved. */
+    /* Moving a fake clock does not wake the loop. */
     return l->clock->fake && (ms < 0 || ms > 1) ? 1 : ms;
 }
 

@@ -11,7 +11,7 @@
 #include "base/map.h"
 
 #define PLACES_MAX ((size_t)1 << 20)
-#define PLACES_EMPTY_MAX 256 /* more than so many, and those without a connection go */
+#define PLACES_EMPTY_MAX 256 /* beyond this number, places without a connection are freed */
 
 struct place;
 
@@ -26,7 +26,7 @@ struct kept {
 
 struct place {
     struct kept *top;
-    str key; /* behind the struct */
+    str key; /* after the struct */
 };
 
 struct pool {
@@ -83,7 +83,7 @@ static void pool_drop(struct kept *k)
     conn_close(unlink_kept(k));
 }
 
-/* Why nothing is asked: whatever comes on a connection that nobody uses, it is no more use. */
+/* Any event on an unused connection makes it useless, so the event itself does not matter. */
 static void pool_on_bytes(void *ctx, str bytes)
 {
     (void)bytes;

@@ -1,12 +1,12 @@
 /* resolve.c - see resolve.h.
  *
- * Who frees what. A job is a name being looked up, with a list of asks; all of it lies under one
- * lock. A job that is done posts its asks to their loops, still under the lock: from then on the
- * ask is its loop's alone. So whoever drops an ask under the lock finds it either in its job, and
- * takes it out, or posted, and only marks it; a loop is never posted to after its asks are dropped.
+ * Ownership: a job is a name being looked up, with a list of asks, all protected by one lock. A
+ * finished job posts its asks to their loops, still under the lock; from then on an ask belongs to
+ * its loop. So resolver_drop, under the lock, finds an ask either in its job, and removes it, or
+ * posted, and only marks it. Nothing is posted to a loop after its asks are dropped.
  *
- * getaddrinfo cannot be interrupted. So the threads are on their own, and whoever leaves last, one
- * of them or resolver_free, frees the resolver.
+ * getaddrinfo cannot be interrupted. So the threads are detached, and the last user, a thread or
+ * resolver_free, frees the resolver.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,12 +1,13 @@
-/* resolve.h - names to addresses: getaddrinfo on threads, answers on the loop that asked.
+/* resolve.h - resolves names with getaddrinfo on threads; the answer arrives on the loop that
+ * asked.
  *
  *     if (!resolve_literal(host, &addrs) && !resolver_known(r, host, &addrs))
  *         ask = resolver_ask(r, loop, host, on_answer, ctx);
  *     ...
  *     resolver_drop(ask);                 no answer after it
  *
- * Within src/net and its tests only. Those who ask for a name that is being looked up wait for the
- * same answer. Successes are remembered for RESOLVE_MEMORY_MS, failures are not.
+ * Within src/net and its tests only. Requests for a name that is being looked up share one answer.
+ * Successes are cached for RESOLVE_MEMORY_MS, failures are not.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +21,7 @@
 #include <netinet/in.h>
 
 #define RESOLVE_ADDRS_MAX 16
-#define RESOLVE_PENDING_MAX 1024 /* names that wait or are looked up */
+#define RESOLVE_PENDING_MAX 1024 /* names waiting or being looked up */
 #define RESOLVE_MEMORY_MAX 512   /* names */
 #define RESOLVE_MEMORY_MS 30000
 #define RESOLVE_HOST_MAX 253
@@ -34,7 +35,7 @@ struct resolve_addr {
     } at;
 };
 
-/* Families by turns, in the order the system prefers. Ports are 0. */
+/* Families alternate, in the system's order of preference. Ports are 0. */
 struct resolve_addrs {
     size_t n;
     struct resolve_addr addr[RESOLVE_ADDRS_MAX];
@@ -42,10 +43,10 @@ struct resolve_addrs {
 
 bool resolve_literal(str host, struct resolve_addrs *out);
 void resolve_set_port(struct resolve_addr *a, unsigned port);
-/* Sorts so that families take turns; the first stays first. */
+/* Sorts so that families alternate; the first stays first. */
 void resolve_take_turns(struct resolve_addrs *addrs);
 
-/* What looks a name up, on a thread of the resolver; tests put their own here. */
+/* Looks a name up, on a thread of the resolver; tests replace it. */
 typedef bool resolver_lookup(void *ctx, const char *host, struct resolve_addrs *out, struct err *e);
 
 struct resolver_options {
@@ -57,15 +58,15 @@ struct resolver_options {
 
 struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e) MUST_USE;
 
-/* Whether it is remembered. Any thread. */
+/* Whether the name is cached. Any thread. */
 bool resolver_known(struct resolver *r, str host, struct resolve_addrs *out) MUST_USE;
-/* None of its addresses could be reached: it is looked up anew the next time. */
+/* Removes the name from the cache, because none of its addresses could be reached. */
 void resolver_forget(struct resolver *r, str host);
 
 struct resolver_ask;
 
-/* By the loop's thread, which is where the answer comes, never before this returns: addresses, or
- * NULL and why. The ask is gone when the answer returns. */
+/* Called on the loop's thread. The answer arrives on the same thread, never before this returns:
+ * addresses, or NULL and an error. The ask is freed when the callback returns. */
 struct resolver_ask *resolver_ask(struct resolver *r, struct loop *l, str host,
                                   void (*on_answer)(void *ctx, const struct resolve_addrs *addrs,
                                                     const struct err *e),

@@ -1,7 +1,7 @@
-/* sys.h - bytes from and to a socket, without what the C library adds for threads that may be
- * cancelled: nobody cancels one here, and each call of it costs as much as a small function.
+/* sys.h - recv and send without the cancellation points of the C library, which cost as much as a
+ * small function; we never cancel threads.
  *
- * As recv and send: -1 and errno if it fails. SIGPIPE never comes.
+ * Like recv and send: -1 and errno on failure. No SIGPIPE.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
-/* tls.c - contexts and connections of OpenSSL, and what its errors mean.
+/* tls.c - contexts and connections of OpenSSL, and the meaning of its errors.
  *
- * A link reads and writes its socket through a BIO of our own, because the one OpenSSL brings uses
- * write(), which raises SIGPIPE. The context is counted: a link may outlive tls_free.
+ * A link reads and writes its socket through our own BIO, because OpenSSL's uses write(), which
+ * raises SIGPIPE. The context is reference-counted: a link may outlive tls_free.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ struct tls_link {
     int fd;
     int error;         /* the errno of the last call to the socket, or 0 */
     bool eof, shaken;  /* of the socket; of the handshake */
-    struct err *fault; /* found behind bytes that had to be handed on first */
+    struct err *fault; /* found after bytes that had to be delivered first */
     char host[HOST_MAX + 1];
 };
 
@@ -145,7 +145,7 @@ static SSL_CTX *tls_context_new(const SSL_METHOD *method)
     SSL_CTX_set_mode(ctx,
                      SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                          SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    /* Many records in one recv; a read goes on until the socket is empty, so none is left over. */
+    /* Many records in one recv; a read continues until the socket is empty, so none is left. */
     SSL_CTX_set_read_ahead(ctx, 1);
     SSL_CTX_set_default_passwd_cb(ctx, no_password);
     return ctx;
@@ -225,7 +225,7 @@ void tls_load_authorities(void)
     (void)pthread_once(&tls_system_once, tls_system_load);
 }
 
-/* A certificate that the configuration names is trusted as it stands, self-signed or not. */
+/* A certificate that the configuration names is trusted, even if it is self-signed. */
 static bool tls_trust_file(SSL_CTX *ctx, const char *ca_file, struct err *e)
 {
     ERR_clear_error();
@@ -304,7 +304,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* What a client asks for and insists on. */
+/* Sets the name that a client sends and verifies. */
 static bool name_host(struct tls_link *k)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(k->ssl);
@@ -354,7 +354,7 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
         SSL_set_connect_state(k->ssl);
     if (t->server || name_host(k))
         return k;
-    err_set(e, ERR_INPUT, "%s is no host that TLS can verify: %s", k->host, ssl_reason());
+    err_set(e, ERR_INPUT, "TLS cannot verify the host %s: %s", k->host, ssl_reason());
     tls_link_free(k);
     return NULL;
 }
@@ -372,7 +372,7 @@ void tls_link_free(struct tls_link *k)
     free(k);
 }
 
-/* What is wrong with a certificate, where OpenSSL's own words are no help. */
+/* Errors of certificates for which OpenSSL's text does not help. */
 static const struct {
     long code;
     const char *what;
@@ -382,10 +382,9 @@ static const struct {
     {X509_V_ERR_CERT_HAS_EXPIRED, "has expired"},
     {X509_V_ERR_CERT_NOT_YET_VALID, "is not valid yet"},
     {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "is not trusted: it is self-signed"},
-    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, "is not trusted: nobody here knows its authority"},
-    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
-     "is not trusted: nobody here knows its authority"},
-    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, "is not trusted: nobody here knows its authority"},
+    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, "is not trusted: its authority is unknown here"},
+    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "is not trusted: its authority is unknown here"},
+    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, "is not trusted: its authority is unknown here"},
 };
 
 static void say_verdict(const struct tls_link *k, long code, struct err *e)
@@ -426,7 +425,7 @@ static enum tls_result say_failed(struct tls_link *k, struct err *e)
     return TLS_FAILED;
 }
 
-/* What came of a call that did not succeed. */
+/* The result of a call that did not succeed. */
 static enum tls_result tls_judge(struct tls_link *k, int returned, struct err *e)
 {
     switch (SSL_get_error(k->ssl, returned)) {

@@ -1,12 +1,12 @@
-/* tls_link.h - one TLS connection on a non-blocking socket: what conn.c asks of OpenSSL.
+/* tls_link.h - one TLS connection on a non-blocking socket: the part of OpenSSL that conn.c uses.
  *
  *     k = tls_link_new(tls, fd, host, e)
  *     while (tls_link_shake(k, e) == TLS_AGAIN) wait for the socket
  *     switch (tls_link_read(k, bytes, size, &n, e)) ...
  *     tls_link_end(k); tls_link_free(k)
  *
- * Within src/net only: others speak through conn.h. The descriptor stays the caller's. Nothing here
- * raises SIGPIPE.
+ * Within src/net only; other code uses conn.h. The caller keeps the descriptor. No SIGPIPE is
+ * raised.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,21 +18,22 @@ struct tls_link;
 
 enum tls_result {
     TLS_DONE,
-    TLS_AGAIN,  /* the socket has no more, or takes no more, for now */
-    TLS_END,    /* the peer has ended its side, properly */
-    TLS_FAILED, /* and e says why */
+    TLS_AGAIN,  /* the socket has no more bytes, or accepts none, for now */
+    TLS_END,    /* the peer has ended its side properly */
+    TLS_FAILED, /* e has the reason */
 };
 
-/* The host is for the client side: its name in the handshake and in what is verified. */
+/* host is for the client side: the name in the handshake and in the verification. */
 struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e) MUST_USE;
 void tls_link_free(struct tls_link *k);
 enum tls_result tls_link_shake(struct tls_link *k, struct err *e) MUST_USE;
-/* As many bytes as fit and are there. With n > 0 it is DONE (there may be more) or AGAIN. */
+/* Reads the available bytes that fit. With n > 0 the result is DONE (there may be more) or
+ * AGAIN. */
 enum tls_result tls_link_read(struct tls_link *k, char *bytes, size_t size, size_t *n,
                               struct err *e) MUST_USE;
-/* DONE: all were taken. AGAIN: n were; the same bytes must come again from there, and may have more
- * behind them. */
+/* DONE: all bytes were accepted. AGAIN: n were; the next call must continue with the same bytes,
+ * which may be followed by more. */
 enum tls_result tls_link_write(struct tls_link *k, str bytes, size_t *n, struct err *e) MUST_USE;
-/* Says that nothing more will come; as far as the socket takes it. */
+/* Sends close_notify, as far as the socket accepts it. */
 void tls_link_end(struct tls_link *k);
 bool tls_link_resumed(const struct tls_link *k);

@@ -53,7 +53,7 @@ static bool check_text(str text, struct err *e)
     return true;
 }
 
-/* The host of "host" or "host:port" or "[address]:port"; what is left begins at the colon. */
+/* The host of "host" or "host:port" or "[address]:port"; *rest then begins at the colon. */
 static bool take_host(str *rest, str *host, struct err *e)
 {
     char address[INET6_ADDRSTRLEN];
@@ -70,7 +70,7 @@ static bool take_host(str *rest, str *host, struct err *e)
             address[host->n] = 0;
         }
         if (host->n >= sizeof address || inet_pton(AF_INET6, address, bytes) != 1)
-            return err_set(e, ERR_INPUT, "what the URL has in brackets is no IPv6 address");
+            return err_set(e, ERR_INPUT, "the text in brackets of the URL is not an IPv6 address");
         *rest = str_slice(*rest, n + 1, rest->n);
         return true;
     }
@@ -85,7 +85,7 @@ static bool take_host(str *rest, str *host, struct err *e)
     if (n > HOST_MAX)
         return err_set(e, ERR_LIMIT, "the URL's host is longer than %d bytes", HOST_MAX);
     if (host->p[0] == '.' || host->p[n - 1] == '.' || str_find(*host, STR("..")) != STR_NONE)
-        return err_set(e, ERR_INPUT, "the URL's host has an empty part before or behind a dot");
+        return err_set(e, ERR_INPUT, "the URL's host has an empty part before or after a dot");
     return true;
 }
 
@@ -119,7 +119,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
         url.path.n--;
     if (url.path.n == 0)
         url.path = STR("");
-    /* Not shown: what stands before the sign may be a password. */
+    /* Not shown: the part before the sign may be a password. */
     if (str_find(url.authority, STR("@")) != STR_NONE)
         return err_set(e, ERR_INPUT, "the URL may hold no user name and no password");
     url.port = url.tls ? 443 : 80;

@@ -48,7 +48,7 @@ static size_t head_need(const struct ws *w)
     return need + (w->head[1] & MASKED ? 4 : 0);
 }
 
-/* What the first two bytes alone can have wrong. */
+/* Checks the first two bytes. */
 static bool front_ok(const struct ws *w)
 {
     unsigned op = w->head[0] & 0x0F, size = w->head[1] & 0x7F;
@@ -357,11 +357,11 @@ bool ws_handshake(const struct http1_head *h, char accept[WS_KEY_SIZE], struct h
     if (!str_eq(h->method, STR("GET")) || h->minor == 0 || h->framing != HTTP1_NONE)
         return ws_refuse(fault, 400, "a WebSocket begins with a GET of HTTP/1.1 without a body");
     if (!h->upgrade || !names_websocket(http1_find(h, STR("upgrade"))))
-        return ws_refuse(fault, 400, "this is no request for a WebSocket");
+        return ws_refuse(fault, 400, "this is not a request for a WebSocket");
     if (!str_eq(http1_find(h, STR("sec-websocket-version")), STR("13")))
         return ws_refuse(fault, 426, "only version 13 of WebSocket is spoken here");
     if (count_of(h, STR("sec-websocket-key")) != 1 || !ws_is_key(key))
-        return ws_refuse(fault, 400, "Sec-WebSocket-Key is no key");
+        return ws_refuse(fault, 400, "Sec-WebSocket-Key is not a key");
     memcpy(text, key.p, 24);
     memcpy(text + 24, salt, sizeof salt - 1);
     if (!EVP_Digest(text, sizeof text - 1, digest, NULL, EVP_sha1(), NULL))

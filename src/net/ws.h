@@ -1,4 +1,4 @@
-/* ws.h - WebSocket (RFC 6455): the handshake, frames read, frames written. Stages, no I/O.
+/* ws.h - WebSocket (RFC 6455): handshake, parsing and writing of frames. Stages, no I/O.
  *
  *     ws_init(&w, WS_FROM_CLIENT, 1 << 20, (struct ws_sink){on_message, ctx});
  *     ws_feed(&w, piece); ...
@@ -6,8 +6,8 @@
  *
  *     ws_encode(&out, WS_TEXT, payload);       a server's frame: once for all who get it
  *
- * Fragments are joined; texts are checked to be UTF-8 as they come in; control frames are handed on
- * where they stand, between fragments too. No extensions are spoken.
+ * Fragments are joined, and texts are checked for UTF-8 as they arrive. Control frames are
+ * delivered in their place, also between fragments. Extensions are not supported.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,10 +20,10 @@
 #define WS_CONTROL_MAX 125
 
 enum ws_op { WS_MORE = 0, WS_TEXT = 1, WS_BINARY = 2, WS_CLOSE = 8, WS_PING = 9, WS_PONG = 10 };
-enum ws_side { WS_FROM_CLIENT, WS_FROM_SERVER }; /* whose frames are read: clients' are masked */
+enum ws_side { WS_FROM_CLIENT, WS_FROM_SERVER }; /* the sender of the frames; clients mask theirs */
 
 struct ws_sink {
-    /* A whole message, or a control frame; lent for the call. After WS_CLOSE nothing comes. */
+    /* A whole message, or a control frame; valid during the call. Nothing follows WS_CLOSE. */
     void (*on_message)(void *ctx, enum ws_op op, str payload);
     void *ctx;
 };
@@ -31,15 +31,15 @@ struct ws_sink {
 struct ws {
     int fault; /* 0, or the code to close with: 1002, 1007, 1009 */
 
-    /* All below is its own. */
+    /* Private members: */
     enum ws_side side;
     struct ws_sink sink;
     bool closed;
     bool fin;
-    enum ws_op op;         /* of the frame at hand */
-    enum ws_op message_op; /* of the message at hand, or WS_MORE */
+    enum ws_op op;         /* of the current frame */
+    enum ws_op message_op; /* of the current message, or WS_MORE */
     unsigned char head[14];
-    size_t head_size; /* bytes of it that are there */
+    size_t head_size; /* bytes of it so far */
     bool in_payload;
     uint64_t left; /* of the frame's payload */
     uint64_t at;   /* in the payload, for the mask */
@@ -53,14 +53,14 @@ void ws_init(struct ws *w, enum ws_side side, size_t message_max, struct ws_sink
 void ws_feed(struct ws *w, str piece);
 void ws_release(struct ws *w);
 
-/* The code of a close frame's payload; 1005 if it has none. */
+/* The code in a close frame's payload; 1005 without one. */
 int ws_close_code(str payload);
 
 void ws_encode(struct buf *out, enum ws_op op, str payload);
 void ws_encode_masked(struct buf *out, enum ws_op op, str payload, const unsigned char mask[4]);
 void ws_encode_close(struct buf *out, int code, str reason);
 
-/* What Sec-WebSocket-Accept must say, if the request asks for a WebSocket as it should; else a
- * fault of 400, or of 426 for another version. */
+/* The value of Sec-WebSocket-Accept, if the request is a valid handshake; otherwise a fault with
+ * status 400, or 426 for another version. */
 bool ws_handshake(const struct http1_head *h, char accept[WS_KEY_SIZE],
                   struct http1_fault *fault) MUST_USE;

@@ -7,7 +7,7 @@
 #define SHOWN_MAX 80
 #define FOLLOW_MAX 16
 #define LEFT_OUT_MAX ((size_t)256 << 10)
-#define DESCRIPTION_MAX 1024 /* bytes of an operation's description that a model is told */
+#define DESCRIPTION_MAX 1024 /* bytes of an operation's description that a model gets */
 
 static const struct {
     const char *name, *sent;
@@ -97,7 +97,7 @@ static enum openapi_style openapi_style_of(const struct openapi_reader *r,
                                                                        : OPENAPI_JOINED;
 }
 
-/* What is to be done with a parameter. */
+/* How a parameter is handled. */
 enum openapi_use { USE_TAKEN, USE_IGNORED, USE_REFUSED };
 
 static enum openapi_use openapi_read_param(const struct openapi_reader *r,
@@ -407,10 +407,9 @@ static bool openapi_check_version(const struct openapi_reader *r, const struct j
     str version = openapi_text(r, root, "openapi");
 
     if (json_find(r->doc, root, STR("swagger")))
-        return err_set(
-            e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3, which is what is read");
+        return err_set(e, ERR_INPUT, "this is Swagger 2: convert it to OpenAPI 3");
     if (!str_starts(version, STR("3.")))
-        return err_set(e, ERR_INPUT, "this is no OpenAPI 3 document: \"openapi\" must be 3.x");
+        return err_set(e, ERR_INPUT, "this is not an OpenAPI 3 document: \"openapi\" must be 3.x");
     return true;
 }
 

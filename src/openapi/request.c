@@ -30,7 +30,7 @@ static void openapi_encode(struct buf *out, str text)
             buf_printf(out, "%%%02X", (unsigned char)text.p[i]);
 }
 
-/* A text as it is, all else as JSON writes it. */
+/* A text unchanged, other values as JSON. */
 static str openapi_value_text(const struct openapi_writer *w, const struct json_node *v)
 {
     str s;

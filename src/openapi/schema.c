@@ -1,7 +1,7 @@
-/* schema.c - schemas of an OpenAPI document as JSON Schema that stands by itself.
+/* schema.c - converts schemas of an OpenAPI document to self-contained JSON Schema.
  *
- * References are filled in. One that leads back to itself becomes a schema that takes anything, so
- * the result is finite. Words of OpenAPI 3.0 that JSON Schema 2020-12 has differently (nullable,
+ * References are resolved. A cyclic reference becomes a schema that accepts anything, so the result
+ * is finite. Keywords of OpenAPI 3.0 that differ in JSON Schema 2020-12 (nullable,
  * exclusiveMinimum: true) are translated; examples, extensions and markup hints are dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -9,7 +9,7 @@
 #include "openapi/reader.h"
 
 enum openapi_keyword {
-    KEYWORD_PLAIN,   /* copied as it is */
+    KEYWORD_PLAIN,   /* copied unchanged */
     KEYWORD_SCHEMA,  /* its value is a schema, or a flag */
     KEYWORD_SCHEMAS, /* a list of schemas */
     KEYWORD_MAP,     /* an object whose members are schemas */

@@ -1,4 +1,4 @@
-/* admin.h - replies of the routes that look at the daemon itself: one JSON object each.
+/* admin.h - replies of the routes about the daemon itself: one JSON object each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ struct admin {
 };
 
 void admin_begin(struct admin *a, struct exchange *ex);
-void admin_end(struct admin *a); /* answers */
+void admin_end(struct admin *a); /* sends the reply */
 void admin_text(struct admin *a, const char *name, str text);
 void admin_number(struct admin *a, const char *name, int64_t n);
 void admin_flag(struct admin *a, const char *name, bool flag);

@@ -1,4 +1,5 @@
-/* admin_system.c - the daemon: what is in force and why, how the store is, what is busy.
+/* admin_system.c - the daemon: settings in force and their sources, the state of the store, and
+ * current load.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,11 +1,10 @@
 /* agent_model.c - an agent as a model: agent/NAME in every dialect.
  *
- * The client's history is the conversation, its last words are the agent's input. The steps of the
- * run are the reasoning of the reply, shown or hidden like any reasoning. Tools of the request are
- * the client's to carry out: the reply ends with their calls, and the request that has their
- * results goes on with the same run. A reply is made of the events in the run's log, so the same
- * request gets the same reply again. All of it is done on a thread that may wait, from the bytes of
- * the request.
+ * The client's history is the conversation, and its last message is the agent's input. The steps of
+ * the run are the reasoning of the reply, shown or hidden like any reasoning. The client executes
+ * the tools of the request: the reply ends with their calls, and the request with their results
+ * resumes the same run. A reply is built from the events in the run's log, so the same request gets
+ * the same reply again. All of this runs on a thread that may block.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -191,7 +190,7 @@ static bool model_wants(struct model_reply *m, const struct json *doc, const cha
     if (m->skipping && !ours)
         return false;
     m->skipping = false;
-    /* The calls of the reply have results: a later request has gone on from it. */
+    /* The calls of the reply have results: a later request has continued from it. */
     m->full |= m->calls > 0 && result && str_find(buf_str(&m->items), id) != STR_NONE;
     return !m->full;
 }

@@ -6,7 +6,7 @@
 
 #include "serve/internal.h"
 
-/* Whether the model that is asked for is an agent's: "agent/NAME". */
+/* Whether the requested model is an agent: "agent/NAME". */
 bool agent_model_is(str model);
-/* Answers the request, which has been read. */
+/* Replies to a request that was already read. */
 void agent_model_handle(struct exchange *ex);

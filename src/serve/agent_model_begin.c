@@ -1,9 +1,9 @@
 /* agent_model_begin.c - the run of a request to agent/NAME.
  *
- * Results of client tools after the last words of the assistant go to the run that made the calls;
- * the ids of calls name it. Clients that keep no ids (Gemini, Ollama) are found by the agent, the
- * input and the names of the calls. After a reply that waits for a person the same run goes on. All
- * else starts a run.
+ * Results of client tools after the last message of the assistant go to the run that made the
+ * calls, which the ids of the calls name. For clients that keep no ids (Gemini, Ollama), the run is
+ * found by the agent, the input and the names of the calls. After a reply that waits for a person,
+ * the same run resumes. All other requests start a run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -372,7 +372,7 @@ static bool model_resume(struct model_reply *m, const struct model_messages *x, 
     m->run = arena_dup(m->q->arena, run);
     if (!model_check_results(m, x, &said, &open, e))
         return false;
-    if (x->said.n && !open && !said) /* the run has gone on without these words */
+    if (x->said.n && !open && !said) /* the run has continued without this text */
         return model_start(m, x, e);
     return model_put_results(m, x, e) && model_go_on(m, e);
 }

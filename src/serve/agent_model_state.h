@@ -29,7 +29,7 @@ struct model_reply {
     size_t calls;     /* of the client's tools, in the reply */
     struct buf items; /* the calls as items of the Responses dialect */
     bool begun;
-    bool full;    /* the reply is over: later events are of the next one */
+    bool full;    /* the reply is complete: later events belong to the next one */
     bool resumed; /* the run was started by an earlier request */
     /* Events before this one were in earlier replies: the result of one of these calls, or the
      * decision on the question. */
@@ -46,5 +46,5 @@ struct model_reply {
 
 str model_member(struct model_reply *m, const struct json *doc, const struct json_node *v,
                  const char *name);
-/* Finds the run that the request goes on with, or starts one. */
+/* Finds the run that the request continues, or starts one. */
 bool model_begin(struct model_reply *m, struct err *e) MUST_USE;

@@ -83,9 +83,9 @@ static bool serve_api_is_safe(str method)
     return str_eq(method, STR("GET")) || str_eq(method, STR("HEAD"));
 }
 
-/* Without keys a browser may be made to come here by a name that leads to this machine only since a
- * moment ago: what it asks for then would be as its own site's. So the name must be this machine's.
- * With a cookie, or to change something, the page that asks must be ours. */
+/* Without keys, a DNS rebinding attack could make a browser send requests here under the name of
+ * another site, which could then read the replies. So the host name must be this machine's. With a
+ * cookie, or to change something, the page that sends the request must be ours. */
 bool api_allowed(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);

@@ -1,11 +1,11 @@
-/* apps.c - the routes of the applications: answered on threads that may wait for models and tools.
+/* apps.c - the routes of the applications, on threads that may wait for models and tools.
  *
- * What an answer sends before its end is gathered under a lock and written on the exchange's own
- * loop, which is also told of the end; what was posted last may come first, so whichever of the two
- * comes behind the other ends the exchange.
+ * Output before the end is collected under a lock and written on the exchange's loop, which also
+ * gets the end. These two posts may arrive in either order, so the later one ends the exchange.
  *
- * At the end the applications go while the loops still run, because what waits for a model waits
- * for a loop; and on a thread of their own, so that the deadline of the drain holds for them too.
+ * At shutdown the applications end while the loops still run, because code that waits for a model
+ * waits for a loop; and on a separate thread, so that the deadline of the drain applies to them,
+ * too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

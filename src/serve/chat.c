@@ -9,12 +9,12 @@
 
 #define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
 
-/* What is gathered leaves before it outgrows the memory that goes round in a loop. */
+/* Buffered output is sent before it outgrows the memory that the loop reuses. */
 #define FLUSH_SIZE (BUF_SPARE_MAX - 4096)
 
-#define TRACE_STATE_MAX 512 /* what everybody passes on */
+#define TRACE_STATE_MAX 512 /* the size that all participants must pass on */
 
-#define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
+#define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 
 static bool sse(const struct exchange *ex)
 {
@@ -148,7 +148,7 @@ static const struct chat_error too_large = {
     .retry_after_ms = -1,
 };
 
-/* What an encoder keeps of a reply is bounded; the rest is not said, and the client is told. */
+/* The encoder's copy of a reply is limited; the rest is dropped, and the client gets an error. */
 static void check_room(struct exchange *ex)
 {
     bool full = buf_full(&ex->out) || arena_left(server_arena(ex->x)) < ENCODE_SPARE;
@@ -165,7 +165,7 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
                                 const struct chat_event *events, size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
-    bool ends = last && ex->request.stream && !ex->last; /* what follows the last adds to it */
+    bool ends = last && ex->request.stream && !ex->last; /* later output is appended to the last */
     bool note = ends && stream_tells_usage(ex);
     /* Some readers of Gemini's events (LiteLLM) hear nothing of what follows a comment. */
     bool behind = note && ex->wire->dialect == CHAT_GEMINI && !gemini_array(ex);
@@ -231,7 +231,7 @@ static void end_stream(struct exchange *ex)
     server_end(x);
 }
 
-/* The client is told while there are still headers to tell it by. */
+/* Informs the client while headers can still be sent. */
 static void tell_unrecorded(struct exchange *ex)
 {
     if (!ex->headed && !ex->unrecorded)
@@ -406,15 +406,15 @@ static void serve_chat_start(void *ctx)
     }
 }
 
-/* The request is read; the call is made in a step of its own, with those of the others: loop.h. */
+/* The request is read; the call starts in a separate step, together with other calls: loop.h. */
 static void start_soon(struct exchange *ex)
 {
     loop_task_init(&ex->start, serve_chat_start, ex);
     loop_soon(ex->worker->gl.loop, &ex->start);
 }
 
-/* What a key may ask for is checked against the one name that is read here. Where there are two,
- * the provider may read the other. */
+/* The rights of a key are checked for the model name that is read here. If the body had two, the
+ * provider might read the other. */
 static bool one_model(struct exchange *ex)
 {
     const struct json_node *root = json_root(&ex->doc);
@@ -426,11 +426,11 @@ static bool one_model(struct exchange *ex)
          k = json_next(&ex->doc, root, k))
         count += json_is(&ex->doc, k, STR("model"));
     if (count > 1)
-        exchange_fail(ex, 400, "invalid_request", "model: stands there %zu times", count);
+        exchange_fail(ex, 400, "invalid_request", "model: occurs %zu times; give it once", count);
     return count <= 1;
 }
 
-/* What is wrong says where in front, if it is a member. */
+/* The error text begins with the path, if it is about a member. */
 static void serve_chat_refuse(struct exchange *ex, str why)
 {
     struct chat_error error = {.status = 400,
@@ -519,7 +519,7 @@ void chat_read_on(struct exchange *ex)
         start_soon(ex);
 }
 
-/* /v1beta/models/MODEL:generateContent: model and streaming stand in the path. */
+/* /v1beta/models/MODEL:generateContent: the path has the model and whether to stream. */
 void gemini_handle(struct exchange *ex)
 {
     str verb = STR(""), rest = exchange_rest(ex), model = rest;

@@ -12,7 +12,7 @@
 
 struct count {
     struct exchange *ex;
-    bool gemini, boxed; /* countTokens; its request in a box of its own */
+    bool gemini, boxed; /* countTokens; its request is in a wrapper object */
 
     const struct config_provider *provider;
     struct upstream upstream;
@@ -62,7 +62,7 @@ static void serve_count_on_bytes(void *ctx, str bytes)
     buf_add(&((struct count *)ctx)->reply, bytes);
 }
 
-/* What it is refused with; false if the provider seems not to count at all. */
+/* The provider's error; false if the provider seems to have no counting. */
 static bool read_refusal(struct count *k, struct arena *a, struct chat_error *error)
 {
     struct json doc;
@@ -295,7 +295,7 @@ void count_handle(struct exchange *ex)
         exchange_fail(ex, 400, "invalid_request", "%s", e.text);
 }
 
-/* A request to be counted stands there bare or, to be counted with all it has, in a box. */
+/* The body is the contents alone or, to count a whole request, a wrapper object with it. */
 void gemini_count(struct exchange *ex, str model)
 {
     const struct json_node *box;

@@ -1,6 +1,6 @@
-/* drain.c - the end of the loops: what runs may end in its own time, then it is made to.
+/* drain.c - the end of the loops: running calls may end until the deadline, then they are cut.
  *
- * A loop is done when its last connection is closed and its last call is on record: until then the
+ * A loop is done when its last connection is closed and its last call is recorded; until then the
  * store may still post to it.
  *
  * SPDX-License-Identifier: Apache-2.0

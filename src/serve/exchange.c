@@ -1,4 +1,4 @@
-/* exchange.c - one request: who asks, what for; errors in the words of the client's dialect.
+/* exchange.c - one request: its key and route; errors in the client's dialect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ void exchange_header(struct exchange *ex, str name, str value)
     ex->headers[ex->header_count++] = (struct server_header){name, value};
 }
 
-/* What a client says in its path or as a model may be a secret by mistake. */
+/* A client's path or model may be a secret by mistake, so it is masked for the log. */
 static str loggable(struct exchange *ex, str said)
 {
     const struct mask *m = ex->setup ? ex->setup->mask : NULL;
@@ -117,7 +117,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     buf_release(&body);
 }
 
-/* Of "messages[0].role: what is wrong", what stands before the colon. */
+/* The part before the colon of "messages[0].role: what is wrong". */
 static str param_of(str text)
 {
     size_t n = 0;
@@ -178,11 +178,11 @@ bool exchange_json(struct exchange *ex)
 
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
-    exchange_fail(ex, 400, "invalid_json", "the body is no JSON: %s", e.text);
+    exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
     return false;
 }
 
-/* ---- who asks ---- */
+/* ---- the key ---- */
 
 static str presented_key(const struct http1_head *h)
 {
@@ -195,7 +195,7 @@ static str presented_key(const struct http1_head *h)
     return key.n ? key : http1_find(h, STR("x-goog-api-key"));
 }
 
-/* Clients of Gemini may put it behind the question mark. */
+/* Clients of Gemini may send it in the query. */
 static str query_key(struct exchange *ex)
 {
     struct params p;
@@ -220,8 +220,8 @@ str exchange_host(str host)
     return n ? str_slice(host, 0, n - 1) : host;
 }
 
-/* Without keys whoever reaches loopback may ask, and a browser can be made to by any page it shows.
- * So a request that comes from a page must come from a page of ours. */
+/* Without keys everybody on loopback may send requests, and any page can make a browser do so. So a
+ * request from a page must come from one of our pages. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 {
     str origin = http1_find(h, STR("origin")), host = http1_find(h, STR("host"));
@@ -297,7 +297,7 @@ static bool authenticated(struct exchange *ex)
 
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
-/* What may be asked of a path; a browser asks before a page of another site may. */
+/* The methods of a path; a browser asks for them before a page of another site may use them. */
 static void options(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -447,7 +447,7 @@ static void serve_exchange_on_room(void *ctx, struct server_exchange *x)
         ex->on_room(ex);
 }
 
-/* In the words of whoever serves what was asked for. */
+/* Writes the error in the dialect of the requested route. */
 static void refuse_in_dialect(const struct server_refusal *r, str id)
 {
     struct chat_error error = {.status = r->status,

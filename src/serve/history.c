@@ -1,5 +1,5 @@
-/* history.c - sessions, calls and decisions: what was asked for is checked here, on the loop, and
- * looked up on a thread.
+/* history.c - sessions, calls and decisions: requests are checked here, on the loop, and answered
+ * on a thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -81,7 +81,7 @@ static bool ask_call_segments(struct history_job *j, struct reader *r, struct bu
     return query_call_segments(r, &j->asker, j->id, out, e);
 }
 
-/* What stands behind an id in a path. */
+/* The rest of a path after an id. */
 struct view {
     const char *name;
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);

@@ -10,7 +10,7 @@
 #define ARENA_MAX ((size_t)8 << 20)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
-/* What runs now, as the live view knows it. */
+/* Adds a running call, as the live view has it. */
 static bool on_running(void *ctx, const struct hub_running *c)
 {
     struct history_job *j = ctx;

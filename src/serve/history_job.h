@@ -1,4 +1,4 @@
-/* history_job.h - one question to the record, from a request to its reply.
+/* history_job.h - one query of the record, from a request to its reply.
  *
  *     struct history_job *j = history_job_new(ex, ask);
  *     ... j->filter = ...                       texts in j->arena: the client may leave meanwhile
@@ -14,7 +14,7 @@
 struct history_job {
     struct work_job job;
     struct exchange *ex; /* NULL once the client has left */
-    bool posted;         /* a thread has it, or will */
+    bool posted;         /* a thread has it, or will get it */
     struct worker *worker;
     struct arena arena;
     struct query_asker asker;
@@ -22,13 +22,13 @@ struct history_job {
     struct query_filter filter;
     struct query_page page;
     str id, words;
-    /* Of a thread: who asks and may see all; what was sent. */
+    /* Of a thread: the key, whether it may see all, and the request's body. */
     str key;
     bool all;
     struct buf body;
     int what; /* of an erasure: enum store_erase_what */
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
-    void (*answer)(struct history_job *j); /* on the loop; takes over the job */
+    void (*answer)(struct history_job *j); /* on the loop; takes ownership of the job */
     struct buf out;
     struct err err;
     bool ok;
@@ -38,11 +38,11 @@ struct history_job {
     str name;
 };
 
-/* NULL after answering that there is no record. */
+/* NULL after replying that there is no record. */
 struct history_job *history_job_new(struct exchange *ex,
                                     bool (*ask)(struct history_job *j, struct reader *r,
                                                 struct buf *out, struct err *e));
 void history_job_free(struct history_job *j);
 void history_job_post(struct history_job *j);
-/* Answers with what went wrong, and frees the job. */
+/* Replies with the error, and frees the job. */
 void history_job_fail(struct history_job *j);

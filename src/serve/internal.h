@@ -1,20 +1,20 @@
-/* internal.h - what the files of serve share.
+/* internal.h - shared by the files of serve.
  *
  *   serve.c      the process: threads, signals, reload, drain
  *   drain.c      the end of the loops
  *   listen.c     sockets: our own, or systemd's
- *   routes.c     the table: method, path, who answers
- *   exchange.c   one request: who asks, what for, the reply's head
+ *   routes.c     the table: method, path, handler
+ *   exchange.c   one request: its key, its route, the reply's head
  *   chat.c       model calls in any dialect
  *   models.c     lists of models; agent_model.c agents as models; count.c count_tokens; passed.c
  *                a provider's headers
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
- *   api.c        what the routes under /api/v1 have in common: errors, headers, who may
- *   params.c     what stands behind the question mark; work.c threads that read the record
- *   history.c    sessions, calls, decisions: questions to the record; history_export.c
+ *   api.c        common parts of the routes under /api/v1: errors, headers, permissions
+ *   params.c     query parameters; work.c threads that read the record
+ *   history.c    sessions, calls, decisions: queries of the record; history_export.c
  *   threads.c    threads of agents; runs.c their runs; apps.c the routes of the applications
- *   login.c      a key shown once, then a cookie; admin.c providers, levels, keys, openapi.json
+ *   login.c      a cookie in exchange for a key; admin.c providers, levels, keys, openapi.json
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -38,15 +38,15 @@ struct worker {
     struct daemon *daemon;
     pthread_t thread;
     struct loop_task drain, cut;
-    struct loop_timer look;   /* whether it is done, while draining */
-    struct loop_timer health; /* of the first: whether there is news for who watches */
+    struct loop_timer look;   /* checks whether it is done, while draining */
+    struct loop_timer health; /* of the first worker: looks for news for viewers */
     const char *health_word;
     uint64_t health_ns;
-    struct loop_task log_out; /* at the end of a round: its lines of the access log */
+    struct loop_task log_out; /* writes its access log lines at the end of a round */
     struct log_batch log;
-    struct buf words; /* of a header being made */
+    struct buf words; /* of a header being written */
     char refusal_id[RAND_ID_SIZE];
-    size_t jobs; /* questions to the record that are under way */
+    size_t jobs; /* running queries of the record */
 };
 
 struct daemon {
@@ -61,13 +61,13 @@ struct daemon {
     pthread_mutex_t lock; /* of working */
     pthread_cond_t ended;
     unsigned working;        /* threads of workers */
-    struct work *work;       /* NULL: nothing is on record */
+    struct work *work;       /* NULL: there is no record */
     struct threads *threads; /* of agents; likewise */
     struct agent_log *runs;  /* likewise */
     struct apps *apps;
-    struct work *hands;      /* threads that answer for the applications */
-    _Atomic bool leave;      /* runs are to stop where they are */
-    _Atomic bool apps_ended; /* nothing of the applications runs any more */
+    struct work *hands;      /* threads of the applications' routes */
+    _Atomic bool leave;      /* runs must stop now and be resumed later */
+    _Atomic bool apps_ended; /* no application runs any more */
     pthread_t closer;
     struct login *login;
     int64_t started_ms;
@@ -78,13 +78,13 @@ struct exchange;
 
 struct route {
     const char *method;
-    const char *path;          /* a trailing '*' takes the rest */
+    const char *path;          /* a trailing '*' matches the rest */
     enum chat_dialect dialect; /* of its errors and, for calls, of the request */
-    bool open;                 /* no key is needed */
+    bool open;                 /* needs no key */
     void (*handle)(struct exchange *ex);
 };
 
-/* The request at hand; in the exchange's arena. */
+/* The current request; in the exchange's arena. */
 struct exchange {
     struct server_exchange *x;
     struct worker *worker;
@@ -92,8 +92,8 @@ struct exchange {
     const struct wire *wire;
     struct setup *setup; /* held */
     const struct config_key *key;
-    str id, rest;               /* rest: what the route's '*' stands for */
-    uint64_t start_ns, last_ns; /* last: when the client was told something */
+    str id, rest;               /* rest: the text that the route's '*' matched */
+    uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
     size_t header_count;
     struct exchange_passed passed;
@@ -105,16 +105,16 @@ struct exchange {
     struct buf out;
     bool encoding, headed, failed, ended, unrecorded;
     struct exchange_previous previous;
-    bool last, called; /* what is in out waits for the end; a call was made, and is counted */
+    bool last, called; /* out waits for the end; a call was made, and is counted */
     struct loop_task start;
     struct loop_timer keepalive;
-    bool api, by_cookie; /* a route of the history API; who asks is known by a cookie */
-    /* When the client leaves, and when more may be written. */
+    bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
+    /* Called when the client disconnects, and when more may be written. */
     void (*on_gone)(struct exchange *ex);
     void (*on_room)(struct exchange *ex);
     void *job;
     struct app_match app;            /* of a route of an application */
-    const struct app_call *app_call; /* of a model call that one answers; or NULL */
+    const struct app_call *app_call; /* of a model call that an application answers; or NULL */
     /* Not zeroed with the rest. */
     struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply: header_count of them */
     struct chat_error error;                         /* once it has failed */
@@ -122,42 +122,42 @@ struct exchange {
 
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
 str route_methods(str path, struct arena *a);
-enum chat_dialect route_dialect(str path); /* of who asks for it, whether it is there or not */
+enum chat_dialect route_dialect(str path); /* also for unknown paths */
 
 /* exchange.c */
 extern const struct server_handler exchange_handler;
-/* What the server refuses by itself has an id too, and is logged and counted. */
+/* Requests that the server itself refuses also get an id, are logged and counted. */
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out);
 void exchange_header(struct exchange *ex, str name, str value);
-/* A whole reply, and the end of the exchange. */
+/* Sends a whole reply and ends the exchange. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);
 void exchange_error(struct exchange *ex, const struct chat_error *error);
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
-/* What is left when the reply has gone out: the access log, and all that was held. */
+/* After the reply was sent: writes the access log and frees everything. */
 void exchange_done(struct exchange *ex);
-/* Of a Host header: without its port and brackets. */
+/* The host of a Host header, without port and brackets. */
 str exchange_host(str host);
-/* Whether a page of another site asks; loopback: also one by a name that is not this machine's. */
+/* Whether a page of another site sent it; loopback: or its host name is not this machine's. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
-/* What the header x-rationale-reasoning says. */
+/* The value of the header x-rationale-reasoning. */
 enum config_show exchange_reasoning_asked(const struct http1_head *h);
-bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: it was answered with 400 */
-/* Parses the body as JSON; false after answering 400. */
+bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
+/* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
 
-/* api.c: whether a path is of the API; the headers all its replies have; an error in its words. */
+/* api.c: whether a path belongs to the API; headers of all its replies; its errors. */
 bool api_path(str path);
 void api_protect(struct exchange *ex);
 void api_error(const struct chat_error *error, struct buf *out);
-/* False after a refusal: a page of another site, or by another name than this machine's. */
+/* False after a refusal: a page of another site, or a host name that is not this machine's. */
 bool api_allowed(struct exchange *ex) MUST_USE;
 /* Whether this key may see all and change things. */
 bool api_operator(const struct exchange *ex);
 
 /* history.c, history_export.c */
 void sessions_handle(struct exchange *ex);
-void session_handle(struct exchange *ex); /* and what stands behind its id */
+void session_handle(struct exchange *ex); /* and the paths after its id */
 void interaction_handle(struct exchange *ex);
 void decisions_handle(struct exchange *ex);
 void search_handle(struct exchange *ex);
@@ -177,22 +177,22 @@ void erase_handle(struct exchange *ex);
 void audit_handle(struct exchange *ex);
 void audit_verify_handle(struct exchange *ex);
 
-/* threads.c: what stands behind a thread's id, and all checkpoints */
+/* threads.c: the paths after a thread's id, and all checkpoints */
 void thread_get_handle(struct exchange *ex);
 void thread_put_handle(struct exchange *ex);
 void thread_post_handle(struct exchange *ex);
 void thread_delete_handle(struct exchange *ex);
 void checkpoints_handle(struct exchange *ex);
 
-/* runs.c: all runs, and what stands behind the id of one */
+/* runs.c: all runs, and the paths after a run's id */
 void runs_handle(struct exchange *ex);
 void run_get_handle(struct exchange *ex);
 void run_post_handle(struct exchange *ex);
-/* apps.c: the applications, open before the loops run and closed while they still do. */
+/* apps.c: the applications, opened before the loops run and closed while they still run. */
 bool apps_begin(struct daemon *d, struct err *e) MUST_USE;
-void apps_end(struct daemon *d);      /* begins to; apps_ended says when it is done */
+void apps_end(struct daemon *d);      /* starts to end them; apps_ended is set when it is done */
 void apps_end_wait(struct daemon *d); /* after the loops */
-extern const struct route apps_any;   /* the route of all that they have */
+extern const struct route apps_any;   /* the route of all their paths */
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);
@@ -203,8 +203,8 @@ void openapi_handle(struct exchange *ex);
 
 /* login.c */
 struct login *login_new(const struct clock *clock);
-void login_free(struct login *l); /* NULL: nothing */
-/* The digest of the key that a cookie stands for; false if it stands for none. */
+void login_free(struct login *l); /* NULL is allowed */
+/* The digest of a cookie's key; false if the cookie is unknown. */
 bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
 void login_handle(struct exchange *ex), logout_handle(struct exchange *ex);
 
@@ -213,15 +213,15 @@ void chat_handle(struct exchange *ex);
 void gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
-/* page.c: the page of every address of the dashboard, the root among them, and its files. */
+/* page.c: the page of every address of the dashboard, including the root, and its files. */
 void page_handle(struct exchange *ex);
 void root_handle(struct exchange *ex);
 void page_file_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
-/* Whether its key allows this model. */
+/* Whether the key of the exchange allows this model. */
 bool exchange_may_use(const struct exchange *ex, str model);
-/* What the route's '*' stands for, %XX undone. */
+/* The text that the route's '*' matched, with %XX decoded. */
 str exchange_rest(struct exchange *ex);
 void models_handle(struct exchange *ex), model_handle(struct exchange *ex);
 void gemini_models_handle(struct exchange *ex), gemini_model_handle(struct exchange *ex);
@@ -235,10 +235,10 @@ void metrics_handle(struct exchange *ex);
 void live_socket_handle(struct exchange *ex), live_alert_handle(struct exchange *ex);
 void live_stream_handle(struct exchange *ex);
 void live_health_begin(struct worker *w);
-/* All who watch are sent away. */
+/* Disconnects all viewers. */
 void live_drain(struct worker *w);
 
-/* drain.c: the thread of a worker, and the end of all: they are joined when drain_all returns. */
+/* drain.c: a worker's thread, and the end of all workers: drain_all joins them. */
 void drain_init(struct daemon *d);
 void drain_release(struct daemon *d);
 void *drain_work(void *arg);

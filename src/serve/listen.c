@@ -29,7 +29,7 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     if (colon == 0 || !str_u64(str_slice(text, colon, text.n), &number) || number > 65535)
         return err_set(e,
                        ERR_INPUT,
-                       "\"" STR_FMT "\" is no address to listen on: ADDRESS:PORT, such as "
+                       "\"" STR_FMT "\" is not an address to listen on: give ADDRESS:PORT, such as "
                        "127.0.0.1:8484 or [::1]:8484",
                        STR_ARG(str_slice(text, 0, 80)));
     *host = str_slice(text, 0, colon - 1);
@@ -39,7 +39,8 @@ bool listen_parse(str text, str *host, unsigned *port, struct err *e)
     return true;
 }
 
-/* Sockets of our own share the port; another process of ours may not come to share it unnoticed. */
+/* Our own sockets share the port, so another instance could share it unnoticed; this check prevents
+ * it. */
 static bool port_is_free(const struct addrinfo *ai, struct err *e)
 {
     int on = 1, fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, ai->ai_protocol);
@@ -71,7 +72,7 @@ static bool serve_listen_bind_one(const struct addrinfo *ai, bool share, int *fd
     return true;
 }
 
-/* What a socket is bound to, for people; whether only this machine reaches it. */
+/* The address of a socket as text; returns whether only this machine can reach it. */
 static bool serve_listen_describe(int fd, char address[96], unsigned *port)
 {
     struct sockaddr_storage ss = {0};

@@ -15,7 +15,7 @@
 #define PROTOCOL "rationale.v1"
 #define BEARER "bearer."
 
-/* ---- who asks ---- */
+/* ---- the viewer ---- */
 
 void live_refuse(struct exchange *ex, int status, const char *code, const char *message)
 {
@@ -122,7 +122,7 @@ void live_free(struct live *l)
     free(l);
 }
 
-/* ---- words of our own ---- */
+/* ---- messages for one viewer ---- */
 
 void live_words(const struct live *l, const char *type, str members, struct buf *out)
 {
@@ -284,7 +284,7 @@ static bool ws_tick(void *ctx)
 
     if (live_may_stay(l))
         return true;
-    server_ws_close(l->ws, CLOSE_POLICY, STR("the key is not what it was"));
+    server_ws_close(l->ws, CLOSE_POLICY, STR("the key has changed"));
     live_free(l);
     return false;
 }
@@ -399,7 +399,7 @@ static bool alert_known(struct exchange *ex, struct live *l)
            hub_alert_known(ex->worker->daemon->gateway.hub, (str){l->user, l->user_size}, &scope);
 }
 
-/* How it stands is sent at once, and then whenever it changes. */
+/* Sends the state at once, and then each change. */
 void live_alert_handle(struct exchange *ex)
 {
     char channel[LIVE_USER_MAX + 16];

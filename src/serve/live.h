@@ -1,8 +1,8 @@
-/* live.h - what the files of live updates share.
+/* live.h - shared by the files of live updates.
  *
  *   live.c          who may watch; the WebSocket
  *   live_stream.c   the same as server-sent events
- *   live_health.c   how the gateway is, told to who asks
+ *   live_health.c   the state of the gateway, for viewers
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 #define LIVE_USER_MAX 200
 
-/* One viewer, by either way. */
+/* One viewer, over a WebSocket or a stream. */
 struct live {
     struct worker *worker;
     struct hub_viewer *viewer;
@@ -22,21 +22,21 @@ struct live {
     enum config_role role;
     enum config_show asked; /* by the header x-rationale-reasoning */
     bool hide;              /* its key may not see reasoning */
-    uint8_t digest[32];     /* of its key: it must stay a good one */
+    uint8_t digest[32];     /* of its key, which must stay valid */
     uint64_t sent_ns;
     size_t user_size;
     char user[LIVE_USER_MAX];
 };
 
-/* Who asks, and what it may see. NULL: it has been answered. */
+/* Finds the key and what it may see. NULL: an error reply was sent. */
 struct live *live_new(struct exchange *ex, bool socket);
 void live_free(struct live *l);
-/* Whether its key is still as good as when it came. */
+/* Whether its key still has the same rights as at the start. */
 bool live_may_stay(const struct live *l);
 struct hub_scope live_scope(struct live *l, const struct config_key *key);
 void live_refuse(struct exchange *ex, int status, const char *code, const char *message);
 
-/* A message for it alone: {"type": type, members, "timestamp_us": ...}. */
+/* A message for this viewer only: {"type": type, members, "timestamp_us": ...}. */
 void live_words(const struct live *l, const char *type, str members, struct buf *out);
 
 /* live_stream.c */

@@ -1,7 +1,7 @@
-/* login.c - a key shown once, then a cookie: for a browser, which should not keep keys.
+/* login.c - exchanges a key for a cookie, for browsers, which should not keep keys.
  *
- * The cookie's value is chance; what it stands for is in memory only, for 12 hours. It stands for
- * the key's digest, so a key that is taken out of the configuration is out at once.
+ * The cookie's value is random; its meaning is in memory only, for 12 hours. It refers to the key's
+ * digest, so removing a key from the configuration takes effect at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -153,7 +153,7 @@ void login_handle(struct exchange *ex)
     str key;
 
     if (c->key_count == 0) {
-        welcome(ex); /* nobody needs to */
+        welcome(ex); /* no key is needed */
         return;
     }
     if (!exchange_json(ex))

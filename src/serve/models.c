@@ -113,7 +113,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     json_out_end(o);
 }
 
-/* What only a host of the weights could say is empty. */
+/* Fields that only a host of the weights knows are empty. */
 static void ollama_details(struct json_out *o)
 {
     static const char *const names[] = {

@@ -1,8 +1,8 @@
-/* page.c - the dashboard: one page for all its addresses, and the files it is made of.
+/* page.c - the dashboard: one page for all its addresses, and its files.
  *
- * They are in the program, packed with gzip, and go out as they are to who takes that. A browser
- * that obeys the policy sent with them loads nothing from elsewhere, runs nothing that is not one
- * of them, and talks to nobody but us.
+ * The program contains them, compressed with gzip, and sends them unchanged to clients that accept
+ * gzip. Their content security policy makes a browser load and run only these files and connect
+ * only to us.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ static void protect(struct exchange *ex)
     exchange_header(ex, STR("cache-control"), STR("no-cache"));
 }
 
-/* What to ask, for who does not know yet: of a demo its recordings, else nothing. */
+/* Suggested questions: the recordings of a demo, otherwise none. */
 static void send_questions(struct exchange *ex)
 {
     str questions = ex->worker->daemon->questions;
@@ -120,7 +120,7 @@ void page_handle(struct exchange *ex)
     send_named(ex, STR("index.html"));
 }
 
-/* A program that looks at the root is told that it has come to the right place. */
+/* A program that requests the root gets a short confirmation. */
 void root_handle(struct exchange *ex)
 {
     str accept = http1_find(server_request(ex->x), STR("accept"));

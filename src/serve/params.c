@@ -1,4 +1,4 @@
-/* params.c - parameters of a query: decoded, typed, bounded; what is wrong is told by name.
+/* params.c - parameters of a query: decoded, typed, limited; errors name the parameter.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

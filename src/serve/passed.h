@@ -1,7 +1,7 @@
-/* passed.h - headers of a provider's reply on their way to the client.
+/* passed.h - headers of a provider's reply that the client gets.
  *
- * They follow ours in the head. The provider's id of the call is what its support asks for, so it
- * is given under the name that SDKs of the client's dialect read, whatever the provider calls it.
+ * They follow our headers in the head. The provider's support asks for its id of the call, so the
+ * client gets the id under the name that SDKs of its dialect read, whatever the provider calls it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,20 +10,21 @@
 #include "gateway/headers.h"
 #include "net/server.h"
 
-#define SERVE_HEADERS_MAX 16 /* of our own */
+#define SERVE_HEADERS_MAX 16 /* our own headers */
 #define PASSED_ALL_MAX (SERVE_HEADERS_MAX + HEADERS_REPLY_MAX)
 
 struct exchange;
 
 struct exchange_passed {
-    const struct http1_field *fields; /* lent until the head is sent */
+    const struct http1_field *fields; /* must stay valid until the head is sent */
     size_t n;
-    str request_id; /* the provider's, lent likewise; or "" */
+    str request_id; /* the provider's; valid as long; or "" */
 };
 
-/* Once an exchange. */
+/* Call it once in an exchange. */
 void passed_set_headers(struct exchange *ex, const struct http1_field *fields, size_t n);
-/* All headers of the reply; `out` has room for PASSED_ALL_MAX. Returns how many. */
+/* Writes all headers of the reply to `out`, which has room for PASSED_ALL_MAX. Returns their
+ * number. */
 size_t passed_merge_headers(const struct exchange *ex, struct server_header *out);
 /* The header that SDKs of the client's dialect read a request's id from. */
 str passed_id_name(const struct exchange *ex);

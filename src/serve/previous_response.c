@@ -90,7 +90,7 @@ static bool put_items(struct exchange *ex)
     return !any || put_anew(ex, &edits);
 }
 
-/* What was said before, in front of what is said now. */
+/* Puts the previous items before the new ones. */
 static bool previous_put_before(struct exchange *ex, struct buf *items)
 {
     struct json_edits edits;
@@ -202,7 +202,7 @@ void exchange_keep_response(struct exchange *ex)
     struct json doc;
     struct err e;
 
-    /* What a provider has under an id of its own it can go on from by itself. */
+    /* A provider continues by itself from a response that it has under its own id. */
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))
         return;

@@ -8,22 +8,23 @@
 
 struct exchange;
 
-/* Of a Responses request: what it asks by itself, and what it goes on from. */
+/* Of a Responses request: its own input, and the conversation it continues. */
 struct exchange_previous {
-    bool keep;  /* the client may go on from the reply */
-    bool whole; /* what it goes on from is known, and stands in the body */
-    bool read;  /* the record was asked for it */
+    bool keep;  /* the client may continue from the reply */
+    bool whole; /* the previous conversation is known, and is in the body */
+    bool read;  /* the record was queried for it */
     str items, id;
 };
 
-/* The request as it would be if the client had sent all of it; false: it was answered, or waits for
- * the record, and chat_read_on is called then. */
+/* Completes the request as if the client had sent the whole conversation. False: an error reply was
+ * sent, or the request waits for the record; then chat_read_on is called later. */
 bool exchange_add_previous(struct exchange *ex);
-/* chat.c: reads the request on. */
+/* chat.c: continues to read the request. */
 void chat_read_on(struct exchange *ex);
-/* previous_response_read.c: whether the record is asked for what it goes on from. */
+/* previous_response_read.c: queries the record for the previous conversation; false if it
+ * cannot. */
 bool exchange_read_previous(struct exchange *ex) MUST_USE;
-/* What stands in an array, commas between; a text is what the user says. */
+/* The elements of an array, joined by commas; a text becomes a message of the user. */
 str exchange_items_of(const struct json *doc, const struct json_node *v, struct arena *a);
-/* The reply in ex->out is on record, and not sent yet: the client may go on from it. */
+/* The reply in ex->out is recorded and not sent yet: lets the client continue from it. */
 void exchange_keep_response(struct exchange *ex);

@@ -1,10 +1,10 @@
 /* previous_response_read.c - reads a response back from the record.
  *
- * The id of a response is that of its call, and the record has what each call was asked and what it
- * answered: a conversation is read from its last response back to its first, on a thread of the
- * pool, and put into memory as if it had been there all along. Only calls of the same key are read,
- * of this dialect, answered whole, and not those that were not to be stored. What was masked in the
- * record is masked then.
+ * The id of a response is that of its call, and the record has the request and the reply of each
+ * call. So a thread of the pool reads a conversation from its last response back to its first, and
+ * puts it into memory as if it had stayed there. It reads only calls of the same key and of this
+ * dialect, with a complete reply, and not those with store: false. Secrets that are masked in the
+ * record stay masked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -82,7 +82,7 @@ static void say_items(struct json_out *o, const struct json *doc, struct arena *
     json_out_end(o);
 }
 
-/* Whether a call may be gone on from: whose it is, what it was, and what became of it. */
+/* Whether a request may continue from a call: by its key, its dialect and its result. */
 static bool previous_is_usable(const struct history_job *j, const struct json *doc, struct arena *a)
 {
     const struct json_node *row = json_root(doc);
@@ -112,7 +112,7 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
     arena_init(&scratch, QUERY_OUT_MAX);
     ok = query_call(r, &j->asker, call_of(id), &row, e) && json_parse(&doc, buf_str(&row), e) &&
          (previous_is_usable(j, &doc, &scratch) ||
-          err_set(e, ERR_NOT_FOUND, "it is no response that can be gone on from"));
+          err_set(e, ERR_NOT_FOUND, "a request cannot continue from this response"));
     if (ok) {
         *previous = arena_dup(&j->arena,
                               json_get_text(&doc,
@@ -142,7 +142,7 @@ static bool previous_read_all(struct history_job *j, struct reader *r, struct bu
     json_out_array(&o);
     for (size_t n = 0; id.n; n++) {
         if (n == CHAIN_MAX || out->n > READ_SIZE_MAX || !call_of(id).n)
-            return err_set(e, ERR_NOT_FOUND, "what it goes on from is not on record");
+            return err_set(e, ERR_NOT_FOUND, "the response before it is not recorded");
         if (!previous_read_one(j, r, id, &o, &id, e))
             return false;
     }
@@ -173,7 +173,8 @@ static void previous_put_all(struct exchange *ex, str list)
     json_release(&doc);
 }
 
-/* Found or not, the request is read on: what is still not known is refused where it matters. */
+/* Continues to read the request in any case; if the response is still unknown, it is refused
+ * later. */
 static void previous_read_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
@@ -200,7 +201,7 @@ bool exchange_read_previous(struct exchange *ex)
     j = history_job_new(ex, previous_read_all);
     j->answer = previous_read_answer;
     j->id = arena_dup(&j->arena, ex->previous.id);
-    j->asker.key_name = j->key; /* an operator goes on from its own, too */
+    j->asker.key_name = j->key; /* an operator, too, continues only from its own calls */
     history_job_post(j);
     return true;
 }

@@ -1,8 +1,7 @@
-/* reload.c - a configuration read again while all runs: taken whole, or not at all.
+/* reload.c - reloads the configuration at run time: as a whole, or not at all.
  *
- * What calls need is in the setup, which they take when they begin. What the servers need
- * (ceilings, times, the certificate) is brought to each loop. The rest waits for the next start,
- * and that is said.
+ * Calls take the current setup when they begin. Options of the servers (limits, times, the
+ * certificate) are passed to each loop. Other changes need a restart, and a log line says so.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +10,7 @@
 
 #include <stdatomic.h>
 
-/* What is only looked at when it starts. */
+/* Names that are only read at the start. */
 static const char *const at_start[] = {"listen",
                                        "store",
                                        "spool",
@@ -60,10 +59,10 @@ static void say_what_waits(const struct daemon *d, const struct config *old, con
             continue;
         serve_reload_add_name(&names, at_start[i]);
     }
-    if (!str_eq(old->otlp_headers, c->otlp_headers)) /* which are shown to nobody, so not above */
+    if (!str_eq(old->otlp_headers, c->otlp_headers)) /* never shown, so not in the list above */
         serve_reload_add_name(&names, "otlp.headers");
     if (names.n)
-        log_warn("what changed takes effect at the next start", LOG_STR("what", buf_str(&names)));
+        log_warn("changes take effect at the next start", LOG_STR("what", buf_str(&names)));
     buf_release(&names);
     arena_release(&arena);
 }

@@ -1,7 +1,7 @@
-/* runs.c - runs of agents: what they have done, and a person's word on what they want to do.
+/* runs.c - runs of agents, and decisions about their calls.
  *
- * A word goes into the log first, then the run's application takes it up again. Whoever made a call
- * sees its runs; to allow a call, or to end a run, takes an operator.
+ * A decision is first written to the log, then the run's application resumes the run. A key sees
+ * the runs that it started; only an operator may decide a call or end a run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,8 +11,8 @@
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
 
-/* What a job's fields mean here: id the run, or the session of a list; name the status, words the
- * app, page.limit and .page how many and from where; body what was sent. */
+/* The job's fields here: id is the run, or the session of a list; name the status, words the app,
+ * page.limit and .page the page, body the request's body. */
 
 static struct agent_log *log_of(const struct history_job *j)
 {
@@ -148,7 +148,7 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
     return true;
 }
 
-/* A part is only answered while the run that it is of goes on. */
+/* A part can be answered only while its root run is not over. */
 static bool runs_root_goes_on(struct history_job *j, struct err *e)
 {
     size_t slash = str_find(j->id, STR("/"));
@@ -165,7 +165,7 @@ static bool runs_root_goes_on(struct history_job *j, struct err *e)
                    STR_ARG(root.status));
 }
 
-/* A run may wait with a question of its own, for its caller's tools, or because a part of it waits.
+/* A run may wait with its own question, for its caller's tools, or because a part of it waits.
  */
 static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
 {
@@ -213,7 +213,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is no JSON: ");
+        err_prefix(e, "body: is not JSON: ");
     ok =
         ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) && serve_runs_say(j, &w, e);
     if (ok)
@@ -225,7 +225,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     return ok;
 }
 
-/* A run that is active ends by itself once it is told to. */
+/* An active run ends itself after the request. */
 static bool serve_runs_cancel_running(struct history_job *j, const struct agent_row *row)
 {
     void *open;
@@ -234,7 +234,7 @@ static bool serve_runs_cancel_running(struct history_job *j, const struct agent_
     return app && app->cancel && app->cancel(open, row);
 }
 
-/* What it wanted is denied, so that of a word and a cancel at once only one counts. */
+/* Denies the pending call, so that only one of a simultaneous decision and cancel counts. */
 static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     struct agent_effect f;
@@ -276,7 +276,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
 /* ---- from the request ---- */
 
 static const struct view {
-    const char *method, *name; /* behind the id */
+    const char *method, *name; /* after the id */
     bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
     bool operators; /* only */
 } views[] = {
@@ -297,7 +297,7 @@ static struct history_job *serve_runs_begin(struct exchange *ex,
     return history_job_new(ex, ask);
 }
 
-/* An id is written into answers as it is: what would need an escape is no id. */
+/* Ids are written into JSON without escaping, so a text that needs escapes is not an id. */
 static bool serve_runs_is_id(str id)
 {
     for (size_t i = 0; i < id.n; i++)
@@ -306,7 +306,7 @@ static bool serve_runs_is_id(str id)
     return id.n > 0 && id.n <= RUN_ID_MAX;
 }
 
-/* What is asked of a run: the last segment of its path. The id of a part has slashes itself. */
+/* The view of a run: the last segment of the path. The id of a part contains slashes. */
 static str serve_runs_view_name(str rest)
 {
     for (size_t i = 0; i < COUNT_OF(views); i++) {

@@ -82,7 +82,7 @@ static void worker_release(struct worker *w)
     hub_port_free(w->gl.port);
 }
 
-/* Without keys nobody but this machine may come in, whatever the file says. */
+/* Without keys only this machine may connect, whatever the file says. */
 static str allowed_host(const struct config *c, str host)
 {
     if (c->key_count || config_is_loopback(host))
@@ -104,7 +104,7 @@ static bool sockets(struct daemon *d, const struct serve_options *o, struct list
     if (!listen_inherit(l, e))
         return false;
     if (l->count && !l->loopback && c->key_count == 0)
-        log_warn("no keys are configured: nobody but this machine is answered");
+        log_warn("no keys are configured: only this machine is answered");
     if (l->count)
         return true;
     if (o->listen && !listen_parse(str_c(o->listen), &host, &port, e))
@@ -208,7 +208,7 @@ static void limits_up(void)
     }
 }
 
-/* A log that nobody reads must not stop a loop: lines that do not fit are dropped and counted. */
+/* A log without a reader must not block a loop: lines that do not fit are dropped and counted. */
 static void log_never_waits(void)
 {
     struct stat st;

@@ -1,10 +1,11 @@
-/* serve.h - the daemon: loops, listeners, signals, and everything a client can reach.
+/* serve.h - the daemon: loops, listeners, signals and all routes.
  *
  *     serve_run(&options, e)            until SIGTERM or SIGINT has drained it
  *
- * SIGTERM and SIGINT: /ready says no, nothing new is accepted, calls end until the deadline; a
- * second one ends it now. SIGHUP: the configuration is read again; a bad one changes nothing. Under
- * systemd it takes the sockets it is given (LISTEN_FDS) and tells when it is ready (NOTIFY_SOCKET).
+ * SIGTERM and SIGINT: /ready reports not ready, no connection is accepted, and running calls may
+ * end until the deadline; a second signal ends the daemon at once. SIGHUP: reloads the
+ * configuration; an invalid one changes nothing. Under systemd the daemon uses the passed sockets
+ * (LISTEN_FDS) and reports when it is ready (NOTIFY_SOCKET).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,12 +17,13 @@
 struct serve_options {
     const char *config;  /* the file */
     const char *listen;  /* ADDR:PORT, or NULL for the file's */
-    unsigned port_tries; /* so many ports from that one on are tried while they are taken; 0: one */
-    str questions;       /* for the first page: a JSON array, lent; empty: none */
-    bool hangup_ends;    /* SIGHUP ends it too: for who has a terminal and no file to read again */
-    /* Called once it accepts connections, with its URL; may be NULL. */
+    unsigned port_tries; /* ports to try from that one on while they are in use; 0: one */
+    str questions;       /* for the first page: a JSON array; empty: none */
+    bool hangup_ends;    /* SIGHUP also ends it: for a command in a terminal without a file to
+                            reload */
+    /* Called with its URL when it accepts connections; may be NULL. */
     void (*on_ready)(void *ctx, str url);
-    void (*on_leave)(void *ctx); /* once, when it is told to end; may be NULL */
+    void (*on_leave)(void *ctx); /* called once, when it must end; may be NULL */
     void *ctx;
 };
 

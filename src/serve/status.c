@@ -6,7 +6,7 @@
 
 #define DAY_MS ((uint64_t)24 * 60 * 60 * 1000)
 
-/* It answers, and says how it is: 200 in any case, so that nobody restarts it for a full disk. */
+/* Reports the health with status 200 in any case, so that a full disk does not cause a restart. */
 void health_handle(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
@@ -75,7 +75,7 @@ void ready_handle(struct exchange *ex)
     buf_release(&body);
 }
 
-/* Keys that may spend so much and no more. */
+/* Gauges of keys with a spending limit. */
 static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
 {
     const struct config *c = ex->setup->config;

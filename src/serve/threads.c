@@ -1,5 +1,5 @@
-/* threads.c - threads of agents: what was asked for is told apart on the loop by a table, and done
- * on a thread of the pool.
+/* threads.c - threads of agents: a table selects the operation on the loop, and a thread of the
+ * pool executes it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,8 +8,8 @@
 
 #define LIST_USUAL 100
 
-/* What a job's fields mean here: id the thread, words the checkpoint, name the namespace; body what
- * was sent, or of a list the metadata wanted. */
+/* The job's fields here: id is the thread, words the checkpoint, name the namespace; body the
+ * request's body, or the metadata filter of a list. */
 
 static struct thread_asker serve_threads_asker(const struct history_job *j)
 {
@@ -146,7 +146,7 @@ static bool with_body(struct history_job *j,
     serve_threads_room(&a, j->body.n);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is no JSON: ");
+        err_prefix(e, "body: is not JSON: ");
     ok = ok && take(j, &doc, &a, e);
     arena_release(&a);
     json_release(&doc);
@@ -233,7 +233,7 @@ static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out,
     return true;
 }
 
-/* ---- the table of what stands behind a thread's id ---- */
+/* ---- the table of paths after a thread's id ---- */
 
 struct view {
     const char *method;

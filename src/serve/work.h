@@ -3,13 +3,13 @@
  *     struct work *w = work_new(url, store, 4, log);
  *     job->run = ...;  job->done = ...;
  *     if (!work_post(w, loop, job)) ...          too many wait already
- *     work_cancel(w, job);                       nobody is interested any more
+ *     work_cancel(w, job);                       the result is not needed any more
  *
- * A job is run once by some thread with a reader of its own, then done is called on the loop it was
- * posted from; both exactly once, in that order, also when it was cancelled. Every call that was
- * acknowledged before a job was posted is in the tables when the job gets a reader. If they do not
- * get there within WORK_SETTLE_MS, the job gets no reader, and the error is ERR_TIMEOUT. A job that
- * then takes longer than WORK_MS is stopped: its question fails with ERR_CANCELLED.
+ * A thread with its own reader calls run once; then done is called on the loop that posted the job.
+ * Both are called exactly once, in that order, also for a cancelled job. When a job gets a reader,
+ * the tables have every call that was acknowledged before the job was posted. If this takes longer
+ * than WORK_SETTLE_MS, the job gets no reader, and the error is ERR_TIMEOUT. A job that then takes
+ * longer than WORK_MS is stopped: its query fails with ERR_CANCELLED.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,23 +27,23 @@
 struct work;
 
 struct work_job {
-    /* On a thread; r is NULL if there is none to be had, and then e says why, or NULL if the pool
-     * has none at all. */
+    /* On a thread; r is NULL if no reader is available, and e has the reason; both are NULL in a
+     * pool without readers. */
     void (*run)(struct work_job *j, struct reader *r, const struct err *e);
     void (*done)(struct work_job *j); /* on the loop */
-    /* Of the pool. */
+    /* Used by the pool. */
     struct loop *loop;
     struct loop_task task;
     struct work_job *next;
-    bool settled; /* the tables have been waited for: not again if it is posted again */
+    bool settled; /* it has waited for the tables; not again if it is posted again */
     _Atomic bool cancelled;
     struct reader *reader; /* while it runs; under the pool's lock */
     uint64_t until_ns;
 };
 
-/* The url and the store are lent until work_free, which waits for what runs. Without a url it is a
- * pool for what has nothing to do with the record, and takes as long as it takes. */
+/* The url and the store must stay valid until work_free, which waits for running jobs. Without a
+ * url the pool is for jobs without a reader and without a time limit. */
 struct work *work_new(str url, struct store *store, unsigned threads, struct log *log);
-void work_free(struct work *w); /* NULL: nothing */
+void work_free(struct work *w); /* NULL is allowed */
 bool work_post(struct work *w, struct loop *l, struct work_job *j) MUST_USE;
 void work_cancel(struct work *w, struct work_job *j);

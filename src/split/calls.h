@@ -9,8 +9,8 @@
  * style. A reader is lenient about sloppy output (a missing close tag, a line end in a JSON string,
  * arguments as JSON in a string) and strict where a guess could call the wrong tool:
  *
- *   - `arguments` is always one JSON object, as it stood in the markup wherever it stood there as
- *     one, numbers to the byte.
+ *   - `arguments` is always one JSON object. If the markup has it as one, it is passed unchanged,
+ *     including the spelling of numbers.
  *   - A call that is cut gives no call. One that is whole does, though its block may be cut.
  *   - Text without quotes or type (TAGGED, INVOKE, FUNCTION, GEMMA) is a number, true, false, null,
  *     an object or a list if it is one in JSON, else a string: without the tool's schema, digits

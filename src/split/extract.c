@@ -60,9 +60,10 @@ static enum split_state extract_split(const struct split_format *f, struct extra
     return sp.state;
 }
 
-/* A text that begins with a special token is its family's. The tags that prompts ask for count
- * anywhere in the others. A tag that is only talked about inside a block, or a closer that stands
- * between two quotes by chance, would swallow the answer: a reading that closes is the better one.
+/* A text that begins with a special token belongs to that token's family. In other texts, the tags
+ * that prompts ask for count anywhere. A tag that a block only mentions, or a closer that happens
+ * to be between two quotes, would swallow the answer; so a reading in which the reasoning is closed
+ * is preferred.
  */
 static enum split_state extract_read(struct extract_parts *p)
 {

@@ -83,8 +83,8 @@ static bool in_name(char c)
            ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-/* Behind "<think" there must be ">" or ":word>". How long the whole is, 0 if it is no match, or
- * SIZE_MAX if the text is too short to say. */
+/* After "<think" there must be ">" or ":word>". Returns the whole length, 0 if it does not match,
+ * or SIZE_MAX if the text is too short to decide. */
 static size_t with_suffix(str mark, str s)
 {
     size_t at = mark.n;

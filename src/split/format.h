@@ -98,7 +98,7 @@ struct split_index {
                            byte */
     uint8_t gaps;       /* enum split_gap bits: gaps in which markers are searched for */
     bool any_gap;       /* a marker after white space may begin with any byte */
-    bool track_answer, track_reason, count_ticks; /* what it must know about lines */
+    bool track_answer, track_reason, count_ticks; /* which facts about lines it needs */
 };
 
 struct split_format {
@@ -115,7 +115,7 @@ struct split_format {
     const struct split_index *index; /* NULL: each splitter makes its own */
     /* NULL, or a format whose markers count as well; only its markers are used. */
     const struct split_format *also;
-    bool picks; /* it has no markers of its own: the start of each text selects a format */
+    bool picks; /* it has no markers: the start of each text selects a format */
 };
 
 /* Callers with many texts of one format build the index once and put it into a copy of the format.

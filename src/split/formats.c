@@ -8,7 +8,7 @@
  *   WRAP_TAG  a wrapper around the answer, plain text, right behind the reasoning
  *   WRAP      the same with special tokens
  *
- * What a family is asked for by prompt or template is in docs/formats.md.
+ * docs/formats.md lists the families and their prompts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,8 +46,8 @@
     M_EAT(t, e, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_STRAY | SPLIT_LATE | (more))
 #define TAG(open, close, number) TAG_OPEN(open, "", number, 0), TAG_CLOSE(close, "", number, 0)
 
-/* Tags that models confuse: each has a number of its own, and a closer of another one closes a
- * block as well, in doubt until its own closer comes or the text ends. */
+/* Tags that models confuse: each has its own number. A closer of another one also closes a block,
+ * but stays ambiguous until the block's own closer comes or the text ends. */
 enum { OWN, THINK_TAG = 101, THINKING_TAG, REASONING_TAG, ANALYSIS_TAG, THOUGHT_TAG, BUDGET_TAG };
 #define SIBLING(t) \
     M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_SIBLING), \
@@ -65,7 +65,7 @@ enum { OWN, THINK_TAG = 101, THINKING_TAG, REASONING_TAG, ANALYSIS_TAG, THOUGHT_
     M(t, .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED), \
     M(t, .in = ANSWERS, .gap = START | BETWEEN, .to = SPLIT_STAY, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
-/* A token that means nothing outside tools; models say it once too often behind them. */
+/* A token without meaning outside tools; models write it once too often after them. */
 #define STRAY_TOKEN(t) \
     M(t, .in = ANSWERS, .gap = BETWEEN, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED | SPLIT_STRAY)
 #define TOKEN(open, close) TOKEN_OPEN(open), TOKEN_CLOSE(close)
@@ -347,9 +347,9 @@ static const struct split_mark asked[] = {
 static const struct split_format asked_format = {
     .id = "thinking", .families = "any model that we asked for it", .inside = "no", MARKS(asked)};
 
-/* What "auto" reads a text with that begins with <think>: nothing says which family wrote it, so
- * the tool markup of all of them counts, but only where it cannot be a part of a sentence, and not
- * in reasoning. */
+/* The format of "auto" for a text that begins with <think>: its family is unknown, so the tool
+ * markup of all of them counts, but only where it cannot be part of a sentence, and not in
+ * reasoning. */
 #define ANY_TOOLS(open, close, number, style) \
     M(open, .in = ANSWERS, .gap = BETWEEN, .to = IN_TOOLS, .pair = number, .calls = style, \
       .rules = SPLIT_NOT_QUOTED | SPLIT_AT_LINE), \

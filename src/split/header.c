@@ -4,10 +4,10 @@
  *
  * Role, recipient, channel and content type come in any order that models have been seen to write:
  * the recipient before or after the channel, the channel twice, the role or the start token
- * missing, a filler word between two calls. What can be understood is a header; from the first word
- * that can not, the text is the message's, and the header was malformed. A word that is none we
- * know, where a name may stand, is the header's if a message follows and the text's if not: a model
- * that forgets <|message|> says something all the same. Nothing is an error.
+ * missing, a filler word between two calls. The header extends to the first word that cannot belong
+ * to one; from there on the text belongs to the message, and the header was malformed. An unknown
+ * word where a name is possible belongs to the header if a message token follows, otherwise to the
+ * text, because a model that forgets <|message|> still writes a message. Nothing is an error.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,17 +33,17 @@ static const str channel_name[] = {
 };
 
 struct header {
-    enum token last;   /* what the words that follow belong to */
+    enum token last;   /* the token that the next words belong to */
     unsigned tokens;   /* how many there were */
     unsigned words;    /* since the last token */
     size_t understood; /* up to where */
-    bool doubt;        /* words behind that are the header's only if a token follows */
+    bool doubt;        /* the next words belong to the header only if a token follows */
     enum channel channel;
     str recipient;
     bool bad;
 };
 
-/* What the next element of a header is. */
+/* Kinds of elements of a header. */
 enum element { TOKEN, WORD, JUNK, CUT, DONE };
 
 /* The token at the front of s, or TOKEN_COUNT; *part if s is only the front of one. */
@@ -58,7 +58,7 @@ static enum token token_at(str s, bool *part)
     return TOKEN_COUNT;
 }
 
-/* The words that may stand before a channel. */
+/* The words that may come before a channel. */
 enum { ROLES = 5, TYPES = 3, PLAIN_WORDS = ROLES + TYPES };
 
 static const str plain_word[PLAIN_WORDS] = {
@@ -93,8 +93,8 @@ static bool same_letters(const char *p, str lower)
     return true;
 }
 
-/* The channel a word names and where the name ends. Content types are glued to it, and junk stands
- * around it; what is meant for nobody to see must not be seen for that. */
+/* The channel that a word names, and the end of the name. Content types may be attached to it and
+ * junk may surround it; a hidden channel must stay hidden in spite of that. */
 static enum channel channel_of(str word, size_t *end)
 {
     for (enum channel c = ANALYSIS; c <= FINAL; c++)
@@ -129,8 +129,8 @@ static bool split_header_is_name(str word)
     return word.n > 0;
 }
 
-/* Takes in a word if it has a meaning where it stands: how much of it is sure to be the header's,
- * or SIZE_MAX if it has none. */
+/* Accepts a word if it has a meaning in its place. Returns how much of it certainly belongs to the
+ * header, or SIZE_MAX if it has no meaning. */
 static size_t take_word(struct header *h, str word, bool muse)
 {
     bool first = h->words++ == 0;
@@ -150,7 +150,7 @@ static size_t take_word(struct header *h, str word, bool muse)
         h->channel = filler_of(word);
         return word.n;
     }
-    /* An author, which may be a tool; or a content type of its own. */
+    /* An author, which may be a tool; or another content type. */
     return first && h->tokens > 0 && h->last != CHANNEL && split_header_is_name(word) ? 0
                                                                                       : SIZE_MAX;
 }
@@ -225,7 +225,7 @@ static enum element split_header_next(struct header *h, const struct split_at *i
         return WORD;
     }
     if (*at + n > HEADER_MAX)
-        return JUNK; /* however it goes on */
+        return JUNK; /* whatever follows */
     last = n == s.n;
     if (last && in->more)
         return h->tokens > 0 || split_header_may_begin(s) ? CUT : JUNK; /* it may go on */
@@ -260,7 +260,7 @@ static size_t white_at(str s)
     return n;
 }
 
-/* Reads the elements; what the header says is in h. */
+/* Reads the elements into h. */
 static enum split_match read_header(struct header *h, const struct split_at *in, size_t *size,
                                     bool muse)
 {

@@ -30,7 +30,7 @@ bool split_line_in_fence(const struct split_line *l)
 /* A line that began with a run of fence characters has ended. */
 static void end_fence_line(struct split_line *l)
 {
-    if (l->run < FENCE_MIN) /* and nothing behind it */
+    if (l->run < FENCE_MIN) /* with nothing after it */
         return;
     if (l->fence_size == 0) {
         if (l->mark == '`' && l->rest_tick)
@@ -106,8 +106,8 @@ static const char *split_line_end(const char *p, const char *end)
     return p < end ? p : NULL;
 }
 
-/* From inside a line of text to the next place where anything can change: through its end, and
- * through the lines behind it as long as they are text from their first byte. */
+/* From inside a line of text to the next position where the state can change: past its end, and
+ * past the following lines as long as they are text from their first byte. */
 static size_t skip_text(struct split_line *l, str run, size_t at)
 {
     const char *p = run.p + at, *end = run.p + run.n, *newline;

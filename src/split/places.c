@@ -111,7 +111,7 @@ static void enter_reason(struct split *sp, const struct split_mark *m)
     split_note(sp, SPLIT_BEGIN, SPLIT_REASONING, STR(""));
 }
 
-/* A block has ended; what follows is between blocks. */
+/* A block has ended; the next text is between blocks. */
 static void enter_out(struct split *sp, unsigned gap)
 {
     sp->place = SPLIT_OUT;
@@ -215,7 +215,7 @@ static void split_begin_doubt(struct split *sp, bool mismatched)
     sp->reason.reopened = false;
 }
 
-/* A closer of reasoning: from inside it, or, while the last one is in doubt, from behind it. */
+/* A closer of reasoning: inside the reasoning or, while the last closer is ambiguous, after it. */
 static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
 {
     bool again = sp->place != SPLIT_REASON, mismatched, fenced;
@@ -236,7 +236,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
         leave_reason(sp);
     enter_out(sp, SPLIT_GAP_AFTER);
     if (sp->outer != SPLIT_OUT && (m->pair || m->rules & SPLIT_SIBLING)) {
-        sp->place = sp->outer; /* a tag inside a message: the message goes on */
+        sp->place = sp->outer; /* a tag inside a message: the message continues */
         sp->gap = 0;
     }
 }

@@ -2,7 +2,7 @@
 #include "split/reader.h"
 
 #define NAME_SIZE_MAX 1024 /* a header is shorter */
-#define COPY_FACTOR 4      /* what a copy of all calls takes for each byte of markup, at most */
+#define COPY_FACTOR 4      /* most bytes of a copy of all calls for each byte of markup */
 
 void split_reader_init(struct split_reader *r, size_t size_max, struct split_call_sink sink)
 {

@@ -1,14 +1,13 @@
 /* How the splitter works.
  *
- * The text is looked at through a window: the piece that was fed or, while something is held back,
- * the held bytes with the front of the piece behind them. A step decides as much as the bytes in
- * the window decide, whatever may follow, and moves on; when a decision needs bytes that are not
- * there yet, the rest of the window is held and the same step is taken again with more. So no
- * decision can depend on where the text was cut, and all that has to be remembered between pieces
- * is the place, the gap and the hold.
+ * The splitter reads the text through a window: the current piece or, while bytes are buffered,
+ * these bytes followed by the start of the piece. A step decides as much as the bytes in the window
+ * allow, whatever may follow, and advances. If a decision needs more bytes, the rest of the window
+ * is buffered and the same step is repeated with more. So no decision depends on where the text was
+ * cut, and the state between pieces is only the place, the gap and the buffered bytes.
  *
- * Three steps: what a marker may be followed by (eat), white space that may be framing (gap), and
- * text up to the next marker (text). With "auto" a step before them picks the format.
+ * There are three steps: text that may follow a marker (eat), white space that may be framing
+ * (gap), and text up to the next marker (text). With "auto" an earlier step selects the format.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -104,7 +103,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
     return true;
 }
 
-/* Whether the marker found behind the text so far is one where it stands. */
+/* Whether the marker found after the text so far counts in its place. */
 static enum split_match split_allowed(struct split *sp, const struct split_window *win,
                                       const struct split_hit *hit)
 {
@@ -235,7 +234,7 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
     sp->fresh = true;
     if (!format->picks)
         split_use(sp, format);
-    else if (inside) /* a text without an opener: what nearly all prompts open is <think> */
+    else if (inside) /* a text without an opener: nearly all prompts open <think> */
         split_use(sp, split_format_picked(0));
     else
         sp->picking = true;
@@ -252,8 +251,8 @@ static inline unsigned split_four_bytes(const uint8_t *first, const uint8_t *p)
     return (unsigned)(first[p[0]] | first[p[1]] | first[p[2]] | first[p[3]]);
 }
 
-/* What the bytes of a piece of 1 to 15 are, together: as the table of first bytes has it. Four at a
- * time, and the last ones with some before them. */
+/* The union of the classes of 1 to 15 bytes, by the table of first bytes. Four at a time, and the
+ * last ones together with some before them. */
 static inline unsigned split_all_bytes(const struct split *sp, str piece)
 {
     const uint8_t *first = sp->index->first, *p = (const uint8_t *)piece.p, *end = p + piece.n;
@@ -355,7 +354,8 @@ static bool split_feed_text(struct split *sp, str piece, unsigned all)
     return true;
 }
 
-/* Takes the held bytes and as much of the piece as decides them; what is left of the piece. */
+/* Processes the buffered bytes with as much of the piece as decides them; returns the rest of the
+ * piece. */
 static str split_feed_held(struct split *sp, str piece)
 {
     while (sp->held > 0 && piece.n > 0) {

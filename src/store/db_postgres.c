@@ -1,8 +1,8 @@
 /* db_postgres.c - PostgreSQL behind db.h.
  *
  * In a transaction statements are sent without waiting for their answers (pipeline mode); the first
- * error is kept and told by whatever comes next, at the latest by the commit. The connection does
- * not block while it sends, so that both sides can always get rid of what they have to say.
+ * error is kept and reported by the next call, at the latest by the commit. The connection does not
+ * block while it sends, so that both sides can always get rid of what they have to say.
  *
  * The next begin (or query, outside of a transaction) opens a lost connection again. Only the owner
  * proves that it owns the tables (db_postgres_owner.c); DB_BESIDE does not.
@@ -116,7 +116,7 @@ static bool give_rows(struct pg_db *d, const PGresult *r, struct db_rows rows)
     return true;
 }
 
-/* The first error of a transaction is the one that counts; those behind it follow from it. */
+/* The first error of a transaction counts; later ones are its consequences. */
 static void db_postgres_note(struct pg_db *d, const PGresult *r)
 {
     if (!d->failed)
@@ -497,7 +497,7 @@ static bool db_postgres_commit(struct db *db, struct err *e)
     return ok;
 }
 
-/* What was prepared behind a failure is not there. */
+/* Statements prepared after a failure do not exist. */
 static void db_postgres_rollback(struct db *db)
 {
     struct pg_db *d = pg_of(db);

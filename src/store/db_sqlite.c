@@ -4,8 +4,8 @@
  * whole. A durable transaction is made with FULL, which brings all before it to disk as well.
  * Deleted bytes are overwritten (secure_delete): what is erased is not to be found in the file.
  *
- * A parameter "$1" is a name to SQLite, numbered by where it first appears; which argument each
- * one stands for is looked up once, when the statement is prepared.
+ * A parameter "$1" is a name to SQLite, numbered by where it first appears; the argument of each is
+ * looked up once, when the statement is prepared.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,8 @@ struct sqlite_db {
     sqlite3 *sqlite;
     struct db_gather *rows;             /* that wait to be run; NULL before the first */
     struct map statements;              /* by text: struct statement */
-    struct statement *near[NEAR_COUNT]; /* by where the text stands, which it mostly does again */
+    struct statement *near[NEAR_COUNT]; /* by the address of the text, which is mostly the same
+                                           again */
     uint64_t uses;
     enum db_mode mode;
     bool durable;           /* how it commits now */

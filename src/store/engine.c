@@ -429,7 +429,7 @@ static bool give_row(void *ctx, const struct db_value *columns, size_t n)
     return r->ok && r->sink.on_call(r->sink.ctx, &row);
 }
 
-/* Under the lock. A connection that is lost is made anew by the next who asks. */
+/* Under the lock. A lost connection is opened again by the next caller. */
 static bool engine_read_rows(struct engine *en, const char *sql, const struct db_value *args,
                              size_t n, struct reading *r)
 {

@@ -138,8 +138,8 @@ static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)
     return false;
 }
 
-/* What the file says was the head must be in the log. If it is not, that is told, kept in the log
- * itself, and the file is put aside: it is the only witness. */
+/* The head in the file must be in the log. If it is not, that is logged and recorded in the audit
+ * log itself, and the file is renamed, because it is the only evidence. */
 static bool compare_head(struct engine *en, struct err *e)
 {
     struct audit_entry entry = {.actor = STR(""), .action = STR("break"), .subject = STR("")};

@@ -1,10 +1,10 @@
-/* engine_move.c - calls that an earlier version stored, moved into blocks.
+/* engine_move.c - moves calls of an earlier version into blocks.
  *
  * Their columns are in llm_interactions since the tables were brought to this version; their texts
  * are in old_interactions, where texts.h finds them until they are in a block. They are moved a few
- * at a time, oldest first, each lot in a transaction of its own: what is interrupted goes on where
- * it was. Once all are moved, the old tables go, and with SQLite the file is rewritten, so that
- * the disk gets its bytes back.
+ * at a time, oldest first, each batch in a separate transaction, so an interrupted move continues
+ * where it stopped. Once all are moved, the old tables go, and with SQLite the file is rewritten,
+ * so that the disk gets its bytes back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

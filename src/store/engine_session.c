@@ -8,8 +8,8 @@
 #include "store/engine_state.h"
 #include "store/row.h"
 
-/* A session runs while there is another call of it that has begun and not ended. What it came to is
- * what its last call came to; an application that runs the session says so itself. */
+/* A session runs while another call of it has begun and not ended. Its result is that of its last
+ * call; an application that runs the session sets the result itself. */
 #define RUNS "EXISTS (SELECT 1 FROM call_pieces WHERE session_id = $1 AND call_id <> $2)"
 #define RUNS_NOT "1 = 0"
 #define NEWER "coalesce(excluded.last_seen_ms, 0) >= coalesce(alert_sessions.last_seen_ms, 0)"

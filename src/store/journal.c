@@ -319,7 +319,7 @@ static uint64_t deadline_ns(uint64_t ms)
     return clock_deadline_ns(&clock_real, (int64_t)ms);
 }
 
-/* The first segment that has something behind place, or is over. */
+/* The first segment that has records after place, or is complete. */
 static const struct segment *behind(struct journal *j, struct journal_place *place)
 {
     for (size_t i = 0; i < j->segments.count; i++) {

@@ -185,7 +185,7 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
 
 struct hit {
     struct db_value v[COUNT_OF(columns)];
-    unsigned words; /* that stand in it just so, and not only as the front of another */
+    unsigned words; /* words that occur exactly, and not only as a prefix of another */
 };
 
 struct hits {
@@ -202,7 +202,7 @@ static bool query_decisions_is_letter(char c)
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (unsigned char)c > 127;
 }
 
-/* Whether a word stands in the text by itself, in any case of its ASCII letters. */
+/* Whether the text has the word as a whole word, ignoring ASCII case. */
 static bool query_decisions_has_word(str text, str word)
 {
     for (size_t i = 0; word.n && i + word.n <= text.n; i++)

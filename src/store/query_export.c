@@ -1,7 +1,7 @@
 /* query_export.c - all sessions, oldest first, a few at a time.
  *
- * A step reads no more than STEP_SESSIONS sessions and stops once STEP_SIZE bytes are there, so
- * that whoever sends them holds little and no thread waits for a slow client.
+ * A step reads at most STEP_SESSIONS sessions and stops at STEP_SIZE bytes, so that the sender
+ * buffers little and no thread waits for a slow client.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -433,7 +433,7 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
     return query_begin(r, e) && query_end(r, sessions_answer(&l, e), out, e);
 }
 
-/* ---- what is going on ---- */
+/* ---- active sessions ---- */
 
 struct active {
     const struct query_asker *a;

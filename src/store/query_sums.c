@@ -1,5 +1,5 @@
-/* query_sums.c - what it all comes to: usage by model, provider, key, level or day; what sessions
- * can be filtered by; how many there are.
+/* query_sums.c - sums: usage by model, provider, key, level or day; the filters of sessions;
+ * totals.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* query_usage.c - the calls of a range as sums: whole hours as they are kept, and what stands
- * outside of these call by call.
+/* query_usage.c - sums of the calls of a range: whole hours from the stored sums, the rest call by
+ * call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -213,8 +213,8 @@ void segment_reader_release(struct segment_reader *r)
     segment_reader_init(r, r->dir);
 }
 
-/* Makes buf hold as many bytes from r->at on as the file has, up to `need`. Nothing behind the
- * first `limit` bytes of the file is read: the writer may be at work there. */
+/* Makes buf hold as many bytes from r->at on as the file has, up to `need`. Reads nothing after the
+ * first `limit` bytes of the file: the writer may be at work there. */
 static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, struct err *e)
 {
     size_t skip = (size_t)(r->at - r->buf_at), size;
@@ -354,8 +354,8 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
     return SEGMENT_HOLE;
 }
 
-/* Where what verifies ends. A hole with good frames behind it is damage, and the reader's to tell;
- * one at the very end is what was being written when the process or the machine stopped. */
+/* The end of the valid frames. A hole with valid frames after it is damage, which the reader
+ * reports; a hole at the very end is an unfinished write of a process or machine that stopped. */
 static bool good_size(const char *dir, const struct segment *s, uint64_t *out, bool *recycled,
                       struct err *e)
 {

@@ -447,7 +447,7 @@ static bool put_and_wait(struct store *s, const struct journal_item *item, struc
     return w.ok;
 }
 
-/* The segment it stands in goes too, with what was put before: it holds the same bytes. */
+/* Also deletes the journal segment with the note and earlier records: it has the same bytes. */
 bool store_erase(struct store *s, enum store_erase_what what, str name, str actor,
                  struct store_receipt *out, struct err *e)
 {

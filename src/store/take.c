@@ -32,7 +32,7 @@ struct take {
     struct take_counts counts;
     /* The thread's own: */
     struct segment_reader reader;
-    struct journal_place place, told; /* taken; damage up to there was told */
+    struct journal_place place, told; /* taken; damage up to there was reported */
     bool caught_up;                   /* what earlier processes left is taken */
     bool damaged;                     /* this segment is */
     bool unsure;                      /* how far the tables are: something failed */
@@ -64,7 +64,7 @@ static bool before(struct journal_place a, struct journal_place b)
     return a.segment < b.segment || (a.segment == b.segment && a.offset < b.offset);
 }
 
-/* Damage is told once, however often the batch is tried. */
+/* Reports damage once, however often the batch is retried. */
 static void tell_hole(struct take *t, const struct segment_hole *hole)
 {
     struct journal_place to = {t->reader.number, hole->to};
@@ -81,7 +81,7 @@ static void tell_hole(struct take *t, const struct segment_hole *hole)
               LOG_U64("bytes", hole->to - hole->from));
 }
 
-/* A record that the tables will never take must not hold up those behind it. */
+/* A record that the tables will never accept must not block the records after it. */
 static void leave_out(struct take *t, uint64_t at, const struct err *e)
 {
     count_error(t);

@@ -60,7 +60,8 @@ static void writer_prepare(struct journal *j, size_t n)
     j->prepared = need;
 }
 
-/* Bytes behind the last frame go; where they cannot, whoever opens the journal next does it. */
+/* Removes the bytes after the last frame; if that fails, the next process that opens the journal
+ * does it. */
 static void unprepare(struct journal *j)
 {
     if (j->prepared > j->size)
@@ -171,7 +172,8 @@ static enum outcome write_group(struct journal *j, struct err *e)
     return g->sync ? sync_now(j, e) : DONE;
 }
 
-/* From now on every ticket is told why, until there is room if that is all. */
+/* From now on every ticket fails with this reason, until there is room again if space was the
+ * reason. */
 static void go_down(struct journal *j, enum outcome how, const struct err *e)
 {
     bool news = j->mode != JOURNAL_FAILED && (j->mode == JOURNAL_RUNNING || how == BROKEN);

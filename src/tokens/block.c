@@ -1,39 +1,38 @@
-/* 64 bytes of text cut into pieces at once, and counted.
+/* Cuts 64 bytes of text into pieces at once, and counts them.
  *
- * The splitter in pretoken.c asks of every character what it is and goes where that leads, which no
- * processor can guess. Here a byte is a bit in a set, and what the patterns say is said of all 64
- * with a few operations on sets, without a branch. In ASCII the patterns come to this; the first
- * byte begins a piece, which is all that is known of what stands before.
+ * The splitter in pretoken.c branches on the class of every character, which no processor can
+ * predict. Here a byte is a bit in a set, and a few operations on sets apply the patterns to all 64
+ * bytes without a branch. In ASCII the patterns amount to the following rules; the first byte
+ * begins a piece, and nothing else is known of the text before it.
  *
- *   - The tail of punctuation is the line ends right behind it, in o200k_base with the slashes
- *     among and behind them. What follows begins anew, so these slashes are no punctuation.
+ *   - The tail of punctuation is the line ends right after it, in o200k_base with the slashes among
+ *     and after them. A new piece follows, so these slashes are not punctuation.
  *   - A contraction belongs to the word before it (o200k_base), or is a piece where a piece begins
- *     with it (cl100k_base). From then on its bytes count as lower letters; what follows begins a
- *     piece.
- *   - White space (what is left of it) is one piece up to its last line end. Of the blanks behind
- *     that the last one begins a piece, whatever follows, and the others are one.
- *   - Punctuation begins a piece, or with the space right before it. If it is one character, no
- *     space stands before it and a letter follows, then it leads a word.
+ *     with it (cl100k_base). From then on its bytes count as lower letters; a new piece follows.
+ *   - The remaining white space is one piece up to its last line end. Of the blanks after that, the
+ *     last one begins a piece, whatever follows, and the others are one piece.
+ *   - Punctuation begins a piece, or with the space right before it. If it is one character without
+ *     a space before it, and a letter follows, it leads a word.
  *   - Letters begin a piece, or with the blank or the leading punctuation before them. In
- *     o200k_base, an upper letter behind a lower one begins a piece.
+ *     o200k_base, an upper letter after a lower one begins a piece.
  *   - Numbers begin a piece, and again after every three digits.
  *
- * The same goes for upper and lower letters and punctuation of other scripts. A character that is
+ * The same applies to upper and lower letters and punctuation of other scripts. A character that is
  * anything else, as Chinese or a combining mark, ends the block.
  *
- * A piece whose end depends on what is behind the block is left to the caller: white space up to
- * the end of the block, or a contraction that may be cut short. All other beginnings depend on what
- * stands before them and on the character itself.
+ * A piece whose end depends on text after the block is left to the caller: white space up to the
+ * end of the block, or a contraction that may be incomplete. All other beginnings depend only on
+ * the text before them and on the character itself.
  *
- * Counting goes on right there, piece by piece in their order: a word of up to eight bytes is a
- * number, and one look at its bucket says that it is a token.
+ * Pieces are counted right away, in order: a word of up to eight bytes is a number, and one look at
+ * its bucket shows that it is a token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/simd.h"
 #include "tokens/internal.h"
 
-#define PART_MIN 16 /* bytes that are worth a block of their own */
+#define PART_MIN 16 /* bytes that justify a separate block */
 
 /* A piece that no block tells of; 0 if its end is not decided. */
 static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
@@ -56,7 +55,7 @@ static inline size_t last_bit(uint64_t set)
     return 63 - (size_t)__builtin_clzll(set);
 }
 
-/* What tokens_word makes of eight bytes when a piece has fewer, by its size. */
+/* Turns eight bytes into tokens_word of a shorter piece, by its size. */
 static const struct {
     uint64_t keep[9], tag[9];
 } by_size = {
@@ -169,8 +168,9 @@ IN_EACH void sets_of_16(struct sets *s, const uint8_t *p)
 
 #if SIMD_HAS_32
 
-/* What a byte is, as bits: it is what both its halves say. Letters are in two rows each, told apart
- * by how far the row is filled; upper and lower ones differ in a bit of the byte. */
+/* The class of a byte as bits: the intersection of the classes of its halves. Letters are in two
+ * rows each, told apart by how far the row is filled; upper and lower ones differ in a bit of the
+ * byte. */
 enum kind {
     ROW_TO_O = 128, /* @ is none */
     ROW_TO_Z = 64,
@@ -410,7 +410,7 @@ IN_EACH uint64_t ends_of(struct sets *s, const uint8_t *p, bool cased)
     return all & (sure << 1 | 1) & ~(uint64_t)1;
 }
 
-/* The block at p, if it is whole, or a copy with nothing behind it. */
+/* The block at p, if it is complete, or a zero-padded copy. */
 IN_EACH const uint8_t *block_at(const uint8_t *p, size_t n, uint8_t copy[TOKENS_BLOCK])
 {
     if (n >= TOKENS_BLOCK)

@@ -1,12 +1,11 @@
-/* A piece into tokens, by the ranks.
+/* Merges a piece into tokens, by the ranks.
  *
  * The rule: begin with single bytes; of all neighbours that together are a token, merge those with
- * the lowest rank, of equals the leftmost; until there are none. Done as it says, this is
- * quadratic, so it is only done to short pieces. For the rest, two facts (for any ranks
- * whatsoever):
+ * the lowest rank, of equals the leftmost; until there are none. Done literally, this is quadratic,
+ * so it is only done for short pieces. For longer ones, two facts help (for any ranks):
  *
- * 1. Between two places where the result is cut, merging went on as if nothing else were there:
- *    what is lowest of all is also lowest there. So each token is what its own bytes merge into,
+ * 1. Between two places where the result is cut, merging proceeded as if nothing else existed: the
+ *    lowest rank of all is also the lowest there. So each token is what its own bytes merge into,
  *    the last step of that is always the same pair, and neighbours in a result are *compatible*:
  *    the bytes of the two merge into just these two.
  * 2. The other way round: tokens of which all neighbours are compatible are the result. Otherwise
@@ -15,21 +14,21 @@
  *
  * So the last token of a prefix is the only token that ends there and is compatible with the last
  * token of the prefix before it. That needs a look at the tokens that end at one place, and at no
- * more than TOKENS_SIZE_MAX bytes behind it: linear time, and a window instead of the whole piece.
- * It also yields the count of every prefix on the way, which is what a counter is asked for.
+ * more than TOKENS_SIZE_MAX bytes before it: linear time, and a window instead of the whole piece.
+ * It also yields the count of every prefix, which a counter needs.
  *
  * Compatible: on the way to the tokens x and y, their ends at the cut were first single bytes, then
- * halves, then halves of which those were halves. The packer has checked that a token ranks behind
+ * halves, then halves of which those were halves. The packer has checked that a token ranks after
  * its halves, so steps come in the order of their ranks and can be walked back: undo the one of the
- * higher rank, of equals the right one, which came last. Two ends that stand face to face would
- * have merged if that ranks before the step which made the left one larger, and not behind the step
- * which made the right one larger (of equals, the leftmost).
+ * higher rank, of equals the right one, which came last. Two ends at the cut would have merged if
+ * that merge ranks before the step that made the left one larger, and not after the step that made
+ * the right one larger (of equals, the leftmost).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tokens/internal.h"
 
-#define NEVER UINT32_MAX /* ranks behind every token */
+#define NEVER UINT32_MAX /* ranks after every token */
 
 /* How many bytes are merged by the rule itself, which is quicker while they are few. */
 #define SHORT_BITS 6
@@ -40,7 +39,8 @@ _Static_assert(TOKENS_WINDOW_MAX > TOKENS_SIZE_MAX && TOKENS_WINDOW_MAX <= UINT1
 /* How many tokens a new byte is tried to be joined with before all else. */
 #define JOINED_MAX 2
 
-/* Up to eight bytes are compared as the number they make; the table has room behind its last. */
+/* Up to eight bytes are compared as the number they make; the table has room after its last
+ * token. */
 static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, uint64_t word)
 {
     if (n <= 8)
@@ -140,12 +140,12 @@ static inline uint32_t least_of_8(const uint32_t *k)
                  least(least(k[4], k[5]), least(k[6], k[7])));
 }
 
-/* The rule as it stands. A token stays where its first byte was; next and prev lead over the gaps.
- * Leaves the ids at the start of `ids`, which has room for n. */
+/* Applies the rule literally. A token stays at the position of its first byte; next and prev skip
+ * the gaps. Leaves the ids at the start of `ids`, which has room for n. */
 static size_t merge_short(const struct tokens_table *t, const struct tokens_piece *x, uint32_t *ids)
 {
     uint8_t next[SHORT_MAX + 1], prev[SHORT_MAX + 1];
-    uint32_t key[SHORT_MAX]; /* of each token with the one behind it */
+    uint32_t key[SHORT_MAX]; /* of each token with the next one */
     size_t n = x->n, count = 0;
 
     assert(n > 1 && n <= SHORT_MAX);
@@ -181,12 +181,12 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
 
 /* A prefix of a piece. */
 struct prefix {
-    const uint8_t *end;   /* behind its last byte */
+    const uint8_t *end;   /* after its last byte */
     size_t n;             /* its bytes, or more than TOKENS_SIZE_MAX */
     const uint32_t *last; /* last[-k] is the last token of the prefix that ends k bytes before */
 };
 
-/* Whether the token y of its last k bytes may stand behind the token x. */
+/* Whether the token y, its last k bytes, may follow the token x. */
 static bool compatible(const struct tokens_table *t, const struct prefix *whole, size_t k,
                        uint32_t x, uint32_t y)
 {

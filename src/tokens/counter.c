@@ -1,25 +1,25 @@
-/* Counting text that arrives in pieces.
+/* Counts text that arrives in pieces.
  *
- * Small pieces are only put together, since what they are matters when somebody asks: many words at
- * once cost a fraction of what they cost one by one.
+ * Small pieces are only collected until the count is read: many words at once cost a fraction of
+ * the same words one by one.
  *
- * Text is split as far as it can be. What is left is a piece whose end is not decided; it is held
- * as text and looked at again when more has come, and it is short in all but strange cases. Once it
- * is longer than TOKENS_HELD_MAX it can only be one of a few endless runs, and goes on without
- * being held: each byte is pushed into a window (bpe.c), which knows the count up to there.
+ * Text is split as far as it can be. The rest is a piece whose end is not decided; it is buffered
+ * and split again when more text arrives, and is nearly always short. Once it is longer than
+ * TOKENS_HELD_MAX it can only be one of a few endless runs, which are not buffered: each byte is
+ * pushed into a window (bpe.c), which has the count so far.
  *
  *     RUN_UPPER   a word of o200k_base without a lower letter so far. If none comes, it must be cut
- *                 behind its last letter of both cases: the mark
+ *                 after its last letter of both cases: the mark
  *     RUN_WORD    any other word
  *     RUN_QUOTE   a word of o200k_base and an apostrophe: a contraction belongs to the word. What
  *                 may be one is held
  *     RUN_PUNCT   punctuation
- *     RUN_TAIL    the line ends behind it
- *     RUN_BLANK   white space. It is cut behind its last line end, the mark, and before its last
+ *     RUN_TAIL    the line ends after it
+ *     RUN_BLANK   white space. It is cut after its last line end, the mark, and before its last
  *                 character, which goes to what follows
  *
  * The mark may still move, so both readings are counted: `whole` as if there were no cut, `rest` as
- * if what is behind the mark were a piece of its own.
+ * if the text after the mark were a separate piece.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,7 @@ static size_t window_size(const struct tokens_window *w)
     return w->moved + w->n;
 }
 
-/* Takes a character into the run; `here` says that it may be cut behind it. */
+/* Adds a character to the run; `here`: the run may be cut after it. */
 static void tokens_counter_take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
 {
     tokens_counter_push(c, &c->windows->whole, p, n);
@@ -55,7 +55,7 @@ static void tokens_counter_take(struct tokens_counter *c, const uint8_t *p, size
     }
 }
 
-/* What is behind the mark becomes the whole. */
+/* The text after the mark becomes the whole. */
 static void tokens_counter_cut(struct tokens_counter *c)
 {
     if (!c->marked)
@@ -109,7 +109,7 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
     return false;
 }
 
-/* One more character behind a word and an apostrophe. */
+/* Adds a character after a word and an apostrophe. */
 static void tokens_counter_quote(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t size;
@@ -126,7 +126,7 @@ static void tokens_counter_quote(struct tokens_counter *c, const uint8_t *p, siz
     c->run = RUN_NONE;
 }
 
-/* Whether the run goes on with a character of this class, and as what. */
+/* Whether the run continues with a character of this class, and as which kind. */
 static enum run tokens_counter_goes_on(const struct tokens_counter *c, enum tokens_class class,
                                        uint8_t first)
 {
@@ -238,7 +238,7 @@ static size_t tokens_counter_feed_text(struct tokens_counter *c, const uint8_t *
     return n;
 }
 
-/* What is held is full and still undecided. */
+/* The buffer is full and still undecided. */
 static void held_to_run(struct tokens_counter *c)
 {
     uint8_t held[TOKENS_HELD_MAX];
@@ -251,7 +251,7 @@ static void held_to_run(struct tokens_counter *c)
     assert(at == n && c->run != RUN_NONE);
 }
 
-/* Puts text behind what is held, until the pieces that began there are decided. */
+/* Appends text to the buffered text until the pieces that began there are decided. */
 static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *p, size_t n)
 {
     size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at;
@@ -293,7 +293,7 @@ static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
     }
 }
 
-/* What is not decided, counted as if nothing followed. */
+/* Counts the undecided text as if nothing followed. */
 static size_t tokens_counter_pending(const struct tokens_counter *c)
 {
     size_t count = tokens_count_valid(c->vocab, c->held, c->held_n);

@@ -1,13 +1,13 @@
-/* internal.h - what the files of tokens share: the splitter and the merger behind the counting.
+/* internal.h - shared by the files of tokens: the splitter and the merger.
  *
  *     pretoken.c   text -> pieces, by the vocabulary's pattern
  *     block.c      the same, many at once
  *     bpe.c        piece -> tokens, by the ranks
- *     counter.c    both, on text that arrives
- *     tokens.c     both, on text that is there
- *     unpack.c     the tables, when a vocabulary is first used
+ *     counter.c    both, on text that arrives in pieces
+ *     tokens.c     both, on whole texts
+ *     unpack.c     the tables, on first use of a vocabulary
  *
- * All text here is valid UTF-8; the way to it is tokens_utf8.
+ * All text here is valid UTF-8; tokens_utf8 checks it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,22 +20,22 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* How many bytes the piece has that begins at p, of n bytes that are there, at least one. `over`
- * says that nothing follows them; if something may, and the end depends on it, the answer is 0. */
+/* The size of the piece that begins at p, of n available bytes, at least one. `over`: nothing
+ * follows them. Otherwise the result is 0 if the end of the piece depends on what follows. */
 typedef size_t tokens_split(const uint8_t *p, size_t n, bool over);
 
-/* What pieces that are not in shorts were counted as, in any text: words come again. Any thread
- * reads and writes it. The top bits of a piece's key are the index of its entry; the entry is the
- * other bits of the key, then the count in the lowest byte. 0: empty. */
+/* A cache of the counts of pieces that are not in shorts, for all texts, because words repeat. All
+ * threads read and write it. The top bits of a piece's key are the index of its entry; the entry
+ * has the other bits of the key, and the count in the lowest byte. 0: empty. */
 #define TOKENS_MEMO_BITS 12
 #define TOKENS_MEMO_SIZE_MAX 16 /* bytes of a piece */
 
 struct tokens_memo {
-    uint64_t seed[2]; /* random: nobody can choose pieces that have the same key */
+    uint64_t seed[2]; /* random, so that nobody can choose pieces with the same key */
     _Atomic uint64_t entry[1 << TOKENS_MEMO_BITS];
 };
 
-/* What changes of a vocabulary: it is unpacked, once, and remembers counts. */
+/* The mutable part of a vocabulary: its unpacked tables and the cache of counts. */
 struct tokens_vocab_state {
     struct tokens_memo memo;
     struct tokens_table table;
@@ -46,19 +46,19 @@ struct tokens_vocab_state {
 struct tokens_vocab {
     const char *name;
     const struct tokens_packed *packed;
-    const struct tokens_table *table; /* of the state; tokens_vocab_need comes before it */
+    const struct tokens_table *table; /* of the state; call tokens_vocab_need first */
     struct tokens_vocab_state *state;
     void (*unpack)(void); /* for the state's `once` */
     tokens_split *split;
-    bool
-        cased; /* the pattern tells upper from lower letters, and takes a contraction to its word */
+    bool cased; /* the pattern distinguishes upper and lower case, and attaches a contraction to its
+                  word */
 };
 
-/* Into the state of a vocabulary. */
+/* Unpacks into the state of a vocabulary. */
 void tokens_unpack(const struct tokens_packed *packed, struct tokens_vocab_state *out);
 void tokens_vocab_unpack(const struct tokens_vocab *v);
 
-/* Unpacks the vocabulary unless it is. */
+/* Unpacks the vocabulary on first use. */
 static inline void tokens_vocab_need(const struct tokens_vocab *v)
 {
     if (!atomic_load_explicit(&v->state->ready, memory_order_acquire))
@@ -67,58 +67,58 @@ static inline void tokens_vocab_need(const struct tokens_vocab *v)
 
 tokens_split tokens_split_o200k, tokens_split_cl100k;
 
-/* Where pieces end in the next TOKENS_BLOCK bytes, or in those that are there, a bit each, as far
- * as that is certain whatever follows; one begins at p. 0 says nothing.
+/* The ends of pieces in the next TOKENS_BLOCK bytes, or in the available ones, one bit each, as far
+ * as they do not depend on what follows. A piece begins at p. 0: unknown.
  */
 #define TOKENS_BLOCK 64
 
 uint64_t tokens_ends(const uint8_t *p, size_t n, bool cased, enum simd_level level);
 
-/* What the character at p is, and how many bytes it has. */
+/* The class and the size in bytes of the character at p. */
 enum tokens_class tokens_class_at(const uint8_t *p, size_t *size);
 
-/* The bytes of a contraction at p: 0 if there is none, 1 if there may be one once more is there. */
+/* The size of a contraction at p; 0: none, 1: more text must decide. */
 size_t tokens_contraction(const uint8_t *p, size_t n);
 
-/* How much of p is valid UTF-8 from its start. What follows, if anything, is not: `bad` says how
- * many bytes of it one U+FFFD stands for, and `cut` that it may yet become a character. */
+/* The number of valid UTF-8 bytes at the start of p. If invalid bytes follow, `bad` is how many of
+ * them become one U+FFFD; `cut`: they may be an incomplete character. */
 size_t tokens_utf8(const uint8_t *p, size_t n, size_t *bad, bool *cut);
 
 #define TOKENS_REPLACEMENT "\xEF\xBF\xBD"
 
-/* The ids of rare pieces of the same text: words come again. */
+/* A cache of the ids of rare pieces of the same text, because words repeat. */
 #define TOKENS_SEEN_BITS 10
-#define TOKENS_SEEN_MIN 3072 /* bytes of text; in less, they come too rarely to pay for it */
+#define TOKENS_SEEN_MIN 3072 /* bytes of text; in shorter texts the cache does not pay off */
 
 struct tokens_seen {
     const uint8_t *p;
-    uint64_t hash; /* for up to 8 bytes as good as the bytes themselves */
+    uint64_t hash; /* unique for up to 8 bytes */
     uint32_t n, count;
     uint32_t ids[4];
 };
 
-/* Counting what begins at a piece. */
+/* Counts text that begins at a piece. */
 struct tokens_work {
     const struct tokens_vocab *vocab;
     bool over;    /* nothing follows the text */
     size_t count; /* grows */
 };
 
-/* Counts the pieces whose ends are decided, which are all if it is over; returns where the last one
- * ends. */
+/* Counts the pieces whose ends are certain, all of them if `over`; returns the end of the last
+ * one. */
 size_t tokens_work(struct tokens_work *w, const uint8_t *p, size_t n, enum simd_level level);
 
-/* A piece of n bytes, at least one. `room` bytes may be read from p on. */
+/* A piece of n bytes, at least one. `room` bytes from p on are readable. */
 struct tokens_piece {
     const uint8_t *p;
     size_t n, room;
 };
 
-/* How many tokens a piece has that is not in shorts. */
+/* The number of tokens of a piece that is not in shorts. */
 size_t tokens_rare_count(const struct tokens_table *t, const struct tokens_piece *x);
 
-/* The ids of such a piece into out, which has room for n; returns how many. `seen` has
- * 1 << TOKENS_SEEN_BITS entries, at first zero, and the text outlives it; or it is NULL. */
+/* Writes the ids of such a piece to out, which has room for n; returns their number. `seen` has 1
+ * << TOKENS_SEEN_BITS entries, initially zero, and must not outlive the text; or NULL. */
 size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *x,
                        struct tokens_seen *seen, uint32_t *out);
 
@@ -134,7 +134,7 @@ static inline bool tokens_bucket_has(const struct tokens_bucket *b, uint64_t wor
            (b->word[3] == word) | (b->word[4] == word);
 }
 
-/* The id of a word that the bucket has. Nobody can guess which it is, so there is no branch. */
+/* The id of a word in the bucket. A branch could not be predicted, so there is none. */
 static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t word)
 {
     return b->id[(b->word[1] == word) + 2U * (b->word[2] == word) + 3U * (b->word[3] == word) +
@@ -151,7 +151,7 @@ static inline size_t tokens_piece_count(const struct tokens_table *t, struct tok
         if (tokens_bucket_has(tokens_bucket_of(t, word), word))
             return 1;
     }
-    rare = x; /* only now it has to be in memory */
+    rare = x; /* only this path needs it in memory */
     return tokens_rare_count(t, &rare);
 }
 
@@ -174,5 +174,5 @@ size_t tokens_count_valid(const struct tokens_vocab *v, const uint8_t *p, size_t
 
 void tokens_window_reset(struct tokens_window *w);
 void tokens_window_push(const struct tokens_table *t, struct tokens_window *w, uint8_t byte);
-/* The tokens of all that was pushed, or of all but the last `back` bytes of it, at most 4. */
+/* The number of tokens of the pushed bytes without the last `back` ones, at most 4. */
 size_t tokens_window_count(const struct tokens_window *w, size_t back);

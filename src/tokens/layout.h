@@ -1,7 +1,7 @@
-/* layout.h - how a vocabulary lies in the binary and, once it is used, in memory.
+/* layout.h - the layout of a vocabulary in the binary and, once it is used, in memory.
  *
- * tools/vocab/pack checks the ranks and packs them when the program is built; unpack.c makes these
- * tables when a vocabulary is first used.
+ * tools/vocab/pack checks and packs the ranks at build time; unpack.c creates these tables on first
+ * use of a vocabulary.
  *
  *     shorts   tokens of up to 8 bytes, which are their own keys, and their ids: a hash of buckets
  *              of a cache line each
@@ -15,8 +15,8 @@
  *     single   byte -> id of the token of that one byte, always under TOKENS_SINGLE
  *
  * The packer has checked, for every token of two bytes or more, that merging its own bytes yields
- * it and that both halves rank before it. It is then merged from that one pair only, whatever
- * stands around it (see bpe.c), so what two neighbours merge into is told by their bytes alone.
+ * it and that both halves rank before it. Then it is always merged from that one pair, whatever
+ * surrounds it (see bpe.c), so the result of merging two neighbours depends only on their bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,17 +27,17 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tables are little-endian");
 
 #define TOKENS_ID_BITS 18
-#define TOKENS_NONE ((1U << TOKENS_ID_BITS) - 1) /* no id: never one of a token */
+#define TOKENS_NONE ((1U << TOKENS_ID_BITS) - 1) /* not an id of any token */
 #define TOKENS_EMPTY UINT32_MAX                  /* a slot without an entry */
-#define TOKENS_SINGLE 256                        /* ids under it are single bytes, and only those */
+#define TOKENS_SINGLE 256                        /* ids below it are exactly the single bytes */
 #define TOKENS_SIZE_MAX 128                      /* bytes of the longest token */
 #define TOKENS_ENDS_BITS 14
 #define TOKENS_POINT_BITS 7 /* code points in a block of classes: 128 */
 
-/* What a code point is to the split patterns. */
+/* Classes of code points for the split patterns. */
 enum tokens_class {
-    TOKENS_OTHER,   /* none of the below: punctuation, symbols, controls, unassigned */
-    TOKENS_SPACE,   /* \s but CR and LF */
+    TOKENS_OTHER,   /* none of the others: punctuation, symbols, controls, unassigned */
+    TOKENS_SPACE,   /* \s except CR and LF */
     TOKENS_NEWLINE, /* CR and LF */
     TOKENS_NUMBER,  /* \p{N} */
     TOKENS_MARK,    /* \p{M} */
@@ -77,7 +77,7 @@ struct tokens_packed {
 /* Written by the packer. */
 extern const struct tokens_packed tokens_packed_o200k, tokens_packed_cl100k;
 extern const uint8_t tokens_class_blocks[]; /* by code point >> TOKENS_POINT_BITS */
-extern const uint8_t tokens_class_kinds[];  /* by block, then the bits that are left */
+extern const uint8_t tokens_class_kinds[];  /* by block, then the remaining bits */
 
 /* info: bytes from 43, length less one from 36, left from 18, right from 0. */
 static inline uint64_t tokens_info(uint32_t at, uint32_t size, uint32_t left, uint32_t right)
@@ -113,9 +113,9 @@ static inline uint64_t tokens_load8(const uint8_t *p)
     return v;
 }
 
-/* One to eight bytes as a number. Fewer than eight have 0xF8 and their number in the top byte,
- * which is in no UTF-8 text, so two different texts never have the same number. `room` is how many
- * bytes may be read. */
+/* One to eight bytes as a number. Fewer than eight have 0xF8 plus their number in the top byte,
+ * which never occurs in UTF-8, so different texts have different numbers. `room` is the number of
+ * readable bytes. */
 static inline uint64_t tokens_word(const uint8_t *p, size_t size, size_t room)
 {
     uint64_t word = 0;
@@ -124,11 +124,11 @@ static inline uint64_t tokens_word(const uint8_t *p, size_t size, size_t room)
         word = tokens_load8(p) & UINT64_MAX >> (64 - 8 * size);
     else
         memcpy(&word, p, size);
-    return word | (0xF8 + (uint64_t)size) << 56; /* nothing is left of it if size is 8 */
+    return word | (0xF8 + (uint64_t)size) << 56; /* shifted out if size is 8 */
 }
 
-/* The slot is taken from the top bits, the mark from 14 bits below them. Buckets of short words are
- * told by half of the way. */
+/* The slot comes from the top bits, the mark from the 14 bits below them. Buckets of short words
+ * need only half of the mixing. */
 static inline uint64_t tokens_mix(uint64_t word)
 {
     return word * 0x9E3779B97F4A7C15U;
@@ -141,8 +141,8 @@ static inline uint64_t tokens_hash_short(uint64_t word)
     return (h ^ h >> 32) * 0xD6E8FEB86659FD93U;
 }
 
-/* For more than eight. Constant time at any size: long tokens are told apart by their ends, middle
- * and size, and the bytes are compared afterwards anyway. */
+/* For more than eight bytes. Constant time: it hashes both ends, the middle and the size, and the
+ * bytes are compared afterwards anyway. */
 static inline uint64_t tokens_hash_long(const uint8_t *p, size_t size)
 {
     uint64_t h = tokens_load8(p) + (tokens_load8(p + size - 8) ^ size) * 0xA0761D6478BD642FU;
@@ -167,7 +167,7 @@ static inline size_t tokens_word_at(uint64_t hash, unsigned bits)
     return (size_t)(hash >> (64 - bits));
 }
 
-/* Where in shorts the bucket of a word is, in bytes; as a mask, it is the same for all words. */
+/* The offset of a word's bucket in shorts, in bytes; the mask is the same for all words. */
 static inline uint64_t tokens_short_mask(unsigned bits)
 {
     return (((uint64_t)1 << (bits - 2)) - 1) * sizeof(struct tokens_bucket);
@@ -184,7 +184,7 @@ static inline const struct tokens_bucket *tokens_bucket_at(const struct tokens_b
     return (const struct tokens_bucket *)(const void *)((const char *)shorts + at);
 }
 
-/* The filter has words of 64 bits; what is there has two bits of one. */
+/* The filter has words of 64 bits; each entry sets two bits of one word. */
 static inline size_t tokens_maybe_at(uint64_t hash, unsigned bits)
 {
     return (size_t)(hash >> (64 - bits + 2));
@@ -195,7 +195,7 @@ static inline uint64_t tokens_maybe_bits(uint64_t hash)
     return (uint64_t)1 << (hash >> 18 & 63) | (uint64_t)1 << (hash >> 24 & 63);
 }
 
-/* Which filter word tells of the tokens that end in these three bytes. */
+/* The filter word for tokens that end in these three bytes. */
 static inline uint32_t tokens_ends_at(const uint8_t *last3)
 {
     uint32_t v = (uint32_t)last3[0] << 16 | (uint32_t)last3[1] << 8 | last3[2];
@@ -203,7 +203,7 @@ static inline uint32_t tokens_ends_at(const uint8_t *last3)
     return v * 0x9E3779B1U >> (32 - TOKENS_ENDS_BITS);
 }
 
-/* Bit n stands for the length n, bit 63 for all from 63. */
+/* Bit n means length n, bit 63 all lengths from 63 on. */
 static inline uint64_t tokens_ends_bit(size_t size)
 {
     return (uint64_t)1 << (size < 63 ? size : 63);

@@ -1,4 +1,4 @@
-/* Text into pieces, as the vocabularies' patterns say, without a regular expression at run time.
+/* Splits text into pieces by the vocabularies' patterns, without a regular expression at run time.
  *
  * o200k_base, in the order the alternatives are tried (A is Lu Lt Lm Lo M, C is Ll Lm Lo M):
  *
@@ -23,11 +23,11 @@
  *
  * A contraction is ' and one of s d m t ll ve re, in either case.
  *
- * What a backtracking matcher makes of a word of o200k_base: A* takes all it can. If a lower letter
- * follows, C+ has its character. If not, A* gives back until there is one: the last letter or mark
- * that is in both sets; what is behind it, only upper letters, is a piece of its own. Without any,
- * the second alternative takes the upper letters. A mark at the start may be the optional first
- * character or belong to A: the piece is the same.
+ * How a backtracking matcher reads a word of o200k_base: A* takes all it can. If a lower letter
+ * follows, C+ has its character. If not, A* gives characters back until there is one: the last
+ * letter or mark that is in both sets; the upper letters after it are a separate piece. Without
+ * any, the second alternative takes the upper letters. A mark at the start may be the optional
+ * first character or belong to A: the piece is the same.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -51,7 +51,7 @@ static const uint8_t ascii[128] = {
     O, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, O, O, O, O, O,
 };
 
-/* Which bytes may stand before a word and belong to it: SPACE and OTHER, but not the apostrophe. */
+/* The bytes before a word that may belong to it: SPACE and OTHER, but not the apostrophe. */
 static const uint8_t leads[256] = {
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
     1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
@@ -112,7 +112,7 @@ enum tokens_class tokens_class_at(const uint8_t *p, size_t *size)
     return (enum tokens_class)CLASS(c);
 }
 
-/* How many ASCII lower letters stand at the start of eight bytes. */
+/* The number of ASCII lower letters at the start of eight bytes. */
 static inline size_t lower_of_8(uint64_t v)
 {
     const uint64_t high = 0x8080808080808080U, ones = 0x0101010101010101U;
@@ -131,7 +131,7 @@ static inline size_t spaces_of_8(uint64_t v)
     return other ? (size_t)__builtin_ctzll(other) / 8 : 8;
 }
 
-/* Where the run of characters of a set ends that goes on at i. */
+/* The end of the run of characters of a set that continues at i. */
 static inline size_t tokens_pretoken_run(const uint8_t *p, size_t n, size_t i, unsigned set)
 {
     while (i < n) {
@@ -213,7 +213,7 @@ static inline size_t word_end(const uint8_t *p, size_t n, size_t i, bool over)
 /* A word of o200k_base whose letters and marks, at least one, begin at i. */
 static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 {
-    size_t both = 0; /* behind the last character that is in A and C */
+    size_t both = 0; /* after the last character that is in A and C */
 
     while (i < n) {
         unsigned c = tokens_pretoken_char_at(p + i);
@@ -231,7 +231,7 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
     return both && both < i ? both : word_end(p, n, i, over);
 }
 
-/* Punctuation that goes on at i; `tail` is taken along with its line ends. */
+/* The end of punctuation that continues at i; includes its line ends and `tail`. */
 static inline size_t punctuation(const uint8_t *p, size_t n, size_t i, bool over, uint8_t tail)
 {
     i = tokens_pretoken_run(p, n, i, PUNCT);

@@ -99,7 +99,7 @@ void tokens_list_release(struct tokens_list *l)
     tokens_list_init(l, l->count_max);
 }
 
-/* Room for n more, whatever the ceiling is: what is written there may turn out to be less. */
+/* Makes room for n more, even beyond the limit, because fewer may be written. */
 static void list_room(struct tokens_list *l, size_t n)
 {
     size_t cap = l->cap;
@@ -113,7 +113,7 @@ static void list_room(struct tokens_list *l, size_t n)
     l->cap = cap;
 }
 
-/* The ids of one piece behind the others, where there is room for one a byte. */
+/* Appends the ids of one piece; there must be room for one id for each byte. */
 static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
                          struct tokens_seen *seen, struct tokens_list *out)
 {

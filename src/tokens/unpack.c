@@ -133,7 +133,7 @@ void tokens_vocab_warm(const struct tokens_vocab *v)
         atomic_exchange_explicit(&v->state->warmed, true, memory_order_relaxed))
         return;
     if (pthread_attr_init(&attr) != 0)
-        return; /* whoever counts first unpacks */
+        return; /* the first count unpacks */
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -31,7 +31,7 @@ static struct assembled_block *assemble_add_block(struct assembled_reply *g, str
     return b;
 }
 
-/* The block an event goes on in: mostly the last, but calls may come interleaved. */
+/* The block that an event continues: mostly the last, but calls may be interleaved. */
 static struct assembled_block *assemble_find_block(const struct assembled_reply *g,
                                                    enum assembled_kind kind,
                                                    const struct chat_event *ev)

@@ -148,8 +148,8 @@ static void call_order_append_all(struct call_order *t, struct waiting *w)
     }
 }
 
-/* What waited is tried again in its order. A call that ends there makes room for one that has just
- * been passed over, so that the round begins anew. */
+/* Tries the waiting events again, in order. A call that ends makes room for one that was just
+ * skipped, so then the round starts again. */
 static void call_order_try_again(struct wire_encoder *en, struct call_order *t)
 {
     struct waiting *w = t->first, *next;

@@ -52,7 +52,7 @@ struct citations {
     uint64_t spots_from;
 };
 
-/* Whether an OPAQUE event accompanies the text of its block and is no block of its own. */
+/* Whether an OPAQUE event belongs to the text of its block and is not a separate block. */
 bool citation_is_beside_text(const struct chat_event *ev);
 /* Reads an event of a reply. True: *list, lent until the next call, has annotations in the
  * Responses form that must be written before the event. With `parts`, at the end of each block,

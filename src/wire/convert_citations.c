@@ -12,7 +12,7 @@
 #define CHUNKS_MAX 4096 /* of a reply: looked up one by one */
 #define SCRATCH_SIZE_MAX ((size_t)64 << 20)
 
-/* ---- where characters begin, so that places in bytes can be told in characters ---- */
+/* ---- starts of characters, to convert byte positions to character positions ---- */
 
 struct spot {
     uint32_t chars;  /* before these bytes */
@@ -100,7 +100,7 @@ static void citations_count(struct citations *s, struct arena *a, const struct c
 
 /* ---- annotations ---- */
 
-/* What an annotation is put together from. */
+/* The data of an annotation. */
 struct cited {
     struct citations *s;
     struct arena *a;
@@ -232,7 +232,7 @@ static str citations_text_at(struct cited *c, const struct json_node *v, const c
     return json_text(&c->doc, gemini_find(&c->doc, v, camel), &c->scratch, &text) ? text : STR("");
 }
 
-/* {startIndex, endIndex}; what is 0 is not always written. */
+/* {startIndex, endIndex}; a 0 may be omitted. */
 static void citations_place(struct cited *c, const struct json_node *v)
 {
     int64_t start = json_to_count(&c->doc, gemini_find(&c->doc, v, "startIndex"));
@@ -394,7 +394,7 @@ static bool citations_same_link(const struct json *doc, const struct json_node *
     return json_is(doc, json_find(doc, v, STR("url")), url);
 }
 
-/* {groundingChunks: [{web: {uri, title}}]} of annotations, each page once; "" if there is none. */
+/* {groundingChunks: [{web: {uri, title}}]} of annotations, each page once; "" without pages. */
 static void citations_chunks_write(struct cited *c, const struct json_node *list, struct buf *out)
 {
     size_t n = 0;
@@ -493,6 +493,6 @@ bool citations_convert(struct citations *s, struct arena *a, const struct chat_e
     arena_text_add_max(&s->due, a, STR("]"), HEARD_SIZE_MAX);
     *list = arena_text_str(&s->due);
     good = !s->due.full;
-    arena_text_reset(&s->due); /* what it had stays there until more is added */
+    arena_text_reset(&s->due); /* its old content stays valid until more is added */
     return good;
 }

@@ -4,7 +4,7 @@
  */
 #include "wire/defer_events.h"
 
-/* What consists of pieces of the frame, or of what the decoder keeps. */
+/* Whether the texts of an event point into the frame or into memory of the decoder. */
 static bool defer_events_lasts(const struct deferred_events *h, const struct chat_event *ev)
 {
     const unsigned kinds = 1u << CHAT_START | 1u << CHAT_TEXT | 1u << CHAT_REASONING |

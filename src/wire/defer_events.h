@@ -8,7 +8,7 @@
  *
  * Decoding and processing a reply each fill the processor's instruction cache. In two steps, each
  * done for many replies in a row, they do not evict each other. Events leave in the order in which
- * they came. An event whose text may not last, or for which there is no room, goes on at once,
+ * they came. An event whose text may not last, or for which there is no room, is passed on at once,
  * after all events collected before it.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -104,7 +104,7 @@ static bool wire_error_in_word(char c)
     return char_is_digit(c) || char_is_letter(c) || c == '-' || c == '_' || c == '.';
 }
 
-/* The next number that is a word of its own, from *at on. */
+/* The next number that is a whole word, from *at on. */
 static bool wire_error_next_count(str text, size_t *at, uint64_t *out)
 {
     for (size_t i = *at, end; i < text.n; i = end) {

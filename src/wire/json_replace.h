@@ -21,7 +21,7 @@ void json_replace_list_next(const struct json *doc, const struct json_node *elem
                             struct buf *out);
 void json_replace_list_end(const struct json *doc, const struct json_node *list, struct buf *out);
 
-/* The source with those values replaced; sorts the list. With `sse`, each line of it becomes a data
- * line of its own. */
+/* The source with those values replaced; sorts the list. With `sse`, each line of it becomes a
+ * separate data line. */
 void json_replace_write(const struct json *doc, struct json_replacement *list, size_t n, bool sse,
                         struct buf *out);

@@ -21,7 +21,7 @@ struct parts {
 /* The result is valid until the next part is added. */
 struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_kind kind,
                             enum chat_dialect dialect);
-/* Makes messages from parts: results of tools become messages of their own, role TOOL. `out` must
+/* Makes messages from parts: results of tools become separate messages with role TOOL. `out` must
  * have room for one message for each part, and at least for one. */
 size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
                          struct chat_message *out);

@@ -91,7 +91,7 @@ static bool redact_has_words(const struct json *doc, const struct json_node *v)
     return v->kind >= JSON_STRING && !openai_empty(doc, v);
 }
 
-/* Takes out of a value nobody knows whatever names reasoning, at any depth. */
+/* Removes members that name reasoning from an unknown value, at any depth. */
 static void redact_walk(const struct redaction *w, const struct json_node *v, unsigned depth)
 {
     if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
@@ -158,7 +158,7 @@ void redact_token_lists(const struct json *doc, const struct json_node *choice,
     }
 }
 
-/* A member that nobody knows: it goes, or what it has inside does. */
+/* An unknown member: removes it, or the reasoning inside it. */
 static void redact_other(const struct redaction *w, const struct json_node *object,
                          const struct json_node *key)
 {
@@ -172,7 +172,7 @@ static void redact_other(const struct redaction *w, const struct json_node *obje
 
 /* ---- Chat Completions ---- */
 
-/* What the decoder reads itself: its events are hidden like all others. */
+/* Whether the decoder reads the member itself; then its events are hidden like all others. */
 static bool redact_is_read(const struct redaction *w, const struct json_node *key)
 {
     const struct json_node *value = json_value(key);
@@ -274,7 +274,8 @@ static void redact_item(const struct redaction *w, const struct json_node *item,
     }
 }
 
-/* Events by names that nobody knows stay, without their words: their numbers are counted. */
+/* Events with unknown names stay, without their texts, because clients count the sequence
+ * numbers. */
 static void redact_event(const struct redaction *w, const struct json_node *root)
 {
     static const char *const texts[] = {"delta", "text"};
@@ -313,7 +314,7 @@ static void redact_responses(const struct redaction *w, const struct json_node *
     redact_event(w, json_get(w->doc, root, "part"));
 }
 
-/* ---- Gemini, Ollama: tokens that are told one by one, those of the reasoning among them ---- */
+/* ---- Gemini, Ollama: log-probabilities of single tokens, including those of the reasoning ---- */
 
 static void redact_gemini(const struct redaction *w, const struct json_node *root)
 {

@@ -1,9 +1,9 @@
 /* redact_reasoning.h - removes reasoning from members that the decoder does not read.
  *
  * Hosts repeat reasoning: LiteLLM in provider_specific_fields, Perplexity in a `message` beside the
- * delta, llama.cpp in __verbose, DeepSeek and vLLM token by token in logprobs; others have names of
- * their own. A client of the same dialect gets unknown members as they arrived. So where
- * reasoning is hidden, these members are removed before a frame is decoded.
+ * delta, llama.cpp in __verbose, DeepSeek and vLLM token by token in logprobs; others use other
+ * names. A client of the same dialect gets unknown members as they arrived. So where reasoning is
+ * hidden, these members are removed before a frame is decoded.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -16,7 +16,7 @@ struct relay_blocks;
 /* How a dialect's elements are read and written. */
 struct relay_rules {
     enum chat_dialect dialect;
-    bool thinking_blocks; /* empty and redacted reasoning has elements of its own */
+    bool thinking_blocks; /* empty and redacted reasoning has separate elements */
     const char *empty;    /* the element for an otherwise empty list; or NULL */
     bool (*is_source)(const struct json *doc, const struct json_node *element,
                       const struct chat_event *ev);

@@ -6,7 +6,7 @@
 
 #include "wire/wire.h"
 
-/* A text with escapes: what stands between its quotes must be one string, to its end. */
+/* A text with escapes: the bytes between its quotes must be one complete string. */
 static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame *f, str *text)
 {
     str quoted = str_slice(f->data, d->repeat.before - 1, f->data.n - d->repeat.after + 1);
@@ -64,11 +64,12 @@ unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
         return 0;
     before = (size_t)node->at + 1;
     end = before + e->event.text.n;
-    /* Only a text that stands there as it is, without an escape, has its bytes around it. */
+    /* Only a text without escapes points into the frame. */
     if (e->event.text.p != f->data.p + before || before + (f->data.n - end) > REPEAT_FRAME_MAX)
         return 0;
     if (!e->bytes)
-        e->bytes = base_alloc(REPEAT_FRAME_MAX); /* of its own: an arena would grow by far more */
+        e->bytes = base_alloc(REPEAT_FRAME_MAX); /* not in the arena, which would grow by far
+                                                    more */
     e->before = before;
     e->after = f->data.n - end;
     memcpy(e->bytes, f->data.p, before);

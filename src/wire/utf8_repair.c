@@ -136,7 +136,7 @@ static void utf8_repair_bytes(struct utf8_repair *m, struct text *t, bool more, 
     t->at += bad;
 }
 
-/* Up to the end of a string, behind its opening quote. */
+/* Processes a string from after its opening quote to its end. */
 static void utf8_repair_string(struct utf8_repair *m, struct text *t, bool more, struct buf *out)
 {
     t->front = true;

@@ -141,7 +141,7 @@ str wire_keep(struct wire_decoder *d, str text)
     return arena_text_dup(d->arena, text);
 }
 
-/* A frame is written anew, in the decoder's own memory. */
+/* Begins to rewrite a frame in the decoder's memory. */
 static size_t wire_anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
                               struct buf *b)
 {
@@ -203,7 +203,7 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     return wire_anew_end(d, f, whole, &d->redacted, at);
 }
 
-/* llama.cpp and servers built on it say an error in a field of its own, which readers of events
+/* llama.cpp and servers built on it send an error in a separate SSE field, which event readers
  * skip: it becomes data. */
 static bool wire_error_field(struct wire_decoder *d, struct wire_frame *f)
 {

@@ -33,7 +33,7 @@
  * them; ARCHITECTURE.md lists them.
  *
  * Promises: decoding never fails, is linear, and holds only what its state needs. The framing never
- * changes the events. Input without an event of its own becomes OPAQUE or EXTRA.
+ * changes the events. Input without a specific event becomes OPAQUE or EXTRA.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -109,7 +109,7 @@ class Process(Case):
             self.assertEqual(list(folder.iterdir()), [])
 
     def test_addresses_that_are_none(self):
-        self.bad(run("demo", "--listen", "nonsense"), 2, '"nonsense" is no address', "127.0.0.1:8484")
+        self.bad(run("demo", "--listen", "nonsense"), 2, '"nonsense" is not an address', "127.0.0.1:8484")
         done = run("demo", env=environment(TMPDIR="/no/such"))
         self.bad(done, 1, "/no/such", "No such file or directory")
 

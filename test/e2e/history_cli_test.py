@@ -298,7 +298,7 @@ class Runs(unittest.TestCase):
             put_waiting(run_id)
         self.assertIn("waits for a word on pay", cli("runs", "show", "cli-pay"))
         cli("runs", "approve", "cli-pay", "3", code=4)
-        self.assertIn("written down",
+        self.assertIn("stored; the run resumes",
                       cli("runs", "approve", "cli-pay", "3", RATIONALE_KEY=OPERATOR))
         cli("runs", "approve", "cli-pay", "3", RATIONALE_KEY=OPERATOR, code=1)
         got = json.loads(cli("runs", "deny", "cli-deny", "3", "--json", RATIONALE_KEY=OPERATOR))

@@ -154,7 +154,7 @@ class Waiting(unittest.TestCase):
             d.config["listen"] = f"127.0.0.1:{d.port}"
             d.write()
             done = run("runs", "approve", asked["run_id"], str(asked["seq"]), "--config", str(d.path))
-            self.assertEqual((done.code, done.out), (0, b"the run goes on\n"), done.err)
+            self.assertEqual((done.code, done.out), (0, b"the run resumes\n"), done.err)
             self.assertEqual(self.through(d, id)["status"], "completed")
 
     def test_who_watches_is_told_and_only_an_operator_decides(self):

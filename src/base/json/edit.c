@@ -1,9 +1,8 @@
-/* edit.c - changes to one JSON text, gathered and then made in one pass.
+/* edit.c - collects changes to one JSON text and applies them in one pass.
  *
- * An edit is a stretch of the source and what stands there instead. Commas need no bookkeeping: a
- * thing that is added puts a comma before itself unless what was written last is an opening
- * bracket, and a member that is taken out takes the comma behind it or, being the last, the one
- * that was written before it.
+ * An edit is a range of the source and its replacement. Commas need no bookkeeping: an addition
+ * writes a comma first, unless the last written byte is an opening bracket. Removing a member also
+ * removes the comma after it or, if it is the last member, the comma written before it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +36,7 @@ struct json_edit {
     uint32_t owner;   /* where the object begins whose member `key` this is about */
     bool has_key, dead;
     str key;          /* of a member */
-    struct made made; /* what goes there */
+    struct made made; /* the replacement */
     size_t order;
     struct json_edit *next;
 };
@@ -171,7 +170,7 @@ void json_edit_replace(struct json_edits *ed, const struct json_node *v, str wit
     json_edit_note(ed);
 }
 
-/* What was said of this member before no longer holds; what is there to be added is returned. */
+/* Cancels earlier edits of this member; returns an earlier addition of it. */
 static struct json_edit *json_edit_forget(struct json_edits *ed, const struct json_node *v, str key)
 {
     struct json_edit *adding = NULL;
@@ -355,7 +354,7 @@ static void json_edit_comma(struct buf *out)
         buf_add_c(out, ',');
 }
 
-/* A piece of the source as it stands there had nothing to escape. */
+/* A piece of the source needs no escapes. */
 static void write_text(str src, str text, struct buf *out)
 {
     uintptr_t from = (uintptr_t)src.p, at = (uintptr_t)text.p;
@@ -388,8 +387,8 @@ static void write_made(const struct json_edits *ed, const struct made *m, struct
     buf_add_c(out, '}');
 }
 
-/* Where the source goes on behind a member or element that is gone: past its comma, or, if it has
- * none, right behind it, and the comma before it goes too. */
+/* The position in the source after a removed member or element: after its comma or, without one,
+ * right after it, and then the comma before it is also removed. */
 static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e, struct buf *out)
 {
     str src = ed->doc->src;

@@ -5,7 +5,7 @@
 #include "base/json_get.h"
 
 #define COUNT_TEXT_MAX 32
-#define COUNT_MAX 9e15 /* what a double can hold to the unit */
+#define COUNT_MAX 9e15 /* largest count that a double represents exactly */
 
 static int64_t json_quoted_number(str text)
 {

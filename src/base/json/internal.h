@@ -1,7 +1,7 @@
-/* internal.h - what the files of json share, and its tests may look at.
+/* internal.h - shared by the files of json and their tests.
  *
- * Text in three spellings is compared without being copied: a cursor hands it out in pieces, each a
- * run of bytes that stand for themselves or the few bytes of one escape.
+ * Text in three spellings is compared without copying: a cursor returns it in pieces, each a run of
+ * plain bytes or the bytes of one escape.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,19 +11,19 @@
 #include "base/simd.h"
 #include "base/utf8_scan.h"
 
-/* json_parse and json_quote by a path of the caller's choice. */
+/* json_parse and json_quote with a given SIMD level. */
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e) MUST_USE;
 bool json_quote_at(struct buf *out, str text, enum simd_level level);
-/* The same for text that has nothing to escape. */
+/* The same for text without characters to escape. */
 void json_quote_plain(struct buf *out, str text);
 
-/* The first quote, backslash or control character, or end; high is set if a byte before it is not
- * ASCII, and left alone if not. */
+/* The first quote, backslash or control character, or end; sets high if a byte before it is not
+ * ASCII, and leaves it unchanged otherwise. */
 const char *json_scan(const char *p, const char *end, enum simd_level level, bool *high);
 
-#define JSON_EACH ((uint64_t)0x0101010101010101) /* by a byte: that in each */
+#define JSON_EACH ((uint64_t)0x0101010101010101) /* times a byte: that byte in each position */
 
-/* Bits are set where a byte of w is zero, and perhaps behind it. */
+/* Sets bits where a byte of w is zero, and perhaps in bytes after it. */
 static inline uint64_t json_zeros(uint64_t w)
 {
     return (w - JSON_EACH) & ~w & JSON_EACH * 0x80;
@@ -37,21 +37,21 @@ static inline uint64_t json_odd_bytes(uint64_t w)
 }
 
 #if SIMD_HAS_16
-/* A bit for each such byte. */
+/* One bit for each such byte. */
 static inline uint32_t json_ends_run(simd16 v)
 {
     return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_below(v, 0x20)));
 }
 
-/* And for each that is not ASCII. */
+/* The same, and one bit for each byte that is not ASCII. */
 static inline uint32_t json_ends_plain(simd16 v)
 {
     return simd_bits(simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '\\')), simd_beyond(v, 0x20)));
 }
 #endif
 
-/* Whether up to 32 bytes, as names have, are plain ASCII: by two loads that meet or overlap. False
- * of more. */
+/* Whether up to 32 bytes, as in names, are plain ASCII, with two loads that may overlap. False for
+ * more bytes. */
 static inline bool json_plain_few(str s)
 {
     const char *end = s.p + s.n;
@@ -83,24 +83,23 @@ static inline bool json_plain_few(str s)
 #endif
 }
 
-/* What a backslash and this byte stand for; 0 for u and for all that is no escape. */
+/* The character of a backslash and this byte; 0 for u and for bytes that are not an escape. */
 extern const char json_escapes[256];
 
-/* What the inside of a good string stands for; out has room for raw.n bytes. Returns how many it
- * took. */
+/* Unescapes the inside of a valid string; out has room for raw.n bytes. Returns the number of bytes
+ * written. */
 size_t json_unescape(str raw, char *out, enum simd_level level);
 
 struct json_run {
-    uint64_t high, escaped; /* not 0: there is a byte that is not ASCII; a backslash */
+    uint64_t high, escaped; /* not 0: a byte was not ASCII; a byte was a backslash */
 };
 
-/* Goes over plain text and simple escapes, and stops before anything else: the closing quote, \u, a
- * mistake, or the last few bytes, where it may stop anywhere but between a backslash and the byte
- * it escapes. */
+/* Skips plain text and simple escapes, and stops before anything else: the closing quote, \u, an
+ * error, or within the last few bytes, but never between a backslash and the byte it escapes. */
 const char *json_run(const char *p, const char *end, enum simd_level level, struct json_run *r);
 
 enum json_spelling {
-    JSON_PLAIN,   /* bytes stand for themselves */
+    JSON_PLAIN,   /* plain bytes */
     JSON_ESCAPED, /* the inside of a JSON string */
     JSON_POINTED, /* a token of a JSON Pointer: ~0 is ~, ~1 is / */
 };
@@ -108,19 +107,19 @@ enum json_spelling {
 struct json_cursor {
     str rest;
     enum json_spelling spelling;
-    char bytes[4]; /* what the last escape stood for */
+    char bytes[4]; /* the bytes of the last escape */
 };
 
-/* The next piece, empty at the end; lent until the next call. */
+/* The next piece, empty at the end; valid until the next call. */
 str json_piece(struct json_cursor *c);
 
 /* The text of a string node. */
 struct json_cursor json_cursor_of(const struct json *doc, const struct json_node *v);
 
-/* As str_cmp, on what the two spell. */
+/* Like str_cmp, on the unescaped texts. */
 int json_cursor_cmp(struct json_cursor a, struct json_cursor b);
 
-/* Whether two numbers of the grammar have the same value, whatever their size. */
+/* Whether two JSON numbers have the same value, at any size. */
 bool json_number_equal(str a, str b);
 
 struct json_double_text {

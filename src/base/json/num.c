@@ -10,8 +10,8 @@
 
 #define EXPONENT_MAX ((int64_t)1 << 40) /* far beyond what JSON_SIZE_MAX digits can make good */
 
-/* digits * 10^exponent; the digits have no zero at either end, and none at all if the value is 0.
- * A point may stand among them. */
+/* digits * 10^exponent; the digits have no zero at either end, and there are none if the value is
+ * 0. They may contain a point. */
 struct decimal {
     str digits;
     size_t n; /* of them, without the point */
@@ -172,7 +172,7 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
     if (short_double(raw, out) || quick_double(decimal_of(raw), out))
         return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {
-        *out = to_double(raw.p); /* what follows in the source ends it */
+        *out = to_double(raw.p); /* the next byte of the source ends the number */
         return true;
     }
     z = base_alloc(raw.n + 1);

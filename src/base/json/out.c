@@ -114,7 +114,7 @@ void json_out_init(struct json_out *o, struct buf *buf)
     *o = (struct json_out){.buf = buf};
 }
 
-/* Before a value or a key: the comma, if something stands there already. */
+/* Before a value or a key: writes the comma, if it is not the first. */
 static void json_out_comma(struct json_out *o)
 {
     if (bit(o->comma, o->depth))

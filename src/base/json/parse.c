@@ -1,7 +1,7 @@
 /* Reading: one pass from left to right, no recursion.
  *
- * Each function takes the place where it begins and returns the place behind what it took, or NULL
- * after it has noted what is wrong and where. Line and column are counted only then.
+ * Each function takes a start position and returns the position after its input, or NULL after it
+ * has noted the error and its place. Line and column are counted only then.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,8 +17,8 @@
 /* A ceiling: the text may be right. */
 static const char too_deep[] = "more than " TEXT(JSON_DEPTH_MAX) " levels deep";
 
-/* The parser is a local of one function that all small ones are part of: what is not gets no
- * pointer to it, so that the places in it are registers. */
+/* The parser is a local variable of one function, into which all small functions are inlined; other
+ * functions get no pointer to it, so its members stay in registers. */
 #define PART static inline __attribute__((always_inline))
 
 struct wrong {
@@ -32,8 +32,9 @@ struct parser {
     struct json_node *next, *limit; /* where the next node goes, and the end of the room */
     struct json_node *in; /* the array or object we are in, or NULL; while it is open, its span is
                              the place of the one around it */
-    char closer;          /* what ends it */
-    bool closed;          /* the text ends in a bracket: before that, a byte stands everywhere */
+    char closer;          /* its closing bracket */
+    bool closed;          /* the text ends in a bracket, so reading before it needs no check for the
+                             end */
     uint16_t keys;        /* of the object we are in */
     enum simd_level level;
     const char *last;    /* that bracket, if it is closed */
@@ -100,13 +101,13 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Whether a byte stands there: it need not be asked where the text is closed. */
+/* Whether there is a byte at p; a closed text needs no check. */
 PART bool here(const struct parser *ps, const char *p)
 {
     return ps->closed || p < ps->end;
 }
 
-/* Goes over white space and gives the byte that stands there; 0, which begins nothing, at the end.
+/* Skips white space and returns the next byte; 0, which begins no value, at the end.
  */
 PART char token(const struct parser *ps, const char **p)
 {
@@ -125,7 +126,7 @@ PART bool at(const struct parser *ps, const char **p, char c)
     return (here(ps, *p) && **p == c) || token(ps, p) == c;
 }
 
-/* Behind the digits at p, of which there must be one. */
+/* The position after the digits at p; there must be at least one. */
 PART const char *some_digits(struct parser *ps, const char *p)
 {
     const char *to = p;
@@ -229,7 +230,7 @@ static const char *json_parse_escape(struct text *t, const char *p)
     return p + 12;
 }
 
-/* from is at the opening quote. Returns the place behind the closing one. */
+/* from is at the opening quote. Returns the position after the closing one. */
 static NOINLINE const char *long_string(struct text *t, const char *from)
 {
     const char *p = from + 1;
@@ -389,7 +390,8 @@ PART const char *unclosed(struct parser *ps, const char *p)
     return fail(ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
-/* Behind a value: closes all that ends here, and takes the comma that announces the next. */
+/* After a value: closes all containers that end here, and consumes the comma before the next
+ * value. */
 PART const char *after(struct parser *ps, const char *p)
 {
     while (ps->in) {
@@ -441,7 +443,7 @@ PART bool document(struct parser ps, struct wrong *wrong)
             p = after(&ps, p);
     } while (p && ps.in);
     if (p && (p = skip_space(p, ps.end)) < ps.end)
-        p = fail(&ps, p, "more text behind the value");
+        p = fail(&ps, p, "more text after the value");
     if (p)
         ps.doc->n = (uint32_t)(ps.next - ps.doc->nodes);
     *wrong = ps.wrong;

@@ -1,9 +1,9 @@
 /* The inner loops: where a string ends, and whether it is UTF-8.
  *
- * A long string is looked at in blocks of 64 bytes, each made into four words with a bit a byte:
- * quotes, backslashes, control characters, bytes that are not ASCII. What a block holds is then
- * settled by a few operations on words, without a branch for each escape: escapes are too frequent
- * in text and too irregular to be predicted.
+ * A long string is scanned in blocks of 64 bytes, each reduced to four words with one bit for each
+ * byte: quotes, backslashes, control characters, bytes that are not ASCII. A few operations on
+ * these words then classify the block without a branch for each escape, because escapes are too
+ * frequent and too irregular to be predicted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ static const char *scan_16(const char *p, const char *end, bool *high)
         seen |= h;
     }
     *high |= seen != 0;
-    /* What is left, with some before it once more. */
+    /* The rest, together with some bytes before it. */
     if (end - p > 0 && p > from && !json_ends_plain(simd_load(end - 16)))
         return end;
     return scan_words(p, end, high);
@@ -79,7 +79,7 @@ const char *json_scan(const char *p, const char *end, enum simd_level level, boo
 
 struct block {
     uint64_t quote, back, control, high;
-    uint64_t escaped; /* bytes behind a backslash that is not itself escaped */
+    uint64_t escaped; /* bytes after a backslash that is not itself escaped */
     uint64_t odd;     /* those of them that do not make a simple escape */
 };
 

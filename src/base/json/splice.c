@@ -43,7 +43,7 @@ void json_splice_set(const struct json *doc, const struct json_node *v, str key,
 void json_splice_remove(const struct json *doc, const struct json_node *v, str key, struct buf *out)
 {
     const struct json_node *first = json_first(doc, v);
-    size_t written = 0; /* of the source; what is between here and the next member is undecided */
+    size_t written = 0; /* of the source; the bytes up to the next member are undecided */
     bool any = false;
 
     assert(v && v->kind == JSON_OBJECT);

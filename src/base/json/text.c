@@ -46,7 +46,7 @@ static size_t utf8_put(unsigned c, char out[4])
     return 4;
 }
 
-/* What the escape at p stands for; *size says how many bytes it takes. It was checked by the parse.
+/* The bytes of the escape at p; *size is its length in the source. The parse has checked it.
  */
 static size_t unescape(const char *p, size_t *size, char out[4])
 {
@@ -214,7 +214,7 @@ bool json_text(const struct json *doc, const struct json_node *v, struct arena *
         return false;
     raw = (str){doc->src.p + v->at + 1, v->size - 2};
     if (v->escaped) {
-        text = arena_alloc(a, raw.n); /* an escape is never shorter than what it stands for */
+        text = arena_alloc(a, raw.n); /* an escape is never shorter than its character */
         raw = (str){text, json_unescape(raw, text, simd_best())};
     }
     *out = raw;

@@ -126,9 +126,9 @@ static bool eval_rules(struct schema_check *c, const struct schema_at *at)
     return ok && !c->halted;
 }
 
-/* The unevaluated keywords see the marks of their own schema and what it applies, never those made
- * outside; outside gets them all in the end. Marks of what failed are passed on as well: the whole
- * is invalid already, and a member that was looked at is not to be called unknown. */
+/* The unevaluated keywords see the marks of their own schema and of the schemas it applies, never
+ * outer ones; the outer schema gets all of them afterwards. Marks of failed schemas are passed on,
+ * too: the value is already invalid, and a visited member must not be reported as unknown. */
 static bool eval_unevaluated(struct schema_check *c, const struct schema_at *at)
 {
     struct schema_marks own;

@@ -1,8 +1,8 @@
-/* check.h - a check in progress, as the files that put it into effect share it.
+/* check.h - a check in progress, for the files that implement it.
  *
- * schema_eval tries one node on one value. A rule that fails calls schema_fail, which tells the
- * problem unless the check is quiet (an alternative is being tried), and answers false. Rules go on
- * after a failure only if schema_goes_on says so.
+ * schema_eval tries one node on one value. A rule that fails calls schema_fail, which reports the
+ * problem unless the check is quiet (an alternative is being tried), and returns false. Rules
+ * continue after a failure only if schema_goes_on returns true.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,17 +38,17 @@ struct schema_check {
     uint64_t work; /* steps left */
     const struct schema_frame *frame;
     unsigned depth;
-    unsigned quiet; /* problems are not told */
-    bool halted;    /* a bound was reached or enough was told: everybody returns */
+    unsigned quiet; /* not 0: problems are not reported */
+    bool halted;    /* a limit was reached or enough was reported: all functions return */
     bool failed;
-    struct buf *explain; /* the first problem goes here and no further */
+    struct buf *explain; /* receives the first problem, which is not reported elsewhere */
     const struct schema_sink *sink;
     size_t told;
     struct err *e;
     struct schema_matcher matcher;
 };
 
-/* What a rule is checked on. marks is NULL if nobody asks for them. */
+/* The value that a rule is checked on. marks is NULL if no keyword needs them. */
 struct schema_at {
     const struct schema_node *node;
     const struct json_node *v;
@@ -61,7 +61,7 @@ typedef bool schema_rule_fn(struct schema_check *c, const struct schema_at *at,
 bool schema_eval(struct schema_check *c, const struct schema_node *n, const struct json_node *v,
                  struct schema_marks *marks);
 
-/* Takes steps; false if there are none left, and then the check has halted. */
+/* Counts steps; false if none are left, and then the check has halted. */
 bool schema_step(struct schema_check *c, uint64_t steps);
 bool schema_goes_on(const struct schema_check *c);
 
@@ -74,17 +74,17 @@ schema_rule_fn schema_check_names, schema_check_members, schema_check_items, sch
 schema_rule_fn schema_check_ref, schema_check_all, schema_check_any, schema_check_one,
     schema_check_not, schema_check_if, schema_check_dependent; /* in_place.c */
 
-/* Whether an object has a member of this name. Takes steps. */
+/* Whether an object has a member of this name. Counts steps. */
 bool schema_has(struct schema_check *c, const struct json_node *object, str name);
 const struct schema_rule *schema_rule_find(const struct schema_node *n, enum schema_op op);
 bool schema_type_fits(const struct schema_check *c, const struct json_node *v, unsigned types);
 /* Whether v is one of the values of a const or enum rule of node. */
 bool schema_value_in(struct schema_check *c, const struct json_node *v,
                      const struct schema_node *node, const struct schema_rule *r);
-/* A regular expression on a string; a bound that was reached halts the check. */
+/* Matches a regular expression with a string; reaching a limit halts the check. */
 bool schema_matches(struct schema_check *c, const struct schema_regex *regex, str text);
 
-/* ---- telling: report.c ---- */
+/* ---- reporting: report.c ---- */
 
 struct schema_fault {
     const struct schema_node *node;
@@ -103,7 +103,7 @@ bool schema_halt(struct schema_check *c, const char *fmt, ...) PRINTF_LIKE(2, 3)
 bool schema_fail_unknown(struct schema_check *c, const struct schema_fault *f,
                          const struct json_node *key);
 
-/* Words for sentences, cut to fit. */
+/* Words for sentences, truncated to fit. */
 struct schema_word {
     char p[72];
 };

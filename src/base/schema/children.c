@@ -22,7 +22,7 @@ static const struct schema_named *named_find(const struct schema_rule *r, str na
     return NULL;
 }
 
-/* What the rest keywords do with one child: false has its own words for a member. */
+/* Applies a rest keyword to one child; `false` has its own message for a member. */
 static bool eval_rest(struct schema_check *c, const struct schema_at *at, const char *keyword,
                       const struct schema_node *rest, const struct json_node *key)
 {

@@ -1,8 +1,8 @@
 /* The keywords that apply schemas to the same value: references and combinations.
  *
- * What an alternative's problem is depends on which alternative was meant. When none fits, those
- * that want another type, or whose constant members say otherwise, were not; if one is left, its
- * own problems are told as if it stood alone, and if several are, the first of each.
+ * If no alternative fits, the report depends on which one was meant. Alternatives that want another
+ * type, or whose constant members differ, were not. If one remains, its problems are reported as if
+ * it were the only schema; if several remain, the first problem of each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -80,7 +80,7 @@ bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
 
 /* ---- why no alternative fits ---- */
 
-/* The types a schema admits, as far as it is easily seen. */
+/* The types that a schema admits, as far as its own keywords show. */
 static unsigned types_of(const struct schema_node *n)
 {
     if (n->kind == SCHEMA_NODE_FALSE)
@@ -238,7 +238,7 @@ bool schema_check_any(struct schema_check *c, const struct schema_at *at,
     if (fits || c->halted)
         return fits && !c->halted;
     if (at->marks)
-        at->marks->all = true; /* nobody can say what would have been evaluated */
+        at->marks->all = true; /* it is unknown what would have been evaluated */
     return explain_none(c, at, r);
 }
 

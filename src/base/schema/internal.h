@@ -1,9 +1,9 @@
-/* internal.h - what the files of the JSON Schema validator share, and nobody else includes.
+/* internal.h - shared by the files of the JSON Schema validator only.
  *
- * A schema is documents (schema.c), resources and anchors found by URI (ref.c), and nodes:
- * one for each subschema, with its rules in the order they are checked (compile.c). A check
- * walks nodes and the value's tape together (check.c) and says what is wrong
- * (report.c). Paths on both sides are worked out from the tapes only when they are told.
+ * A schema is documents (schema.c), resources and anchors found by URI (ref.c), and nodes: one for
+ * each subschema, with its rules in the order they are checked (compile.c). A check walks nodes and
+ * the value's tape together (check.c) and reports problems (report.c). Paths are computed from the
+ * tapes only for a report.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ enum schema_draft {
     SCHEMA_DRAFT_7 = 4,
     SCHEMA_DRAFT_2019 = 8,
     SCHEMA_DRAFT_2020 = 16,
-    SCHEMA_DRAFT_UNSAID = 32, /* no $schema: 2020-12, older forms understood where they are clear */
+    SCHEMA_DRAFT_UNSAID = 32, /* no $schema: 2020-12, and older forms where they are unambiguous */
 };
 #define SCHEMA_DRAFT_OLD (SCHEMA_DRAFT_4 | SCHEMA_DRAFT_6 | SCHEMA_DRAFT_7)
 
@@ -44,7 +44,7 @@ struct schema_anchor {
 
 struct schema_slot { /* beside each node of a document's tape */
     struct schema_node *node;
-    struct schema_resource *resource; /* if a schema stands there */
+    struct schema_resource *resource; /* if a schema begins here */
     bool indexed;                     /* an object whose members are in the table */
 };
 
@@ -58,7 +58,7 @@ struct schema_doc {
 };
 
 struct schema_resource {
-    str uri; /* absolute if it can be, no fragment */
+    str uri; /* absolute if possible, without a fragment */
     struct schema_doc *doc;
     enum schema_draft draft;
     unsigned vocabularies;
@@ -66,7 +66,7 @@ struct schema_resource {
     struct schema_resource *next;
 };
 
-/* In the order they are checked: cheap ones first, unevaluated last. */
+/* In the order of checking: cheap ones first, unevaluated last. */
 enum schema_op {
     SCHEMA_OP_TYPE,
     SCHEMA_OP_CONST,
@@ -103,7 +103,7 @@ enum schema_op {
     SCHEMA_OP_COUNT
 };
 
-struct schema_named { /* a name and what belongs to it; sorted by name in a rule */
+struct schema_named { /* a name and its data; sorted by name in a rule */
     str name;
     const struct json_node *at; /* the value in the schema */
     struct schema_node *node;
@@ -112,18 +112,18 @@ struct schema_named { /* a name and what belongs to it; sorted by name in a rule
     struct schema_regex *regex; /* the name as a pattern */
 };
 
-/* One keyword, or the few that only make sense together. Which members count depends on op. */
+/* One keyword, or several that work only together. Which members count depends on op. */
 struct schema_rule {
     uint8_t op;     /* enum schema_op */
-    uint8_t kinds;  /* a bit for each enum json_kind it applies to */
-    bool ready;     /* false: a keyword without the one it goes with, to be dropped */
+    uint8_t kinds;  /* one bit for each enum json_kind it applies to */
+    bool ready;     /* false: a keyword without the one it needs; dropped */
     bool exclusive; /* draft 4: minimum and maximum */
     bool dynamic;   /* a reference that looks for its anchor in the dynamic scope */
-    bool marks;     /* contains: what matched counts as evaluated */
-    bool min_said;  /* contains: there is a minContains */
-    unsigned types; /* a bit for each kind, and SCHEMA_TYPE_INTEGER */
+    bool marks;     /* contains: matches count as evaluated */
+    bool min_said;  /* contains: minContains is given */
+    unsigned types; /* one bit for each kind, and SCHEMA_TYPE_INTEGER */
     const char *keyword;
-    const char *rest_keyword;              /* what `one` is called if it is the rest */
+    const char *rest_keyword;              /* the keyword of `one` if it is the rest */
     struct schema_node *one, *two, *three; /* if then else; a target; the rest */
     struct schema_node **list;
     struct schema_named *named, *patterns;
@@ -145,8 +145,8 @@ struct schema_node {
     struct schema_rule *rules;
     size_t rule_count;
     uint8_t kind;     /* enum schema_node_kind */
-    uint8_t colour;   /* while loops are looked for */
-    bool unevaluated; /* it has such a keyword, so it needs marks of its own */
+    uint8_t colour;   /* for finding loops */
+    bool unevaluated; /* it has such a keyword, so it needs its own marks */
     struct schema_node *pending;
 };
 
@@ -155,7 +155,7 @@ struct schema_node {
 #define SCHEMA_DRAFT_BASE "https://json-schema.org/draft/2020-12/"
 
 struct schema_entry {
-    str key; /* "uri" or "uri#anchor" or, once asked for, "uri#/pointer" */
+    str key; /* "uri" or "uri#anchor" or, once used, "uri#/pointer" */
     uint64_t hash;
     struct schema_doc *doc;
     const struct json_node *at;
@@ -165,24 +165,24 @@ struct schema_entry {
 struct schema {
     struct arena arena;
     struct schema_doc *docs;
-    struct schema_node *root, *pending; /* pending: nodes whose rules are not made yet */
+    struct schema_node *root, *pending; /* pending: nodes whose rules are not compiled yet */
     struct schema_entry *entries;       /* a hash table, by key */
     size_t entry_count, entry_cap;
     struct schema_regex **regexes;
     size_t regex_count, regex_cap, text_size, node_count;
-    uint64_t build_left; /* steps and bytes that compiling may still take */
+    uint64_t build_left; /* steps and bytes left for compiling */
     uint64_t work_max;
 };
 
-/* Takes from what compiling may cost. */
+/* Counts toward the limit of compiling. */
 bool schema_spend(struct schema *s, uint64_t cost, struct err *e) MUST_USE;
 const struct schema_entry *schema_entry_find(const struct schema *s, str key);
-/* The key is copied. False if it is taken by another place. */
+/* Copies the key. False if another place has it already. */
 bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const struct json_node *at,
                       bool dynamic);
 void schema_entry_move(struct schema *s, str key, const struct json_node *at);
 bool schema_uri_resolve(str base, str ref, struct buf *out, struct err *e) MUST_USE;
-/* Parses a document and makes it known by its URI; then finds the resources and anchors in it. */
+/* Parses a document, registers its URI and finds the resources and anchors in it. */
 bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out,
                     struct err *e) MUST_USE;
 bool schema_doc_scan(struct schema *s, struct schema_doc *doc, struct err *e) MUST_USE;
@@ -191,7 +191,7 @@ bool schema_place_scan(struct schema *s, struct schema_doc *doc, const struct js
 
 struct schema_target {
     struct schema_node *node;
-    bool dynamic; /* reached by a dynamic anchor: its name */
+    bool dynamic; /* found by a dynamic anchor: its name */
     str anchor;
 };
 bool schema_ref_find(struct schema *s, const struct schema_node *from, str ref,
@@ -202,9 +202,9 @@ bool schema_recursive_find(struct schema *s, const struct schema_node *from,
 /* The text of the built-in metaschema. */
 void schema_meta_add(struct buf *out);
 
-/* ---- keywords: keyword.c is the table, compile.c puts it into effect ---- */
+/* ---- keywords: keyword.c has the table, compile.c applies it ---- */
 
-/* Where subschemas are in a keyword's value. */
+/* The place of subschemas in a keyword's value. */
 enum schema_holds {
     SCHEMA_HOLDS_NONE,
     SCHEMA_HOLDS_ONE,
@@ -234,17 +234,17 @@ const struct schema_keyword *schema_keyword_find(const struct schema_resource *r
                                                  const struct json *doc,
                                                  const struct json_node *key);
 
-/* The node for the schema that stands at a place, made if there is none yet; its rules follow. */
+/* The node of the schema at a place, created on first use; its rules are compiled later. */
 bool schema_node_get(struct schema *s, struct schema_doc *doc, const struct json_node *at,
                      struct schema_node **out, struct err *e) MUST_USE;
 bool schema_anchors_get(struct schema *s, struct schema_doc *doc, struct err *e) MUST_USE;
-/* The rules of all nodes that wait for them. */
+/* Compiles the rules of all pending nodes. */
 bool schema_rules_make(struct schema *s, struct err *e) MUST_USE;
 bool schema_loops_check(struct schema *s, struct err *e) MUST_USE;
 void schema_keep_regex(struct schema *s, struct schema_regex *r);
 
-/* ---- telling: report.c ---- */
+/* ---- reporting: report.c ---- */
 
-/* "schema PLACE: WHAT", where PLACE is that of a value in a schema document. Returns false. */
+/* "schema PLACE: WHAT", where PLACE is the path of a value in a schema document. Returns false. */
 bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json_node *at,
                   const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -368,7 +368,7 @@ static bool make_else(struct schema_part *p, struct err *e)
     return subschema(p, p->value, &p->rule->three, e);
 }
 
-/* What is left after the named members or the first items. */
+/* The rest after the named members or the first items. */
 static bool make_rest(struct schema_part *p, struct err *e)
 {
     p->rule->rest_keyword = p->keyword->name;

@@ -1,13 +1,13 @@
 /* ECMA-262 patterns for PCRE2.
  *
- * Both dialects share a core that is copied as it stands. The rest is one of three things: written
+ * Both dialects share a core that is copied unchanged. The rest is one of three things: written
  * otherwise (\s, \uXXXX, \cX, "." ...), meaning something else in PCRE2 and so made harmless (a "["
  * in a class, a lone "{", "\v"), or PCRE2's own and refused (possessive quantifiers, inline
  * options, verbs, \A, \Q, (?P<...) and other relatives).
  *
- * Where ECMA-262 with the u flag is strict and its older form is not, the older form is taken if it
- * can only mean one thing: "\-" or "\@" is that character, "[\w-.]" has a plain hyphen in it, a
- * lone "{", "}" or "]" stands for itself. Real schemas are full of these.
+ * Where ECMA-262 with the u flag is strict and its older form is not, the older form is accepted if
+ * it is unambiguous: "\-" or "\@" is that character, "[\w-.]" has a plain hyphen in it, a lone "{",
+ * "}" or "]" is a literal. Real schemas are full of these.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -200,7 +200,7 @@ static bool property_escape(struct pattern *p)
     return true;
 }
 
-/* An escape that stands for one character, inside a class or out, at what follows the backslash. */
+/* An escape for one character, inside or outside a class; the position is after the backslash. */
 static bool char_escape(struct pattern *p)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
@@ -231,8 +231,8 @@ static bool char_escape(struct pattern *p)
     return true;
 }
 
-/* An escape that stands for many characters; false if it is none of these. Within a class PCRE2
- * forgets what is beyond ASCII in \D and \W if a property stands beside them. */
+/* An escape for a set of characters; false if it is another one. In a class with a property, PCRE2
+ * ignores the non-ASCII part of \D and \W. */
 static bool set_escape(struct pattern *p, bool in_class)
 {
     static const struct {
@@ -262,7 +262,7 @@ static bool schema_pattern_escape(struct pattern *p)
     size_t n = 0;
 
     if (++p->at >= p->s.n)
-        return schema_pattern_wrong(p, "a backslash with nothing behind it");
+        return schema_pattern_wrong(p, "a backslash with nothing after it");
     if (set_escape(p, false))
         return true;
     switch (schema_pattern_peek(p, 0)) {
@@ -307,7 +307,7 @@ static bool class_atom(struct pattern *p, bool *single)
         return true;
     }
     if (++p->at >= p->s.n)
-        return schema_pattern_wrong(p, "a backslash with nothing behind it");
+        return schema_pattern_wrong(p, "a backslash with nothing after it");
     c = schema_pattern_peek(p, 0);
     *single = false;
     if (set_escape(p, true))
@@ -365,7 +365,7 @@ static bool char_class(struct pattern *p)
     return true;
 }
 
-/* How long the quantifier {n}, {n,} or {n,m} is that stands here; 0 if there is none. */
+/* The length of the quantifier {n}, {n,} or {n,m} here; 0: none. */
 static size_t braces(const struct pattern *p)
 {
     size_t n = 1;

@@ -154,8 +154,8 @@ static bool builtin_load(struct schema *s, struct err *e)
     return schema_doc_scan(s, doc, e);
 }
 
-/* What a pointer leads to becomes an entry. A place that no keyword says is a schema is one from
- * now on, since it is used as one. */
+/* Adds the target of a pointer to the table. A place that no keyword declares as a schema becomes
+ * one, because it is used as one. */
 static bool find_pointer(struct schema *s, const struct schema_entry *base, str key, str pointer,
                          struct err *e)
 {
@@ -173,8 +173,8 @@ static bool find_pointer(struct schema *s, const struct schema_entry *base, str 
     return true;
 }
 
-/* The place a key names: *out stays NULL if there is none. hash_at is where its fragment begins,
- * or its end. */
+/* The place of a key; *out stays NULL if it does not exist. hash_at is the position of its
+ * fragment, or its end. */
 static bool schema_ref_find_key(struct schema *s, str key, size_t hash_at,
                                 const struct schema_entry **out, struct err *e)
 {

@@ -8,9 +8,9 @@
  *     schema_matcher_release(&m);
  *     schema_regex_free(r);
  *
- * A pattern means what it means in ECMA-262 with the u flag: it is rewritten where PCRE2 reads it
- * otherwise, and refused where ECMA-262 has no such thing. A regex is read only and can be shared
- * by threads; a matcher cannot.
+ * A pattern has its meaning of ECMA-262 with the u flag: it is rewritten where PCRE2 differs, and
+ * refused where ECMA-262 has no such syntax. A regex is read only and can be shared by threads; a
+ * matcher cannot.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,27 +25,27 @@ struct schema_regex;
 enum schema_match {
     SCHEMA_MATCH_NO,
     SCHEMA_MATCH_YES,
-    SCHEMA_MATCH_LIMIT, /* given up: too many steps or too much memory */
+    SCHEMA_MATCH_LIMIT, /* abandoned: too many steps or too much memory */
 };
 
-/* What matching needs, made at the first match. Only `work` is set by the user. */
+/* State of matching, created at the first match. The caller sets only `work`. */
 struct schema_matcher {
-    uint64_t *work; /* steps left, taken from while matching */
+    uint64_t *work; /* steps left; matching decreases it */
     void *data, *context;
-    size_t last_at;      /* where the pattern last stood in the text */
-    uint64_t step_extra; /* what each step costs more */
+    size_t last_at;      /* the last position in the text */
+    uint64_t step_extra; /* the additional cost of each step */
 };
 
-/* text must be UTF-8. False: e says what is wrong with the pattern. */
+/* The pattern must be UTF-8. False: e says what is wrong with it. */
 bool schema_regex_new(str pattern, struct schema_regex **out, struct err *e) MUST_USE;
 void schema_regex_free(struct schema_regex *r);
 str schema_regex_source(const struct schema_regex *r);
 size_t schema_regex_size(const struct schema_regex *r); /* bytes in memory */
 
-/* Whether the pattern is found anywhere in text, which must be UTF-8. */
+/* Whether the pattern matches anywhere in text, which must be UTF-8. */
 enum schema_match schema_regex_match(const struct schema_regex *r, struct schema_matcher *m,
                                      str text);
 void schema_matcher_release(struct schema_matcher *m);
 
-/* The pattern as PCRE2 has to read it (pattern.c). */
+/* The pattern in PCRE2's syntax (pattern.c). */
 bool schema_pattern_translate(str pattern, struct buf *out, struct err *e) MUST_USE;

@@ -1,7 +1,7 @@
-/* What is wrong, in words: places, values and names.
+/* Error messages: places, values and names.
  *
- * Places are worked out only here, from the tapes: a value's path is found by going down from the
- * root to the child whose stretch of the tape holds it, so nobody keeps a path while all is well.
+ * Places are computed only here, from the tapes: a value's path is found by descending from the
+ * root to the child whose part of the tape contains it, so a successful check tracks no paths.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

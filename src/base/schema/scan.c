@@ -1,8 +1,8 @@
 /* Documents, and the resources and anchors in them.
  *
  * A document is scanned once: wherever a keyword holds a schema, $id begins a resource and $anchor
- * or $dynamicAnchor names a place in it. All of them go into the table by absolute URI. What is not
- * a schema (an enum's value, an unknown keyword) is not scanned, so an $id in it is none.
+ * or $dynamicAnchor names a place in it. All of them go into the table by absolute URI. Other
+ * values (of enum, of unknown keywords) are not scanned, so an $id in them has no effect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -155,7 +155,7 @@ static bool schema_scan_read_id(const struct scan *c, const struct schema_resour
 
     *out = STR("");
     if ((draft & SCHEMA_DRAFT_OLD) && schema_scan_member(c, at, "$ref"))
-        return true; /* what stands beside a $ref did not count then */
+        return true; /* these drafts ignore keywords beside a $ref */
     return text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
 }
 

@@ -83,7 +83,7 @@ static void schema_uri_add_path(struct buf *out, str path)
     }
 }
 
-/* The reference's path on the base's: what is behind the base's last "/" gives way. */
+/* Merges the reference's path with the base's: it replaces the part after the base's last "/". */
 static void merge_path(const struct uri *base, str path, struct buf *out)
 {
     size_t keep = base->path.n;

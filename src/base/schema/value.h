@@ -1,4 +1,4 @@
-/* value.h - what JSON Schema asks of JSON values: their text, its length, a hash.
+/* value.h - properties of JSON values for JSON Schema: text, length, hash.
  *
  *     struct schema_text t;
  *     schema_text_get(&t, doc, key);
@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-/* A string's text, unescaped; to be released only if it had to be copied. */
+/* A string's unescaped text; schema_text_release frees it if it was copied. */
 struct schema_text {
     str s;
     struct arena copy;
@@ -21,15 +21,15 @@ struct schema_text {
 void schema_text_get(struct schema_text *t, const struct json *doc, const struct json_node *v);
 void schema_text_release(struct schema_text *t);
 
-/* json_is for a string, told by its size in most cases. */
+/* json_is for a string; compares the size first. */
 static inline bool schema_text_is(const struct json *doc, const struct json_node *v, str s)
 {
     return (v->escaped || v->size == s.n + 2) && json_is(doc, v, s);
 }
 
-/* Characters of a string: code points, escapes and pairs of surrogates being one each. */
+/* The number of code points of a string; an escape or a surrogate pair counts as one. */
 uint64_t schema_text_count(const struct json *doc, const struct json_node *v);
 
-/* Equal values have equal hashes: 1 and 1.0, members in any order, text however escaped. */
+/* Equal values have equal hashes: 1 and 1.0, members in any order, text with any escapes. */
 uint64_t schema_hash(const struct json *doc, const struct json_node *v);
 uint64_t schema_hash_str(str s);

@@ -27,7 +27,7 @@ void call_drop_end_events(struct pipe *p)
     p->count = n;
 }
 
-/* Over the cap behind a tool call: there is nothing to ask for, the turn ends with the call. */
+/* Over the cap after a tool call: there is nothing to ask for, so the turn ends with the call. */
 static void cut_end_with_tool_call(struct call *c)
 {
     struct chat_usage u = c->reply.usage;

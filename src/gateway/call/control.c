@@ -28,7 +28,7 @@
 #define REPLY_MAX 4096
 #define ID_MAX 256
 
-/* All but the id is made when it is told: CALL_CUTTING. */
+/* All members except the id are set in CALL_CUTTING. */
 struct call_control {
     str id;                   /* of the reply; empty: not known yet */
     struct client_call *call; /* or NULL */

@@ -36,7 +36,7 @@ static void pieces_put_new(struct call *c, str kind, const struct buf *text, siz
     *have = text->n;
 }
 
-/* From now on the row has only what comes behind this. */
+/* From now on the row has only the texts after this point. */
 static void pieces_free_texts(struct call *c, uint64_t now)
 {
     if (!c->record.pieces.let_go)

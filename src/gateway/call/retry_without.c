@@ -311,7 +311,7 @@ static bool retry_anthropic_way_refused(const struct call *c, str words)
     bool unsupported = error_says_unsupported(words);
 
     if (!c->attempt.sets_level || now == CHAT_LEVEL_NONE)
-        return false; /* it was told not to think */
+        return false; /* the request says not to think */
     if (str_find(words, STR("adaptive")) != STR_NONE)
         return unsupported || error_names(words, mismatch);
     if (str_find(words, STR("effort parameter")) != STR_NONE)

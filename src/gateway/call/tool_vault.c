@@ -209,7 +209,8 @@ static bool tool_vault_id_is_random(str id, str name)
     return false;
 }
 
-/* Arguments are digested as the values they are; what is no JSON, as it stands. None are {}. */
+/* Digests arguments by their JSON values; invalid JSON by its bytes. Empty arguments count as
+ * {}. */
 static void tool_vault_add_arguments(struct buf *text, str arguments)
 {
     struct json doc;

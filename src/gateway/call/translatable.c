@@ -115,7 +115,7 @@ static const struct row {
      "this model's provider has no containers"},
     {CHAT_ANTHROPIC,
      "thread",
-     "thread_unsupported_request", /* its SDK then goes on without one */
+     "thread_unsupported_request", /* its SDK then continues without one */
      translate_has,
      "this model's provider holds no threads: send the whole conversation as messages"},
     {CHAT_ANTHROPIC,

@@ -98,9 +98,9 @@ static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
     return fits;
 }
 
-/* How much of the text fits under the cap; so much is counted and reported. `over`: the rest does
- * not fit, however it goes on; else it waits. While there is room for more bytes than come, the
- * tokens need not be known. */
+/* The part of the text that fits under the cap; it is counted and reported. `over`: the rest does
+ * not fit, whatever follows; otherwise the rest waits. While the cap has room for more tokens than
+ * the text has bytes, the tokens need not be counted. */
 static size_t pipe_count_fits(struct pipe_count *s, str text, bool *over)
 {
     const struct pipe_options *o = s->shared->options;

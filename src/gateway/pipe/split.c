@@ -312,9 +312,9 @@ void pipe_split_flush(struct pipe_split *s)
     assert(!s->held && !s->space.n);
 }
 
-/* No more of the block comes, but more of the message: another block of text or something else.
- * Reasoning that is open goes on in the text that comes next. After something else that may have
- * ended it, the text is held back until a closer tells. */
+/* The block has ended, but the message continues with another block of text or something else. Open
+ * reasoning continues in the next text. After something else that may have ended it, the text is
+ * buffered until a closer decides. */
 NOINLINE static void pipe_split_leave_text(struct pipe_split *s, bool for_text)
 {
     if (split_is_inside(s->splitter)) {

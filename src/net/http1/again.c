@@ -17,7 +17,7 @@ static size_t in_common(str a, str b)
     return at;
 }
 
-/* So many bytes but for what stands behind the last line's end. */
+/* The number of bytes up to the end of the last complete line. */
 static size_t whole_lines(str s)
 {
     const char *lf = s.n ? memrchr(s.p, '\n', s.n) : NULL;
@@ -50,7 +50,7 @@ static str keepable(const struct http1_head *h, str head)
     return str_slice(head, 0, head.n - 1); /* the empty line is not whole without this */
 }
 
-/* What this head has in common with the last that was looked at, if it is worth it. */
+/* Learns the common prefix of this head and the last one, if it is long enough. */
 static void http1_again_learn(struct http1_again *a, str head, bool is_request)
 {
     size_t size;

@@ -14,7 +14,7 @@
 enum kind {
     K_BAD, /* control characters */
     K_HEX,
-    K_TOKEN, /* what else may stand in a token */
+    K_TOKEN, /* other bytes of a token */
     K_SEMICOLON,
     K_COLON,
     K_EQUALS,
@@ -152,7 +152,7 @@ static void http1_body_fail(struct http1_body *b, const char *why)
 
 static const char *why_bad(enum state s)
 {
-    return s <= S_SIZE      ? "a chunk's size is no hexadecimal number"
+    return s <= S_SIZE      ? "a chunk's size is not a hexadecimal number"
            : s <= S_SIZE_LF ? "a chunk's extension is bad"
            : s <= S_DATA_LF ? "a chunk's data is not followed by CRLF"
                             : "a trailer is bad";

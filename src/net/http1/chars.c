@@ -1,4 +1,4 @@
-/* chars.c - which bytes may stand where, and small readers of text that need nothing else.
+/* chars.c - which bytes are valid where, and small parsers that need nothing else.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ const char *http1_span(const char *p, const char *end, unsigned kind)
     return p;
 }
 
-/* Up to eight bytes as a number; those of a few may stand in it twice. */
+/* Up to eight bytes as a number; if there are fewer, it may contain some twice. */
 static inline uint64_t http1_chars_word_of(const char *p, size_t n)
 {
     uint64_t whole;
@@ -53,8 +53,8 @@ static inline uint64_t http1_chars_word_of(const char *p, size_t n)
            (uint64_t)(unsigned char)p[n - 1] << 16;
 }
 
-/* Words may differ in the bit that tells a small letter from a large one, and there only where
- * letters are: two sums carry into a byte's top bit from `a` on, and from behind `z`. */
+/* Words may differ only in the case bit, and only in letters: one sum carries into a byte's top bit
+ * from `a` on, the other from the byte after `z` on. */
 static inline bool same_word(uint64_t x, uint64_t y)
 {
     const uint64_t each = 0x0101010101010101, bits_of_case = each * 0x20, top = each * 0x80;

@@ -1,8 +1,8 @@
 /* head.c - the lines of a head: one pass, in place.
  *
- * A line is found by looking for the first byte that may not stand in a value, 16 at a time; that
- * must be its end. So no control character is left in any span. What may stand in a name may stand
- * in a value, so the look for the line's end goes on where the name ended.
+ * The end of a line is the first byte that is invalid in a value, searched 16 bytes at a time;
+ * anything else than a line end is an error. So no span contains a control character. Every byte of
+ * a name is valid in a value, so the search for the line's end continues where the name ended.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 
 struct cursor {
     const char *p, *end;
-    bool over; /* the end is the ceiling's: what is not whole by then never will be */
+    bool over; /* the input was cut at the limit: an incomplete head stays incomplete */
 };
 
 bool http1_bad(struct http1_reading *r, int status, const char *why)
@@ -51,7 +51,7 @@ static inline str trimmed(const char *p, const char *end)
     return (str){p, (size_t)(end - p)};
 }
 
-/* Always false: what is wrong with a line that does not begin with a name and a colon. */
+/* Sets the fault of a line that does not begin with a name and a colon; returns false. */
 static NOINLINE bool bad_name(struct http1_reading *r, str line, size_t colon)
 {
     if (line.p[0] == ' ' || line.p[0] == '\t')
@@ -63,8 +63,8 @@ static NOINLINE bool bad_name(struct http1_reading *r, str line, size_t colon)
     return http1_bad(r, 400, "a header has no name");
 }
 
-/* `colon` is where the line's first byte stands that may not be in a name; behind the line there is
- * at least its end. */
+/* `colon` is the position of the line's first byte that is invalid in a name; at least the line's
+ * end follows the line. */
 static inline bool http1_head_take_field(struct http1_reading *r, str line, size_t colon)
 {
     struct http1_head *h = r->head;
@@ -309,7 +309,7 @@ bool http1_front(struct http1_again *a, size_t size, bool is_request)
     return c.p == c.end;
 }
 
-/* A head ends behind the first empty line that is not at the very front. */
+/* A head ends after the first empty line that is not at its start. */
 size_t http1_head_end(str bytes, size_t from)
 {
     size_t front = 0;

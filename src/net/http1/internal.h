@@ -1,4 +1,4 @@
-/* internal.h - what the files of http1 share: what bytes may stand where.
+/* internal.h - shared by the files of http1: which bytes are valid where.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,9 +9,9 @@
 
 #define HTTP1_TOKEN 1u  /* tchar of RFC 9110 */
 #define HTTP1_HEX 2u    /* a hex digit */
-#define HTTP1_TARGET 4u /* may stand in a request's target */
-#define HTTP1_HOST 8u   /* may stand in a registered name */
-#define HTTP1_TEXT 16u  /* may stand in a value */
+#define HTTP1_TARGET 4u /* valid in a request's target */
+#define HTTP1_HOST 8u   /* valid in a registered name */
+#define HTTP1_TEXT 16u  /* valid in a value */
 
 extern const uint8_t http1_chars[256];
 
@@ -20,10 +20,10 @@ static inline bool http1_is(char c, unsigned kind)
     return http1_chars[(unsigned char)c] & kind;
 }
 
-/* The first byte that is not of a kind, or the end. */
+/* The first byte that is not of this kind, or the end. */
 const char *http1_span(const char *p, const char *end, unsigned kind);
 
-/* The first byte that may not stand in a value, or the end. */
+/* The first byte that is invalid in a value, or the end. */
 static inline const char *http1_text_end(const char *p, const char *end)
 {
 #if SIMD_HAS_16
@@ -39,8 +39,7 @@ static inline const char *http1_text_end(const char *p, const char *end)
     return http1_span(p, end, HTTP1_TEXT);
 }
 
-/* The same for a token. Nearly all are letters, digits and hyphens; what else may stand there is
- * looked up. */
+/* The same for a token. Nearly all bytes are letters, digits and hyphens; others are looked up. */
 static inline const char *http1_token_end(const char *p, const char *end)
 {
 #if SIMD_HAS_16
@@ -63,24 +62,24 @@ static inline const char *http1_token_end(const char *p, const char *end)
     return http1_span(p, end, HTTP1_TOKEN);
 }
 
-/* Always false: the head is bad. */
+/* Sets the fault of an invalid head; returns false. */
 bool http1_bad(struct http1_reading *r, int status, const char *why);
 
-/* What http1_request_again and its like are made of: a head that begins with the front that is
- * known; and that front, so many of the bytes, read. False: it is none. */
+/* The parts of http1_request_again and http1_reply_again: parsing a head that begins with the known
+ * prefix, and parsing that prefix of the bytes. False: it is invalid. */
 enum http1_result http1_from(const struct http1_again *a, str bytes, struct http1_reply_rules rules,
                              struct http1_head *out, size_t *used, struct http1_fault *fault);
 bool http1_front(struct http1_again *a, size_t size, bool is_request) MUST_USE;
 
 bool http1_target(struct http1_reading *r) MUST_USE;
 bool http1_is_host(str s);
-/* Kinds of names that mean something here, a bit each. */
+/* Kinds of the names that have a meaning here, one bit each. */
 #define HTTP1_MEANT                                                                                \
     (HTTP1_BIT(4, 'h', 't') /* host */ | HTTP1_BIT(6, 'e', 't') /* expect */ |                     \
      HTTP1_BIT(7, 'u', 'e') /* upgrade */ | HTTP1_BIT(10, 'c', 'n') /* connection */ |             \
      HTTP1_BIT(14, 'c', 'h') /* content-length */ |                                                \
      HTTP1_BIT(17, 't', 'g') /* transfer-encoding */)
-/* One field of those kinds, which counts if its name is known; and what all mean together. */
+/* Reads one field of those kinds, which counts if its name is known; and evaluates all of them. */
 bool http1_field_read(struct http1_reading *r, const struct http1_field *f) MUST_USE;
 bool http1_request_done(struct http1_reading *r) MUST_USE;
 bool http1_reply_done(struct http1_reading *r, bool no_body) MUST_USE;

@@ -7,7 +7,7 @@
  */
 #include "net/http1/internal.h"
 
-#define LENGTH_DIGITS_MAX 18 /* always fits in 63 bits, whoever reads it next */
+#define LENGTH_DIGITS_MAX 18 /* always fits in 63 bits */
 
 /* ---- target and host ---- */
 
@@ -76,7 +76,7 @@ static bool read_absolute(struct http1_reading *r)
 
     if (scheme == STR_NONE || (!http1_same(str_slice(t, 0, scheme), STR("http")) &&
                                !http1_same(str_slice(t, 0, scheme), STR("https"))))
-        return http1_bad(r, 400, "the target is no path");
+        return http1_bad(r, 400, "the target is not a path");
     rest = str_slice(t, scheme + 3, t.n);
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
@@ -116,7 +116,7 @@ static bool see_host(struct http1_reading *r, str value)
         return http1_bad(r, 400, "there is more than one Host");
     r->host = true;
     if (!http1_is_host(value))
-        return http1_bad(r, 400, "Host is no host");
+        return http1_bad(r, 400, "Host is not a host");
     if (r->head->host.n == 0)
         r->head->host = value;
     return true;
@@ -128,7 +128,7 @@ static bool see_length(struct http1_reading *r, str value)
         return http1_bad(r, 400, "there is more than one Content-Length");
     r->length = true;
     if (value.n > LENGTH_DIGITS_MAX || !str_u64(value, &r->head->content_length))
-        return http1_bad(r, 400, "Content-Length is no number");
+        return http1_bad(r, 400, "Content-Length is not a number");
     return true;
 }
 
@@ -172,7 +172,7 @@ static bool see_expect(struct http1_reading *r, str value)
 
 bool http1_field_read(struct http1_reading *r, const struct http1_field *f)
 {
-    /* No two have the same size, so that is where they stand. */
+    /* No two have the same size, so the size is the index. */
     static const struct {
         str name;
         bool (*see)(struct http1_reading *, str);

@@ -1,11 +1,11 @@
-/* internal.h - what the files of the server share: a connection and the exchange on it.
+/* internal.h - shared by the files of the server: a connection and the exchange on it.
  *
  *     HEAD --whole head--> BODY --whole body--> ANSWER --end--> HEAD ...
  *                                                  \--upgrade--> SOCKET
  *     any --the last reply is written--> LINGER --the client closes--> CLOSED
  *
- * A connection is one struct for all its exchanges. It is freed by its own task, at the end of a
- * round, so nobody further up the stack holds a dead one.
+ * A connection is one struct for all its exchanges. A task frees it at the end of a round, so no
+ * caller on the stack uses a freed one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,11 +20,11 @@
 
 #include <netinet/in.h>
 
-#define SERVER_KEEP_MAX 16384      /* bytes of a buffer kept for the next request */
-#define SERVER_LINGER_MS 2000      /* after the last byte that came */
-#define SERVER_LINGER_MS_MAX 30000 /* in all */
-#define SERVER_FRESH_MS 1000       /* a new connection's first request is waited for in a drain */
-#define SERVER_BRIEF_MS 300        /* the same of a brief one, while draining */
+#define SERVER_KEEP_MAX 16384      /* largest buffer that is kept for the next request */
+#define SERVER_LINGER_MS 2000      /* after the last received byte */
+#define SERVER_LINGER_MS_MAX 30000 /* in total */
+#define SERVER_FRESH_MS 1000       /* a drain's wait for a new connection's first request */
+#define SERVER_BRIEF_MS 300        /* the same for a brief connection, while draining */
 #define SERVER_LINGER_BYTES_MAX (64 << 20)
 #define SERVER_PEER_SIZE 48
 
@@ -44,18 +44,18 @@ struct server {
     void *ctx;
     size_t (*on_refusal)(void *, const struct server_refusal *, struct server_header *);
     struct server_listener *listeners;
-    struct server_exchange *first; /* all connections, closed ones not yet freed among them */
+    struct server_exchange *first; /* all connections, also closed ones until they are freed */
     _Atomic size_t count;
     struct loop_timer sweep;
     uint64_t sweep_ms;
-    uint64_t short_ns; /* when a descriptor was last missing */
+    uint64_t short_ns; /* when a descriptor was last unavailable */
     bool draining;
     struct loop_task idle_task;
     void (*on_idle)(void *);
     void *on_idle_ctx;
-    uint64_t date_s; /* of the loop's time, when the text below was made */
+    uint64_t date_s; /* the loop's time at which the text below was written */
     char first_lines[64];
-    struct gzip *gzip;      /* made when first needed */
+    struct gzip *gzip;      /* created on first use */
     struct buf out;         /* a head being written */
     struct http1_head head; /* a head being read */
     struct http1_again again;
@@ -66,24 +66,24 @@ struct server_exchange {
     struct server_exchange *next, *prev;
     struct conn *conn;
     struct loop_task task;
-    struct loop_task go; /* to the handler, with a request that is whole */
+    struct loop_task go; /* calls the handler with a complete request */
     int fd;
     enum server_state state;
-    bool open;  /* hands are shaken */
-    bool used;  /* a request was answered on it */
-    bool brief; /* a drain does not wait for it to take what is queued */
-    bool keep;  /* the connection, after this reply */
+    bool open;  /* the handshake is done */
+    bool used;  /* it has had a request */
+    bool brief; /* a drain does not wait until it has read its queue */
+    bool keep;  /* keep the connection after this reply */
     bool head_sent, chunked, no_body;
     bool loopback;
-    uint64_t since_ns;      /* of the state, or the last byte that came */
-    uint64_t sent, sent_ns; /* how much was taken by the client, and when that was seen */
-    struct buf in;          /* of a head that is not whole, or of requests that wait */
-    size_t scanned;         /* of it, known to hold no end of a head */
+    uint64_t since_ns;      /* start of the state, or the last received byte */
+    uint64_t sent, sent_ns; /* bytes the client has read, and when that was noticed */
+    struct buf in;          /* bytes of an incomplete head, or of waiting requests */
+    size_t scanned;         /* bytes of it without the end of a head */
     struct http1_head *request;
     struct http1_body framing;
     struct buf large;   /* a body that is not in the arena */
-    size_t lingered;    /* bytes thrown away */
-    uint64_t linger_ns; /* when it began to */
+    size_t lingered;    /* bytes discarded */
+    uint64_t linger_ns; /* when lingering began */
     bool ended;         /* the client sends no more */
     str body;
     struct arena arena;
@@ -100,17 +100,17 @@ void server_take(struct server_exchange *x, str bytes);
 void server_take_waiting(struct server_exchange *x);
 void server_go(void *ctx); /* a task */
 
-/* reply.c: an error of ours, after which the connection is closed. */
+/* reply.c: replies with an error of the server and closes the connection. */
 void server_refuse(struct server_exchange *x, int status, const char *why);
 
 /* life.c */
 void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage *from);
-/* The reply is written: the next request, or the end. */
+/* The reply is written: continues with the next request, or closes. */
 void server_exchange_end(struct server_exchange *x);
-/* What is queued goes out, what comes in is thrown away until the client closes. */
+/* Sends the queue and discards input until the client closes. */
 void server_exchange_linger(struct server_exchange *x);
 void server_exchange_close(struct server_exchange *x);
-/* The client is gone: tells whoever is at work on it. */
+/* The client has disconnected: calls on_gone if a handler is at work. */
 void server_exchange_gone(struct server_exchange *x);
 
 /* socket.c */

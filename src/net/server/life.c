@@ -7,7 +7,8 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-/* What a handler makes of a request is larger than the request, but not without bounds. */
+/* The data that a handler derives from a request may be larger than the request, up to this
+ * factor. */
 #define ARENA_FACTOR 8
 #define ARENA_MIN ((size_t)256 << 20)
 
@@ -114,7 +115,7 @@ void server_exchange_close(struct server_exchange *x)
 void server_exchange_gone(struct server_exchange *x)
 {
     if (x->go.queued)
-        loop_drop(x->server->loop, &x->go); /* nobody has heard of it yet */
+        loop_drop(x->server->loop, &x->go); /* the handler does not know it yet */
     else if (x->state == ST_ANSWER)
         x->server->handler->on_gone(x->server->ctx, x);
     else if (x->state == ST_SOCKET)
@@ -135,7 +136,7 @@ void server_exchange_linger(struct server_exchange *x)
     conn_resume(x->conn);
 }
 
-/* What one request leaves behind. */
+/* Frees the data of one request. */
 static void server_life_clean(struct server_exchange *x)
 {
     arena_release(&x->arena);
@@ -182,7 +183,7 @@ void server_abort(struct server_exchange *x)
     struct linger now = {.l_onoff = 1};
 
     assert(x->state == ST_ANSWER);
-    /* What has no length and no chunks would look whole if it ended in peace. */
+    /* A reply without length and chunks would look complete after a normal close. */
     if (x->head_sent && !x->chunked) {
         conn_flush(x->conn);
         (void)setsockopt(x->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -5,7 +5,7 @@
 #include "net/server/internal.h"
 
 #define SMALL_MAX 4096 /* bytes that are put into the arena as they came, head and body */
-#define ARENA_FACTOR 3 /* times what came: what they take with all that is made of them */
+#define ARENA_FACTOR 3 /* times the size of a request: its memory including parsed data */
 
 /* ---- the body ---- */
 
@@ -60,10 +60,10 @@ void server_go(void *ctx)
     x->keep = x->request->keep_alive;
     s->handler->on_request(s->ctx, x);
     if (x->ended && x->state == ST_ANSWER)
-        server_exchange_gone(x); /* it waits for somebody, and nobody waits for it */
+        server_exchange_gone(x); /* the handler is at work, and the client has disconnected */
 }
 
-/* What a chunk says of itself is enough: what it announces need not come first. */
+/* The announced size of a chunk decides, before its bytes arrive. */
 static bool is_too_large(const struct server_exchange *x)
 {
     return x->framing.framing == HTTP1_CHUNKED && !x->framing.fault.status &&
@@ -88,7 +88,7 @@ static size_t take_body(struct server_exchange *x, str bytes)
 
 /* ---- the head ---- */
 
-/* What can be said against a body before it comes. */
+/* Checks a body before it arrives. */
 static bool body_welcome(struct server_exchange *x)
 {
     const struct http1_head *h = x->request;
@@ -125,7 +125,7 @@ static void server_read_keep_head(struct server_exchange *x, str bytes, bool kep
         http1_head_move(x->request, bytes, arena_dup(&x->arena, bytes).p);
 }
 
-/* The head is there: what follows it is the body. Returns how much of that was taken. */
+/* The head is complete: the body follows. Returns how many of its bytes were consumed. */
 static size_t server_read_begin_body(struct server_exchange *x, str rest, bool kept)
 {
     const struct http1_head *h = x->request;
@@ -153,7 +153,8 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
     return 0;
 }
 
-/* Some clients send an empty line behind a body. It begins no request, so nobody waits for one. */
+/* Some clients send an empty line after a body. It does not begin a request, so no timeout
+ * starts. */
 static size_t empty_lines(str bytes)
 {
     size_t n = 0;
@@ -204,7 +205,7 @@ static bool is_reading(const struct server_exchange *x)
     return x->state == ST_HEAD || x->state == ST_BODY;
 }
 
-/* What cannot be dealt with now. */
+/* Buffers bytes that cannot be handled now. */
 static void wait_with(struct server_exchange *x, str bytes)
 {
     if (bytes.n > 0) {
@@ -234,7 +235,7 @@ static void server_read_run(struct server_exchange *x, str bytes)
         conn_pause(x->conn);
 }
 
-/* What waited, with what has come since. */
+/* Handles the buffered bytes. */
 static void server_read_run_waiting(struct server_exchange *x)
 {
     struct buf got = x->in;
@@ -322,15 +323,15 @@ static void server_read_on_room(void *ctx)
         server_take_waiting(x);
 }
 
-/* The client will send no more. What it was answered still goes out, and what is whole of its
- * requests is answered if that can be done at once. */
+/* The client sends no more. Replies are still sent, and complete requests are still answered if
+ * that is possible at once. */
 static void server_read_on_end(void *ctx)
 {
     struct server_exchange *x = ctx;
 
     x->ended = true;
     if (x->go.queued || (x->state == ST_HEAD && x->task.queued))
-        return; /* server_go or server_take_waiting goes on with them */
+        return; /* server_go or server_take_waiting continues with them */
     if (is_reading(x) && conn_queued(x->conn) > 0)
         server_exchange_linger(x);
     else if (x->state != ST_LINGER || conn_queued(x->conn) == 0)

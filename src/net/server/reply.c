@@ -40,7 +40,7 @@ static str ok_and_date(struct server *s)
 
 /* ---- heads ---- */
 
-/* What is ours to say. */
+/* Headers that only the server sets. */
 static bool is_ours(str name)
 {
     const uint64_t kinds =
@@ -66,7 +66,7 @@ static bool is_ours(str name)
     return false;
 }
 
-/* What may not stand in a value becomes a space. */
+/* Replaces bytes that are invalid in a value by spaces. */
 static void server_reply_clean_value(char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -215,7 +215,7 @@ static void reply(struct server_exchange *x, int status, const struct server_hea
     if (packable && wants_packed(x))
         pack(x->server, body, &packed);
     if (buf_full(&packed))
-        buf_release(&packed); /* it grew: send it as it is */
+        buf_release(&packed); /* it grew: send it uncompressed */
     out = begin_head(x, status, h, n);
     if (packable)
         buf_add(out, STR("Vary: Accept-Encoding\r\n"));

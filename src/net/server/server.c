@@ -16,10 +16,10 @@
 #define LAST_TURNS_MAX 64
 #define SWEEP_MS_MAX 1000
 #define SWEEP_MS_MIN 5
-#define OVER_MAX 256 /* connections past the ceiling that are told so */
+#define OVER_MAX 256 /* connections beyond the limit that get a reply */
 #define HEAD_SIZE_MAX (1 << 20)
 #define RESTED_MS 1000 /* before a connection may be closed for the sake of another */
-#define SHORT_MS 60000 /* without a want of descriptors, before the next is told */
+#define SHORT_MS 60000 /* without a shortage of descriptors before the next one is logged */
 
 static uint64_t ms_of(uint64_t ns)
 {
@@ -84,7 +84,7 @@ static void sweep_linger(struct server_exchange *x, uint64_t now_ns)
     if (hurry && ms_of(now_ns - x->linger_ns) >= SERVER_BRIEF_MS)
         server_exchange_close(x);
     else if (conn_queued(x->conn) > 0 && !hurry)
-        x->since_ns = x->linger_ns = now_ns; /* what it was answered has not gone out yet */
+        x->since_ns = x->linger_ns = now_ns; /* its reply was not sent yet */
     else if (x->ended || ms_of(now_ns - x->since_ns) >= SERVER_LINGER_MS ||
              ms_of(now_ns - x->linger_ns) >= SERVER_LINGER_MS_MAX)
         server_exchange_close(x);
@@ -294,7 +294,7 @@ bool server_listen(struct server *s, int fd, struct err *e)
     return true;
 }
 
-/* Who has been let in by the kernel would be turned away with the socket. */
+/* Closing the socket would reset connections that the kernel has already accepted. */
 static void accept_last(struct server *s)
 {
     for (struct server_listener *l = s->listeners; l; l = l->next)

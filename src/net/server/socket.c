@@ -16,7 +16,7 @@ struct server_ws {
     struct ws codec;
     uint64_t heard_ns;
     bool pinged;
-    bool over; /* nothing more is told */
+    bool over; /* no more callbacks */
 };
 
 static void send_frame(struct server_ws *w, enum ws_op op, str payload)
@@ -182,7 +182,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     x->request = NULL;
     arena_release(&x->arena);
     buf_release(&x->large);
-    /* What came behind the handshake is fed when the handler is set up. */
+    /* Bytes after the handshake are fed once the handler is set up. */
     loop_defer(x->server->loop, &x->task);
     return w;
 }

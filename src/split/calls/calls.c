@@ -188,7 +188,7 @@ void calls_make(struct calls *c)
     json_out_object(&c->out);
 }
 
-/* What was made is read once more: a value that was good alone may stand too deep now. */
+/* The result is parsed again: a value that was valid alone may be nested too deep now. */
 void calls_made(struct calls *c, str name)
 {
     struct err e;

@@ -28,7 +28,7 @@ size_t calls_json_size(str s)
     return 0;
 }
 
-/* Models put line ends and tabs into strings as they are; what else is wrong stays so. */
+/* Models write line ends and tabs into strings unescaped; other errors are not repaired. */
 static str mended(struct calls *c, str text)
 {
     bool quoted = false;
@@ -190,8 +190,8 @@ static void give_keyed(struct calls *c)
     each_call(c, give_one_keyed);
 }
 
-/* After an object that is no JSON nobody can say what stands within a string and what does not, so
- * the rest is left alone up to the marker that ends it. */
+/* After an invalid object it is unknown which text is inside a string, so the rest is skipped up to
+ * the marker that ends it. */
 static void object_step(struct calls *c)
 {
     size_t n = c->objects_cut ? 0 : calls_json_size(calls_rest(c));

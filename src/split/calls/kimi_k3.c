@@ -16,13 +16,13 @@ struct k3 {
     struct calls *c;
     struct calls_find token, argument_end, json_end;
     str name;      /* of the call that is open */
-    str arguments; /* if they stood there as one JSON object */
+    str arguments; /* if they were written as one JSON object */
     bool open, bad, made;
 };
 
 static const str tag_open = {"<|open|>", 8}, tag_close = {"<|close|>", 9}, tag_sep = {"<|sep|>", 7};
 
-/* What stands behind the open or close token, up to its <|sep|>. */
+/* The text after the open or close token, up to its <|sep|>. */
 static str tag_header(struct k3 *k)
 {
     struct calls *c = k->c;

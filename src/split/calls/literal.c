@@ -63,7 +63,8 @@ static bool eat_octal(struct calls *c)
     return add_code(c, code);
 }
 
-/* The cursor is behind a backslash. One that escapes nothing stands for itself, as in Python. */
+/* The cursor is after a backslash. One that escapes nothing is a literal backslash, as in
+ * Python. */
 static bool eat_escape(struct calls *c)
 {
     static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
@@ -95,7 +96,7 @@ static bool eat_escape(struct calls *c)
     }
 }
 
-/* A string in one or three quotes into c->text. Line ends may stand in either. */
+/* Reads a string in one or three quotes into c->text. Both may contain line ends. */
 static bool python_text(struct calls *c)
 {
     char quote = calls_peek(c);
@@ -256,7 +257,7 @@ bool calls_python_value(struct calls *c, unsigned depth)
     }
 }
 
-/* The cursor is behind "f(". */
+/* The cursor is after "f(". */
 static bool python_arguments(struct calls *c)
 {
     bool more;
@@ -278,7 +279,8 @@ static bool python_arguments(struct calls *c)
     return true;
 }
 
-/* From behind an open parenthesis over its end, strings left alone; to the end if it has none. */
+/* Skips from after an open parenthesis past its end, ignoring strings; to the end of the text
+ * without one. */
 static void skip_parens(struct calls *c)
 {
     size_t depth = 1;
@@ -304,7 +306,7 @@ static void python_call(struct calls *c)
 
     calls_space(c);
     if (!calls_is_bare(name) || !calls_eat(c, STR("("))) {
-        calls_doubt(c); /* what follows a word that is no call may be inside of anything */
+        calls_doubt(c); /* text after a word that is not a call may be inside of anything */
         c->at = c->raw.n;
         return;
     }
@@ -359,7 +361,7 @@ struct gemma {
 
 static bool gemma_value(struct gemma *g, unsigned depth);
 
-/* A text in Gemma's quotes, which no escape can be in; the cursor is behind the first. */
+/* A text in Gemma's quotes, which has no escapes; the cursor is after the first quote. */
 static bool gemma_text(struct gemma *g, str *out)
 {
     struct calls *c = g->c;
@@ -467,7 +469,7 @@ static bool gemma_value(struct gemma *g, unsigned depth)
     return true;
 }
 
-/* The cursor is behind "call:". */
+/* The cursor is after "call:". */
 static void gemma_call(struct gemma *g)
 {
     struct calls *c = g->c;

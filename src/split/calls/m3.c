@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MiniMax M3 puts a token before each tag, so that text may hold any tag without it, and spreads
- * arguments out as nested elements ("!" stands for the token):
+ * arguments out as nested elements ("!" is the token):
  *
  *     !<invoke
  * name="f">!<city>Paris!</city>!<tags>!<item>a!</item>!<item>b!</item>!</tags>!</invoke>
@@ -33,7 +33,7 @@ struct element {
     bool close;
 };
 
-/* The tag behind a token, and its text. The cursor moves to the next token. */
+/* Reads the tag after a token, and its text. The cursor moves to the next token. */
 static bool read_element(struct m3 *m, struct element *e)
 {
     struct calls *c = m->c;

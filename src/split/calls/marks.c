@@ -10,11 +10,12 @@
 
 struct marks {
     str begin, sep, end;
-    /* What stands between begin and sep; the cursor is behind sep. */
+    /* The name in the text between begin and sep; the cursor is after sep. */
     str (*name)(struct calls *c, str header);
 };
 
-/* To the next begin, or to the end; false there. What is between is framing, or not understood. */
+/* Moves to the next begin, or to the end, and then returns false. The text between is framing, or
+ * unknown. */
 static bool to_begin(struct calls *c, struct calls_find *begin)
 {
     size_t at = calls_seek(c, begin, c->at);

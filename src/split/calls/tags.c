@@ -9,8 +9,8 @@
  *     f, perhaps <tool_sep>, then <arg_key>k</arg_key> <arg_value>value</arg_value> (GLM, Hy3)
  *     JSON
  *
- * A close tag that is missing is understood where the next tag could not stand otherwise. At the
- * end of the text it is not: there a parameter may be missing too.
+ * A missing close tag is tolerated where the next tag would be impossible otherwise. At the end of
+ * the text it is not: a parameter may be missing there, too.
  */
 #include "split/calls/internal.h"
 
@@ -43,7 +43,7 @@ struct tags {
     bool fresh;  /* and nothing was read there yet */
 };
 
-/* The > of a tag, which may stand in quotes before; 0 if there is none. */
+/* The position of a tag's >, ignoring those in quotes; 0 if there is none. */
 static size_t tag_end(str s)
 {
     char quote = '\0';
@@ -118,7 +118,7 @@ static bool name_is(str name, str want, str *prefix)
            str_ends(*prefix, STR("|"));
 }
 
-/* Whether a name is `want` but for what Hy3 may put behind it: "arg_key", "arg_key:x". */
+/* Whether a name is `want`, or `want` with a suffix of Hy3: "arg_key", "arg_key:x". */
 static bool name_begins(str name, str want)
 {
     return str_starts(name, want) && (name.n == want.n || name.p[want.n] == ':');
@@ -225,7 +225,7 @@ static size_t seek_fit(struct tags *g, struct calls_find *f, size_t from, size_t
 
     while (at < max && !fits(g, at))
         at = calls_seek(g->c, f, at + 1);
-    f->from = from; /* what was passed over fits from nowhere */
+    f->from = from; /* the skipped text fits at no start */
     return at < max ? at : max;
 }
 
@@ -307,7 +307,7 @@ static bool calls_tags_write_value(struct tags *g, const struct tag *open, str t
     return true;
 }
 
-/* The cursor is behind the tag that opens the parameter; false if the parameter is cut. */
+/* The cursor is after the tag that opens the parameter; false if the parameter is cut. */
 static bool read_param(struct tags *g, const struct tag *open, str key)
 {
     struct calls *c = g->c;
@@ -330,7 +330,7 @@ static bool read_param(struct tags *g, const struct tag *open, str key)
     return true;
 }
 
-/* The tag after a body without its close tag: may only a new call, or a frame, stand here? */
+/* Whether the tag after a body without a close tag can only be a new call or a frame. */
 static bool ends_call(struct tags *g, struct tag *t)
 {
     str name;
@@ -356,7 +356,7 @@ static void read_json_body(struct tags *g, str name)
     calls_give(c, name, arguments);
 }
 
-/* The cursor is behind the tag that opens the call. */
+/* The cursor is after the tag that opens the call. */
 static void calls_tags_read_call(struct tags *g, const struct tag *open, str name)
 {
     struct calls *c = g->c;

@@ -95,7 +95,7 @@ void anthropic_error_body(const struct chat_error *error, struct json_out *o)
     json_out_end(o);
 }
 
-/* The number under which the provider knows the request, if it told one; else ours. */
+/* The provider's id of the request, if it sent one; otherwise ours. */
 static void anthropic_put_request_id(const struct chat_error *error, struct json_out *o)
 {
     const struct json_node *id = NULL;

@@ -76,7 +76,7 @@ void anthropic_put_call_id(struct anthropic_ids *ids, struct json_out *o, str id
 
     if (s) {
         if (s->turn != turn)
-            s->results = s->calls; /* what had no result then will have none */
+            s->results = s->calls; /* calls without a result so far will get none */
         s->turn = turn;
         s->calls++;
     }

@@ -127,7 +127,7 @@ static void anthropic_decode_emit_start(struct wire_decoder *d, const struct jso
                        STR(""));
 }
 
-/* A provider that lost its place may begin again: what is open ends, and indexes count anew. */
+/* A provider that lost its place may start again: open blocks end, and indexes restart. */
 static void anthropic_decode_on_message_start(struct wire_decoder *d, const struct json *doc,
                                               const struct json_node *root)
 {
@@ -271,7 +271,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
         anthropic_decode_on_error(d, f->doc, root);
         return;
     }
-    /* Who has nothing to say, but a reason for it, may leave the content out. */
+    /* A reply without text but with a stop reason may omit the content. */
     if (content ? content->kind != JSON_ARRAY && content->kind != JSON_STRING
                 : !json_get(f->doc, root, "stop_reason")) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");

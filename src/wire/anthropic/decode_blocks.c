@@ -1,12 +1,12 @@
 /* decode_blocks.c - content blocks of replies of /v1/messages, into events.
  *
  * Every block has a slot while it is open, found by the provider's index, so that servers which
- * begin the next block before they end the last are read right. A delta says by its own type what
- * it is: one that does not fit its block begins another.
+ * begin the next block before they end the last are read correctly. The type of a delta decides its
+ * kind: one that does not fit its block begins another.
  *
- * Blocks that only Anthropic understands come out whole when they end, with what was streamed into
- * them. What was thought before a call is held as long as the reply lives, so that it can go back
- * with the call; KEEP_SIZE_MAX bounds it.
+ * Blocks that only Anthropic understands are emitted whole when they end, with the text that was
+ * streamed into them. Reasoning before a call is kept as long as the reply, so that it can be sent
+ * back with the call; KEEP_SIZE_MAX limits it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -208,7 +208,7 @@ static void anthropic_block_begin_think(struct wire_decoder *d, struct anthropic
         text = NULL;
     }
     anthropic_block_keep(d, b->thought, false, s);
-    /* Said even if it is empty: whoever hides thinking must know that a block of it begins. */
+    /* Emitted even if it is empty: the stage that hides thinking must know that a block begins. */
     anthropic_block_emit_text(d, CHAT_REASONING, b, s, text);
     if (json_text(doc, signature, &d->scratch, &s) && s.n) {
         anthropic_block_keep(d, b->thought, true, s);
@@ -265,7 +265,7 @@ static void anthropic_block_begin_opaque(struct wire_decoder *d, struct anthropi
 }
 
 static const struct {
-    const char *type, *member; /* what it has, where it does not say its type */
+    const char *type, *member; /* the member that identifies it without a type */
     enum anthropic_kind kind;
     void (*begin)(struct wire_decoder *d, struct anthropic_block *b, const struct json *doc,
                   const struct json_node *v);

@@ -134,7 +134,7 @@ static void anthropic_encode_start(struct wire_encoder *en)
     anthropic_encode_event_end(en, &o);
 }
 
-/* A delta of the block at an index; what is written for `member` is text, or JSON if raw. */
+/* A delta of the block at an index; the value of `member` is text, or JSON if raw. */
 static void anthropic_encode_delta(struct wire_encoder *en, uint32_t index, const char *type,
                                    const char *member, str text, bool raw)
 {
@@ -323,7 +323,7 @@ static void anthropic_encode_on_error(struct wire_encoder *en, const struct chat
     anthropic_encode_event_end(en, &o);
 }
 
-/* Extras stand where Anthropic has them: in the delta, but for context_management. */
+/* Extras are where Anthropic puts them: in the delta, except for context_management. */
 static void anthropic_encode_put_extras(struct json_out *o, const struct assembled_reply *g,
                                         bool inside, bool sse)
 {

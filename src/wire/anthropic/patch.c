@@ -12,8 +12,8 @@ static str anthropic_patch_text_block(struct arena *a, str text)
     return json_format(a, "{'type':'text','text':%q}", text);
 }
 
-/* A system prompt of text goes on behind a blank line; one of blocks gets one more, so that what is
- * cached of it stays as it was. */
+/* A system prompt of text is extended after a blank line; a prompt of blocks gets another block, so
+ * that its cached part stays unchanged. */
 static void anthropic_patch_add_system(const struct json *doc, str extra, struct json_edits *ed)
 {
     const struct json_node *system = json_find(doc, json_root(doc), STR("system"));
@@ -96,8 +96,8 @@ static const struct json_node *anthropic_patch_last_of(const struct json *doc,
     return last;
 }
 
-/* What is added behind the messages: to the last one if it is the user's, else as one of its own.
- * A model cannot be made to go on from a prefill, so those are left out. */
+/* Appends text after the messages: to the last one if it is the user's, otherwise as a new one.
+ * Models cannot continue from a prefill, so prefills are dropped. */
 static void anthropic_patch_add_tails(const struct json *doc, const struct wire_plan *plan,
                                       struct json_edits *ed)
 {
@@ -161,7 +161,7 @@ static bool anthropic_patch_may_go(const struct json *doc, const struct json_nod
     return signature.n > 0 && !wire_signature_ours(signature);
 }
 
-/* What the vault has for a message, each once, and the call before which it was thought. */
+/* The vault's entries for a message, each once, and the call that each preceded. */
 struct thoughts {
     struct {
         str text;
@@ -181,8 +181,8 @@ static void anthropic_insert_thought(struct thoughts *t, str text, const struct 
     }
 }
 
-/* What was thought before a call stands before it again; what was thought before the first call
- * stands first of all, as Anthropic demands it. */
+/* Reasoning before a call is put before it again; reasoning before the first call comes first of
+ * all, as Anthropic requires. */
 static void anthropic_patch_find_thoughts(const struct json *doc, const struct json_node *content,
                                           const struct wire_plan *plan, struct arena *a,
                                           struct thoughts *t)

@@ -1,7 +1,7 @@
 /* read.c - a body of /v1/messages, checked as Anthropic checks it.
  *
- * What only Anthropic understands (server tools and their results, files by id, whatever a later
- * version adds) is kept as OPAQUE parts and tools; only what we must understand is demanded.
+ * Parts that only Anthropic understands (server tools and their results, files by id, additions of
+ * later versions) become OPAQUE parts and tools; only members that the gateway needs are required.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,8 +23,8 @@ static bool anthropic_read_text(const struct request_reader *r, const struct req
     return request_require_text(r, at, v, "text", &out->text);
 }
 
-/* Text blocks, or a string, behind what is in `out`, a blank line between each two; false if there
- * is anything else. */
+/* Appends text blocks, or a string, to `out`, with a blank line between each two; false if there is
+ * anything else. */
 static bool anthropic_read_join_texts(const struct request_reader *r,
                                       const struct json_node *content, struct buf *out)
 {
@@ -45,8 +45,7 @@ static bool anthropic_read_join_texts(const struct request_reader *r,
     return true;
 }
 
-/* What has a kind of its own here and is words to every other provider, under its title and where
- * it is from. */
+/* Parts with a special kind here that are text for other providers, with title and source. */
 static bool anthropic_read_add_words(const struct request_reader *r, const struct json_node *v,
                                      const struct json_node *content, struct chat_part *out)
 {
@@ -174,7 +173,7 @@ static const struct {
     const char *type;
     bool (*read)(const struct request_reader *r, const struct request_path *at,
                  const struct json_node *v, struct chat_part *out);
-    bool nested; /* may stand in a tool result */
+    bool nested; /* allowed in a tool result */
 } blocks[] = {
     {"text", anthropic_read_text, true},
     {"image", anthropic_read_image, true},
@@ -287,7 +286,7 @@ static bool anthropic_read_message(const struct request_reader *r, const struct 
     return true;
 }
 
-/* How many messages there may be at most, once tool results stand apart. */
+/* The largest possible number of messages after tool results become separate messages. */
 static size_t anthropic_read_count_messages(const struct request_reader *r,
                                             const struct json_node *messages)
 {

@@ -1,8 +1,8 @@
 /* relay.c - frames of /v1/messages passed on to a client of the same dialect.
  *
- * A frame that nobody touched leaves as it came; only the index of its block is another if a block
- * before it was left out or added. The start of an empty text block is held back until its first
- * text: if that turns out to be thinking in disguise, no empty block is left in front of it.
+ * An untouched frame passes unchanged; only the index of its block changes if an earlier block was
+ * dropped or added. The start of an empty text block is buffered until its first text: if that
+ * turns out to be hidden reasoning, no empty block is left before it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -129,7 +129,7 @@ static void anthropic_relay_hold(struct wire_encoder *en, const struct wire_fram
     buf_release(&own);
 }
 
-/* What we opened ourselves is closed before the provider's next block. */
+/* Closes a block that we opened ourselves, before the provider's next block. */
 static void anthropic_relay_settle(struct wire_encoder *en)
 {
     struct anthropic_encoder *s = anthropic_relay_state(en);
@@ -231,7 +231,7 @@ static bool anthropic_relay_replace_text(struct wire_encoder *en, const struct w
     return false;
 }
 
-/* The block that is open was the provider's; from now on what stands in its place is ours. */
+/* The open block was the provider's; from now on our own block replaces it. */
 static void anthropic_relay_take_over(struct wire_encoder *en, struct anthropic_slot *slot,
                                       const struct chat_event *first)
 {
@@ -321,7 +321,7 @@ static void anthropic_relay_on_stop(struct wire_encoder *en, const struct wire_f
     }
     slot->used = false;
     if (slot->kind == OPEN_NONE && !slot->own && !slot->dropped) {
-        /* What it is was passed on already: only what else is to be said follows. */
+        /* The block's start was already passed on: only the rest follows. */
         anthropic_relay_stop_theirs(en, f, slot);
         for (size_t i = 0; touched && i < n; i++)
             if (events[i].kind != CHAT_OPAQUE)
@@ -380,8 +380,8 @@ static void anthropic_relay_on_message_start(struct wire_encoder *en, const stru
         buf_add(en->out, f->raw);
 }
 
-/* What was held back until it was sure that nothing follows comes as a block of its own: the one it
- * belongs to is closed by now. */
+/* Text that was buffered until nothing could follow it becomes a separate block, because its own
+ * block is already closed. */
 static void anthropic_relay_settle_late(struct wire_encoder *en, const struct chat_event *events,
                                         size_t n)
 {
@@ -420,7 +420,7 @@ static void anthropic_relay_on_message_delta(struct wire_encoder *en, const stru
                                                               json_find(f->doc, root, STR("usage")),
                                                               STR("output_tokens_details"));
 
-            /* Counted by us: another member behind the one that is there. */
+            /* Our own count: another member after the existing one. */
             (void)snprintf(text,
                            sizeof text,
                            more ? "%lld,\"output_tokens_details\":{\"thinking_tokens\":%lld}"

@@ -1,7 +1,7 @@
-/* thinking.c - which model is told how to think, and the thinking of a body changed.
+/* thinking.c - the thinking parameters of each model, and how the thinking of a body is changed.
  *
- * Up to Claude 4.5 a budget is given; from 4.6 the model adapts and is told an effort, and later
- * ones refuse a budget; Fable, Mythos and Opus from 5.5 on refuse to be told not to think.
+ * Models up to Claude 4.5 take a budget. From 4.6 on the model adapts and takes an effort, and
+ * later ones refuse a budget. Fable, Mythos, and Opus from 5.5 on refuse to turn thinking off.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 #define ANSWER_TOKENS_MIN 1024 /* room that stays for the answer */
 #define MAX_TOKENS_DEFAULT 4096
 
-/* What a family of models is from a version on. The first row that fits holds. */
+/* Properties of a family of models from a version on. The first matching row applies. */
 static const struct {
     const char *family; /* a word in the name; "" for any */
     int from;           /* version times 100, or 0 for any */
@@ -42,7 +42,7 @@ static int anthropic_thinking_small_number(str s, size_t *at)
 }
 
 /* claude-3-7-sonnet-20250219: 307; claude-opus-4-5@20251101: 405; anthropic.claude-sonnet-5: 500.
- * The numbers stand behind "claude". 0 if there are none. */
+ * The numbers come after "claude". 0 if there are none. */
 static int anthropic_thinking_version_of(str model)
 {
     size_t at = str_find(model, STR("claude"));
@@ -131,7 +131,7 @@ static void anthropic_thinking_set_budget(const struct json *doc, const struct w
             ed, json_root(doc), STR("max_tokens"), json_format(ed->arena, "%d", budget + max));
 }
 
-/* The effort for a level, or for a budget where no level was told. */
+/* The effort for a level, or for a budget without a level. */
 static const char *anthropic_thinking_effort_of(const struct wire_plan *plan,
                                                 struct anthropic_model m)
 {

@@ -1,8 +1,8 @@
 /* write.c - a request as a body of /v1/messages.
  *
- * Anthropic wants turns: what follows in one role is one message, the first is the user's, and the
- * results of tools stand first in the user's message behind the calls. Reasoning goes back only
- * with Anthropic's own signature; any other would be refused.
+ * Anthropic requires turns: consecutive messages of one role become one message, the first is the
+ * user's, and the results of tools come first in the user's message after the calls. Reasoning is
+ * sent back only with Anthropic's own signature; any other would be refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static void anthropic_write_turn_begin(struct turn *t, const char *role)
     json_member_array(t->o, "content");
 }
 
-/* Words for a user who has said none, where there must be some. */
+/* A placeholder text for an empty message of the user, where text is required. */
 static void anthropic_write_put_silence(struct turn *t)
 {
     anthropic_write_turn_begin(t, "user");
@@ -212,8 +212,8 @@ static void anthropic_write_put_parts(struct turn *t, const struct chat_message 
     }
 }
 
-/* Who speaks, as Anthropic has it. Words of the system between turns stand there only if they came
- * from a client of this dialect; else all of them are gathered at the top. */
+/* Roles as Anthropic defines them. System messages between turns keep their place only if they came
+ * from a client of this dialect; otherwise all of them are collected at the top. */
 enum side { SIDE_TOP, SIDE_USER, SIDE_ASSISTANT, SIDE_SYSTEM };
 
 static enum side anthropic_write_side_of(const struct chat_request *r, size_t i)

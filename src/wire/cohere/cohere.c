@@ -127,7 +127,7 @@ static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
         struct openai_choice *c = openai_choice(d, NULL);
 
         if (c && c->now != OPENAI_CALL)
-            c->now = OPENAI_NOTHING; /* a block of its own */
+            c->now = OPENAI_NOTHING; /* a separate block */
         cohere_content_delta(d, cohere_find(d, m, "content"));
     } else if (str_starts(type, STR("tool-")) || str_starts(type, STR("citation-"))) {
         cohere_message(d, m);

@@ -1,5 +1,5 @@
-/* converse.c - replies of Bedrock's Converse and ConverseStream, into events. Read only: what
- * carries the chunks of a stream (AWS event streams) is not our business, each is one JSON object.
+/* converse.c - replies of Bedrock's Converse and ConverseStream, into events. Read only. The AWS
+ * event stream that carries the chunks is decoded elsewhere; each chunk is one JSON object.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct open {
 struct converse_decoder {
     struct open open[OPEN_MAX];
     size_t next;            /* the slot that goes first if all are taken */
-    struct chat_event stop; /* said last: the usage comes behind it */
+    struct chat_event stop; /* emitted last, because the usage comes after it */
     bool stopped;
 };
 
@@ -111,7 +111,7 @@ static void converse_say_call(struct wire_decoder *d, const struct json *doc,
                                           .name = json_get_text(doc, call, "name", &d->scratch)});
 }
 
-/* A tool that the host runs itself is nobody's to answer. */
+/* A call of a tool that the host runs itself needs no answer. */
 static bool converse_is_call(const struct json *doc, const struct json_node *call)
 {
     return call && !json_get_is(doc, call, "type", "server_tool_use");

@@ -10,7 +10,7 @@
 
 #define ARGS_SIZE_MAX ((size_t)32 << 20)
 
-/* What a part, a chunk and its frame have in common. */
+/* State shared by a part, its chunk and its frame. */
 struct at {
     struct wire_decoder *d;
     const struct json *doc;
@@ -223,9 +223,9 @@ static void gemini_decode_emit_extras(const struct at *at, const struct json_nod
     }
 }
 
-/* Proxies that print protobufs say words as their numbers, and those of nothing: 0 or
- * ..._UNSPECIFIED. Vertex' numbers; the Gemini API has others behind 5, of the same kinds but for 9
- * and 10. What has no number here stays as it is. */
+/* Proxies that print protobufs write enums as numbers, and unset ones as 0 or ..._UNSPECIFIED.
+ * These are Vertex' numbers; the Gemini API has others after 5, of the same kinds except for 9 and
+ * 10. Other values stay unchanged. */
 static const char *const finish_words[] = {"",
                                            "STOP",
                                            "MAX_TOKENS",

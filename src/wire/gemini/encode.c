@@ -408,7 +408,7 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
         gemini_encode_whole_event(en, ev);
 }
 
-/* In an array there are no comments: an element of its own says it. */
+/* An array has no comments, so the note is a separate element. */
 void gemini_note(struct wire_encoder *en, str words)
 {
     struct json_out o;

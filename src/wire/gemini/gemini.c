@@ -170,7 +170,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     json_out_close(&o, 2);
 }
 
-/* "32.5s" in milliseconds; -1 if it is no such thing. */
+/* "32.5s" in milliseconds; -1 if invalid. */
 static int64_t gemini_delay_ms(str text)
 {
     size_t dot = str_find(text, STR("."));
@@ -272,7 +272,7 @@ static void gemini_ping(struct wire_encoder *en)
 
 const struct wire wire_gemini = ROW(WIRE_SSE, "text/event-stream");
 
-/* The same with a stream that is one JSON array: nothing else may stand in it, no comment either.
+/* The same with a stream that is one JSON array, which allows nothing else, not even comments.
  */
 static const struct wire as_array = ROW(WIRE_WHOLE, "application/json; charset=UTF-8");
 

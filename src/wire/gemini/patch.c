@@ -9,7 +9,7 @@
 
 #define ANSWER_TOKENS_MIN 1024
 #define KEPT_MAX 16
-/* What Google has clients send in place of a signature that another model's call never had. */
+/* The value that Google defines for calls of other models, which have no signature. */
 #define NO_SIGNATURE "\"skip_thought_signature_validator\""
 
 enum think { THINK_NOT, THINK_BUDGET, THINK_LEVEL };
@@ -320,7 +320,7 @@ static void gemini_patch_drop_tools(const struct json *doc, struct json_edits *e
 
 /* ---- signatures ---- */
 
-/* What the vault has for a call, quoted; empty if nothing. */
+/* The vault's entry for a call, quoted; empty without one. */
 static str gemini_patch_kept_for(const struct json *doc, const struct json_node *call,
                                  const struct wire_plan *plan, struct arena *a)
 {
@@ -337,8 +337,8 @@ static str gemini_patch_kept_for(const struct json *doc, const struct json_node 
     return STR("");
 }
 
-/* Whether a client that was given no signature put one of Google's stand-ins there, as it is or as
- * the bytes that some SDKs take it for. */
+/* Whether a signature is one of Google's placeholders, plain or as the base64 that some SDKs make
+ * of it. */
 static bool gemini_patch_stands_in(str signature)
 {
     return str_eq(signature, STR("skip_thought_signature_validator")) ||
@@ -347,8 +347,8 @@ static bool gemini_patch_stands_in(str signature)
            str_eq(signature, STR("Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv"));
 }
 
-/* Signatures that may not go are taken out; a call that must have one gets it, in place of what
- * stands in for it too. Of calls in parallel only the first has one. */
+/* Removes signatures that must not be sent; a call that needs a signature gets it, also instead of
+ * a placeholder. Of parallel calls only the first has one. */
 static void gemini_patch_part(const struct json *doc, const struct json_node *part, bool first_call,
                               const struct wire_plan *plan, struct json_edits *ed)
 {

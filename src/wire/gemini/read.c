@@ -118,7 +118,7 @@ static str gemini_read_result_text(struct reading *g, const struct json_node *re
     return json_raw(g->r.doc, response);
 }
 
-/* Images and files that stand beside what a tool says. */
+/* Images and files beside the text of a tool. */
 static bool gemini_read_result_media(struct reading *g, const struct request_path *at,
                                      const struct json_node *list, struct chat_part *result)
 {
@@ -208,13 +208,13 @@ static bool gemini_read_part(struct reading *g, const struct request_path *at,
     return true;
 }
 
-/* One part may stand alone. */
+/* A single part need not be in a list. */
 static size_t gemini_read_count_parts(const struct json *doc, const struct json_node *list)
 {
     return list && list->kind == JSON_ARRAY ? json_count(doc, list) : list != NULL;
 }
 
-/* There is room for them behind those that were read. */
+/* The array has room for them after the parts read so far. */
 static bool gemini_read_parts(struct reading *g, const struct request_path *at,
                               const struct json_node *list, struct chat_part **out, size_t *count)
 {
@@ -240,7 +240,7 @@ static bool gemini_read_parts(struct reading *g, const struct request_path *at,
 
 /* ---- contents ---- */
 
-/* A program that keeps what was streamed has each piece of a turn as a content of its own. */
+/* A program that stores streamed pieces sends each piece of a turn as a separate content. */
 static bool gemini_read_goes_on(const struct reading *g, enum chat_role role,
                                 const struct chat_part *parts, size_t n)
 {
@@ -256,7 +256,7 @@ static bool gemini_read_goes_on(const struct reading *g, enum chat_role role,
     return true;
 }
 
-/* Results of tools are messages of their own. */
+/* Results of tools become separate messages. */
 static void gemini_read_add_runs(struct reading *g, enum chat_role role, struct chat_part *parts,
                                  size_t n)
 {

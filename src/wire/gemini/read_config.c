@@ -27,7 +27,7 @@ static bool gemini_config_read_declaration(const struct request_reader *r,
     return true;
 }
 
-/* What a tool of Google's is: an object with that one member. */
+/* A tool of Google is an object with that one member. */
 static void gemini_config_read_builtin(const struct request_reader *r, const struct json_node *key,
                                        struct chat_tool *out)
 {

@@ -55,7 +55,7 @@ static void gemini_relay_on_signature(struct relay_blocks *r, const struct chat_
         relay_blocks_begin(r, ASSEMBLED_TEXT, ev);
 }
 
-/* Pieces of a call's arguments have no event of their own. */
+/* Pieces of a call's arguments have no separate event. */
 static bool gemini_relay_stays(const struct json *doc, const struct json_node *part)
 {
     const struct json_node *call = gemini_find(doc, part, "functionCall");

@@ -27,7 +27,7 @@ static void gemini_write_turn_open(struct turn *t, const char *role)
     json_member_array(t->o, "parts");
 }
 
-/* The first is the user's: a model's calls stand behind no other. */
+/* The first turn is the user's, because a model's calls must follow one. */
 static void gemini_write_turn_begin(struct turn *t)
 {
     if (t->open)
@@ -79,7 +79,7 @@ static void gemini_write_put_text(struct turn *t, const struct chat_part *p, boo
     json_out_end(t->o);
 }
 
-/* What a file behind a URL is, by the end of its name; empty if that says nothing. */
+/* The MIME type of a file at a URL, by its extension; empty if unknown. */
 static str gemini_write_mime_by_name(str url)
 {
     static const struct {
@@ -146,7 +146,7 @@ static void gemini_write_note_call(struct turn *t, const struct chat_part *p)
     struct err e;
 
     if (p->id.n && !map_set(t->calls, p->id, MAP_PTR((void *)(uintptr_t)p), &e))
-        return; /* the id then stands for the name */
+        return; /* the id is then used as the name */
 }
 
 /* The name of the tool that was called, which other dialects do not say again. */
@@ -243,7 +243,7 @@ static bool gemini_write_is_assistant(const struct chat_message *m)
     return m->role == CHAT_ASSISTANT;
 }
 
-/* Results stand first in the turn behind the calls. */
+/* Results come first in the turn after the calls. */
 static void gemini_write_put_run(struct turn *t, size_t from, size_t to, bool assistant)
 {
     for (int pass = 0; pass < (assistant ? 1 : 2); pass++)

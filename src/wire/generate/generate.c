@@ -22,7 +22,7 @@
  *     tool_call        {"id", "name", "arguments"}: the call, whole
  *     usage            {"input_tokens", "output_tokens", "reasoning_tokens", "final_tokens",
  *                       "reasoning_ratio"}: once, before the end
- *     error            {"message", "type", "status"}: nothing comes behind it
+ *     error            {"message", "type", "status"}: the last event
  *     end              {"stop": end, length, tool, sequence, refused, pause or other}
  *
  * Without stream, one object: {"id", "model", "text", "reasoning"?, "tool_calls"?, "usage",
@@ -134,14 +134,14 @@ struct call {
 };
 
 struct state {
-    bool chosen, delta, whole; /* what wire_generate_options said */
+    bool chosen, delta, whole; /* from wire_generate_options */
     bool thinking;
     struct arena_text thought; /* of the reasoning at hand; all of it, if not streamed */
     struct arena_text text;
     struct call *calls, *last;
     struct chat_usage usage;
     bool usage_known, counted;
-    int64_t tokens, cap; /* what wire_generate_counts said */
+    int64_t tokens, cap; /* from wire_generate_counts */
     str id, model;
     const char *stop;
 };
@@ -190,7 +190,7 @@ static void generate_write_call(const struct call *call, struct buf *out)
     (void)json_quote(out, call->name);
     buf_add(out, STR(",\"arguments\":"));
     json_init(&doc);
-    /* What the model wrote may be no JSON: then it is a string. An event is one line. */
+    /* Arguments that are not JSON become a string. An event is one line. */
     if (json_parse(&doc, arguments, &e) && !memchr(arguments.p, '\n', arguments.n) &&
         !memchr(arguments.p, '\r', arguments.n))
         buf_add(out, arguments);
@@ -380,7 +380,7 @@ static void generate_end_whole(struct wire_encoder *en)
     buf_printf(out, ",\"stop\":\"%s\"}", s->stop ? s->stop : "end");
 }
 
-/* What is only gathered, streamed or not. */
+/* Collects events that are handled the same way, streamed or not. */
 static void generate_take(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct state *s = en->state;

@@ -51,7 +51,7 @@ void ollama_ping(struct wire_encoder *en)
         en, ",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}");
 }
 
-/* Lines have no comments: the words stand in one that says nothing else. */
+/* The format has no comments, so the note is a line without other content. */
 void ollama_note(struct wire_encoder *en, str words)
 {
     ollama_encode_line_begin(en);
@@ -81,7 +81,7 @@ static void ollama_encode_say(struct wire_encoder *en, str text, bool thinking)
 
 /* ---- calls ---- */
 
-/* The arguments are an object here; what is none is put into one. */
+/* Arguments are an object here; other values are wrapped in one. */
 static void ollama_encode_add_arguments(const struct ollama_call *c, struct buf *out)
 {
     struct json doc;
@@ -354,7 +354,7 @@ static str ollama_encode_joined(struct relay *r, const struct chat_event *events
     return s;
 }
 
-/* Calls that stand in this line have their arguments there; others came out of the text. */
+/* Calls in this line have their arguments there; other calls were split out of the text. */
 static bool ollama_encode_is_own(const struct relay *r, const struct chat_event *events, size_t n,
                                  size_t i)
 {
@@ -389,7 +389,7 @@ static bool ollama_encode_is_empty(const struct relay *r, str content, str think
            !json_find(r->doc, r->message, STR("tool_calls"));
 }
 
-/* In a whole body the calls that came out of the text stand beside those of the model. */
+/* In a whole body, calls that were split out of the text are added to those of the model. */
 static void ollama_encode_set_calls(struct relay *r)
 {
     const struct json_node *own = json_find(r->doc, r->message, STR("tool_calls"));

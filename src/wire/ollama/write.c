@@ -41,7 +41,7 @@ static void ollama_write_texts(struct json_out *o, const char *key, const struct
         if (!text || parts[i].redacted)
             continue;
         if (some)
-            buf_add(&b, STR("\n\n")); /* what were parts of their own must not run together */
+            buf_add(&b, STR("\n\n")); /* separate parts must not run together */
         buf_add(&b, parts[i].text);
         some = true;
     }
@@ -230,7 +230,7 @@ static void ollama_write_patch_system(const struct patch_plan *p, const struct j
                          ollama_write_message_json(p, "system", p->wish->system_extra, STR("")));
 }
 
-/* What was thought before the calls of a message, if its client did not bring it back. */
+/* The reasoning before the calls of a message, if the client did not send it back. */
 static void ollama_write_put_back(const struct patch_plan *p, const struct json_node *m)
 {
     const struct json_node *list = json_get(p->doc, m, "tool_calls"),

@@ -2,8 +2,9 @@
  *
  * Two dozen hosts speak this dialect and each spells something in its own way: reasoning has four
  * names and two lists, content may be a list of chunks, a call may come whole or in pieces, usage
- * in every chunk or in the last. All spellings are read wherever they stand. What a delta says goes
- * out in one order: reasoning, content, refusal, calls, and then the members that have no event.
+ * in every chunk or in the last. The decoder reads all spellings in all places. It emits the
+ * content of a delta in one order: reasoning, content, refusal, calls, and then the members without
+ * an event.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -430,7 +431,7 @@ static void openai_decode_start(struct wire_decoder *d, const struct json_fields
     wire_emit(d, &ev);
 }
 
-/* The ends that have been told by now. */
+/* Emits the stops that are known by now. */
 static void openai_decode_stops(struct wire_decoder *d)
 {
     struct openai_decoding *s = d->state;
@@ -450,8 +451,8 @@ static void openai_decode_stops(struct wire_decoder *d)
     }
 }
 
-/* The first key of a chunk that may say something new: hosts repeat all that stands before the
- * choices in every chunk. */
+/* The first key of a chunk that may be new: hosts repeat all members before the choices in every
+ * chunk. */
 static const struct json_node *openai_decode_news(struct wire_decoder *d,
                                                   const struct json_node *root,
                                                   const struct json_node *choices)
@@ -484,7 +485,7 @@ static void openai_decode_choices(struct wire_decoder *d, const struct json_node
             openai_decode_one_choice(d, v, whole);
 }
 
-/* x_groq's, where the reply has none of its own. */
+/* The usage in x_groq, if the reply has no other. */
 static const struct json_node *openai_decode_usage_of(const struct json *doc,
                                                       const struct json_fields *m)
 {
@@ -550,7 +551,7 @@ void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     openai_decode_frame(d, f, true);
 }
 
-/* [DONE] is reason enough to stop; without it, a choice that was not told to stop is cut off. */
+/* [DONE] ends the reply; without it, a choice without a stop reason counts as cut off. */
 void openai_decode_end(struct wire_decoder *d)
 {
     struct openai_decoding *s = d->state;
@@ -563,5 +564,5 @@ void openai_decode_end(struct wire_decoder *d)
     }
     openai_decode_stops(d);
     if (cut)
-        d->stopped = false; /* of several choices not all were told */
+        d->stopped = false; /* not all of several choices have stopped */
 }

@@ -8,7 +8,7 @@
 
 #include "wire/images.h"
 
-/* ---- what was told ---- */
+/* ---- what was sent ---- */
 
 struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice)
 {
@@ -372,7 +372,7 @@ void openai_take_head(struct wire_encoder *en, const struct json *doc)
     struct openai_encoding *s = en->state;
     const struct json_node *root = json_root(doc), *id, *created, *model;
 
-    if (s->head.n) /* told by an earlier frame */
+    if (s->head.n) /* sent in an earlier frame */
         return;
     id = json_get(doc, root, "id");
     created = json_get(doc, root, "created");
@@ -455,7 +455,7 @@ static void openai_encode_content(struct wire_encoder *en, const struct chat_eve
     openai_encode_chunk_end(en, NULL);
 }
 
-/* Citations of other dialects are told before the choice is finished. */
+/* Citations of other dialects are sent before the choice is finished. */
 static void openai_encode_cited(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct openai_encoding *s = en->state;

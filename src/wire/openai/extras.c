@@ -1,8 +1,8 @@
-/* extras.c - what has no event of its own, and what must go back with a tool call.
+/* extras.c - members without a specific event, and data that must be sent back with a tool call.
  *
  * DeepSeek refuses a history whose tool calls have lost their reasoning_content, even an empty one;
- * OpenRouter wants reasoning_details back as they were, merged from their pieces; Google's endpoint
- * its thought signatures.
+ * OpenRouter requires reasoning_details unchanged, merged from their pieces; Google's endpoint
+ * requires its thought signatures.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,7 @@ static uint64_t openai_extras_mix(str s)
 
 #define BIT(name) JSON_FIELD_BIT(OPENAI_AT_##name)
 
-/* Members with an event of their own. */
+/* Members with a specific event. */
 static const struct {
     str name;
     uint64_t known;
@@ -81,7 +81,7 @@ void openai_members(const struct json *doc, const struct json_node *v, enum open
     uint64_t thoughts;
 
     json_fields_read(&openai_reply_fields, doc, v, places[place].known, out);
-    /* Reasoning that is no text is what nobody knows. */
+    /* Reasoning that is not text counts as an unknown member. */
     for (thoughts = out->seen & OPENAI_THOUGHTS & places[place].known; thoughts && v;
          thoughts &= thoughts - 1)
         if (out->at[__builtin_ctzll(thoughts)]->kind != JSON_STRING)
@@ -113,8 +113,8 @@ static bool openai_extras_must_return(str name)
     return false;
 }
 
-/* A stream repeats its members in every chunk: only one that is new or has changed is told. Lists
- * and objects inside a choice are pieces, each of them told. */
+/* A stream repeats its members in every chunk: only a new or changed one is emitted. Lists and
+ * objects inside a choice are pieces, and each is emitted. */
 static bool openai_extras_told(struct wire_decoder *d, const struct chat_event *ev,
                                const struct json_node *value)
 {

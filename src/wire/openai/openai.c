@@ -44,7 +44,7 @@ static bool openai_is_word(str word)
     return word.n && !char_is_upper(word.p[0]) && !(str_u64(word, &status) && status < 600);
 }
 
-/* Hosts have types of their own, which stay; Anthropic's become what the status says. */
+/* Types of hosts stay unchanged; Anthropic's are replaced by the type of the status. */
 str openai_error_type(const struct chat_error *error)
 {
     static const char *const foreign[] = {
@@ -163,7 +163,7 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
     }
     openai_take_status(doc, root, out);
     openai_take_members(doc, error, a, out);
-    /* OpenRouter: the words of the provider behind it say more. */
+    /* OpenRouter: the text of the actual provider is more useful. */
     raw = json_find(doc, json_find(doc, error, STR("metadata")), STR("raw"));
     if (raw && raw->kind == JSON_STRING && raw->size > 2)
         out->message = arena_printf(
@@ -178,8 +178,8 @@ static bool openai_is_code(size_t i, str word)
     return kinds[i].code[0] && str_eq(word, str_c(kinds[i].code));
 }
 
-/* What its words say about the status, where nothing else does: the code says more than the type,
- * but either may stand in the other's place. */
+/* The status by the error's words, if there is no other: the code is more precise than the type,
+ * but hosts also swap the two. */
 static int openai_status_of(const struct chat_error *error)
 {
     str word = error->type.n ? error->type : error->code;

@@ -10,7 +10,7 @@
  *                   those to be sent back with a call; usage.c: usage and stop reasons
  *   encode.c        events to streams; whole.c: to bodies; relay.c, relay_whole.c: frames passed on
  *
- * A member without an event of its own is an EXTRA, whose name gives the place: "citations" is a
+ * A member without a specific event is an EXTRA, whose name gives the place: "citations" is a
  * member of the reply, "choice.logprobs" of the choice, "message.annotations" of its message (or
  * delta), and "call.extra_content" of the tool call in its block. OPAQUE is a content chunk (its
  * name is "content") or a tool call that is not a function ("tool_calls"). KEEP has a JSON value:
@@ -175,11 +175,11 @@ enum openai_place { OPENAI_REPLY, OPENAI_CHOICE, OPENAI_MESSAGE, OPENAI_TOOL_CAL
 #define OPENAI_THOUGHTS                                                                            \
     (JSON_FIELD_BIT(OPENAI_AT_REASONING_CONTENT) | JSON_FIELD_BIT(OPENAI_AT_REASONING) |           \
      JSON_FIELD_BIT(OPENAI_AT_REASONING_TEXT) | JSON_FIELD_BIT(OPENAI_AT_THINKING))
-/* Reads the members of v; `odd` is the first that may have no event of its own. */
+/* Reads the members of v; `odd` is the first that may have no specific event. */
 void openai_members(const struct json *doc, const struct json_node *v, enum openai_place place,
                     struct json_fields *out);
-/* Emits the members of v without an event of their own, from the key `first` on: EXTRA, and KEEP
- * for those that hold a signature. For a tool call, with the call. */
+/* Emits the members of v without a specific event, from the key `first` on: EXTRA, and KEEP for
+ * those that hold a signature. For a tool call, with the call. */
 void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v,
                    const struct json_node *first, enum openai_place place,
                    struct openai_call *call);

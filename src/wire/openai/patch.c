@@ -148,9 +148,9 @@ static void openai_patch_system(struct patch *p, const struct json_node *message
                      json_format(p->a, "{'role':'system','content':%q}", p->plan->system_extra));
 }
 
-/* ---- messages behind those of the client ---- */
+/* ---- messages after those of the client ---- */
 
-/* Engines that render a template go on inside the message when they are told to. */
+/* Engines that render a template can continue inside the last message if the request says so. */
 static str openai_patch_engine_text(struct patch *p, const struct wire_tail *t)
 {
     if (t->reasoning.n == 0 && !t->closed)
@@ -281,7 +281,7 @@ static void openai_patch_put_back(struct patch *p, const struct json_node *m,
             json_edit_set(p->ed, call, arena_dup(p->a, name), openai_patch_as_json(p, kept->text));
         return;
     }
-    /* Clients drop or shorten what they do not know; what the provider gave is whole. */
+    /* Clients drop or shorten unknown members; the vault has the provider's complete value. */
     if (words ? openai_patch_has_thoughts(p, m)
               : json_find(p->doc, m, kept->name) && !str_eq(kept->name, STR("reasoning_details")))
         return;
@@ -308,7 +308,7 @@ static void openai_patch_restore(struct patch *p, const struct json_node *m)
     }
 }
 
-/* What another model, or this gateway, has signed is no use to this one. */
+/* Signatures of another model, or of this gateway, are useless to this one. */
 static void openai_patch_unsign(struct patch *p, const struct json_node *m)
 {
     static const char *const signed_members[] = {"reasoning_details",

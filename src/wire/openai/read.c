@@ -124,7 +124,7 @@ static bool openai_read_part_file(const struct request_reader *r, const struct j
     return true;
 }
 
-/* What is at an address, or in a data URL: a string, or an object around it. */
+/* A URL or data URL: a string, or an object that contains it. */
 static bool openai_read_part_address(const struct request_reader *r, const struct json_node *v,
                                      struct parts *out, const struct request_path *at)
 {
@@ -298,7 +298,7 @@ static void openai_read_thoughts(const struct request_reader *r, const struct js
     openai_read_details(r, json_fields_present(of, OPENAI_AT_REASONING_DETAILS), worded, out);
 }
 
-/* Arguments as one JSON object: what is no JSON is what the model wrote, and goes in a string. */
+/* Arguments as one JSON object; invalid JSON, as a model may write it, is wrapped as a string. */
 static str openai_read_arguments(const struct request_reader *r, const struct json_node *v)
 {
     str text;

@@ -247,7 +247,7 @@ static bool openai_option_read_format(const struct request_reader *r, const stru
         r->out->format = CHAT_FORMAT_JSON;
         return true;
     }
-    /* Hosts' own: passed on to them, and to nobody else. */
+    /* Extensions of hosts: passed on to providers of this dialect only. */
     if (json_is(r->doc, type, STR("structural_tag")) || json_is(r->doc, type, STR("grammar")) ||
         json_is(r->doc, type, STR("regex")))
         return true;

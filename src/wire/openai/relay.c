@@ -1,9 +1,9 @@
 /* relay.c - frames of a provider passed on to a client of the same dialect.
  *
- * An untouched frame passes as it came. A touched frame that still says one text is edited in
- * place. One that says more is split: each text and each piece of reasoning becomes a chunk of its
- * own, made from the frame with another choice, and one more chunk has the rest (role, calls, stop,
- * usage, unknown members).
+ * An untouched frame passes unchanged. A touched frame that still has one text is edited in place.
+ * A frame with several texts is split: each text and each piece of reasoning becomes a separate
+ * chunk, made from the frame with another choice, and one more chunk has the rest (role, calls,
+ * stop, usage, unknown members).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -128,7 +128,7 @@ void openai_relay_edit_finish(struct openai_relay_frame *r, struct json_edits *e
 
         if (ev->kind != CHAT_STOP || ev->choice != index || ev->stop != CHAT_STOP_TOOL)
             continue;
-        /* What the decoder itself reads into it (calls in a reply that "stop"s) stays as told. */
+        /* If the decoder corrected the stop (calls in a reply that "stop"s), the frame gets it. */
         if (json_text(r->doc, was, &r->a, &name) && name.n && openai_stop(name) != ev->stop)
             json_edit_set(ed, choice, STR("finish_reason"), STR("\"tool_calls\""));
     }
@@ -308,7 +308,7 @@ static bool openai_relay_edit_rest(struct openai_relay_frame *r, struct json_edi
     return any;
 }
 
-/* What a call is told by frames that pass, in case that we have to end it. */
+/* Remembers the call of passing frames, in case that we have to end it. */
 static void openai_relay_note_call(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct openai_said_call *call;
@@ -435,8 +435,8 @@ static void openai_relay_take_notes(struct wire_encoder *en, const struct wire_f
 
 /* ---- frames that are the one before with another text ---- */
 
-/* Where the tail of the one chunk begins in the output that begins at `from`: behind the frame up
- * to its choices and the choices put in anew. 0 if there is no such chunk. */
+/* The position of the tail of the single chunk in the output that begins at `from`: after the
+ * frame's start and the rewritten choices. 0 if there is no such chunk. */
 static size_t openai_relay_chunk_tail(const struct openai_relay_frame *r, size_t from)
 {
     const struct json_node *usage = json_find(r->doc, r->root, STR("usage"));
@@ -452,7 +452,7 @@ static size_t openai_relay_chunk_tail(const struct openai_relay_frame *r, size_t
     return tail;
 }
 
-/* What a touched frame came to. */
+/* Learns from the output of a touched frame. */
 static void openai_relay_learn(const struct openai_relay_frame *r, size_t from)
 {
     struct openai_encoding *s = r->en->state;

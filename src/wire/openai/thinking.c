@@ -225,7 +225,7 @@ void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan,
 
         openai_thinking_drop(doc, edits, kept, COUNT_OF(kept));
     } else {
-        /* What shows reasoning or hides it is not what asks for it. */
+        /* Parameters that show or hide reasoning do not request it. */
         openai_thinking_drop(doc, edits, members, COUNT_OF(members) - 3);
     }
     if (mistral)

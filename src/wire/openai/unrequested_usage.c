@@ -1,10 +1,10 @@
-/* unrequested_usage.c - usage that the gateway asked for, kept from a client that did not ask.
+/* unrequested_usage.c - removes usage that the gateway requested and the client did not.
  *
  * The gateway asks every stream for its usage: stream_options.include_usage. The provider then adds
  * a last chunk without choices, which carries the usage, and some add `"usage": null` to all other
  * chunks. A client without the flag gets neither, so its stream is the one that the provider would
- * have sent to it. A chunk that says anything else stays as it is: providers that report usage
- * unasked put it into the last chunk of a choice, or beside members of their own.
+ * have sent to it. A chunk with any other content stays unchanged: providers that report usage
+ * without being asked put it into the last chunk of a choice, or beside other members.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

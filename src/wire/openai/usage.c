@@ -135,7 +135,7 @@ enum chat_stop openai_stop(str name)
         {STR_INIT("pause_turn"), CHAT_STOP_PAUSE},
     };
 
-    if (str_eq(name, STR("stop"))) /* what most say, to the letter */
+    if (str_eq(name, STR("stop"))) /* the most frequent one */
         return CHAT_STOP_END;
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (names[i].name.n == name.n && strncasecmp(names[i].name.p, name.p, name.n) == 0)

@@ -133,7 +133,7 @@ static void openai_whole_merge_objects(const struct pieces *p, unsigned depth, s
     arena_release(&a);
 }
 
-/* Escapes may be joined as they stand: each text is whole. */
+/* Escaped texts can be concatenated, because each is complete. */
 static void openai_whole_merge_texts(const struct pieces *p, struct buf *out)
 {
     buf_add_c(out, '"');

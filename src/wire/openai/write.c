@@ -1,8 +1,8 @@
 /* write.c - a request as a Chat Completions body, OpenAI's or Mistral's.
  *
  * Two things have no place in a message of this dialect. Several tool results in one message become
- * several messages. An image in a tool result stays behind as a note, and comes in a message of the
- * user behind the last result of its turn.
+ * several messages. An image in a tool result is replaced by a note, and is sent in a message of
+ * the user after the last result of its turn.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -150,8 +150,8 @@ static void openai_write_role(struct writer *w, const char *name)
     json_member_str(w->o, "role", str_c(name));
 }
 
-/* Mistral refuses a user's (or the system's) words right behind a tool's: the assistant must have
- * spoken in between. */
+/* Mistral refuses a message of the user or the system right after a tool's; a message of the
+ * assistant must be in between. */
 static void openai_write_role_behind_results(struct writer *w, const char *name)
 {
     if (w->mistral && w->after_result) {
@@ -167,7 +167,7 @@ static bool openai_write_shown(const struct chat_part *p)
     return p->kind == CHAT_PART_IMAGE || p->kind == CHAT_PART_FILE;
 }
 
-/* The images that tool results left behind. */
+/* The images that were removed from tool results. */
 static void openai_write_images(struct writer *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -237,7 +237,7 @@ static void openai_write_calls(struct writer *w, const struct chat_message *m)
     json_out_end(w->o);
 }
 
-/* What a host of OpenAI's dialect keeps of its own reasoning is a member there, and no part. */
+/* Reasoning data of a host of OpenAI's dialect is a member of the message, not a part. */
 static bool openai_write_is_details(const struct chat_part *p)
 {
     return p->kind == CHAT_PART_OPAQUE && str_starts(p->json, STR("{\"reasoning_details\":"));
@@ -278,8 +278,8 @@ static bool openai_write_has_words(const struct chat_message *m, enum chat_part_
     return false;
 }
 
-/* What a model did may all be of another dialect. Mistral takes no message that says nothing, the
- * others do where the client sent one. */
+/* All parts of a model's message may belong to another dialect. Mistral refuses an empty message;
+ * the others accept one if the client sent it. */
 static bool openai_write_says_nothing(const struct writer *w, const struct chat_message *m)
 {
     if (openai_write_count_of(m->parts, m->part_count, CHAT_PART_TEXT) > 0 && !w->mistral)
@@ -323,7 +323,7 @@ static void openai_write_assistant(struct writer *w, const struct chat_message *
     json_out_end(w->o);
 }
 
-/* What a user said; images of tool results before it come with it. */
+/* A message of the user, together with the images of earlier tool results. */
 static void openai_write_user(struct writer *w, const struct chat_message *m, size_t at)
 {
     size_t texts = openai_write_count_of(m->parts, m->part_count, CHAT_PART_TEXT);
@@ -351,8 +351,8 @@ static void openai_write_user(struct writer *w, const struct chat_message *m, si
     json_out_end(w->o);
 }
 
-/* Whether nothing but words of the system's comes from there on, behind others' words. Mistral
- * takes the last word from the user or a tool only. */
+/* Whether only system messages follow from there on, after other messages. Mistral requires that
+ * the last message is the user's or a tool's. */
 static bool openai_write_system_ends(const struct chat_request *r, size_t at)
 {
     size_t from = r->message_count;

@@ -1,6 +1,5 @@
-/* annotations.c - what stands beside a text: annotations, and how likely its tokens were. They
- * may come before it or behind it, and are said when it ends. And what else is said again later:
- * texts, and items that are done.
+/* annotations.c - the data beside a text: annotations and log-probabilities. They may arrive before
+ * or after it, and are emitted when it ends. Also other repeated data: texts, and finished items.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* decode.c - replies of the Responses API as chat events: what is around the items.
+/* decode.c - replies of the Responses API as chat events: everything around the items.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -108,8 +108,8 @@ static void responses_decode_extras(struct responses_at *at, const struct json_n
     }
 }
 
-/* Hosts that leave items out of the final list give the others numbers of their own, so an id that
- * is known decides before the number does. */
+/* Hosts that omit items from the final list renumber the others, so a known id has precedence over
+ * the number. */
 static struct responses_item *responses_decode_item_of_final(struct responses_at *at,
                                                              const struct json_node *node,
                                                              uint32_t index)

@@ -1,10 +1,10 @@
 /* decode_items.c - the items of a Responses reply as chat events.
  *
- * The same text is said up to five times: in deltas, in the `done` of the text, of the part, of the
- * item, and in the final response. Hosts leave out some of these. So every place where text can
- * stand (item, kind, part) is remembered with whether its text has gone out; the first that has it
- * wins. Items are known by output_index, because some hosts change the ids from event to event; in
- * the final response, where some leave items out, by their id first.
+ * The same text occurs up to five times: in deltas, in the `done` of the text, of the part, of the
+ * item, and in the final response. Hosts omit some of these. So for every place of a text (item,
+ * kind, part) the decoder remembers whether its text was emitted; the first occurrence wins. Items
+ * are identified by output_index, because some hosts change the ids from event to event; in the
+ * final response, where some hosts omit items, first by their id.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -138,7 +138,7 @@ static bool responses_item_block_new(struct responses_at *at, uint32_t *out)
 
 /* ---- text ---- */
 
-/* Reasoning shares one block an item and kind; a part behind another begins with a blank line. */
+/* Reasoning of an item and kind shares one block; each further part begins with a blank line. */
 static bool responses_item_reasoning_block(struct responses_at *at, struct responses_item *it,
                                            struct responses_place *p)
 {
@@ -212,7 +212,7 @@ static bool responses_item_words(const struct responses_at *at, enum place_kind 
     return true;
 }
 
-/* What a `done` says is news only as far as no delta said it. */
+/* Emits the part of a `done` text that no delta contained. */
 static void responses_item_fill(struct responses_at *at, struct responses_item *it,
                                 enum place_kind kind, uint32_t part, const struct json_node *node)
 {

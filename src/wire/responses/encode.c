@@ -3,9 +3,8 @@
  * SDKs put a response together by output_index and content_index, and many take the texts from the
  * `done` events or from the final response instead of the deltas. So every item is written once
  * into a rope as the JSON it will be in the end, text by text as it arrives, and the `done` events
- * and the final response are copies out of the rope. One item is open at a time, but for calls,
- * whose arguments may come by turns: they wait in ropes of their own and are put in order when they
- * close.
+ * and the final response are copies out of the rope. One item is open at a time, except for calls,
+ * whose arguments may be interleaved: they wait in separate ropes and are ordered when they close.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -419,7 +418,7 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
     struct responses_call *c;
     char id[256];
 
-    if (en->stream || s->open != OPEN_MESSAGE) /* of a whole reply, more of it may come behind */
+    if (en->stream || s->open != OPEN_MESSAGE) /* in a whole reply, more of it may follow */
         responses_encode_close_item(en);
     c = arena_zero(en->arena, 1, sizeof *c);
     c->block = ev->block;

@@ -45,7 +45,7 @@ static void responses_patch_level(const struct patch_plan *p)
             p, "effort", json_quoted(p->ed->arena, str_c(wire_level_effort(level))));
 }
 
-/* What asks to be given reasoning, which a reply without it cannot give. */
+/* Drops requests for reasoning output, which a reply without reasoning cannot satisfy. */
 static void responses_patch_drop_reasoning_output(const struct patch_plan *p)
 {
     const struct json_node *reasoning = patch_find(p, "reasoning");
@@ -102,7 +102,7 @@ static bool responses_patch_is_there(const struct patch_plan *p,
                     there |= json_is(p->doc, json_find(p->doc, turn[i], names[k]), text);
         }
     } else {
-        there = true; /* what is no JSON cannot go anywhere */
+        there = true; /* invalid JSON cannot be sent */
     }
     json_release(&doc);
     return there;

@@ -1,8 +1,8 @@
 /* read.c - a request of the Responses API as a chat request.
  *
- * The input's items become messages in their order: what the model said and did in a row (messages
- * of the assistant, reasoning, calls, tools that the host ran) is one assistant message, outputs of
- * tools in a row are one tool message.
+ * The input's items become messages in their order: consecutive items of the model (messages of the
+ * assistant, reasoning, calls, tools that the host ran) become one assistant message, consecutive
+ * outputs of tools one tool message.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +57,7 @@ static void responses_read_message_save(struct reader *g)
     }
 }
 
-/* What the same speaker says goes on in the message at hand. */
+/* Items of the same role continue the current message. */
 static void responses_read_speak(struct reader *g, enum chat_role role)
 {
     struct chat_request *q = g->r.out;
@@ -139,7 +139,7 @@ static bool responses_read_audio(struct reader *g, const struct request_path *at
     return true;
 }
 
-/* Parts that are text, and where it stands. */
+/* The member with the text of a text part, or NULL. */
 static const char *responses_read_text_key(const struct json *doc, const struct json_node *type)
 {
     static const char *const types[] = {

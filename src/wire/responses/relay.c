@@ -1,10 +1,10 @@
 /* relay.c - frames of a Responses stream on their way to a client of the same dialect.
  *
- * A frame that nobody touched leaves as it came. Where text was taken out or changed, every place
- * that says it again later must say the same: so for each text (item, kind, part) it is known how
- * many bytes went out as they came and, from the first change on, what went out behind them; the
- * `done` events and the final response are edited to that. Reasoning of which nothing went out is
- * not there at all: its events are dropped, its lists are empty, and what is sealed stays.
+ * An untouched frame passes unchanged. If text was removed or changed, every later repetition must
+ * match: so for each text (item, kind, part) the relay remembers how many bytes passed unchanged
+ * and, from the first change on, what was sent after them; the `done` events and the final response
+ * are edited accordingly. Reasoning of which nothing was sent disappears: its events are dropped,
+ * its lists are empty, and encrypted content stays.
  *
  * What came out of a text as reasoning or as a call has no item upstream: it becomes an item of
  * ours, numbered behind the last one seen, and the numbers of later items move up. Numbers of
@@ -33,7 +33,7 @@ struct row {
     str type;
     enum frame_kind frame;
     enum responses_place_kind place;
-    const char *key; /* where the text stands */
+    const char *key; /* the member with the text */
 };
 
 static const struct row rows[] = {
@@ -203,7 +203,7 @@ static void responses_relay_delta_out(struct responses_relay *r, const struct ro
     r->s->sequence++;
 }
 
-/* What is not the frame's own kind becomes an item of ours, in its place. */
+/* Text of another kind than the frame's becomes our own item in its place. */
 static void responses_relay_delta_touched(struct responses_relay *r, const struct row *row)
 {
     struct responses_sent *t = responses_relay_delta_sent(r, row);
@@ -264,7 +264,7 @@ static bool responses_relay_has_call(const struct responses_relay *r, const stru
     return false;
 }
 
-/* The answer's text that was held back until now goes behind the last text that went out. */
+/* Appends answer text that was buffered until now to the last text that was sent. */
 static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
 {
     struct responses_sent *t = r->s->sent;
@@ -374,7 +374,7 @@ static void responses_relay_keep_item(struct responses_relay *r, uint32_t index,
                                                      .to = rope_end(&s->relayed)});
 }
 
-/* What would have to be said again if no more frames came. */
+/* Remembers the data that must be repeated if no more frames arrive. */
 static void responses_relay_note_item(struct responses_relay *r, const struct row *row,
                                       size_t out_at)
 {

@@ -1,8 +1,8 @@
 /* relay_to_encode.c - from a relay to an encoder in the middle of a Responses stream.
  *
- * When a reply is cut and goes on in another call, frames end and events follow. The item that the
- * upstream had open is closed with what went out of it, and what was relayed so far stands in the
- * final response beside what the encoder adds.
+ * When a reply is cut and continues in another call, frames end and events follow. The provider's
+ * open item is closed with the text that was sent of it, and the final response has the relayed
+ * items and those that the encoder adds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,8 +58,8 @@ static void responses_resume_part_json(const struct responses_sent *t, struct bu
     buf_printf(out, "\"%s}", kinds[t->kind].rest);
 }
 
-/* The `done` of a text and of its part. Nobody minds if they are said twice, as hosts differ in
- * whether they say them at all. */
+/* The `done` of a text and of its part. They may be sent twice, because hosts differ in whether
+ * they send them at all. */
 static void responses_resume_part_done(struct wire_encoder *en, const struct responses_sent *t)
 {
     static const char *const types[] = {

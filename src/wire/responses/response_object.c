@@ -30,7 +30,7 @@ static void responses_object_add_id(const struct wire_encoder *en, struct buf *o
     out->n--;
 }
 
-/* What was asked stands in every response, as it was asked or as it is when nobody asks. */
+/* Every response repeats the parameters of the request, or their defaults. */
 static void responses_object_add_asked(const struct wire_encoder *en, struct buf *out)
 {
     static const struct {
@@ -176,7 +176,7 @@ static void responses_object_event(struct wire_encoder *en, const char *type, co
                (unsigned long long)s->sequence++);
     responses_object(en, status, error, en->out);
     buf_add_c(en->out, '}');
-    sse_end_lines(en->out, at); /* what was asked, and extras, stand in it as they came */
+    sse_end_lines(en->out, at); /* the request's parameters and extras are in it unchanged */
 }
 
 static void responses_object_begin(struct wire_encoder *en)

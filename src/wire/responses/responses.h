@@ -9,7 +9,7 @@
  *                           both; parts of one kind are joined by a blank line, which is an event
  *                           without a node. With encrypted content: a SIGNATURE, the raw item
  *     function call         CALL and ARGUMENTS; before it KEEP "reasoning_item", the raw item that
- *                           stood before it
+ *                           preceded it
  *     any other item        OPAQUE, the raw item
  *
  * SPDX-License-Identifier: Apache-2.0

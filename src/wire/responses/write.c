@@ -157,7 +157,7 @@ static void responses_write_items(struct json_out *o, const struct chat_message 
     }
 }
 
-/* Results of tools may stand in a user's message, as one dialect has it: they come first. */
+/* A user's message may contain results of tools, as one dialect allows: they come first. */
 static void responses_write_user(struct json_out *o, const struct chat_message *m)
 {
     size_t from = 0;
