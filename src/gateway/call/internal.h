@@ -181,6 +181,10 @@ str call_record_body(struct call *c); /* the client's body for the record, not m
 void call_build_row(struct call *c, struct store_call *out);
 void call_build_row_facts(struct call *c, struct store_call *out); /* without texts */
 
+/* segments.c: the segments of the reply as JSON, in the call's arena. "" for one that is only an
+ * answer: the row itself says all of it. */
+str call_write_segments(struct call *c);
+
 /* pieces.c */
 void call_pieces_put(struct call *c);   /* writes new text if it is long or old */
 void call_pieces_reset(struct call *c); /* drops the texts of a failed attempt */
