@@ -265,7 +265,7 @@ static bool incident_intake_take(struct intake *t, struct queue_intake *in)
     if (in->unknown_type)
         refuse_type(t, in->items[0].alert->alert_type);
     else
-        refuse_room(t, in->n, &e);
+        refuse_room(t, in->incidents, &e);
     return false;
 }
 

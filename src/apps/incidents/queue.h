@@ -85,6 +85,7 @@ struct queue_intake {
     str group; /* one incident for all of them; "": one each */
     struct queue_item *items;
     size_t n;
+    size_t incidents;  /* out: new ones */
     bool unknown_type; /* out: the error is that nobody takes an alert of this type */
 };
 

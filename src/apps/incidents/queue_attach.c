@@ -322,6 +322,7 @@ static bool attach_room(struct attaching *t, struct err *e)
     size_t places = (size_t)q->rules.running_max + q->rules.waiting_max;
     size_t used = q->waiting.n + q->running.n, room = used < places ? places - used : 0;
 
+    t->in->incidents = t->row_count;
     for (size_t i = 0; i < t->row_count; i++)
         if (!t->rows[i].alert_type.n) {
             t->in->unknown_type = true;
