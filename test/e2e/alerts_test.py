@@ -137,13 +137,13 @@ class Alerts(unittest.TestCase):
             _, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
             self.assertEqual((len(one["alert"]["blob"]), len(one["alert"]["list"])), (10000, 1000))
 
-    def test_defect_12_a_full_queue_is_429_and_takes_nothing(self):
+    def test_defect_12_a_full_queue_is_503_and_takes_nothing(self):
         with Operator() as model, Daemon(model, max_concurrent_alerts=1, max_queue_size=1) as d:
             model.hold()
             first = d.send(1)[1]["alert_id"]
             d.send(2)
             status, r = d.send(3)
-            self.assertEqual((status, r["detail"]["error"]), (429, "queue_full"))
+            self.assertEqual((status, r["detail"]["error"]), (503, "queue_full"))
             self.assertGreater(int(d.headers["retry-after"]), 0)
             self.assertEqual(d.send(1)[1], {"alert_id": first, "status": "duplicate",
                                             "message": "the same alert is already being looked into"})
@@ -151,7 +151,7 @@ class Alerts(unittest.TestCase):
             d.until(first, "completed")
 
     def test_defect_13_alertmanager_posts_to_the_same_address(self):
-        with Operator() as model, Daemon(model) as d:
+        with Operator() as model, Daemon(model, default_alert_type="kubernetes") as d:
             group = json.loads((SOURCE / "example/incidents/cases/bad-image/alert.json").read_text())
             group["alerts"].append({"status": "resolved", "labels": {"alertname": "Gone"}, "fingerprint": "f2"})
             status, r = d.ask("POST", "/alerts", group)

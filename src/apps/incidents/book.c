@@ -6,13 +6,13 @@
 
 #define ALIVE_MAX ((size_t)200000)
 
-bool book_open(str url, struct book **out, struct err *e)
+static bool incident_book_open_as(str url, enum db_mode mode, struct book **out, struct err *e)
 {
     struct book *b = base_alloc(sizeof *b);
     pthread_mutexattr_t recursive;
 
     *b = (struct book){0};
-    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, DB_BESIDE, &b->db, e)) {
+    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, mode, &b->db, e)) {
         free(b);
         return false;
     }
@@ -22,6 +22,16 @@ bool book_open(str url, struct book **out, struct err *e)
     pthread_mutexattr_destroy(&recursive);
     *out = b;
     return true;
+}
+
+bool book_open(str url, struct book **out, struct err *e)
+{
+    return incident_book_open_as(url, DB_BESIDE, out, e);
+}
+
+bool book_open_read(str url, struct book **out, struct err *e)
+{
+    return incident_book_open_as(url, DB_READ, out, e);
 }
 
 void book_close(struct book *b)

@@ -56,6 +56,8 @@ struct book_alert {
 
 /* url "none": in memory, gone with the process. */
 bool book_open(str url, struct book **out, struct err *e) MUST_USE;
+/* To read, also while another process writes. */
+bool book_open_read(str url, struct book **out, struct err *e) MUST_USE;
 void book_close(struct book *b); /* NULL: nothing */
 
 /* Between the two, all changes are one transaction, of this thread alone; it ends with a commit if
