@@ -288,10 +288,33 @@ static void series_observe(struct incident_metrics *m, struct series_table *t, s
     pthread_mutex_unlock(&m->lock);
 }
 
+/* SERVER.TOOL, as everywhere else: a model knows it as SERVER__TOOL. */
+static str tool_shown(str name, char *to, size_t size)
+{
+    size_t mark = str_find(name, STR("__"));
+
+    if (mark == STR_NONE)
+        return name;
+    (void)snprintf(to,
+                   size,
+                   STR_FMT "." STR_FMT,
+                   STR_ARG(str_slice(name, 0, mark)),
+                   STR_ARG(str_slice(name, mark + 2, name.n)));
+    return str_c(to);
+}
+
 void incident_metrics_effect(struct incident_metrics *m, const struct agent_effect *f)
 {
+    bool failed = f->failed || str_starts(f->result, STR("The tool reports an error:"));
+    char name[LABEL_MAX];
+
     if (m && f->state == AGENT_DONE && str_eq(f->kind, STR("tool")))
-        series_observe(m, &m->tools, f->name, STR(""), f->failed, f->ended_us - f->started_us);
+        series_observe(m,
+                       &m->tools,
+                       tool_shown(f->name, name, sizeof name),
+                       STR(""),
+                       failed,
+                       f->ended_us - f->started_us);
 }
 
 /* The worst of two outcomes of agents in one stage. */
