@@ -434,6 +434,17 @@ TEST(each_sender_is_known_by_the_shape_of_its_webhook)
     }
 }
 
+/* Found by fuzz/alert_fuzz.c: the names of members kept them. */
+TEST(names_of_members_have_no_control_characters)
+{
+    struct webhook w;
+    struct got g;
+
+    CHECK_INT(group(GROUP("{\"labels\":{},\"a\\u0007b\":1}"), &g, &w), 1);
+    CHECK(str_find(w.alerts[0].data, STR("\"ab\":1")) != STR_NONE);
+    group_done(&g);
+}
+
 TEST(an_event_that_neither_begins_nor_ends_an_alert_is_ignored)
 {
     static const char *const bodies[] = {
@@ -518,6 +529,7 @@ TEST_MAIN(T(an_alert_has_defaults_for_what_it_does_not_say), T(what_an_alert_say
           T(defect_13_a_group_of_alertmanager_is_one_alert_each),
           T(an_alert_without_a_fingerprint_is_known_by_its_labels),
           T(each_sender_is_known_by_the_shape_of_its_webhook),
+          T(names_of_members_have_no_control_characters),
           T(an_event_that_neither_begins_nor_ends_an_alert_is_ignored),
           T(a_group_that_is_wrong_says_which_alert_and_which_field),
           T(an_empty_group_and_an_alert_without_a_name_are_fine))

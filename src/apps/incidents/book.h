@@ -97,8 +97,8 @@ bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *
 
 /* ---- book_alerts.c ---- */
 
-/* The last firing of an alert; *found false if none is known. */
-bool book_alert_find(struct book *b, str key, str source, str fingerprint, struct arena *a,
+/* The last firing of an alert by its key, source and fingerprint; *found false if none is known. */
+bool book_alert_find(struct book *b, const struct book_alert *of, struct arena *a,
                      struct book_alert *out, bool *found, struct err *e) MUST_USE;
 /* The incident with an alert of this group that fires, and how many alerts it has; "" if there is
  * none. */

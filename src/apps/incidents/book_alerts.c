@@ -90,11 +90,11 @@ static bool book_alerts_query(struct book *b, const char *sql, const struct db_v
     return ok;
 }
 
-bool book_alert_find(struct book *b, str key, str source, str fingerprint, struct arena *a,
+bool book_alert_find(struct book *b, const struct book_alert *of, struct arena *a,
                      struct book_alert *out, bool *found, struct err *e)
 {
     struct alert_list l = {.arena = a, .max = 1};
-    struct db_value args[] = {db_text(fingerprint), db_text(source), db_text(key)};
+    struct db_value args[] = {db_text(of->fingerprint), db_text(of->source), db_text(of->key)};
 
     if (!book_alerts_query(b,
                            "SELECT " COLUMNS ", a.state, a.reason FROM incident_alerts m"

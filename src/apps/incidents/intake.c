@@ -315,7 +315,7 @@ static void take_one(struct intake *t, const struct json *doc, int64_t now_us)
         incident_intake_answer_one(t, &item);
 }
 
-static void take_body(struct intake *t, const struct json *doc)
+static void intake_take_body(struct intake *t, const struct json *doc)
 {
     int64_t now_us = clock_wall_ms(t->in->host->clock) * 1000;
     enum alert_source source = webhook_source(doc);
@@ -346,7 +346,7 @@ void intake_alert(void *app, const struct app_request *q, struct app_reply *r)
         t.refused = "too_large";
         app_fail(r, 413, t.refused, "an alert may have %u values", (unsigned)ALERT_NODES_MAX);
     } else {
-        take_body(&t, &doc);
+        intake_take_body(&t, &doc);
     }
     if (t.refused)
         incident_metrics_refused(t.in->metrics, t.refused);

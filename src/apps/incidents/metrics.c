@@ -88,8 +88,8 @@ static void write_alerts(struct metrics_text *t, const struct incident_metrics *
     }
 }
 
-static void write_named(struct metrics_text *t, const char *label, const char *const *names,
-                        const uint64_t *counts, size_t n)
+static void incident_metrics_write_named(struct metrics_text *t, const char *label,
+                                         const char *const *names, const uint64_t *counts, size_t n)
 {
     char labels[80];
 
@@ -170,9 +170,9 @@ static void incident_metrics_write(void *ctx, struct metrics_text *t)
                    "rationale_incident_alerts_refused",
                    METRICS_COUNTER,
                    "Requests with alerts that were refused, by the error's code.");
-    write_named(t, "reason", refusals, m->refused, COUNT_OF(refusals));
+    incident_metrics_write_named(t, "reason", refusals, m->refused, COUNT_OF(refusals));
     metrics_family(t, "rationale_incidents", METRICS_COUNTER, "Incidents that have ended.");
-    write_named(t, "outcome", ends, m->ended, COUNT_OF(ends));
+    incident_metrics_write_named(t, "outcome", ends, m->ended, COUNT_OF(ends));
     metrics_family(t,
                    "rationale_incident_stage_seconds",
                    METRICS_HISTOGRAM,

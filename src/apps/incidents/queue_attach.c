@@ -145,31 +145,35 @@ static void attach_describe(struct attaching *t, struct book_row *row,
     row->agent = queue_agent(t->q, item->type);
 }
 
+static struct book_alert attach_identity(const struct attaching *t, const struct alert *alert)
+{
+    return (struct book_alert){.key = t->in->key,
+                               .source = str_c(alert_source_name(t->in->source)),
+                               .fingerprint =
+                                   alert->fingerprint.n ? alert->fingerprint : str_c(alert->digest),
+                               .group = t->in->group};
+}
+
 static void attach_add_fresh(struct attaching *t, const struct alert *alert, str incident,
                              int64_t position)
 {
-    t->fresh[t->fresh_count++] = (struct book_alert){
-        .incident = incident,
-        .position = position,
-        .key = t->in->key,
-        .source = str_c(alert_source_name(t->in->source)),
-        .fingerprint = alert->fingerprint.n ? alert->fingerprint : str_c(alert->digest),
-        .group = t->in->group,
-        .name = alert->alert_type,
-        .severity = alert->severity,
-        .data = queue_masked(t->q, t->arena, alert->data),
-        .starts_us = alert->starts_us ? alert->starts_us : alert->timestamp_us,
-        .first_seen_us = t->now_us,
-        .last_seen_us = t->now_us,
-        .ended_us = -1,
-        .seen = 1};
+    struct book_alert *x = &t->fresh[t->fresh_count++];
+
+    *x = attach_identity(t, alert);
+    x->incident = incident;
+    x->position = position;
+    x->name = alert->alert_type;
+    x->severity = alert->severity;
+    x->data = queue_masked(t->q, t->arena, alert->data);
+    x->starts_us = alert->starts_us ? alert->starts_us : alert->timestamp_us;
+    x->first_seen_us = x->last_seen_us = t->now_us;
+    x->ended_us = -1;
+    x->seen = 1;
 }
 
-static bool attach_find_group(struct attaching *t, struct err *e)
+static bool attach_find_group(struct attaching *t, const struct alert *alert, struct err *e)
 {
-    struct book_alert of = {.group = t->in->group,
-                            .key = t->in->key,
-                            .source = str_c(alert_source_name(t->in->source))};
+    struct book_alert of = attach_identity(t, alert);
 
     if (!t->in->group.n || t->group.n)
         return true;
@@ -184,7 +188,7 @@ static bool attach_fresh(struct attaching *t, struct queue_item *item, struct er
 {
     struct book_row *row;
 
-    if (!attach_find_group(t, e))
+    if (!attach_find_group(t, item->alert, e))
         return false;
     if (t->group.n) {
         attach_add_fresh(t, item->alert, t->group, t->group_alerts++);
@@ -276,21 +280,14 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
     struct queue_item *item = &t->in->items[i];
     const struct alert *alert = item->alert;
     const struct queue_item *before = attach_same_before(t, i);
-    struct book_alert known;
+    struct book_alert known, of = attach_identity(t, alert);
     bool found;
 
     if (before) {
         attach_answer(item, alert->resolved ? QUEUE_RESOLVED : QUEUE_ATTACHED, str_c(before->id));
         return true;
     }
-    if (!book_alert_find(t->q->o.book,
-                         t->in->key,
-                         str_c(alert_source_name(t->in->source)),
-                         alert->fingerprint.n ? alert->fingerprint : str_c(alert->digest),
-                         t->arena,
-                         &known,
-                         &found,
-                         e))
+    if (!book_alert_find(t->q->o.book, &of, t->arena, &known, &found, e))
         return false;
     if (alert->resolved) {
         attach_answer(item, QUEUE_RESOLVED, found ? known.incident : STR(""));

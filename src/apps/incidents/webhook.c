@@ -106,7 +106,7 @@ void webhook_add_members(const struct webhook_reader *r, const struct json_node 
             continue;
         buf_reset(&part);
         out->cut += alert_clean(r->doc, json_value(k), r->arena, &part);
-        json_out_key(o, key);
+        json_out_key(o, alert_text(r->arena, key, ALERT_TEXT_MAX));
         json_out_raw(o, buf_str(&part));
     }
     buf_release(&part);
