@@ -107,6 +107,23 @@ TEST(a_refused_alert_says_what_where_and_why)
     bench_end(&b);
 }
 
+/* Without a list of hosts nothing may be fetched: that is said when the alert comes. */
+TEST(a_runbook_that_may_not_be_fetched_is_refused)
+{
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    a = asks(&b,
+             intake_alert,
+             "",
+             "{\"alert_type\":\"disk\",\"runbook\":\"https://good.example/a.md\"}");
+    CHECK_ANSWER(a, 422, "detail.validation_errors.0.field", "runbook");
+    CHECK(str_find(buf_str(&a->reply.body), STR("incidents.runbook_domains")) != STR_NONE);
+    done(a);
+    bench_end(&b);
+}
+
 TEST(a_body_of_more_than_ten_megabytes_is_413)
 {
     size_t size = APP_BODY_MAX + 1;
@@ -456,6 +473,7 @@ TEST(without_a_store_alerts_live_as_long_as_the_process)
 }
 
 TEST_MAIN(T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_what_where_and_why),
+          T(a_runbook_that_may_not_be_fetched_is_refused),
           T(a_body_of_more_than_ten_megabytes_is_413),
           T(defect_13_a_duplicate_is_told_the_firsts_id),
           T(duplicates_of_one_key_are_not_told_to_another),

@@ -1,4 +1,4 @@
-/* book_alerts.c - the alerts of an incident, and how one that is reported again is found.
+/* book_alerts.c - the table of alerts that belong to incidents; finds a known firing and group.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -243,7 +243,7 @@ static void incident_intake_answer_one(struct intake *t, const struct queue_item
 
 /* ---- taking them in ---- */
 
-/* The first of its types that somebody takes, else the default if there is one. */
+/* The first of its types that an agent takes, else the configured default; "" if neither exists. */
 static str incident_intake_type(const struct incidents *in, const struct alert *alert)
 {
     if (incidents_knows(in, alert->alert_type))
@@ -269,7 +269,7 @@ static bool incident_intake_take(struct intake *t, struct queue_intake *in)
     return false;
 }
 
-/* Alerts of a webhook may have runbooks out of reach: they are looked into all the same. */
+/* The runbooks of a webhook are not checked: an alert is investigated without one, too. */
 static void take_webhook(struct intake *t, const struct json *doc, int64_t now_us)
 {
     struct alert_faults *faults = arena_zero(t->q->arena, 1, sizeof *faults);

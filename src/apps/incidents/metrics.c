@@ -51,8 +51,8 @@ struct series_table {
 struct incident_metrics {
     const struct clock *clock;
     struct metrics *page;
-    struct queue *queue;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of all that follows */
+    struct queue_counts queue;
     uint64_t alerts[ALERT_SOURCES][QUEUE_RESOLVED + 1];
     uint64_t refused[COUNT_OF(refusals)], ended[COUNT_OF(ends)];
     struct series_table stages, tools;
@@ -101,10 +101,9 @@ static void incident_metrics_write_named(struct metrics_text *t, const char *lab
 
 static void write_queue(struct metrics_text *t, const struct incident_metrics *m)
 {
-    struct queue_counts c;
+    struct queue_counts c = m->queue;
     int64_t now_us = clock_wall_ms(m->clock) * 1000;
 
-    queue_counts(m->queue, &c);
     metrics_family(
         t, "rationale_incident_queue_depth", METRICS_GAUGE, "Incidents that are queued.");
     metrics_line(t, "", "", c.waiting, 1);
@@ -163,8 +162,8 @@ static void incident_metrics_write(void *ctx, struct metrics_text *t)
 {
     struct incident_metrics *m = ctx;
 
-    write_queue(t, m);
     pthread_mutex_lock(&m->lock);
+    write_queue(t, m);
     write_alerts(t, m);
     metrics_family(t,
                    "rationale_incident_alerts_refused",
@@ -191,39 +190,39 @@ static void incident_metrics_write(void *ctx, struct metrics_text *t)
 
 /* ---- life ---- */
 
-struct incident_metrics *incident_metrics_new(const struct clock *clock)
+struct incident_metrics *incident_metrics_new(struct metrics *page, const struct clock *clock)
 {
     struct incident_metrics *m = base_alloc(sizeof *m);
 
     memset(m, 0, sizeof *m);
     m->clock = clock;
-    pthread_mutex_init(&m->lock, NULL);
-    return m;
-}
-
-void incident_metrics_show(struct incident_metrics *m, struct metrics *page, struct queue *queue)
-{
     m->page = page;
-    m->queue = queue;
+    pthread_mutex_init(&m->lock, NULL);
     if (page)
         metrics_source_add(page, incident_metrics_write, m);
-}
-
-void incident_metrics_hide(struct incident_metrics *m)
-{
-    if (m && m->page)
-        metrics_source_remove(m->page, m);
+    return m;
 }
 
 void incident_metrics_free(struct incident_metrics *m)
 {
     if (!m)
         return;
+    if (m->page)
+        metrics_source_remove(m->page, m);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }
 
 /* ---- counting ---- */
+
+void incident_metrics_queue(struct incident_metrics *m, const struct queue_counts *c)
+{
+    if (!m)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->queue = *c;
+    pthread_mutex_unlock(&m->lock);
+}
 
 void incident_metrics_alerts(struct incident_metrics *m, const struct queue_intake *in)
 {

@@ -1,12 +1,11 @@
 /* metrics.h - counts of alerts, the queue, stages and tools, as /metrics shows them.
  *
- *     struct incident_metrics *m = incident_metrics_new(clock);
- *     incident_metrics_show(m, gateway->metrics, queue);
+ *     struct incident_metrics *m = incident_metrics_new(gateway->metrics, clock);
  *     incident_metrics_alerts(m, &intake);
- *     incident_metrics_hide(m);                        before the queue is closed
- *     incident_metrics_free(m);                        after it
+ *     incident_metrics_free(m);
  *
- * Any thread. All take NULL. docs/incidents.md has the names.
+ * Any thread; a scrape waits for no other lock than that of the counts. All functions accept NULL
+ * for m. docs/incidents.md has the names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,12 +14,12 @@
 #include "apps/incidents/queue.h"
 #include "gateway/metrics.h"
 
-struct incident_metrics *incident_metrics_new(const struct clock *clock);
 /* Both are lent; page NULL: nothing is shown. */
-void incident_metrics_show(struct incident_metrics *m, struct metrics *page, struct queue *queue);
-void incident_metrics_hide(struct incident_metrics *m);
+struct incident_metrics *incident_metrics_new(struct metrics *page, const struct clock *clock);
 void incident_metrics_free(struct incident_metrics *m);
 
+/* The state of the queue, after each change of it. */
+void incident_metrics_queue(struct incident_metrics *m, const struct queue_counts *c);
 /* The alerts of a request that was accepted; none in an event that was ignored. */
 void incident_metrics_alerts(struct incident_metrics *m, const struct queue_intake *in);
 /* A request that was refused: `reason` is the error's code. */

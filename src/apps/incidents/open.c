@@ -96,14 +96,12 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
         return false;
     o.book = in->book;
-    o.metrics = in->metrics = incident_metrics_new(in->host->clock);
-    if (!queue_open(&o, &in->queue, e))
-        return false;
-    incident_metrics_show(in->metrics, in->host->gateway->metrics, in->queue);
-    return true;
+    in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);
+    o.metrics = in->metrics;
+    return queue_open(&o, &in->queue, e);
 }
 
-/* A default that nobody takes is as good as none, and somebody thinks otherwise. */
+/* Warns of a default type that no agent takes: it has no effect. */
 static void incident_open_check_default(const struct incidents *in)
 {
     str type = in->config->default_type;
@@ -174,7 +172,6 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 
 void incidents_close(struct incidents *in)
 {
-    incident_metrics_hide(in->metrics); /* they look at the queue */
     queue_close(in->queue);
     incident_metrics_free(in->metrics);
     book_close(in->book);

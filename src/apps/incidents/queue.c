@@ -42,12 +42,28 @@ static struct list *incident_queue_list_of(struct queue *q, const struct entry *
     return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
 }
 
+static struct queue_counts incident_queue_counts_of(const struct queue *q)
+{
+    return (struct queue_counts){q->waiting.n,
+                                 q->running.n,
+                                 q->asking.n,
+                                 q->waiting.first ? q->waiting.first->row.created_us : 0};
+}
+
+void queue_counted(struct queue *q)
+{
+    struct queue_counts c = incident_queue_counts_of(q);
+
+    incident_metrics_queue(q->o.metrics, &c);
+}
+
 void queue_put_back(struct queue *q, struct entry *n, bool asks)
 {
     list_take(incident_queue_list_of(q, n), n);
     n->running = n->again = false;
     n->asking = asks;
     list_add(incident_queue_list_of(q, n), n);
+    queue_counted(q);
     if (!asks)
         queue_hire(q);
     else if (!q->waiting.n && !q->running.n)
@@ -93,6 +109,7 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
     if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
         base_die("the queue has more than %zu alerts", ALIVE_MAX);
     list_add(&q->waiting, n);
+    queue_counted(q);
     return n;
 }
 
@@ -101,6 +118,7 @@ void queue_drop(struct queue *q, struct entry *n)
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
     list_take(incident_queue_list_of(q, n), n);
+    queue_counted(q);
     buf_release(&n->step);
     buf_release(&n->agent);
     arena_release(&n->arena);
@@ -395,10 +413,7 @@ void queue_close(struct queue *q)
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
     pthread_mutex_lock(&q->lock);
-    *out = (struct queue_counts){q->waiting.n,
-                                 q->running.n,
-                                 q->asking.n,
-                                 q->waiting.first ? q->waiting.first->row.created_us : 0};
+    *out = incident_queue_counts_of(q);
     pthread_mutex_unlock(&q->lock);
 }
 

@@ -1,5 +1,4 @@
-/* queue_attach.c - reported alerts come in: each belongs to an incident that is known, or to a new
- * one.
+/* queue_attach.c - accepts reported alerts: finds the incident of each, or starts one.
  *
  * An alert in our own form is the same as one that is alive and agrees in all but its times. An
  * alert of a webhook has a fingerprint and a start, which identify its firing:
@@ -10,8 +9,8 @@
  *   - Any other report is a new firing. It joins the incident of its group if an alert of the group
  *     still fires, else it starts an incident, and the firing before it has ended.
  *
- * A report that an alert is resolved ends its firing. If no alert of an incident fires any more and
- * nobody has begun with it, the incident ends too.
+ * A report that an alert is resolved ends its firing. If no alert of a queued incident fires any
+ * more, the incident ends too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,7 +47,7 @@ static void attach_answer(struct queue_item *item, enum queue_result result, str
     (void)snprintf(item->id, sizeof item->id, STR_FMT, STR_ARG(id));
 }
 
-/* ---- what an investigation is told ---- */
+/* ---- the data of an investigation ---- */
 
 static bool is_of_group(str key)
 {
@@ -131,7 +130,7 @@ static struct book_row *attach_new_row(struct attaching *t, const struct queue_i
     return row;
 }
 
-/* The first alert whose type somebody takes says what the incident is about. */
+/* Type, severity and runbook of an incident are those of its first alert with a known type. */
 static void attach_describe(struct attaching *t, struct book_row *row,
                             const struct queue_item *item)
 {
@@ -211,7 +210,8 @@ static bool attach_fresh(struct attaching *t, struct queue_item *item, struct er
 
 /* ---- alerts that are known ---- */
 
-/* An incident that ended unbegun, because its alerts were resolved, takes no repeats. */
+/* An incident that ended in the queue, because its alerts were resolved, was not investigated: a
+ * repeat starts a new one. */
 static bool attach_is_repeat(struct queue *q, const struct book_alert *known,
                              const struct alert *alert)
 {
@@ -303,7 +303,8 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
 
 /* ---- all of a body ---- */
 
-/* What fires comes first: an alert joins its group also if the last of the others ends now. */
+/* Firing alerts are handled first: one joins its group even if the same request resolves the last of
+ * the others. */
 static bool attach_all(struct attaching *t, struct err *e)
 {
     for (int resolved = 0; resolved < 2; resolved++)
@@ -337,7 +338,8 @@ static bool attach_room(struct attaching *t, struct err *e)
                    q->rules.running_max);
 }
 
-/* The data of a new incident are those of its alerts, which stand one behind the other. */
+/* Fills the data of new incidents and stores all; the alerts of an incident are adjacent in
+ * t->fresh. */
 static bool attach_store(struct attaching *t, struct err *e)
 {
     struct book_intake put = {t->rows, t->fresh, t->row_count, t->fresh_count};
@@ -355,7 +357,7 @@ static bool attach_store(struct attaching *t, struct err *e)
     return book_add(t->q->o.book, &put, e);
 }
 
-/* Whoever watches is told; an incident that nobody has begun with ends. */
+/* Ends a queued incident without a firing alert; else tells watchers that an alert has ended. */
 static void attach_told_resolved(struct attaching *t, str id)
 {
     struct entry *n = attach_alive(t->q, id);

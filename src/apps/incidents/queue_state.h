@@ -1,8 +1,8 @@
 /* queue_state.h - what the files of the queue share.
  *
- *   queue.c          the lists, who is told, who is cancelled
- *   queue_attach.c   who comes in
- *   queue_work.c     who is claimed, and what comes of it
+ *   queue.c          the lists of incidents; cancelling
+ *   queue_attach.c   accepts alerts: attaches them to incidents, or starts one
+ *   queue_work.c     claims an incident, investigates it, stores the result
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,6 +56,8 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row);
 void queue_drop(struct queue *q, struct entry *n);
 void list_add(struct list *l, struct entry *n);
 void list_take(struct list *l, struct entry *n);
+/* The metrics get the lengths of the lists, after a change of one. */
+void queue_counted(struct queue *q);
 /* Into another list: that of those that wait, or of those that ask somebody. */
 void queue_put_back(struct queue *q, struct entry *n, bool asks);
 /* The rows of an alert that is not gone on with. */
@@ -68,9 +70,9 @@ str queue_agent(struct queue *q, str alert_type);
 /* What is kept is masked as everything else that is; in the arena if it had to be. */
 str queue_masked(struct queue *q, struct arena *a, str data);
 
-/* What alerts are told apart by in our own form: a key of the map `names`. */
+/* Identifies an alert in our own form: a key of the map `names`. */
 str queue_name(struct arena *a, str key, str digest);
-/* An alert that is not worked on ends as cancelled; the entry is gone. */
+/* Ends an incident that is not running as cancelled, and frees the entry. */
 void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason);
 
 /* queue_attach.c: the data of an incident with n > 0 alerts. */

@@ -276,6 +276,7 @@ static struct entry *incident_queue_work_claim(struct queue *q)
     list_take(&q->waiting, n);
     n->running = true;
     list_add(&q->running, n);
+    queue_counted(q);
     n->row.state = STR("processing");
     if (n->row.started_us < 0)
         n->row.started_us = queue_now_us(q);
