@@ -303,8 +303,8 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
 
 /* ---- all of a body ---- */
 
-/* Firing alerts are handled first: one joins its group even if the same request resolves the last of
- * the others. */
+/* Firing alerts are handled first: one joins its group even if the same request resolves the last
+ * of the others. */
 static bool attach_all(struct attaching *t, struct err *e)
 {
     for (int resolved = 0; resolved < 2; resolved++)
