@@ -57,13 +57,18 @@ static bool has_all_else(const struct alert_faults *faults)
 static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc, const char *path)
 {
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
-    struct alert alert, *list = &alert;
-    size_t n = 1;
-    bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
-                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults) ||
-                                    has_all_else(faults);
+    struct webhook hook;
+    struct alert own;
+    const struct alert *alert = &own;
+    bool ok;
 
-    if (!ok || !n) {
+    if (webhook_source(doc)) {
+        ok = webhook_read(doc, 0, l->arena, &hook, faults);
+        alert = ok && hook.n ? &hook.alerts[0] : NULL;
+    } else {
+        ok = alert_read(doc, json_root(doc), 0, l->arena, &own, faults) || has_all_else(faults);
+    }
+    if (!ok || !alert) {
         eval_fault(l->faults,
                    l->arena,
                    "%s: " STR_FMT " " STR_FMT,
@@ -73,14 +78,14 @@ static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc
         return false;
     }
     l->out->alert = (struct incident_alert){.id = l->out->name,
-                                            .alert_type = list[0].alert_type,
-                                            .severity = list[0].severity,
-                                            .environment = list[0].environment,
+                                            .alert_type = alert->alert_type,
+                                            .severity = alert->severity,
+                                            .environment = alert->environment,
                                             .runbook = STR(""),
-                                            .data = list[0].data,
-                                            .timestamp_us = list[0].timestamp_us};
+                                            .data = alert->data,
+                                            .timestamp_us = alert->timestamp_us};
     if (!l->runbook.n)
-        l->runbook = list[0].runbook;
+        l->runbook = alert->runbook;
     return true;
 }
 

@@ -9,7 +9,9 @@
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; without agents the application is off */
     str model;            /* "": the first model of the first provider */
-    str default_type;     /* for Alertmanager alerts whose own type no agent handles */
+    str default_type;     /* for alerts whose own type no agent handles; "": they are refused */
+    bool group_alerts;    /* one incident for a group of Alertmanager or Grafana */
+    str pagerduty_secret_env, grafana_secret_env; /* of signatures; "": none is asked for */
     unsigned max_concurrent, max_queue;
     uint64_t timeout_ms; /* for one investigation */
     str *domains;        /* domains that runbooks may be fetched from */

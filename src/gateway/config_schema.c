@@ -74,6 +74,7 @@
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
     "'default_alert_type':" TEXT ",'max_queue_size':" COUNT ",'timeout':" MEASURE "," \
+    "'group_alerts':" FLAG ",'pagerduty_secret_env':" TEXT ",'grafana_secret_env':" TEXT "," \
     "'runbook_domains':" NAMES)
 #define POLICY OBJECT( \
     "'documents':" OBJECTS(NAME) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \

@@ -23,7 +23,23 @@ interface Incident {
   agent?: string | null;
   started_at_us: number | null;
   completed_at_us: number | null;
+  resolved_at_us: number | null;
+  alert_count: number;
+  firing_count: number;
   error: string | null;
+}
+
+interface Alert {
+  name: string;
+  state: "firing" | "resolved";
+  severity: string;
+  source: string;
+  fingerprint: string;
+  seen: number;
+  starts_at_us: number;
+  ended_at_us: number | null;
+  last_seen_at_us: number;
+  data: unknown;
 }
 
 interface Stage {
@@ -40,6 +56,7 @@ interface Pending extends Question {
 interface IncidentDetail extends Incident {
   pending?: Pending[];
   alert?: unknown;
+  alerts?: Alert[];
   runbook?: string | null;
   stages?: Stage[];
   report?: string | null;
@@ -63,7 +80,7 @@ function Row({ a }: { a: Incident }) {
     <tr>
       <td class="main">
         <a href={`/incidents/${encodeURIComponent(a.alert_id)}`} data-item><Text>{a.alert_type}</Text></a>
-        <span class="under"><Text>{[a.agent ?? a.current_agent, running ? a.current_step : a.error].filter(Boolean).join(" · ")}</Text></span>
+        <span class="under"><Text>{[a.agent ?? a.current_agent, running ? a.current_step : a.error, a.alert_count > 1 ? `${a.alert_count} alerts` : null].filter(Boolean).join(" · ")}</Text></span>
       </td>
       <td><State of={a.status} /></td>
       <td data-label="severity">{a.severity ? <Badge tone={SEVERE[a.severity]}>{a.severity}</Badge> : "–"}</td>
@@ -125,6 +142,30 @@ function Stages({ of }: { of: Stage[] }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+function Alerts({ of }: { of: Alert[] }) {
+  return (
+    <section class="card" aria-label="Alerts">
+      <h2>Alerts</h2>
+      <table class="rows">
+        <thead><tr><th>Alert</th><th>State</th><th class="n">Seen</th><th class="n">Began</th><th class="n">Ended</th><th class="n">Last seen</th></tr></thead>
+        <tbody>
+          {of.map((x) => (
+            <tr>
+              <td class="main"><Text>{x.name}</Text><span class="under"><Text>{`${x.source} · ${x.fingerprint.slice(0, 16)}`}</Text></span></td>
+              <td><Badge tone={x.state === "firing" ? "bad" : undefined}>{x.state}</Badge></td>
+              <td class="n" data-label="seen">{x.seen === 1 ? "once" : `${count(x.seen)} times`}</td>
+              <td class="n when"><When us={x.starts_at_us} /></td>
+              <td class="n when">{x.ended_at_us ? <When us={x.ended_at_us} /> : "–"}</td>
+              <td class="n when"><When us={x.last_seen_at_us} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Disclosure title="What they say">{() => <Json value={of.map((x) => x.data)} />}</Disclosure>
+    </section>
   );
 }
 
@@ -199,7 +240,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {a.stages?.length ? <Stages of={a.stages} /> : null}
       {a.summary ? <section class="card"><h2>In short</h2><Markdown text={a.summary} /></section> : null}
       {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
-      {a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
+      {a.alerts?.length ? <Alerts of={a.alerts} /> : a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
       {a.session_id ? <Timeline session={a.session_id} over={over} /> : null}
       {over && a.report ? <Chat id={a.alert_id} /> : null}
     </>

@@ -21,6 +21,7 @@ struct incidents {
     pthread_mutex_t *lock;
     struct book *book;
     struct queue *queue;
+    struct incident_metrics *metrics;
     struct queue_engine engine;
     bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
                  struct err *e);
@@ -43,9 +44,6 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
 void incidents_view(struct incidents *in, struct incidents *view);
 void incidents_view_done(struct incidents *view);
 
-/* Where alerts go whose type nobody takes, if they come from Alertmanager: as configured, else
- * "kubernetes", else the first there is. */
-str incidents_default_type(const struct incidents *in);
 bool incidents_knows(const struct incidents *in, str alert_type);
 
 /* intake.c */

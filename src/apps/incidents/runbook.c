@@ -211,17 +211,11 @@ bool runbook_read(void *runbook_source, struct buf *out, struct err *e)
 
 bool runbook_check(const struct runbook_source *r, struct err *e)
 {
-    struct client_url parsed;
     struct buf text;
     bool ok;
 
-    if (runbook_is_url(r->name)) {
-        str url = str_slice(r->name, 0, str_find(r->name, STR("?")));
-
-        if (r->domain_count)
-            return url_allowed(r, r->name, e);
-        return client_url_parse(str_slice(url, 0, str_find(url, STR("#"))), &parsed, e);
-    }
+    if (runbook_is_url(r->name))
+        return url_allowed(r, r->name, e);
     buf_init(&text, 2 * RUNBOOK_MAX);
     ok = incident_runbook_read_file(r, &text, e);
     buf_release(&text);

@@ -97,7 +97,7 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
     json_release(&report);
 }
 
-static void write_members(struct json_out *o, const struct book_row *row)
+void status_members(struct json_out *o, const struct book_row *row)
 {
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
@@ -114,8 +114,40 @@ static void write_members(struct json_out *o, const struct book_row *row)
     incident_status_time_or_null(o, "created_at_us", row->created_us);
     incident_status_time_or_null(o, "started_at_us", row->started_us);
     incident_status_time_or_null(o, "completed_at_us", row->completed_us);
+    incident_status_time_or_null(o, "resolved_at_us", row->resolved_us);
+    json_member_i64(o, "alert_count", row->alerts);
+    json_member_i64(o, "firing_count", row->firing);
+    json_member_i64(o, "seen_count", row->seen);
     incident_status_text_or_null(o, "error", row->error);
     incident_status_text_or_null(o, "reason", row->reason);
+}
+
+void status_alerts(struct json_out *o, struct book *book, str incident, struct arena *a)
+{
+    struct book_alert *at;
+    struct err e;
+    size_t n;
+
+    json_member_array(o, "alerts");
+    if (!book_alerts(book, incident, a, &at, &n, &e))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(o);
+        json_member_str(o, "name", at[i].name);
+        json_member_str(o, "state", at[i].ended_us < 0 ? STR("firing") : STR("resolved"));
+        json_member_str(o, "severity", at[i].severity);
+        json_member_str(o, "source", at[i].source);
+        json_member_str(o, "fingerprint", at[i].fingerprint);
+        json_member_i64(o, "seen", at[i].seen);
+        json_member_i64(o, "starts_at_us", at[i].starts_us);
+        incident_status_time_or_null(o, "ended_at_us", at[i].ended_us);
+        json_member_i64(o, "first_seen_at_us", at[i].first_seen_us);
+        json_member_i64(o, "last_seen_at_us", at[i].last_seen_us);
+        json_out_key(o, STR("data"));
+        json_out_raw(o, at[i].data);
+        json_out_end(o);
+    }
+    json_out_end(o);
 }
 
 /* ---- routes ---- */
@@ -227,7 +259,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_member_array(&o, "incidents");
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
-        write_members(&o, &rows[i]);
+        status_members(&o, &rows[i]);
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -303,11 +335,12 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     report_parse(&row, &report);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    write_members(&o, &row);
+    status_members(&o, &row);
     write_servers(&o, servers_of(in, &row));
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
     json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
+    status_alerts(&o, in->book, row.id, q->arena);
     incident_status_text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
     write_pending(&o, in, &row);
