@@ -63,6 +63,15 @@ static void show_thought(struct verifying *v, struct arena *a)
     verify_line(v, a, "       ", v->thoughts[at]);
 }
 
+static str verify_evidence(const struct policy_evidence *e, struct arena *a)
+{
+    str place = e->doc_id.n ? e->doc_id : STR("the case names no document");
+
+    if (e->page)
+        place = arena_printf(a, STR_FMT ", p. %u", STR_ARG(place), e->page);
+    return arena_join(a, place, STR(": "), e->text_excerpt);
+}
+
 static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
 {
     struct cli *cli = v->cli;
@@ -85,14 +94,7 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     if (r->citation.section.n)
         verify_line(v, a, "    policy: ", arena_join(a, r->citation.section, pages, STR("")));
     if (r->has_evidence)
-        verify_line(v,
-                    a,
-                    "    evidence: ",
-                    arena_printf(a,
-                                 STR_FMT ", p. %u: " STR_FMT,
-                                 STR_ARG(r->evidence.doc_id),
-                                 r->evidence.page,
-                                 STR_ARG(r->evidence.text_excerpt)));
+        verify_line(v, a, "    evidence: ", verify_evidence(&r->evidence, a));
     for (size_t i = 0; i < r->trace_count; i++) {
         show_thought(v, a);
         file_out_add(&cli->out, str_c(cli_dim(cli)));

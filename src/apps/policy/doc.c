@@ -22,12 +22,8 @@ static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
 
     if (!ok || !fts_open(&d->tree, &d->index, e))
         return false;
-    if (d->tree.node_count <= SCOPE_SMALL && text.n <= SCOPE_TEXT_MAX) {
-        struct scope *s = arena_alloc(&d->arena, sizeof *s);
-
-        scope_read(d, NULL, &d->arena, s);
-        d->scope = s;
-    }
+    if (text.n <= SCOPE_KEPT_MAX)
+        d->scope = scope_of(d, &d->arena);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
 
-#define ARENA_MAX ((size_t)256 << 20)
+#define ARENA_MAX ((size_t)1 << 30) /* a large document is read whole */
 
 typedef bool run_fn(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
                     struct err *e);
