@@ -7,7 +7,6 @@
 #include "cli/history.h"
 
 #define LINE_MAX_SHOWN 2000
-#define THOUGHTS_MAX 4096
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
@@ -36,10 +35,7 @@ struct verifying {
     size_t done, met, missing, uncertain, failed;
     bool all_met;
     int code;            /* of what failed */
-    struct arena *arena; /* of the case at hand */
-    str *thoughts;       /* before each step of the model, through all its criteria */
-    size_t thought_count, shown;
-    uint64_t *took; /* a criterion, the model's time left out */
+    uint64_t *took;      /* a criterion, the model's time left out */
     size_t took_count, took_cap;
 };
 
@@ -50,17 +46,6 @@ static void verify_line(struct verifying *v, struct arena *a, const char *indent
     file_out_add(&v->cli->out, str_c(indent));
     file_out_add(&v->cli->out, history_line(a, text, LINE_MAX_SHOWN));
     file_out_add(&v->cli->out, STR("\n"));
-}
-
-/* What the model thought is the same for all calls of one turn. */
-static void show_thought(struct verifying *v, struct arena *a)
-{
-    size_t at = v->shown++;
-
-    if (at >= v->thought_count || !v->thoughts[at].n ||
-        (at && str_eq(v->thoughts[at], v->thoughts[at - 1])))
-        return;
-    verify_line(v, a, "       ", v->thoughts[at]);
 }
 
 static str verify_evidence(const struct policy_evidence *e, struct arena *a)
@@ -96,7 +81,6 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     if (r->has_evidence)
         verify_line(v, a, "    evidence: ", verify_evidence(&r->evidence, a));
     for (size_t i = 0; i < r->trace_count; i++) {
-        show_thought(v, a);
         file_out_add(&cli->out, str_c(cli_dim(cli)));
         verify_line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
         verify_line(v, a, "       ", r->trace[i].observation);
@@ -172,15 +156,6 @@ static void show_sums(struct verifying *v)
 
 /* ---- one case ---- */
 
-static void verify_on_step(void *ctx, const struct agent_step *s, str reasoning)
-{
-    struct verifying *v = ctx;
-
-    (void)s;
-    if (v->thought_count < THOUGHTS_MAX)
-        v->thoughts[v->thought_count++] = arena_dup(v->arena, reasoning);
-}
-
 static void verify_add_up(struct verifying *v, const struct policy_review *r)
 {
     for (size_t i = 0; i < r->verdict.n; i++) {
@@ -234,11 +209,8 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .model = str_c(v->args->value[MODEL]),
                            .doc = v->doc,
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
-                           .on_step = v->cases.many ? NULL : verify_on_step,
                            .ctx = v};
 
-    v->arena = a;
-    v->thoughts = arena_zero(a, THOUGHTS_MAX, sizeof v->thoughts[0]);
     return policy_review(v->service, &q, a, r, e);
 }
 

@@ -69,8 +69,9 @@ struct policy_hits {
     const char *reason_code; /* "no_matches" if there are none, else NULL */
 };
 
-/* Tree search by a model: the question and the tree (JSON, no text) to ids of nodes, best first.
- * False: e says why; the search then goes on without. Ids that are not in the tree are left out. */
+/* Tree search by a model: the question and a part of the tree (JSON, no text, bounded: descend.h)
+ * to ids of nodes, best first; one call for each part. False: e says why; the search then goes on
+ * without. Ids that are not in the part are left out. */
 struct policy_pick {
     bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
                  size_t *n, struct err *e);
