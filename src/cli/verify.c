@@ -13,7 +13,7 @@
 enum { POLICY, CONFIG, CONTROLLER, RUN, MODEL, JSON };
 
 static const struct cli_option options[] = {
-    [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, or a tree as JSON"},
+    [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, PDF, DOCX, HTML or JSON"},
     [CONFIG] = {"config", 'c', "FILE", NULL, "providers, documents and switches"},
     [CONTROLLER] = {"controller",
                     0,
@@ -34,8 +34,8 @@ struct verifying {
     struct cases cases;
     size_t done, met, missing, uncertain, failed;
     bool all_met;
-    int code;            /* of what failed */
-    uint64_t *took;      /* a criterion, the model's time left out */
+    int code;       /* of what failed */
+    uint64_t *took; /* a criterion, the model's time left out */
     size_t took_count, took_cap;
 };
 

@@ -14,10 +14,8 @@ struct choice {
 };
 
 struct descent {
+    const struct policy_descent *in;
     const struct policy_tree *t;
-    str question;
-    const double *score;
-    const struct policy_pick *pick;
     struct arena *a;
     unsigned prompts;
     const struct policy_node **out;
@@ -102,7 +100,7 @@ static bool descend_ask(struct descent *d, str part, const struct choice *list, 
 
     *n = 0;
     d->prompts++;
-    if (!d->pick->pick(d->pick->ctx, d->question, part, d->a, ids, &id_n, d->e))
+    if (!d->in->pick->pick(d->in->pick->ctx, d->in->question, part, d->a, ids, &id_n, d->e))
         return false;
     for (size_t i = 0; i < id_n && *n < DESCEND_BEAM; i++)
         for (size_t k = 0; k < count; k++) {
@@ -131,7 +129,7 @@ static size_t descend_narrow(const struct descent *d, struct choice *list, size_
     if (n <= DESCEND_PARTS * (size_t)DESCEND_PART_NODES)
         return n;
     for (size_t i = 0; i < n; i++) {
-        const double *score = d->score + (list[i].node - d->t->nodes);
+        const double *score = d->in->score + (list[i].node - d->t->nodes);
         uint32_t span = list[i].opened ? 1 : list[i].node->span;
 
         for (uint32_t k = 0; k < span; k++)
@@ -213,24 +211,17 @@ static bool descend_levels(struct descent *d)
     return true;
 }
 
-bool policy_descend(const struct policy_doc *doc, str question, const double *score,
-                    const struct policy_pick *pick, struct arena *a,
+bool policy_descend(const struct policy_descent *in, struct arena *a,
                     const struct policy_node *out[POLICY_TOP_MAX], size_t *n, struct err *e)
 {
-    struct descent d = {.t = &doc->tree,
-                        .question = question,
-                        .score = score,
-                        .pick = pick,
-                        .a = a,
-                        .out = out,
-                        .e = e};
+    struct descent d = {.in = in, .t = &in->doc->tree, .a = a, .out = out, .e = e};
     str ids[POLICY_TOP_MAX];
     size_t id_n = 0;
     struct buf whole;
     bool ok;
 
     if (descend_show_whole(d.t, &whole)) {
-        ok = pick->pick(pick->ctx, question, buf_str(&whole), a, ids, &id_n, e);
+        ok = in->pick->pick(in->pick->ctx, in->question, buf_str(&whole), a, ids, &id_n, e);
         buf_release(&whole);
         for (size_t i = 0; ok && i < id_n; i++) {
             const struct policy_node *node = policy_node_find(d.t, ids[i]);

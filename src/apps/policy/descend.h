@@ -19,9 +19,14 @@
 #define DESCEND_PARTS 4         /* prompts for one level */
 #define DESCEND_PROMPTS 16      /* prompts for one search */
 
-/* Nodes best first. score is by place in the tree: what the index gave a node, or 0. False: a call
- * failed. */
-bool policy_descend(const struct policy_doc *d, str question, const double *score,
-                    const struct policy_pick *pick, struct arena *a,
+struct policy_descent {
+    const struct policy_doc *doc;
+    str question;
+    const double *score; /* by place in the tree: what the index gave a node, or 0 */
+    const struct policy_pick *pick;
+};
+
+/* Nodes best first. False: a call failed. */
+bool policy_descend(const struct policy_descent *in, struct arena *a,
                     const struct policy_node *out[POLICY_TOP_MAX], size_t *n,
                     struct err *e) MUST_USE;

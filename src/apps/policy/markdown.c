@@ -306,7 +306,7 @@ bool policy_tree_markdown(str text, str doc_name, struct arena *a, struct policy
     if (bad < text.n)
         return err_set(e,
                        ERR_INPUT,
-                       "line %u: a byte that is not text",
+                       "line %u: a byte that is not text; save the file as UTF-8",
                        (unsigned)policy_markdown_line_of(text, bad));
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_slice(text, 3, text.n);

@@ -2,7 +2,8 @@
  *
  *     struct outline o;
  *     outline_init(&o, doc_name, &arena, &tree, e);
- *     ok = outline_begin(&o, 1) && outline_page(&o, 2) && outline_section(&o, 1, title, line) && ...
+ *     ok = outline_begin(&o, 1) && outline_page(&o, 2) &&
+ *          outline_section(&o, 1, title, line, 2) && ...
  *     outline_put(&o, STR("The text of the section.\n"));
  *     ok = ok && outline_finish(&o, source);
  *     outline_release(&o);

@@ -141,7 +141,7 @@ static bool picked(const struct policy_doc *d, str query, const struct policy_pi
 
     for (size_t i = 0; i < n; i++)
         score[s[i].node] = s[i].score;
-    ok = policy_descend(d, query, score, pick, a, nodes, &node_n, &e);
+    ok = policy_descend(&(struct policy_descent){d, query, score, pick}, a, nodes, &node_n, &e);
     for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < node_n || (hybrid && i < n)); i++) {
         if (i < node_n)
             policy_search_add_hit(out, nodes[i], score[nodes[i] - t->nodes], a);

@@ -41,8 +41,8 @@ struct policy_doc {
     struct arena arena;
 };
 
-/* A file of any format (format/format.h); its content decides which. NULL for id: the file's name without its
- * ending. */
+/* A file of any format (format/format.h); its content decides which. NULL for id: the file's name
+ * without its ending. */
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out,
                      struct err *e) MUST_USE;
 /* The same of a text; `name` becomes doc_name. */

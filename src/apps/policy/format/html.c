@@ -90,7 +90,8 @@ static bool html_tag(struct html *h, const struct markup_token *t)
     } else if (markup_is(t, "table")) {
         prose_table(&h->p, open);
     } else if (markup_is(t, "tr")) {
-        prose_row(&h->p);
+        if (open)
+            prose_row(&h->p);
     } else if (markup_among(t, "td th")) {
         if (open)
             prose_cell(&h->p,
@@ -142,7 +143,8 @@ static bool html_read(struct html *h, str source)
 
 bool policy_tree_html(str text, str name, struct arena *a, struct policy_tree *out, struct err *e)
 {
-    struct html h = {.m = {.src = text, .html = true}, .arena = a};
+    bool marked = str_starts(text, STR("\xEF\xBB\xBF"));
+    struct html h = {.m = {.src = text, .at = marked ? 3 : 0, .html = true}, .arena = a};
     bool ok;
 
     outline_init(&h.o, name, a, out, e);

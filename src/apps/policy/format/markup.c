@@ -68,7 +68,7 @@ static bool markup_skip_declaration(struct markup *m)
 }
 
 /* The end of a tag: a > that is not inside quotes. */
-static size_t markup_tag_end(str s, size_t from)
+static size_t markup_tag_end(str s, size_t from, bool html)
 {
     char quote = 0;
 
@@ -79,6 +79,8 @@ static size_t markup_tag_end(str s, size_t from)
             quote = s.p[i];
         else if (s.p[i] == '>')
             return i;
+        else if (s.p[i] == '<' && !html)
+            return STR_NONE;
     }
     return STR_NONE;
 }
@@ -86,7 +88,7 @@ static size_t markup_tag_end(str s, size_t from)
 static bool markup_tag(struct markup *m, struct markup_token *t)
 {
     bool close = m->src.p[m->at + 1] == '/';
-    size_t from = m->at + 1 + close, name = from, end = markup_tag_end(m->src, from);
+    size_t from = m->at + 1 + close, name = from, end = markup_tag_end(m->src, from, m->html);
 
     if (end == STR_NONE) {
         m->wrong = "a tag does not end";

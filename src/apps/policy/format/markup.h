@@ -5,8 +5,8 @@
  *         if (t.kind == MARKUP_OPEN && markup_is(&t, "p")) ...
  *     if (m.wrong) ...                       a tag or a comment that does not end
  *
- * Comments, declarations and processing instructions are passed over. A declaration with entities of
- * its own ("<!DOCTYPE x [") is wrong: nothing is expanded but the entities that are known here.
+ * Comments, declarations and processing instructions are passed over. A declaration with entities
+ * of its own ("<!DOCTYPE x [") is wrong: nothing is expanded but the entities known here.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

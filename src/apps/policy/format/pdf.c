@@ -123,7 +123,7 @@ bool policy_tree_pdf(str bytes, str name, struct arena *a, struct policy_tree *o
     if (!pdf_run(argv, bytes, FORMAT_PDF_OUT_MAX, &r, e))
         return false;
     ok = pdf_is_whole(&r, e) &&
-         policy_pdf_layout(buf_str(&r.out), bytes, name, a, out, &pages, e) &&
+         policy_pdf_layout(&(struct policy_pdf){buf_str(&r.out), bytes, name}, a, out, &pages, e) &&
          pdf_check_pages(bytes, &pages, e);
     free(pages.empty);
     proc_result_release(&r);

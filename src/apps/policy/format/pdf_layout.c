@@ -366,7 +366,7 @@ static bool pdf_write(struct pdf_layout *l)
     return true;
 }
 
-bool policy_pdf_layout(str layout, str source, str name, struct arena *a, struct policy_tree *out,
+bool policy_pdf_layout(const struct policy_pdf *in, struct arena *a, struct policy_tree *out,
                        struct policy_pdf_pages *pages, struct err *e)
 {
     struct pdf_layout *l = base_alloc(sizeof *l);
@@ -375,14 +375,15 @@ bool policy_pdf_layout(str layout, str source, str name, struct arena *a, struct
     memset(l, 0, sizeof *l);
     l->arena = a;
     l->pages = pages;
-    outline_init(&l->o, name, a, out, e);
+    outline_init(&l->o, in->name, a, out, e);
     buf_init(&l->words, POLICY_SIZE_MAX);
-    ok = (utf8_valid(layout) || err_set(e, ERR_INPUT, "the PDF is damaged: its text is no text")) &&
-         pdf_read(l, layout);
+    ok = (utf8_valid(in->layout) ||
+          err_set(e, ERR_INPUT, "the PDF is damaged: its text is no text")) &&
+         pdf_read(l, in->layout);
     if (ok) {
         pdf_measure(l);
         pdf_drop_margins(l);
-        ok = outline_begin(&l->o, 0) && pdf_write(l) && outline_finish(&l->o, source);
+        ok = outline_begin(&l->o, 0) && pdf_write(l) && outline_finish(&l->o, in->source);
     }
     buf_release(&l->words);
     outline_release(&l->o);

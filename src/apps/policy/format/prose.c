@@ -201,6 +201,8 @@ void prose_table(struct prose *p, bool begins)
         p->rows = 0;
         memset(p->below, 0, sizeof p->below);
     }
+    if (p->tables > 1)
+        prose_space(p);
     if (begins) {
         p->tables++;
     } else if (p->tables > 0) {

@@ -70,10 +70,27 @@ static bool zip_find_end(str bytes, size_t *end)
     return false;
 }
 
+/* The packed bytes of a part, whose local header must be where the directory says. */
+static bool zip_packed(const struct zip *z, const struct zip_entry *entry, str *out, struct err *e)
+{
+    size_t at = entry->local, from, name;
+
+    if (at > z->bytes.n || z->bytes.n - at < LOCAL_SIZE || zip_u32(z->bytes, at) != 0x04034b50)
+        return zip_damaged(e, "a part is not where it should be");
+    name = zip_u16(z->bytes, at + 26);
+    from = at + LOCAL_SIZE + name + zip_u16(z->bytes, at + 28);
+    if (from > z->bytes.n || z->bytes.n - from < entry->packed ||
+        !str_eq(str_slice(z->bytes, at + LOCAL_SIZE, at + LOCAL_SIZE + name), entry->name))
+        return zip_damaged(e, "a part is cut off");
+    *out = str_slice(z->bytes, from, from + entry->packed);
+    return true;
+}
+
 bool zip_open(struct zip *z, str bytes, struct err *e)
 {
     size_t end, from, size, at = 0;
     struct zip_entry entry;
+    str packed;
 
     *z = (struct zip){.bytes = bytes};
     if (!zip_find_end(bytes, &end))
@@ -87,9 +104,12 @@ bool zip_open(struct zip *z, str bytes, struct err *e)
     if (from > end || size > end - from || z->count > ZIP_PARTS_MAX)
         return zip_damaged(e, "its directory is not where it should be");
     z->directory = str_slice(bytes, from, from + size);
-    for (unsigned i = 0; i < z->count; i++, at = entry.next)
+    for (unsigned i = 0; i < z->count; i++, at = entry.next) {
         if (!zip_entry_at(z, at, &entry))
             return zip_damaged(e, "its directory ends early");
+        if (!zip_packed(z, &entry, &packed, e))
+            return false;
+    }
     return true;
 }
 
@@ -134,22 +154,6 @@ static bool zip_inflate(str packed, struct buf *out, struct err *e)
     } while (rc == Z_OK);
     inflateEnd(&s);
     return (rc == Z_STREAM_END && s.avail_in == 0) || zip_damaged(e, "a part cannot be unpacked");
-}
-
-/* The packed bytes of a part, whose local header must be where the directory says. */
-static bool zip_packed(const struct zip *z, const struct zip_entry *entry, str *out, struct err *e)
-{
-    size_t at = entry->local, from, name;
-
-    if (at > z->bytes.n || z->bytes.n - at < LOCAL_SIZE || zip_u32(z->bytes, at) != 0x04034b50)
-        return zip_damaged(e, "a part is not where it should be");
-    name = zip_u16(z->bytes, at + 26);
-    from = at + LOCAL_SIZE + name + zip_u16(z->bytes, at + 28);
-    if (from > z->bytes.n || z->bytes.n - from < entry->packed ||
-        !str_eq(str_slice(z->bytes, at + LOCAL_SIZE, at + LOCAL_SIZE + name), entry->name))
-        return zip_damaged(e, "a part is cut off");
-    *out = str_slice(z->bytes, from, from + entry->packed);
-    return true;
 }
 
 bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, struct err *e)
