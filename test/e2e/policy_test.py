@@ -100,6 +100,11 @@ def call(name, number=0, **arguments):
             "function": {"name": name, "arguments": json.dumps(arguments)}}
 
 
+def acts(result):
+    """The trace without the model's thoughts."""
+    return [s for s in result["reasoning_trace"] if s["action"] != "think"]
+
+
 def search(query="age of the patient"):
     return [call("pi_search", query=query, top_k=2)]
 
@@ -471,7 +476,7 @@ class Defects(Case):
                           [call("facts_get", field_name="age")], finish()],
                    react_use_llm_controller=True)
         r = self.review()["results"][0]
-        self.assertIn("18 years of age", r["reasoning_trace"][1]["observation"])
+        self.assertIn("18 years of age", acts(r)[1]["observation"])
         self.assertEqual(r["status"], "met")
 
     def test_defect_4_bad_json_comes_back_and_siblings_of_finish_run(self):
@@ -480,8 +485,8 @@ class Defects(Case):
         self.start(turns=[[broken], finish() + search() + [call("facts_get", field_name="age")]],
                    react_use_llm_controller=True)
         r = self.review()["results"][0]
-        self.assertIn("no JSON", r["reasoning_trace"][0]["observation"])
-        self.assertEqual((r["status"], len(r["reasoning_trace"])), ("met", 4))
+        self.assertIn("no JSON", acts(r)[0]["observation"])
+        self.assertEqual((r["status"], len(acts(r))), ("met", 4))
         for body in self.model.bodies:  # each call has its answer, so providers take the history
             calls = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or []]
             told = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
@@ -660,7 +665,7 @@ class Runs(Case):
             self.gateway.start()
             kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
             self.assertEqual((kept[0]["status"], kept[0]["controller"]), ("met", "react"))
-            self.assertEqual(len(kept[0]["reasoning_trace"]), 3)
+            self.assertEqual(len(kept[0]["reasoning_trace"]), 6)
             # What was answered is not asked again, only the one that was cut off.
             self.assertEqual(self.model.asked, asked + 3 - turn + 1)
             self.gateway.stop()
@@ -704,7 +709,7 @@ class Runs(Case):
         self.gateway.start()
         kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
         self.assertEqual(sorted(r["criterion_id"] for r in kept), names)
-        self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 3)})
+        self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 6)})
         self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
         # Before anybody was answered: else a run of a new request could be taken for a cut one.
         log = self.gateway.log.read_text()
@@ -808,7 +813,7 @@ class Command(Case):
         done = run(*args, cwd=folder)
         self.assertEqual(done.code, 0, done.err)
         doc = json.loads(done.out)
-        self.assertEqual((doc["results"][0]["status"], len(doc["results"][0]["reasoning_trace"])), ("met", 3))
+        self.assertEqual((doc["results"][0]["status"], len(acts(doc["results"][0]))), ("met", 3))
         self.assertEqual(model.asked, 4)
         self.assertEqual(json.loads(run(*args, cwd=folder).out)["results"], doc["results"])
         self.assertEqual(model.asked, 4)
@@ -862,7 +867,7 @@ class Recordings(Case):
             self.assertEqual({r["criterion_id"]: r["status"] for r in doc["results"]},
                              {c: e["status"] for c, e in want.items()}, name)
             for r in doc["results"]:
-                actions = [s["action"].split("(")[0] for s in r["reasoning_trace"]]
+                actions = [s["action"].split("(")[0] for s in acts(r)]
                 self.assertEqual((actions[0], actions[-1]), ("pi_search", "finish"))
                 if r["status"] != "uncertain":
                     self.assertEqual(r["citation"]["section"], want[r["criterion_id"]]["section"])
