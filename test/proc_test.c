@@ -445,6 +445,7 @@ TEST(a_confined_child_can_use_little)
     int fd = mkstemp(kept);
 
     CHECK(fd >= 0);
+    (void)signal(SIGPIPE, SIG_IGN); /* some of them do not read their input */
     (void)snprintf(script, sizeof script, "echo changed > %s && echo written", kept);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const char *argv[4];
@@ -517,8 +518,7 @@ TEST(proc_spawn_from_many_threads_shares_no_pipes)
     CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
-TEST_MAIN(T(a_confined_child_can_use_little), T(a_confined_program_that_is_not_there_is_not_found),
-          T(proc_run_tells_how_a_program_ended), T(proc_run_does_not_hang_on_full_pipes),
+TEST_MAIN(T(proc_run_tells_how_a_program_ended), T(proc_run_does_not_hang_on_full_pipes),
           T(proc_run_keeps_its_ceilings_and_its_time),
           T(proc_gives_the_child_what_was_said_and_nothing_else),
           T(proc_begins_with_signals_as_they_come_and_a_session_of_its_own),
@@ -528,4 +528,5 @@ TEST_MAIN(T(a_confined_child_can_use_little), T(a_confined_program_that_is_not_t
           T(proc_pipes_do_not_block_and_end_when_the_child_does),
           T(proc_stop_asks_first_and_then_kills), T(proc_takes_its_grandchildren_with_it),
           T(proc_sets_up_the_child_when_our_own_descriptors_are_closed),
-          T(proc_spawn_from_many_threads_shares_no_pipes))
+          T(proc_spawn_from_many_threads_shares_no_pipes), T(a_confined_child_can_use_little),
+          T(a_confined_program_that_is_not_there_is_not_found))

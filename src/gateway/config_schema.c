@@ -81,7 +81,7 @@
     "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
     "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \
     "'train':" TEXT ",'val':" TEXT "," \
-    "'limits':" OBJECT("'tokens':" COUNT ",'time':" MEASURE))
+    "'max_tokens':" COUNT ",'timeout':" MEASURE)
 
 #define AGENT OBJECT( \
     "'description':" TEXT ",'model':" NAME ",'prompt':" TEXT ",'level':" LEVEL "," \

@@ -378,7 +378,7 @@ class Review(Case):
                     self.assertIn(why, said)
 
     def test_limits_of_the_configuration_hold(self):
-        self.start(react_use_llm_controller=True, limits={"tokens": 100})
+        self.start(react_use_llm_controller=True, max_tokens=100)
         r = self.review()["results"][0]
         self.assertEqual((r["status"], r["reason_code"]), ("uncertain", "token_budget_exceeded"))
         self.assertEqual(self.model.asked, 2)  # 70 tokens each
