@@ -120,4 +120,49 @@ TEST(evidence_names_the_document_of_the_case_or_none)
     arena_release(&a);
 }
 
-TEST_MAIN(T(the_end_of_a_long_section_counts), T(evidence_names_the_document_of_the_case_or_none))
+TEST(two_tables_have_a_header_each)
+{
+    static const char policy[] =
+        "# Fees\n\n| Plan | Maximum fee |\n|---|---|\n| gold | 20 |\n\n"
+        "| Region | Minimum age |\n|---|---|\n| north | 18 |\n| south | 21 |\n";
+    static const struct {
+        const char *facts, *criterion, *status;
+    } cases[] = {
+        {"\"plan\",\"value\":\"gold\"},{\"field_name\":\"fee\",\"value\":21", "fee", "missing"},
+        {"\"plan\",\"value\":\"gold\"},{\"field_name\":\"fee\",\"value\":19", "fee", "met"},
+        {"\"region\",\"value\":\"south\"},{\"field_name\":\"age\",\"value\":20", "age", "missing"},
+        {"\"region\",\"value\":\"north\"},{\"field_name\":\"age\",\"value\":20", "age", "met"},
+    };
+    struct policy_result r;
+    struct policy_doc *d;
+    struct policy_case c;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    arena_init(&a, POLICY_ARENA_MAX);
+    CHECK_F(policy_doc_parse(STR("p"), STR("p.md"), str_c(policy), &d, &e), "%s", e.text);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        buf_init(&b, 4096);
+        buf_add(&b, STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":"));
+        for (const char *p = cases[i].facts; *p; p++) {
+            if (*p == '}')
+                buf_add(&b, STR(",\"confidence\":0.95"));
+            buf_add_c(&b, *p);
+        }
+        buf_add(&b, STR(",\"confidence\":0.95}]}"));
+        CHECK_F(policy_case_read(arena_dup(&a, buf_str(&b)), &a, &c, &e), "%s", e.text);
+        CHECK_F(policy_heuristic(d, &c, str_c(cases[i].criterion), &a, &r, &e), "%s", e.text);
+        CHECK_F(strcmp(policy_status_name(r.status), cases[i].status) == 0,
+                "case %zu: %s, " STR_FMT,
+                i,
+                policy_status_name(r.status),
+                STR_ARG(r.rationale));
+        buf_release(&b);
+    }
+    policy_doc_free(d);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(two_tables_have_a_header_each), T(the_end_of_a_long_section_counts),
+          T(evidence_names_the_document_of_the_case_or_none))

@@ -124,10 +124,17 @@ static bool confine_limit(const struct proc_confine *c)
                 {RLIMIT_CORE, 0},
                 {RLIMIT_NOFILE, FILES_MAX}};
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (setrlimit((__rlimit_resource_t)rows[i].what,
-                      &(struct rlimit){rows[i].max, rows[i].max}) < 0)
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        __rlimit_resource_t what = (__rlimit_resource_t)rows[i].what;
+        struct rlimit now;
+
+        if (getrlimit(what, &now) < 0)
             return false;
+        now.rlim_max = rows[i].max < now.rlim_max ? rows[i].max : now.rlim_max;
+        now.rlim_cur = now.rlim_max;
+        if (setrlimit(what, &now) < 0)
+            return false;
+    }
     return true;
 }
 
