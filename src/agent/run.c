@@ -310,6 +310,9 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
+    r->thought = reply.call_count || reply.thought ? reply.text : STR("");
+    if (reply.reasoning.n && r->o->keep_reasoning)
+        r->thought = reply.reasoning;
     if (reply.text.n && !reply.thought)
         r->out->text = reply.text;
     if (!reply.call_count)
@@ -501,7 +504,7 @@ bool run_close(struct run *r, str told)
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e)
 {
-    struct run r = {.o = o, .arena = a, .out = out, .looped = true};
+    struct run r = {.o = o, .arena = a, .out = out, .looped = true, .thought = STR("")};
 
     *out = (struct agent_result){.reason = STR(""),
                                  .detail = STR(""),

@@ -59,6 +59,8 @@ struct agent_step {
     str action;      /* name(k='v', ...), or "answer" */
     str observation; /* truncated; the log has all of it */
     str tool;        /* or "" */
+    str thought;     /* the model's reasoning in this turn, or its text beside the calls; on the
+                        first step of the turn, masked; "" on the others */
     bool ok;
 };
 

@@ -40,6 +40,7 @@ struct run {
     unsigned repeats;
     struct schema *output; /* compiled o->output; or NULL */
     unsigned corrections;  /* of the output so far */
+    str thought;           /* of the current turn, until a step has it */
     str why;               /* the model's text with the current calls, or its reasoning */
     bool broken;           /* the log failed: err says why */
     struct err err;

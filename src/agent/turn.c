@@ -50,7 +50,9 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
                                  whole ? arena_dup(r->arena, front)
                                        : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
                              .tool = arena_dup(r->arena, tool),
+                             .thought = r->thought.n ? effect_masked(r, r->thought) : STR(""),
                              .ok = ok};
+    r->thought = STR("");
     if (r->o->on_step)
         r->o->on_step(r->o->ctx, s);
 }

@@ -28,6 +28,8 @@ struct config_policy {
     struct config_document *documents; /* none: the application is off */
     size_t document_count;
     enum config_search search;
+    int64_t tokens_max;   /* of the evaluation of one criterion */
+    uint64_t time_max_ms; /* likewise */
     str model;
     bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
     double ab_ratio, prompt_ab_ratio; /* 0 to 1 */

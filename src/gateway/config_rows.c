@@ -123,6 +123,8 @@ static const struct config_row top[] = {
      false},
     {"incidents.timeout", CONFIG_IS_MS, TOP(incidents.timeout_ms), "600s", 1, MS_MAX, NULL, false},
     {"policy.search", CONFIG_IS_CHOICE, TOP(policy.search), "model", 0, 0, "model bm25", false},
+    {"policy.max_tokens", CONFIG_IS_COUNT, TOP(policy.tokens_max), "60000", 1, 1e9, NULL, false},
+    {"policy.timeout", CONFIG_IS_MS, TOP(policy.time_max_ms), "120s", 1, MS_MAX, NULL, false},
     {"policy.model", CONFIG_IS_TEXT, TOP(policy.model), "", 0, 0, NULL, false},
     {"policy.react_use_llm_controller",
      CONFIG_IS_FLAG,

@@ -81,7 +81,8 @@
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
     "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
     "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \
-    "'train':" TEXT ",'val':" TEXT)
+    "'train':" TEXT ",'val':" TEXT "," \
+    "'max_tokens':" COUNT ",'timeout':" MEASURE)
 
 #define AGENT OBJECT( \
     "'description':" TEXT ",'model':" NAME ",'prompt':" TEXT ",'level':" LEVEL "," \

@@ -193,6 +193,8 @@ static bool policy_review_doc_of(const struct policy_case *c, const struct polic
 struct policy_react_options review_react(struct policy_service *s, struct setup *setup)
 {
     return (struct policy_react_options){.search = setup->config->policy.search,
+                                         .tokens_max = setup->config->policy.tokens_max,
+                                         .time_max_ms = setup->config->policy.time_max_ms,
                                          .ask = agent_ask_gateway(s->host.gl),
                                          .log = s->host.log,
                                          .store = s->host.gateway->records ? s->host.gateway->store
@@ -366,7 +368,6 @@ static void policy_review_options_of(struct reviewing *w, struct arena *a,
     o->react.input = arena_printf(a, "{\"parent\":\"" STR_FMT "\"}", STR_ARG(out->run));
     o->react.docs = policy_docs_all(w->docs);
     o->react.doc_count = policy_docs_count(w->docs);
-    o->react.on_step = w->q->on_step;
     o->react.on_effect = w->q->on_effect;
     o->react.ctx = w->q->ctx;
 }
