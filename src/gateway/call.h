@@ -17,11 +17,22 @@
 #include "gateway/headers.h"
 #include "gateway/level.h"
 #include "gateway/summary.h"
+#include "gateway/upstream.h"
 #include "wire/wire.h"
 
 #define CALL_UNRECORDED_MS 1000 /* Retry-After of calls refused because nothing can be recorded */
 
 struct call;
+
+/* A call that the gateway records and does not make: nothing of it is changed, capped, hidden or
+ * tried again. The bytes of its reply come through `feed`. */
+struct call_watch {
+    const struct config_provider *provider; /* static */
+    struct upstream_feed feed;
+    /* The client's credentials, which an error may repeat: they are not recorded. Lent. */
+    const str *secrets;
+    size_t secret_count;
+};
 
 struct call_request {
     const struct wire *wire;            /* the client's dialect */
@@ -40,6 +51,7 @@ struct call_request {
     /* The client's request head, lent likewise: its query and headers go to the provider, as
      * headers.h describes. NULL: no head. */
     const struct http1_head *head;
+    const struct call_watch *watch; /* the call only records; lent likewise; or NULL */
     bool whole; /* the request already includes the conversation of previous_response_id */
     struct otlp_trace trace;
     uint64_t start_ns;

@@ -307,10 +307,14 @@ bool call_plan_request(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
-    if (!call_check_translatable(c, e))
-        return false;
     c->attempt.streams = r->stream;
     c->attempt.relays = same && c->attempt.phase == CALL_FIRST && !c->in.inside;
+    if (c->in.watch) {
+        c->attempt.budget = r->budget_tokens;
+        return true; /* the request is sent as it came */
+    }
+    if (!call_check_translatable(c, e))
+        return false;
     call_vault_rewind(c);
     plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;
