@@ -330,23 +330,40 @@ bool eval_read_alert(struct eval_loading *l)
     return true;
 }
 
-/* What cannot be read is said now, not in the middle of a run. Whether an agent says that it has no
- * tools is a case too. */
+/* What a report could quote. */
+static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
+{
+    struct eval_case *c = l->out;
+    struct buf all;
+
+    buf_init(&all, SCORE_EVIDENCE_MAX);
+    buf_printf(&all, STR_FMT "\n" STR_FMT "\n", STR_ARG(c->alert.data), STR_ARG(c->runbook));
+    for (size_t i = 0; r && i < replay_count(r) && all.n + 1 < SCORE_EVIDENCE_MAX; i++) {
+        buf_add(&all, str_slice(replay_output(r, i), 0, SCORE_EVIDENCE_MAX - all.n - 1));
+        buf_add_c(&all, '\n');
+    }
+    c->evidence = arena_dup(l->arena, buf_str(&all));
+    buf_release(&all);
+}
+
+/* Reports unreadable recordings before the run. A case may have none: whether an agent says that it
+ * has no tools is a case too. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;
     struct err e;
 
     if (!replay_open(l->out->folder, &r, &e)) {
-        if (e.code == ERR_NOT_FOUND)
-            return true;
-        eval_fault(l->faults, l->arena, "%s", e.text);
-        return false;
+        if (e.code != ERR_NOT_FOUND)
+            eval_fault(l->faults, l->arena, "%s", e.text);
+        eval_add_evidence(l, NULL);
+        return e.code == ERR_NOT_FOUND;
     }
     for (size_t i = 0; replay_fault(r, i); i++)
         eval_fault(l->faults, l->arena, "%s/%s", l->out->folder, replay_fault(r, i));
     l->out->recordings = replay_count(r);
     l->out->served = true;
+    eval_add_evidence(l, r);
     replay_close(r);
     return true;
 }

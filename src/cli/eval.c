@@ -87,11 +87,12 @@ static void print_head(const struct work *w)
     if (w->args->value[JSON])
         return;
     file_out_printf(&w->cli->out,
-                    "%s%-*s %6s %7s %6s %8s %9s  %s%s\n",
+                    "%s%-*s %6s  %-14s %7s %6s %8s %9s  %s%s\n",
                     cli_bold(w->cli),
                     NAME_WIDTH,
                     "case",
                     "score",
+                    "verdict",
                     "facts",
                     "tools",
                     "tokens",
@@ -107,7 +108,7 @@ struct eval_row {
     size_t facts_met, facts;
     unsigned tool_calls;
     int64_t tokens, ms;
-    const char *status;
+    const char *verdict, *status;
 };
 
 static void eval_print_row(const struct work *w, const struct eval_row *r)
@@ -117,11 +118,12 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
     (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
     file_out_printf(
         &w->cli->out,
-        "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
+        "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s\n",
         NAME_WIDTH,
         (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
         r->name.p,
         r->score,
+        r->verdict,
         share,
         r->tool_calls,
         (long long)r->tokens,
@@ -144,11 +146,12 @@ static void print_result(struct work *w, const struct eval_result *r)
     eval_print_row(w,
                    &(struct eval_row){.name = name,
                                       .score = r->score,
-                                      .facts_met = r->facts_met,
-                                      .facts = r->of->fact_count,
+                                      .facts_met = r->analysis.facts_met,
+                                      .facts = r->of->expected.facts.n,
                                       .tool_calls = r->report.tool_calls,
                                       .tokens = r->report.input_tokens + r->report.output_tokens,
                                       .ms = r->report.duration_ms,
+                                      .verdict = score_verdict_name(r->analysis.verdict),
                                       .status = ends[r->report.end]});
     if (r->report.error.n)
         (void)cli_complain(
@@ -169,6 +172,7 @@ static void print_total(const struct work *w, const char *name, const struct eva
                                       .tool_calls = t.tool_calls,
                                       .tokens = t.input_tokens + t.output_tokens,
                                       .ms = t.duration_ms,
+                                      .verdict = "",
                                       .status = ""});
 }
 
