@@ -10,7 +10,7 @@
  */
 #include "serve/agent_model_state.h"
 
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #define STEP_SHOWN 2000 /* characters of a tool's result in the reasoning */

@@ -297,7 +297,7 @@ static bool score_root_is_another(const struct claims *c, const struct score_tex
     return any;
 }
 
-/* A clause that names the object and has all points, one of them denied: "edge-2 has not expired". */
+/* A clause that names the object and has all points, one denied: "edge-2 has not expired". */
 static bool score_cause_denied(const struct claims *c, const struct score_expected *x)
 {
     for (size_t i = 0; i < c->n; i++) {

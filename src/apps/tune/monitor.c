@@ -19,7 +19,7 @@ struct tally {
 /* One that cannot be read is as bad as can be: something is wrong with it. */
 static double judged(str result)
 {
-    struct metrics m = {.total = 0};
+    struct verdict_score m = {.total = 0};
     struct policy_result r;
     struct arena a;
     struct json doc;
@@ -28,10 +28,10 @@ static double judged(str result)
     arena_init(&a, RESULT_ARENA);
     json_init(&doc);
     if (json_parse(&doc, result, &e) && policy_result_read(&doc, json_root(&doc), &a, &r, &e)) {
-        struct metrics_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);
-        struct metrics_run run = judge_run(&r, &a);
+        struct verdict_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);
+        struct verdict_run run = judge_run(&r, &a);
 
-        metrics_judge(&truth, &run, &m);
+        verdict_judge(&truth, &run, &m);
     }
     json_release(&doc);
     arena_release(&a);

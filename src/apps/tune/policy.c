@@ -142,8 +142,8 @@ static const struct policy_doc *tune_policy_doc_of(const struct tune_policy *p,
 }
 
 static str tune_policy_trace_of(const struct labelled *x, const struct policy_result *r,
-                                const struct metrics_truth *truth, const struct metrics_run *run,
-                                const struct metrics *m, struct arena *a)
+                                const struct verdict_truth *truth, const struct verdict_run *run,
+                                const struct verdict_score *m, struct arena *a)
 {
     struct json_out o;
     struct buf b, words;
@@ -159,11 +159,11 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
     json_out_key(&o, STR("Generated Outputs"));
     policy_result_json(r, &o);
     json_member_object(&o, "Feedback");
-    for (enum metrics_kind i = 0; i < METRICS_COUNT; i++) {
+    for (enum verdict_kind i = 0; i < VERDICT_COUNT; i++) {
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);
-        metrics_feedback(truth, run, i, &words);
-        json_out_key(&o, str_c(metrics_names[i]));
+        verdict_feedback(truth, run, i, &words);
+        json_out_key(&o, str_c(verdict_names[i]));
         json_out_str(&o, buf_str(&words));
     }
     json_out_end(&o);
@@ -192,14 +192,14 @@ static void tune_policy_judge(const struct labelled *x, const struct policy_resu
                               struct arena *a, struct optimize_grade *out)
 {
     str doc = x->doc.n ? x->doc : r->citation.doc; /* not labelled: not compared */
-    struct metrics_truth truth = judge_truth(x->status, doc, x->section, a);
-    struct metrics_run run = judge_run(r, a);
-    struct metrics m;
+    struct verdict_truth truth = judge_truth(x->status, doc, x->section, a);
+    struct verdict_run run = judge_run(r, a);
+    struct verdict_score m;
 
-    metrics_judge(&truth, &run, &m);
+    verdict_judge(&truth, &run, &m);
     out->score = m.total;
-    out->objective_count = METRICS_COUNT;
-    for (uint32_t i = 0; i < METRICS_COUNT; i++) {
+    out->objective_count = VERDICT_COUNT;
+    for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
         out->objective[i] = i;
         out->value[i] = m.score[i];
     }

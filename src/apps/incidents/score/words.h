@@ -1,4 +1,4 @@
-/* words.h - the words of a report or of an expected statement, reduced so that they can be compared.
+/* words.h - the words of a report or of an expected statement, reduced so that they compare equal.
  *
  *     bool code = false;
  *     while (score_word_next(&rest, &code, &w))

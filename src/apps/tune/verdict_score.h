@@ -1,8 +1,8 @@
-/* metrics.h - how good one policy verification was, in four numbers and words for each.
+/* verdict_score.h - how good one policy verification was, in four numbers and words for each.
  *
- *     struct metrics m;
- *     metrics_judge(&truth, &run, &m);
- *     metrics_feedback(&truth, &run, &m, &buf);
+ *     struct verdict_score m;
+ *     verdict_judge(&truth, &run, &m);
+ *     verdict_feedback(&truth, &run, &m, &buf);
  *
  *   citation     0.4  are the places that the label names cited, and no others
  *   coherence    0.3  does the conclusion rest on what was seen; errors and repetition cost
@@ -21,57 +21,57 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-enum metrics_kind {
-    METRICS_CITATION,
-    METRICS_COHERENCE,
-    METRICS_CALIBRATION,
-    METRICS_STATUS,
-    METRICS_COUNT
+enum verdict_kind {
+    VERDICT_CITATION,
+    VERDICT_COHERENCE,
+    VERDICT_CALIBRATION,
+    VERDICT_STATUS,
+    VERDICT_COUNT
 };
 
 /* Pages first..last; last is 0 where none are given. */
-struct metrics_citation {
+struct verdict_citation {
     str doc, section;
     uint32_t page_first, page_last;
 };
 
-struct metrics_step {
+struct verdict_step {
     str action, arguments;
     str observation;
     bool failed; /* the tool said so */
 };
 
 /* What the label says. */
-struct metrics_truth {
+struct verdict_truth {
     str status; /* empty: not labelled */
-    const struct metrics_citation *citations;
+    const struct verdict_citation *citations;
     size_t citation_count;
     bool has_citations; /* false: not labelled; true with none: nothing is to be cited */
 };
 
 /* What the run concluded, and how. */
-struct metrics_run {
+struct verdict_run {
     str status;
     double confidence; /* 0 to 1 */
-    const struct metrics_citation *citations;
+    const struct verdict_citation *citations;
     size_t citation_count;
-    const struct metrics_step *steps;
+    const struct verdict_step *steps;
     size_t step_count;
 };
 
-struct metrics {
-    double score[METRICS_COUNT]; /* each 0 to 1 */
+struct verdict_score {
+    double score[VERDICT_COUNT]; /* each 0 to 1 */
     double total;                /* weighted */
 };
 
-extern const char *const metrics_names[METRICS_COUNT];
-extern const double metrics_weights[METRICS_COUNT];
+extern const char *const verdict_names[VERDICT_COUNT];
+extern const double verdict_weights[VERDICT_COUNT];
 /* Below it a metric counts as failed. */
-extern const double metrics_floors[METRICS_COUNT];
+extern const double verdict_floors[VERDICT_COUNT];
 
-void metrics_judge(const struct metrics_truth *truth, const struct metrics_run *run,
-                   struct metrics *out);
+void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *run,
+                   struct verdict_score *out);
 
 /* Sentences on one metric: what was wrong and what would be right; never empty. */
-void metrics_feedback(const struct metrics_truth *truth, const struct metrics_run *run,
-                      enum metrics_kind kind, struct buf *out);
+void verdict_feedback(const struct verdict_truth *truth, const struct verdict_run *run,
+                      enum verdict_kind kind, struct buf *out);
