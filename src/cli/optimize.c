@@ -183,6 +183,7 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
 
     o->settings = optimize_defaults();
     o->settings.merge = true;
+    o->settings.pick = OPTIMIZE_USED_COMPONENTS;
     for (unsigned i = 0; i < COUNT_OF(kinds); i++)
         if (strcmp(frontier, kinds[i]) == 0)
             o->settings.frontier = (enum optimize_frontier)i;

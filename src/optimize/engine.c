@@ -399,6 +399,16 @@ double optimize_mean(const struct optimize *o, size_t candidate)
     return o->means[candidate];
 }
 
+double optimize_objective(const struct optimize *o, size_t candidate, size_t objective)
+{
+    const struct candidate *c = &o->candidates[candidate];
+
+    assert(candidate < o->count && objective < o->task.objective_count);
+    return c->count_objective[objective]
+               ? c->sum_objective[objective] / c->count_objective[objective]
+               : -1;
+}
+
 uint64_t optimize_calls(const struct optimize *o)
 {
     return o->calls;

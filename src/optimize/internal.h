@@ -56,6 +56,7 @@ struct optimize {
     struct map cache;           /* texts and split -> a row of grades */
     struct map merges, triples; /* formed before, by notes and by ancestor */
     uint64_t iteration, calls, asked;
+    uint32_t proposed[OPTIMIZE_COMPONENTS_MAX]; /* how often each component was */
     size_t due, merged;
     bool found; /* the last iteration took in a candidate by reflection */
     double cost, best_seen;

@@ -52,7 +52,12 @@ enum optimize_frontier {
     OPTIMIZE_HYBRID,
     OPTIMIZE_CARTESIAN
 };
-enum optimize_pick { OPTIMIZE_ROUND_ROBIN, OPTIMIZE_ALL_COMPONENTS };
+enum optimize_pick {
+    OPTIMIZE_ROUND_ROBIN,
+    OPTIMIZE_ALL_COMPONENTS,
+    /* One that a run of the minibatch used: of these the one proposed least often so far. */
+    OPTIMIZE_USED_COMPONENTS
+};
 enum optimize_acceptance { OPTIMIZE_STRICT, OPTIMIZE_OR_EQUAL };
 enum optimize_keep { OPTIMIZE_KEEP_ALL, OPTIMIZE_KEEP_BEST, OPTIMIZE_KEEP_TOP };
 
@@ -165,6 +170,9 @@ struct optimize_adapter {
     /* Whether somebody wants the run to stop: a signal, a file. NULL: nobody. */
     bool (*asked_to_stop)(void *ctx);
     void *ctx;
+    /* For OPTIMIZE_USED_COMPONENTS: whether the run of this grade used the component's text, by
+     * the trace alone, so that a resumed run decides the same. NULL: every run uses all. */
+    bool (*uses)(void *ctx, const struct optimize_grade *g, size_t component);
 };
 
 struct optimize_event;
@@ -210,6 +218,8 @@ size_t optimize_count(const struct optimize *o); /* of candidates, from 0, the s
 size_t optimize_best(const struct optimize *o);
 str optimize_text(const struct optimize *o, size_t candidate, size_t component);
 double optimize_mean(const struct optimize *o, size_t candidate);
+/* The mean of one objective over the validation examples; -1: no example reported it. */
+double optimize_objective(const struct optimize *o, size_t candidate, size_t objective);
 uint64_t optimize_calls(const struct optimize *o);
 
 /* The candidate's parents, at most two; how many. */

@@ -155,6 +155,28 @@ static bool is_perfect(const struct optimize *o, const struct job *j)
     return o->task.settings.skip_perfect;
 }
 
+static bool was_used(const struct optimize *o, const struct job *j, size_t component)
+{
+    const struct optimize_adapter *a = &o->task.adapter;
+
+    for (size_t i = 0; i < j->of_parent->n; i++)
+        if (!a->uses || a->uses(a->ctx, &j->of_parent->grades[i], component))
+            return true;
+    return false;
+}
+
+/* The first component if no run used any. */
+static uint32_t pick_used(const struct optimize *o, const struct job *j)
+{
+    size_t best = o->task.component_count;
+
+    for (size_t i = 0; i < o->task.component_count; i++)
+        if (was_used(o, j, i) &&
+            (best == o->task.component_count || o->proposed[i] < o->proposed[best]))
+            best = i;
+    return best < o->task.component_count ? (uint32_t)best : 0;
+}
+
 static void pick_components(struct optimize *o, struct job *j)
 {
     struct candidate *parent = &o->candidates[j->parent];
@@ -164,7 +186,10 @@ static void pick_components(struct optimize *o, struct job *j)
     j->components = scratch(o, j->component_count, sizeof *j->components);
     for (size_t i = 0; all && i < j->component_count; i++)
         j->components[i] = (uint32_t)i;
-    if (!all) {
+    if (o->task.settings.pick == OPTIMIZE_USED_COMPONENTS) {
+        j->components[0] = pick_used(o, j);
+        o->proposed[j->components[0]]++;
+    } else if (!all) {
         j->components[0] = (uint32_t)parent->place;
         parent->place = (parent->place + 1) % o->task.component_count;
     }

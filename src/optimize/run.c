@@ -404,6 +404,13 @@ static bool asked_to_stop(void *ctx)
            (r->kept.n == 0 && inner->asked_to_stop && inner->asked_to_stop(inner->ctx));
 }
 
+static bool optimize_run_uses(void *ctx, const struct optimize_grade *g, size_t component)
+{
+    const struct optimize_adapter *inner = &((struct optimize_run *)ctx)->task.adapter;
+
+    return inner->uses(inner->ctx, g, component);
+}
+
 static void sync_lines(struct optimize_run *r)
 {
     if (!r->failed && r->keeper.sync)
@@ -460,6 +467,7 @@ bool optimize_run_new(const struct optimize_task *task, str kept, struct optimiz
         .elapsed_s = task->adapter.elapsed_s ? optimize_run_elapsed_s : NULL,
         .asked_to_stop = asked_to_stop,
         .ctx = r,
+        .uses = task->adapter.uses ? optimize_run_uses : NULL,
     };
     ours.sink = (struct optimize_sink){optimize_run_on_event, r};
     if (optimize_new(&ours, &r->engine, e) && optimize_run_begin(r, e)) {

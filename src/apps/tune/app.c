@@ -6,16 +6,19 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "apps/tune/gepa_metrics.h"
 #include "apps/tune/monitor.h"
 #include "apps/tune/tune.h"
 #include "base/log.h"
 
-#define FIRST_S 60 /* after the daemon's start */
+#define FIRST_S 60   /* the first check, after the daemon's start */
+#define REFRESH_S 30 /* between two readings of the metrics */
 #define ARENA_MAX ((size_t)1 << 30)
 
 struct tuner {
     const struct app_host *host;
     struct tune_kept *kept;
+    struct gepa_metrics *metrics;
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -40,6 +43,7 @@ static void tune_app_begin(struct tuner *t, const struct config *c, str run, str
 
     o.settings.frontier = OPTIMIZE_HYBRID;
     o.settings.merge = true;
+    o.settings.pick = OPTIMIZE_USED_COMPONENTS;
     log_info("a run of the optimizer begins", LOG_STR("run", run));
     if (!tune_run(&o, a, &r, &e))
         log_warn("the run of the optimizer failed", LOG_STR("run", run), LOG_ERR(&e));
@@ -73,18 +77,21 @@ static void *tune_app_watch(void *arg)
 {
     struct tuner *t = arg;
     struct timespec until;
+    int64_t look_s = FIRST_S; /* until the next check of the verdicts */
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += FIRST_S;
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
-        if (pthread_cond_timedwait(&t->more, &t->lock, &until) == 0)
-            continue;
         pthread_mutex_unlock(&t->lock);
-        tune_app_look(t);
-        pthread_mutex_lock(&t->lock);
+        gepa_metrics_refresh(t->metrics, t->kept);
+        if (look_s <= 0) {
+            tune_app_look(t);
+            look_s = (int64_t)(MONITOR_EVERY_MS / 1000);
+        }
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t)(MONITOR_EVERY_MS / 1000);
+        until.tv_sec += REFRESH_S;
+        pthread_mutex_lock(&t->lock);
+        if (!t->stop && pthread_cond_timedwait(&t->more, &t->lock, &until) != 0)
+            look_s -= REFRESH_S;
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -103,6 +110,7 @@ static bool tuner_open(const struct app_host *h, void **out, struct err *e)
         free(t);
         return false;
     }
+    t->metrics = gepa_metrics_new(h->gateway->metrics);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->more, NULL);
     if (pthread_create(&t->watcher, NULL, tune_app_watch, t) != 0)
@@ -122,6 +130,7 @@ static void tuner_close(void *app)
     pthread_join(t->watcher, NULL);
     pthread_cond_destroy(&t->more);
     pthread_mutex_destroy(&t->lock);
+    gepa_metrics_free(t->metrics);
     tune_kept_close(t->kept);
     free(t);
 }

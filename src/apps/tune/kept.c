@@ -173,6 +173,65 @@ bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row
                                 STR_ARG(str_slice(id, 0, 80))));
 }
 
+struct ended {
+    bool (*on_row)(void *ctx, const struct tune_ended *r);
+    void *ctx;
+};
+
+static bool tune_kept_on_ended(void *ctx, const struct db_value *c, size_t n)
+{
+    struct ended *x = ctx;
+
+    assert(n == 3);
+    return x->on_row(x->ctx,
+                     &(struct tune_ended){.finished = str_eq(c[0].s, STR("finished")),
+                                          .calls = c[1].i,
+                                          .took_us = c[2].i});
+}
+
+bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct tune_ended *r),
+                     void *ctx, struct err *e)
+{
+    struct ended x = {on_row, ctx};
+
+    return tune_kept_query(k,
+                           "SELECT status, calls, updated_us - created_us FROM optimize_runs"
+                           " WHERE status IN ('finished', 'failed') ORDER BY created_us DESC",
+                           NULL,
+                           0,
+                           (struct db_rows){tune_kept_on_ended, &x},
+                           e);
+}
+
+struct newest {
+    struct arena *arena;
+    str scores;
+};
+
+static bool tune_kept_on_scores(void *ctx, const struct db_value *c, size_t n)
+{
+    struct newest *x = ctx;
+
+    assert(n == 1);
+    x->scores = tune_kept_text_of(x->arena, &c[0]);
+    return false;
+}
+
+bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out, struct err *e)
+{
+    struct newest x = {a, STR("")};
+    bool ok = tune_kept_query(k,
+                              "SELECT scores FROM prompts WHERE run_id IS NOT NULL AND"
+                              " scores IS NOT NULL ORDER BY created_us DESC LIMIT 1",
+                              NULL,
+                              0,
+                              (struct db_rows){tune_kept_on_scores, &x},
+                              e);
+
+    *out = x.scores;
+    return ok;
+}
+
 struct lines {
     struct buf text;
     int64_t n;

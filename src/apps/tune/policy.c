@@ -241,6 +241,18 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
         tune_policy_judge(x, &r, a, out);
 }
 
+/* Every run uses the system prompt; a tool's description is used if the run called the tool. */
+static bool policy_uses(const struct tune_env *env, str component, str trace)
+{
+    bool model = env->setup->config->policy.search == CONFIG_SEARCH_MODEL;
+
+    if (str_eq(component, STR("system_prompt")))
+        return true;
+    if (str_eq(component, STR("tree_search")))
+        return model && str_find(trace, STR("pi_search")) != STR_NONE;
+    return str_find(trace, component) != STR_NONE;
+}
+
 static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};
 /* What callers read: statuses, and the members that finish is called with. */
 static const char *const names[] = {"met",
@@ -259,8 +271,10 @@ static const char *const names[] = {"met",
 const struct tune_app tune_policy = {.name = "policy",
                                      .prompt = &policy_built_in,
                                      .objectives = objectives,
+                                     .floors = verdict_floors,
                                      .names = names,
                                      .open = policy_open,
                                      .close = policy_close,
                                      .load = policy_load,
-                                     .grade = policy_grade};
+                                     .grade = policy_grade,
+                                     .uses = policy_uses};

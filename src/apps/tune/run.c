@@ -240,6 +240,13 @@ static double tune_run_elapsed_s(void *ctx)
     return (double)(clock_mono_ns(t->o->host->clock) - t->began_ns) / 1e9;
 }
 
+static bool tune_run_uses(void *ctx, const struct optimize_grade *g, size_t component)
+{
+    const struct tune *t = ctx;
+
+    return !t->o->app->uses || t->o->app->uses(&t->env, t->components[component].name, g->trace);
+}
+
 /* ---- setting up ---- */
 
 static void tune_run_on_event(void *ctx, const struct optimize_event *ev)
@@ -457,16 +464,6 @@ static str components_json(struct tune *t, const struct optimize *engine, size_t
     return s;
 }
 
-static str scores_json(struct tune *t)
-{
-    return arena_printf(t->arena,
-                        "{\"score\":%.6g,\"parent\":%.6g,\"calls\":%lld,\"cases\":%zu}",
-                        t->row.best_score,
-                        t->row.seed_score,
-                        (long long)t->row.calls,
-                        t->val_count);
-}
-
 /* The best enters the registry as a draft: a person decides about it. */
 static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
 {
@@ -474,12 +471,16 @@ static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
     struct prompt_new p = {.name = str_c(t->o->app->name),
                            .parent = t->parent.id,
                            .run_id = t->row.id,
-                           .scores = scores_json(t),
                            .who = STR("optimize")};
+    str failed;
 
     if (best == 0)
         return true;
     p.components = components_json(t, engine, best);
+    p.scores = tune_scores_json(t->o->app, engine, best, &t->row, t->val_count, t->arena);
+    failed = tune_scores_failed(t->o->app, engine, best, t->arena);
+    if (failed.n && t->o->on_note)
+        t->o->on_note(t->o->ctx, arena_printf(t->arena, "the draft: " STR_FMT, STR_ARG(failed)).p);
     return registry_put(t->registry, &p, t->arena, &t->row.prompt_id, e);
 }
 
@@ -537,7 +538,8 @@ static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
         .settings = t->o->settings,
         .name = str_c(t->o->app->name),
         .seed = t->o->seed.n ? t->o->seed : STR("0"),
-        .adapter = {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t},
+        .adapter =
+            {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t, tune_run_uses},
         .sink = {tune_run_on_event, t}};
 
     if (!tune_run_row_of(t, e) || !models(t, e) || !cases(t, e) || !tune_run_seed(t, e))

@@ -49,6 +49,7 @@ struct tune_app {
     const char *name; /* --app, and of its prompts in the registry */
     const struct prompt_built_in *prompt;
     const char *const *objectives; /* names, NULL behind the last */
+    const double *floors;          /* a mean below that of its objective has failed; NULL: none */
     const char *const *names;      /* that a text must keep if it has them; likewise */
     /* Whatever it needs for all of the run; *out is given back to close. */
     bool (*open)(const struct tune_env *env, struct arena *a, void **out, struct err *e);
@@ -60,6 +61,8 @@ struct tune_app {
      * a trace that says why. Any thread. The trace is a JSON object, in the arena. */
     void (*grade)(const struct tune_env *env, const str *texts, const struct tune_example *x,
                   struct arena *a, struct optimize_grade *out);
+    /* Whether a run with this trace used the component's text; NULL: every run uses all. */
+    bool (*uses)(const struct tune_env *env, str component, str trace);
 };
 
 extern const struct tune_app tune_policy, tune_orders, tune_incidents;
@@ -95,6 +98,16 @@ struct tune_result {
 bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result *out,
               struct err *e) MUST_USE;
 
+/* ---- scores of a candidate (scores.c) ---- */
+
+/* {"score", "parent", "calls", "cases", "objectives": {...}, "below_floor": [...]} */
+struct tune_row;
+str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                     const struct tune_row *row, size_t case_count, struct arena *a);
+/* "citation 0.62 is below 0.85, ..."; "": no objective is below its floor. */
+str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                       struct arena *a);
+
 /* ---- runs in the store (kept.c) ---- */
 
 struct tune_row {
@@ -115,6 +128,16 @@ bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row
 /* The newest first. */
 bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out, size_t *n,
                     struct err *e) MUST_USE;
+/* Runs that ended, newest first, without their texts: as many as `on_row` accepts. */
+struct tune_ended {
+    bool finished; /* else it failed */
+    int64_t calls, took_us;
+};
+bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct tune_ended *r),
+                     void *ctx, struct err *e) MUST_USE;
+/* The scores of the newest prompt that a run has produced, as JSON; "": none. */
+bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out,
+                             struct err *e) MUST_USE;
 /* All its lines, joined; how many. */
 bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
                      struct err *e) MUST_USE;

@@ -66,7 +66,7 @@ struct verdict_score {
 
 extern const char *const verdict_names[VERDICT_COUNT];
 extern const double verdict_weights[VERDICT_COUNT];
-/* Below it a metric counts as failed. */
+/* A mean below its floor has failed, whatever the total. */
 extern const double verdict_floors[VERDICT_COUNT];
 
 void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *run,
