@@ -1,4 +1,4 @@
-/* `rationale eval`: cases with known answers are run on their recordings and scored.
+/* `rationale eval`: runs cases with known answers on their recordings and scores them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -395,15 +395,15 @@ const struct cli_command cli_eval = {
     .words = "FOLDER",
     .about =
         "Each case of FOLDER (or FOLDER itself, if it is one) is an alert, recorded outputs of "
-        "tools, and facts that a good report has. The alert is investigated as any other, with "
-        "the recordings in the place of the tools, and the report is scored by its words: no "
-        "model judges, so the same report always has the same score. docs/eval.md has the form "
-        "of a case and the formula.\n\n"
-        "With --reasoning ab every case is run without reasoning and with it, and the two are "
-        "compared: score, tools, tokens, time.\n\n"
-        "Agents are those of the configuration; alerts that none of them takes go to one that "
-        "is built in. The exit code is 1 if the score is below --min or a case could not be read.",
-    .examples = "  rationale eval example/incidents/cases\n"
+        "tools, and the cause that a good analysis names. The command investigates the alert like "
+        "any other, with the recordings in place of the tools. It scores the analysis by its "
+        "words; quoted outputs do not count. No model judges, so the same analysis always has "
+        "the same score. docs/eval.md has the form of a case and the formula.\n\n"
+        "With --reasoning ab the command runs every case without reasoning and with it, and "
+        "compares the two: score, tools, tokens, time.\n\n"
+        "Agents are those of the configuration; a built-in agent handles alerts that none of them "
+        "handles. The exit code is 1 if the score is below --min or a case could not be read.",
+    .examples = "  rationale eval example/incidents/cases --config example/incidents/eval.yaml\n"
                 "  rationale eval cases --reasoning ab --out results\n"
                 "  rationale eval cases --case disk --json --min 0.8\n",
     .options = options,

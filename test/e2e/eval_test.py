@@ -18,6 +18,12 @@ CASES = SOURCE / "example" / "incidents" / "cases"
 CORPORA = Path(os.environ.get("RATIONALE_CORPORA", SOURCE / "../shared/corpora"))
 
 
+def manual(page):
+    """The commands of a page, as they are pasted."""
+    lines = (SOURCE / "docs" / page).read_text().splitlines()
+    return [line.split("#")[0].split()[1:] for line in lines if line.startswith("    rationale ")]
+
+
 class Eval(Case):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="eval-"))
@@ -64,11 +70,19 @@ class Eval(Case):
     def test_the_commands_of_the_manual_work(self):
         place = self.folder / "incidents"
         shutil.copytree(CASES.parent, place)
-        lines = (SOURCE / "docs" / "eval.md").read_text().split("\n\n")[1].splitlines()
-        commands = [line.split("#")[0].split()[1:] for line in lines if " rationale " in line]
-        self.assertEqual(len(commands), 3)
+        commands = manual("eval.md")
+        self.assertEqual(len(commands), 4)
         for words in commands:
-            self.assertEqual(run(*words, cwd=place).code, 0, words)
+            done = run(*words, cwd=place)
+            self.assertEqual(done.code, 0, (words, done))
+
+    def test_the_commands_of_the_optimizers_manual_work(self):
+        shutil.copytree(SOURCE / "example", self.folder / "example")
+        commands = manual("optimize.md")
+        self.assertEqual(len(commands), 5)
+        for words in commands:
+            done = run(*words, cwd=self.folder)
+            self.assertEqual(done.code, 0, (words, done))
 
     def test_every_strategy_runs(self):
         for strategy in ("classic", "react", "native"):
