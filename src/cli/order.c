@@ -221,6 +221,7 @@ static int order_turn(struct window *w, str text)
 {
     struct orders_watch watch = {
         .on_decision = order_on_decision, .on_order = order_on_order, .ctx = w};
+    struct orders_said said;
     struct orders_turn out;
     struct arena a;
     struct err e;
@@ -234,8 +235,10 @@ static int order_turn(struct window *w, str text)
     }
     arena_init(&a, TURN_ARENA_MAX);
     w->who = orders_asker(w->orders, STR(""), true);
-    ok = text.n ? orders_say(w->orders, &w->who, str_c(w->thread), text, &watch, &a, &out, &e)
-                : orders_resume(w->orders, &w->who, str_c(w->thread), &watch, &a, &out, &e);
+    said = (struct orders_said){
+        .who = &w->who, .thread = str_c(w->thread), .text = text, .watch = &watch};
+    ok = text.n ? orders_say(w->orders, &said, &a, &out, &e)
+                : orders_resume(w->orders, &said, &a, &out, &e);
     code = ok ? order_shown(w, &out) : cli_fail(&e);
     arena_release(&a);
     return code;
@@ -431,7 +434,11 @@ static int order_evaluate(struct window *w)
                         "protocol",
                         "real",
                         cli_plain(w->cli));
-    ok = ok && orders_eval_run(w->orders, text, path, order_on_case, w, &sums, &e);
+    ok = ok && orders_eval_run(w->orders,
+                               &(struct orders_eval_source){
+                                   .text = text, .path = path, .on_case = order_on_case, .ctx = w},
+                               &sums,
+                               &e);
     if (ok && w->args->value[JSON])
         order_eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)

@@ -186,11 +186,12 @@ static void take_turn(void *app, const struct app_request *q, str text,
                       const struct orders_watch *watch, struct app_reply *r)
 {
     struct thread_asker who = order_app_asker(app, q);
+    struct orders_said said = {.who = &who, .thread = q->parts[0], .text = text, .watch = watch};
     struct orders_turn turn;
     struct json_out o;
     struct err e;
 
-    if (!orders_say(app, &who, q->parts[0], text, watch, q->arena, &turn, &e)) {
+    if (!orders_say(app, &said, q->arena, &turn, &e)) {
         if (e.code == ERR_CANCELLED) {
             app_fail(r, 409, "turn_in_progress", "%s", e.text);
             r->retry_after_s = 1;

@@ -251,11 +251,11 @@ static str order_orders_clean(struct arena *a, str text)
     return all;
 }
 
-bool orders_say(struct orders *o, const struct thread_asker *who, str thread, str text,
-                const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                struct err *e)
+bool orders_say(struct orders *o, const struct orders_said *said, struct arena *a,
+                struct orders_turn *out, struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
+    str thread = said->thread, text = said->text;
     bool ok;
 
     if (!state_thread_ok(thread, e))
@@ -315,11 +315,11 @@ static bool order_orders_is_open(struct turn *t, bool *open, struct err *e)
     return true;
 }
 
-bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
-                   const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                   struct err *e)
+bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
+                   struct orders_turn *out, struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
+    str thread = said->thread;
     bool ok, open = false;
 
     if (!state_thread_ok(thread, e) || !order_orders_claim(o, thread, e))
@@ -356,12 +356,13 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 static void order_orders_go_on(struct orders *o, const struct orders_left *l)
 {
     struct thread_asker who = orders_asker(o, l->key, true); /* an operator's, in any thread */
+    struct orders_said said = {.who = &who, .thread = l->thread};
     struct orders_turn turn;
     struct arena a;
     struct err e;
 
     arena_init(&a, ARENA_MAX);
-    if (!orders_resume(o, &who, l->thread, NULL, &a, &turn, &e))
+    if (!orders_resume(o, &said, &a, &turn, &e))
         log_warn("an order cannot go on", LOG_STR("thread", l->thread), LOG_ERR(&e));
     arena_release(&a);
 }

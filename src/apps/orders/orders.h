@@ -2,7 +2,7 @@
  *
  *     struct orders *o;
  *     if (!orders_open(&host, &(struct orders_options){.menu = "menu.json"}, &o, e)) ...
- *     if (!orders_say(o, &who, thread, STR("two colas please"), &arena, &turn, e)) ...
+ *     if (!orders_say(o, &said, &arena, &turn, e)) ...
  *     print(turn.reply);
  *     orders_close(o);
  *
@@ -72,15 +72,21 @@ bool orders_open(const struct app_host *h, const struct orders_options *opts, st
                  struct err *e) MUST_USE;
 void orders_close(struct orders *o); /* NULL: nothing */
 
-/* A turn; the thread is made if it is not there. A turn that was not ended goes on with this one.
- * ERR_CANCELLED: a turn of this thread is running, and this one was not begun. */
-bool orders_say(struct orders *o, const struct thread_asker *who, str thread, str text,
-                const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                struct err *e) MUST_USE;
-/* Ends a turn that was not ended, if there is one. */
-bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
-                   const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                   struct err *e) MUST_USE;
+/* What a customer says in a thread. */
+struct orders_said {
+    const struct thread_asker *who;
+    str thread;
+    str text;                         /* not used by orders_resume */
+    const struct orders_watch *watch; /* or NULL */
+};
+
+/* One turn. Creates the thread if it does not exist. If the thread's last turn did not end, this
+ * one continues it. ERR_CANCELLED: a turn of this thread is running, and this one did not start. */
+bool orders_say(struct orders *o, const struct orders_said *said, struct arena *a,
+                struct orders_turn *out, struct err *e) MUST_USE;
+/* Ends the thread's last turn if it did not end. */
+bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
+                   struct orders_turn *out, struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if there is none. */
 bool orders_state(struct orders *o, const struct thread_asker *who, str thread, struct arena *a,
                   struct orders_state *out, struct err *e) MUST_USE;
