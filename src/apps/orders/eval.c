@@ -1,4 +1,4 @@
-/* eval.c - a file of utterances, each taken and scored.
+/* eval.c - runs a file of utterances and scores each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -141,7 +141,7 @@ static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, 
                         turn,
                         e);
         if (ok && turn->end == ORDERS_FAILED)
-            r->failed = turn->why.n ? turn->why : STR("the model could not be asked");
+            r->failed = turn->why.n ? turn->why : STR("the model call failed");
     }
     return orders_forget(o, &who, thread, e) && ok;
 }

@@ -44,7 +44,7 @@ struct orders_eval_result {
     const struct orders_eval_case *of;
     struct score score;
     const struct order *got;
-    str failed; /* why the model could not be asked, or "" */
+    str failed; /* why the model call failed, or "" */
 };
 
 struct orders_eval {

@@ -1,5 +1,5 @@
-/* app.c - the row of the optimizer: its runs, for those who look; the quality of verdicts, judged
- * once a day.
+/* app.c - the application "optimize": routes for its runs, metrics, and a daily check of the
+ * quality of verdicts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,8 +27,8 @@ struct tuner {
 
 /* ---- once a day ---- */
 
-/* What was proposed is begun, where the configuration says so and has the cases for it. */
-static void tune_app_begin(struct tuner *t, const struct config *c, str run, struct arena *a)
+/* Starts a proposed run, if the configuration allows it and has the cases. */
+static void tune_app_start(struct tuner *t, const struct config *c, str run, struct arena *a)
 {
     struct tune_options o = {.host = t->host,
                              .app = &tune_policy,
@@ -44,7 +44,7 @@ static void tune_app_begin(struct tuner *t, const struct config *c, str run, str
     o.settings.frontier = OPTIMIZE_HYBRID;
     o.settings.merge = true;
     o.settings.pick = OPTIMIZE_USED_COMPONENTS;
-    log_info("a run of the optimizer begins", LOG_STR("run", run));
+    log_info("a run of the optimizer starts", LOG_STR("run", run));
     if (!tune_run(&o, a, &r, &e))
         log_warn("the run of the optimizer failed", LOG_STR("run", run), LOG_ERR(&e));
     else
@@ -61,13 +61,13 @@ static void tune_app_look(struct tuner *t)
 
     arena_init(&a, ARENA_MAX);
     if (!monitor_check(c->store_url, clock_wall_ms(t->host->clock) * 1000, &a, &seen, &e)) {
-        log_warn("the quality of verdicts cannot be looked at", LOG_ERR(&e));
+        log_warn("the quality of verdicts cannot be checked", LOG_ERR(&e));
     } else if (seen.proposed.n > 0) {
         log_warn("the quality of verdicts has fallen: a run of the optimizer is proposed",
                  LOG_STR("run", seen.proposed),
                  LOG_U64("verdicts", seen.verdicts));
         if (c->policy.optimize && c->policy.train.n > 0)
-            tune_app_begin(t, c, seen.proposed, &a);
+            tune_app_start(t, c, seen.proposed, &a);
     }
     arena_release(&a);
     setup_release(s);
@@ -206,7 +206,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     json_out_end(&o);
 }
 
-/* Of the lines the events; what was asked and answered is for going on with it. */
+/* Only the events; the other lines are needed to resume the run. */
 static void put_events(struct json_out *o, str lines)
 {
     json_member_array(o, "events");

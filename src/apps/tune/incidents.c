@@ -9,7 +9,7 @@
 
 #define OUT_MAX ((size_t)1 << 20)
 #define STEPS_MAX 40
-#define SHOWN ((size_t)600) /* bytes of a thought or an observation that who reflects is shown */
+#define SHOWN ((size_t)600)       /* bytes of a thought or an observation that the reflector sees */
 #define SHOWN_LONG ((size_t)6000) /* of an alert, a report */
 #define PARTS_MAX (3 * EVAL_FACTS_MAX + 2)
 
@@ -76,13 +76,13 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     (void)app;
     if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
         return false;
-    if (faults->n) /* one that cannot be read would count in no run, and nobody would know */
+    if (faults->n) /* an unreadable case would silently not count */
         return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
     *out = arena_zero(a, *n + 1, sizeof **out);
     count = *n;
     *n = 0;
     for (size_t i = 0; i < count; i++)
-        if (cases[i].weight > 0) /* one that does not count teaches nothing either */
+        if (cases[i].weight > 0) /* a case without weight is not used for training */
             parts_of(&cases[i], a, &(*out)[(*n)++]);
     return true;
 }
@@ -146,7 +146,7 @@ static const char *verdict_advice(enum score_verdict v)
     return advice[v];
 }
 
-static void tell_facts(const struct eval_result *r, struct json_out *o, struct arena *a)
+static void put_facts_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
 {
     json_member_array(o, "analysis");
     if (r->of->expected.cause.n || r->analysis.verdict != SCORE_VERDICT_FOUND)
@@ -173,7 +173,7 @@ static void tell_facts(const struct eval_result *r, struct json_out *o, struct a
     json_out_end(o);
 }
 
-static void tell_tools(const struct eval_result *r, struct json_out *o, struct arena *a)
+static void put_tools_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
 {
     json_member_array(o, "tools");
     if (!r->report.tool_calls)
@@ -207,8 +207,8 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
     json_member_object(o, "Feedback");
-    tell_facts(r, o, a);
-    tell_tools(r, o, a);
+    put_facts_feedback(r, o, a);
+    put_tools_feedback(r, o, a);
     json_out_key(o, STR("tags"));
     json_out_raw(o, r->tags);
     json_out_end(o);
@@ -247,7 +247,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
                              .setup = b->setup,
                              .any = b->any,
                              .server = b->self,
-                             .model = env->told, /* else each agent has its own */
+                             .model = env->chosen_model, /* else each agent has its own */
                              .prompt = &prompt,
                              .session = env->session,
                              .cancel = env->cancel,
@@ -266,7 +266,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
     buf_release(&seen.steps);
 }
 
-/* The marks that text from outside stands between, without which it could give orders. */
+/* The marks around text from outside; without them such text could give instructions. */
 static const char *const names[] = {"<data>", "</data>", NULL};
 
 const struct tune_app tune_incidents = {.name = "incidents",

@@ -4,7 +4,7 @@
  */
 #include "apps/tune/judge.h"
 
-/* "pi_search(query='age')": the name, and what stands in the brackets. */
+/* "pi_search(query='age')": the name, and the text in the brackets. */
 static struct verdict_step tune_judge_step_of(const struct policy_step *s)
 {
     size_t open = str_find(s->action, STR("("));

@@ -1,4 +1,4 @@
-/* judge.h - a policy's verdict as the metrics see it (apps/tune/verdict_score.h).
+/* judge.h - a policy's verdict as input of the scoring (apps/tune/verdict_score.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,5 +9,5 @@
 
 /* Lent by the result; lists in the arena. */
 struct verdict_run judge_run(const struct policy_result *r, struct arena *a);
-/* What is not labelled (status "", section "") is not compared. */
+/* Members without a label (status "", section "") are not compared. */
 struct verdict_truth judge_truth(str status, str doc, str section, struct arena *a);

@@ -1,4 +1,4 @@
-/* kept.c - runs of the optimizer in the store: a row each, and what they go on from.
+/* kept.c - runs of the optimizer in the store: a row each, and the lines to resume from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ bool tune_kept_open(str url, struct tune_kept **out, struct err *e)
     struct db *db;
 
     if (str_eq(url, STR("none")))
-        return err_set(e, ERR_INPUT, "a run is kept in the store, and the store is \"none\"");
+        return err_set(e, ERR_INPUT, "a run needs a store, and the store is \"none\"");
     if (!db_open(url, DB_BESIDE, &db, e))
         return err_prefix(e, "runs of the optimizer: ");
     k = base_alloc(sizeof *k);

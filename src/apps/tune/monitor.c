@@ -16,7 +16,7 @@ struct tally {
     double sum;
 };
 
-/* One that cannot be read is as bad as can be: something is wrong with it. */
+/* A result that cannot be read scores 0. */
 static double judged(str result)
 {
     struct verdict_score m = {.total = 0};
@@ -68,7 +68,7 @@ static bool tally(str url, int64_t since_us, struct tally *out, struct err *e)
     return ok;
 }
 
-/* The one that is open already, if any: proposed or begun, and younger than the days looked at. */
+/* The open run, if any: proposed or running, and created in the days of the check. */
 static str tune_monitor_pending(const struct tune_row *list, size_t n, int64_t since_us)
 {
     for (size_t i = 0; i < n; i++)

@@ -133,7 +133,7 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
     buf_release(&seen.got);
 }
 
-/* What the program fills in, and what tools are called. */
+/* Placeholders that the program fills in, and names of tools. */
 static const char *const names[] = {"{{location_name}}",
                                     "{{menu_items}}",
                                     "{{current_order}}",

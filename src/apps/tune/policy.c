@@ -2,7 +2,7 @@
  * run of the model's controller on one of its criteria.
  *
  * A case has its labels beside it: "expect": [{"criterion_id", "status", "section", "doc"}], or
- * one such object for all criteria. What is not labelled is not compared.
+ * one such object for all criteria. Members without a label are not compared.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ static str tune_policy_label(const struct json *doc, const struct json_node *v, 
     return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
 }
 
-/* NULL: there are none for this criterion. */
+/* NULL: this criterion has no labels. */
 static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("expect"));
@@ -236,7 +236,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
         !policy_react(&o, a, &r, &info, &why))
         tune_policy_failed(out, a, why.text);
     else if (info.llm_failed)
-        tune_policy_failed(out, a, "the model could not be asked");
+        tune_policy_failed(out, a, "the model call failed");
     else
         tune_policy_judge(x, &r, a, out);
 }
@@ -254,7 +254,7 @@ static bool policy_uses(const struct tune_env *env, str component, str trace)
 }
 
 static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};
-/* What callers read: statuses, and the members that finish is called with. */
+/* Names that callers read: statuses, tools, and the arguments of finish. */
 static const char *const names[] = {"met",
                                     "missing",
                                     "uncertain",

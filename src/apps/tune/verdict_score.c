@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/tune/verdict_score.h"
 
-#define PENALTY 0.25       /* of an error, or of a step that was there before */
+#define PENALTY 0.25       /* of an error, or of a repeated step */
 #define SLOPE 2.0          /* a confidence 0.5 outside its band is worth nothing */
 #define SHARE_GROUNDED 0.4 /* of coherence: citations that were seen */
 #define SHARE_SOUND 0.3    /* no errors */
@@ -29,7 +29,7 @@ const double verdict_floors[VERDICT_COUNT] = {
     [VERDICT_STATUS] = 0.90,
 };
 
-/* Where the confidence of a right answer should lie. Both spellings of a status are in use. */
+/* The expected range of the confidence of a right answer. Both spellings of a status are in use. */
 static const struct band {
     const char *status;
     double low, high;
@@ -91,8 +91,8 @@ static size_t count_matched(const struct verdict_citation *a, size_t n,
     return matched;
 }
 
-/* With a label the harmonic mean of how much of it was found and how much of what was said is in
- * it; without one, how many citations are at least whole. */
+/* With a label: the harmonic mean of recall and precision. Without: the share of citations that are
+ * complete. */
 static double citation(const struct verdict_truth *t, const struct verdict_run *r)
 {
     size_t found, right, whole = 0;
@@ -155,14 +155,14 @@ static struct trace optimize_metrics_look(const struct verdict_run *r)
     return t;
 }
 
-/* Penalties are by number, not by share: steps that are merely there outweigh nothing. */
+/* Penalties count errors, not their share, so additional steps cannot offset them. */
 static double coherence(const struct verdict_run *r)
 {
     struct trace t = optimize_metrics_look(r);
     double grounded = 1;
 
     if (t.good == 0)
-        return 0; /* a conclusion from nothing */
+        return 0; /* a conclusion without any step */
     if (r->citation_count > 0)
         grounded = (double)t.seen / (double)r->citation_count;
     return SHARE_GROUNDED * grounded + SHARE_SOUND * at_least_0(1 - PENALTY * (double)t.bad) +
@@ -189,7 +189,7 @@ static double calibration(const struct verdict_truth *t, const struct verdict_ru
     return at_least_0(1 - SLOPE * off);
 }
 
-/* Without a label there is only whether it is a status at all. */
+/* Without a label: whether it is a valid status. */
 static double status(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return is_right(t, r) && band_of(r->status);

@@ -1,16 +1,16 @@
-/* verdict_score.h - how good one policy verification was, in four numbers and words for each.
+/* verdict_score.h - scores a policy verification by four metrics, with a sentence on each.
  *
  *     struct verdict_score m;
  *     verdict_judge(&truth, &run, &m);
  *     verdict_feedback(&truth, &run, &m, &buf);
  *
- *   citation     0.4  are the places that the label names cited, and no others
- *   coherence    0.3  does the conclusion rest on what was seen; errors and repetition cost
- *   calibration  0.2  sure where it is right, unsure where it is wrong or says so
- *   status       0.1  is it the status of the label
+ *   citation     0.4  the citations are those of the label, and no others
+ *   coherence    0.3  the conclusion rests on passages that were read; errors and repetition cost
+ *   calibration  0.2  confidence is high for a right status, and low for a wrong or uncertain one
+ *   status       0.1  the status is that of the label
  *
- * Coherence does not count steps: one more step can lower it, and can raise it only by showing what
- * a citation rests on. So a longer trace is not a better one.
+ * Coherence does not count steps: one more step can lower it, and can raise it only by showing the
+ * passage of a citation. So a longer trace is not a better one.
  *
  * Pure functions on plain structs; all texts are lent.
  *
@@ -29,7 +29,7 @@ enum verdict_kind {
     VERDICT_COUNT
 };
 
-/* Pages first..last; last is 0 where none are given. */
+/* Pages first..last; last is 0 if there are none. */
 struct verdict_citation {
     str doc, section;
     uint32_t page_first, page_last;
@@ -38,10 +38,10 @@ struct verdict_citation {
 struct verdict_step {
     str action, arguments;
     str observation;
-    bool failed; /* the tool said so */
+    bool failed; /* reported by the tool */
 };
 
-/* What the label says. */
+/* The label. */
 struct verdict_truth {
     str status; /* empty: not labelled */
     const struct verdict_citation *citations;
@@ -49,7 +49,7 @@ struct verdict_truth {
     bool has_citations; /* false: not labelled; true with none: nothing is to be cited */
 };
 
-/* What the run concluded, and how. */
+/* The run's conclusion and steps. */
 struct verdict_run {
     str status;
     double confidence; /* 0 to 1 */
@@ -72,6 +72,6 @@ extern const double verdict_floors[VERDICT_COUNT];
 void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *run,
                    struct verdict_score *out);
 
-/* Sentences on one metric: what was wrong and what would be right; never empty. */
+/* Sentences on one metric: the errors and the right answer; never empty. */
 void verdict_feedback(const struct verdict_truth *truth, const struct verdict_run *run,
                       enum verdict_kind kind, struct buf *out);
