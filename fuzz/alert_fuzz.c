@@ -11,6 +11,20 @@
 #define MEMORY_MAX ((size_t)1 << 28)
 #define HOLDS(claim) ((claim) ? (void)0 : base_die("line %d: %s", __LINE__, #claim))
 
+/* A text that is its own evidence, cause and object. */
+static void as_analysis(str text, struct arena *a)
+{
+    str part = str_slice(text, 0, text.n / 3);
+    struct score_texts one = {&part, 1}, none = {&part, 0};
+    struct score_expected x = {.facts = one, .cause = one, .object = one, .not_cause = none};
+    struct score_result r;
+
+    score_analysis(text, str_slice(text, text.n / 2, text.n), &x, a, &r);
+    HOLDS(r.score >= 0 && r.score <= 1);
+    score_analysis(text, text, &x, a, &r);
+    HOLDS(r.score >= 0 && r.score <= 1 && score_verdict_name(r.verdict));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_faults(const struct alert_faults *f)
@@ -113,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     as_recording(text);
     score_fact(str_slice(text, size / 3, size), str_slice(text, 0, size / 3), &a, &one);
     HOLDS(one.share >= 0 && one.share <= 1);
+    as_analysis(text, &a);
     arena_release(&a);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "agent/work.h"
 
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #define WHY_MAX 4096

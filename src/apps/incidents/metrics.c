@@ -330,21 +330,23 @@ static str stage_outcome(str a, str b)
 void incident_metrics_stages(struct incident_metrics *m, struct agent_log *log, str run,
                              str session)
 {
-    struct agent_row *parts;
+    struct agent_rows all = {.n = 0};
+    const struct agent_row *parts;
     struct arena a;
     struct err e;
-    size_t n, next;
+    size_t next;
 
     if (!m || !log)
         return;
     arena_init(&a, PARTS_ARENA);
-    if (!agent_log_parts(log, run, session, &a, &parts, &n, &e))
-        n = 0;
-    for (size_t i = 0; i < n; i = next) {
+    if (!agent_log_parts(log, run, session, &a, &all, &e))
+        all.n = 0;
+    parts = all.at;
+    for (size_t i = 0; i < all.n; i = next) {
         str last, stage = incident_of_part(parts[i].id, &last), outcome = parts[i].status;
         int64_t ended_us = parts[i].updated_us;
 
-        for (next = i + 1; next < n && str_eq(incident_of_part(parts[next].id, &last), stage);
+        for (next = i + 1; next < all.n && str_eq(incident_of_part(parts[next].id, &last), stage);
              next++) {
             outcome = stage_outcome(outcome, parts[next].status);
             if (parts[next].updated_us > ended_us)
