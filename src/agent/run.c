@@ -153,6 +153,9 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
                             .title = r->o->title,
+                            .step = tell_step(r, r->what.n ? r->what : STR("model call"), r->arena),
+                            .part = true,
+                            .reader = r->reader,
                             .id = STR(""),
                             .level = level,
                             .key = r->o->key,
@@ -218,6 +221,8 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
 
     buf_init(&body, BODY_MAX);
     agent_run_body_write(r, &body, tools);
+    r->what = tools ? arena_printf(r->arena, "turn %u", r->out->iterations + 1)
+                    : STR("conclude with what is known");
     ok = run_think(r, buf_str(&body), r->o->level, reply);
     buf_release(&body);
     return ok;

@@ -22,8 +22,10 @@ struct agent_work;
 
 struct agent_prompt {
     str system, user;
-    str extra; /* members for the request; or "" */
-    str level; /* or "" */
+    str extra;                 /* members for the request; or "" */
+    str level;                 /* or "" */
+    str what;                  /* the purpose of the call, for the record; or "" */
+    struct call_reader reader; /* of the reply, for the decision log; or none */
 };
 
 struct agent_done {

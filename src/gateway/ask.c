@@ -178,6 +178,16 @@ static bool ask_on_anew(void *ctx)
 
 static const struct call_sink sink = {ask_on_frame, ask_on_error, ask_on_end, NULL, ask_on_anew};
 
+/* The record frees long texts while they arrive; the reader gets all of this one. */
+static void ask_read_decision(void *ctx, str text, struct arena *arena, struct decision *d)
+{
+    struct ask *a = ctx;
+
+    (void)text;
+    if (a->text.n <= CALL_READ_MAX)
+        a->in.reader.read(a->in.reader.ctx, buf_str(&a->text), arena, d);
+}
+
 /* ---- its life ---- */
 
 /* A key that was taken away asks no more. Where none is configured, nobody has one. */
@@ -205,6 +215,9 @@ static void gateway_ask_begin(void *ctx)
                              .id = a->in.id,
                              .session = a->in.session,
                              .title = a->in.title,
+                             .step = a->in.step,
+                             .part = a->in.part,
+                             .reader = {a->in.reader.read ? ask_read_decision : NULL, a},
                              .setup = a->in.setup,
                              .show = CONFIG_SHOW,
                              .inside = true,
@@ -282,6 +295,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.route = arena_dup(&a->arena, r->route);
     a->in.session = arena_dup(&a->arena, r->session);
     a->in.title = r->title.n ? arena_dup(&a->arena, r->title) : STR("");
+    a->in.step = r->step.n ? arena_dup(&a->arena, r->step) : STR("");
     a->in.level = arena_dup(&a->arena, r->level);
     a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);

@@ -105,6 +105,10 @@ struct hub_call {
     struct hub_words words[HUB_TEXT_COUNT]; /* set with its first text or viewer */
 };
 
+struct hub_status {
+    uint64_t id, status; /* digests */
+};
+
 struct hub {
     const struct clock *clock;
     pthread_mutex_t lock;
@@ -114,6 +118,7 @@ struct hub {
     struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
+    struct hub_status statuses[HUB_STATUSES_MAX]; /* of applications' sessions, published last */
     struct hub_channel *lingering;
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */

@@ -13,8 +13,9 @@ void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_
                   enum hub_text kind, str text, uint64_t at);
 void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
                  const struct hub_end *e, bool decision);
-void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                     const struct hub_end *e);
+void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_session *s,
+                     str model);
+void hub_say_event(struct hub *h, const struct hub_channel *to, const char *type, str members);
 void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed);
 void hub_say_health(struct hub *h, str members);
 void hub_say_alert(struct hub *h, const struct hub_channel *to, str status);

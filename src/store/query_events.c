@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_calls.h"
+#include "store/step.h"
 
 #define EVENTS_MAX 5000
 #define EVENTS_SIZE_MAX ((size_t)48 << 20)
@@ -19,13 +20,27 @@ struct timeline {
 
 /* ---- events ---- */
 
+static void event_name(struct json_out *o, const char *key, str name)
+{
+    json_out_key(o, str_c(key));
+    if (name.n)
+        json_out_str(o, name);
+    else
+        json_out_null(o);
+}
+
 static void event_head(struct json_out *o, str id, const char *type, int64_t at_us, str step)
 {
+    str stage, agent;
+
+    step_read(step, &stage, &agent);
     json_out_object(o);
     json_member_str(o, "event_id", id);
     json_member_str(o, "type", str_c(type));
     json_member_i64(o, "timestamp_us", at_us);
     json_member_str(o, "step_description", step);
+    event_name(o, "stage", stage);
+    event_name(o, "agent", agent);
 }
 
 /* The text built is an event: keeps it, unless there are too many already. */

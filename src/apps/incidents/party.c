@@ -117,6 +117,8 @@ static struct agent_options incident_party_options_of(struct party *p)
 
     if (p->agent->model.n && !p->in->o->model.n)
         o.model_name = p->agent->model;
+    o.agent = p->label;
+    o.stage = p->stage->name;
     o.tools = p->box;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
@@ -268,8 +270,11 @@ void party_work(struct party *p)
 void party_single(struct party *p, str system, str user)
 {
     struct agent_options o = incident_party_options_of(p);
-    struct agent_prompt prompt = {
-        .system = system, .user = user, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
+    struct agent_prompt prompt = {.system = system,
+                                  .user = user,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = p->quiet,
+                                  .what = STR("make one analysis of several")};
     struct ask_reply reply;
     struct err e;
 

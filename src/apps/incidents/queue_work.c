@@ -5,6 +5,7 @@
 #include "apps/incidents/queue_state.h"
 
 #include "apps/incidents/status.h"
+#include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
 #define REPORT_MAX ((size_t)64 << 20)
@@ -58,7 +59,7 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
     buf_init(&metadata, REPORT_MAX);
     incident_queue_work_write_metadata(&metadata, row);
     s.session_metadata = buf_str(&metadata);
-    store_session_put(q->o.host->gateway->store, &s, NULL);
+    publish_session(q->o.host->gateway->store, q->o.host->gateway->hub, &s);
     buf_release(&metadata);
 }
 

@@ -84,6 +84,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
     return (struct agent_options){.run = run,
                                   .app = STR("incidents.agent"),
                                   .session = in->session,
+                                  .agent = in->chain->name,
                                   .title = in->title,
                                   .key = in->o->key,
                                   .input = STR("{}"),
@@ -100,6 +101,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .log = in->o->host->log,
                                   .mask = in->mask,
                                   .store = in->o->host->gateway->store,
+                                  .hub = in->o->host->gateway->hub,
                                   .clock = in->o->host->clock,
                                   .cancel = &in->stop,
                                   .leave = in->o->host->leave,
@@ -237,8 +239,10 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
 
 static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
 {
-    struct agent_prompt prompt = {
-        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
+    struct agent_prompt prompt = {.system = STR(""),
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = STR(""),
+                                  .what = STR("summarise for executives")};
     struct config_route route;
     struct ask_reply reply;
     struct buf user;

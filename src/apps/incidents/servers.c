@@ -5,7 +5,8 @@
 #include "apps/incidents/engine.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "store/store.h"
+#include "gateway/publish.h"
+#include "store/step.h"
 
 #define LIST_MS 30000
 #define LIST_MAX ((size_t)8 << 20)
@@ -134,13 +135,15 @@ static void incident_servers_record(struct servers *s, const struct serving *v, 
         .result = STR(""),
         .available_tools = list,
         .error_message = str_c(e ? e->text : ""),
-        .step = STR(""),
+        .step = step_write(&s->arena,
+                           STR(""),
+                           s->in->chain->name,
+                           arena_printf(&s->arena, "list the tools of " STR_FMT, STR_ARG(v->name))),
         .timestamp_us = began_us,
         .duration_ms = (now_us - began_us) / 1000,
         .success = e == NULL};
 
-    if (host->gateway->store)
-        store_tool_put(host->gateway->store, &t, NULL);
+    publish_tool_end(host->gateway->store, host->gateway->hub, &t, s->in->o->key);
 }
 
 static void incident_servers_list_one(struct servers *s, struct serving *v, struct json_out *o)

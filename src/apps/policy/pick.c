@@ -132,6 +132,7 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
     ok = buf_ok(&body, "the tree", e);
     if (ok) {
         struct ask_request q = {.body = buf_str(&body),
+                                .part = true,
                                 .route = STR("agent:policy"),
                                 .session = r->o->session,
                                 .title = react_title(r, a),
