@@ -42,6 +42,7 @@ struct run {
     unsigned corrections;      /* of the output so far */
     str why;                   /* the model's text with the current calls, or its reasoning */
     str what;                  /* the purpose of the next model call, in words */
+    bool quiet;                /* of that call: see ask.h */
     struct call_reader reader; /* of the next model call's reply, for the decision log */
     bool broken;               /* the log failed: err says why */
     struct err err;

@@ -89,6 +89,7 @@ bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p, struct a
     ok = buf_ok(&body, "the prompt", &e) || run_break(r, &e);
     r->what = p->what;
     r->reader = p->reader;
+    r->quiet = p->quiet;
     ok = ok && run_think(r, buf_str(&body), p->level, reply) && effect_flush(r, NULL, 0, NULL);
     buf_release(&body);
     if (ok) {

@@ -23,6 +23,7 @@ struct ask_request {
     str session;         /* the session's id, or "" */
     str title;           /* the session's title in the record; "": taken from the user's question */
     str step;            /* the purpose of the call, for the record; or "" */
+    bool quiet;          /* the prompt needs no reasoning: enable_reasoning does not ask for it */
     bool part;           /* an application sets the session's status, not its calls */
     str id;              /* the call's id; "": the gateway makes one */
     str level;           /* the same values as in the header, or "" */

@@ -43,6 +43,7 @@ struct call_request {
     str session;                  /* the session that the client named, or "" */
     str title;                    /* an application's title for the record; lent; or "" */
     str step;                     /* the purpose of the call, for the record; lent; or "" */
+    bool quiet;                   /* nothing asks for reasoning: enable_reasoning adds no text */
     bool part;                    /* the session's status is an application's, not its calls' */
     struct call_reader reader;    /* lent likewise */
     const struct config_key *key; /* or NULL */

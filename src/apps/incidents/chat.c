@@ -143,6 +143,8 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     told->on_effect = o->on_effect;
     told->ctx = o->ctx;
     told->model = o->model.n ? o->model : told->model;
+    if (!told->default_model.n)
+        told->default_model = o->default_model;
     return true;
 }
 

@@ -218,7 +218,8 @@ static enum asked incident_classic_ask(struct party *p, struct buf *user, str sy
     struct classic_reply log = {p, first};
     struct agent_prompt prompt = {.system = system,
                                   .extra = STR(INCIDENT_EXTRA),
-                                  .level = !p->reasoning ? p->quiet : p->level,
+                                  .level = p->reasoning ? p->level : STR(""),
+                                  .quiet = !p->reasoning,
                                   .what = first ? STR("choose the first tools")
                                                 : STR("go on or conclude"),
                                   .reader = {classic_decide, &log}};
@@ -403,7 +404,8 @@ static void incident_classic_conclude(struct party *p, str system, const struct 
 {
     struct agent_prompt prompt = {.system = system,
                                   .extra = STR(INCIDENT_EXTRA),
-                                  .level = p->quiet,
+                                  .level = STR(""),
+                                  .quiet = true,
                                   .what = early->reason.n ? STR("analyse what there is")
                                                           : STR("analyse the alert")};
     struct ask_reply reply;

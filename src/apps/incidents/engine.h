@@ -77,7 +77,6 @@ struct party {
     enum incident_strategy strategy;
     bool reasoning;      /* is asked for */
     str level;           /* or "": asked for by the prompt */
-    str quiet;           /* level of calls that are not to reason by prompt: "none" or "" */
     struct arena arena;  /* until the investigation ends */
     struct toolbox *box; /* NULL once it is done */
     struct mcp_toolset *set;
@@ -204,8 +203,8 @@ struct runbook_source {
 
 bool runbook_read(void *runbook_source, struct buf *out, struct err *e);
 bool runbook_is_url(str name);
-/* Whether it could be read as far as is known without fetching it: the file is there, the address
- * is one and on the list, if there is a list. */
+/* Whether it could be read as far as is known without fetching it: the file is there, or the host
+ * is in `domains`. */
 bool runbook_check(const struct runbook_source *r, struct err *e) MUST_USE;
 /* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
 str runbook_raw_url(str url, struct arena *a);

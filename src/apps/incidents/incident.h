@@ -72,7 +72,8 @@ struct incident_options {
     str run, session;                /* session: "" is made of the run */
     str key;                         /* whose: the name of the client's key, or "" */
     str runbook_text;                /* instead of the alert's runbook; "" none */
-    str model;                       /* "" the configuration's, else the first provider's first */
+    str model;                       /* of all agents, instead of their own; "" none */
+    str default_model;               /* of agents without one; "" the configuration's */
     enum incident_strategy strategy; /* instead of the agents' own */
     enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
     /* The texts a model is told. NULL: those the run was begun with, else what is in force. */

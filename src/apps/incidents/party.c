@@ -273,7 +273,8 @@ void party_single(struct party *p, str system, str user)
     struct agent_prompt prompt = {.system = system,
                                   .user = user,
                                   .extra = STR(INCIDENT_EXTRA),
-                                  .level = p->quiet,
+                                  .level = STR(""),
+                                  .quiet = true,
                                   .what = STR("make one analysis of several")};
     struct ask_reply reply;
     struct err e;

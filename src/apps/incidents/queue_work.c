@@ -199,6 +199,8 @@ static void incident_queue_work_as_begun(struct queue *q, struct incident_option
     o->session = begun.session;
     o->runbook_text = begun.runbook_text;
     o->model = begun.model;
+    if (begun.default_model.n)
+        o->default_model = begun.default_model;
     o->strategy = begun.strategy;
     o->reasoning = begun.reasoning;
 }
@@ -214,7 +216,7 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .session = n->row.session,
                                  .key = n->row.key,
                                  .runbook_text = STR(""),
-                                 .model = model,
+                                 .default_model = model,
                                  .cancel = &n->cancel,
                                  .on_progress = incident_queue_work_on_progress,
                                  .ctx = &w};

@@ -242,16 +242,14 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
     struct agent_prompt prompt = {.system = STR(""),
                                   .extra = STR(INCIDENT_EXTRA),
                                   .level = STR(""),
+                                  .quiet = true,
                                   .what = STR("summarise for executives")};
-    struct config_route route;
     struct ask_reply reply;
     struct buf user;
     bool ok;
 
     if (!in->chain->summary)
         return true;
-    if (config_find(in->config, in->model, &route) && route.provider->enable_reasoning)
-        prompt.level = STR("none");
     incident_tell(in, 92, STR("Summarising"), in->chain->name);
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_summary(in, out->final_analysis, &user);
@@ -389,8 +387,14 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                        STR_ARG(str_slice(o->alert.alert_type, 0, 80)));
     if (!o->run.n || !o->host || (!o->host->gl && !o->ask.ask))
         return err_set(e, ERR_INPUT, "an investigation needs a run and someone to ask");
-    if (!app_model(c, o->model.n ? o->model : c->incidents.model, &in->model, e))
+    if (!app_model(c,
+                   o->model.n           ? o->model
+                   : o->default_model.n ? o->default_model
+                                        : c->incidents.model,
+                   &in->model,
+                   e))
         return false;
+    in->told.default_model = in->model; /* of the whole run, whatever is configured later */
     in->session = o->session.n ? o->session : o->run;
     in->title = record_title(&o->alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);

@@ -29,8 +29,6 @@ static void decide_reasoning(struct party *p)
         told = setup_reasoning(p->agent, o->alert.alert_type);
     p->reasoning = told == INCIDENT_AS_CONFIGURED ? by_prompt : told == INCIDENT_ON;
     p->level = p->reasoning ? p->agent->level : STR("");
-    /* A provider that asks for reasoning by itself is told not to where it is not wanted. */
-    p->quiet = by_prompt ? STR("none") : STR("");
 }
 
 static void party_init(struct party *p, struct incident *in, const struct incident_stage *t,

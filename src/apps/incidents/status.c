@@ -406,7 +406,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     struct incidents *in = app;
     struct incident_options o = {.host = in->host,
                                  .setup = in->setup,
-                                 .model = in->config->model,
+                                 .default_model = in->config->model,
                                  .runbook_text = STR(""),
                                  .key = q->key,
                                  .cancel = q->cancel};
