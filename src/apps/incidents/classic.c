@@ -348,6 +348,11 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
+    party_tell(p,
+               i == 0 ? STR("choose the first tools")
+                      : arena_printf(&p->arena, "round %u of at most %u", i, p->agent->iterations),
+               i,
+               p->agent->iterations);
     if (i == 0)
         prompt_select(p, &user);
     else
@@ -412,6 +417,7 @@ static void incident_classic_conclude(struct party *p, str system, const struct 
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
+    party_tell(p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
     if (early->reason.n)
         prompt_partial(p, early->words, &user);
     else

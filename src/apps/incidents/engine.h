@@ -56,6 +56,8 @@ struct incident {
     _Atomic bool stop, ending, overdue; /* stop: cancelled, left or overdue */
     pthread_mutex_t lock;               /* of what is told to the caller */
     int percent;
+    size_t stage;        /* the current stage of the chain */
+    unsigned stage_done; /* thousandths of the current stage, of all its agents together */
 };
 
 /* A call to a tool as it was decided and made. */
@@ -86,6 +88,8 @@ struct party {
     size_t point_count;
     str notes[INCIDENT_NOTES_MAX]; /* what a reader must know of how it went */
     size_t note_count;
+    unsigned done;      /* thousandths of its work, as reported */
+    unsigned turns;     /* of a loop, so far */
     str why;            /* of the decisions that are told next; or "" */
     size_t step_at;     /* the point that the next step is about (classic) */
     str reasoning_seen; /* of the last reply */
@@ -102,6 +106,8 @@ void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
 void incident_tell(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
+/* The next stage begins. */
+void incident_tell_stage(struct incident *in, size_t stage);
 /* A run of this investigation: what all of them have in common. */
 struct agent_options incident_agent_options(struct incident *in, str run);
 
@@ -146,6 +152,8 @@ void stage_release(struct stage_result *r);
 /* Until there is a result, or it is broken. */
 void party_work(struct party *p);
 bool party_ok(const struct party *p);
+/* Reports what the agent does next: in its n-th round of at most `max`. */
+void party_tell(struct party *p, str what, unsigned n, unsigned max);
 void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;

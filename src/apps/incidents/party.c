@@ -194,6 +194,11 @@ static void party_on_reply(void *ctx, str reasoning)
 
     p->reasoning_seen = arena_dup(&p->arena, reasoning);
     p->why = STR("");
+    p->turns++;
+    party_tell(p,
+               arena_printf(&p->arena, "turn %u of at most %u", p->turns, p->agent->iterations),
+               p->turns,
+               p->agent->iterations);
 }
 
 static void work_loop(struct party *p)
@@ -246,7 +251,7 @@ void party_work(struct party *p)
                                       .detail = STR(""),
                                       .text = STR(""),
                                       .finish = STR("")};
-    incident_tell(p->in, 0, STR("Investigating"), p->label);
+    party_tell(p, STR("investigate"), 0, 0);
     if (!servers_add(p->in->servers, p, &e))
         p->result.detail = arena_dup(&p->arena, str_c(e.text));
     else if (p->strategy == INCIDENT_CLASSIC)

@@ -8,6 +8,7 @@
  */
 #include "apps/incidents/engine.h"
 #include "base/json.h"
+#include "store/step.h"
 
 #define LOOK_MS 20
 #define SOFT(ms)                                                                                   \
@@ -60,6 +61,42 @@ void incident_tell(struct incident *in, int percent, str step, str agent)
     if (in->o->on_progress)
         in->o->on_progress(in->o->ctx, &(struct incident_progress){in->percent, step, agent});
     pthread_mutex_unlock(&in->lock);
+}
+
+/* How far the stages are: from 15 to 90 percent, each stage with an equal part. */
+static int incident_stages_percent(const struct incident *in)
+{
+    size_t n = in->chain->stage_count;
+
+    return (int)(15 + 75 * (1000 * in->stage + in->stage_done) / (1000 * n));
+}
+
+void incident_tell_stage(struct incident *in, size_t stage)
+{
+    const struct incident_chain *c = in->chain;
+
+    in->stage = stage;
+    in->stage_done = 0;
+    incident_tell(in,
+                  incident_stages_percent(in),
+                  step_write(in->arena, c->stages[stage].name, c->name, STR("begin the stage")),
+                  c->name);
+}
+
+void party_tell(struct party *p, str what, unsigned n, unsigned max)
+{
+    struct incident *in = p->in;
+    unsigned done = max ? 1000 * (n < max ? n : max) / (max + 1) : 0;
+    int percent;
+
+    pthread_mutex_lock(&in->lock);
+    if (done > p->done) {
+        in->stage_done += (done - p->done) / (unsigned)p->stage->agent_count;
+        p->done = done;
+    }
+    percent = incident_stages_percent(in);
+    pthread_mutex_unlock(&in->lock);
+    incident_tell(in, percent, step_write(&p->arena, p->stage->name, p->label, what), p->label);
 }
 
 void incident_step(struct incident *in, const struct incident_step *s)
@@ -217,7 +254,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         str earlier = so_far(in, c);
         struct stage_result *r = &c->stages[i];
 
-        incident_tell(in, 15 + (int)(75 * i / n), in->chain->stages[i].name, in->chain->name);
+        incident_tell_stage(in, i);
         stage_run(in, i, earlier, r);
         c->n++;
         c->ok = r->ok;

@@ -96,7 +96,7 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_system(p, &system);
     prompt_synthesis(in, t, r, &user);
-    incident_tell(in, 0, STR("Comparing findings"), p->label);
+    party_tell(p, STR("compare the findings"), 0, 0);
     party_single(p, buf_str(&system), buf_str(&user));
     buf_release(&system);
     buf_release(&user);

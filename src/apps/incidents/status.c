@@ -5,6 +5,7 @@
 #include "apps/incidents/status.h"
 
 #include "apps/incidents/intake.h"
+#include "store/step.h"
 
 #define LIST_MAX 100
 #define QUESTION_MAX 20000
@@ -74,12 +75,16 @@ static void report_parse(const struct book_row *row, struct json *doc)
 /* All but the result, which may be long. */
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     write_servers(o, servers);
     incident_status_text_or_null(o, "error", row->error);
 }
@@ -99,6 +104,8 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
 
 static void write_members(struct json_out *o, const struct book_row *row)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "alert_type", row->alert_type);
@@ -108,6 +115,8 @@ static void write_members(struct json_out *o, const struct book_row *row)
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     incident_status_text_or_null(o, "agent", row->agent);
     incident_status_text_or_null(o, "chain", row->agent);
     json_member_bool(o, "cancel_requested", row->cancelled);
