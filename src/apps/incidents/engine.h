@@ -149,8 +149,18 @@ void stage_release(struct stage_result *r);
 
 /* ---- party.c ---- */
 
+/* stage.c: an agent at work on a stage. */
+void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
+                const struct incident_agent *agent, str label);
 /* Until there is a result, or it is broken. */
 void party_work(struct party *p);
+/* Its tools; false: the result has the reason. They are closed in either case. */
+bool party_open_tools(struct party *p, struct err *e) MUST_USE;
+void party_close_tools(struct party *p);
+/* The options of its run, without prompts. */
+struct agent_options party_options(struct party *p);
+/* A run as a loop, by its strategy; its prompts have the form that the strategy needs. */
+void party_loop(struct party *p, struct agent_options *o, str system, str user);
 bool party_ok(const struct party *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
 void party_tell(struct party *p, str what, unsigned n, unsigned max);
@@ -181,7 +191,9 @@ void prompt_loop(const struct party *p, struct buf *out);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
-void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out);
+/* The rule about data alone: for calls without an agent of their own. */
+void prompt_rule(const struct incident *in, struct buf *out);
+void prompt_chat(const struct party *p, str report, str said, str question, struct buf *out);
 
 /* ---- servers.c ---- */
 
@@ -194,6 +206,8 @@ bool servers_list(void *servers, struct buf *out, struct err *e);
 void servers_listed(struct servers *s, str json);
 /* The tools of the agent's servers into its box. */
 bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
+/* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
+const char *const *servers_of_chain(const struct servers *s, struct arena *a);
 /* What a prompt is told of the tools: [{"server", "tool", "description", "parameters"}]; out is
  * empty before. */
 void servers_write(const struct servers *s, const struct party *p, struct buf *out);

@@ -282,14 +282,17 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                   .quiet = true,
                                   .what = STR("summarise for executives")};
     struct ask_reply reply;
-    struct buf user;
+    struct buf system, user;
     bool ok;
 
     if (!in->chain->summary)
         return true;
     incident_tell(in, 92, STR("Summarising"), in->chain->name);
+    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
+    prompt_rule(in, &system);
     prompt_summary(in, out->final_analysis, &user);
+    prompt.system = buf_str(&system);
     prompt.user = buf_str(&user);
     ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
@@ -303,6 +306,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                               .observation = out->summary,
                                               .ok = true});
     }
+    buf_release(&system);
     buf_release(&user);
     return ok;
 }

@@ -31,8 +31,8 @@ static void decide_reasoning(struct party *p)
     p->level = p->reasoning ? p->agent->level : STR("");
 }
 
-static void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
-                       const struct incident_agent *agent, str label)
+void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
+                const struct incident_agent *agent, str label)
 {
     *p = (struct party){.in = in,
                         .stage = t,

@@ -420,8 +420,9 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
                                  .key = q->key,
                                  .cancel = q->cancel};
     struct book_row row;
+    struct incident_answer answer;
     struct json_out out;
-    str question, answer;
+    str question;
     struct err e;
 
     if (!incident_status_find(in, q, &row, r) || !incident_status_read_question(q, &question, r))
@@ -441,10 +442,15 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
         app_fail_err(r, &e);
         return;
     }
+    r->status = answer.waiting ? 202 : 200;
     json_out_init(&out, &r->body);
     json_out_object(&out);
     json_member_str(&out, "alert_id", row.id);
-    json_member_str(&out, "question", question);
-    json_member_str(&out, "answer", answer);
+    json_member_str(&out, "run_id", answer.run);
+    json_member_str(&out, "question", answer.question);
+    json_member_str(&out, "status", answer.waiting ? STR("waiting") : STR("done"));
+    incident_status_text_or_null(&out, "answer", answer.text);
+    json_out_key(&out, STR("pending"));
+    json_out_raw(&out, answer.pending.n ? answer.pending : STR("null"));
     json_out_end(&out);
 }
