@@ -71,8 +71,8 @@ str tell_step(const struct run *r, str what, struct arena *a)
         a, r->o->stage.n ? r->o->stage : STR(""), r->o->agent.n ? r->o->agent : r->o->app, what);
 }
 
-static struct store_tool tell_row(const struct run *r, const struct tool *tool, str id,
-                                  int64_t at_us, struct arena *a)
+static struct store_tool tell_tool_row(const struct run *r, const struct tool *tool, str id,
+                                       int64_t at_us, struct arena *a)
 {
     str what = arena_printf(a,
                             "call " STR_FMT "%s" STR_FMT,
@@ -94,7 +94,7 @@ static struct store_tool tell_row(const struct run *r, const struct tool *tool, 
                                .timestamp_us = at_us};
 }
 
-static str tell_key(const struct run *r)
+static str tell_tool_key(const struct run *r)
 {
     return r->o->key.n ? r->o->key : STR("");
 }
@@ -107,8 +107,8 @@ void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64
     if (!r->o->hub || !r->o->session.n)
         return;
     arena_init(&a, STEP_ARENA);
-    t = tell_row(r, tool, id, at_us, &a);
-    publish_tool_start(r->o->hub, &t, tell_key(r));
+    t = tell_tool_row(r, tool, id, at_us, &a);
+    publish_tool_start(r->o->hub, &t, tell_tool_key(r));
     arena_release(&a);
 }
 
@@ -139,13 +139,13 @@ void tell_tool(const struct run *r, const struct tool *tool, const struct agent_
     if ((!r->o->store && !r->o->hub) || !r->o->session.n)
         return;
     arena_init(&a, STEP_ARENA + f->result.n);
-    t = tell_row(r, tool, f->key, at_us, &a);
+    t = tell_tool_row(r, tool, f->key, at_us, &a);
     t.arguments = agent_tell_masked(r, f->request, &arguments);
     t.result = f->result;
     t.error_message = f->failed ? tell_error(f->result, &a) : STR("");
     t.duration_ms = (f->ended_us - f->started_us) / 1000;
     t.success = !f->failed;
-    publish_tool_end(r->o->store, r->o->hub, &t, tell_key(r));
+    publish_tool_end(r->o->store, r->o->hub, &t, tell_tool_key(r));
     buf_release(&arguments);
     arena_release(&a);
 }

@@ -49,24 +49,6 @@ static void tell_status(struct hub_call *c)
     }
 }
 
-/* The session of a call that no application runs: it is in progress while a call is. */
-static void tell_session(struct hub_call *c, struct hub_channel *to, const struct hub_end *e)
-{
-    const struct hub_session s = {.id = c->b.session,
-                                  .key = c->b.key,
-                                  .status = !e           ? STR("in_progress")
-                                            : e->success ? STR("completed")
-                                                         : STR("failed"),
-                                  .agent_type = STR("gateway"),
-                                  .alert_type = c->b.dialect,
-                                  .error_message = e ? e->error_message : STR(""),
-                                  .started_us = e ? -1 : c->b.started_us,
-                                  .completed_us = e ? e->ended_us : -1};
-
-    hub_say_session(c->hub, to, &s, c->b.model);
-    publish(c, to, HUB_ANYONE);
-}
-
 static void hub_call_tell_begin(struct hub_call *c, bool first)
 {
     struct hub *h = c->hub;
@@ -76,7 +58,7 @@ static void hub_call_tell_begin(struct hub_call *c, bool first)
         if (!hub_call_tells(to[i]))
             continue;
         if (first)
-            tell_session(c, to[i], NULL);
+            hub_tell_session(c, to[i], NULL);
         hub_say_started(h, to[i], c);
         publish(c, to[i], HUB_ANYONE);
     }
@@ -98,7 +80,7 @@ static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool 
         hub_say_end(h, to[i], c, e, true);
         publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
         if (last)
-            tell_session(c, to[i], e);
+            hub_tell_session(c, to[i], e);
     }
 }
 

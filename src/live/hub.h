@@ -235,7 +235,7 @@ struct hub_session {
 bool hub_awake(struct hub *h);
 /* Publishes a session_status_change, if the status is not the one published last. */
 void hub_session(struct hub *h, const struct hub_session *s);
-/* An event of a session: `members` are those of its data behind the type, as JSON without braces. */
+/* An event of a session; `members` follow the type in its data, as JSON without braces. */
 void hub_event(struct hub *h, const char *type, str session, str key, str members);
 
 struct hub_counts {

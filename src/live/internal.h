@@ -5,6 +5,7 @@
  *   text.c     their texts
  *   words.c    the JSON of each message, see words.h
  *   alert.c    the state of alerts
+ *   session.c  the state and events of applications' sessions
  *   port.c     loops: passes messages to their viewers
  *   sweep.c    the same for many viewers: a few at a time
  *   viewer.c   subscriptions: missed and lost messages
@@ -105,10 +106,6 @@ struct hub_call {
     struct hub_words words[HUB_TEXT_COUNT]; /* set with its first text or viewer */
 };
 
-struct hub_status {
-    uint64_t id, status; /* digests */
-};
-
 struct hub {
     const struct clock *clock;
     pthread_mutex_t lock;
@@ -118,14 +115,13 @@ struct hub {
     struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
-    struct hub_status statuses[HUB_STATUSES_MAX]; /* of applications' sessions, published last */
     struct hub_channel *lingering;
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */
     size_t watched;            /* channels that calls publish on: somebody watches, or just did */
     _Atomic bool awake;        /* some channel is watched */
     size_t viewers[HUB_WAYS];
-    uint64_t seq;
+    uint64_t seq, statuses[HUB_STATUSES_MAX][2]; /* the latter are session.c's */
     struct hub_ring *rings[HUB_CHANNEL_KINDS];
     struct buf scratch; /* a message being written */
     bool passing;       /* that message is a passing one */

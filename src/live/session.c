@@ -28,10 +28,11 @@ static bool session_changes(struct hub *h, const struct hub_session *s)
 {
     static const uint64_t seed[2] = {0, 0};
     uint64_t id = map_hash(seed, s->id), status = map_hash(seed, s->status);
-    struct hub_status *last = &h->statuses[id % HUB_STATUSES_MAX];
-    bool same = last->id == id && last->status == status;
+    uint64_t *last = h->statuses[id % HUB_STATUSES_MAX];
+    bool same = last[0] == id && last[1] == status;
 
-    *last = (struct hub_status){id, status};
+    last[0] = id;
+    last[1] = status;
     return !same;
 }
 
@@ -50,6 +51,23 @@ void hub_session(struct hub *h, const struct hub_session *s)
         hub_publish(h, to[i], hub_message_new(h, to[i], s->key, HUB_ANYONE));
     }
     hub_unlock(h);
+}
+
+void hub_tell_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e)
+{
+    const struct hub_session s = {.id = c->b.session,
+                                  .key = c->b.key,
+                                  .status = !e           ? STR("in_progress")
+                                            : e->success ? STR("completed")
+                                                         : STR("failed"),
+                                  .agent_type = STR("gateway"),
+                                  .alert_type = c->b.dialect,
+                                  .error_message = e ? e->error_message : STR(""),
+                                  .started_us = e ? -1 : c->b.started_us,
+                                  .completed_us = e ? e->ended_us : -1};
+
+    hub_say_session(c->hub, to, &s, c->b.model);
+    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, HUB_ANYONE));
 }
 
 void hub_event(struct hub *h, const char *type, str session, str key, str members)

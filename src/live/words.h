@@ -20,4 +20,6 @@ void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed);
 void hub_say_health(struct hub *h, str members);
 void hub_say_alert(struct hub *h, const struct hub_channel *to, str status);
 void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str members);
+/* session.c: the session of a call that no application runs is in progress while a call is. */
+void hub_tell_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e);
 uint64_t hub_units(str text); /* in UTF-16 */

@@ -1,8 +1,8 @@
 /* chat.c - a question about an investigation that has ended.
  *
- * Each question is a run of its own below that of the investigation, RUN/chat/N. It is a loop with
- * the tools that the agents of the chain have, under the limits, approvals and masks of the agent of
- * the last stage. The questions and answers before it are part of its prompt.
+ * Each question is a run of its own below that of the investigation, RUN/chat/N: a loop with the
+ * tools that the agents of the chain have, under the limits and approvals of the agent of the last
+ * stage. The questions and answers before it are part of its prompt.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
