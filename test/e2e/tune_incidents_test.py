@@ -175,7 +175,9 @@ class TuneIncidents(Case):
     def test_once_approved_and_active_investigations_use_it(self):
         self.assertEqual(self.begin("--budget", "30", "--run", "used").code, 0)
         prompt = self.draft()["id"]
-        self.write(incidents={"agents": str(self.folder / "agents.yaml")})
+        (self.folder / "runbooks").mkdir()
+        (self.folder / "runbooks" / "r.md").write_text("# Look at the disk\n")
+        self.write(incidents={"agents": str(self.folder / "agents.yaml"), "runbooks": str(self.folder / "runbooks")})
         (self.folder / "agents.yaml").write_text(json.dumps({
             "mcp_servers": {"disks": {"connection_params": {
                 "command": BINARY, "args": ["mcp", "--replay", str(self.folder / "val" / "web-7")]}}},
@@ -192,7 +194,7 @@ class TuneIncidents(Case):
         self.assertEqual(found["prompt_id"], prompt)
         with Served(self.config) as port:
             c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-            c.request("POST", "/alerts", json.dumps({**alert, "runbook": "https://example.com/r.md"}),
+            c.request("POST", "/alerts", json.dumps({**alert, "runbook": "r.md"}),
                       {"content-type": "application/json"})
             taken = json.loads(c.getresponse().read())["alert_id"]
             deadline = time.monotonic() + PATIENCE
