@@ -91,11 +91,14 @@ static bool stub_stages(const struct incident_setup *s, struct agent_log *log, s
     return true;
 }
 
-static bool stub_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
-                      struct err *e)
+static bool stub_chat(const struct incident_options *o, str question, struct arena *a,
+                      struct incident_answer *out, struct err *e)
 {
     (void)e;
-    *answer = arena_join(a, o->alert.id, STR(": "), question);
+    *out = (struct incident_answer){.run = STR("r/chat/1"),
+                                    .question = question,
+                                    .text = arena_join(a, o->alert.id, STR(": "), question),
+                                    .pending = STR("")};
     return true;
 }
 

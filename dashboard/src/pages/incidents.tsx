@@ -169,6 +169,8 @@ function Alerts({ of }: { of: Alert[] }) {
   );
 }
 
+type Answer = { question: string; answer: string | null; run_id: string; pending: { tool: string } | null };
+
 function Chat({ id }: { id: string }) {
   const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
   const [busy, setBusy] = useState(false);
@@ -178,8 +180,10 @@ function Chat({ id }: { id: string }) {
     const question = q.trim();
     if (!question || busy) return;
     setBusy(true);
-    const a = await send<{ answer: string }>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then((r) => r.answer, (x: Error) => `It could not be answered: ${x.message}`);
-    setSaid((s) => [...s, { q: question, a }]);
+    const said = await send<Answer>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then(
+      (r) => ({ q: r.question, a: r.answer ?? `A call of ${r.pending?.tool} waits for approval. Approve or deny it in the run ${r.run_id}, then ask the same question again.` }),
+      (x: Error) => ({ q: question, a: `It could not be answered: ${x.message}` }));
+    setSaid((s) => [...s, said]);
     setQ("");
     setBusy(false);
   };

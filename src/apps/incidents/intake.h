@@ -23,15 +23,15 @@ struct incidents {
     struct queue *queue;
     struct incident_metrics *metrics;
     struct queue_engine engine;
-    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
-                 struct err *e);
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a,
+                 struct incident_answer *out, struct err *e);
 };
 
 /* What works on the alerts; `setup` is retained. */
 struct incidents_engine {
     struct queue_engine engine;
-    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
-                 struct err *e);
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a,
+                 struct incident_answer *out, struct err *e);
     struct incident_setup *setup;
     const char *const *types;
 };

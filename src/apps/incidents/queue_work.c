@@ -6,6 +6,7 @@
 
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
 #define REPORT_MAX ((size_t)64 << 20)
@@ -59,7 +60,7 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
     buf_init(&metadata, REPORT_MAX);
     incident_queue_work_write_metadata(&metadata, row);
     s.session_metadata = buf_str(&metadata);
-    store_session_put(q->o.host->gateway->store, &s, NULL);
+    publish_session(q->o.host->gateway->store, q->o.host->gateway->hub, &s);
     buf_release(&metadata);
 }
 
@@ -207,6 +208,8 @@ static void incident_queue_work_as_begun(struct queue *q, struct incident_option
     o->session = begun.session;
     o->runbook_text = begun.runbook_text;
     o->model = begun.model;
+    if (begun.default_model.n)
+        o->default_model = begun.default_model;
     o->strategy = begun.strategy;
     o->reasoning = begun.reasoning;
 }
@@ -223,6 +226,7 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .key = n->row.key,
                                  .runbook_text = STR(""),
                                  .model = STR(""), /* the agent's, else as configured */
+                                 .default_model = model,
                                  .cancel = &n->cancel,
                                  .on_progress = incident_queue_work_on_progress,
                                  .on_effect = incident_queue_work_on_effect,

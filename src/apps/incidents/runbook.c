@@ -142,11 +142,11 @@ static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
     url = str_slice(url, 0, str_find(url, STR("?")));
     if (!client_url_parse(url, &parsed, e))
         return err_prefix(e, "the runbook's address: ");
-    return host_allowed(r, parsed.host) ||
-           err_set(e,
-                   ERR_AUTH,
-                   "runbooks are not fetched from " STR_FMT ": see incidents.runbook_domains",
-                   STR_ARG(str_slice(parsed.host, 0, 80)));
+    return host_allowed(r, parsed.host) || err_set(e,
+                                                   ERR_AUTH,
+                                                   "runbooks are not fetched from " STR_FMT
+                                                   ": add the host to incidents.runbook_domains",
+                                                   STR_ARG(str_slice(parsed.host, 0, 80)));
 }
 
 static bool fetch(struct mcp_io *io, const struct runbook_source *r, struct arena *a, str url,

@@ -5,6 +5,7 @@
 #include "apps/incidents/status.h"
 
 #include "apps/incidents/intake.h"
+#include "store/step.h"
 
 #define LIST_MAX 100
 #define QUESTION_MAX 20000
@@ -74,12 +75,16 @@ static void report_parse(const struct book_row *row, struct json *doc)
 /* All but the result, which may be long. */
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     write_servers(o, servers);
     incident_status_text_or_null(o, "error", row->error);
 }
@@ -99,6 +104,8 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
 
 void status_members(struct json_out *o, const struct book_row *row)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "alert_type", row->alert_type);
@@ -108,6 +115,8 @@ void status_members(struct json_out *o, const struct book_row *row)
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     incident_status_text_or_null(o, "agent", row->agent);
     incident_status_text_or_null(o, "chain", row->agent);
     json_member_bool(o, "cancel_requested", row->cancelled);
@@ -439,13 +448,14 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     struct incidents *in = app;
     struct incident_options o = {.host = in->host,
                                  .setup = in->setup,
-                                 .model = in->config->model,
+                                 .default_model = in->config->model,
                                  .runbook_text = STR(""),
                                  .key = q->key,
                                  .cancel = q->cancel};
     struct book_row row;
+    struct incident_answer answer;
     struct json_out out;
-    str question, answer;
+    str question;
     struct err e;
 
     if (!incident_status_find(in, q, &row, r) || !incident_status_read_question(q, &question, r))
@@ -465,10 +475,15 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
         app_fail_err(r, &e);
         return;
     }
+    r->status = answer.waiting ? 202 : 200;
     json_out_init(&out, &r->body);
     json_out_object(&out);
     json_member_str(&out, "alert_id", row.id);
-    json_member_str(&out, "question", question);
-    json_member_str(&out, "answer", answer);
+    json_member_str(&out, "run_id", answer.run);
+    json_member_str(&out, "question", answer.question);
+    json_member_str(&out, "status", answer.waiting ? STR("waiting") : STR("done"));
+    incident_status_text_or_null(&out, "answer", answer.text);
+    json_out_key(&out, STR("pending"));
+    json_out_raw(&out, answer.pending.n ? answer.pending : STR("null"));
     json_out_end(&out);
 }

@@ -364,6 +364,7 @@ static str order_title(struct turn *t)
 bool node_orchestrator(struct turn *t, struct err *e)
 {
     struct ask_request q = {.route = STR("agent:orders"),
+                            .part = true,
                             .session = t->s->thread,
                             .title = order_title(t),
                             .id = STR(""),

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "gateway/publish.h"
 
 #define BUSY_MAX 100000
 #define ARENA_MAX ((size_t)512 << 20)
@@ -170,7 +171,7 @@ static void order_orders_put_session(struct turn *t, str status, str analysis, s
                               .completed_us = over ? now : -1};
 
     if (t->o->host.gateway->records)
-        store_session_put(t->o->host.gateway->store, &s, NULL);
+        publish_session(t->o->host.gateway->store, t->o->host.gateway->hub, &s);
 }
 
 /* ---- a turn ---- */

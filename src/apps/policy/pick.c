@@ -138,6 +138,7 @@ bool react_pick(struct react *r, const struct react_search *s, str tree_json, st
     ok = buf_ok(&body, "the tree", e);
     if (ok) {
         struct ask_request q = {.body = buf_str(&body),
+                                .part = true,
                                 .route = STR("agent:policy"),
                                 .session = r->o->session,
                                 .title = react_title(r, a),

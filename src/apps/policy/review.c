@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "gateway/publish.h"
 
 #define INPUT_MAX ((size_t)64 << 20)
 #define ENVELOPE_MAX ((size_t)64 << 20)
@@ -262,7 +263,7 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     row.final_analysis = mask && words.n && mask_json(mask, buf_str(&words), &masked, NULL)
                              ? buf_str(&masked)
                              : buf_str(&words);
-    store_session_put(s->host.gateway->store, &row, NULL);
+    publish_session(s->host.gateway->store, s->host.gateway->hub, &row);
     buf_release(&words);
     buf_release(&masked);
 }

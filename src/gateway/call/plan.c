@@ -115,7 +115,8 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     const struct config_preset *preset = c->level.preset;
 
     plan->system_extra = level_words(c->in.request, preset);
-    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->attempt.phase == CALL_FIRST)
+    if (p->enable_reasoning && !c->in.quiet && c->level.asked != CHAT_LEVEL_NONE &&
+        c->attempt.phase == CALL_FIRST)
         plan->system_extra =
             plan_join_texts(&c->arena, plan->system_extra, level_convention(c->in.request));
     plan->drop_temperature = c->attempt.without & CALL_WITHOUT_TEMPERATURE;
