@@ -226,7 +226,7 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .key = n->row.key,
                                  .runbook_text = STR(""),
                                  .model = STR(""), /* the agent's, else as configured */
-                                 .default_model = model,
+                                 .default_model = STR(""),
                                  .cancel = &n->cancel,
                                  .on_progress = incident_queue_work_on_progress,
                                  .on_effect = incident_queue_work_on_effect,
