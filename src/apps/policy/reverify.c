@@ -254,7 +254,7 @@ bool policy_reverify_start(struct policy_reverify *r, const struct policy_reveri
     pthread_mutex_lock(&r->lock);
     ok = !r->running ||
          err_set(e,
-                 ERR_LIMIT,
+                 ERR_CONFLICT,
                  "re-verification " STR_FMT " is running; wait for its end, or cancel it",
                  STR_ARG(r->row.id));
     if (ok && (ok = policy_keep_reverify_put(r->service->keep, row, e)))

@@ -155,10 +155,7 @@ void policy_reverify_post(void *app, const struct app_request *q, struct app_rep
         ;
     } else if (!reverify_read(&doc, q->arena, &asked, &e) ||
                !reverify_check(app, docs, &asked, &e) || !reverify_start(app, q, &asked, &id, &e)) {
-        if (e.code == ERR_LIMIT)
-            app_fail(r, 409, "conflict", "%s", e.text);
-        else
-            policy_fail_field(r, &e);
+        policy_fail_field(r, &e);
     } else {
         policy_audit(app, q, "policy_reverify", asked.document_id, id);
         r->status = 202;

@@ -250,9 +250,6 @@ static bool review_read(struct policy_service *s, const struct json *doc, struct
     if (!policy_status_find(v->status, &status))
         return member_wrong(&m, "status", "met, missing or uncertain is expected");
     v->status = str_c(policy_status_name(status));
-    v->reason = str_trim(v->reason);
-    if (!v->reason.n)
-        return member_wrong(&m, "reason", "say in a few words why");
     if (v->reason.n > REASON_MAX || v->section.n > REASON_MAX)
         return member_wrong(&m,
                             v->reason.n > REASON_MAX ? "reason" : "section",
