@@ -227,6 +227,18 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
     policy_docs_release(docs);
 }
 
+/* If none is in force, its text can still be read. */
+static bool policy_node_doc(const struct policy_docs *docs, const struct policy_want *want,
+                            const struct policy_doc **out, struct err *e)
+{
+    if (policy_version_find(policy_docs_all(docs), policy_docs_count(docs), want, out, e))
+        return true;
+    if (want->version.n || want->as_of.n)
+        return false;
+    *out = policy_docs_find(docs, want->id);
+    return true;
+}
+
 static void node_text(void *app, const struct app_request *q, struct app_reply *r)
 {
     char day[POLICY_DAY_SIZE];
@@ -242,7 +254,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
 
     if (!policy_configured(app, &docs, r))
         return;
-    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, &e)) {
+    if (!policy_node_doc(docs, &want, &d, &e)) {
         app_fail(r, 404, "not_found", "%s", e.text);
         policy_docs_release(docs);
         return;
