@@ -353,7 +353,7 @@ static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
 
 const struct cli_command cli_policy = {
     .name = "policy",
-    .summary = "versions of policies, cases verified again, proposals and reviews",
+    .summary = "versions, re-verification, proposals and reviews of policies",
     .words =
         "[versions | reverify DOCUMENT | criteria extract DOCUMENT | facts extract FILE | ...]",
     .about =
