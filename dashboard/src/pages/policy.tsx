@@ -139,9 +139,12 @@ function PromptsCard() {
   );
 }
 
+const FIRST = 15; // verdicts, before what follows them
+
 export function PolicyPage() {
   const all = useApi<{ results: Result[] }>("/api/v1/policy/results?limit=50");
   const [turn, setTurn] = useState(0);
+  const [shown, setShown] = useState(FIRST);
   useEffect(() => {
     const end = live.subscribe("dashboard_updates", (m) => {
       if (m.type === "again" || m.type === "llm_interaction") all.reload();
@@ -160,7 +163,7 @@ export function PolicyPage() {
       <ReviewQueue newest={`${turn} ${rows[0]?.result_id}`} reload={all.reload} />
       <h2>Verdicts</h2>
       <Loaded of={all}>
-        {() => rows.length ? <ol class="verdicts">{rows.map((r) => <VerdictCard key={r.result_id} r={r} reload={() => (all.reload(), setTurn((n) => n + 1))} />)}</ol>
+        {() => rows.length ? <><ol class="verdicts">{rows.slice(0, shown).map((r) => <VerdictCard key={r.result_id} r={r} reload={() => (all.reload(), setTurn((n) => n + 1))} />)}</ol>{rows.length > shown ? <button type="button" onClick={() => setShown(rows.length)}>Show {rows.length - shown} more</button> : null}</>
           : <Empty title="No case has been reviewed"><p>Post one to <code>{location.origin}/reason/auth-review</code>, or run <code>rationale verify CASE.json --policy POLICY.md</code>.</p></Empty>}
       </Loaded>
       <h2>Documents</h2>

@@ -43,7 +43,7 @@ function Job({ id, over }: { id: string; over: () => void }) {
       <p class="under" role="status">
         <State of={d.status} />
         <Bar part={d.total ? d.done / d.total : 1} label={`${d.done} of ${d.total} cases`} />
-        <span class="numbers">{count(d.done)} of {count(d.total)} cases, {count(d.flipped)} verdicts flipped{d.failed ? `, ${count(d.failed)} failed` : ""}</span>
+        <span class="numbers">{count(d.done)} of {count(d.total)} cases, {count(d.flipped)} {d.flipped === 1 ? "verdict" : "verdicts"} flipped{d.failed ? `, ${count(d.failed)} failed` : ""}</span>
         <small><Text>{d.created_by}</Text>, <When us={microseconds(d.created_at)} /></small>
         {running ? <button type="button" class="small" onClick={() => void send("DELETE", `/api/v1/policy/reverify/${encodeURIComponent(id)}`).then(job.reload, job.reload)}>Cancel</button> : null}
       </p>

@@ -33,11 +33,11 @@ function Facts({ facts }: { facts: Fact[] }) {
   const others = facts.filter((f) => !f.used);
   const used = facts.filter((f) => f.used);
   return (
-    <section class="case-facts" aria-label="Facts of the case">
+    <div class="case-facts">
       <h3>Facts</h3>
       {used.length ? <dl>{used.map(row)}</dl> : <p class="quiet">No fact of the case is named by the sentence.</p>}
       {others.length ? <Disclosure title="Other facts of the case" note={String(others.length)} open={!used.length}>{() => <dl>{others.map(row)}</dl>}</Disclosure> : null}
-    </section>
+    </div>
   );
 }
 
@@ -92,11 +92,11 @@ export function ReviewBody({ result, done }: { result: Result; done: () => void 
           ) : null}
           <div class="beside">
             {d.policy ? (
-              <section class="page" aria-label="The policy's page">
+              <div class="page">
                 <h3><Text>{`${d.policy.document_id} ${d.policy.version}, page ${d.policy.page}`}</Text></h3>
                 {d.policy.blocks.map((b) => <><h4><Text>{b.title}</Text></h4><Marked block={b} /></>)}
                 {d.policy.truncated ? <p class="quiet">The page is longer than this.</p> : null}
-              </section>
+              </div>
             ) : <p class="quiet"><Text>{d.policy_absent ?? ""}</Text></p>}
             <Facts facts={d.facts} />
           </div>

@@ -127,61 +127,69 @@ static void extract_show(struct policy_service *s, const struct policy_extract_a
     policy_reply_end(&o, r);
 }
 
-static bool extract_run(struct policy_service *s, const struct policy_docs *docs,
-                        const struct app_request *q, const struct json *doc,
-                        struct policy_extract_ask *ask, struct policy_extracted *out,
-                        struct setup *setup, struct err *e)
+struct extracting {
+    struct policy_service *s;
+    const struct app_request *q;
+    struct policy_docs *docs;
+    struct setup *setup;
+    struct policy_extract_ask ask;
+    struct policy_extracted out;
+};
+
+static bool extract_from(struct extracting *w, const struct json *doc, struct err *e)
 {
+    const struct app_host *h = policy_host(w->s);
     struct extract_asked x;
     char id[RAND_ID_SIZE];
 
-    if (!extract_asked_read(doc, q->arena, &x, e))
+    if (!extract_asked_read(doc, w->q->arena, &x, e))
         return false;
-    if (!policy_keep_is_open(policy_kept_results(s)))
+    if (!policy_keep_is_open(policy_kept_results(w->s)))
         return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
-    *ask = (struct policy_extract_ask){
+    w->ask = (struct policy_extract_ask){
         .kind = str_eq(x.kind, STR("facts")) ? POLICY_EXTRACT_FACTS : POLICY_EXTRACT_CRITERIA,
         .section = x.section,
         .text = x.text,
         .doc_id = x.doc_id,
         .case_id = x.case_id,
-        .session = arena_join(
-            q->arena, STR("extract-"), rand_id(&policy_host(s)->gateway->ids, id), STR("")),
-        .key = q->key,
+        .session = arena_join(w->q->arena, STR("extract-"), rand_id(&h->gateway->ids, id), STR("")),
+        .key = w->q->key,
         .timeout_ms = (int64_t)(x.timeout_s * 1000),
-        .ask = agent_ask_gateway(policy_host(s)->gl),
-        .mask = setup->mask,
-        .cancel = q->cancel ? q->cancel : policy_host(s)->leave};
-    return extract_doc(s, docs, &x, &ask->doc, e) &&
-           app_model(
-               setup->config, x.model.n ? x.model : setup->config->policy.model, &ask->model, e) &&
-           policy_extract(ask, q->arena, out, e) && extract_keep(s, q, ask, out, e);
+        .ask = agent_ask_gateway(h->gl),
+        .mask = w->setup->mask,
+        .cancel = w->q->cancel ? w->q->cancel : h->leave};
+    return extract_doc(w->s, w->docs, &x, &w->ask.doc, e) &&
+           app_model(w->setup->config,
+                     x.model.n ? x.model : w->setup->config->policy.model,
+                     &w->ask.model,
+                     e) &&
+           policy_extract(&w->ask, w->q->arena, &w->out, e) &&
+           extract_keep(w->s, w->q, &w->ask, &w->out, e);
 }
 
 void policy_extract_post(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_extracted *out = arena_zero(q->arena, 1, sizeof *out);
-    struct setup *setup = gateway_setup(policy_host(app)->gateway);
-    struct policy_extract_ask ask;
-    struct policy_docs *docs;
+    struct extracting *w = arena_zero(q->arena, 1, sizeof *w);
     struct json doc;
     struct err e;
 
+    *w = (struct extracting){.s = app, .q = q};
+    if (!policy_operator_only(q, r) || !policy_configured(app, &w->docs, r))
+        return;
     json_init(&doc);
-    if (policy_operator_only(q, r) && policy_configured(app, &docs, r)) {
-        if (!app_json(q, &doc, r)) {
-            ;
-        } else if (!extract_run(app, docs, q, &doc, &ask, out, setup, &e)) {
-            policy_fail_field(r, &e);
-        } else {
-            policy_audit(
-                app, q, "policy_extract", ask.doc ? ask.doc->id : ask.case_id, ask.session);
-            extract_show(app, &ask, out, r);
-        }
-        policy_docs_release(docs);
+    w->setup = gateway_setup(policy_host(app)->gateway);
+    if (!app_json(q, &doc, r)) {
+        ;
+    } else if (!extract_from(w, &doc, &e)) {
+        policy_fail_field(r, &e);
+    } else {
+        policy_audit(
+            app, q, "policy_extract", w->ask.doc ? w->ask.doc->id : w->ask.case_id, w->ask.session);
+        extract_show(app, &w->ask, &w->out, r);
     }
+    setup_release(w->setup);
+    policy_docs_release(w->docs);
     json_release(&doc);
-    setup_release(setup);
 }
 
 /* ---- proposals ---- */
@@ -244,24 +252,28 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
                                    .version = STR(""),
                                    .case_id = STR(""),
                                    .limit = 1};
-    str reason = policy_masked(s, utf8_cut_size(x->reason, 2000), q->arena);
-    int64_t now = clock_wall_ms(policy_host(s)->clock) * 1000;
-    bool changed;
+    struct policy_proposal_word word = {
+        .state = x->state,
+        .who = policy_who(q),
+        .reason = policy_masked(s, utf8_cut_size(x->reason, 2000), q->arena),
+        .decided_us = clock_wall_ms(policy_host(s)->clock) * 1000};
 
     JSON_FOREACH(v, doc, x->ids) {
         if (!json_text(doc, v, q->arena, &one.id))
             return err_set(e, ERR_INPUT, "ids: a list of ids is expected");
-        if (!policy_keep_proposal_decide(
-                k, one.id, x->state, policy_who(q), reason, now, &changed, e))
-            return false;
-        if (!changed)
-            return err_set(e,
-                           ERR_INPUT,
-                           "ids: there is no proposal \"" STR_FMT
-                           "\"; those before it in the list are decided",
-                           STR_ARG(str_slice(one.id, 0, 60)));
-        policy_audit(
-            s, q, "policy_proposal", one.id, arena_join(q->arena, x->state, STR(": "), reason));
+        word.id = one.id;
+        if (!policy_keep_proposal_decide(k, &word, e))
+            return e->code == ERR_NOT_FOUND ? err_set(e,
+                                                      ERR_INPUT,
+                                                      "ids: there is no proposal \"" STR_FMT
+                                                      "\"; those before it in the list are decided",
+                                                      STR_ARG(str_slice(one.id, 0, 60)))
+                                            : false;
+        policy_audit(s,
+                     q,
+                     "policy_proposal",
+                     one.id,
+                     arena_join(q->arena, x->state, STR(": "), word.reason));
         if (!policy_keep_proposals(k, &one, o, e))
             return false;
     }

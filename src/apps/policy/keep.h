@@ -159,10 +159,10 @@ struct policy_again {
     size_t n;
     int64_t created_us;
 };
-/* The next after a run; *found false: there is none. */
+/* The next after the run and created_us that it has; *found false: there is none. */
 bool policy_keep_reverify_next(struct policy_keep *k, const struct policy_reverify_row *job,
-                               int64_t after_us, str after_run, struct arena *a,
-                               struct policy_again *out, bool *found, struct err *e) MUST_USE;
+                               struct arena *a, struct policy_again *it, bool *found,
+                               struct err *e) MUST_USE;
 
 /* What came of a criterion; with an error, of the whole case. */
 struct policy_again_done {
@@ -201,12 +201,20 @@ struct policy_proposals {
 /* Elements of an array, in the order they were proposed. */
 bool policy_keep_proposals(struct policy_keep *k, const struct policy_proposals *q,
                            struct json_out *o, struct err *e) MUST_USE;
-/* A person's word: "confirmed" or "rejected". *changed false: there is no such proposal. */
-bool policy_keep_proposal_decide(struct policy_keep *k, str id, str state, str who, str reason,
-                                 int64_t decided_us, bool *changed, struct err *e) MUST_USE;
+/* A person's word. ERR_NOT_FOUND: there is no such proposal. */
+struct policy_proposal_word {
+    str id, state, who, reason; /* state: confirmed or rejected */
+    int64_t decided_us;
+};
+bool policy_keep_proposal_decide(struct policy_keep *k, const struct policy_proposal_word *w,
+                                 struct err *e) MUST_USE;
 /* The names of the confirmed criteria of a version. */
+struct policy_names {
+    str *list;
+    size_t n;
+};
 bool policy_keep_confirmed(struct policy_keep *k, str document_id, str version, struct arena *a,
-                           str **out, size_t *n, struct err *e) MUST_USE;
+                           struct policy_names *out, struct err *e) MUST_USE;
 /* The confirmed facts of a case, elements of "fields" of a bundle. */
 bool policy_keep_confirmed_facts(struct policy_keep *k, str case_id, struct json_out *o, size_t *n,
                                  struct err *e) MUST_USE;

@@ -144,61 +144,61 @@ bool policy_keep_proposals(struct policy_keep *k, const struct policy_proposals 
                              e);
 }
 
-bool policy_keep_proposal_decide(struct policy_keep *k, str id, str state, str who, str reason,
-                                 int64_t decided_us, bool *changed, struct err *e)
+bool policy_keep_proposal_decide(struct policy_keep *k, const struct policy_proposal_word *w,
+                                 struct err *e)
 {
-    struct db_value args[] = {
-        db_text(id), db_text(state), db_text(who), db_int(decided_us), db_text(reason)};
+    struct db_value args[] = {db_text(w->id),
+                              db_text(w->state),
+                              db_text(w->who),
+                              db_int(w->decided_us),
+                              db_text(w->reason)};
     int64_t n = 0;
-    bool ok = policy_keep_run(k,
-                              "UPDATE policy_proposals SET state = $2, decided_by = $3,"
-                              " decided_us = $4, reason = $5 WHERE proposal_id = $1",
-                              args,
-                              COUNT_OF(args),
-                              &n,
-                              e);
 
-    *changed = n > 0;
-    return ok;
+    return policy_keep_run(k,
+                           "UPDATE policy_proposals SET state = $2, decided_by = $3,"
+                           " decided_us = $4, reason = $5 WHERE proposal_id = $1",
+                           args,
+                           COUNT_OF(args),
+                           &n,
+                           e) &&
+           (n > 0 || err_set(e, ERR_NOT_FOUND, "there is no such proposal"));
 }
 
 /* ---- what is confirmed ---- */
 
 struct proposal_names {
     struct arena *arena;
-    str *out;
-    size_t n;
+    struct policy_names *out;
 };
 
 static bool proposal_on_name(void *ctx, const struct db_value *c, size_t n)
 {
     struct proposal_names *names = ctx;
+    struct policy_names *out = names->out;
 
     assert(n == 1);
-    for (size_t i = 0; i < names->n; i++)
-        if (str_eq(names->out[i], c[0].s))
+    for (size_t i = 0; i < out->n; i++)
+        if (str_eq(out->list[i], c[0].s))
             return true;
-    names->out[names->n++] = arena_dup(names->arena, c[0].s);
-    return names->n < CONFIRMED_MAX;
+    out->list[out->n++] = arena_dup(names->arena, c[0].s);
+    return out->n < CONFIRMED_MAX;
 }
 
 bool policy_keep_confirmed(struct policy_keep *k, str document_id, str version, struct arena *a,
-                           str **out, size_t *n, struct err *e)
+                           struct policy_names *out, struct err *e)
 {
     struct db_value args[] = {db_text(document_id), db_text(version)};
-    struct proposal_names names = {a, arena_zero(a, CONFIRMED_MAX, sizeof **out), 0};
-    bool ok = policy_keep_query(k,
-                                "SELECT name FROM policy_proposals WHERE kind = 'criterion' AND"
-                                " state = 'confirmed' AND document_id = $1 AND version = $2"
-                                " ORDER BY proposal_id",
-                                args,
-                                COUNT_OF(args),
-                                (struct db_rows){proposal_on_name, &names},
-                                e);
+    struct proposal_names names = {a, out};
 
-    *out = names.out;
-    *n = names.n;
-    return ok;
+    *out = (struct policy_names){arena_zero(a, CONFIRMED_MAX, sizeof out->list[0]), 0};
+    return policy_keep_query(k,
+                             "SELECT name FROM policy_proposals WHERE kind = 'criterion' AND"
+                             " state = 'confirmed' AND document_id = $1 AND version = $2"
+                             " ORDER BY proposal_id",
+                             args,
+                             COUNT_OF(args),
+                             (struct db_rows){proposal_on_name, &names},
+                             e);
 }
 
 struct proposal_facts {

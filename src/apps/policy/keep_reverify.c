@@ -158,13 +158,13 @@ static bool reverify_on_result(void *ctx, const struct db_value *c, size_t n)
 }
 
 bool policy_keep_reverify_next(struct policy_keep *k, const struct policy_reverify_row *job,
-                               int64_t after_us, str after_run, struct arena *a,
-                               struct policy_again *out, bool *found, struct err *e)
+                               struct arena *a, struct policy_again *out, bool *found,
+                               struct err *e)
 {
     struct db_value args[] = {db_text(job->document_id),
                               db_int(job->created_us),
-                              db_int(after_us),
-                              db_text(after_run),
+                              db_int(out->created_us),
+                              db_text(out->run),
                               db_text(job->id)};
     struct reverify_found f = {a, out, false};
     bool ok = policy_keep_query(
@@ -304,7 +304,13 @@ static bool reverify_on_flip(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-#define OF_JOB(what) "(SELECT " what " FROM policy_reverified d WHERE d.reverify_id = j.reverify_id"
+#define OF_JOB " FROM policy_reverified d WHERE d.reverify_id = j.reverify_id"
+#define JOBS                                                                                       \
+    "SELECT j.reverify_id, j.document_id, j.request, j.status, j.error, j.total,"                  \
+    " (SELECT COUNT(DISTINCT d.run_id)" OF_JOB "), (SELECT COUNT(*)" OF_JOB                        \
+    " AND d.error <> ''), (SELECT COUNT(*)" OF_JOB " AND d.error = ''), (SELECT COUNT(*)" OF_JOB   \
+    " AND d.flipped = 1), j.created_by, j.created_us, j.ended_us FROM policy_reverify j"           \
+    " WHERE $1 = '' OR j.reverify_id = $1 ORDER BY j.created_us DESC, j.reverify_id DESC LIMIT $2"
 
 bool policy_keep_reverify_list(struct policy_keep *k, str id, int64_t limit, struct json_out *o,
                                struct err *e)
@@ -313,33 +319,8 @@ bool policy_keep_reverify_list(struct policy_keep *k, str id, int64_t limit, str
     struct reverify_shown shown = {o, id.n > 0};
     size_t before = o->buf->n;
 
-    if (!policy_keep_query(k,
-                           "SELECT j.reverify_id, j.document_id, j.request, j.status, j.error,"
-                           " j.total, " OF_JOB("COUNT(DISTINCT d.run_id)") "), " OF_JOB("COUNT(*)") " AND d.error <> ''), " OF_JOB(
-                               "COUNT(*)") " AND d.error = ''), " OF_JOB("COUNT(*)") " AND "
-                                                                                     "d.flipped = "
-                                                                                     "1),"
-                                                                                     " j.created_"
-                                                                                     "by, "
-                                                                                     "j.created_us,"
-                                                                                     " j.ended_us "
-                                                                                     "FROM "
-                                                                                     "policy_"
-                                                                                     "reverify j"
-                                                                                     " WHERE $1 = "
-                                                                                     "'' OR "
-                                                                                     "j.reverify_"
-                                                                                     "id = $1"
-                                                                                     " ORDER BY "
-                                                                                     "j.created_us "
-                                                                                     "DESC, "
-                                                                                     "j.reverify_"
-                                                                                     "id DESC "
-                                                                                     "LIMIT $2",
-                           args,
-                           COUNT_OF(args),
-                           (struct db_rows){reverify_on_job, &shown},
-                           e))
+    if (!policy_keep_query(
+            k, JOBS, args, COUNT_OF(args), (struct db_rows){reverify_on_job, &shown}, e))
         return false;
     if (!id.n)
         return true;

@@ -60,11 +60,10 @@ static str reverify_brief(const struct json *doc, const struct json_node *v, str
 
 /* The criterion's result of before against that of the envelope. */
 static void reverify_compare(const struct policy_again *again, const struct json *envelope,
-                             const struct json_node *now, str run, size_t at, struct arena *a,
+                             const struct json_node *now, str id, struct arena *a,
                              struct policy_again_done *out)
 {
     str version = reverify_member(envelope, json_root(envelope), "policy_version_used", a);
-    str id = arena_printf(a, STR_FMT "/%zu", STR_ARG(run), at);
     struct json before;
     struct err e;
 
@@ -135,8 +134,10 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
     ok = json_parse(&doc, review->envelope, e);
     JSON_FOREACH(v, &doc, json_find(&doc, json_root(&doc), STR("results")))
         if (count < POLICY_CRITERIA_MAX) {
+            str id = arena_printf(a, STR_FMT "/%zu", STR_ARG(review->run), count);
+
             rows[count] = base;
-            reverify_compare(again, &doc, v, review->run, count, a, &rows[count]);
+            reverify_compare(again, &doc, v, id, a, &rows[count]);
             count++;
         }
     ok = ok && reverify_keep(r, rows, count ? count : 1, e);
@@ -155,11 +156,11 @@ static bool reverify_all(struct policy_reverify *r, struct err *e)
 
     ok = policy_keep_reverify_done(k, r->row.id, &n, e);
     while (ok && found && !r->stop && !r->cancel) {
-        struct policy_again again;
+        struct policy_again again = {.run = str_c(last), .created_us = after};
         struct arena a;
 
         arena_init(&a, SERVICE_ARENA_MAX);
-        ok = policy_keep_reverify_next(k, &r->row, after, str_c(last), &a, &again, &found, e) &&
+        ok = policy_keep_reverify_next(k, &r->row, &a, &again, &found, e) &&
              (!found || reverify_case(r, &again, ++n, &a, e));
         if (ok && found) {
             after = again.created_us;

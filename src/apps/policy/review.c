@@ -75,8 +75,8 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_out_key(&o, STR("samples"));
     json_out_i64(&o, d->samples);
     json_member_array(&o, "criteria");
-    for (size_t i = 0; i < d->criterion_count; i++)
-        json_out_str(&o, d->criteria[i]);
+    for (size_t i = 0; i < d->criteria.n; i++)
+        json_out_str(&o, d->criteria.list[i]);
     json_out_end(&o);
     if (q->doc_file)
         json_member_str(&o, "doc_file", str_c(q->doc_file));
@@ -94,12 +94,12 @@ static void recall_criteria(const struct json *doc, struct arena *a, struct deci
 {
     const struct json_node *list = json_find(doc, json_root(doc), STR("criteria"));
 
-    d->criteria = arena_zero(a, POLICY_CRITERIA_MAX, sizeof d->criteria[0]);
+    d->criteria.list = arena_zero(a, POLICY_CRITERIA_MAX, sizeof d->criteria.list[0]);
     JSON_FOREACH(v, doc, list) {
         str name;
 
-        if (d->criterion_count < POLICY_CRITERIA_MAX && json_text(doc, v, a, &name))
-            d->criteria[d->criterion_count++] = arena_dup(a, name);
+        if (d->criteria.n < POLICY_CRITERIA_MAX && json_text(doc, v, a, &name))
+            d->criteria.list[d->criteria.n++] = arena_dup(a, name);
     }
 }
 
@@ -372,17 +372,11 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
     struct buf input;
 
     if (!w->recalled && out->c.criteria_default && doc &&
-        !policy_keep_confirmed(w->s->keep,
-                               doc->id,
-                               policy_doc_version(doc),
-                               a,
-                               &w->d.criteria,
-                               &w->d.criterion_count,
-                               e))
+        !policy_keep_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
         return false;
-    if (w->d.criterion_count) {
-        out->c.criteria = w->d.criteria;
-        out->c.criterion_count = w->d.criterion_count;
+    if (w->d.criteria.n) {
+        out->c.criteria = w->d.criteria.list;
+        out->c.criterion_count = w->d.criteria.n;
     }
     buf_init(&input, INPUT_MAX);
     input_write(w->q, &w->d, w->body, &input);

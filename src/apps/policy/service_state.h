@@ -44,8 +44,7 @@ struct decision {
     struct prompt prompt;
     str model, key;            /* whose it is */
     str today, version, as_of; /* the day it began; what was asked for over the case's own words */
-    str *criteria;             /* those confirmed for the policy, of a case that names none */
-    size_t criterion_count;
+    struct policy_names criteria; /* confirmed for the policy; of a case that names none */
     unsigned samples;
 };
 

@@ -38,8 +38,8 @@ const struct policy_doc *policy_version_on(const struct policy_doc *const *docs,
 bool policy_version_find(const struct policy_doc *const *docs, size_t n,
                          const struct policy_want *w, const struct policy_doc **out,
                          struct err *e) MUST_USE;
-/* The document that a case names, or the only one there is, in the version that it names. *out NULL:
- * there is no such document. False: e begins with the path of the member. */
+/* The document that a case names, or the only one there is, in the version that it names. *out is
+ * NULL if there is no such document. False: e begins with the path of the member. */
 bool policy_case_doc(const struct policy_case *c, const struct policy_doc *const *docs, size_t n,
                      str today, const struct policy_doc **out, struct err *e) MUST_USE;
 /* The same of a document that was named by its file: whatever the case calls it. */
