@@ -148,8 +148,8 @@ static void policy_change_row(struct policy_cmd *p, const struct json *doc,
         return;
     }
     file_out_printf(&p->cli->out,
-                    "%s%s  %s%s\n  %s (version %s) -> %s (version %s)\n  section: %s\n  was: %s\n"
-                    "  now: %s\n",
+                    "%s%s  %s%s\n  %s (version %s) -> %s (version %s)%s\n  section: %s\n"
+                    "  was: %s\n  now: %s\n",
                     cli_bold(p->cli),
                     policy_cell(p, doc, v, "case_id"),
                     policy_cell(p, doc, v, "criterion_id"),
@@ -158,6 +158,9 @@ static void policy_change_row(struct policy_cmd *p, const struct json *doc,
                     policy_cell(p, doc, was, "version"),
                     policy_cell(p, doc, is, "status"),
                     policy_cell(p, doc, is, "version"),
+                    strcmp(policy_cell(p, doc, is, "masked"), "true") == 0
+                        ? "; values of the case are masked in the store"
+                        : "",
                     policy_cell(p, doc, is, "section"),
                     policy_cell(p, doc, was, "rationale"),
                     policy_cell(p, doc, is, "rationale"));

@@ -383,7 +383,7 @@ class Applications(unittest.TestCase):
             db.execute("INSERT INTO policy_reverify VALUES ('again', 'p', '{\"version\":\"\",\"as_of_date\":\"\","
                        "\"controller\":\"\"}', 'done', '', 1, 'olga', 1, 2)")
             brief = json.dumps({"result_id": "r", "status": "met", "confidence": 0.9, "version": "1", "section": "", "rationale": "",
-                                "reason_code": ""})
+                                "reason_code": "", "masked": False})
             db.execute("INSERT INTO policy_reverified VALUES ('again', 'r', 'r', 'age', 'c', ?, ?, 1, '', 2)", (brief, brief))
             result = db.execute("SELECT result_id FROM policy_results ORDER BY created_us DESC LIMIT 1").fetchone()[0]
             db.execute("INSERT INTO policy_reviews VALUES ('w', ?, 'r', 'met', 'met', '', 'seen', 'olga', 3)", (result,))

@@ -11,6 +11,13 @@
 #define PROPOSALS_SHOWN 200
 #define DECIDED_AT_ONCE 1000
 
+static struct policy_proposals proposals_any(void)
+{
+    str any = STR("");
+
+    return (struct policy_proposals){any, any, any, any, any, any, POLICY_LIST_MAX};
+}
+
 /* ---- extraction ---- */
 
 struct extract_asked {
@@ -87,12 +94,7 @@ static bool extract_keep(struct policy_service *s, const struct app_request *q,
 static void extract_show(struct policy_service *s, const struct policy_extract_ask *ask,
                          const struct policy_extracted *x, struct app_reply *r)
 {
-    struct policy_proposals one = {.kind = STR(""),
-                                   .state = STR(""),
-                                   .document_id = STR(""),
-                                   .version = STR(""),
-                                   .case_id = STR(""),
-                                   .limit = 1};
+    struct policy_proposals one = proposals_any();
     struct json_out o;
     struct err e;
 
@@ -246,12 +248,7 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
                              struct json_out *o, struct err *e)
 {
     struct policy_keep *k = policy_kept_results(s);
-    struct policy_proposals one = {.kind = STR(""),
-                                   .state = STR(""),
-                                   .document_id = STR(""),
-                                   .version = STR(""),
-                                   .case_id = STR(""),
-                                   .limit = 1};
+    struct policy_proposals one = proposals_any();
     struct policy_proposal_word word = {
         .state = x->state,
         .who = policy_who(q),

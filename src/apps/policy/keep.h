@@ -157,6 +157,7 @@ struct policy_again {
     str run, case_id, key, body, controller;
     str *criteria, *results, *ids, *versions; /* results: JSON */
     size_t n;
+    bool masked; /* values of the body are masked: its verdict may differ for that */
     int64_t created_us;
 };
 /* The next after the run and created_us that it has; *found false: there is none. */

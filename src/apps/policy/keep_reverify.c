@@ -127,12 +127,13 @@ static bool reverify_on_case(void *ctx, const struct db_value *c, size_t n)
     struct reverify_found *f = ctx;
     struct policy_again *again = f->out;
 
-    assert(n == 5);
+    assert(n == 6);
     *again = (struct policy_again){.run = arena_dup(f->arena, c[0].s),
                                    .case_id = arena_dup(f->arena, c[1].s),
                                    .key = arena_dup(f->arena, c[2].s),
                                    .body = arena_dup(f->arena, c[3].s),
                                    .controller = STR(""),
+                                   .masked = c[5].i != 0,
                                    .created_us = c[4].i};
     f->found = true;
     return false;
@@ -169,7 +170,7 @@ bool policy_keep_reverify_next(struct policy_keep *k, const struct policy_reveri
     struct reverify_found f = {a, out, false};
     bool ok = policy_keep_query(
         k,
-        "SELECT c.run_id, c.case_id, c.key_name, c.body, c.created_us FROM " NEWEST_CASES
+        "SELECT c.run_id, c.case_id, c.key_name, c.body, c.created_us, c.masked FROM " NEWEST_CASES
         " AND (c.created_us > $3 OR (c.created_us = $3 AND c.run_id > $4)) AND NOT EXISTS"
         " (SELECT 1 FROM policy_reverified d WHERE d.reverify_id = $5 AND d.run_id = c.run_id)"
         " ORDER BY c.created_us, c.run_id LIMIT 1",

@@ -30,9 +30,10 @@ static str reverify_member(const struct json *doc, const struct json_node *v, co
     return json_text(doc, json_find(doc, v, str_c(name)), a, &text) ? arena_dup(a, text) : STR("");
 }
 
-/* {"result_id", "status", "confidence", "version", "section", "rationale", "reason_code"}. */
+/* {"result_id", "status", "confidence", "version", "section", "rationale", "reason_code",
+ * "masked"}: masked if values of the case were masked in the store it was read from. */
 static str reverify_brief(const struct json *doc, const struct json_node *v, str id, str version,
-                          struct arena *a)
+                          bool masked, struct arena *a)
 {
     double confidence = 0;
     struct json_out o;
@@ -52,6 +53,7 @@ static str reverify_brief(const struct json *doc, const struct json_node *v, str
         &o, "section", reverify_member(doc, json_find(doc, v, STR("citation")), "section", a));
     json_member_str(&o, "rationale", reverify_member(doc, v, "rationale", a));
     json_member_str(&o, "reason_code", reverify_member(doc, v, "reason_code", a));
+    json_member_bool(&o, "masked", masked);
     json_out_end(&o);
     out = arena_dup(a, buf_str(&json));
     buf_release(&json);
@@ -69,7 +71,7 @@ static void reverify_compare(const struct policy_again *again, const struct json
 
     out->criterion = reverify_member(envelope, now, "criterion_id", a);
     out->old_result = STR("");
-    out->new_result = reverify_brief(envelope, now, id, version, a);
+    out->new_result = reverify_brief(envelope, now, id, version, again->masked, a);
     for (size_t i = 0; i < again->n; i++) {
         if (!str_eq(again->criteria[i], out->criterion))
             continue;
@@ -77,7 +79,8 @@ static void reverify_compare(const struct policy_again *again, const struct json
         if (json_parse(&before, again->results[i], &e)) {
             const struct json_node *root = json_root(&before);
 
-            out->old_result = reverify_brief(&before, root, again->ids[i], again->versions[i], a);
+            out->old_result =
+                reverify_brief(&before, root, again->ids[i], again->versions[i], false, a);
             out->flipped = !str_eq(reverify_member(&before, root, "status", a),
                                    reverify_member(envelope, now, "status", a));
         }

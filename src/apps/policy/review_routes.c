@@ -117,6 +117,17 @@ static bool review_fact_cited(const struct policy_field *f, const struct policy_
            str_starts(str_slice(excerpt, f->name.n, excerpt.n), STR(":"));
 }
 
+static void review_fact_json(const struct policy_field *f, struct json_out *o)
+{
+    json_member_str(o, "field_name", f->name);
+    json_out_key(o, STR("value"));
+    json_out_raw(o, f->raw);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, f->confidence);
+    json_member_str(o, "doc_id", f->doc_id);
+    json_member_i64(o, "page", f->page);
+}
+
 static void review_facts(const struct policy_case *c, const struct policy_result *r,
                          const struct policy_passage *p, struct arena *a, struct json_out *o)
 {
@@ -129,13 +140,7 @@ static void review_facts(const struct policy_case *c, const struct policy_result
         const struct policy_field *f = &c->fields[i];
 
         json_out_object(o);
-        json_member_str(o, "field_name", f->name);
-        json_out_key(o, STR("value"));
-        json_out_raw(o, f->raw);
-        json_out_key(o, STR("confidence"));
-        json_out_double(o, f->confidence);
-        json_member_str(o, "doc_id", f->doc_id);
-        json_member_i64(o, "page", f->page);
+        review_fact_json(f, o);
         json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, about, a));
         json_out_end(o);
     }
@@ -322,14 +327,7 @@ void policy_review_post(void *app, const struct app_request *q, struct app_reply
 static void review_label_field(const struct policy_field *f, struct json_out *o)
 {
     json_out_object(o);
-    json_member_str(o, "field_name", f->name);
-    json_out_key(o, STR("value"));
-    json_out_raw(o, f->raw);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, f->confidence);
-    if (f->doc_id.n)
-        json_member_str(o, "doc_id", f->doc_id);
-    json_member_i64(o, "page", f->page);
+    review_fact_json(f, o);
     if (f->has_bbox) {
         json_member_array(o, "bbox");
         for (size_t i = 0; i < 4; i++)
