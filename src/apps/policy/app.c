@@ -177,7 +177,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 
 /* ---- documents ---- */
 
-static void document(const struct policy_doc *d, str today, struct json_out *o)
+static void document(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
     struct json tree;
@@ -192,7 +192,7 @@ static void document(const struct policy_doc *d, str today, struct json_out *o)
     json_out_object(o);
     json_member_str(o, "id", d->id);
     json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
-    policy_version_json(d, today, o);
+    policy_version_json(d, in_force, o);
     json_out_key(o, STR("page_count"));
     json_out_u64(o, t->page_count);
     json_out_key(o, STR("structure"));
@@ -219,8 +219,14 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
     json_out_object(&o);
     json_out_key(&o, STR("documents"));
     json_out_array(&o);
-    for (size_t i = 0; i < policy_docs_count(docs); i++)
-        document(policy_docs_at(docs, i), today, &o);
+    for (size_t i = 0; i < policy_docs_count(docs); i++) {
+        const struct policy_doc *d = policy_docs_at(docs, i), *now;
+        size_t versions;
+
+        now = policy_version_on(
+            policy_docs_all(docs), policy_docs_count(docs), d->id, today, &versions);
+        document(d, d == now, &o);
+    }
     json_out_end(&o);
     json_out_end(&o);
     policy_reply_end(&o, r);

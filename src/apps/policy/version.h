@@ -50,4 +50,4 @@ void policy_version_names(const struct policy_doc *const *docs, size_t n, str id
 /* Dates are days and in order; versions of one id differ in name and in the day they begin. */
 bool policy_versions_check(const struct policy_doc *const *docs, size_t n, struct err *e) MUST_USE;
 /* {"version", "hash", "effective_from", "effective_to", "in_force"} into an open object. */
-void policy_version_json(const struct policy_doc *d, str today, struct json_out *o);
+void policy_version_json(const struct policy_doc *d, bool in_force, struct json_out *o);
