@@ -354,8 +354,7 @@ static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
 const struct cli_command cli_policy = {
     .name = "policy",
     .summary = "versions, re-verification, proposals and reviews of policies",
-    .words =
-        "[versions | reverify DOCUMENT | criteria extract DOCUMENT | facts extract FILE | ...]",
+    .words = "[VERB ...]",
     .about =
         "versions lists the documents with their versions and effective dates. reverify DOCUMENT "
         "verifies the document's cases again, by the version in force today, or by "

@@ -126,6 +126,11 @@ class Versions(Plan):
         out = self.cli("versions").out.decode()
         self.assertRegex(out, r"plan +3 +2023-01-01 to - +in force")
 
+    def test_of_two_in_force_the_one_that_began_last_counts(self):
+        self.start(files={"v2.md": policy("2", "2021-01-01", "", 21), "v3.md": FILES["v3.md"]})
+        self.assertEqual([d["in_force"] for d in self.get("documents")["documents"]], [False, True])
+        self.assertEqual(self.review(case())["policy_version_used"], "3")
+
     def test_no_version_in_force_today_is_refused(self):
         self.start(files={"v1.md": FILES["v1.md"]})
         detail = self.review(case(), 422)["detail"]
