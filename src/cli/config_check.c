@@ -6,7 +6,7 @@
 
 #include "apps/incidents/incident.h"
 #include "apps/orders/menu.h"
-#include "apps/policy/search.h"
+#include "apps/policy/version.h"
 #include "apps/tune/folder.h"
 #include "base/json.h"
 #include "gateway/cassette.h"
@@ -178,12 +178,16 @@ static bool check_menu(const struct config *c, const char *path, struct arena *a
 
 static bool check_document(const struct config *c, const char *path, struct arena *a, struct err *e)
 {
+    const struct policy_doc *one;
     struct policy_doc *d;
+    bool ok;
 
     if (!check_file(c, path, a, e) || !policy_doc_load("document", path, &d, e))
         return false;
+    one = d;
+    ok = policy_versions_check(&one, 1, e) || err_prefix(e, "%s: ", path);
     policy_doc_free(d);
-    return true;
+    return ok;
 }
 
 static bool check_cases(const struct config *c, const char *path, struct arena *a, struct err *e)

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/service.h"
+#include "apps/policy/version.h"
 #include "cli/cases.h"
 #include "cli/history.h"
 
@@ -10,7 +11,7 @@
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
-enum { POLICY, CONFIG, CONTROLLER, RUN, MODEL, JSON };
+enum { POLICY, CONFIG, CONTROLLER, RUN, MODEL, VERSION, AS_OF, JSON };
 
 static const struct cli_option options[] = {
     [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, PDF, DOCX, HTML or JSON"},
@@ -22,6 +23,8 @@ static const struct cli_option options[] = {
                     "who decides (default: auto, by the switches)"},
     [RUN] = {"run", 0, "ID", NULL, "the run's id; one that was cut off goes on"},
     [MODEL] = {"model", 'm', "NAME", NULL, "the model to ask"},
+    [VERSION] = {"policy-version", 0, "NAME", NULL, "this version, whatever the case names"},
+    [AS_OF] = {"as-of", 0, "DAY", NULL, "the version in force on that day (YYYY-MM-DD)"},
     [JSON] = {"json", 0, NULL, NULL, "the response envelope, one a line"},
 };
 
@@ -178,16 +181,25 @@ static void verify_add_up(struct verifying *v, const struct policy_review *r)
 static bool verify_plainly(struct verifying *v, str text, struct arena *a, struct policy_review *r,
                            struct err *e)
 {
+    const char *version = v->args->value[VERSION], *as_of = v->args->value[AS_OF];
+    const struct policy_doc *doc;
+    char today[POLICY_DAY_SIZE];
     struct json_out o;
     struct buf json;
 
     r->run = r->envelope = STR("");
     if (!policy_case_read(text, a, &r->c, e))
         return false;
+    if (version || as_of) {
+        r->c.policy_version_id = str_c(version);
+        r->c.as_of_date = str_c(as_of);
+    }
+    if (!policy_file_doc(&r->c, v->doc, policy_today(&clock_real, today), &doc, e))
+        return false;
     r->options = (struct policy_verify_options){
         .controller = POLICY_HEURISTIC,
         .mode = POLICY_MODE_HEURISTIC,
-        .react = {.doc = v->doc, .c = &r->c, .run = STR(""), .clock = &clock_real}};
+        .react = {.doc = doc, .c = &r->c, .run = STR(""), .clock = &clock_real}};
     if (!policy_verify(&r->options, a, &r->verdict, e))
         return false;
     buf_init(&json, OUT_MAX);
@@ -207,6 +219,8 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .operator_ = true,
                            .controller = str_c(v->args->value[CONTROLLER]),
                            .model = str_c(v->args->value[MODEL]),
+                           .version = str_c(v->args->value[VERSION]),
+                           .as_of = str_c(v->args->value[AS_OF]),
                            .doc = v->doc,
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
                            .ctx = v};

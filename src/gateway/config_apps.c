@@ -15,21 +15,35 @@ str config_text(struct config_build *b, const struct json_node *v)
     return v->kind == JSON_STRING ? STR("") : arena_dup(&b->c->arena, json_raw(&b->source->doc, v));
 }
 
+static bool config_add_document(struct config_build *b, const struct json_node *id,
+                                const struct json_node *file)
+{
+    struct config_policy *p = &b->c->policy;
+    struct config_document *d = &p->documents[p->document_count++];
+
+    d->id = config_text(b, id);
+    return config_resolve(b, id, config_text(b, file), &d->file);
+}
+
 static bool read_documents(struct config_build *b, const struct json_node *all)
 {
     const struct json *doc = &b->source->doc;
     struct config_policy *p = &b->c->policy;
-    size_t n = json_count(doc, all);
+    size_t n = 0;
 
+    JSON_FOREACH(k, doc, all)
+        n += json_value(k)->kind == JSON_ARRAY ? json_count(doc, json_value(k)) : 1;
     if (n > CONFIG_DOCUMENTS_MAX)
         return config_wrong(b, all, "at most %d documents", CONFIG_DOCUMENTS_MAX);
     p->documents = arena_zero(&b->c->arena, n + 1, sizeof p->documents[0]);
-    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k)) {
-        struct config_document *d = &p->documents[p->document_count++];
+    JSON_FOREACH(k, doc, all) {
+        const struct json_node *v = json_value(k);
 
-        d->id = config_text(b, k);
-        if (!config_resolve(b, k, config_text(b, json_value(k)), &d->file))
+        if (v->kind != JSON_ARRAY && !config_add_document(b, k, v))
             return false;
+        JSON_FOREACH(file, doc, v)
+            if (!config_add_document(b, k, file))
+                return false;
     }
     return true;
 }

@@ -20,6 +20,7 @@ struct config_incidents {
 
 enum config_search { CONFIG_SEARCH_MODEL, CONFIG_SEARCH_BM25 };
 
+/* Several files of one id are versions of one document. */
 struct config_document {
     str id, file;
 };

@@ -16,6 +16,7 @@
 #define MEASURE "{'type':['string','number']}"
 #define NAME "{'type':'string','minLength':1}"
 #define NAMES "{'type':'array','items':" NAME "}"
+#define FILES "{'type':['string','array'],'minLength':1,'minItems':1,'items':" NAME "}"
 #define WORD "{'type':['string','number','boolean']}"
 #define SCHEMA "{'type':['string','object']}"
 #define ONE_OF(words) "{'enum':[" words "]}"
@@ -77,7 +78,7 @@
     "'group_alerts':" FLAG ",'pagerduty_secret_env':" TEXT ",'grafana_secret_env':" TEXT "," \
     "'runbook_domains':" NAMES)
 #define POLICY OBJECT( \
-    "'documents':" OBJECTS(NAME) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
+    "'documents':" OBJECTS(FILES) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
     "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
     "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \

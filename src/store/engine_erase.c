@@ -217,6 +217,10 @@ static const char *const rest[] = {
     "DELETE FROM agent_runs WHERE session_id = $1",
     "DELETE FROM policy_results WHERE session_id = $1",
     "DELETE FROM policy_shadow WHERE session_id = $1",
+    "DELETE FROM policy_cases WHERE session_id = $1",
+    "DELETE FROM policy_reviews WHERE session_id = $1",
+    "DELETE FROM policy_reverified WHERE session_id = $1",
+    "DELETE FROM policy_proposals WHERE session_id = $1",
     "DELETE FROM optimize_lines WHERE run_id = $1",
     "DELETE FROM prompts WHERE run_id = $1 AND state = 'draft'",
 };
@@ -318,7 +322,8 @@ static const char of_subject[] =
     " UNION SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway' AND subject IS NULL"
     " AND key_name = $1"
     " UNION SELECT session_id FROM alerts WHERE key_name = $1"
-    " UNION SELECT session_id FROM policy_results WHERE key_name = $1 OR case_id = $1";
+    " UNION SELECT session_id FROM policy_results WHERE key_name = $1 OR case_id = $1"
+    " UNION SELECT session_id FROM policy_proposals WHERE created_by = $1 OR case_id = $1";
 
 /* And those, and runs of the optimiser, that name it: in JSON, or in a text in JSON. */
 static const struct {
@@ -330,6 +335,8 @@ static const struct {
      " ON m.incident_id = a.alert_id WHERE 1 = 1",
      "m.data"},
     {"SELECT session_id FROM policy_results WHERE 1 = 1", "result"},
+    {"SELECT session_id FROM policy_cases WHERE 1 = 1", "body"},
+    {"SELECT session_id FROM policy_proposals WHERE 1 = 1", "value"},
     {"SELECT session_id FROM agent_runs WHERE session_id IS NOT NULL", "input"},
     {"SELECT run_id FROM optimize_runs WHERE 1 = 1", "input"},
     {"SELECT DISTINCT run_id FROM optimize_lines WHERE 1 = 1", "line"},

@@ -93,7 +93,8 @@ test("a verdict: its section, its evidence, its steps", async ({ page }) => {
   assert.match(await verdict.innerText(), /met[\s\S]*conservative_treatment[\s\S]*Clinical requirements > Conservative treatment/);
   await verdict.getByText("How it was decided").click();
   await verdict.getByText("pi_search").first().waitFor();
-  await page.getByText("Lumbar Spine MRI Coverage").first().click();
+  await page.getByRole("heading", { name: "Lumbar Spine MRI Coverage" }).waitFor();
+  await page.getByRole("button", { name: "Version 2026.1" }).click();
   await page.locator(".tree code").first().waitFor();
   await shot(page, "demo-policy", { fullPage: true });
   await page.getByRole("button", { name: "50 %" }).click();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The dashboard in a real browser: against a gateway in front of the test provider, against one that
 asks for keys, against one whose tables are behind its journal, against one that investigates and asks before it acts,
-against one with agents of its own, against the demo; and on a made-up history (dashboard/dev) for what is
+against one with agents of its own, against one with versions of a policy, against the demo; and on a made-up history (dashboard/dev) for what is
 hard to provoke.
 
     test/browser/harness.py BINARY BUILD_ROOT [SUITE...] [-- WORD...]
@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 from gateway import Gateway, Provider, Process, digest, upstream  # noqa: E402
 from library import Library, reply  # noqa: E402
 from operator_model import Operator  # noqa: E402
+from policies import Policies  # noqa: E402
 from scripted_model import Model  # noqa: E402
 from waiting_test import Asking  # noqa: E402
 
@@ -161,13 +162,13 @@ def main():
             Gateway(binary, config(provider, reasoning={"keep": "none"})) as forgetful, \
             Gateway(binary, backlog(provider)) as behind, \
             Operator() as operator, Asking(operator) as asking, Demo(binary) as demo, \
-            tempfile.TemporaryDirectory() as folder, Model(reply(Path(folder))) as model, \
+            Policies(binary) as policies, tempfile.TemporaryDirectory() as folder, Model(reply(Path(folder))) as model, \
             Library(binary, model, Path(folder)) as library, Library(binary, model, Path(folder), KEYS) as keyed_library:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
                "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root,
                "DASH_BEHIND": behind.root, "DASH_BEHIND_STORE": str(behind.folder / "history.db"), "PYTHON": sys.executable,
-               "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_PROVIDER": provider.root,
+               "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_POLICY": policies.root, "DASH_PROVIDER": provider.root,
                "DASH_AGENTS": library.root, "DASH_AGENTS_KEYED": keyed_library.root, "DASH_HOLD": folder,
                "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}

@@ -20,7 +20,7 @@ REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
 COMMANDS = ("serve", "demo", "split", "count", "decode", "keys", "mcp", "runs", "config", "list",
             "show", "search", "decisions", "stats", "prices", "export", "tail", "erase", "audit",
-            "doctor", "investigate", "eval", "verify", "order", "prompts", "optimize",
+            "doctor", "investigate", "eval", "verify", "policy", "order", "prompts", "optimize",
             "completion", "manpage", "help")
 def scratch(case):
     folder = Path(tempfile.mkdtemp())

@@ -376,6 +376,17 @@ class Applications(unittest.TestCase):
             db.execute("INSERT INTO optimize_runs (run_id, app, status, input, calls, budget, "
                        "candidates, best_score, prompt_id, created_us, updated_us) VALUES ('tuned', "
                        "'policy', 'finished', '{\"seed\":1}', 3, 9, 2, 0.5, 'policy@1', 1, 2)")
+            db.execute("INSERT INTO policy_proposals (proposal_id, session_id, kind, state, document_id, version, case_id, "
+                       "name, value, quote, node_id, section, page, start_char, end_char, confidence, model, created_by, "
+                       "created_us) VALUES ('fact-1', 'tuned', 'fact', 'confirmed', 'note', '', 'told', 'age', '31', 'is 31', "
+                       "'', '', 1, 0, 5, 0.9, 'm', 'olga', 1)")
+            db.execute("INSERT INTO policy_reverify VALUES ('again', 'p', '{\"version\":\"\",\"as_of_date\":\"\","
+                       "\"controller\":\"\"}', 'done', '', 1, 'olga', 1, 2)")
+            brief = json.dumps({"result_id": "r", "status": "met", "confidence": 0.9, "version": "1", "section": "", "rationale": "",
+                                "reason_code": "", "masked": False})
+            db.execute("INSERT INTO policy_reverified VALUES ('again', 'r', 'r', 'age', 'c', ?, ?, 1, '', 2)", (brief, brief))
+            result = db.execute("SELECT result_id FROM policy_results ORDER BY created_us DESC LIMIT 1").fetchone()[0]
+            db.execute("INSERT INTO policy_reviews VALUES ('w', ?, 'r', 'met', 'met', '', 'seen', 'olga', 3)", (result,))
             db.execute("INSERT INTO optimize_lines VALUES ('tuned', 0, '{\"event\":\"begin\"}')")
             db.execute("INSERT INTO prompts (prompt_id, name, components, state, scores, created_us, "
                        "moved_us) VALUES ('policy@1', 'policy', '{\"system_prompt\":\"x\"}', "
@@ -391,7 +402,7 @@ class Applications(unittest.TestCase):
     def real(self, path):
         names = {"alert_id": self.get("/api/v1/incidents")["incidents"][0]["alert_id"],
                  "thread_id": self.get("/api/v1/orders")["orders"][0]["thread_id"],
-                 "prompt_id": "policy@1", "run_id": "tuned"}
+                 "prompt_id": "policy@1", "run_id": "tuned", "reverify_id": "again"}
         if "{document_id}" in path:
             document = self.get("/api/v1/policy/documents")["documents"][0]
             names.update(document_id=document["id"],
@@ -406,8 +417,13 @@ class Applications(unittest.TestCase):
                 continue
             if operation["tags"] == ["agents"] and "{" in path:
                 continue  # the demo defines none: agent_runs_test.py asks for one
-            queries = [""] + [f"?{p['name']}={value}" for p in operation.get("parameters", [])
-                              if p["in"] == "query" for value in p["schema"].get("enum", [1])]
+            of = [p for p in operation.get("parameters", []) if p["in"] == "query"]
+            known = {"case_id": "told", "document_id": "p", "version": "2026.1", "as_of_date": "2026-06-01",
+                     "result_id": self.get("/api/v1/policy/results")["results"][0]["result_id"]}
+            must = urllib.parse.urlencode({p["name"]: known[p["name"]] for p in of if p.get("required")})
+            queries = ["?" + must] if must else [""] + [
+                f"?{p['name']}={value}" for p in of
+                for value in p["schema"].get("enum", [known.get(p["name"], 1)])]
             for query in queries:
                 with self.subTest(path + query):
                     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]

@@ -1,30 +1,15 @@
-// policy.tsx - verdicts on policies: results with their citations, rollout, prompts, documents. SPDX-License-Identifier: Apache-2.0
+// policy.tsx - verdicts on policies: to be reviewed, decided, and how they are made. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { send, useApi } from "../api";
 import { count, percent } from "../format";
 import { live } from "../live";
+import { microseconds, type Result } from "../policy";
 import { Badge, Bar, Disclosure, Empty, Loaded, Text, Title, When } from "../parts/basics";
+import { ProposalsCard } from "../parts/proposals";
+import { Documents } from "../parts/reverify";
+import { ReviewBody, ReviewQueue, Verdict } from "../parts/review";
 import { sessionAddress } from "../parts/sessions";
 import { NotConfigured } from "./incidents";
-
-interface Result {
-  case_id: string;
-  session_id?: string | null;
-  criterion_id: string;
-  status: string;
-  rationale: string;
-  confidence: number;
-  confidence_breakdown: { c_tree: number; c_span: number; c_final: number; c_joint: number } | null;
-  citation: { doc: string; version: string; section: string; pages: number[] } | null;
-  evidence: { doc_id: string | null; page: number | null; text_excerpt?: string | null } | null;
-  reason_code: string | null;
-  reasoning_trace: { step: number; action: string; observation: string }[];
-  retrieval_method?: string | null;
-  controller?: string;
-  mode?: string;
-  prompt_id?: string | null;
-  timestamp?: number | string | null;
-}
 
 interface Rollout {
   react_use_llm_controller?: boolean;
@@ -33,10 +18,10 @@ interface Rollout {
   react_ab_test_ratio?: number;
   prompt_ab_test_ratio?: number;
   counts?: Record<string, number>;
-  discrepancies?: { case_id: string; criterion_id?: string; primary?: Verdict; shadow?: Verdict; timestamp?: number }[];
+  discrepancies?: { case_id: string; criterion_id?: string; primary?: Found; shadow?: Found; timestamp?: number }[];
 }
 
-interface Verdict {
+interface Found {
   status: string;
   confidence: number;
 }
@@ -51,36 +36,12 @@ interface Prompt {
   created_us?: number | null;
 }
 
-interface Node {
-  node_id: string;
-  title: string;
-  start_index?: number;
-  end_index?: number;
-  nodes?: Node[];
-}
-
-interface Doc {
-  id: string;
-  title?: string | null;
-  version?: string | null;
-  nodes?: Node[];
-  structure?: Node[];
-}
-
-const TONES: Record<string, string> = { met: "good", ready: "good", missing: "bad", not_ready: "bad", uncertain: "warm" };
-
-function microseconds(t: Result["timestamp"]): number | null {
-  if (typeof t === "number") return t > 1e14 ? t : t > 1e11 ? t * 1000 : t * 1e6;
-  const ms = typeof t === "string" ? Date.parse(t) : NaN;
-  return Number.isNaN(ms) ? null : ms * 1000;
-}
-
-function Verdicts({ r }: { r: Result }) {
+function VerdictCard({ r, reload }: { r: Result; reload: () => void }) {
   const b = r.confidence_breakdown;
   return (
     <li class="card verdict">
       <header>
-        <span class={`status ${TONES[r.status] ?? ""}`}><i aria-hidden="true" />{r.status}</span>
+        <Verdict of={r.review?.status ?? r.status} />
         <strong><Text>{r.criterion_id}</Text></strong>
         <span class="quiet"><Text>{r.case_id}</Text></span>
         {r.reason_code ? <Badge tone="warm" title="Why it is not certain">{r.reason_code}</Badge> : null}
@@ -89,6 +50,7 @@ function Verdicts({ r }: { r: Result }) {
         {r.mode && r.mode !== r.controller ? <Badge>{r.mode}</Badge> : null}
         <When us={microseconds(r.timestamp)} />
       </header>
+      {r.review ? <p class="overridden"><strong><Text>{r.review.decided_by}</Text></strong> {r.review.status === r.status ? "confirmed it" : <>changed it from {r.status} to {r.review.status}</>}: <Text>{r.review.reason}</Text></p> : null}
       <p><Text>{r.rationale}</Text></p>
       <p class="under">
         <Bar part={r.confidence} tone={r.confidence < 0.65 ? "warm" : ""} label={`confidence ${percent(r.confidence)}`} />
@@ -105,6 +67,7 @@ function Verdicts({ r }: { r: Result }) {
           </ol>
         )}
       </Disclosure>
+      <Disclosure title={r.review ? "Review it again" : "Review it"}>{() => <ReviewBody result={r} done={reload} />}</Disclosure>
     </li>
   );
 }
@@ -176,25 +139,12 @@ function PromptsCard() {
   );
 }
 
-function Tree({ nodes }: { nodes: Node[] }) {
-  return (
-    <ul class="tree">
-      {nodes.map((n) => (
-        <li><code>{n.node_id}</code> <Text>{n.title}</Text> <small>p. {n.start_index === n.end_index ? n.start_index : `${n.start_index}–${n.end_index}`}</small>
-          {n.nodes?.length ? <Tree nodes={n.nodes} /> : null}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Documents() {
-  const docs = useApi<{ documents: Doc[] }>("/api/v1/policy/documents").data?.documents ?? [];
-  return <>{docs.map((d) => <Disclosure title={<Text>{d.title || d.id}</Text>} note={[d.id, d.version].filter(Boolean).join(" ")}>{() => <Tree nodes={d.nodes ?? d.structure ?? []} />}</Disclosure>)}</>;
-}
+const FIRST = 15; // verdicts, before what follows them
 
 export function PolicyPage() {
   const all = useApi<{ results: Result[] }>("/api/v1/policy/results?limit=50");
+  const [turn, setTurn] = useState(0);
+  const [shown, setShown] = useState(FIRST);
   useEffect(() => {
     const end = live.subscribe("dashboard_updates", (m) => {
       if (m.type === "again" || m.type === "llm_interaction") all.reload();
@@ -210,13 +160,16 @@ export function PolicyPage() {
   return (
     <>
       <Title title="Policy" about="Whether a case meets a policy: each verdict with its section, its evidence and its confidence." />
-      <div class="columns"><RolloutCard /><PromptsCard /></div>
-      <Documents />
+      <ReviewQueue newest={`${turn} ${rows[0]?.result_id}`} reload={all.reload} />
       <h2>Verdicts</h2>
       <Loaded of={all}>
-        {() => rows.length ? <ol class="verdicts">{rows.map((r) => <Verdicts key={`${r.case_id} ${r.criterion_id} ${r.timestamp}`} r={r} />)}</ol>
+        {() => rows.length ? <><ol class="verdicts">{rows.slice(0, shown).map((r) => <VerdictCard key={r.result_id} r={r} reload={() => (all.reload(), setTurn((n) => n + 1))} />)}</ol>{rows.length > shown ? <button type="button" onClick={() => setShown(rows.length)}>Show {rows.length - shown} more</button> : null}</>
           : <Empty title="No case has been reviewed"><p>Post one to <code>{location.origin}/reason/auth-review</code>, or run <code>rationale verify CASE.json --policy POLICY.md</code>.</p></Empty>}
       </Loaded>
+      <h2>Documents</h2>
+      <Documents changed={all.reload} />
+      <ProposalsCard />
+      <div class="columns"><RolloutCard /><PromptsCard /></div>
     </>
   );
 }

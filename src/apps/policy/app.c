@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/qa.h"
+#include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
+#include "apps/policy/version.h"
 #include "apps/tune/tune.h"
 
 #define LIMIT_DEFAULT 50
@@ -116,7 +118,8 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_service *s = app;
     struct policy_case *c = arena_zero(q->arena, 1, sizeof *c);
-    const struct policy_doc *doc = NULL;
+    const struct policy_doc *doc;
+    char today[POLICY_DAY_SIZE];
     struct policy_docs *docs;
     struct json parsed;
     struct json_out o;
@@ -126,13 +129,15 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
         return;
     json_init(&parsed);
     if (app_json(q, &parsed, r)) {
-        if (!policy_case_read(q->body, q->arena, c, &e)) {
+        if (!policy_case_read(q->body, q->arena, c, &e) ||
+            !policy_case_doc(c,
+                             policy_docs_all(docs),
+                             policy_docs_count(docs),
+                             policy_today(policy_host(s)->clock, today),
+                             &doc,
+                             &e)) {
             policy_fail_field(r, &e);
         } else {
-            doc = policy_docs_find(docs,
-                                   c->policy_document_id.n ? c->policy_document_id : c->policy_id);
-            if (!doc && !c->policy_document_id.n && policy_docs_count(docs) == 1)
-                doc = policy_docs_at(docs, 0);
             json_out_init(&o, &r->body);
             policy_qa(c, doc, q->arena, &o);
             policy_reply_end(&o, r);
@@ -140,19 +145,6 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
     }
     json_release(&parsed);
     policy_docs_release(docs);
-}
-
-static bool policy_app_limit_of(const struct app_request *q, int64_t *out, struct app_reply *r)
-{
-    str text = app_query(q, "limit");
-    uint64_t n = LIMIT_DEFAULT;
-
-    if (text.n && (!str_u64(text, &n) || n < 1 || n > POLICY_LIST_MAX)) {
-        app_fail(r, 422, "validation_error", "limit: must be 1 to %d", POLICY_LIST_MAX);
-        return false;
-    }
-    *out = (int64_t)n;
-    return true;
 }
 
 static void results(void *app, const struct app_request *q, struct app_reply *r)
@@ -168,7 +160,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
     if (!policy_configured(app, &docs, r))
         return;
     policy_docs_release(docs);
-    if (!policy_app_limit_of(q, &query.limit, r))
+    if (!policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
         return;
     json_out_init(&o, &r->body);
     json_out_object(&o);
@@ -185,7 +177,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 
 /* ---- documents ---- */
 
-static void document(const struct policy_doc *d, struct json_out *o)
+static void document(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
     struct json tree;
@@ -200,8 +192,7 @@ static void document(const struct policy_doc *d, struct json_out *o)
     json_out_object(o);
     json_member_str(o, "id", d->id);
     json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
-    json_member_str(o, "version", policy_doc_version(d));
-    json_member_str(o, "hash", str_c(t->hash));
+    policy_version_json(d, in_force, o);
     json_out_key(o, STR("page_count"));
     json_out_u64(o, t->page_count);
     json_out_key(o, STR("structure"));
@@ -216,6 +207,8 @@ static void document(const struct policy_doc *d, struct json_out *o)
 
 static void documents(void *app, const struct app_request *q, struct app_reply *r)
 {
+    char day[POLICY_DAY_SIZE];
+    str today = policy_today(policy_host(app)->clock, day);
     struct policy_docs *docs;
     struct json_out o;
 
@@ -226,24 +219,52 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
     json_out_object(&o);
     json_out_key(&o, STR("documents"));
     json_out_array(&o);
-    for (size_t i = 0; i < policy_docs_count(docs); i++)
-        document(policy_docs_at(docs, i), &o);
+    for (size_t i = 0; i < policy_docs_count(docs); i++) {
+        const struct policy_doc *d = policy_docs_at(docs, i), *now;
+        size_t versions;
+
+        now = policy_version_on(
+            policy_docs_all(docs), policy_docs_count(docs), d->id, today, &versions);
+        document(d, d == now, &o);
+    }
     json_out_end(&o);
     json_out_end(&o);
     policy_reply_end(&o, r);
     policy_docs_release(docs);
 }
 
+/* If none is in force, its text can still be read. */
+static bool policy_node_doc(const struct policy_docs *docs, const struct policy_want *want,
+                            const struct policy_doc **out, struct err *e)
+{
+    if (policy_version_find(policy_docs_all(docs), policy_docs_count(docs), want, out, e))
+        return true;
+    if (want->version.n || want->as_of.n)
+        return false;
+    *out = policy_docs_find(docs, want->id);
+    return true;
+}
+
 static void node_text(void *app, const struct app_request *q, struct app_reply *r)
 {
+    char day[POLICY_DAY_SIZE];
+    struct policy_want want = {.id = q->parts[0],
+                               .version = app_query(q, "version"),
+                               .as_of = app_query(q, "as_of_date"),
+                               .today = policy_today(policy_host(app)->clock, day)};
     const struct policy_doc *d;
     const struct policy_node *n = NULL;
     struct policy_docs *docs;
     struct json_out o;
+    struct err e;
 
     if (!policy_configured(app, &docs, r))
         return;
-    d = policy_docs_find(docs, q->parts[0]);
+    if (!policy_node_doc(docs, &want, &d, &e)) {
+        app_fail(r, 404, "not_found", "%s", e.text);
+        policy_docs_release(docs);
+        return;
+    }
     if (d)
         n = policy_node_find(&d->tree, q->parts[1]);
     if (!n) {
@@ -253,6 +274,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
         json_out_init(&o, &r->body);
         json_out_object(&o);
         json_member_str(&o, "document_id", d->id);
+        json_member_str(&o, "version", policy_doc_version(d));
         json_member_str(&o, "node_id", n->node_id);
         json_member_str(&o, "title", n->title);
         json_member_str(&o, "title_path", n->title_path);
@@ -365,6 +387,7 @@ static bool policy_app_open(const struct app_host *h, void **out, struct err *e)
 
     if (!policy_service_open(h, &s, e))
         return false;
+    policy_reverify_resume(policy_reverify_of(s));
     *out = s;
     return true;
 }
@@ -388,6 +411,18 @@ static const struct app_route routes[] = {
     {"GET", "/api/v1/policy/rollout", policy_rollout_get},
     {"POST", "/api/v1/policy/rollout", policy_rollout_post},
     {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete},
+    {"GET", "/api/v1/policy/review", policy_review_list},
+    {"GET", "/api/v1/policy/review/item", policy_review_item},
+    {"POST", "/api/v1/policy/review", policy_review_post},
+    {"GET", "/api/v1/policy/labels", policy_labels_get},
+    {"GET", "/api/v1/policy/reverify", policy_reverify_list},
+    {"POST", "/api/v1/policy/reverify", policy_reverify_post},
+    {"GET", "/api/v1/policy/reverify/*", policy_reverify_get},
+    {"DELETE", "/api/v1/policy/reverify/*", policy_reverify_delete},
+    {"POST", "/api/v1/policy/extract", policy_extract_post},
+    {"GET", "/api/v1/policy/proposals", policy_proposals_get},
+    {"POST", "/api/v1/policy/proposals", policy_proposals_post},
+    {"GET", "/api/v1/policy/proposals/case", policy_proposals_case},
     {"GET", "/api/v1/prompts", prompts_list},
     {"GET", "/api/v1/prompts/*", prompt_show},
     {"POST", "/api/v1/prompts/*/*", prompt_move},

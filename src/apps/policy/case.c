@@ -144,6 +144,7 @@ static bool policy_case_read_metadata(struct member *m, const struct json_node *
         (list && !read_criteria(m, list, c)) ||
         !member_text(m, meta, "policy_document_id", false, &c->policy_document_id) ||
         !member_text(m, meta, "policy_version_id", false, &c->policy_version_id) ||
+        !member_text(m, meta, "as_of_date", false, &c->as_of_date) ||
         !member_text(m, meta, "criterion_id", false, single) ||
         !member_text(m, meta, "reasoning_hint", false, &c->reasoning_hint) ||
         !member_text(m, meta, "effective_start", false, &c->effective_start) ||
@@ -186,6 +187,7 @@ static bool read_policy(struct member *m, const struct json_node *v, struct poli
     at = member_into(m, "policy");
     if (!member_text(m, policy, "policy_id", false, &c->policy_id) ||
         !member_text(m, policy, "version_id", false, &c->policy_version_id) ||
+        !member_text(m, policy, "as_of_date", false, &c->as_of_date) ||
         !member_text(m, policy, "doc_id", false, &c->policy_document_id) ||
         !read_section(m, policy, c))
         return false;
@@ -201,6 +203,7 @@ static void default_criterion(struct member *m, struct policy_case *c, str singl
     c->criteria[0] =
         single.n > 0 ? single : arena_join(m->arena, c->policy_id, STR(":default"), STR(""));
     c->criterion_count = 1;
+    c->criteria_default = single.n == 0;
 }
 
 static bool read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,
@@ -233,7 +236,7 @@ bool policy_case_from(const struct json *doc, const struct json_node *v, const c
 
     *out = (struct policy_case){.case_id = empty, .policy_id = empty, .section_path = empty};
     out->policy_document_id = out->policy_version_id = out->reasoning_hint = empty;
-    out->effective_start = out->effective_end = empty;
+    out->effective_start = out->effective_end = out->as_of_date = empty;
     out->metadata = out->options = STR("{}");
     snprintf(m.path, sizeof m.path, "%s", path);
     if (!v || v->kind != JSON_OBJECT)

@@ -7,7 +7,7 @@
  *
  * Both shapes are taken, alone or in the request envelope {"case_bundle", "self_consistency",
  * "options"}: the bundle (case_id, policy_id, fields[] with field_name, metadata{}) and the fixture
- * (facts[] with field and class, policy{policy_id, version_id, doc_id, section_path},
+ * (facts[] with field and class, policy{policy_id, version_id, as_of_date, doc_id, section_path},
  * criterion_id), whose defaults are confidence 0.9, page 1, a box of zeros.
  *
  * Everything is checked: a member of the wrong type, a confidence outside of 0 to 1, a page below
@@ -56,8 +56,10 @@ struct policy_case {
     size_t field_count;
     str *criteria; /* metadata.criteria, else criterion_id, else "<policy_id>:default" */
     size_t criterion_count;
+    bool criteria_default;                     /* the case names none */
     str policy_document_id, policy_version_id; /* "" if not said */
-    str section_path;                          /* of the fixture shape: joined by " > " */
+    str as_of_date;   /* the day whose version counts, YYYY-MM-DD; "" if not said */
+    str section_path; /* of the fixture shape: joined by " > " */
     str reasoning_hint, effective_start, effective_end;
     str metadata, options; /* JSON objects; "{}" if not there */
     bool self_consistency;

@@ -4,6 +4,8 @@
  */
 #include "apps/policy/docs.h"
 
+#include "apps/policy/version.h"
+
 struct policy_docs {
     struct config *config;
     struct policy_doc **list;
@@ -43,6 +45,11 @@ bool policy_docs_load(struct config *c, struct policy_docs **out, struct err *e)
             policy_docs_release(d);
             return false;
         }
+    }
+    if (!policy_versions_check(policy_docs_all(d), d->n, e)) {
+        err_prefix(e, "policy.documents.");
+        policy_docs_release(d);
+        return false;
     }
     *out = d;
     return true;

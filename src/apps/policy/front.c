@@ -58,7 +58,9 @@ static void policy_front_take(struct policy_tree *t, str name, str value, struct
         {"doc_description", &t->doc_description},
         {"version", &t->version},
         {"effective_start", &t->effective_start},
+        {"effective_from", &t->effective_start},
         {"effective_end", &t->effective_end},
+        {"effective_to", &t->effective_end},
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++)

@@ -2,19 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/keep.h"
-
-#include <pthread.h>
-
-#include "base/clock.h"
-#include "store/db.h"
-
-#define RESULT_MAX ((size_t)16 << 20)
-
-struct policy_keep {
-    struct db *writer, *reader; /* NULL: nothing is kept */
-    pthread_mutex_t write_lock, read_lock;
-};
+#include "apps/policy/keep_state.h"
 
 bool policy_keep_open(str url, struct policy_keep **out, struct err *e)
 {
@@ -62,12 +50,16 @@ static bool policy_keep_put_result(struct db *db, const struct policy_kept *r, s
         db_text(r->key),
         db_int(r->created_us),
         db_text(result),
+        db_text(r->document_id),
+        db_text(r->version),
+        db_text(r->hash),
     };
 
     return db_run(db,
                   "INSERT INTO policy_results (result_id, run_id, session_id, case_id,"
                   " criterion_id, status, controller, mode, prompt_id, key_name, created_us,"
-                  " result) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+                  " result, document_id, policy_version, policy_hash)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
                   " ON CONFLICT (result_id) DO NOTHING",
                   args,
                   COUNT_OF(args),
@@ -80,7 +72,7 @@ static bool policy_keep_put_masked(struct db *db, const struct policy_kept *r,
     struct buf masked;
     bool ok;
 
-    buf_init(&masked, RESULT_MAX);
+    buf_init(&masked, POLICY_KEEP_TEXT_MAX);
     ok = policy_keep_put_result(
         db,
         r,
@@ -91,8 +83,39 @@ static bool policy_keep_put_masked(struct db *db, const struct policy_kept *r,
     return ok;
 }
 
-bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, size_t n,
-                         const struct mask *mask, struct err *e)
+static bool policy_keep_put_case(struct db *db, const struct policy_kept_case *c,
+                                 const struct mask *mask, struct err *e)
+{
+    struct buf masked;
+    bool changed, ok;
+
+    buf_init(&masked, POLICY_KEEP_TEXT_MAX);
+    changed = mask && mask_json(mask, c->body, &masked, NULL);
+    ok = !changed || buf_ok(&masked, "the masked case", e);
+    if (ok) {
+        struct db_value args[] = {db_text(c->run),
+                                  db_text(c->case_id),
+                                  db_text(c->document_id),
+                                  db_text(c->key),
+                                  db_text(changed ? buf_str(&masked) : c->body),
+                                  db_int(changed),
+                                  db_int(c->created_us)};
+
+        ok = db_run(db,
+                    "INSERT INTO policy_cases (run_id, session_id, case_id, document_id, key_name,"
+                    " body, masked, created_us) VALUES ($1, $1, $2, $3, $4, $5, $6, $7)"
+                    " ON CONFLICT (run_id) DO NOTHING",
+                    args,
+                    COUNT_OF(args),
+                    e);
+    }
+    buf_release(&masked);
+    return ok;
+}
+
+bool policy_keep_results(struct policy_keep *k, const struct policy_kept_case *c,
+                         const struct policy_kept *rows, size_t n, const struct mask *mask,
+                         struct err *e)
 {
     bool ok;
 
@@ -101,6 +124,7 @@ bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, 
     pthread_mutex_lock(&k->write_lock);
     ok = db_begin(k->writer, false, e);
     if (ok) {
+        ok = policy_keep_put_case(k->writer, c, mask, e);
         for (size_t i = 0; ok && i < n; i++)
             ok = policy_keep_put_masked(k->writer, &rows[i], mask, e);
         ok = ok && db_commit(k->writer, e);
@@ -148,32 +172,90 @@ bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *r, 
 
 /* ---- reading ---- */
 
-static void when(struct json_out *o, int64_t us)
+void policy_keep_time(struct json_out *o, const char *name, const struct db_value *us)
 {
     char at[CLOCK_TEXT_SIZE];
 
-    json_member_str(o, "timestamp", clock_format(us / 1000, at));
+    if (us->type == DB_NULL)
+        json_member_null(o, name);
+    else
+        json_member_str(o, name, clock_format(us->i / 1000, at));
 }
 
-/* The result as it is kept, with what is known beside it. */
-static bool policy_keep_on_result(void *ctx, const struct db_value *c, size_t n)
+void policy_keep_text(struct json_out *o, const char *name, const struct db_value *text)
 {
+    if (text->type == DB_TEXT && text->s.n)
+        json_member_str(o, name, text->s);
+    else
+        json_member_null(o, name);
+}
+
+bool policy_keep_query(struct policy_keep *k, const char *sql, const struct db_value *args,
+                       size_t n, struct db_rows rows, struct err *e)
+{
+    bool ok;
+
+    if (!policy_keep_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader, sql, args, n, rows, e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}
+
+bool policy_keep_run(struct policy_keep *k, const char *sql, const struct db_value *args, size_t n,
+                     int64_t *changed, struct err *e)
+{
+    int64_t none;
+    bool ok;
+
+    if (!policy_keep_is_open(k))
+        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_begin(k->writer, true, e) && db_run(k->writer, sql, args, n, e) &&
+         db_changed(k->writer, changed ? changed : &none, e) && db_commit(k->writer, e);
+    if (!ok)
+        db_rollback(k->writer);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+static void policy_keep_review_json(struct json_out *o, const struct db_value *c)
+{
+    if (c[0].type == DB_NULL) {
+        json_member_null(o, "review");
+        return;
+    }
+    json_member_object(o, "review");
+    json_member_str(o, "status", c[0].s);
+    policy_keep_text(o, "section", &c[1]);
+    json_member_str(o, "reason", c[2].s);
+    json_member_str(o, "decided_by", c[3].s);
+    policy_keep_time(o, "decided_at", &c[4]);
+    json_out_end(o);
+}
+
+/* The result as it is kept, with what is known beside it: the columns of POLICY_RESULT_COLUMNS. */
+bool policy_keep_on_result(void *ctx, const struct db_value *c, size_t n)
+{
+    static const char *const names[] = {
+        "result_id", "case_id", "session_id", "controller", "mode", "prompt_id"};
     struct json_out *o = ctx;
     const struct json_node *root;
     struct json doc;
     struct err e;
 
-    assert(n == 7);
+    assert(n >= 15);
     json_init(&doc);
-    if (json_parse(&doc, c[6].s, &e)) {
+    if (json_parse(&doc, c[7].s, &e)) {
         root = json_root(&doc);
         json_out_object(o);
-        json_member_str(o, "case_id", c[0].s);
-        json_member_str(o, "session_id", c[1].s);
-        json_member_str(o, "controller", c[2].s);
-        json_member_str(o, "mode", c[3].s);
-        json_member_str(o, "prompt_id", c[4].s);
-        when(o, c[5].i);
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            json_member_str(o, names[i], c[i].s);
+        policy_keep_time(o, "timestamp", &c[6]);
+        policy_keep_text(o, "policy_document_id", &c[8]);
+        policy_keep_text(o, "policy_version", &c[9]);
+        policy_keep_review_json(o, &c[10]);
         for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
             str key = json_raw(&doc, k);
 
@@ -191,22 +273,16 @@ bool policy_keep_list(struct policy_keep *k, const struct policy_query *q, struc
 {
     struct db_value args[] = {
         db_text(q->key), db_int(q->all), db_text(q->case_id), db_text(q->status), db_int(q->limit)};
-    bool ok;
 
-    if (!k->reader)
-        return true;
-    pthread_mutex_lock(&k->read_lock);
-    ok = db_query(k->reader,
-                  "SELECT case_id, session_id, controller, mode, prompt_id, created_us, result"
-                  " FROM policy_results WHERE (key_name = $1 OR $2 = 1) AND"
-                  " ($3 = '' OR case_id = $3) AND ($4 = '' OR status = $4)"
-                  " ORDER BY created_us DESC, result_id LIMIT $5",
-                  args,
-                  COUNT_OF(args),
-                  (struct db_rows){policy_keep_on_result, o},
-                  e);
-    pthread_mutex_unlock(&k->read_lock);
-    return ok;
+    return policy_keep_query(k,
+                             "SELECT " POLICY_RESULT_COLUMNS " FROM " POLICY_RESULT_TABLES
+                             " WHERE (r.key_name = $1 OR $2 = 1) AND"
+                             " ($3 = '' OR r.case_id = $3) AND ($4 = '' OR r.status = $4)"
+                             " ORDER BY r.created_us DESC, r.result_id LIMIT $5",
+                             args,
+                             COUNT_OF(args),
+                             (struct db_rows){policy_keep_on_result, o},
+                             e);
 }
 
 static void verdict(struct json_out *o, const char *key, const struct db_value *status,
@@ -236,7 +312,7 @@ static bool on_compared(void *ctx, const struct db_value *c, size_t n)
     else
         json_out_null(o);
     json_member_str(o, "prompt_id", c[7].s);
-    when(o, c[8].i);
+    policy_keep_time(o, "timestamp", &c[8]);
     json_out_end(o);
     return true;
 }
@@ -359,7 +435,7 @@ static bool on_set(void *ctx, const struct db_value *c, size_t n)
     else
         json_out_null(o);
     json_member_str(o, "set_by", c[2].s);
-    when(o, c[3].i);
+    policy_keep_time(o, "timestamp", &c[3]);
     json_out_end(o);
     return true;
 }

@@ -23,7 +23,15 @@ struct policy_keep;
 struct policy_kept {
     str id; /* of the result: its run's */
     str run, session, case_id, criterion, status, controller, mode, prompt_id, key;
-    str result; /* JSON */
+    str document_id, version, hash; /* of the policy; "" if there is none */
+    str result;                     /* JSON */
+    int64_t created_us;
+};
+
+/* The case of a run, to be verified again. */
+struct policy_kept_case {
+    str run, case_id, document_id, key;
+    str body; /* as it came */
     int64_t created_us;
 };
 
@@ -38,9 +46,10 @@ struct policy_compared {
 bool policy_keep_open(str url, struct policy_keep **out, struct err *e) MUST_USE;
 void policy_keep_close(struct policy_keep *k); /* NULL: nothing */
 
-/* mask may be NULL. */
-bool policy_keep_results(struct policy_keep *k, const struct policy_kept *rows, size_t n,
-                         const struct mask *mask, struct err *e) MUST_USE;
+/* Of one case, all or none. mask may be NULL. */
+bool policy_keep_results(struct policy_keep *k, const struct policy_kept_case *c,
+                         const struct policy_kept *rows, size_t n, const struct mask *mask,
+                         struct err *e) MUST_USE;
 bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *row,
                         struct err *e) MUST_USE;
 
@@ -76,3 +85,137 @@ bool policy_keep_list(struct policy_keep *k, const struct policy_query *q, struc
 /* Elements of an array: {"case_id", "criterion_id", "primary", "shadow", "timestamp"}. */
 bool policy_keep_discrepancies(struct policy_keep *k, int64_t limit, struct json_out *o,
                                struct err *e) MUST_USE;
+
+/* ---- what persons say of results (keep_review.c) ---- */
+
+#define POLICY_LABELS_MAX 20000
+
+struct policy_queue {
+    str key; /* as in struct policy_query */
+    bool all;
+    bool done;               /* those that somebody decided, instead of those that wait */
+    str document_id, reason; /* "": any */
+    int64_t limit;
+};
+/* Elements of an array as policy_keep_list writes them, the newest first. */
+bool policy_keep_queue(struct policy_keep *k, const struct policy_queue *q, struct json_out *o,
+                       struct err *e) MUST_USE;
+/* How many wait. */
+bool policy_keep_waiting(struct policy_keep *k, str key, bool all, int64_t *out,
+                         struct err *e) MUST_USE;
+
+/* One result with its case. */
+struct policy_item {
+    str json;   /* as in a list */
+    str result; /* the CriterionResult, JSON */
+    str document_id, version, hash, run, status;
+    str body; /* of the case, masked; "": not kept */
+};
+/* ERR_NOT_FOUND if there is no such result, or it is not for this key. */
+bool policy_keep_item(struct policy_keep *k, const struct policy_query *q, str result_id,
+                      struct arena *a, struct policy_item *out, struct err *e) MUST_USE;
+
+struct policy_reviewed {
+    str id, result_id, run, machine_status, status, section, reason, who;
+    int64_t decided_us;
+};
+/* ERR_INPUT if nothing is kept. */
+bool policy_keep_decide(struct policy_keep *k, const struct policy_reviewed *v,
+                        struct err *e) MUST_USE;
+/* Elements of an array, the newest first. */
+bool policy_keep_reviews(struct policy_keep *k, str result_id, struct json_out *o,
+                         struct err *e) MUST_USE;
+
+/* The newest word on a result; those of one run follow each other. */
+struct policy_label {
+    str run, criterion, status, section, document_id, version;
+    str body; /* of the case, masked */
+};
+bool policy_keep_labels(struct policy_keep *k, str document_id, struct arena *a,
+                        struct policy_label **out, size_t *n, struct err *e) MUST_USE;
+
+/* ---- cases verified again (keep_reverify.c) ---- */
+
+struct policy_reverify_row {
+    str id, document_id, request, status, error, who; /* request: JSON */
+    int64_t total, created_us, ended_us;              /* ended_us 0: it runs */
+};
+/* The cases of a document, the newest run of each. */
+bool policy_keep_reverify_count(struct policy_keep *k, str document_id, int64_t until_us,
+                                int64_t *out, struct err *e) MUST_USE;
+bool policy_keep_reverify_put(struct policy_keep *k, const struct policy_reverify_row *row,
+                              struct err *e) MUST_USE;
+bool policy_keep_reverify_end(struct policy_keep *k, str id, const char *status, str error,
+                              int64_t ended_us, struct err *e) MUST_USE;
+/* One that runs, if there is one: *found. */
+bool policy_keep_reverify_running(struct policy_keep *k, struct arena *a,
+                                  struct policy_reverify_row *out, bool *found,
+                                  struct err *e) MUST_USE;
+
+/* A case that is to be verified again, with what was found of it. */
+struct policy_again {
+    str run, case_id, key, body, controller;
+    str *criteria, *results, *ids, *versions; /* results: JSON */
+    size_t n;
+    bool masked; /* values of the body are masked: its verdict may differ for that */
+    int64_t created_us;
+};
+/* The next after the run and created_us that it has; *found false: there is none. */
+bool policy_keep_reverify_next(struct policy_keep *k, const struct policy_reverify_row *job,
+                               struct arena *a, struct policy_again *it, bool *found,
+                               struct err *e) MUST_USE;
+
+/* What came of a criterion; with an error, of the whole case. */
+struct policy_again_done {
+    str id, run, criterion, case_id, old_result, new_result, error; /* results: JSON, or "" */
+    bool flipped;
+    int64_t created_us;
+};
+bool policy_keep_reverified(struct policy_keep *k, const struct policy_again_done *rows, size_t n,
+                            const struct mask *mask, struct err *e) MUST_USE;
+/* How many cases are done. */
+bool policy_keep_reverify_done(struct policy_keep *k, str id, int64_t *out, struct err *e) MUST_USE;
+/* Elements of an array, the newest first; of one id ("": all), and then with what flipped. */
+bool policy_keep_reverify_list(struct policy_keep *k, str id, int64_t limit, struct json_out *o,
+                               struct err *e) MUST_USE;
+
+/* ---- what models propose (keep_proposal.c) ---- */
+
+struct policy_proposal {
+    str id, session, kind; /* criterion or fact */
+    str document_id, version, case_id;
+    str name, value; /* value: JSON, of a fact */
+    str quote, node_id, section;
+    uint32_t page;
+    int64_t start, end; /* characters: of the section's text, or of the case's document */
+    double confidence;
+    str model, who;
+    int64_t created_us;
+};
+/* All or none, as proposed. */
+bool policy_keep_propose(struct policy_keep *k, const struct policy_proposal *rows, size_t n,
+                         const struct mask *mask, struct err *e) MUST_USE;
+struct policy_proposals {
+    str id, kind, state, document_id, version, case_id; /* "": any */
+    int64_t limit;
+};
+/* Elements of an array, in the order they were proposed. */
+bool policy_keep_proposals(struct policy_keep *k, const struct policy_proposals *q,
+                           struct json_out *o, struct err *e) MUST_USE;
+/* A person's word. ERR_NOT_FOUND: there is no such proposal. */
+struct policy_proposal_word {
+    str id, state, who, reason; /* state: confirmed or rejected */
+    int64_t decided_us;
+};
+bool policy_keep_proposal_decide(struct policy_keep *k, const struct policy_proposal_word *w,
+                                 struct err *e) MUST_USE;
+/* The names of the confirmed criteria of a version. */
+struct policy_names {
+    str *list;
+    size_t n;
+};
+bool policy_keep_confirmed(struct policy_keep *k, str document_id, str version, struct arena *a,
+                           struct policy_names *out, struct err *e) MUST_USE;
+/* The confirmed facts of a case, elements of "fields" of a bundle. */
+bool policy_keep_confirmed_facts(struct policy_keep *k, str case_id, struct json_out *o, size_t *n,
+                                 struct err *e) MUST_USE;

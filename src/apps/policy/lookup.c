@@ -4,6 +4,8 @@
  */
 #include "apps/policy/lookup.h"
 
+#include "apps/policy/version.h"
+
 #include "apps/policy/scope.h"
 #include "base/utf8.h"
 
@@ -142,47 +144,16 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     json_out_end(o);
 }
 
-static bool policy_lookup_is_date(str s)
-{
-    unsigned month, day;
-
-    if (s.n != 10 || s.p[4] != '-' || s.p[7] != '-')
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (i != 4 && i != 7 && (s.p[i] < '0' || s.p[i] > '9'))
-            return false;
-    month = (unsigned)(s.p[5] - '0') * 10 + (unsigned)(s.p[6] - '0');
-    day = (unsigned)(s.p[8] - '0') * 10 + (unsigned)(s.p[9] - '0');
-    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
-}
-
 static bool policy_lookup_same_text(str a, str b)
 {
     return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
-/* Versions of one policy have its id, with or without what follows an @ or a colon; or its title.
- */
+/* For the tool a policy may be named by its title, too. */
 static bool is_version(const struct policy_doc *d, str policy_id)
 {
-    size_t n = 0;
-
-    while (n < d->id.n && d->id.p[n] != '@' && d->id.p[n] != ':')
-        n++;
-    return policy_lookup_same_text(d->id, policy_id) ||
-           policy_lookup_same_text(str_slice(d->id, 0, n), policy_id) ||
-           policy_lookup_same_text(d->tree.title, policy_id) ||
+    return policy_is_version(d, policy_id) || policy_lookup_same_text(d->tree.title, policy_id) ||
            policy_lookup_same_text(d->tree.doc_name, policy_id);
-}
-
-/* A date in front matter may have a time behind it; a start or end that is none bounds nothing. */
-static bool in_force(const struct policy_doc *d, str date)
-{
-    str start = str_slice(d->tree.effective_start, 0, 10);
-    str end = str_slice(d->tree.effective_end, 0, 10);
-
-    return (!policy_lookup_is_date(start) || str_cmp(start, date) <= 0) &&
-           (!policy_lookup_is_date(end) || str_cmp(date, end) <= 0);
 }
 
 static void version_json(const struct policy_doc *d, struct json_out *o)
@@ -200,7 +171,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
     size_t versions = 0;
 
     as_of_date = str_slice(str_trim(as_of_date), 0, 10);
-    if (!policy_lookup_is_date(as_of_date)) {
+    if (!policy_is_day(as_of_date)) {
         policy_lookup_refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
         return;
     }
@@ -208,7 +179,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
         if (!is_version(docs[i], policy_id))
             continue;
         versions++;
-        if (in_force(docs[i], as_of_date) &&
+        if (policy_in_force(docs[i], as_of_date) &&
             (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
             best = docs[i];
     }

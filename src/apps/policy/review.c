@@ -4,6 +4,7 @@
  */
 #include "apps/policy/service_state.h"
 
+#include "apps/policy/version.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "gateway/publish.h"
@@ -67,10 +68,17 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_out_i64(&o, d->plan.mode);
     json_member_str(&o, "prompt_id", d->prompt.id);
     json_member_str(&o, "model", d->model);
+    json_member_str(&o, "today", d->today);
+    json_member_str(&o, "version", d->version);
+    json_member_str(&o, "as_of", d->as_of);
     json_out_key(&o, STR("fallback"));
     json_out_bool(&o, d->switches.fallback);
     json_out_key(&o, STR("samples"));
     json_out_i64(&o, d->samples);
+    json_member_array(&o, "criteria");
+    for (size_t i = 0; i < d->criteria.n; i++)
+        json_out_str(&o, d->criteria.list[i]);
+    json_out_end(&o);
     if (q->doc_file)
         json_member_str(&o, "doc_file", str_c(q->doc_file));
     json_out_end(&o);
@@ -81,6 +89,19 @@ bool review_prompt(struct policy_service *s, str id, struct arena *a, struct pro
 {
     prompt_built_in(&policy_built_in, a, out);
     return str_eq(out->id, id) || registry_get(s->registry, id, a, out, e);
+}
+
+static void recall_criteria(const struct json *doc, struct arena *a, struct decision *d)
+{
+    const struct json_node *list = json_find(doc, json_root(doc), STR("criteria"));
+
+    d->criteria.list = arena_zero(a, POLICY_CRITERIA_MAX, sizeof d->criteria.list[0]);
+    JSON_FOREACH(v, doc, list) {
+        str name;
+
+        if (d->criteria.n < POLICY_CRITERIA_MAX && json_text(doc, v, a, &name))
+            d->criteria.list[d->criteria.n++] = arena_dup(a, name);
+    }
 }
 
 /* What was written down when it was begun. */
@@ -110,6 +131,10 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
         d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
         d->model = policy_review_member(&doc, "model", a);
         d->key = policy_review_member(&doc, "key", a);
+        d->today = policy_review_member(&doc, "today", a);
+        d->version = policy_review_member(&doc, "version", a);
+        d->as_of = policy_review_member(&doc, "as_of", a);
+        recall_criteria(&doc, a, d);
         ok = review_prompt(s, policy_review_member(&doc, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
@@ -154,6 +179,8 @@ static bool policy_review_decide(struct policy_service *s, const struct policy_a
     str asked, told = q->model.n ? q->model : config->policy.model;
 
     d->key = q->key.n ? q->key : STR("");
+    d->version = q->version.n ? q->version : STR("");
+    d->as_of = q->as_of.n ? q->as_of : STR("");
     if (!asked_for(q, options, a, &asked, e) || !samples_of(c, options, &d->samples, e))
         return false;
     policy_rollout_now(s->rollout, config, &d->switches, NULL);
@@ -169,25 +196,6 @@ static bool policy_review_decide(struct policy_service *s, const struct policy_a
     }
     if (d->plan.assigned)
         policy_metrics_assigned(s->metrics, d->plan.controller);
-    return true;
-}
-
-/* The document a case names, or the only one there is. */
-static bool policy_review_doc_of(const struct policy_case *c, const struct policy_docs *docs,
-                                 const struct policy_doc **out, struct err *e)
-{
-    *out = NULL;
-    if (c->policy_document_id.n) {
-        *out = policy_docs_find(docs, c->policy_document_id);
-        return *out || err_set(e,
-                               ERR_INPUT,
-                               "case_bundle.metadata.policy_document_id: no document \"" STR_FMT
-                               "\" is configured",
-                               STR_ARG(str_slice(c->policy_document_id, 0, 80)));
-    }
-    *out = policy_docs_find(docs, c->policy_id);
-    if (!*out && policy_docs_count(docs) == 1)
-        *out = policy_docs_at(docs, 0);
     return true;
 }
 
@@ -268,9 +276,11 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     buf_release(&masked);
 }
 
-static bool policy_review_keep(struct policy_service *s, const struct policy_review *r,
+static bool policy_review_keep(struct policy_service *s, const struct policy_review *r, str body,
                                struct arena *a, struct err *e)
 {
+    const struct policy_doc *doc = r->options.react.doc;
+    struct policy_kept_case kept;
     size_t n = r->verdict.n;
     struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
     int64_t now = clock_wall_ms(s->host.clock) * 1000;
@@ -293,11 +303,20 @@ static bool policy_review_keep(struct policy_service *s, const struct policy_rev
             .mode = str_c(policy_mode_name(r->options.mode)),
             .prompt_id = policy_prompt_id(&r->options),
             .key = r->options.react.key,
+            .document_id = doc ? doc->id : STR(""),
+            .version = doc ? policy_doc_version(doc) : STR(""),
+            .hash = doc ? str_c(doc->tree.hash) : STR(""),
             .result = arena_dup(a, buf_str(&json)),
             .created_us = now};
     }
     buf_release(&json);
-    return policy_keep_results(s->keep, rows, n, r->options.react.mask, e);
+    kept = (struct policy_kept_case){.run = r->run,
+                                     .case_id = r->c.case_id,
+                                     .document_id = doc ? doc->id : STR(""),
+                                     .key = r->options.react.key,
+                                     .body = body,
+                                     .created_us = now};
+    return policy_keep_results(s->keep, &kept, rows, n, r->options.react.mask, e);
 }
 
 static void envelope(struct policy_review *r, struct arena *a)
@@ -321,6 +340,7 @@ struct reviewing {
     struct config *config; /* of policies: that of the documents */
     struct policy_docs *docs;
     struct decision d;
+    bool recalled; /* decided before */
     str body, input;
 };
 
@@ -328,27 +348,69 @@ struct reviewing {
 static bool policy_review_settle(struct reviewing *w, struct arena *a, struct policy_review *out,
                                  struct err *e)
 {
+    char today[POLICY_DAY_SIZE];
     struct agent_row row;
     struct json options;
-    struct buf input;
     bool ok;
 
     json_init(&options);
     ok = json_parse(&options, out->c.options, e) &&
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
-    if (ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e)) {
+    w->recalled = ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e);
+    if (w->recalled) {
         ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
     } else if (ok) {
         ok = policy_review_decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
-    }
-    if (ok) {
-        buf_init(&input, INPUT_MAX);
-        input_write(w->q, &w->d, w->body, &input);
-        w->input = arena_dup(a, buf_str(&input));
-        buf_release(&input);
+        w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
     }
     json_release(&options);
     return ok;
+}
+
+/* A case that names no criteria is verified by those that a person confirmed for the policy. */
+static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct policy_review *out,
+                                   struct err *e)
+{
+    const struct policy_doc *doc = out->options.react.doc;
+    struct buf input;
+
+    if (!w->recalled && out->c.criteria_default && doc &&
+        !policy_keep_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
+        return false;
+    if (w->d.criteria.n) {
+        out->c.criteria = w->d.criteria.list;
+        out->c.criterion_count = w->d.criteria.n;
+    }
+    buf_init(&input, INPUT_MAX);
+    input_write(w->q, &w->d, w->body, &input);
+    w->input = arena_dup(a, buf_str(&input));
+    buf_release(&input);
+    return true;
+}
+
+/* The document a case names, or the only one there is, in the version in force for it. */
+static bool policy_review_doc_of(struct reviewing *w, struct arena *a, struct policy_case *c,
+                                 const struct policy_doc **out, struct err *e)
+{
+    char today[POLICY_DAY_SIZE];
+
+    if (w->d.version.n || w->d.as_of.n) {
+        c->policy_version_id = w->d.version;
+        c->as_of_date = w->d.as_of;
+    }
+    if (!w->d.today.n) /* of a run from before versions had days */
+        w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
+    if (w->q->doc)
+        return policy_file_doc(c, w->q->doc, w->d.today, out, e);
+    if (!policy_case_doc(
+            c, policy_docs_all(w->docs), policy_docs_count(w->docs), w->d.today, out, e))
+        return false;
+    return *out || !c->policy_document_id.n ||
+           err_set(e,
+                   ERR_INPUT,
+                   "case_bundle.metadata.policy_document_id: no document \"" STR_FMT
+                   "\" is configured",
+                   STR_ARG(str_slice(c->policy_document_id, 0, 80)));
 }
 
 static void policy_review_options_of(struct reviewing *w, struct arena *a,
@@ -379,8 +441,7 @@ static void policy_review_follow(struct reviewing *w, const struct policy_review
                                     .run = r->run,
                                     .model = w->d.model,
                                     .docs = w->docs,
-                                    .doc_id =
-                                        r->options.react.doc ? r->options.react.doc->id : STR(""),
+                                    .doc = w->q->doc ? NULL : r->options.react.doc,
                                     .served = &r->verdict,
                                     .candidate = w->d.plan.candidate};
 
@@ -396,8 +457,8 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     if (!policy_case_read(w->body, a, &out->c, e) || !policy_review_settle(w, a, out, e))
         return false;
     policy_review_options_of(w, a, out);
-    out->options.react.doc = w->q->doc;
-    if (!w->q->doc && !policy_review_doc_of(&out->c, w->docs, &out->options.react.doc, e))
+    if (!policy_review_doc_of(w, a, &out->c, &out->options.react.doc, e) ||
+        !policy_review_criteria(w, a, out, e))
         return false;
     tell_session(w->s, out, false);
     if (!policy_review_put_row(w->s, out, "running", w->input, e) ||
@@ -407,7 +468,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     if (out->left)
         return true;
     envelope(out, a);
-    if (!policy_review_keep(w->s, out, a, &kept))
+    if (!policy_review_keep(w->s, out, w->body, a, &kept))
         log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
     tell_session(w->s, out, true);
     policy_review_follow(w, out);
@@ -422,7 +483,7 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     bool ok;
 
     *w = (struct reviewing){.s = s, .q = q, .setup = gateway_setup(s->host.gateway)};
-    w->d.model = w->d.key = STR("");
+    w->d.model = w->d.key = w->d.today = w->d.version = w->d.as_of = STR("");
     w->body = arena_dup(a, q->body);
     w->docs = policy_docs_now(s, &none);
     w->config = policy_config_now(s);

@@ -124,18 +124,8 @@ void policy_rollout_get(void *app, const struct app_request *q, struct app_reply
 static void policy_rollout_routes_changed(struct policy_service *s, const struct app_request *q,
                                           str what, struct app_reply *r)
 {
-    if (policy_host(s)->gateway->records)
-        store_audit_put(policy_host(s)->gateway->store,
-                        q->key,
-                        STR("policy_rollout"),
-                        STR("policy"),
-                        str_slice(what, 0, 500));
+    policy_audit(s, q, "policy_rollout", STR("policy"), what);
     rollout_show(s, q, r);
-}
-
-static str policy_rollout_routes_who(const struct app_request *q)
-{
-    return q->key.n ? q->key : STR("operator");
 }
 
 void policy_rollout_post(void *app, const struct app_request *q, struct app_reply *r)
@@ -152,7 +142,7 @@ void policy_rollout_post(void *app, const struct app_request *q, struct app_repl
     json_init(&doc);
     if (app_json(q, &doc, r)) {
         c = policy_config_now(s);
-        if (policy_rollout_set(policy_rollout_of(s), c, &doc, policy_rollout_routes_who(q), &e))
+        if (policy_rollout_set(policy_rollout_of(s), c, &doc, policy_who(q), &e))
             policy_rollout_routes_changed(s, q, q->body, r);
         else
             policy_fail_field(r, &e);
@@ -172,7 +162,7 @@ void policy_rollout_delete(void *app, const struct app_request *q, struct app_re
         return;
     policy_docs_release(docs);
     c = policy_config_now(s);
-    if (policy_rollout_clear(policy_rollout_of(s), c, policy_rollout_routes_who(q), &e))
+    if (policy_rollout_clear(policy_rollout_of(s), c, policy_who(q), &e))
         policy_rollout_routes_changed(s, q, STR("taken back"), r);
     else
         app_fail_err(r, &e);

@@ -17,3 +17,31 @@ void policy_reply_end(struct json_out *o, struct app_reply *r);
 void policy_rollout_get(void *app, const struct app_request *q, struct app_reply *r);
 void policy_rollout_post(void *app, const struct app_request *q, struct app_reply *r);
 void policy_rollout_delete(void *app, const struct app_request *q, struct app_reply *r);
+
+/* /api/v1/policy/review, /labels (review_routes.c) */
+void policy_review_list(void *app, const struct app_request *q, struct app_reply *r);
+void policy_review_item(void *app, const struct app_request *q, struct app_reply *r);
+void policy_review_post(void *app, const struct app_request *q, struct app_reply *r);
+void policy_labels_get(void *app, const struct app_request *q, struct app_reply *r);
+
+/* /api/v1/policy/reverify (reverify_routes.c) */
+void policy_reverify_list(void *app, const struct app_request *q, struct app_reply *r);
+void policy_reverify_get(void *app, const struct app_request *q, struct app_reply *r);
+void policy_reverify_post(void *app, const struct app_request *q, struct app_reply *r);
+void policy_reverify_delete(void *app, const struct app_request *q, struct app_reply *r);
+
+/* /api/v1/policy/extract, /proposals (extract_routes.c) */
+void policy_extract_post(void *app, const struct app_request *q, struct app_reply *r);
+void policy_proposals_get(void *app, const struct app_request *q, struct app_reply *r);
+void policy_proposals_post(void *app, const struct app_request *q, struct app_reply *r);
+void policy_proposals_case(void *app, const struct app_request *q, struct app_reply *r);
+
+/* Of all of them. */
+str policy_who(const struct app_request *q);
+void policy_audit(struct policy_service *s, const struct app_request *q, const char *action,
+                  str subject, str detail);
+/* The text without secrets; in the arena if it had any. */
+str policy_masked(struct policy_service *s, str text, struct arena *a);
+/* The query's limit; false after answering 422. */
+bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *out,
+                     struct app_reply *r);

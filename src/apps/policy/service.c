@@ -83,6 +83,7 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
         return false;
     }
     s->shadow = policy_shadow_new(s);
+    s->reverify = policy_reverify_new(s);
     *out = s;
     return true;
 }
@@ -109,6 +110,7 @@ void policy_service_close(struct policy_service *s)
         next = r->next;
         resumed_free(r);
     }
+    policy_reverify_free(s->reverify);
     policy_shadow_free(s->shadow);
     policy_metrics_free(s->metrics);
     policy_rollout_free(s->rollout);
@@ -195,6 +197,11 @@ struct policy_rollout *policy_rollout_of(struct policy_service *s)
 struct policy_metrics *policy_metrics_of(struct policy_service *s)
 {
     return s->metrics;
+}
+
+struct policy_reverify *policy_reverify_of(struct policy_service *s)
+{
+    return s->reverify;
 }
 
 const struct app_host *policy_host(struct policy_service *s)

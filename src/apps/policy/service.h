@@ -24,6 +24,7 @@
 
 struct policy_service;
 struct policy_docs;
+struct policy_reverify;
 
 bool policy_service_open(const struct app_host *h, struct policy_service **out,
                          struct err *e) MUST_USE;
@@ -36,6 +37,7 @@ struct policy_ask {
     bool operator_; /* may say which controller answers, and go on with anybody's run */
     str controller; /* "heuristic", "react"; "" or "auto": options.controller, or the switches */
     str model;      /* "": as configured */
+    str version, as_of;           /* of the policy, instead of what the case names; or "" */
     const struct policy_doc *doc; /* instead of those configured; or NULL */
     const char *doc_file;         /* where that is from, for who resumes it; or NULL */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
@@ -60,6 +62,7 @@ struct registry *policy_registry(struct policy_service *s);
 struct policy_keep *policy_kept_results(struct policy_service *s);
 struct policy_rollout *policy_rollout_of(struct policy_service *s);
 struct policy_metrics *policy_metrics_of(struct policy_service *s);
+struct policy_reverify *policy_reverify_of(struct policy_service *s);
 const struct app_host *policy_host(struct policy_service *s);
 
 /* The configuration in force for policies, held: the one before, if the documents of the newest

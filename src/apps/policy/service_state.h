@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "apps/policy/docs.h"
+#include "apps/policy/reverify.h"
 #include "apps/policy/shadow.h"
 
 #define SERVICE_ARENA_MAX ((size_t)1 << 30)
@@ -25,6 +26,7 @@ struct policy_service {
     struct policy_rollout *rollout;
     struct policy_metrics *metrics;
     struct policy_shadow *shadow;
+    struct policy_reverify *reverify;
 
     pthread_mutex_t lock; /* of what follows */
     struct policy_docs *docs;
@@ -40,7 +42,9 @@ struct decision {
     struct policy_plan plan;
     struct policy_switches switches;
     struct prompt prompt;
-    str model, key; /* whose it is */
+    str model, key;            /* whose it is */
+    str today, version, as_of; /* the day it began; what was asked for over the case's own words */
+    struct policy_names criteria; /* confirmed for the policy; of a case that names none */
     unsigned samples;
 };
 

@@ -17,7 +17,8 @@ struct job {
     struct job *next;
     struct arena arena;
     struct policy_docs *docs;
-    str body, run, model, doc_id;
+    const struct policy_doc *doc; /* one of them, or NULL */
+    str body, run, model;
     struct served *served;
     size_t n;
     bool candidate;
@@ -95,7 +96,7 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
     r->options.react.input = STR("{\"shadow\":true}");
     r->options.react.key = STR(""); /* the operator's wish, and not at the client's cost */
     r->options.react.log = NULL;    /* nobody waits for it: what a kill interrupts is not made up */
-    r->options.react.doc = policy_docs_find(j->docs, j->doc_id);
+    r->options.react.doc = j->doc;
     r->options.react.docs = policy_docs_all(j->docs);
     r->options.react.doc_count = policy_docs_count(j->docs);
     ok = policy_case_read(j->body, &j->arena, &r->c, e) &&
@@ -181,7 +182,7 @@ static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
     j->body = arena_dup(&j->arena, from->body);
     j->run = arena_dup(&j->arena, from->run);
     j->model = arena_dup(&j->arena, from->model);
-    j->doc_id = arena_dup(&j->arena, from->doc_id);
+    j->doc = from->doc;
     j->served = arena_zero(&j->arena, j->n + 1, sizeof *j->served);
     for (size_t i = 0; i < j->n; i++)
         j->served[i] =

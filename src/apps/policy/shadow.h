@@ -21,8 +21,8 @@ struct policy_shadow;
 struct policy_shadow_job {
     str body; /* the case as it came */
     str run, model;
-    struct policy_docs *docs; /* held until it is done; or NULL */
-    str doc_id;               /* which of them; "" none */
+    struct policy_docs *docs;     /* held until it is done; or NULL */
+    const struct policy_doc *doc; /* which of them; or NULL */
     const struct policy_verdict *served;
     bool candidate;
 };

@@ -200,7 +200,9 @@ static bool read_document(struct reader *r, const struct json_node *root)
         !policy_tree_read_text_of(r, root, "title", &t->title) ||
         !policy_tree_read_text_of(r, root, "version", &t->version) ||
         !policy_tree_read_text_of(r, root, "effective_start", &t->effective_start) ||
+        !policy_tree_read_text_of(r, root, "effective_from", &t->effective_start) ||
         !policy_tree_read_text_of(r, root, "effective_end", &t->effective_end) ||
+        !policy_tree_read_text_of(r, root, "effective_to", &t->effective_end) ||
         !page_of(r, root, "page_count", &pages))
         return false;
     t->page_count = pages;

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/docs.h"
+#include "apps/policy/version.h"
 #include "apps/tune/folder.h"
 #include "apps/tune/judge.h"
 
@@ -132,15 +133,6 @@ static bool policy_load(void *app, const char *folder, struct arena *a, struct t
 
 /* ---- grading ---- */
 
-static const struct policy_doc *tune_policy_doc_of(const struct tune_policy *p,
-                                                   const struct policy_case *c)
-{
-    const struct policy_doc *d =
-        policy_docs_find(p->docs, c->policy_document_id.n ? c->policy_document_id : c->policy_id);
-
-    return !d && policy_docs_count(p->docs) == 1 ? policy_docs_at(p->docs, 0) : d;
-}
-
 static str tune_policy_trace_of(const struct labelled *x, const struct policy_result *r,
                                 const struct verdict_truth *truth, const struct verdict_run *run,
                                 const struct verdict_score *m, struct arena *a)
@@ -214,8 +206,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
     struct policy_react_info info;
     struct policy_result r;
     struct prompt prompt;
-    struct policy_react_options o = {.doc = tune_policy_doc_of(p, &x->c),
-                                     .docs = policy_docs_all(p->docs),
+    struct policy_react_options o = {.docs = policy_docs_all(p->docs),
                                      .doc_count = policy_docs_count(p->docs),
                                      .c = &x->c,
                                      .criterion = x->criterion,
@@ -230,9 +221,12 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
                                      .clock = env->host->clock,
                                      .cancel = env->cancel,
                                      .leave = env->host->leave};
+    char today[POLICY_DAY_SIZE];
     struct err why;
 
-    if (!tune_prompt(&policy_built_in, texts, a, &prompt, &why) ||
+    if (!policy_case_doc(
+            &x->c, o.docs, o.doc_count, policy_today(env->host->clock, today), &o.doc, &why) ||
+        !tune_prompt(&policy_built_in, texts, a, &prompt, &why) ||
         !policy_react(&o, a, &r, &info, &why))
         tune_policy_failed(out, a, why.text);
     else if (info.llm_failed)

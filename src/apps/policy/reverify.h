@@ -1,0 +1,27 @@
+/* reverify.h - the cases of a document verified again, one after another, on a thread of its own.
+ *
+ *     if (!policy_reverify_start(r, &row, e)) ...           ERR_CONFLICT: another one runs
+ *     policy_reverify_resume(r);                            one that the process before did not end
+ *     policy_reverify_cancel(r, id);
+ *
+ * Each case is answered by the controller that answered it before, unless the request names one.
+ * Progress is in the store after each case, so a process that was killed goes on where it was.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/policy/service.h"
+
+#define POLICY_REVERIFY_MAX 100000 /* cases of one re-verification */
+
+struct policy_reverify;
+
+struct policy_reverify *policy_reverify_new(struct policy_service *s);
+void policy_reverify_free(struct policy_reverify *r); /* NULL: nothing; a job goes on next time */
+/* Puts the row and begins; ERR_CONFLICT if one runs already. */
+bool policy_reverify_start(struct policy_reverify *r, const struct policy_reverify_row *row,
+                           struct err *e) MUST_USE;
+void policy_reverify_resume(struct policy_reverify *r);
+/* False: it does not run. */
+bool policy_reverify_cancel(struct policy_reverify *r, str id);

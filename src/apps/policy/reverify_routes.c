@@ -1,0 +1,166 @@
+/* reverify_routes.c - cases of a document verified again: begun, watched, cancelled. See routes.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/member.h"
+#include "apps/policy/reverify.h"
+#include "apps/policy/routes.h"
+#include "apps/policy/version.h"
+
+#define JOBS_SHOWN 20
+
+static void reverify_show(struct policy_service *s, str id, struct app_reply *r)
+{
+    struct json_out o;
+    struct err e;
+
+    buf_reset(&r->body);
+    json_out_init(&o, &r->body);
+    if (policy_keep_reverify_list(policy_kept_results(s), id, POLICY_LIST_MAX, &o, &e))
+        policy_reply_end(&o, r);
+    else
+        app_fail_err(r, &e);
+}
+
+void policy_reverify_get(void *app, const struct app_request *q, struct app_reply *r)
+{
+    if (policy_operator_only(q, r))
+        reverify_show(app, q->parts[0], r);
+}
+
+void policy_reverify_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct json_out o;
+    struct err e;
+    int64_t limit;
+
+    if (!policy_operator_only(q, r) || !policy_limit_of(q, JOBS_SHOWN, &limit, r))
+        return;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_member_array(&o, "reverifications");
+    if (!policy_keep_reverify_list(policy_kept_results(app), STR(""), limit, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    policy_reply_end(&o, r);
+}
+
+void policy_reverify_delete(void *app, const struct app_request *q, struct app_reply *r)
+{
+    if (!policy_operator_only(q, r))
+        return;
+    if (!policy_reverify_cancel(policy_reverify_of(app), q->parts[0])) {
+        app_fail(r, 409, "conflict", "that re-verification is not running");
+        return;
+    }
+    policy_audit(app, q, "policy_reverify_cancel", q->parts[0], STR(""));
+    reverify_show(app, q->parts[0], r);
+}
+
+struct reverify_asked {
+    str document_id, version, as_of, controller;
+};
+
+static bool reverify_read(const struct json *doc, struct arena *a, struct reverify_asked *out,
+                          struct err *e)
+{
+    struct member m = {.doc = doc, .arena = a, .e = e};
+    const struct json_node *root = json_root(doc);
+
+    *out = (struct reverify_asked){STR(""), STR(""), STR(""), STR("")};
+    if (!member_text(&m, root, "document_id", true, &out->document_id) ||
+        !member_text(&m, root, "version", false, &out->version) ||
+        !member_text(&m, root, "as_of_date", false, &out->as_of) ||
+        !member_text(&m, root, "controller", false, &out->controller))
+        return false;
+    return !out->controller.n || str_eq(out->controller, STR("heuristic")) ||
+           str_eq(out->controller, STR("react")) ||
+           member_wrong(&m, "controller", "heuristic or react is expected");
+}
+
+/* A version that does not exist is refused before anything begins. */
+static bool reverify_check(struct policy_service *s, const struct policy_docs *docs,
+                           const struct reverify_asked *asked, struct err *e)
+{
+    char today[POLICY_DAY_SIZE];
+    struct policy_want want = {.id = asked->document_id,
+                               .version = asked->version,
+                               .as_of = asked->as_of,
+                               .today = policy_today(policy_host(s)->clock, today)};
+    const struct policy_doc *d;
+
+    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, e))
+        return err_prefix(e, "%s: ", asked->version.n ? "version" : "as_of_date");
+    return d || err_set(e,
+                        ERR_INPUT,
+                        "document_id: no document \"" STR_FMT "\" is configured",
+                        STR_ARG(str_slice(asked->document_id, 0, 80)));
+}
+
+static str reverify_request(const struct reverify_asked *asked, struct arena *a)
+{
+    struct json_out o;
+    struct buf json;
+    str out;
+
+    buf_init(&json, 65536);
+    json_out_init(&o, &json);
+    json_out_object(&o);
+    json_member_str(&o, "version", asked->version);
+    json_member_str(&o, "as_of_date", asked->as_of);
+    json_member_str(&o, "controller", asked->controller);
+    json_out_end(&o);
+    out = arena_dup(a, buf_str(&json));
+    buf_release(&json);
+    return out;
+}
+
+static bool reverify_start(struct policy_service *s, const struct app_request *q,
+                           const struct reverify_asked *asked, str *id, struct err *e)
+{
+    char text[RAND_ID_SIZE];
+    struct policy_reverify_row row = {.document_id = asked->document_id,
+                                      .request = reverify_request(asked, q->arena),
+                                      .who = policy_who(q),
+                                      .created_us = clock_wall_ms(policy_host(s)->clock) * 1000};
+
+    *id = row.id = arena_dup(q->arena, rand_id(&policy_host(s)->gateway->ids, text));
+    if (!policy_keep_reverify_count(
+            policy_kept_results(s), row.document_id, row.created_us, &row.total, e))
+        return false;
+    if (row.total > POLICY_REVERIFY_MAX)
+        return err_set(e,
+                       ERR_INPUT,
+                       "document_id: has %lld cases; at most %d are verified again at once",
+                       (long long)row.total,
+                       POLICY_REVERIFY_MAX);
+    return policy_reverify_start(policy_reverify_of(s), &row, e);
+}
+
+void policy_reverify_post(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct reverify_asked asked;
+    struct policy_docs *docs;
+    struct json doc;
+    struct err e;
+    str id;
+
+    if (!policy_operator_only(q, r) || !policy_configured(app, &docs, r))
+        return;
+    json_init(&doc);
+    if (!app_json(q, &doc, r)) {
+        ;
+    } else if (!reverify_read(&doc, q->arena, &asked, &e) ||
+               !reverify_check(app, docs, &asked, &e) || !reverify_start(app, q, &asked, &id, &e)) {
+        policy_fail_field(r, &e);
+    } else {
+        policy_audit(app, q, "policy_reverify", asked.document_id, id);
+        r->status = 202;
+        reverify_show(app, id, r);
+    }
+    json_release(&doc);
+    policy_docs_release(docs);
+}

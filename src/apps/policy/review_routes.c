@@ -1,0 +1,415 @@
+/* review_routes.c - results that wait for a person: listed, shown with their sentence, decided, and
+ * given out as labelled cases. See routes.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/member.h"
+#include "apps/policy/passage.h"
+#include "apps/policy/routes.h"
+#include "apps/policy/version.h"
+#include "apps/policy/words.h"
+
+#define FACTS_SHOWN 200
+#define REASON_MAX 2000
+#define QUEUE_LIMIT 50
+
+str policy_who(const struct app_request *q)
+{
+    return q->key.n ? q->key : STR("operator");
+}
+
+void policy_audit(struct policy_service *s, const struct app_request *q, const char *action,
+                  str subject, str detail)
+{
+    const struct app_host *h = policy_host(s);
+
+    if (h->gateway->records)
+        store_audit_put(
+            h->gateway->store, q->key, str_c(action), subject, str_slice(detail, 0, 500));
+}
+
+/* Masked as the record is; in the arena. */
+str policy_masked(struct policy_service *s, str text, struct arena *a)
+{
+    struct setup *setup = gateway_setup(policy_host(s)->gateway);
+    struct buf out;
+
+    buf_init(&out, 4 * text.n + 4096);
+    if (setup->mask && mask_text(setup->mask, text, &out, NULL))
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    setup_release(setup);
+    return text;
+}
+
+bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *out,
+                     struct app_reply *r)
+{
+    str text = app_query(q, "limit");
+    uint64_t n = (uint64_t)otherwise;
+
+    if (text.n && (!str_u64(text, &n) || n < 1 || n > POLICY_LIST_MAX)) {
+        app_fail(r, 422, "validation_error", "limit: must be 1 to %d", POLICY_LIST_MAX);
+        return false;
+    }
+    *out = (int64_t)n;
+    return true;
+}
+
+/* ---- the queue ---- */
+
+void policy_review_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_keep *k = policy_kept_results(app);
+    struct policy_queue query = {.key = q->key,
+                                 .all = q->operator_,
+                                 .document_id = app_query(q, "document_id"),
+                                 .reason = app_query(q, "reason")};
+    str state = app_query(q, "state");
+    struct policy_docs *docs;
+    struct json_out o;
+    struct err e;
+    int64_t waiting;
+
+    if (!policy_configured(app, &docs, r))
+        return;
+    policy_docs_release(docs);
+    query.done = str_eq(state, STR("done"));
+    if (state.n && !query.done && !str_eq(state, STR("open"))) {
+        app_fail(r, 422, "validation_error", "state: must be open or done");
+        return;
+    }
+    if (!policy_limit_of(q, QUEUE_LIMIT, &query.limit, r))
+        return;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_member_array(&o, "results");
+    if (!policy_keep_queue(k, &query, &o, &e) ||
+        !policy_keep_waiting(k, q->key, q->operator_, &waiting, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
+    json_member_i64(&o, "open", waiting);
+    json_out_end(&o);
+    policy_reply_end(&o, r);
+}
+
+/* ---- one of them ---- */
+
+/* Whether a sentence or a criterion speaks of a fact: they have all words of its name. */
+static bool review_fact_named(const struct policy_field *f, str text, struct arena *a)
+{
+    struct word *name, *words;
+    size_t n = words_of_name(f->name, a, &name), count = words_of(text, a, &words);
+
+    for (size_t i = 0; i < n; i++)
+        if (word_find(words, count, &name[i]) == count)
+            return false;
+    return n > 0;
+}
+
+static bool review_fact_cited(const struct policy_field *f, const struct policy_result *r)
+{
+    str excerpt = r->has_evidence ? r->evidence.text_excerpt : STR("");
+
+    return str_starts(excerpt, f->name) &&
+           str_starts(str_slice(excerpt, f->name.n, excerpt.n), STR(":"));
+}
+
+static void review_fact_json(const struct policy_field *f, struct json_out *o)
+{
+    json_member_str(o, "field_name", f->name);
+    json_out_key(o, STR("value"));
+    json_out_raw(o, f->raw);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, f->confidence);
+    json_member_str(o, "doc_id", f->doc_id);
+    json_member_i64(o, "page", f->page);
+}
+
+static void review_facts(const struct policy_case *c, const struct policy_result *r,
+                         const struct policy_passage *p, struct arena *a, struct json_out *o)
+{
+    str about = r->criterion_id;
+
+    if (p->node)
+        about = arena_join(a, about, STR(" "), str_slice(p->node->text, p->from, p->to));
+    json_member_array(o, "facts");
+    for (size_t i = 0; i < c->field_count && i < FACTS_SHOWN; i++) {
+        const struct policy_field *f = &c->fields[i];
+
+        json_out_object(o);
+        review_fact_json(f, o);
+        json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, about, a));
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+/* The document in the very version that the result is of; NULL: it is not configured any more. */
+static const struct policy_doc *review_doc_of(const struct policy_docs *docs,
+                                              const struct policy_item *item)
+{
+    for (size_t i = 0; i < policy_docs_count(docs); i++) {
+        const struct policy_doc *d = policy_docs_at(docs, i);
+
+        if (str_eq(d->id, item->document_id) && str_eq(str_c(d->tree.hash), item->hash))
+            return d;
+    }
+    return NULL;
+}
+
+static void review_policy(const struct policy_doc *d, const struct policy_item *item,
+                          const struct policy_passage *p, struct arena *a, struct json_out *o)
+{
+    json_out_key(o, STR("policy"));
+    if (d && p->node) {
+        policy_passage_json(d, p, o);
+        json_member_null(o, "policy_absent");
+        return;
+    }
+    json_out_null(o);
+    json_member_str(o,
+                    "policy_absent",
+                    !item->document_id.n ? STR("the result is of no document")
+                    : d                  ? STR("the result cites no section of the document")
+                                         : arena_printf(a,
+                                       "version \"" STR_FMT "\" of \"" STR_FMT
+                                       "\" is not configured any more, or has changed",
+                                       STR_ARG(item->version),
+                                       STR_ARG(item->document_id)));
+}
+
+static bool review_item_json(struct policy_service *s, const struct policy_docs *docs,
+                             const struct policy_item *item, const struct app_request *q,
+                             struct json_out *o, struct err *e)
+{
+    const struct policy_doc *d = review_doc_of(docs, item);
+    struct policy_case *c = arena_zero(q->arena, 1, sizeof *c);
+    struct policy_passage p = {0};
+    struct policy_result result;
+    struct json doc;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, item->result, e) &&
+         policy_result_read(&doc, json_root(&doc), q->arena, &result, e);
+    if (ok) {
+        if (d)
+            policy_passage(d, &result, q->arena, &p);
+        json_out_object(o);
+        json_out_key(o, STR("result"));
+        json_out_raw(o, item->json);
+        review_policy(d, item, &p, q->arena, o);
+        if (item->body.n && policy_case_read(item->body, q->arena, c, e)) {
+            review_facts(c, &result, &p, q->arena, o);
+        } else {
+            json_member_array(o, "facts");
+            json_out_end(o);
+        }
+        json_member_array(o, "reviews");
+        ok = policy_keep_reviews(policy_kept_results(s), app_query(q, "result_id"), o, e);
+        json_out_end(o);
+        json_out_end(o);
+    }
+    json_release(&doc);
+    return ok;
+}
+
+void policy_review_item(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_query query = {.key = q->key, .all = q->operator_};
+    struct policy_item item;
+    struct policy_docs *docs;
+    struct json_out o;
+    struct err e;
+
+    if (!policy_configured(app, &docs, r))
+        return;
+    json_out_init(&o, &r->body);
+    if (policy_keep_item(
+            policy_kept_results(app), &query, app_query(q, "result_id"), q->arena, &item, &e) &&
+        review_item_json(app, docs, &item, q, &o, &e))
+        policy_reply_end(&o, r);
+    else
+        app_fail_err(r, &e);
+    policy_docs_release(docs);
+}
+
+/* ---- a person's word ---- */
+
+static bool review_read(struct policy_service *s, const struct json *doc, struct arena *a,
+                        struct policy_reviewed *v, struct err *e)
+{
+    struct member m = {.doc = doc, .arena = a, .e = e};
+    const struct json_node *root = json_root(doc);
+    enum policy_status status;
+
+    v->section = STR("");
+    if (!member_text(&m, root, "result_id", true, &v->result_id) ||
+        !member_text(&m, root, "status", true, &v->status) ||
+        !member_text(&m, root, "reason", true, &v->reason) ||
+        !member_text(&m, root, "section", false, &v->section))
+        return false;
+    if (!policy_status_find(v->status, &status))
+        return member_wrong(&m, "status", "met, missing or uncertain is expected");
+    v->status = str_c(policy_status_name(status));
+    if (v->reason.n > REASON_MAX || v->section.n > REASON_MAX)
+        return member_wrong(&m,
+                            v->reason.n > REASON_MAX ? "reason" : "section",
+                            "has more than 2000 bytes; shorten it");
+    v->reason = policy_masked(s, v->reason, a);
+    v->section = policy_masked(s, v->section, a);
+    return true;
+}
+
+static void review_decide(struct policy_service *s, const struct app_request *q,
+                          const struct json *doc, struct app_reply *r)
+{
+    struct policy_query query = {.key = q->key, .all = true};
+    struct policy_reviewed v = {.who = policy_who(q)};
+    struct policy_item item;
+    char id[RAND_ID_SIZE];
+    struct json_out o;
+    struct err e;
+
+    if (!review_read(s, doc, q->arena, &v, &e)) {
+        policy_fail_field(r, &e);
+        return;
+    }
+    v.id = rand_id(&policy_host(s)->gateway->ids, id);
+    v.decided_us = clock_wall_ms(policy_host(s)->clock) * 1000;
+    if (!policy_keep_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    v.run = item.run;
+    v.machine_status = item.status;
+    if (!policy_keep_decide(policy_kept_results(s), &v, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    policy_audit(s,
+                 q,
+                 "policy_review",
+                 v.result_id,
+                 arena_printf(q->arena,
+                              STR_FMT " to " STR_FMT ": " STR_FMT,
+                              STR_ARG(v.machine_status),
+                              STR_ARG(v.status),
+                              STR_ARG(v.reason)));
+    if (!policy_keep_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_raw(&o, item.json);
+    policy_reply_end(&o, r);
+}
+
+void policy_review_post(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_docs *docs;
+    struct json doc;
+
+    if (!policy_operator_only(q, r) || !policy_configured(app, &docs, r))
+        return;
+    policy_docs_release(docs);
+    json_init(&doc);
+    if (app_json(q, &doc, r))
+        review_decide(app, q, &doc, r);
+    json_release(&doc);
+}
+
+/* ---- labelled cases ---- */
+
+static void review_label_field(const struct policy_field *f, struct json_out *o)
+{
+    json_out_object(o);
+    review_fact_json(f, o);
+    if (f->has_bbox) {
+        json_member_array(o, "bbox");
+        for (size_t i = 0; i < 4; i++)
+            json_out_double(o, f->bbox[i]);
+        json_out_end(o);
+    }
+    if (f->field_class.n)
+        json_member_str(o, "field_class", f->field_class);
+    json_out_end(o);
+}
+
+static void review_label_expect(const struct policy_label *l, size_t n, struct json_out *o)
+{
+    json_member_object(o, "metadata");
+    if (l->document_id.n) {
+        json_member_str(o, "policy_document_id", l->document_id);
+        json_member_str(o, "policy_version_id", l->version);
+    }
+    json_member_array(o, "criteria");
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, l[i].criterion);
+    json_out_end(o);
+    json_out_end(o);
+    json_member_array(o, "expect");
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(o);
+        json_member_str(o, "criterion_id", l[i].criterion);
+        json_member_str(o, "status", l[i].status);
+        if (l[i].section.n)
+            json_member_str(o, "section", l[i].section);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
+/* The labels of one run as the case that `rationale optimize --app policy` reads. */
+static bool review_label_case(const struct policy_label *l, size_t n, struct arena *a,
+                              struct json_out *o, struct err *e)
+{
+    struct policy_case *c = arena_zero(a, 1, sizeof *c);
+
+    if (!policy_case_read(l->body, a, c, e))
+        return false;
+    json_out_object(o);
+    json_member_str(o, "case_id", c->case_id);
+    json_member_str(o, "policy_id", c->policy_id);
+    json_member_array(o, "fields");
+    for (size_t i = 0; i < c->field_count; i++)
+        review_label_field(&c->fields[i], o);
+    json_out_end(o);
+    review_label_expect(l, n, o);
+    json_out_end(o);
+    return true;
+}
+
+void policy_labels_get(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct policy_label *labels;
+    size_t n, to;
+    struct json_out o;
+    struct err e;
+
+    if (!policy_operator_only(q, r))
+        return;
+    if (!policy_keep_labels(
+            policy_kept_results(app), app_query(q, "document_id"), q->arena, &labels, &n, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_member_array(&o, "cases");
+    for (size_t i = 0; i < n; i = to) {
+        for (to = i + 1; to < n && str_eq(labels[to].run, labels[i].run); to++)
+            ;
+        if (!review_label_case(&labels[i], to - i, q->arena, &o, &e)) {
+            app_fail_err(r, &e);
+            return;
+        }
+    }
+    json_out_end(&o);
+    json_member_i64(&o, "labels", (int64_t)n);
+    json_out_end(&o);
+    policy_reply_end(&o, r);
+}

@@ -1,0 +1,296 @@
+/* version.c - see version.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/version.h"
+
+#include <strings.h>
+
+#define NAMES_MAX 120 /* bytes of an error that the names of versions may take */
+
+bool policy_is_day(str s)
+{
+    static const unsigned char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    unsigned year, month, day;
+
+    if (s.n != 10 || s.p[4] != '-' || s.p[7] != '-')
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (i != 4 && i != 7 && (s.p[i] < '0' || s.p[i] > '9'))
+            return false;
+    year = (unsigned)(s.p[2] - '0') * 10 + (unsigned)(s.p[3] - '0') +
+           ((unsigned)(s.p[0] - '0') * 10 + (unsigned)(s.p[1] - '0')) * 100;
+    month = (unsigned)(s.p[5] - '0') * 10 + (unsigned)(s.p[6] - '0');
+    day = (unsigned)(s.p[8] - '0') * 10 + (unsigned)(s.p[9] - '0');
+    if (month < 1 || month > 12 || day < 1 || day > days[month - 1])
+        return false;
+    return month != 2 || day < 29 || (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+}
+
+str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE])
+{
+    char now[CLOCK_TEXT_SIZE];
+
+    (void)snprintf(out, POLICY_DAY_SIZE, "%.10s", clock_format(clock_wall_ms(c), now).p);
+    return str_c(out);
+}
+
+static bool policy_version_same_text(str a, str b)
+{
+    return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+bool policy_is_version(const struct policy_doc *d, str id)
+{
+    size_t n = 0;
+
+    while (n < d->id.n && d->id.p[n] != '@' && d->id.p[n] != ':')
+        n++;
+    return policy_version_same_text(d->id, id) ||
+           policy_version_same_text(str_slice(d->id, 0, n), id);
+}
+
+/* A date may have a time behind it. */
+static str policy_version_day(str date)
+{
+    return str_slice(str_trim(date), 0, 10);
+}
+
+bool policy_in_force(const struct policy_doc *d, str day)
+{
+    str start = policy_version_day(d->tree.effective_start);
+    str end = policy_version_day(d->tree.effective_end);
+
+    return (start.n == 0 || str_cmp(start, day) <= 0) && (end.n == 0 || str_cmp(day, end) <= 0);
+}
+
+const struct policy_doc *policy_version_on(const struct policy_doc *const *docs, size_t n, str id,
+                                           str day, size_t *count)
+{
+    const struct policy_doc *best = NULL;
+
+    *count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!policy_is_version(docs[i], id))
+            continue;
+        ++*count;
+        if (policy_in_force(docs[i], day) &&
+            (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
+            best = docs[i];
+    }
+    return best;
+}
+
+void policy_version_names(const struct policy_doc *const *docs, size_t n, str id, struct buf *out)
+{
+    size_t began = out->n, left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        str start, end;
+
+        if (!policy_is_version(docs[i], id))
+            continue;
+        if (out->n - began > NAMES_MAX - 50) {
+            left++;
+            continue;
+        }
+        start = policy_version_day(docs[i]->tree.effective_start);
+        end = policy_version_day(docs[i]->tree.effective_end);
+        buf_printf(out,
+                   "%s" STR_FMT,
+                   out->n > began ? ", " : "",
+                   STR_ARG(str_slice(policy_doc_version(docs[i]), 0, 40)));
+        if (start.n && end.n)
+            buf_printf(out, " (" STR_FMT " to " STR_FMT ")", STR_ARG(start), STR_ARG(end));
+        else if (start.n || end.n)
+            buf_printf(
+                out, " (%s " STR_FMT ")", start.n ? "from" : "to", STR_ARG(start.n ? start : end));
+    }
+    if (left)
+        buf_printf(out, " and %zu more", left);
+}
+
+static const struct policy_doc *policy_version_named(const struct policy_doc *const *docs, size_t n,
+                                                     const struct policy_want *w)
+{
+    for (size_t i = 0; i < n; i++)
+        if (policy_is_version(docs[i], w->id) &&
+            (str_eq(docs[i]->tree.version, w->version) ||
+             (w->version.n >= 12 && str_starts(str_c(docs[i]->tree.hash), w->version))))
+            return docs[i];
+    return NULL;
+}
+
+/* The reason for a refusal, with the versions that exist. */
+static bool policy_version_refuse(const struct policy_doc *const *docs, size_t n,
+                                  const struct policy_want *w, const struct policy_doc *named,
+                                  struct err *e)
+{
+    struct buf have;
+
+    buf_init(&have, 4096);
+    policy_version_names(docs, n, w->id, &have);
+    if (w->version.n && !named)
+        err_set(e,
+                ERR_INPUT,
+                "\"" STR_FMT "\" has no version \"" STR_FMT "\"; there are: " STR_FMT,
+                STR_ARG(str_slice(w->id, 0, 40)),
+                STR_ARG(str_slice(w->version, 0, 40)),
+                STR_ARG(buf_str(&have)));
+    else
+        err_set(e,
+                ERR_INPUT,
+                "%s" STR_FMT "%s of \"" STR_FMT "\" %s in force on " STR_FMT
+                "; there are: " STR_FMT,
+                named ? "version \"" : "no version",
+                STR_ARG(str_slice(named ? w->version : STR(""), 0, 40)),
+                named ? "\"" : "",
+                STR_ARG(str_slice(w->id, 0, 40)),
+                named ? "was not" : "is",
+                STR_ARG(w->as_of.n ? w->as_of : w->today),
+                STR_ARG(buf_str(&have)));
+    buf_release(&have);
+    return false;
+}
+
+bool policy_version_find(const struct policy_doc *const *docs, size_t n,
+                         const struct policy_want *w, const struct policy_doc **out, struct err *e)
+{
+    size_t count;
+
+    *out = policy_version_on(docs, n, w->id, w->as_of.n ? w->as_of : w->today, &count);
+    if (w->as_of.n && !policy_is_day(w->as_of))
+        return err_set(e,
+                       ERR_INPUT,
+                       "\"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
+                       STR_ARG(str_slice(w->as_of, 0, 40)));
+    if (w->version.n && count) {
+        *out = policy_version_named(docs, n, w);
+        if (!*out || (w->as_of.n && !policy_in_force(*out, w->as_of)))
+            return policy_version_refuse(docs, n, w, *out, e);
+    }
+    return *out || !count || policy_version_refuse(docs, n, w, NULL, e);
+}
+
+/* "" if the documents are of more than one id. */
+static str policy_version_only_id(const struct policy_doc *const *docs, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (!str_eq(docs[i]->id, docs[0]->id))
+            return STR("");
+    return n ? docs[0]->id : STR("");
+}
+
+static bool policy_version_of_case(const struct policy_doc *const *docs, size_t n,
+                                   const struct policy_want *w, const struct policy_doc **out,
+                                   struct err *e)
+{
+    return policy_version_find(docs, n, w, out, e) ||
+           err_prefix(e,
+                      "case_bundle.metadata.%s: ",
+                      w->version.n && !w->as_of.n ? "policy_version_id" : "as_of_date");
+}
+
+bool policy_case_doc(const struct policy_case *c, const struct policy_doc *const *docs, size_t n,
+                     str today, const struct policy_doc **out, struct err *e)
+{
+    struct policy_want w = {.id = c->policy_document_id,
+                            .version = c->policy_version_id,
+                            .as_of = c->as_of_date,
+                            .today = today};
+    bool known = false;
+
+    if (!w.id.n) {
+        for (size_t i = 0; i < n; i++)
+            known |= policy_is_version(docs[i], c->policy_id);
+        w.id = known ? c->policy_id : policy_version_only_id(docs, n);
+    }
+    return policy_version_of_case(docs, n, &w, out, e);
+}
+
+bool policy_file_doc(const struct policy_case *c, const struct policy_doc *doc, str today,
+                     const struct policy_doc **out, struct err *e)
+{
+    struct policy_want w = {
+        .id = doc->id, .version = c->policy_version_id, .as_of = c->as_of_date, .today = today};
+
+    return policy_versions_check(&doc, 1, e) && policy_version_of_case(&doc, 1, &w, out, e);
+}
+
+/* ---- at load ---- */
+
+static bool policy_version_check_day(const struct policy_doc *d, const char *name, str date,
+                                     struct err *e)
+{
+    return date.n == 0 || policy_is_day(policy_version_day(date)) ||
+           err_set(e,
+                   ERR_INPUT,
+                   STR_FMT ": %s: \"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
+                   STR_ARG(d->id),
+                   name,
+                   STR_ARG(str_slice(date, 0, 40)));
+}
+
+static bool policy_version_check_pair(const struct policy_doc *a, const struct policy_doc *b,
+                                      struct err *e)
+{
+    if (!str_eq(a->id, b->id))
+        return true;
+    if (str_eq(policy_doc_version(a), policy_doc_version(b)))
+        return err_set(e,
+                       ERR_INPUT,
+                       STR_FMT ": two files have the version \"" STR_FMT
+                               "\"; give each its own in its front matter (version)",
+                       STR_ARG(a->id),
+                       STR_ARG(str_slice(policy_doc_version(a), 0, 40)));
+    if (str_eq(policy_version_day(a->tree.effective_start),
+               policy_version_day(b->tree.effective_start)))
+        return err_set(e,
+                       ERR_INPUT,
+                       STR_FMT ": versions \"" STR_FMT "\" and \"" STR_FMT
+                               "\" begin on the same day; give each its own effective_from",
+                       STR_ARG(a->id),
+                       STR_ARG(str_slice(policy_doc_version(a), 0, 40)),
+                       STR_ARG(str_slice(policy_doc_version(b), 0, 40)));
+    return true;
+}
+
+bool policy_versions_check(const struct policy_doc *const *docs, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct policy_tree *t = &docs[i]->tree;
+
+        if (!policy_version_check_day(docs[i], "effective_from", t->effective_start, e) ||
+            !policy_version_check_day(docs[i], "effective_to", t->effective_end, e))
+            return false;
+        if (t->effective_start.n && t->effective_end.n &&
+            str_cmp(policy_version_day(t->effective_start), policy_version_day(t->effective_end)) >
+                0)
+            return err_set(e,
+                           ERR_INPUT,
+                           STR_FMT ": effective_from is after effective_to",
+                           STR_ARG(docs[i]->id));
+        for (size_t k = 0; k < i; k++)
+            if (!policy_version_check_pair(docs[k], docs[i], e))
+                return false;
+    }
+    return true;
+}
+
+void policy_version_json(const struct policy_doc *d, bool in_force, struct json_out *o)
+{
+    const struct {
+        const char *name;
+        str day;
+    } days[] = {{"effective_from", policy_version_day(d->tree.effective_start)},
+                {"effective_to", policy_version_day(d->tree.effective_end)}};
+
+    json_member_str(o, "version", policy_doc_version(d));
+    json_member_str(o, "hash", str_c(d->tree.hash));
+    for (size_t i = 0; i < COUNT_OF(days); i++)
+        if (days[i].day.n)
+            json_member_str(o, days[i].name, days[i].day);
+        else
+            json_member_null(o, days[i].name);
+    json_member_bool(o, "in_force", in_force);
+}

@@ -1,0 +1,380 @@
+/* `rationale policy`: versions, cases verified again, criteria and facts proposed by a model, and
+ * the results that wait for a person.
+ *
+ * Every verb is one request of the API: to the daemon where one runs, else answered in this
+ * process.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/policy.h"
+
+#include "cli/daemon.h"
+#include "cli/history.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ARENA_MAX ((size_t)1 << 30)
+#define OUT_MAX ((size_t)256 << 20)
+#define FILE_MAX_BYTES ((size_t)8 << 20)
+#define POLL_US 100000
+
+static const struct cli_option options[] = {
+    [POLICY_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [POLICY_DOCUMENT] = {"document", 'd', "ID", NULL, "the policy's document"},
+    [POLICY_VERSION] = {"policy-version", 0, "NAME", NULL, "this version of it"},
+    [POLICY_AS_OF] = {"as-of", 0, "DAY", NULL, "the version in force on that day (YYYY-MM-DD)"},
+    [POLICY_CASE] = {"case", 0, "ID", NULL, "the case that facts are of"},
+    [POLICY_DOC_ID] = {"doc-id", 0, "ID", NULL, "the case document's id (default: its file name)"},
+    [POLICY_SECTION] = {"section", 0, "NAME", NULL, "only this section of the policy"},
+    [POLICY_CONTROLLER] =
+        {"controller", 0, "WHICH", "heuristic react", "who decides (default: who did before)"},
+    [POLICY_STATE] = {"state", 0, "STATE", NULL, "open or done; proposed, confirmed or rejected"},
+    [POLICY_STATUS] = {"status", 's', "STATUS", "met missing uncertain", "the verdict"},
+    [POLICY_REASON] = {"reason", 'r', "TEXT", NULL, "why"},
+    [POLICY_MODEL] = {"model", 'm', "NAME", NULL, "the model to ask"},
+    [POLICY_OUT] = {"out", 'o', "DIR", NULL, "a folder for the labelled cases"},
+    [POLICY_JSON] = {"json", 0, NULL, NULL, "the reply as JSON"},
+};
+
+/* ---- a request ---- */
+
+/* By this process: the same routes that a daemon serves. */
+static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, str body,
+                            struct err *e)
+{
+    size_t mark = str_find(path, STR("?"));
+    struct app_reply r = {.status = 200, .type = "application/json"};
+    struct app_match match = {0};
+    struct app_request q = {.method = str_c(method),
+                            .path = str_slice(path, 0, mark),
+                            .query = mark == STR_NONE ? STR("") : str_slice(path, mark + 1, path.n),
+                            .body = body,
+                            .type = STR("application/json"),
+                            .key = STR("cli"),
+                            .subject = STR(""),
+                            .operator_ = true,
+                            .arena = &p->arena};
+
+    if (!p->app) {
+        if (!app_local_open(p->config_file, &p->local, e) ||
+            !app_policy.open(&p->local.host, &p->app, e))
+            return false;
+    }
+    if (!apps_route(q.method, q.path, &match, NULL) || match.app != &app_policy || !match.route)
+        return err_set(e, ERR_SYSTEM, "there is no such route");
+    for (size_t i = 0; i < APP_PARTS_MAX; i++)
+        q.parts[i] = match.parts[i];
+    buf_init(&r.body, OUT_MAX);
+    match.route->answer(p->app, &q, &r);
+    p->status = r.status;
+    p->reply = arena_dup(&p->arena, buf_str(&r.body));
+    buf_release(&r.body);
+    return true;
+}
+
+/* False with ERR_NOT_FOUND if no daemon has the store. */
+static bool policy_ask_daemon(struct policy_cmd *p, const char *method, str path, str body,
+                              struct err *e)
+{
+    struct daemon_link d;
+    str reply;
+    bool ok = daemon_open(&d, p->config, e) && daemon_ask(&d, method, path, body, e) &&
+              daemon_body(&d, &reply, e);
+
+    if (ok) {
+        p->status = d.status;
+        p->reply = arena_dup(&p->arena, reply);
+    }
+    daemon_close(&d);
+    return ok;
+}
+
+static str policy_cmd_detail(struct policy_cmd *p)
+{
+    str text = STR("");
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e) &&
+        json_text(&doc, json_pointer(&doc, STR("/detail/message")), &p->arena, &text))
+        text = arena_dup(&p->arena, text);
+    json_release(&doc);
+    return text.n ? text : str_slice(p->reply, 0, 300);
+}
+
+int policy_request(struct policy_cmd *p, const char *method, str path, str body)
+{
+    struct err e = {0}, daemon;
+
+    if (p->app || !policy_ask_daemon(p, method, path, body, &daemon)) {
+        if (!p->app && daemon.code != ERR_NOT_FOUND)
+            return cli_complain(CLI_UNREACHABLE, "%s", daemon.text);
+        if (!policy_ask_here(p, method, path, body, &e))
+            return e.code == ERR_INPUT ? cli_complain(CLI_CONFIG, "%s", e.text)
+                                       : daemon_complain(&daemon, &e);
+    }
+    if (p->status < 300)
+        return CLI_OK;
+    if (p->status == 401 || p->status == 403)
+        return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
+    return cli_complain(p->status == 409 || p->status == 404 ? CLI_NEGATIVE
+                        : p->status >= 500                   ? CLI_UNREACHABLE
+                                                             : CLI_USAGE,
+                        STR_FMT,
+                        STR_ARG(policy_cmd_detail(p)));
+}
+
+/* ---- texts of requests ---- */
+
+void policy_add_query(struct buf *path, const char *name, const char *value)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    if (!value || !*value)
+        return;
+    buf_printf(path, "%c%s=", memchr(path->p, '?', path->n) ? '&' : '?', name);
+    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
+        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+            strchr("-._~", *c)) {
+            buf_add_c(path, (char)*c);
+        } else {
+            buf_add_c(path, '%');
+            buf_add_c(path, hex[*c >> 4]);
+            buf_add_c(path, hex[*c & 15]);
+        }
+    }
+}
+
+void policy_add_member(struct json_out *o, const char *name, const char *value)
+{
+    if (value)
+        json_member_str(o, name, str_c(value));
+}
+
+/* ---- verbs that change something ---- */
+
+static int policy_cmd_reverify(struct policy_cmd *p, const char *document)
+{
+    const char *const *v = p->args->value;
+    struct json_out o;
+    str path;
+    int code;
+
+    json_out_init(&o, &p->body);
+    json_out_object(&o);
+    json_member_str(&o, "document_id", str_c(document));
+    policy_add_member(&o, "version", v[POLICY_VERSION]);
+    policy_add_member(&o, "as_of_date", v[POLICY_AS_OF]);
+    policy_add_member(&o, "controller", v[POLICY_CONTROLLER]);
+    json_out_end(&o);
+    code = policy_request(p, "POST", STR("/api/v1/policy/reverify"), buf_str(&p->body));
+    if (code != CLI_OK)
+        return code;
+    path = arena_join(
+        &p->arena, STR("/api/v1/policy/reverify/"), policy_reply_text(p, "/id"), STR(""));
+    while (code == CLI_OK && str_eq(policy_reply_text(p, "/status"), STR("running"))) {
+        policy_show_progress(p);
+        usleep(POLL_US);
+        code = policy_request(p, "GET", path, STR(""));
+    }
+    policy_show_progress(p);
+    return code == CLI_OK ? policy_show_reverify(p) : code;
+}
+
+static int policy_cmd_extract(struct policy_cmd *p, const char *kind, const char *what)
+{
+    const char *const *v = p->args->value;
+    const char *slash = strrchr(what, '/');
+    bool facts = strcmp(kind, "facts") == 0;
+    struct json_out o;
+    struct err e;
+    str text;
+    int code;
+
+    json_out_init(&o, &p->body);
+    json_out_object(&o);
+    json_member_str(&o, "kind", str_c(kind));
+    if (facts) {
+        if (!v[POLICY_CASE])
+            return cli_complain(CLI_USAGE, "--case ID: the case that the facts are of");
+        if (!file_read(&p->arena, what, FILE_MAX_BYTES, &text, &e))
+            return cli_fail(&e);
+        if (!policy_is_text(text))
+            return cli_complain(CLI_USAGE,
+                                "%s: is not text in UTF-8; give the case's document as Markdown "
+                                "or plain text",
+                                what);
+        policy_add_member(&o, "case_id", v[POLICY_CASE]);
+        policy_add_member(&o,
+                          "doc_id",
+                          v[POLICY_DOC_ID] ? v[POLICY_DOC_ID]
+                          : slash          ? slash + 1
+                                           : what);
+        json_member_str(&o, "text", text);
+    } else {
+        json_member_str(&o, "document_id", str_c(what));
+        policy_add_member(&o, "version", v[POLICY_VERSION]);
+        policy_add_member(&o, "as_of_date", v[POLICY_AS_OF]);
+        policy_add_member(&o, "section", v[POLICY_SECTION]);
+    }
+    policy_add_member(&o, "model", v[POLICY_MODEL]);
+    json_out_end(&o);
+    code = policy_request(p, "POST", STR("/api/v1/policy/extract"), buf_str(&p->body));
+    return code == CLI_OK ? policy_show_extracted(p) : code;
+}
+
+static int policy_cmd_decide(struct policy_cmd *p, const char *state)
+{
+    struct json_out o;
+    int code;
+
+    if (p->args->word_count < 2)
+        return cli_complain(CLI_USAGE, "rationale policy %s ID...", p->args->words[0]);
+    json_out_init(&o, &p->body);
+    json_out_object(&o);
+    json_member_str(&o, "state", str_c(state));
+    policy_add_member(&o, "reason", p->args->value[POLICY_REASON]);
+    json_member_array(&o, "ids");
+    for (int i = 1; i < p->args->word_count; i++)
+        json_out_str(&o, str_c(p->args->words[i]));
+    json_out_end(&o);
+    json_out_end(&o);
+    code = policy_request(p, "POST", STR("/api/v1/policy/proposals"), buf_str(&p->body));
+    return code == CLI_OK ? policy_show_proposals(p) : code;
+}
+
+static int policy_cmd_review(struct policy_cmd *p)
+{
+    const char *const *v = p->args->value;
+    struct json_out o;
+    int code;
+
+    if (p->args->word_count < 2) {
+        buf_add(&p->body, STR("/api/v1/policy/review"));
+        policy_add_query(&p->body, "state", v[POLICY_STATE]);
+        policy_add_query(&p->body, "document_id", v[POLICY_DOCUMENT]);
+        code = policy_request(p, "GET", buf_str(&p->body), STR(""));
+        return code == CLI_OK ? policy_show_queue(p) : code;
+    }
+    if (!v[POLICY_STATUS] || !v[POLICY_REASON])
+        return cli_complain(CLI_USAGE,
+                            "rationale policy review RESULT_ID --status STATUS --reason TEXT");
+    json_out_init(&o, &p->body);
+    json_out_object(&o);
+    json_member_str(&o, "result_id", str_c(p->args->words[1]));
+    policy_add_member(&o, "status", v[POLICY_STATUS]);
+    policy_add_member(&o, "reason", v[POLICY_REASON]);
+    policy_add_member(&o, "section", v[POLICY_SECTION]);
+    json_out_end(&o);
+    code = policy_request(p, "POST", STR("/api/v1/policy/review"), buf_str(&p->body));
+    if (code == CLI_OK && !policy_show_json(p))
+        file_out_printf(&p->cli->out,
+                        "%s: %s to %s\n",
+                        p->args->words[1],
+                        policy_reply_text(p, "/status").p,
+                        v[POLICY_STATUS]);
+    return code;
+}
+
+/* ---- verbs that show something ---- */
+
+static int policy_cmd_list(struct policy_cmd *p, const char *path, int (*show)(struct policy_cmd *))
+{
+    const char *const *v = p->args->value;
+    int code;
+
+    buf_add(&p->body, str_c(path));
+    policy_add_query(&p->body, "state", v[POLICY_STATE]);
+    policy_add_query(&p->body, "document_id", v[POLICY_DOCUMENT]);
+    policy_add_query(&p->body, "version", v[POLICY_VERSION]);
+    policy_add_query(&p->body, "case_id", v[POLICY_CASE]);
+    code = policy_request(p, "GET", buf_str(&p->body), STR(""));
+    return code == CLI_OK ? show(p) : code;
+}
+
+static int policy_cmd_act(struct policy_cmd *p)
+{
+    const struct cli_args *args = p->args;
+    const char *word = args->word_count ? args->words[0] : "versions";
+    const char *second = args->word_count > 1 ? args->words[1] : "";
+
+    if (strcmp(word, "versions") == 0)
+        return policy_cmd_list(p, "/api/v1/policy/documents", policy_show_versions);
+    if (strcmp(word, "review") == 0)
+        return policy_cmd_review(p);
+    if (strcmp(word, "labels") == 0)
+        return policy_cmd_list(p, "/api/v1/policy/labels", policy_show_labels);
+    if (strcmp(word, "proposals") == 0)
+        return policy_cmd_list(p, "/api/v1/policy/proposals", policy_show_proposals);
+    if (strcmp(word, "confirm") == 0 || strcmp(word, "reject") == 0)
+        return policy_cmd_decide(p, word[0] == 'c' ? "confirmed" : "rejected");
+    if (strcmp(word, "reverify") == 0)
+        return args->word_count == 2
+                   ? policy_cmd_reverify(p, second)
+                   : cli_complain(CLI_USAGE, "rationale policy reverify DOCUMENT");
+    if ((strcmp(word, "criteria") == 0 || strcmp(word, "facts") == 0) &&
+        strcmp(second, "extract") == 0)
+        return args->word_count == 3 ? policy_cmd_extract(p, word, args->words[2])
+                                     : cli_complain(CLI_USAGE,
+                                                    "rationale policy %s extract %s",
+                                                    word,
+                                                    word[0] == 'c' ? "DOCUMENT" : "FILE --case ID");
+    if (strcmp(word, "facts") == 0 && strcmp(second, "case") == 0)
+        return policy_cmd_list(p, "/api/v1/policy/proposals/case", policy_show_raw);
+    return cli_complain(CLI_USAGE,
+                        "policy knows no \"%s\"; it takes versions, reverify, criteria extract, "
+                        "facts extract, facts case, proposals, confirm, reject, review or labels",
+                        word);
+}
+
+static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
+{
+    struct policy_cmd p = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO) == 1};
+    struct err e;
+    int code;
+
+    p.config_file = args->value[POLICY_CONFIG] ? args->value[POLICY_CONFIG] : CLI_CONFIG_FILE;
+    if (!config_load(p.config_file, &p.config, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    arena_init(&p.arena, ARENA_MAX);
+    buf_init(&p.body, OUT_MAX);
+    code = policy_cmd_act(&p);
+    if (p.app)
+        app_policy.close(p.app);
+    if (p.local.local)
+        app_local_close(&p.local);
+    buf_release(&p.body);
+    arena_release(&p.arena);
+    config_release(p.config);
+    return code;
+}
+
+const struct cli_command cli_policy = {
+    .name = "policy",
+    .summary = "versions, re-verification, proposals and reviews of policies",
+    .words = "[VERB ...]",
+    .about =
+        "versions lists the documents with their versions and effective dates. reverify DOCUMENT "
+        "verifies the document's cases again, by the version in force today, or by "
+        "--policy-version or --as-of, and shows which verdicts flipped.\n\n"
+        "criteria extract DOCUMENT lets a model propose the criteria of a policy with the "
+        "sentences that set them; facts extract FILE --case ID proposes the facts that a document "
+        "of a case states. proposals lists them, confirm ID... and reject ID... decide. Nothing "
+        "that is not confirmed is used. facts case --case ID --document ID prints a case of the "
+        "confirmed facts.\n\n"
+        "review lists the results that wait for a person; review RESULT_ID --status STATUS "
+        "--reason TEXT decides one. labels prints what was decided as labelled cases, or writes "
+        "them to --out DIR, for rationale optimize --app policy.\n\n"
+        "Exit code 1: verdicts flipped, or there is no such thing.",
+    .examples = "  rationale policy versions\n"
+                "  rationale policy reverify lumbar --policy-version 2026.2\n"
+                "  rationale policy criteria extract lumbar\n"
+                "  rationale policy review policy-0192/0 --status met --reason 'age is on page 2'\n"
+                "  rationale policy labels --out cases/\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = CLI_WORDS_MAX,
+    .run = policy_cmd_run,
+};

@@ -1,0 +1,331 @@
+/* policy_show.c - what `rationale policy` prints. See policy.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/policy.h"
+
+#include "base/utf8.h"
+#include "cli/history.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SHOWN 300 /* characters of a line */
+
+bool policy_is_text(str text)
+{
+    return utf8_valid(text) && !memchr(text.p, '\0', text.n);
+}
+
+bool policy_show_json(struct policy_cmd *p)
+{
+    if (!p->args->value[POLICY_JSON])
+        return false;
+    (void)policy_show_raw(p);
+    return true;
+}
+
+int policy_show_raw(struct policy_cmd *p)
+{
+    file_out_add(&p->cli->out, p->reply);
+    file_out_add(&p->cli->out, STR("\n"));
+    return CLI_OK;
+}
+
+str policy_reply_text(struct policy_cmd *p, const char *pointer)
+{
+    str text = STR("");
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e) &&
+        json_text(&doc, json_pointer(&doc, str_c(pointer)), &p->arena, &text))
+        text = arena_dup(&p->arena, text);
+    json_release(&doc);
+    return text;
+}
+
+/* A member for a terminal: a text, or the JSON of anything else. */
+static const char *policy_cell(struct policy_cmd *p, const struct json *doc,
+                               const struct json_node *v, const char *name)
+{
+    const struct json_node *m = json_find(doc, v, str_c(name));
+    str text = STR("");
+
+    if (m && m->kind != JSON_NULL && !json_text(doc, m, &p->arena, &text))
+        text = json_raw(doc, m);
+    return history_line(&p->arena, text, SHOWN).p;
+}
+
+static int64_t policy_number(const struct json *doc, const struct json_node *v, const char *name)
+{
+    int64_t n;
+
+    return json_i64(doc, json_find(doc, v, str_c(name)), &n) ? n : 0;
+}
+
+/* The list of a reply, each row printed by show; how many there were. */
+static size_t policy_each(struct policy_cmd *p, const char *pointer,
+                          void (*show)(struct policy_cmd *, const struct json *,
+                                       const struct json_node *))
+{
+    struct json doc;
+    struct err e;
+    size_t n = 0;
+
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e)) {
+        const struct json_node *list = json_pointer(&doc, str_c(pointer));
+
+        JSON_FOREACH(v, &doc, list) {
+            show(p, &doc, v);
+            n++;
+        }
+    }
+    json_release(&doc);
+    return n;
+}
+
+/* ---- versions ---- */
+
+static void policy_version_row(struct policy_cmd *p, const struct json *doc,
+                               const struct json_node *v)
+{
+    const char *from = policy_cell(p, doc, v, "effective_from");
+    const char *to = policy_cell(p, doc, v, "effective_to");
+
+    file_out_printf(&p->cli->out,
+                    "%-24s %-16s %-10s to %-10s  %s\n",
+                    policy_cell(p, doc, v, "id"),
+                    policy_cell(p, doc, v, "version"),
+                    *from ? from : "-",
+                    *to ? to : "-",
+                    strcmp(policy_cell(p, doc, v, "in_force"), "true") == 0 ? "in force" : "");
+}
+
+int policy_show_versions(struct policy_cmd *p)
+{
+    if (!policy_show_json(p))
+        (void)policy_each(p, "/documents", policy_version_row);
+    return CLI_OK;
+}
+
+/* ---- re-verification ---- */
+
+void policy_show_progress(struct policy_cmd *p)
+{
+    struct json doc;
+    struct err e;
+
+    if (!p->terminal)
+        return;
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e)) {
+        const struct json_node *root = json_root(&doc);
+        bool runs = json_is(&doc, json_find(&doc, root, STR("status")), STR("running"));
+
+        (void)fprintf(stderr,
+                      "\r\033[K%lld of %lld cases, %lld verdicts flipped%s",
+                      (long long)policy_number(&doc, root, "done"),
+                      (long long)policy_number(&doc, root, "total"),
+                      (long long)policy_number(&doc, root, "flipped"),
+                      runs ? "" : "\n");
+    }
+    json_release(&doc);
+}
+
+static void policy_change_row(struct policy_cmd *p, const struct json *doc,
+                              const struct json_node *v)
+{
+    const struct json_node *was = json_find(doc, v, STR("old"));
+    const struct json_node *is = json_find(doc, v, STR("new"));
+    const char *error = policy_cell(p, doc, v, "error");
+
+    if (*error) {
+        file_out_printf(&p->cli->out, "%s  failed: %s\n", policy_cell(p, doc, v, "case_id"), error);
+        return;
+    }
+    file_out_printf(&p->cli->out,
+                    "%s%s  %s%s\n  %s (version %s) -> %s (version %s)%s\n  section: %s\n"
+                    "  was: %s\n  now: %s\n",
+                    cli_bold(p->cli),
+                    policy_cell(p, doc, v, "case_id"),
+                    policy_cell(p, doc, v, "criterion_id"),
+                    cli_plain(p->cli),
+                    policy_cell(p, doc, was, "status"),
+                    policy_cell(p, doc, was, "version"),
+                    policy_cell(p, doc, is, "status"),
+                    policy_cell(p, doc, is, "version"),
+                    strcmp(policy_cell(p, doc, is, "masked"), "true") == 0
+                        ? "; values of the case are masked in the store"
+                        : "",
+                    policy_cell(p, doc, is, "section"),
+                    policy_cell(p, doc, was, "rationale"),
+                    policy_cell(p, doc, is, "rationale"));
+}
+
+int policy_show_reverify(struct policy_cmd *p)
+{
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+    int code = CLI_INTERNAL;
+
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e)) {
+        root = json_root(&doc);
+        code = policy_number(&doc, root, "flipped") ? CLI_NEGATIVE : CLI_OK;
+        if (json_is(&doc, json_find(&doc, root, STR("status")), STR("failed")))
+            code = cli_complain(CLI_INTERNAL, "it failed: %s", policy_cell(p, &doc, root, "error"));
+        if (!policy_show_json(p)) {
+            (void)policy_each(p, "/changes", policy_change_row);
+            file_out_printf(&p->cli->out,
+                            "%lld cases, %lld criteria: %lld flipped, %lld failed\n",
+                            (long long)policy_number(&doc, root, "done"),
+                            (long long)policy_number(&doc, root, "criteria"),
+                            (long long)policy_number(&doc, root, "flipped"),
+                            (long long)policy_number(&doc, root, "failed"));
+        }
+    }
+    json_release(&doc);
+    return code;
+}
+
+/* ---- proposals ---- */
+
+static void policy_proposal_row(struct policy_cmd *p, const struct json *doc,
+                                const struct json_node *v)
+{
+    const char *value = policy_cell(p, doc, v, "value");
+    const char *section = policy_cell(p, doc, v, "section");
+
+    file_out_printf(&p->cli->out,
+                    "%s  %-9s  %s%s%s\n    %s%sp. %s: \"%s\"\n",
+                    policy_cell(p, doc, v, "id"),
+                    policy_cell(p, doc, v, "state"),
+                    policy_cell(p, doc, v, "name"),
+                    *value ? " = " : "",
+                    value,
+                    section,
+                    *section ? ", " : "",
+                    policy_cell(p, doc, v, "page"),
+                    policy_cell(p, doc, v, "quote"));
+}
+
+int policy_show_proposals(struct policy_cmd *p)
+{
+    if (!policy_show_json(p) && !policy_each(p, "/proposals", policy_proposal_row))
+        file_out_add(&p->cli->out, STR("nothing is proposed\n"));
+    return CLI_OK;
+}
+
+static void policy_failure_row(struct policy_cmd *p, const struct json *doc,
+                               const struct json_node *v)
+{
+    (void)p;
+    (void)cli_complain(CLI_OK,
+                       "part %s gave nothing: %s",
+                       policy_cell(p, doc, v, "part"),
+                       policy_cell(p, doc, v, "reason"));
+}
+
+int policy_show_extracted(struct policy_cmd *p)
+{
+    struct json doc;
+    struct err e;
+    size_t n;
+
+    if (policy_show_json(p))
+        return CLI_OK;
+    n = policy_each(p, "/proposals", policy_proposal_row);
+    (void)policy_each(p, "/failures", policy_failure_row);
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e)) {
+        const struct json_node *dropped = json_find(&doc, json_root(&doc), STR("dropped"));
+
+        file_out_printf(
+            &p->cli->out,
+            "%zu proposed; dropped: %lld whose quote is not in the text, %lld invalid, "
+            "%lld twice\nconfirm those that are right: rationale policy confirm ID...\n",
+            n,
+            (long long)policy_number(&doc, dropped, "quote_not_found"),
+            (long long)policy_number(&doc, dropped, "invalid"),
+            (long long)policy_number(&doc, dropped, "duplicate"));
+    }
+    json_release(&doc);
+    return CLI_OK;
+}
+
+/* ---- reviews ---- */
+
+static void policy_queue_row(struct policy_cmd *p, const struct json *doc,
+                             const struct json_node *v)
+{
+    const struct json_node *review = json_find(doc, v, STR("review"));
+
+    file_out_printf(&p->cli->out,
+                    "%s\n  %s  %s  %s (%s)  version %s\n  %s\n",
+                    policy_cell(p, doc, v, "result_id"),
+                    policy_cell(p, doc, v, "case_id"),
+                    policy_cell(p, doc, v, "criterion_id"),
+                    policy_cell(p, doc, v, "status"),
+                    policy_cell(p, doc, v, "reason_code"),
+                    policy_cell(p, doc, v, "policy_version"),
+                    policy_cell(p, doc, v, "rationale"));
+    if (review && review->kind == JSON_OBJECT)
+        file_out_printf(&p->cli->out,
+                        "  %s by %s: %s\n",
+                        policy_cell(p, doc, review, "status"),
+                        policy_cell(p, doc, review, "decided_by"),
+                        policy_cell(p, doc, review, "reason"));
+}
+
+int policy_show_queue(struct policy_cmd *p)
+{
+    if (!policy_show_json(p) && !policy_each(p, "/results", policy_queue_row))
+        file_out_add(&p->cli->out, STR("nothing waits\n"));
+    return CLI_OK;
+}
+
+/* ---- labels ---- */
+
+static int policy_label_write(struct policy_cmd *p, size_t n, str text)
+{
+    char path[4096];
+    struct err e;
+
+    if (snprintf(path, sizeof path, "%s/review-%05zu.json", p->args->value[POLICY_OUT], n) >=
+        (int)sizeof path)
+        return cli_complain(CLI_USAGE, "--out: the path is too long");
+    return file_write_atomic(path, text, 0666, &e) ? CLI_OK : cli_fail(&e);
+}
+
+int policy_show_labels(struct policy_cmd *p)
+{
+    const char *folder = p->args->value[POLICY_OUT];
+    struct json doc;
+    struct err e;
+    size_t n = 0;
+    int code = CLI_OK;
+
+    if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return cli_complain(CLI_USAGE, "%s: %s", folder, strerror(errno));
+    json_init(&doc);
+    if (json_parse(&doc, p->reply, &e)) {
+        const struct json_node *list = json_find(&doc, json_root(&doc), STR("cases"));
+
+        JSON_FOREACH(v, &doc, list) {
+            n++;
+            if (folder && code == CLI_OK)
+                code = policy_label_write(p, n, json_raw(&doc, v));
+            else if (!folder)
+                file_out_printf(&p->cli->out, STR_FMT "\n", STR_ARG(json_raw(&doc, v)));
+        }
+    }
+    json_release(&doc);
+    if (folder && code == CLI_OK)
+        file_out_printf(&p->cli->out, "%zu labelled cases in %s\n", n, folder);
+    return code;
+}

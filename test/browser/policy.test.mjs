@@ -1,0 +1,137 @@
+// policy.test.mjs - the policy page: results that wait for a person, versions, re-verification and
+// proposals. SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { assert, finish, json, shot, test, until } from "./kit.mjs";
+
+const root = process.env.DASH_POLICY;
+const home = fileURLToPath(new URL("../../dashboard/", import.meta.url));
+const axe = readFileSync(join(home, "node_modules/axe-core/axe.min.js"), "utf8");
+const headers = { "content-type": "application/json" };
+const LOOKS = [[false, 1280], [true, 1280], [false, 360], [true, 360]];
+let n = 0;
+
+const post = (path, body) => json(`${root}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+
+async function faults(page) {
+  await page.evaluate(axe);
+  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.map((x) => x.target.join(" ")).join(", ")}`));
+}
+
+// A case of a name of its own, verified; the model says met, whatever the age.
+async function review(criterion, { age = 20, model = false, ...metadata } = {}) {
+  const case_id = `case-${++n}`;
+  const field = (field_name, value, page) => ({ field_name, value, confidence: 0.95, doc_id: "note-1", page });
+  await post("/reason/auth-review", {
+    case_bundle: { case_id, policy_id: "plan", fields: [field("age", age, 1), field("city", "Trento", 3)], metadata: { policy_document_id: "plan", criteria: [criterion], ...metadata } },
+    options: { controller: model ? "react" : "heuristic" },
+  });
+  return case_id;
+}
+
+const waiting = (page, id) => page.locator("section.queue li.verdict", { hasText: id });
+
+// Nothing that an earlier test left waits.
+async function clear() {
+  const { results } = await json(`${root}/api/v1/policy/review?limit=100`);
+  for (const r of results) await post("/api/v1/policy/review", { result_id: r.result_id, status: "uncertain", reason: "of an earlier test" });
+}
+
+for (const [dark, width] of LOOKS)
+  test(`readers that disagree: the sentence in its page beside the fact (${dark ? "dark" : "light"}, ${width})`, async ({ page }) => {
+    await clear();
+    const id = await review("age", { model: true });
+    await page.goto(`${root}/policy`);
+    const card = waiting(page, id);
+    await card.getByText("readers_disagree").waitFor();
+    await card.locator("mark").waitFor();
+    assert.equal(await card.locator("mark").innerText(), "The patient must be 25 years of age or older.");
+    assert.match(await card.locator(".page").innerText(), /plan 3, page 1/);
+    assert.match(await card.locator(".case-facts .used").innerText(), /age\s*20/);
+    assert.equal(await card.locator(".case-facts .used").count(), 1, "the city is not what it is about");
+    assert.match(await card.locator(".readers").innerText(), /model says\s*met.*rules say\s*missing/s);
+    await page.getByRole("heading", { name: "Rollout" }).waitFor();
+    const order = await page.locator("h2").allInnerTexts();
+    const at = (name) => order.findIndex((t) => t.startsWith(name));
+    assert.ok(at("To review") < at("Verdicts") && at("Verdicts") < at("Rollout"), `verdicts come first: ${order}`);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "nothing is wider than the page");
+    await shot(page, `policy-review-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
+    assert.deepEqual(await faults(page), []);
+  }, { dark, width });
+
+test("a person's verdict with a reason leaves the queue and is on the verdict", async ({ page }) => {
+  await clear();
+  const id = await review("posture");
+  await page.goto(`${root}/policy`);
+  const card = waiting(page, id);
+  await card.getByRole("button", { name: "Record the verdict" }).click();
+  await card.getByText("Choose a verdict and say why.").waitFor();
+  await card.getByLabel("missing").check();
+  await card.getByLabel("Reason").fill("the note says nothing of it");
+  await card.getByRole("button", { name: "Record the verdict" }).click();
+  await card.waitFor({ state: "detached" });
+  const verdict = page.locator("main > ol.verdicts > li.verdict, ol.verdicts > li.verdict", { hasText: id }).last();
+  await verdict.getByText("changed it from uncertain to missing").waitFor();
+  await verdict.getByText("the note says nothing of it").first().waitFor();
+  const { cases } = await json(`${root}/api/v1/policy/labels`);
+  const made = cases.find((c) => c.case_id === id);
+  assert.deepEqual(made.expect.map((x) => [x.criterion_id, x.status]), [["posture", "missing"]]);
+  await verdict.getByRole("button", { name: "Review it again" }).click();
+  await verdict.locator(".said").getByText("the note says nothing of it").waitFor();
+});
+
+test("a verdict that fails to be recorded keeps what was typed", async ({ page }) => {
+  await clear();
+  const id = await review("posture");
+  await page.goto(`${root}/policy`);
+  const card = waiting(page, id);
+  await page.route("**/api/v1/policy/review", (route) => (route.request().method() === "POST" ? route.fulfill({ status: 503, contentType: "application/json", body: '{"detail":{"error":"unavailable","message":"the store is away"}}' }) : route.continue()));
+  await card.getByRole("radio", { name: "met", exact: true }).check();
+  await card.getByLabel("Reason").fill("seen");
+  await card.getByRole("button", { name: "Record the verdict" }).click();
+  await card.getByText("the store is away").waitFor();
+  assert.equal(await card.getByLabel("Reason").inputValue(), "seen");
+}, { complaints: [/503.*review/] });
+
+for (const [dark, width] of LOOKS)
+  test(`versions, and what flips when cases are verified again (${dark ? "dark" : "light"}, ${width})`, async ({ page }) => {
+    await clear();
+    const id = await review("age", { age: 20, policy_version_id: "1" });
+    await page.goto(`${root}/policy`);
+    const doc = page.locator("section.document");
+    await doc.getByText("2021-01-01 to 2022-12-31").waitFor();
+    await doc.getByText("in force", { exact: true }).waitFor();
+    await doc.locator("select").selectOption("2");
+    await doc.getByRole("button", { name: "Verify the cases again" }).click();
+    const flip = doc.locator(".flips li", { hasText: id });
+    await flip.waitFor();
+    assert.match(await flip.innerText(), /was\s*met\s*version 1.*18 years.*is\s*missing\s*version 2.*21 years/s);
+    await until("the end", async () => (await doc.locator(".reverified").innerText()).includes("done"));
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "nothing is wider than the page");
+    await doc.scrollIntoViewIfNeeded();
+    await shot(page, `policy-reverify-${dark ? "dark" : "light"}-${width}`);
+    assert.deepEqual(await faults(page), []);
+  }, { dark, width });
+
+for (const dark of [false, true])
+  test(`criteria that a model proposes are confirmed or rejected (${dark ? "dark" : "light"})`, async ({ page }) => {
+    const { proposals } = await json(`${root}/api/v1/policy/proposals?state=proposed`);
+    if (proposals.length) await post("/api/v1/policy/proposals", { ids: proposals.map((p) => p.id), state: "rejected" });
+    await page.goto(`${root}/policy`);
+    const card = page.locator("section[aria-label=Proposals]");
+    await card.getByRole("button", { name: "Propose criteria of plan" }).click();
+    await card.getByText("2 proposed; dropped: 1 quote not found, 2 invalid, 1 duplicate").waitFor();
+    const row = card.locator("li", { hasText: "minimum_age" });
+    assert.match(await row.innerText(), /Coverage > Age.*The patient must be 25 years/s);
+    await shot(page, `policy-proposals-${dark ? "dark" : "light"}`, { fullPage: true });
+    assert.deepEqual(await faults(page), []);
+    await row.getByRole("button", { name: "Confirm minimum_age" }).click();
+    await row.waitFor({ state: "detached" });
+    await card.getByRole("button", { name: "Reject referral" }).click();
+    await card.locator("li").waitFor({ state: "detached" });
+    const got = (await json(`${root}/api/v1/policy/proposals?document_id=plan`)).proposals.slice(-2);
+    assert.deepEqual(got.map((p) => [p.name, p.state]), [["minimum_age", "confirmed"], ["referral", "rejected"]]);
+  }, { dark });
+
+await finish();
