@@ -26,7 +26,7 @@ export interface Result {
   confidence: number;
   confidence_breakdown: { c_tree: number; c_span: number; c_final: number; c_joint: number } | null;
   citation: { doc: string; version: string; section: string; pages: number[] } | null;
-  evidence: { doc_id: string | null; page: number; text_excerpt?: string | null } | null;
+  evidence: { doc_id: string | null; page: number | null; text_excerpt?: string | null } | null;
   reason_code: string | null;
   reasoning_trace: { step: number; action: string; observation: string }[];
   retrieval_method?: string | null;

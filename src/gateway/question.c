@@ -10,7 +10,7 @@
 #define ATTRIBUTES_MAX 256
 #define LOOK_MAX ((size_t)256 << 10) /* bytes of one part that are looked at */
 #define ABOUT_MAX 8192               /* bytes of a prompt in which a request for a title is seen */
-#define TITLE_MAX 120
+#define TITLE_MAX 80
 
 /* ---- elements ---- */
 
