@@ -106,7 +106,8 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
         return false;
     o.book = in->book;
-    return queue_open(&o, &in->queue, e);
+    return notify_open(&(struct notify_options){in->host, in->book, in->held}, &in->notify, e) &&
+           queue_open(&o, &in->queue, e);
 }
 
 /* ---- what is in force ---- */
@@ -139,6 +140,7 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
     rules = rules_of(in);
     pthread_mutex_unlock(in->lock);
     queue_change(in->queue, &rules);
+    notify_change(in->notify, held);
     incidents_view_done(&old);
 }
 
@@ -168,6 +170,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 void incidents_close(struct incidents *in)
 {
     queue_close(in->queue);
+    notify_close(in->notify);
     book_close(in->book);
     incidents_view_done(in);
     pthread_mutex_destroy(in->lock);
