@@ -350,31 +350,6 @@ void notify_close(struct notify *n)
 
 /* ---- for viewers ---- */
 
-static void notify_write_row(struct json_out *o, const struct outbox_row *m)
-{
-    bool pending = str_eq(m->state, STR("pending"));
-
-    json_out_object(o);
-    json_member_str(o, "id", m->id);
-    json_member_str(o, "target", m->target);
-    json_member_str(o, "event", m->event);
-    json_member_str(o, "status", m->state);
-    json_member_i64(o, "tries", m->tries);
-    json_out_key(o, STR("error"));
-    if (m->error.n)
-        json_out_str(o, m->error);
-    else
-        json_out_null(o);
-    json_member_i64(o, "created_at_us", m->created_us);
-    json_member_i64(o, "updated_at_us", m->updated_us);
-    json_out_key(o, STR("next_try_at_us"));
-    if (pending)
-        json_out_i64(o, m->next_us);
-    else
-        json_out_null(o);
-    json_out_end(o);
-}
-
 void notify_write(struct notify *n, struct json_out *o, const struct book_row *row)
 {
     struct setup *setup = gateway_setup(n->host->gateway);
@@ -389,7 +364,7 @@ void notify_write(struct notify *n, struct json_out *o, const struct book_row *r
         log_warn("messages about an incident cannot be read", LOG_ERR(&e));
     json_member_array(o, "notifications");
     for (size_t i = 0; i < q.list.n; i++)
-        notify_write_row(o, &q.list.rows[i]);
+        outbox_write(o, &q.list.rows[i]);
     json_out_end(o);
     notice_make(&notice, CONFIG_NOTIFY_COMPLETED, row, STR(""), setup, &a);
     json_out_key(o, STR("silence_proposal"));

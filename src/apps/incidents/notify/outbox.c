@@ -104,6 +104,18 @@ bool outbox_of(struct db *db, str alert_id, struct outbox_list *out, struct err 
                     e);
 }
 
+bool outbox_newest(struct db *db, struct outbox_list *out, struct err *e)
+{
+    struct db_value args[] = {db_int((int64_t)out->max)};
+
+    return db_query(db,
+                    SELECT " ORDER BY notification_id DESC LIMIT $1",
+                    args,
+                    1,
+                    (struct db_rows){outbox_on_row, out},
+                    e);
+}
+
 static bool outbox_on_number(void *ctx, const struct db_value *c, size_t n)
 {
     (void)n;
@@ -152,4 +164,30 @@ bool outbox_fail(struct db *db, str target, str why, int64_t now_us, int64_t *n,
                   COUNT_OF(args),
                   e) &&
            db_changed(db, n, e);
+}
+
+void outbox_write(struct json_out *o, const struct outbox_row *m)
+{
+    bool pending = str_eq(m->state, STR("pending"));
+
+    json_out_object(o);
+    json_member_str(o, "id", m->id);
+    json_member_str(o, "incident_id", m->alert_id);
+    json_member_str(o, "target", m->target);
+    json_member_str(o, "event", m->event);
+    json_member_str(o, "status", m->state);
+    json_member_i64(o, "tries", m->tries);
+    json_out_key(o, STR("error"));
+    if (m->error.n)
+        json_out_str(o, m->error);
+    else
+        json_out_null(o);
+    json_member_i64(o, "created_at_us", m->created_us);
+    json_member_i64(o, "updated_at_us", m->updated_us);
+    json_out_key(o, STR("next_try_at_us"));
+    if (pending)
+        json_out_i64(o, m->next_us);
+    else
+        json_out_null(o);
+    json_out_end(o);
 }

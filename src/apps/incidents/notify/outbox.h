@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "store/db.h"
 
 #define OUTBOX_LIST_MAX 200
@@ -31,6 +32,10 @@ bool outbox_put(struct db *db, const struct outbox_row *row, struct err *e) MUST
 bool outbox_next(struct db *db, str target, struct outbox_list *out, struct err *e) MUST_USE;
 /* All of an incident, the oldest first. */
 bool outbox_of(struct db *db, str alert_id, struct outbox_list *out, struct err *e) MUST_USE;
+/* Those of all incidents, the newest first. */
+bool outbox_newest(struct db *db, struct outbox_list *out, struct err *e) MUST_USE;
+/* As the API has it. */
+void outbox_write(struct json_out *o, const struct outbox_row *row);
 /* How many wait. */
 bool outbox_waiting(struct db *db, int64_t *out, struct err *e) MUST_USE;
 /* The names of the targets that messages wait for, in `target` of the rows. */
