@@ -333,15 +333,15 @@ bool slack_bot_send(const struct notify_attempt *t, struct notify_outcome *out, 
     update.channel = post.channel = str_slice(t->receipt, 0, space);
     update.ts = post.thread = str_slice(t->receipt, space + 1, t->receipt.n);
     post.text_max = REPLY_TEXT_MAX;
-    if (!slack_call(t, &update, out, &code, e)) {
-        if (str_eq(code, STR("message_not_found"))) { /* somebody has deleted it */
-            post.thread = STR("");
-            post.text_max = NOTIFY_ANALYSIS_MAX;
-            out->receipt = STR("");
-        } else if (!str_eq(code, STR("edit_window_closed")) &&
-                   !str_eq(code, STR("cant_update_message"))) {
-            return false;
-        }
-    }
+    if (!slack_call(t, &update, out, &code, e) && !str_eq(code, STR("edit_window_closed")) &&
+        !str_eq(code, STR("cant_update_message")) && !str_eq(code, STR("message_not_found")))
+        return false;
+    if (!str_eq(code, STR("message_not_found")) && slack_call(t, &post, out, &code, e))
+        return true;
+    if (!str_eq(code, STR("message_not_found")) && !str_eq(code, STR("thread_not_found")))
+        return false;
+    post.thread = STR(""); /* somebody has deleted the message */
+    post.text_max = NOTIFY_ANALYSIS_MAX;
+    out->receipt = STR("");
     return slack_call(t, &post, out, &code, e);
 }
