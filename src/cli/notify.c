@@ -60,8 +60,9 @@ static int notify_cli_try(struct cli *cli, const struct config *c, const char *n
     ok = notify_test(c, target, &a, &note, &e);
     if (ok)
         file_out_printf(&cli->out,
-                        "%s has the test message%s" STR_FMT "\n",
+                        "%s (%s) has the test message%s" STR_FMT "\n",
                         name,
+                        config_notify_kind_name(target->kind),
                         note.n ? ", but: " : "",
                         STR_ARG(note));
     arena_release(&a);

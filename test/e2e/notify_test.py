@@ -13,14 +13,15 @@ import re
 import signal
 import subprocess
 import tempfile
+import textwrap
 import time
 import unittest
 
 from alerts_test import ALERT, Daemon
-from command import BINARY, PATIENCE, environment, main, run
+from command import PATIENCE, SOURCE, environment, main, run
 from gateway import until
 from operator_model import Operator
-from receivers import CHANNEL, TOKEN, Hook, Mail, Slack, mail_python, shown
+from receivers import CHANNEL, TOKEN, Hook, Mail, Slack, mail_python, shown, verify
 from scripted_model import Model
 from waiting_test import ASKING
 
@@ -142,6 +143,17 @@ class Sent(unittest.TestCase):
             self.assertEqual(event["data"]["url"], f"{PUBLIC}/incidents/{id}")
             self.assertIn("pg_wal", event["data"]["analysis"])
             self.assertEqual((d.metric("auto", "sent"), d.metric("auto", "retried")), (1, 2))
+
+    def test_the_documented_check_refuses_what_was_changed_or_is_old(self):
+        with Operator() as model, Hook() as hook, Telling(model, {"auto": hook_target(hook)}) as d:
+            d.told(d.done(), "sent")
+            _, headers, body = hook.calls[0]
+            now = int(headers["webhook-timestamp"])
+            self.assertTrue(verify(Hook.secret, headers, body, now))
+            self.assertFalse(verify(Hook.secret, headers, body + b" ", now))
+            self.assertFalse(verify(Hook.secret, {**headers, "webhook-id": "x"}, body, now))
+            self.assertFalse(verify(Hook.secret, headers, body, now + 301))
+            self.assertFalse(verify("whsec_" + "A" * 32, headers, body, now))
 
     def test_a_failed_investigation_is_told_with_its_error(self):
         with Model(lambda ask: 400) as model, Hook() as hook, \
@@ -406,7 +418,7 @@ class ByHand(unittest.TestCase):
             d.write()
             env = environment(**Hook_env(), UPSTREAM_KEY="k")
             done = run("notify", "test", "auto", "--config", str(d.path), env=env)
-            self.assertEqual((done.code, done.out), (0, b"auto has the test message\n"), done.err)
+            self.assertEqual((done.code, done.out), (0, b"auto (webhook) has the test message\n"), done.err)
             self.assertEqual(hook.events[0][1]["data"]["title"], "A test message of Rationale")
             self.assertEqual(run("notify", "test", "bot", "--config", str(d.path), env=env).code, 0)
             done = run("notify", "test", "atuo", "--config", str(d.path), env=env)
@@ -419,6 +431,19 @@ class ByHand(unittest.TestCase):
 
 
 class Configured(unittest.TestCase):
+    def test_the_example_of_the_page_is_taken(self):
+        page = (SOURCE / "docs" / "notifications.md").read_text()
+        example = textwrap.dedent("    incidents:\n" + page.split("    incidents:\n", 1)[1].split("\n\n", 1)[0] + "\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/rationale.yaml"
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("providers: {ollama: {}}\n" + example)
+            env = environment(**Hook_env(), SLACK_BOT_TOKEN=TOKEN, SMTP_PASSWORD="p")
+            done = run("config", "show", "--config", path, env=env)
+            self.assertEqual(done.code, 0, done.err)
+            for name in ("channel", "automation", "mail"):
+                self.assertIn(f'"{name}": '.encode(), done.out)
+
     def test_mistakes_are_found_with_their_line_and_a_remedy(self):
         cases = (("oncall: {}", "one of slack, webhook and email"),
                  ("oncall: {slack: {channel: C1}}", "token_env"),

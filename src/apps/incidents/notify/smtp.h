@@ -43,14 +43,10 @@ bool smtp_send(const struct smtp_message *m, struct tls *tls, const struct strea
 
 /* ---- replies ---- */
 
-struct smtp_reply {
-    int code;
-    str text; /* the text of all lines, each followed by a line feed; lent from the buffer */
-};
-
 enum smtp_state { SMTP_MORE, SMTP_DONE, SMTP_BAD };
 
-/* Reads one reply from the front of `bytes`: *used is its size. `text` is cleared first. */
+/* Reads one reply from the front of `bytes`: *used is its size, `text` the text of its lines, each
+ * followed by a line feed. */
 enum smtp_state smtp_reply_read(str bytes, size_t *used, int *code, struct buf *text);
 /* Whether a reply to EHLO offers an extension, and with it a parameter ("" for none). */
 bool smtp_offers(str ehlo, str extension, str parameter);
