@@ -9,6 +9,7 @@ import email
 import email.policy
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from receivers import CHANNEL, TOKEN, Hook, Mail, Slack, mail_python, shown, ver
 from scripted_model import Model
 from waiting_test import ASKING
 
+SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
 MAIL = mail_python()
 PUBLIC = "https://rationale.example.com"
 
@@ -42,6 +44,11 @@ class Telling(Daemon):
         super().__init__(model, notify=targets, public_url=PUBLIC + "/", **more)
         self.env.update(SLACK_TOKEN=TOKEN, HOOK_SECRET=Hook.secret, SMTP_PASSWORD="a pass word",
                         NO_CHANNEL="xoxb-wrong")
+        if SERVER:  # each daemon has a database of its own
+            name = f"notify_{os.urandom(8).hex()}"
+            subprocess.run(["psql", SERVER.replace("%s", "postgres"), "-Atqc", f"CREATE DATABASE {name}"],
+                           check=True, capture_output=True)
+            self.config.update(store=SERVER.replace("%s", name), spool=str(self.folder / "spool"))
         if asking:
             (self.folder / "agents.yaml").write_text(ASKING)
 
