@@ -1,5 +1,5 @@
-/* A reply of a mail server: read whole it is the same as read from any front that has all of it; what
- * is stuffed has one end, and without the added dots it is what it was.
+/* A reply of a mail server is the same read whole or from any front that has all of it. What is
+ * stuffed has one end, and without the added dots it is what it was.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
