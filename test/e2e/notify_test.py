@@ -289,6 +289,30 @@ class Durable(unittest.TestCase):
             self.assertIn("disk_usage", hook.events[0][1]["data"]["question"])
 
 
+    def test_a_question_that_was_not_told_before_kill_9_is_told_after_it(self):
+        with Operator() as model, Slack() as slack, Telling(model, {"bot": slack_bot(slack, timeout="60s")}, asking=True) as d:
+            slack.hang = True
+            id = d.send()[1]["alert_id"]
+            d.until(id, "waiting")
+            d.kill()
+            slack.hang = False
+            d.start()
+            self.assertEqual([(m["event"], m["status"]) for m in d.told(id, "sent", "skipped")], [("approval", "sent")])
+            self.assertIn("disk_usage", shown(slack.top()[-1]))
+
+    def test_a_question_that_was_answered_meanwhile_is_not_told(self):
+        with Operator() as model, Hook() as hook, Telling(model, {"auto": hook_target(hook)}, asking=True) as d:
+            hook.fail.append((500, {}, "not now"))
+            id = d.send()[1]["alert_id"]
+            d.until(id, "waiting")
+            until(lambda: hook.calls)
+            d.approve_all(id)
+            d.told(id, "sent", count=1)
+            told = {m["status"] for m in d.told(id, "skipped") if m["event"] == "approval"}
+            self.assertIn("skipped", told)
+            self.assertIn("incident.completed", [e["type"] for _, e in hook.events])
+
+
 class Private(unittest.TestCase):
     SECRET = "AKIAIOSFODNN7EXAMPLE"
 
@@ -304,6 +328,17 @@ class Private(unittest.TestCase):
             self.assertIn(b"leaked", everything)
             for word in (self.SECRET, "hunter2secret", "private thought"):
                 self.assertNotIn(word.encode(), everything)
+
+    def test_an_alert_cannot_call_a_whole_channel(self):
+        with Model(lambda ask: "<!channel> see <http://evil.example|this>") as model, Slack() as slack, \
+                Telling(Provided(model), {"bot": slack_bot(slack)}) as d:
+            id = d.ask("POST", "/alerts", {**ALERT, "severity": "<!here>"})[1]["alert_id"]
+            d.until(id, "completed")
+            d.told(id, "sent")
+            m = slack.top()[0]
+            self.assertNotIn("<!", m["text"])
+            self.assertNotIn("<!", "".join(b["text"]["text"] for b in m["blocks"] if b["type"] == "section"))
+            self.assertNotIn("<http://evil", shown(m))
 
     def test_long_and_strange_texts_fit(self):
         for text in ("x" * 50000, "&<>" * 20000, "ä€😀" * 9000, "# Head\n" + "**b** line\n" * 3000, "```\n" * 4000):

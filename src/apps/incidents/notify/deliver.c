@@ -147,12 +147,47 @@ static void notify_count(struct notify *n, const struct outbox_row *m)
     pthread_mutex_unlock(&n->lock);
 }
 
+/* Until it is stored, or the process ends: a message that was sent must not be read as pending. */
+static void notify_store(struct notify_target *t, const struct outbox_row *m)
+{
+    struct notify *n = t->notify;
+    struct notify_query put = {.put = m};
+    struct timespec until;
+    struct err e;
+
+    while (!book_do(n->book, notify_query_put, &put, &e)) {
+        bool stop;
+
+        log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
+        notify_timespec(STORE_FAILED_MS, &until);
+        pthread_mutex_lock(&n->lock);
+        while (!n->stop && pthread_cond_timedwait(&t->wake, &n->lock, &until) == 0)
+            ;
+        stop = n->stop;
+        pthread_mutex_unlock(&n->lock);
+        if (stop)
+            return;
+    }
+}
+
+/* Whether the question of the message is no longer asked. The state of the incident does not say so:
+ * after a start it is "processing" until the run waits again. */
+static bool notify_answered(const struct notify *n, const struct outbox_row *m,
+                            const struct book_row *row)
+{
+    char occasion[SHA256_HEX_SIZE];
+
+    if (!str_eq(m->event, STR("approval")))
+        return false;
+    notify_occasion(n, row->id, occasion);
+    return row->completed_us >= 0 || !str_eq(m->occasion, str_c(occasion));
+}
+
 /* The message is sent, retried later, or given up. Returns how long the target rests, in ms. */
 static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, struct arena *a)
 {
     struct notify *n = t->notify;
     struct notify_outcome out = {.after_ms = -1, .receipt = STR(""), .note = STR("")};
-    struct notify_query put = {.put = m};
     struct book_row row;
     struct err e = {.code = ERR_NONE};
     int64_t rest = 0;
@@ -162,7 +197,7 @@ static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, str
             return STORE_FAILED_MS;
         m->state = STR("skipped");
         m->error = STR("the incident was erased before");
-    } else if (str_eq(m->event, STR("approval")) && !str_eq(row.state, STR("waiting"))) {
+    } else if (notify_answered(n, m, &row)) {
         m->state = STR("skipped");
         m->error = STR("the question was answered before");
     } else if (notify_send(t, m, &row, &out, a, &e)) {
@@ -179,10 +214,7 @@ static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, str
     m->updated_us = notify_now_us(n);
     if (str_eq(m->state, STR("pending")))
         rest = notify_failed(t, m, &out, &e);
-    if (!book_do(n->book, notify_query_put, &put, &e)) {
-        log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
-        return STORE_FAILED_MS;
-    }
+    notify_store(t, m);
     notify_count(n, m);
     return rest;
 }
@@ -198,13 +230,16 @@ static int64_t notify_turn(struct notify_target *t)
 
     arena_init(&a, ARENA_MAX);
     q = notify_query_new(&a, t->config->name, 1);
+    t->rests = true;
     if (!book_do(n->book, notify_query_next, &q, &e)) {
         log_error("messages about incidents cannot be read", LOG_ERR(&e));
         wait = STORE_FAILED_MS;
     } else if (q.list.n && q.list.rows[0].next_us <= now) {
         wait = notify_deliver(t, &q.list.rows[0], &a);
-    } else if (q.list.n && (q.list.rows[0].next_us - now) / 1000 + 1 < wait) {
-        wait = (q.list.rows[0].next_us - now) / 1000 + 1;
+    } else {
+        t->rests = false;
+        if (q.list.n && (q.list.rows[0].next_us - now) / 1000 + 1 < wait)
+            wait = (q.list.rows[0].next_us - now) / 1000 + 1;
     }
     arena_release(&a);
     return wait;
@@ -228,8 +263,7 @@ void *notify_run(void *arg)
         t->sending = false;
         pthread_cond_broadcast(&n->calm);
         notify_timespec(wait, &until);
-        /* A target that rests is not woken by a new message: it would fail too. */
-        while (wait > 0 && !n->stop && (wait != IDLE_MS || !t->woken))
+        while (wait > 0 && !n->stop && (t->rests || !t->woken))
             if (pthread_cond_timedwait(&t->wake, &n->lock, &until) != 0)
                 break;
     }

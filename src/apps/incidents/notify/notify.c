@@ -5,7 +5,6 @@
 #include "apps/incidents/incident.h"
 #include "apps/incidents/notify/notify_state.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "gateway/metrics.h"
 #include "gateway/metrics_text.h"
 
@@ -45,8 +44,7 @@ void notify_timespec(int64_t ms, struct timespec *out)
 
 /* ---- coming in ---- */
 
-/* What tells two questions of one incident apart: the calls that wait. */
-static void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE])
+void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE])
 {
     uint8_t digest[SHA256_SIZE];
     struct buf pending;

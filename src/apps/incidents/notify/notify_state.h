@@ -12,6 +12,7 @@
 #include "apps/incidents/notify/notify.h"
 #include "apps/incidents/notify/outbox.h"
 #include "base/rand.h"
+#include "base/sha256.h"
 
 #include <pthread.h>
 
@@ -23,6 +24,7 @@ struct notify_target {
     pthread_t thread;
     pthread_cond_t wake;
     bool woken, sending;
+    bool rests; /* after a failure: a new message does not wake it */
     struct rand chance;
 };
 
@@ -54,6 +56,8 @@ struct notify {
 int64_t notify_now_us(const struct notify *n);
 /* Locked. With more names than there is room for, the rest share the last. */
 struct notify_counts *notify_counts_of(struct notify *n, str name);
+/* What tells two questions of one incident apart: a digest of the calls that wait. */
+void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE]);
 void notify_timespec(int64_t from_now_ms, struct timespec *out);
 
 /* deliver.c */

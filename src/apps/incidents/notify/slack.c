@@ -138,9 +138,12 @@ static void slack_facts(struct json_out *o, const struct notice *n)
 
 static void slack_blocks(struct json_out *o, const struct notice *n, size_t text_max)
 {
-    struct buf question;
+    struct buf question, title;
 
-    json_member_str(o, "text", n->title);
+    buf_init(&title, 8 * (size_t)SECTION_MAX);
+    slack_escape(&title, n->title); /* no <!channel> of an alert's */
+    json_member_str(o, "text", buf_str(&title));
+    buf_release(&title);
     json_member_bool(o, "unfurl_links", false);
     json_member_array(o, "blocks");
     json_out_object(o);
