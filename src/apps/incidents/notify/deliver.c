@@ -170,7 +170,7 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
     }
 }
 
-/* Whether the question of the message is no longer asked. The state of the incident does not say so:
+/* Whether the question of the message is no longer asked. The state of the incident does not tell:
  * after a start it is "processing" until the run waits again. */
 static bool notify_answered(const struct notify *n, const struct outbox_row *m,
                             const struct book_row *row)
