@@ -2,7 +2,7 @@
 """An incident driven by a real Alertmanager: fired, investigated, told to a server that is as strict as
 Slack, repeated without a second investigation, resolved. Skipped where there is no Alertmanager.
 
-    test/e2e/alertmanager_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+    test/e2e/notify_alertmanager_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
 import datetime
