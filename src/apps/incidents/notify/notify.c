@@ -108,31 +108,13 @@ static bool notify_on_put(void *ctx, struct db *db, const struct book_row *row, 
                   {"completed", CONFIG_NOTIFY_COMPLETED},
                   {"error", CONFIG_NOTIFY_FAILED},
                   {"cancelled", CONFIG_NOTIFY_CANCELLED},
-                  {"waiting", CONFIG_NOTIFY_APPROVAL}};
+                  {"waiting", CONFIG_NOTIFY_APPROVAL},
+                  {"resolved", CONFIG_NOTIFY_RESOLVED}}; /* announced, never stored */
 
     for (size_t i = 0; i < COUNT_OF(events); i++)
         if (str_eq(row->state, str_c(events[i].state)))
             return notify_add(ctx, db, row, events[i].event, e);
     return true;
-}
-
-struct notify_resolving {
-    struct notify *notify;
-    const struct book_row *row;
-};
-
-static bool notify_add_resolved(void *ctx, struct db *db, struct err *e)
-{
-    struct notify_resolving *r = ctx;
-
-    return notify_add(r->notify, db, r->row, CONFIG_NOTIFY_RESOLVED, e);
-}
-
-bool notify_resolved(struct notify *n, const struct book_row *row, struct err *e)
-{
-    struct notify_resolving r = {n, row};
-
-    return book_do(n->book, notify_add_resolved, &r, e);
 }
 
 /* ---- metrics ---- */

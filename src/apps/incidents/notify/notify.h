@@ -53,9 +53,6 @@ void notify_close(struct notify *n);
 /* Targets of another configuration; messages to targets that are gone fail. */
 void notify_change(struct notify *n, struct setup *setup);
 
-/* The incident was resolved at its source. For the other events the book's hook is enough. */
-bool notify_resolved(struct notify *n, const struct book_row *row, struct err *e) MUST_USE;
-
 /* "notifications": [...] and "silence_proposal": {...} or null, as members of an incident. */
 void notify_write(struct notify *n, struct json_out *o, const struct book_row *row);
 
