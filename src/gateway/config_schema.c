@@ -114,7 +114,7 @@
     "'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
 #define WORKFLOW "{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}"
 
-/* In three, because no literal may be longer than 4095 characters. */
+/* In four, because no literal may be longer than 4095 characters. */
 static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
     "'listen':" TEXT ","
@@ -142,8 +142,8 @@ static const char second[] =
         "'max_pieces':" COUNT ",'max_price':" AMOUNT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
     "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'")) ",";
-static const char third[] =
-    "'incidents':" INCIDENTS ","
+static const char third[] = "'incidents':" INCIDENTS ",";
+static const char fourth[] =
     "'agents':" OBJECTS(AGENT) ","
     "'agents_folder':" TEXT ","
     "'tools':" OBJECTS(TOOL_SOURCE) ","
@@ -163,7 +163,9 @@ static str schema_quotes(struct arena *a, str s)
 
 str config_schema(struct arena *a)
 {
-    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), str_c(third)));
+    str rest = arena_join(a, str_c(third), str_c(fourth), STR(""));
+
+    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), rest));
 }
 
 str config_agent_schema(struct arena *a)
