@@ -121,7 +121,7 @@ class Driven(unittest.TestCase):
     def resolved(self, d, am, slack, id):
         am.alert(ends=0)
         until(lambda: d.ask("GET", f"/api/v1/incidents/{id}")[1]["resolved_at_us"])
-        until(lambda: "Resolved: DiskFull" in shown(slack.top()[0]))
+        until(lambda: "Resolved: DiskFull" in shown(slack.top()[0]) and slack.replies())  # an update, then a reply
         self.assertIn("pg_wal", shown(slack.top()[0]))  # what was found is still to be read
         self.assertEqual((len(slack.top()), len(slack.replies())), (1, 1))
         self.assertEqual(len(d.ask("GET", "/api/v1/incidents")[1]["incidents"]), 1)

@@ -117,10 +117,10 @@ class Sent(unittest.TestCase):
             self.assertIn("disk_usage", shown(slack.top()[0]))
             self.assertEqual(len(slack.replies()), 1)
             d.approve_all(id)
-            until(lambda: "Investigated" in shown(slack.top()[0]))
+            until(lambda: "Investigated" in shown(slack.replies()[-1]))  # comes after the update
+            self.assertIn("Investigated", shown(slack.top()[0]))
             self.assertEqual(len(slack.top()), 1)
             self.assertIn("pg_wal", shown(slack.top()[0]))
-            self.assertIn("Investigated", shown(slack.replies()[-1]))
 
     def test_a_message_that_was_deleted_in_slack_is_posted_again(self):
         with Operator() as model, Slack() as slack, \
