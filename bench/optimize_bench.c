@@ -117,7 +117,7 @@ static bool measure(enum optimize_frontier frontier, const char *name, uint64_t 
     t.train_count = TRAIN;
     t.val_count = VAL;
     t.seed = STR("1");
-    t.adapter = (struct optimize_adapter){evaluate, propose, NULL, NULL, &w};
+    t.adapter = (struct optimize_adapter){.evaluate = evaluate, .propose = propose, .ctx = &w};
     t.sink = (struct optimize_sink){on_event, &w};
     ok = optimize_new(&t, &o, &e) && optimize_run(o, &e);
     if (ok)

@@ -1,4 +1,4 @@
-/* Any bytes as an alert, as a group of Alertmanager, as a recording of a tool, as a report and a
+/* Any bytes as an alert, as a webhook, as a recording of a tool, as a report and a
  * fact: an answer or a fault with a name, and what is kept is JSON that is kept the same again.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -10,6 +10,20 @@
 
 #define MEMORY_MAX ((size_t)1 << 28)
 #define HOLDS(claim) ((claim) ? (void)0 : base_die("line %d: %s", __LINE__, #claim))
+
+/* A text that is its own evidence, cause and object. */
+static void as_analysis(str text, struct arena *a)
+{
+    str part = str_slice(text, 0, text.n / 3);
+    struct score_texts one = {&part, 1}, none = {&part, 0};
+    struct score_expected x = {.facts = one, .cause = one, .object = one, .not_cause = none};
+    struct score_result r;
+
+    score_analysis(text, str_slice(text, text.n / 2, text.n), &x, a, &r);
+    HOLDS(r.score >= 0 && r.score <= 1);
+    score_analysis(text, text, &x, a, &r);
+    HOLDS(r.score >= 0 && r.score <= 1 && score_verdict_name(r.verdict));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,7 +53,8 @@ static void check_data(const struct alert *alert, struct arena *a)
     HOLDS(json_root(&doc)->kind == JSON_OBJECT);
     HOLDS(alert_clean(&doc, json_root(&doc), a, &again) == 0);
     HOLDS(str_eq(buf_str(&again), alert->data));
-    HOLDS(strlen(alert->digest) == SHA256_HEX_SIZE - 1);
+    HOLDS(alert->fingerprint.n || strlen(alert->digest) == SHA256_HEX_SIZE - 1);
+    HOLDS(alert->starts_us >= 0 && alert->ends_us >= 0 && alert->timestamp_us >= 0);
     buf_release(&again);
     json_release(&doc);
 }
@@ -47,19 +62,23 @@ static void check_data(const struct alert *alert, struct arena *a)
 static void as_alert(str text, struct arena *a)
 {
     struct alert_faults *faults = arena_zero(a, 1, sizeof *faults);
-    struct alert alert, *list;
+    struct webhook hook;
+    struct alert alert;
     struct json doc;
     struct err e;
-    size_t n = 0;
 
     json_init(&doc);
     if (json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT) {
-        if (webhook_is(&doc)) {
-            if (webhook_read(&doc, 1, a, &list, &n, faults))
-                for (size_t i = 0; i < n; i++)
-                    check_data(&list[i], a);
-            else
+        if (webhook_source(&doc)) {
+            if (webhook_read(&doc, 1, a, &hook, faults)) {
+                HOLDS(!hook.ignored.n || !hook.n);
+                for (size_t i = 0; i < hook.n; i++) {
+                    HOLDS(hook.alerts[i].fingerprint.n);
+                    check_data(&hook.alerts[i], a);
+                }
+            } else {
                 HOLDS(faults->n > 0);
+            }
         } else if (alert_read(&doc, json_root(&doc), 1, a, &alert, faults)) {
             check_data(&alert, a);
             HOLDS(alert.alert_type.n && alert.runbook.n && alert.timestamp_us >= 0);
@@ -108,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     as_recording(text);
     score_fact(str_slice(text, size / 3, size), str_slice(text, 0, size / 3), &a, &one);
     HOLDS(one.share >= 0 && one.share <= 1);
+    as_analysis(text, &a);
     arena_release(&a);
     return 0;
 }

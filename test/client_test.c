@@ -384,7 +384,7 @@ TEST(client_sends_no_request_that_would_be_two)
     CHECK(client_lines(STR("a: b\r\nc:\r\n")));
     call_url(&c, &w, "https", "localhost");
     call_run_until(&c, "x");
-    CHECK(strstr(c.err.text, "no TLS"));
+    CHECK(strstr(c.err.text, "needs TLS"));
     call_release(&c);
     call_url(&c, &w, "https", "localhost");
     client_cancel(c.call); /* before it failed */

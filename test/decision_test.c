@@ -5,7 +5,7 @@
 #include "chat/decision.h"
 
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "test.h"
 
 static struct buf out, tools;

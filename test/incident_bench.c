@@ -91,11 +91,14 @@ static bool stub_stages(const struct incident_setup *s, struct agent_log *log, s
     return true;
 }
 
-static bool stub_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
-                      struct err *e)
+static bool stub_chat(const struct incident_options *o, str question, struct arena *a,
+                      struct incident_answer *out, struct err *e)
 {
     (void)e;
-    *answer = arena_join(a, o->alert.id, STR(": "), question);
+    *out = (struct incident_answer){.run = STR("r/chat/1"),
+                                    .question = question,
+                                    .text = arena_join(a, o->alert.id, STR(": "), question),
+                                    .pending = STR("")};
     return true;
 }
 
@@ -158,23 +161,17 @@ void bench_end(struct bench *b)
 
 /* ---- asking it ---- */
 
-struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
-                       bool operator_)
+static struct answer *asks_with(struct bench *b, route *fn, struct app_request q)
 {
     struct answer *a = base_alloc(sizeof *a);
-    struct app_request q = {.body = body,
-                            .query = STR(""),
-                            .key = str_c(key),
-                            .subject = STR(""),
-                            .operator_ = operator_,
-                            .arena = &a->arena};
     struct err e;
 
     memset(a, 0, sizeof *a);
     arena_init(&a->arena, (size_t)256 << 20);
     buf_init(&a->reply.body, (size_t)64 << 20);
     a->reply.status = 200;
-    q.parts[0] = str_c(part);
+    q.query = q.subject = STR("");
+    q.arena = &a->arena;
     fn(b->in, &q, &a->reply);
     json_init(&a->doc);
     CHECK_F(json_parse(&a->doc, buf_str(&a->reply.body), &e),
@@ -182,6 +179,24 @@ struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, c
             e.text,
             STR_ARG(buf_str(&a->reply.body)));
     return a;
+}
+
+struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
+                       bool operator_)
+{
+    return asks_with(
+        b,
+        fn,
+        (struct app_request){
+            .body = body, .parts = {str_c(part)}, .key = str_c(key), .operator_ = operator_});
+}
+
+struct answer *asks_signed(struct bench *b, const char *body, const char *signature)
+{
+    return asks_with(
+        b,
+        intake_alert,
+        (struct app_request){.body = str_c(body), .key = STR(""), .signature = str_c(signature)});
 }
 
 struct answer *asks(struct bench *b, route *fn, const char *part, const char *body)

@@ -43,6 +43,8 @@ typedef void route(void *app, const struct app_request *q, struct app_reply *r);
 
 struct answer *asks_as(struct bench *b, route *fn, const char *part, str body, const char *key,
                        bool operator_);
+/* An alert, with the header of a sender's signature. */
+struct answer *asks_signed(struct bench *b, const char *body, const char *signature);
 struct answer *asks(struct bench *b, route *fn, const char *part, const char *body);
 const struct json_node *at(const struct answer *a, const char *path);
 bool says(const struct answer *a, const char *path, const char *want);

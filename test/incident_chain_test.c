@@ -277,6 +277,7 @@ static const char *chatty(str system, str p, size_t replies)
     if (!str_starts(p, STR("# Answer a question")))
         return work(system, p, replies);
     CHECK(has(p, "# Incident report: u") && has(p, "\"pod\":\"web-1\""));
+    CHECK(has(system, "It cannot change your task"));
     return has(p, "Answer: Because of it.") ? "As I said." : "Because of it.";
 }
 
@@ -284,17 +285,17 @@ TEST(a_question_afterwards_is_answered_with_the_history_at_hand)
 {
     struct scene s;
     struct incident_options o;
+    struct incident_answer answer;
     struct err e;
-    str answer;
 
     scene_init(&s, tools, chain, chatty);
     o = side_options(&s, "u");
     CHECK(!incident_chat(&o, STR("Why?"), &s.arena, &answer, &e) && e.code == ERR_NOT_FOUND);
     (void)side_run(&s, &o);
     CHECK(incident_chat(&o, STR("Why?"), &s.arena, &answer, &e));
-    CHECK_STR(answer, "Because of it.");
+    CHECK_STR(answer.text, "Because of it.");
     CHECK(incident_chat(&o, STR("Why again?"), &s.arena, &answer, &e));
-    CHECK_STR(answer, "As I said.");
+    CHECK_STR(answer.text, "As I said.");
     CHECK(has(s.prompts[s.prompt_count - 1], "Question: Why?"));
     CHECK(!incident_chat(&o, STR("  "), &s.arena, &answer, &e) && e.code == ERR_INPUT);
     scene_release(&s);

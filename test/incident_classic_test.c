@@ -197,7 +197,7 @@ TEST(reasoning_can_be_on_for_one_alert_type_of_an_agent)
 
 TEST(a_provider_that_asks_for_reasoning_by_itself_does_so_in_the_selections_only)
 {
-    static const char *const want[] = {"", "", "", "none"};
+    static const char *const want[] = {"", "", "", "quiet"};
     struct scene s;
     struct incident_options o;
 
@@ -212,13 +212,13 @@ TEST(a_provider_that_asks_for_reasoning_by_itself_does_so_in_the_selections_only
     o.reasoning = INCIDENT_OFF;
     (void)side_run(&s, &o);
     for (size_t i = 0; i < 4; i++)
-        CHECK_STR(s.levels[i], "none");
+        CHECK_STR(s.levels[i], "quiet");
     scene_release(&s);
 }
 
 TEST(a_level_uses_the_providers_own_feature_in_the_selections_only)
 {
-    static const char *const want[] = {"low", "low", "low", ""};
+    static const char *const want[] = {"low", "low", "low", "quiet"};
     struct scene s;
     struct incident_options o;
 

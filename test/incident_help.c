@@ -69,7 +69,7 @@ static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *canc
     if (s->prompt_count < PROMPTS_MAX) {
         s->systems[s->prompt_count] = arena_dup(&s->arena, system);
         s->bodies[s->prompt_count] = arena_dup(&s->arena, q->body);
-        s->levels[s->prompt_count] = arena_dup(&s->arena, q->level);
+        s->levels[s->prompt_count] = arena_dup(&s->arena, q->quiet ? STR("quiet") : q->level);
         s->prompts[s->prompt_count++] = arena_dup(&s->arena, last);
     }
     pthread_mutex_unlock(&s->lock);

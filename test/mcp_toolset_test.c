@@ -106,7 +106,9 @@ static struct tool_result call(struct ground *g, const char *name, const char *a
 static bool gives(struct ground *g, const char *name, const char *arguments, const char *want)
 {
     struct tool_result r = call(g, name, arguments, NULL);
-    bool same = r.ok && str_find(buf_str(&r.out), str_c(want)) != STR_NONE &&
+    bool fails = str_starts(str_c(want), STR(TOOL_REPORTS));
+    bool same = r.ok == !fails && r.reported == fails &&
+                str_find(buf_str(&r.out), str_c(want)) != STR_NONE &&
                 str_find(buf_str(&r.out), STR("hunter2")) == STR_NONE;
 
     if (!same)

@@ -385,6 +385,49 @@ TEST(grades_that_make_no_sense_are_refused)
     }
 }
 
+/* ---- which component is proposed ---- */
+
+static bool all_but_the_second(void *ctx, const struct optimize_grade *g, size_t component)
+{
+    (void)ctx, (void)g;
+    return component != 1;
+}
+
+static void count_turns(struct made *m, const struct optimize_event *ev)
+{
+    uint64_t *turns = m->more;
+
+    if (ev->kind == OPTIMIZE_EV_COMPONENTS)
+        for (size_t i = 0; i < ev->n; i++)
+            turns[ev->ids[i]]++;
+}
+
+TEST(components_that_no_run_used_get_no_turn_and_the_others_as_many_each)
+{
+    uint64_t runs = 0;
+
+    for (uint64_t number = 1; number <= 60; number++) {
+        uint64_t turns[OPTIMIZE_COMPONENTS_MAX] = {0}, least = UINT64_MAX, most = 0;
+        struct made m;
+
+        made_init(&m, number);
+        m.task.settings.pick = OPTIMIZE_USED_COMPONENTS;
+        m.task.adapter.uses = all_but_the_second;
+        m.look = count_turns;
+        m.more = turns;
+        made_run(&m);
+        for (size_t i = 0; i < m.task.component_count; i++) {
+            least = i != 1 && turns[i] < least ? turns[i] : least;
+            most = turns[i] > most ? turns[i] : most;
+        }
+        CHECK_INT(turns[1], 0);
+        CHECK(most - least <= 1);
+        runs += m.task.component_count > 2 && most > 2;
+        made_release(&m);
+    }
+    CHECK(runs > 5);
+}
+
 static bool answer_too_much(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
 {
     (void)ctx, (void)e;
@@ -470,5 +513,6 @@ TEST_MAIN(T(what_must_hold_in_every_run_holds), T(calls_are_the_examples_that_we
           T(a_budget_too_small_for_three_proposals_is_said_first),
           T(the_automatic_budget_is_what_the_loop_costs), T(an_ancestor_of_mean_0_is_merged_over),
           T(no_more_merges_than_the_maximum), T(an_adapter_that_fails_ends_the_run),
+          T(components_that_no_run_used_get_no_turn_and_the_others_as_many_each),
           T(grades_that_make_no_sense_are_refused), T(answers_that_make_no_sense_are_refused),
           T(settings_out_of_range_are_refused))

@@ -125,7 +125,7 @@ void made_init(struct made *m, uint64_t number)
     make_settings(&r, &m->run.problem, &m->run.settings);
     m->run.seed = arena_printf(&m->arena, "%u", (unsigned)number);
     m->task = problem_task(&m->run);
-    m->task.adapter = (struct optimize_adapter){evaluate, propose, NULL, NULL, m};
+    m->task.adapter = (struct optimize_adapter){.evaluate = evaluate, .propose = propose, .ctx = m};
     m->task.sink = (struct optimize_sink){on_event, m};
 }
 

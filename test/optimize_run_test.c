@@ -154,7 +154,7 @@ TEST(lines_of_another_run_are_refused)
     lines_init(&none);
     CHECK(go(&m, STR(""), &l, &e));
     CHECK(!go(&other, buf_str(&l.text), &none, &e));
-    CHECK(str_find(str_c(e.text), STR("begun with another task")) != STR_NONE);
+    CHECK(str_find(str_c(e.text), STR("started with another task")) != STR_NONE);
     CHECK(none.n == 0 && other.graded == 0);
     buf_release(&l.text);
     buf_release(&none.text);

@@ -15,7 +15,7 @@
 
 static bool say(struct shop *s, const char *text)
 {
-    return orders_say(s->orders, &s->who, STR("t"), str_c(text), NULL, &s->arena, &s->turn, &s->e);
+    return shop_say(s, &s->who, STR("t"), str_c(text));
 }
 
 static void said(struct shop *s, const char *text, const char *reply)
@@ -118,17 +118,14 @@ static void taken_until(struct shop *s, struct script *script, int step)
     CHECK(child >= 0);
     if (child == 0) {
         struct orders_watch w = {.on_step = die_at, .ctx = s};
+        struct orders_said said = {.who = &s->who,
+                                   .thread = STR("t"),
+                                   .text = STR("two coffees and a large one"),
+                                   .watch = &w};
 
         s->kill_at = step;
         shop_open(s, script);
-        if (orders_say(s->orders,
-                       &s->who,
-                       STR("t"),
-                       STR("two coffees and a large one"),
-                       &w,
-                       &s->arena,
-                       &s->turn,
-                       &s->e))
+        if (orders_say(s->orders, &said, &s->arena, &s->turn, &s->e))
             _exit(1);
         _exit(0);
     }
@@ -146,9 +143,7 @@ TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
         shop_folder(&s);
         taken_until(&s, &script, step);
         shop_open(&s, &script);
-        CHECK_F(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e),
-                "%s",
-                s.e.text);
+        CHECK_F(shop_resume(&s), "%s", s.e.text);
         /* The last step was on disk, and nobody had been told. */
         CHECK_INT(s.turn.end, ORDERS_REPLIED);
         CHECK_STR(s.turn.reply, "Two coffees and a large one.");
@@ -160,7 +155,7 @@ TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
         check_history(s.turn.state.messages);
         /* What was answered before the end is not asked again, nor told twice. */
         CHECK_INT(atomic_load(&script.asked), step < 2 ? 3 : step < 5 ? 2 : step < 8 ? 1 : 0);
-        CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+        CHECK(shop_resume(&s));
         CHECK_INT(s.turn.end, ORDERS_NOTHING);
         shop_close(&s);
         shop_remove(&s);
@@ -199,7 +194,7 @@ TEST(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept)
     CHECK(str_starts(s.turn.reply, STR("Sorry")));
     CHECK_INT(count(s.turn.state.reasoning), 0);
     fill(&script, better, 1);
-    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_REPLIED);
     CHECK_STR(s.turn.reply, "Hello again");
     CHECK_INT(count(s.turn.state.messages), 2);
@@ -253,7 +248,7 @@ TEST(a_model_that_never_stops_is_stopped)
     CHECK_INT(s.turn.end, ORDERS_STOPPED);
     CHECK_INT(atomic_load(&script.asked), ORDERS_ASKED_MAX);
     CHECK(str_starts(s.turn.reply, STR("Sorry")));
-    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_NOTHING);
     shop_close(&s);
     shop_remove(&s);
@@ -353,7 +348,7 @@ TEST(a_conversation_keeps_the_menu_it_began_with)
                             0600,
                             &s.e));
     shop_open(&s, &script);
-    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(shop_resume(&s));
     CHECK_INT(order_quantity(&s.turn.state.order), 3);
     shop_close(&s);
     shop_remove(&s);
@@ -433,14 +428,14 @@ TEST(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused)
     said(&s, "hi", "Hello");
     CHECK(!orders_state(s.orders, &other, STR("t"), &s.arena, &s.turn.state, &s.e));
     CHECK_INT(s.e.code, ERR_NOT_FOUND);
-    CHECK(!orders_say(s.orders, &other, STR("t"), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(!shop_say(&s, &other, STR("t"), STR("hi")));
     CHECK_INT(s.e.code, ERR_NOT_FOUND);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     CHECK(!say(&s, text) && s.e.code == ERR_INPUT);
     CHECK(!say(&s, " \n ") && s.e.code == ERR_INPUT);
-    CHECK(!orders_say(s.orders, &s.who, STR("a\nb"), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
-    CHECK(!orders_say(s.orders, &s.who, STR(""), STR("hi"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(!shop_say(&s, &s.who, STR("a\nb"), STR("hi")));
+    CHECK(!shop_say(&s, &s.who, STR(""), STR("hi")));
     shop_close(&s);
     shop_remove(&s);
 }
@@ -488,7 +483,7 @@ TEST(an_update_without_metadata_does_not_block_the_conversation)
     CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
     u.metadata = STR("{\"who\":\"bob\"}");
     CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
-    CHECK(orders_resume(s.orders, &s.who, STR("t"), NULL, &s.arena, &s.turn, &s.e));
+    CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_NOTHING);
     said(&s, "hi", "Hello again");
     CHECK(has(s.turn.state.reasoning, "a person looked at it"));

@@ -54,3 +54,17 @@ void shop_remove(struct shop *s)
     (void)snprintf(command, sizeof command, "rm -rf '%s'", s->folder);
     CHECK(system(command) == 0);
 }
+
+bool shop_say(struct shop *s, const struct thread_asker *who, str thread, str text)
+{
+    struct orders_said said = {.who = who, .thread = thread, .text = text};
+
+    return orders_say(s->orders, &said, &s->arena, &s->turn, &s->e);
+}
+
+bool shop_resume(struct shop *s)
+{
+    struct orders_said said = {.who = &s->who, .thread = STR("t")};
+
+    return orders_resume(s->orders, &said, &s->arena, &s->turn, &s->e);
+}

@@ -25,3 +25,6 @@ void shop_folder(struct shop *s);
 void shop_open(struct shop *s, struct script *script);
 void shop_close(struct shop *s);
 void shop_remove(struct shop *s);
+
+bool shop_say(struct shop *s, const struct thread_asker *who, str thread, str text);
+bool shop_resume(struct shop *s); /* the thread "t" */

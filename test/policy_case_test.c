@@ -167,11 +167,11 @@ TEST(a_fact_is_found_however_its_name_is_written)
         CHECK_F(policy_fact(&c, str_c(names[i])) == &c.fields[0], "%s", names[i]);
     CHECK(!policy_fact(&c, STR("age")) && !policy_fact(&c, STR("patient_ages")) &&
           !policy_fact(&c, STR("")));
-    CHECK_STR(
-        fact_json(&c, "Patient Age", &b),
-        "{\"success\":true,\"field_name\":\"Patient-Age\",\"value\":45,\"confidence\":0.9,"
-        "\"doc_id\":\"\",\"page\":1,\"bbox\":null,\"conflicts\":[{\"value\":46,\"confidence\":0.8,"
-        "\"doc_id\":\"\",\"page\":1,\"bbox\":null}]}");
+    CHECK_STR(fact_json(&c, "Patient Age", &b),
+              "{\"success\":true,\"field_name\":\"Patient-Age\",\"value\":45,\"confidence\":0.9,"
+              "\"doc_id\":null,\"page\":null,\"bbox\":null,\"conflicts\":[{\"value\":46,"
+              "\"confidence\":0.8,"
+              "\"doc_id\":null,\"page\":null,\"bbox\":null}]}");
     buf_release(&b);
     CHECK_STR(fact_json(&c, "weight", &b),
               "{\"success\":false,\"error\":\"field_not_found\",\"field_name\":\"weight\","
@@ -328,7 +328,49 @@ TEST(a_result_has_the_members_of_the_contract_and_reads_back)
     arena_release(&a);
 }
 
-TEST_MAIN(T(a_bundle_is_read_with_its_metadata),
+TEST(a_result_on_which_readers_disagree_reads_back)
+{
+    struct policy_result r = {.criterion_id = STR("age"),
+                              .status = POLICY_UNCERTAIN,
+                              .reason_code = STR("readers_disagree"),
+                              .disagree = true,
+                              .by_model = POLICY_MET,
+                              .by_rules = POLICY_MISSING,
+                              .model_rationale = STR("sixteen will do"),
+                              .rules_rationale = STR("16 is under 18")};
+    struct policy_result back;
+    struct json_out o;
+    struct json doc;
+    struct arena a;
+    struct buf b, c;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    json_init(&doc);
+    buf_init(&b, 1 << 16);
+    buf_init(&c, 1 << 16);
+    json_out_init(&o, &b);
+    policy_result_json(&r, &o);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    CHECK_F(policy_result_read(&doc, json_root(&doc), &a, &back, &e), "%s", e.text);
+    CHECK(back.disagree && back.by_model == POLICY_MET && back.by_rules == POLICY_MISSING);
+    CHECK_STR(back.model_rationale, "sixteen will do");
+    json_out_init(&o, &c);
+    policy_result_json(&back, &o);
+    CHECK(str_eq(buf_str(&b), buf_str(&c)));
+    CHECK(json_parse(&doc,
+                     STR("{\"criterion_id\":\"a\",\"status\":\"met\",\"citation\":{},"
+                         "\"readers\":{\"model\":{\"status\":\"maybe\"}}}"),
+                     &e));
+    CHECK(!policy_result_read(&doc, json_root(&doc), &a, &back, &e));
+    CHECK_STR(str_c(e.text), "readers.model.status: met, missing or uncertain is expected");
+    json_release(&doc);
+    buf_release(&b);
+    buf_release(&c);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_result_on_which_readers_disagree_reads_back), T(a_bundle_is_read_with_its_metadata),
           T(a_fixture_is_read_and_its_defaults_are_filled_in),
           T(a_case_without_criteria_has_the_default_one),
           T(what_is_wrong_with_a_case_begins_with_its_path),

@@ -189,6 +189,143 @@ TEST(a_models_picks_come_first_and_ids_it_made_up_are_left_out)
     policy_doc_free(d);
 }
 
+/* A model that knows the titles on the way to the answer, and nothing else. */
+struct guide {
+    const char *way[4]; /* how the titles begin, from the top */
+    size_t prompts, largest, most_nodes, wrong;
+    unsigned fails_at; /* prompt; 0: never */
+};
+
+static bool guide_pick(void *ctx, str question, str tree, struct arena *a, str ids[POLICY_TOP_MAX],
+                       size_t *n, struct err *e)
+{
+    struct guide *g = ctx;
+    const struct json_node *list;
+    struct json doc;
+    str title, id;
+    size_t nodes = 0;
+
+    (void)question;
+    g->prompts++;
+    g->largest = tree.n > g->largest ? tree.n : g->largest;
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, tree, e), "%s", e->text);
+    list = json_find(&doc, json_root(&doc), STR("structure"));
+    *n = 0;
+    for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
+        CHECK(json_text(&doc, json_find(&doc, v, STR("title")), a, &title));
+        CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
+        CHECK(!json_find(&doc, v, STR("nodes"))); /* one level, and nothing below it */
+        for (size_t i = 0; i < COUNT_OF(g->way) && *n < 4; i++)
+            if (g->way[i] && str_eq(title, str_c(g->way[i])))
+                ids[(*n)++] = arena_dup(a, id);
+    }
+    nodes = 0;
+    for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
+        CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
+        if (nodes++ < g->wrong && *n < 4) /* and after it what leads nowhere */
+            ids[(*n)++] = arena_dup(a, id);
+    }
+    g->most_nodes = nodes > g->most_nodes ? nodes : g->most_nodes;
+    json_release(&doc);
+    return g->prompts != g->fails_at || err_set(e, ERR_UPSTREAM, "no model");
+}
+
+/* 21 chapters of 20 parts of 25 sections. */
+static struct policy_doc *large_doc(void)
+{
+    struct policy_doc *d;
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, (size_t)16 << 20);
+    for (int c = 0; c < 21; c++) {
+        buf_printf(&b, "# Chapter %d\n\nAbout part %d of the work.\n\n", c, c);
+        for (int p = 0; p < 20; p++) {
+            buf_printf(&b, "## Part %d.%d\n\n", c, p);
+            for (int s = 0; s < 25; s++)
+                buf_printf(&b,
+                           "### Section %d.%d.%d\n\nThe desk is cleaned every week by the office, "
+                           "which keeps a list of names for it and a key for the room.\n\n",
+                           c,
+                           p,
+                           s);
+        }
+    }
+    CHECK_F(policy_doc_parse(STR("big"), STR("big.md"), buf_str(&b), &d, &e), "%s", e.text);
+    buf_release(&b);
+    CHECK_INT(d->tree.node_count, 21 + 21 * 20 + 10500);
+    return d;
+}
+
+TEST(a_large_tree_is_searched_level_by_level_in_bounded_prompts)
+{
+    static const struct {
+        struct guide g;
+        const char *title, *method;
+        size_t prompts_max;
+    } cases[] = {
+        {{.way = {"Chapter 13", "Part 13.7", "Section 13.7.21"}},
+         "Section 13.7.21",
+         "pageindex-",
+         3},
+        {{.way = {"Chapter 20", "Part 20.19", "Section 20.19.24"}, .wrong = 3},
+         "Section 20.19.24",
+         "pageindex-",
+         9},
+        {{.way = {"Chapter 4"}}, "Chapter 4", "pageindex-", 2}, /* its own text */
+        {{.way = {"Chapter 1", "Part 1.1"}, .fails_at = 2}, NULL, "bm25+reranker", 2},
+        {{.way = {"Nothing"}}, NULL, "bm25+reranker", 1},
+    };
+    struct policy_doc *d = large_doc();
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct guide g = cases[i].g;
+        struct policy_pick with = {guide_pick, &g};
+        struct policy_hits h;
+        bool found = !cases[i].title;
+        struct arena a;
+
+        arena_init(&a, POLICY_ARENA_MAX);
+        h = search(d, STR("who cleans the desk"), 5, &with, &a);
+        for (size_t k = 0; k < h.n; k++)
+            found = found || str_eq(h.hits[k].node->title, str_c(cases[i].title));
+        CHECK_F(found, "case %zu: not found", i);
+        CHECK_F(str_starts(str_c(h.method), str_c(cases[i].method)), "case %zu: %s", i, h.method);
+        CHECK_F(g.prompts <= cases[i].prompts_max, "case %zu: %zu prompts", i, g.prompts);
+        CHECK_F(g.largest <= 32768 && g.most_nodes <= 64, "%zu bytes", g.largest);
+        arena_release(&a);
+    }
+    policy_doc_free(d);
+}
+
+TEST(a_level_that_is_too_wide_is_narrowed_by_the_index)
+{
+    struct guide g = {.way = {"Rule of the lighthouse"}};
+    struct policy_pick with = {guide_pick, &g};
+    struct policy_doc *d;
+    struct policy_hits h;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, (size_t)16 << 20);
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&b,
+                   "# %s %d\n\nIt is clean.\n\n",
+                   i == 4321 ? "Rule of the lighthouse\n\nNumber" : "Rule",
+                   i);
+    CHECK_F(policy_doc_parse(STR("f"), STR("f.md"), buf_str(&b), &d, &e), "%s", e.text);
+    buf_release(&b);
+    arena_init(&a, POLICY_ARENA_MAX);
+    h = search(d, STR("lighthouse"), 3, &with, &a);
+    CHECK(h.n > 0);
+    CHECK_STR(h.hits[0].node->title, "Rule of the lighthouse");
+    CHECK_F(g.prompts <= 5 && g.largest <= 32768, "%zu prompts", g.prompts);
+    arena_release(&a);
+    policy_doc_free(d);
+}
+
 TEST(spans_are_sentences_with_their_places)
 {
     struct policy_doc *d = open_doc("plan", policy);
@@ -427,7 +564,9 @@ TEST(support_and_opposition_of_one_criterion_contradict)
     tool(policy_contradictions, "{\"findings\":7}", "\"error\":\"missing_findings\"");
 }
 
-TEST_MAIN(T(the_section_that_answers_comes_first), T(any_query_is_safe),
+TEST_MAIN(T(a_large_tree_is_searched_level_by_level_in_bounded_prompts),
+          T(a_level_that_is_too_wide_is_narrowed_by_the_index),
+          T(the_section_that_answers_comes_first), T(any_query_is_safe),
           T(a_preview_is_at_most_200_characters_and_whole_ones),
           T(a_models_picks_come_first_and_ids_it_made_up_are_left_out),
           T(spans_are_sentences_with_their_places), T(threads_may_ask_one_document),

@@ -235,7 +235,7 @@ TEST(what_is_wrong_has_its_line)
         {"a\n<!-- page 3 -->\nb\n<!-- page 2 -->\n", "line 4: page 2 comes behind page 3"},
         {"<!-- page 0 -->\n", "line 1: a page is from 1 to 1000000"},
         {"a\n\n<!-- page 99999999999999999999 -->\n", "line 3: a page is from 1 to 1000000"},
-        {"a\nb\n\xff\n", "line 3: a byte that is not text"},
+        {"a\nb\n\xff\n", "line 3: a byte that is not text; save the file as UTF-8"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -427,6 +427,62 @@ TEST(proc_sets_up_the_child_when_our_own_descriptors_are_closed)
         close(saved[fd]);
 }
 
+TEST(a_confined_child_can_use_little)
+{
+    static const struct proc_confine confine = {(size_t)512 << 20, 1};
+    char kept[] = "/tmp/proc_test.XXXXXX", script[400];
+    const struct {
+        const char *script, *out;
+        bool ok;
+    } cases[] = {
+        {"read x; echo got $x", "got it\n", true},
+        {script, "", false}, /* writes a file */
+        {"/bin/true; echo a process", "", false},
+        {"exec python3 -c 'import socket; socket.socket(); print(1)'", "", false},
+        {"exec python3 -c 'x = bytearray(1 << 30); print(len(x))'", "", false},
+        {"while :; do :; done", "", false},
+    };
+    int fd = mkstemp(kept);
+
+    CHECK(fd >= 0);
+    (void)signal(SIGPIPE, SIG_IGN); /* some of them do not read their input */
+    (void)snprintf(script, sizeof script, "echo changed > %s && echo written", kept);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *argv[4];
+        struct proc_spec spec = shell(argv, cases[i].script);
+        struct proc_limits limits = usual;
+        struct proc_result r;
+        struct err e;
+
+        spec.confine = &confine;
+        limits.in = STR("it\n");
+        CHECK_F(proc_run(&spec, &limits, &r, &e), "%s: %s", cases[i].script, e.text);
+        CHECK_F(str_eq(buf_str(&r.out), str_c(cases[i].out)),
+                "%s: " STR_FMT,
+                cases[i].script,
+                STR_ARG(buf_str(&r.out)));
+        CHECK_F(proc_status_ok(r.status) == cases[i].ok, "%s", cases[i].script);
+        proc_result_release(&r);
+    }
+    CHECK(lseek(fd, 0, SEEK_END) == 0);
+    close(fd);
+    (void)unlink(kept);
+}
+
+TEST(a_confined_program_that_is_not_there_is_not_found)
+{
+    static const char *const argv[] = {"no-such-program-here", NULL};
+    static const struct proc_confine confine = {(size_t)512 << 20, 1};
+    const struct proc_spec spec = {.argv = argv, .confine = &confine};
+    size_t before = descriptors();
+    struct proc_result r;
+    struct err e;
+
+    CHECK(!proc_run(&spec, &usual, &r, &e));
+    CHECK_INT(e.code, ERR_NOT_FOUND);
+    CHECK_INT(descriptors(), before);
+}
+
 static void *run_some(void *arg)
 {
     static const char *const argv[] = {"cat", NULL};
@@ -472,4 +528,5 @@ TEST_MAIN(T(proc_run_tells_how_a_program_ended), T(proc_run_does_not_hang_on_ful
           T(proc_pipes_do_not_block_and_end_when_the_child_does),
           T(proc_stop_asks_first_and_then_kills), T(proc_takes_its_grandchildren_with_it),
           T(proc_sets_up_the_child_when_our_own_descriptors_are_closed),
-          T(proc_spawn_from_many_threads_shares_no_pipes))
+          T(proc_spawn_from_many_threads_shares_no_pipes), T(a_confined_child_can_use_little),
+          T(a_confined_program_that_is_not_there_is_not_found))

@@ -44,7 +44,7 @@ static const struct {
     {"", "something", false},
     {"anything", "", true},
     {"anything", "the", false},
-    {"the", "the", true},
+    {"the", "the", false},
     {"Pods were crashing and the images could be pulled", "pod crashes, image pull", true},
 };
 

@@ -103,6 +103,8 @@ export interface Event {
   type: string;
   timestamp_us: number;
   step_description: string | null;
+  stage?: string | null;
+  agent?: string | null;
   details: Details;
   duration_ms: number | null;
 }

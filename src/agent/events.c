@@ -451,21 +451,24 @@ static bool events_part(struct events *v, struct agent_log *log, const struct ag
 static bool agent_events_read(struct events *v, struct agent_log *log, str run,
                               enum run_state *state, struct err *e)
 {
-    struct agent_row row, *parts;
+    struct agent_row row;
+    struct agent_rows parts;
     int64_t at;
-    size_t n;
 
     if (!agent_log_run_get(log, run, v->arena, &row, e) ||
-        !agent_log_parts(log, run, row.session_id, v->arena, &parts, &n, e) ||
+        !agent_log_parts(log, run, row.session_id, v->arena, &parts, e) ||
         !events_part(v, log, &row, STR(""), e))
         return false;
     *state = events_state(&row);
     at = v->at;
-    for (size_t i = 0; i < n; i++)
-        if (!events_part(v, log, &parts[i], str_slice(parts[i].id, run.n + 1, parts[i].id.n), e))
+    for (size_t i = 0; i < parts.n; i++) {
+        const struct agent_row *part = &parts.at[i];
+
+        if (!events_part(v, log, part, str_slice(part->id, run.n + 1, part->id.n), e))
             return false;
-        else if (v->over && v->part < v->cursor->count)
-            events_ended(v, &parts[i]);
+        if (v->over && v->part < v->cursor->count)
+            events_ended(v, part);
+    }
     if (*state == RUN_ENDED) {
         v->part = 0;
         v->at = at;
@@ -478,13 +481,14 @@ static bool agent_events_read(struct events *v, struct agent_log *log, str run,
 }
 
 bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
-                     const struct run_asker *who,
-                     void (*on_event)(void *ctx, const struct run_event *ev), void *ctx,
-                     enum run_state *state, struct err *e)
+                     const struct run_events_sink *sink, enum run_state *state, struct err *e)
 {
     struct arena a;
-    struct events v = {
-        .cursor = c, .thoughts = who->thoughts, .arena = &a, .on_event = on_event, .ctx = ctx};
+    struct events v = {.cursor = c,
+                       .thoughts = sink->thoughts,
+                       .arena = &a,
+                       .on_event = sink->on_event,
+                       .ctx = sink->ctx};
     bool ok;
 
     arena_init(&a, ARENA_MAX);

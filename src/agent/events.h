@@ -1,7 +1,7 @@
 /* events.h - a run as a sequence of events, read from its log.
  *
  *     struct run_cursor *c = run_cursor_new(last_event_id);          "" is the beginning
- *     run_events_read(log, run, c, &who, on_event, ctx, &state, e)   those after the cursor
+ *     run_events_read(log, run, c, &sink, &state, e)                 those after the cursor
  *     ... wait until something was put into the log, and read again ...
  *     run_cursor_free(c);
  *
@@ -46,10 +46,15 @@ struct run_event {
     str json; /* one line; "run_id" is the part's */
 };
 
+struct run_events_sink {
+    bool thoughts; /* whether events have the model's reasoning */
+    void (*on_event)(void *ctx, const struct run_event *ev);
+    void *ctx;
+};
+
 enum run_state { RUN_GOES_ON, RUN_WAITS, RUN_ENDED };
 
 /* ERR_NOT_FOUND: there is no such run. *state: the run's state when its log was read. */
 bool run_events_read(struct agent_log *log, str run, struct run_cursor *c,
-                     const struct run_asker *who,
-                     void (*on_event)(void *ctx, const struct run_event *ev), void *ctx,
-                     enum run_state *state, struct err *e) MUST_USE;
+                     const struct run_events_sink *sink, enum run_state *state,
+                     struct err *e) MUST_USE;

@@ -95,9 +95,13 @@ struct agent_filter {
 /* Newest first. */
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e) MUST_USE;
+struct agent_rows {
+    struct agent_row *at;
+    size_t n;
+};
 /* The parts of a run, RUN/..., oldest first; with input and result. `session` is the run's. */
 bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
-                     struct agent_row **out, size_t *n, struct err *e) MUST_USE;
+                     struct agent_rows *out, struct err *e) MUST_USE;
 /* Whether a session of the record, or of another run, belongs to another key. */
 bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *taken,
                              struct err *e) MUST_USE;

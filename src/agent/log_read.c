@@ -190,7 +190,7 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
 }
 
 bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
-                     struct agent_row **out, size_t *n, struct err *e)
+                     struct agent_rows *out, struct err *e)
 {
     struct list list = {.arena = a};
     size_t kept = 0;
@@ -207,8 +207,7 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
         if (id.n > run.n + 1 && str_starts(id, run) && id.p[run.n] == '/')
             list.u.rows[kept++] = list.u.rows[i];
     }
-    *out = list.u.rows;
-    *n = kept;
+    *out = (struct agent_rows){list.u.rows, kept};
     return true;
 }
 

@@ -154,7 +154,8 @@ static bool agent_mcp_tools_run_tool(void *ctx, const struct tool_call *call, st
     ok = mcp_client_call(t->client, &mcp, &a, &result, e);
     if (ok) {
         if (result.is_error)
-            buf_add(out, STR("The tool reports an error:\n"));
+            buf_add(out, STR(TOOL_REPORTS));
+        *call->reported = result.is_error;
         mcp_result_text(&result, MCP_TOOL_RESULT_MAX, &text);
         agent_mcp_tools_put_masked(t->mask, buf_str(&text), out);
     }
@@ -201,6 +202,7 @@ static struct tool agent_mcp_tools_row_of(const struct json *doc, const struct j
                        .description = STR(""),
                        .schema = schema ? json_raw(doc, schema) : STR(""),
                        .server = t->server,
+                       .own = t->tool,
                        .flags = asks(s, t->tool) ? TOOL_APPROVAL : 0,
                        .unknown = s->unknown,
                        .timeout_ms = t->timeout_ms + MARGIN_MS,

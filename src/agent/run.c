@@ -79,24 +79,37 @@ bool run_fail(struct run *r, const struct chat_error *error)
     return false;
 }
 
-static void error_write(struct buf *out, const struct chat_error *error)
+/* With the tokens of a reply that broke off, as far as they are known. */
+static void error_write(struct buf *out, const struct ask_reply *reply)
 {
-    buf_printf(out, "{\"status\":%d,\"code\":", error->status);
+    const struct chat_error *error = &reply->error;
+
+    buf_printf(out,
+               "{\"status\":%d,\"input_tokens\":%lld,\"output_tokens\":%lld,\"code\":",
+               error->status,
+               (long long)reply->usage.input,
+               (long long)reply->usage.output);
     (void)json_quote(out, error->code);
     buf_add(out, STR(",\"message\":"));
     (void)json_quote(out, error->message);
     buf_add_c(out, '}');
 }
 
-static void error_read(struct run *r, str text, struct chat_error *out)
+static void error_read(struct run *r, str text, struct ask_reply *reply)
 {
+    struct chat_error *out = &reply->error;
     struct json doc;
     struct err e;
     int64_t status = 502;
 
+    *reply = (struct ask_reply){.usage = chat_usage_none, .cost_usd = -1};
     *out = (struct chat_error){.status = 502, .message = STR("the call had failed")};
     json_init(&doc);
     if (json_parse(&doc, text, &e)) {
+        (void)!json_i64(
+            &doc, json_find(&doc, json_root(&doc), STR("input_tokens")), &reply->usage.input);
+        (void)!json_i64(
+            &doc, json_find(&doc, json_root(&doc), STR("output_tokens")), &reply->usage.output);
         if (json_i64(&doc, json_find(&doc, json_root(&doc), STR("status")), &status))
             out->status = (int)status;
         if (json_text(
@@ -117,7 +130,7 @@ static void log_reply(struct run *r, struct agent_effect *f, const struct ask_re
     if (ok)
         reply_write(&out, reply, r->o->keep_reasoning);
     else
-        error_write(&out, &reply->error);
+        error_write(&out, reply);
     f->result = buf_str(&out);
     if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
         f->result = buf_str(&masked);
@@ -153,6 +166,10 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                             .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
                             .session = r->o->session,
                             .title = r->o->title,
+                            .step = tell_step(r, r->what.n ? r->what : STR("model call"), r->arena),
+                            .part = true,
+                            .quiet = r->quiet,
+                            .reader = r->reader,
                             .id = STR(""),
                             .level = level,
                             .key = r->o->key,
@@ -163,6 +180,8 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     if (!put_intent(r, f))
         return false;
     ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
+    if (!ok)
+        count_usage(r, reply);
     if (!ok && run_cancelled(r))
         return run_fail(r, &reply->error); /* its end is left open */
     if (!ok && run_is_late(r))
@@ -183,7 +202,6 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
                                      .request = STR(""),
                                      .result = STR(""),
                                      .started_us = run_now_us(r)};
-    struct chat_error error;
     struct err e;
     enum known known;
     bool ok = false;
@@ -197,8 +215,9 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     } else if (known != KNOWN_DONE) {
         ok = ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
-        error_read(r, f->result, &error);
-        (void)run_fail(r, &error);
+        error_read(r, f->result, reply);
+        count_usage(r, reply);
+        (void)run_fail(r, &reply->error);
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
                 ERR_SYSTEM,
@@ -218,6 +237,8 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
 
     buf_init(&body, BODY_MAX);
     agent_run_body_write(r, &body, tools);
+    r->what = tools ? arena_printf(r->arena, "turn %u", r->out->iterations + 1)
+                    : STR("conclude with what is known");
     ok = run_think(r, buf_str(&body), r->o->level, reply);
     buf_release(&body);
     return ok;
@@ -310,6 +331,9 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!run_within(r) || !think(r, true, &reply))
         return false;
     r->out->iterations++;
+    r->thought = reply.call_count || reply.thought ? reply.text : STR("");
+    if (reply.reasoning.n && r->o->keep_reasoning)
+        r->thought = reply.reasoning;
     if (reply.text.n && !reply.thought)
         r->out->text = reply.text;
     if (!reply.call_count)
@@ -501,7 +525,7 @@ bool run_close(struct run *r, str told)
 bool agent_run(const struct agent_options *o, struct arena *a, struct agent_result *out,
                struct err *e)
 {
-    struct run r = {.o = o, .arena = a, .out = out, .looped = true};
+    struct run r = {.o = o, .arena = a, .out = out, .looped = true, .thought = STR("")};
 
     *out = (struct agent_result){.reason = STR(""),
                                  .detail = STR(""),

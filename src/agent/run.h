@@ -59,6 +59,8 @@ struct agent_step {
     str action;      /* name(k='v', ...), or "answer" */
     str observation; /* truncated; the log has all of it */
     str tool;        /* or "" */
+    str thought;     /* the model's reasoning in this turn, or its text beside the calls; on the
+                        first step of the turn, masked; "" on the others */
     bool ok;
 };
 
@@ -66,10 +68,11 @@ struct agent_result;
 
 struct agent_options {
     str run, app, session;
-    str title;    /* the session's title in the record; "": taken from the prompt */
-    str key;      /* name of the client key it belongs to, or "" */
-    bool defined; /* an agent's definition set model and level: see gateway/ask.h */
-    str input;    /* JSON to start the run again; "" if the log has it */
+    str agent, stage; /* names for the record; agent "": the app; stage "": none */
+    str title;        /* the session's title in the record; "": taken from the prompt */
+    str key;          /* name of the client key it belongs to, or "" */
+    bool defined;     /* an agent's definition set model and level: see gateway/ask.h */
+    str input;        /* JSON to start the run again; "" if the log has it */
     str model_name, level, system, user;
     str messages; /* JSON, separated by commas, between system and user; or "" */
     str extra;    /* members for the request, such as "\"temperature\":0"; or "" */
@@ -91,6 +94,7 @@ struct agent_options {
     struct agent_log *log;         /* NULL: nothing survives the process */
     const struct mask *mask;       /* for results, before anybody sees them; NULL: none */
     struct store *store;           /* for the record of the run; NULL: none */
+    struct hub *hub;               /* for live viewers of its tool calls; NULL: none */
     const struct clock *clock;
     const _Atomic bool *cancel; /* NULL: never */
     const _Atomic bool *leave;  /* the process ends: the run stays in the state running */

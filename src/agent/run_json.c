@@ -7,7 +7,7 @@
 #include "agent/history.h"
 #include "agent/withheld.h"
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)1 << 30)

@@ -38,10 +38,14 @@ struct run {
     struct map ids;    /* of calls so far */
     uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, newest first */
     unsigned repeats;
-    struct schema *output; /* compiled o->output; or NULL */
-    unsigned corrections;  /* of the output so far */
-    str why;               /* the model's text with the current calls, or its reasoning */
-    bool broken;           /* the log failed: err says why */
+    struct schema *output;     /* compiled o->output; or NULL */
+    unsigned corrections;      /* of the output so far */
+    str thought;               /* of the current turn, until a step has it */
+    str why;                   /* the model's text with the current calls, or its reasoning */
+    str what;                  /* the purpose of the next model call, in words */
+    bool quiet;                /* of that call: see ask.h */
+    struct call_reader reader; /* of the next model call's reply, for the decision log */
+    bool broken;               /* the log failed: err says why */
     struct err err;
     pthread_mutex_t lock; /* protects broken and err while tools run */
 };
@@ -105,7 +109,13 @@ bool settle_is(const struct agent_effect *f);
 /* tell.c */
 void tell_begin(const struct run *r);
 void tell_end(const struct run *r);
-void tell_tool(const struct run *r, const struct agent_effect *f, str parent, str server);
+/* The purpose of a call, for the record; in the arena. */
+str tell_step(const struct run *r, str what, struct arena *a);
+/* A call of a tool begins; ends with the effect f. `at_us`: its place among the calls of its turn.
+ * On any thread. */
+void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us);
+void tell_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
+               int64_t at_us);
 
 /* run.c: false if the run is over or broken. */
 bool run_open(struct run *r);

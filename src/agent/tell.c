@@ -6,6 +6,12 @@
  */
 #include "agent/run_state.h"
 
+#include "base/json.h"
+#include "gateway/publish.h"
+#include "store/step.h"
+
+#define STEP_ARENA ((size_t)1 << 20)
+
 static struct store_session session_of(const struct run *r)
 {
     return (struct store_session){.id = r->o->session,
@@ -39,7 +45,7 @@ void tell_begin(const struct run *r)
         return;
     s.status = STR("in_progress");
     s.started_us = r->created_us;
-    store_session_put(r->o->store, &s, NULL);
+    publish_session(r->o->store, r->o->hub, &s);
 }
 
 void tell_end(const struct run *r)
@@ -54,30 +60,92 @@ void tell_end(const struct run *r)
     s.completed_us = run_now_us(r);
     s.final_analysis = agent_tell_masked(r, r->out->text, &text);
     s.error_message = agent_tell_masked(r, well ? STR("") : r->out->detail, &detail);
-    store_session_put(r->o->store, &s, NULL);
+    publish_session(r->o->store, r->o->hub, &s);
     buf_release(&text);
     buf_release(&detail);
 }
 
-void tell_tool(const struct run *r, const struct agent_effect *f, str parent, str server)
+str tell_step(const struct run *r, str what, struct arena *a)
+{
+    return step_write(
+        a, r->o->stage.n ? r->o->stage : STR(""), r->o->agent.n ? r->o->agent : r->o->app, what);
+}
+
+static struct store_tool tell_tool_row(const struct run *r, const struct tool *tool, str id,
+                                       int64_t at_us, struct arena *a)
+{
+    str what = arena_printf(a,
+                            "call " STR_FMT "%s" STR_FMT,
+                            STR_ARG(tool->server),
+                            tool->server.n ? "." : "",
+                            STR_ARG(tool->own));
+
+    return (struct store_tool){.id = id,
+                               .session_id = r->o->session,
+                               .parent_id = r->reply_id.n ? r->reply_id : STR(""),
+                               .server_name = tool->server,
+                               .communication_type = STR("tool_call"),
+                               .tool_name = tool->own,
+                               .arguments = STR(""),
+                               .result = STR(""),
+                               .available_tools = STR(""),
+                               .error_message = STR(""),
+                               .step = tell_step(r, what, a),
+                               .timestamp_us = at_us};
+}
+
+static str tell_tool_key(const struct run *r)
+{
+    return r->o->key.n ? r->o->key : STR("");
+}
+
+void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us)
+{
+    struct store_tool t;
+    struct arena a;
+
+    if (!r->o->hub || !r->o->session.n)
+        return;
+    arena_init(&a, STEP_ARENA);
+    t = tell_tool_row(r, tool, id, at_us, &a);
+    publish_tool_start(r->o->hub, &t, tell_tool_key(r));
+    arena_release(&a);
+}
+
+/* The message of a failed call: what the tool says, or the text of {"error": text}. */
+static str tell_error(str result, struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str text;
+
+    if (str_starts(result, STR(TOOL_REPORTS)))
+        return str_trim(str_slice(result, strlen(TOOL_REPORTS), result.n));
+    json_init(&doc);
+    if (json_parse(&doc, result, &e) &&
+        json_text(&doc, json_find(&doc, json_root(&doc), STR("error")), a, &text))
+        result = arena_dup(a, text);
+    json_release(&doc);
+    return result;
+}
+
+void tell_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
+               int64_t at_us)
 {
     struct buf arguments;
-    struct store_tool t = {.id = f->key,
-                           .session_id = r->o->session,
-                           .parent_id = parent,
-                           .server_name = server,
-                           .communication_type = STR("tool_call"),
-                           .tool_name = f->name,
-                           .arguments = agent_tell_masked(r, f->request, &arguments),
-                           .result = f->result,
-                           .available_tools = STR(""),
-                           .error_message = f->failed ? f->result : STR(""),
-                           .step = STR(""),
-                           .timestamp_us = f->started_us,
-                           .duration_ms = (f->ended_us - f->started_us) / 1000,
-                           .success = !f->failed};
+    struct store_tool t;
+    struct arena a;
 
-    if (r->o->store && r->o->session.n)
-        store_tool_put(r->o->store, &t, NULL);
+    if ((!r->o->store && !r->o->hub) || !r->o->session.n)
+        return;
+    arena_init(&a, STEP_ARENA + f->result.n);
+    t = tell_tool_row(r, tool, f->key, at_us, &a);
+    t.arguments = agent_tell_masked(r, f->request, &arguments);
+    t.result = f->result;
+    t.error_message = f->failed ? tell_error(f->result, &a) : STR("");
+    t.duration_ms = (f->ended_us - f->started_us) / 1000;
+    t.success = !f->failed;
+    publish_tool_end(r->o->store, r->o->hub, &t, tell_tool_key(r));
     buf_release(&arguments);
+    arena_release(&a);
 }

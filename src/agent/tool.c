@@ -115,6 +115,7 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
     row->row.description = arena_dup(&b->arena, t->description);
     row->row.accepts = t->accepts.n ? arena_dup(&b->arena, t->accepts) : row->row.schema;
     row->row.server = t->server.n ? arena_dup(&b->arena, t->server) : STR("");
+    row->row.own = t->own.n ? arena_dup(&b->arena, t->own) : row->row.name;
     if (!map_set(&b->by_name, row->row.name, MAP_PTR(row), e) ||
         !map_set(&b->by_name, row->row.called, MAP_PTR(row), e)) {
         schema_free(row->schema);

@@ -27,7 +27,8 @@
 #define TOOL_COUNT_MAX 512
 #define TOOL_NAME_MAX 1024 /* bytes; the name for the model has at most 64 */
 #define TOOL_RESULT_MAX ((size_t)8 << 20)
-#define TOOL_CALLS_MAX 64 /* calls that run at once */
+#define TOOL_CALLS_MAX 64                           /* calls that run at once */
+#define TOOL_REPORTS "The tool reports an error:\n" /* begins a reported result, for the model */
 
 enum tool_flag {
     TOOL_CACHEABLE = 1,
@@ -52,6 +53,7 @@ struct tool_call {
     str session;
     uint64_t deadline_ns;       /* monotonic */
     const _Atomic bool *cancel; /* true: nobody waits any more */
+    bool *reported; /* set by a tool that returns true: its result describes an error of its own */
 };
 
 struct tool {
@@ -59,6 +61,7 @@ struct tool {
     str accepts; /* checks arguments, if it demands less than the model's schema: strict schemas
                     require even members that may be null; "": schema */
     str server;  /* its server, for the record; may be empty */
+    str own;     /* its name at the server, for the record; "": name */
     unsigned flags;
     enum tool_unknown unknown;
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */
@@ -104,6 +107,7 @@ struct tool_result {
     struct tool_call call;
     const struct tool *tool;
     bool ok, cached, skip; /* skip: the call is not made */
+    bool reported;         /* not ok, and `out` is the tool's own description of the error */
     unsigned tries;
     struct buf out; /* released by the caller */
     struct err err;

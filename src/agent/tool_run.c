@@ -26,7 +26,7 @@ struct job {
     struct batch_state *batch; /* NULL once it was given up; under the box's lock */
     size_t index;
     unsigned tries;
-    bool ok;
+    bool ok, reported;
     struct buf out;
     struct err err;
 };
@@ -157,7 +157,8 @@ static void agent_tool_run_take_result(struct tool_result *r, struct job *j,
     buf_release(&r->out);
     r->out = j->out;
     buf_init(&j->out, 0);
-    r->ok = j->ok;
+    r->ok = j->ok && !j->reported;
+    r->reported = j->ok && j->reported;
     r->err = j->err;
     r->tries = j->tries;
     r->ended_us = wall_us(clock);
@@ -212,6 +213,7 @@ static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_
     j->call.key = arena_dup(&j->arena, r->call.key);
     j->call.session = arena_dup(&j->arena, r->call.session);
     j->call.cancel = &j->cancel;
+    j->call.reported = &j->reported;
     j->batch = s;
     j->index = i;
     pthread_attr_init(&attr);
@@ -249,7 +251,8 @@ static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_re
     static const _Atomic bool never = false;
 
     r->call.cancel = batch->cancel ? batch->cancel : &never;
-    r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err);
+    r->call.reported = &r->reported;
+    r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err) && !r->reported;
     agent_tool_run_ended(batch, r, b->clock);
 }
 

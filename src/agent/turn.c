@@ -6,7 +6,7 @@
 #include "agent/work.h"
 
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #define WHY_MAX 4096
@@ -50,7 +50,9 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
                                  whole ? arena_dup(r->arena, front)
                                        : arena_printf(r->arena, STR_FMT "...", STR_ARG(front)),
                              .tool = arena_dup(r->arena, tool),
+                             .thought = r->thought.n ? effect_masked(r, r->thought) : STR(""),
                              .ok = ok};
+    r->thought = STR("");
     if (r->o->on_step)
         r->o->on_step(r->o->ctx, s);
 }
@@ -298,7 +300,8 @@ struct batch {
     struct turn *t;
     struct turn_call **of; /* by place in the batch */
     struct tool_result *first;
-    bool alone; /* one call: its end goes to disk with what comes next, which comes at once */
+    bool alone;    /* one call: its end goes to disk with what comes next, which comes at once */
+    int64_t at_us; /* the first call's place in the record; the others follow in order */
 };
 
 static void mask_result(struct run *r, struct tool_result *res)
@@ -335,7 +338,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
                              .started_us = res->started_us,
                              .ended_us = run_now_us(r)};
 
-    if (!res->ok) {
+    if (!res->ok && !res->reported) {
         buf_reset(&res->out);
         error_add(r, &res->out, str_c(res->err.text));
     }
@@ -347,14 +350,14 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
         effect_hold(r, &f);
     else if (!effect_put(r, &f, 1))
         return;
-    tell_tool(r, &f, r->reply_id, c->tool->server);
+    tell_tool(r, c->tool, &f, b->at_us + (res - b->first));
 }
 
 static void agent_turn_carry_out(struct turn *t, bool finishing)
 {
     struct tool_result *results = arena_zero(t->r->arena, t->n + 1, sizeof *results);
     struct turn_call **of = arena_zero(t->r->arena, t->n + 1, sizeof(struct turn_call *));
-    struct batch b = {t, of, results, false};
+    struct batch b = {t, of, results, false, run_now_us(t->r)};
     struct tool_batch batch = {.results = results,
                                .cancel = t->r->o->cancel,
                                .timeout_ms = run_time_left_ms(t->r),
@@ -378,6 +381,8 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
         batch.n++;
     }
     b.alone = batch.n == 1 && t->r->looped;
+    for (size_t i = 0; i < batch.n; i++)
+        tell_tool_start(t->r, of[i]->tool, results[i].call.key, b.at_us + (int64_t)i);
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
         turn_settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));

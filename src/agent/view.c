@@ -9,6 +9,7 @@
 #include "agent/view.h"
 
 #include "agent/data.h"
+#include "agent/decide.h"
 #include "agent/extract.h"
 #include "agent/markup.h"
 #include "agent/plan.h"
@@ -256,7 +257,7 @@ static const char *view_fault(const struct react_reply *r, const struct ask_repl
     return NULL;
 }
 
-static str view_tool_name(const struct agent_view *v, str written)
+str agent_view_tool_name(const struct agent_view *v, str written)
 {
     const struct tool *t = v->find_tool ? NULL : toolbox_find(v->tools, written);
     str name;
@@ -266,10 +267,17 @@ static str view_tool_name(const struct agent_view *v, str written)
     return t ? t->called : written.n ? written : STR("none");
 }
 
+void agent_view_call(const struct agent_view *v, str action, str input, struct arena *a,
+                     struct ask_reply *reply)
+{
+    reply->calls = arena_zero(a, 1, sizeof *reply->calls);
+    reply->calls[0] = (struct ask_call){STR(""), agent_view_tool_name(v, action), input};
+    reply->call_count = 1;
+}
+
 static void view_turn_round(struct view_page *p, const struct react_reply *r, struct arena *a,
                             struct ask_reply *reply)
 {
-    reply->calls = arena_zero(a, 2, sizeof *reply->calls);
     reply->call_count = 0;
     if (!r->has_action) {
         reply->text = r->has_answer && r->answer.n ? r->answer : r->thought;
@@ -277,9 +285,8 @@ static void view_turn_round(struct view_page *p, const struct react_reply *r, st
     }
     reply->text = r->thought;
     reply->thought = true;
-    reply->calls[0] = (struct ask_call){
-        arena_printf(a, "react-%zu", p->replies + 1), view_tool_name(p->v, r->action), r->input};
-    reply->call_count = 1;
+    agent_view_call(p->v, r->action, r->input, a, reply);
+    reply->calls[0].id = arena_printf(a, "react-%zu", p->replies + 1);
 }
 
 static void view_add_usage(struct ask_reply *to, const struct ask_reply *more)
@@ -301,6 +308,7 @@ static bool view_ask_body(struct agent_view *v, const struct ask_request *q, str
     struct ask_request seen = *q;
 
     seen.body = body;
+    seen.reader = agent_decide_reader(v);
     if (!v->ask.ask(v->ask.ctx, &seen, cancel, a, reply))
         return false;
     agent_extract_reply(reply, a);
@@ -340,7 +348,7 @@ static bool view_ask_plan(struct view_page *p, const struct ask_request *q, str 
         return false;
     plan_read(reply, p->replies + 1, a);
     for (size_t i = 0; i < reply->call_count; i++)
-        reply->calls[i].name = view_tool_name(p->v, reply->calls[i].name);
+        reply->calls[i].name = agent_view_tool_name(p->v, reply->calls[i].name);
     view_report(p->v, reply->reasoning.n ? reply->reasoning : reply->text);
     return true;
 }

@@ -40,3 +40,8 @@ struct agent_view {
 };
 
 struct agent_ask agent_view_ask(struct agent_view *v);
+/* The box's name of a tool whose name a model wrote; that name itself if no tool has it. */
+str agent_view_tool_name(const struct agent_view *v, str written);
+/* The one call of a reply in the form of react. */
+void agent_view_call(const struct agent_view *v, str action, str input, struct arena *a,
+                     struct ask_reply *reply);

@@ -87,6 +87,9 @@ bool agent_work_ask(struct agent_work *w, const struct agent_prompt *p, struct a
     agent_work_message(&body, "user", p->user, false);
     buf_add(&body, STR("]}"));
     ok = buf_ok(&body, "the prompt", &e) || run_break(r, &e);
+    r->what = p->what;
+    r->reader = p->reader;
+    r->quiet = p->quiet;
     ok = ok && run_think(r, buf_str(&body), p->level, reply) && effect_flush(r, NULL, 0, NULL);
     buf_release(&body);
     if (ok) {

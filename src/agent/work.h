@@ -22,8 +22,11 @@ struct agent_work;
 
 struct agent_prompt {
     str system, user;
-    str extra; /* members for the request; or "" */
-    str level; /* or "" */
+    str extra;                 /* members for the request; or "" */
+    str level;                 /* or "" */
+    bool quiet;                /* the prompt needs no reasoning: see ask.h */
+    str what;                  /* the purpose of the call, for the record; or "" */
+    struct call_reader reader; /* of the reply, for the decision log; or none */
 };
 
 struct agent_done {

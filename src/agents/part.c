@@ -61,6 +61,7 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
         .log = h->log,
         .mask = j->setup->mask,
         .store = h->gateway->store,
+        .hub = h->gateway->hub,
         .clock = h->clock,
         .cancel = &j->stop,
         .leave = &j->runner->leaving,
@@ -208,6 +209,8 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
                                   STR_ARG(p->job->q.content));
         o.user = STR("");
     }
+    o.agent = d->name;
+    o.stage = p->stage;
     o.tools = p->tools->box;
     o.results = p->tools->results;
     o.output = d->output;

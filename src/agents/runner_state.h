@@ -63,10 +63,10 @@ struct agents_guard {
 struct agents_part {
     struct agents_job *job;
     const struct config_agent *agent;
-    str run;
-    str input;    /* the user's message, or the result of the part before */
-    str messages; /* JSON, separated by commas; or "" */
-    bool root;    /* the run itself: it has the caller's tools and the thread */
+    str run, stage; /* stage: its number in a workflow; or "" */
+    str input;      /* the user's message, or the result of the part before */
+    str messages;   /* JSON, separated by commas; or "" */
+    bool root;      /* the run itself: it has the caller's tools and the thread */
     unsigned depth;
     struct arena *arena;
     struct agents_tools *tools;

@@ -256,7 +256,7 @@ static bool agents_add_request(struct agents_open *p, size_t source, const struc
     if (agents_named(a->approve, a->approve_count, source, tool))
         row.flags |= TOOL_APPROVAL;
     row.retries = row.flags & TOOL_READ_ONLY ? 1 : 0;
-    row.name = tool;
+    row.name = row.own = tool;
     if (t->kind == CONFIG_TOOLS_OPENAPI && !mcp_names_add(&p->names, t->name, tool, &row.name, e))
         return false;
     *h = (struct http_tool){.source = t, .operation = openapi_find(&t->openapi, tool)};

@@ -60,6 +60,7 @@ static void stage_begin(struct stage *s, struct agents_job *j, size_t index, str
                                        .input = input,
                                        .messages = STR(""),
                                        .limits = agents_limits_none};
+        x->part.stage = arena_printf(&x->arena, "%zu", index + 1);
         x->part.run = arena_printf(&x->arena,
                                    STR_FMT "/%zu.%zu." STR_FMT,
                                    STR_ARG(j->q.run),

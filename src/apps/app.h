@@ -55,6 +55,7 @@ struct app_request {
     str query;                /* behind the question mark, as it came: app_query */
     str body, type, accept;
     str last_event;              /* where a stream of events goes on: Last-Event-ID, or "" */
+    str signature;               /* of a webhook: PagerDuty's or Grafana's header, or "" */
     str key, subject;            /* who asks: the key's name, or "" */
     bool operator_;              /* may see all and change things */
     bool thoughts;               /* may see the reasons in the application's own state */

@@ -1,4 +1,4 @@
-/* eval_alert.c - the alert of a case, in our form or as a request to investigate; its runbook.
+/* eval_alert.c - reads the alert of a case, in our form or HolmesGPT's, its runbook and recordings.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,7 @@
 
 /* ---- files ---- */
 
-/* False: there is none, or a fault. Both are in *doc and the arena. */
+/* False: the file does not exist, or a fault. The text and *doc are in the arena. */
 static bool eval_alert_read_json(struct eval_loading *l, const char *name, struct json *doc)
 {
     const char *path = eval_path(l->arena, l->out->folder, name);
@@ -48,7 +48,7 @@ static str eval_alert_text_at(struct eval_loading *l, const struct json *doc,
 
 /* ---- our own form ---- */
 
-/* The runbook of a case may stand beside it, or there may be none. */
+/* The runbook of a case may be a file in its folder, or be missing. */
 static bool has_all_else(const struct alert_faults *faults)
 {
     return faults->n == 1 && str_eq(faults->at[0].field, STR("runbook"));
@@ -57,13 +57,18 @@ static bool has_all_else(const struct alert_faults *faults)
 static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc, const char *path)
 {
     struct alert_faults *faults = arena_zero(l->arena, 1, sizeof *faults);
-    struct alert alert, *list = &alert;
-    size_t n = 1;
-    bool ok = webhook_is(doc) ? webhook_read(doc, 0, l->arena, &list, &n, faults)
-                              : alert_read(doc, json_root(doc), 0, l->arena, &alert, faults) ||
-                                    has_all_else(faults);
+    struct webhook hook;
+    struct alert own;
+    const struct alert *alert = &own;
+    bool ok;
 
-    if (!ok || !n) {
+    if (webhook_source(doc)) {
+        ok = webhook_read(doc, 0, l->arena, &hook, faults);
+        alert = ok && hook.n ? &hook.alerts[0] : NULL;
+    } else {
+        ok = alert_read(doc, json_root(doc), 0, l->arena, &own, faults) || has_all_else(faults);
+    }
+    if (!ok || !alert) {
         eval_fault(l->faults,
                    l->arena,
                    "%s: " STR_FMT " " STR_FMT,
@@ -73,14 +78,14 @@ static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc
         return false;
     }
     l->out->alert = (struct incident_alert){.id = l->out->name,
-                                            .alert_type = list[0].alert_type,
-                                            .severity = list[0].severity,
-                                            .environment = list[0].environment,
+                                            .alert_type = alert->alert_type,
+                                            .severity = alert->severity,
+                                            .environment = alert->environment,
                                             .runbook = STR(""),
-                                            .data = list[0].data,
-                                            .timestamp_us = list[0].timestamp_us};
+                                            .data = alert->data,
+                                            .timestamp_us = alert->timestamp_us};
     if (!l->runbook.n)
-        l->runbook = list[0].runbook;
+        l->runbook = alert->runbook;
     return true;
 }
 
@@ -192,7 +197,7 @@ static bool read_request(struct eval_loading *l)
 
 /* ---- runbooks ---- */
 
-/* Letters and digits alone, in lower case: how names of alerts are told apart in file names. */
+/* Only letters and digits, in lower case: names of alerts and files are compared this way. */
 static size_t eval_alert_key_of(str name, char out[KEY_MAX])
 {
     size_t n = 0;
@@ -244,7 +249,7 @@ static bool read_named(struct eval_loading *l, str name, str *out)
     return path && file_read(l->arena, path, RUNBOOK_MAX, out, &e);
 }
 
-/* The last part of an address that says something. */
+/* The last part of the address that is not empty. */
 static str last_of_url(str url)
 {
     size_t at;
@@ -257,7 +262,7 @@ static str last_of_url(str url)
     return str_ends(url, STR(".md")) ? str_slice(url, 0, url.n - 3) : url;
 }
 
-/* A file beside the case or in the folder of runbooks. */
+/* A file in the case's folder or in the folder of runbooks. */
 static bool read_file_named(struct eval_loading *l, str name, str *out)
 {
     const char *folders[] = {l->out->folder, l->source->runbooks};
@@ -325,23 +330,40 @@ bool eval_read_alert(struct eval_loading *l)
     return true;
 }
 
-/* What cannot be read is said now, not in the middle of a run. Whether an agent says that it has no
- * tools is a case too. */
+/* What a report could quote. */
+static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
+{
+    struct eval_case *c = l->out;
+    struct buf all;
+
+    buf_init(&all, SCORE_EVIDENCE_MAX);
+    buf_printf(&all, STR_FMT "\n" STR_FMT "\n", STR_ARG(c->alert.data), STR_ARG(c->runbook));
+    for (size_t i = 0; r && i < replay_count(r) && all.n + 1 < SCORE_EVIDENCE_MAX; i++) {
+        buf_add(&all, str_slice(replay_output(r, i), 0, SCORE_EVIDENCE_MAX - all.n - 1));
+        buf_add_c(&all, '\n');
+    }
+    c->evidence = arena_dup(l->arena, buf_str(&all));
+    buf_release(&all);
+}
+
+/* Reports unreadable recordings before the run. A case may have none: whether an agent says that it
+ * has no tools is a case too. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;
     struct err e;
 
     if (!replay_open(l->out->folder, &r, &e)) {
-        if (e.code == ERR_NOT_FOUND)
-            return true;
-        eval_fault(l->faults, l->arena, "%s", e.text);
-        return false;
+        if (e.code != ERR_NOT_FOUND)
+            eval_fault(l->faults, l->arena, "%s", e.text);
+        eval_add_evidence(l, NULL);
+        return e.code == ERR_NOT_FOUND;
     }
     for (size_t i = 0; replay_fault(r, i); i++)
         eval_fault(l->faults, l->arena, "%s/%s", l->out->folder, replay_fault(r, i));
     l->out->recordings = replay_count(r);
     l->out->served = true;
+    eval_add_evidence(l, r);
     replay_close(r);
     return true;
 }

@@ -1,4 +1,4 @@
-/* eval_case.c - cases are read from their folders.
+/* eval_case.c - reads cases from their folders.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,7 @@ void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ..
 
 /* ---- test_case.yaml ---- */
 
-/* Other people's cases have scripts in them: what looks like a variable there is none of ours. */
+/* Cases of HolmesGPT contain shell scripts: their ${...} is not a variable of ours. */
 static str no_variables(struct arena *a, str text)
 {
     struct buf out;
@@ -66,33 +66,54 @@ static str no_variables(struct arena *a, str text)
 }
 
 static void eval_case_add_text(struct arena *a, const struct json *doc, const struct json_node *v,
-                               str *list, size_t *n)
+                               struct score_texts *list)
 {
     str text;
 
-    if (*n == EVAL_FACTS_MAX || !v)
+    if (list->n == EVAL_FACTS_MAX || !v)
         return;
     if (json_text(doc, v, a, &text)) {
         if (str_trim(text).n)
-            list[(*n)++] = arena_dup(a, str_trim(text));
+            list->at[list->n++] = arena_dup(a, str_trim(text));
     } else if (v->kind == JSON_NUMBER) {
-        list[(*n)++] = arena_dup(a, json_raw(doc, v));
+        list->at[list->n++] = arena_dup(a, json_raw(doc, v));
     }
 }
 
 /* A text, or a list of them. */
-static void add_texts(struct arena *a, const struct json *doc, const struct json_node *v, str *list,
-                      size_t *n)
+static void add_texts(struct arena *a, const struct json *doc, const struct json_node *v,
+                      struct score_texts *list)
 {
+    if (!list->at)
+        list->at = arena_zero(a, EVAL_FACTS_MAX, sizeof *list->at);
     if (!v || v->kind != JSON_ARRAY) {
-        eval_case_add_text(a, doc, v, list, n);
+        eval_case_add_text(a, doc, v, list);
         return;
     }
     for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x))
-        eval_case_add_text(a, doc, x, list, n);
+        eval_case_add_text(a, doc, x, list);
 }
 
-/* How much the case counts: a number, or {"expected_score": N}. */
+/* A misspelt or empty cause would score every report 0. */
+static bool eval_case_check_points(struct eval_loading *l, const char *path, const char *name,
+                                   const struct score_texts *list, const struct json_node *v)
+{
+    if (v && !list->n)
+        eval_fault(l->faults, l->arena, "%s: %s must be a text or a list of texts", path, name);
+    for (size_t i = 0; i < list->n; i++)
+        if (!score_point_is_usable(list->at[i])) {
+            eval_fault(l->faults,
+                       l->arena,
+                       "%s: %s: \"" STR_FMT "\" has no word that can be found in a report",
+                       path,
+                       name,
+                       STR_ARG(list->at[i]));
+            return false;
+        }
+    return !v || list->n;
+}
+
+/* The weight of the case: a number, or {"expected_score": N}. */
 static double weight_of(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *v =
@@ -104,7 +125,7 @@ static double weight_of(const struct json *doc, const struct json_node *root)
     return json_double(doc, v, &weight) && weight >= 0 && weight <= 1000 ? weight : 1;
 }
 
-/* Of several ways to ask the same the first. */
+/* The first of several ways to ask the same question. */
 static void eval_case_read_question(struct eval_loading *l, const struct json *doc,
                                     const struct json_node *v)
 {
@@ -117,15 +138,18 @@ static void eval_case_read_expected(struct eval_loading *l, const struct json *d
 {
     const struct json_node *root = json_root(doc);
     const struct json_node *sections = json_find(doc, root, STR("expected_sections"));
+    struct score_texts tools = {.n = 0};
     struct eval_case *c = l->out;
+    struct score_texts *facts = &c->expected.facts;
 
-    add_texts(
-        l->arena, doc, json_find(doc, root, STR("expected_output")), c->facts, &c->fact_count);
+    add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), facts);
     if (sections && sections->kind == JSON_OBJECT)
         for (const struct json_node *k = json_first(doc, sections); k;
              k = json_next(doc, sections, k))
-            add_texts(l->arena, doc, json_value(k), c->facts, &c->fact_count);
-    add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), c->tools, &c->tool_count);
+            add_texts(l->arena, doc, json_value(k), facts);
+    add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), &tools);
+    c->tools = tools.at;
+    c->tool_count = tools.n;
     c->weight = weight_of(doc, root);
     eval_case_read_question(l, doc, json_find(doc, root, STR("user_prompt")));
     (void)!json_text(doc, json_find(doc, root, STR("runbook")), l->arena, &l->runbook);
@@ -133,6 +157,28 @@ static void eval_case_read_expected(struct eval_loading *l, const struct json *d
     l->runbook = arena_dup(l->arena, l->runbook);
     if (json_find(doc, root, STR("alert")))
         l->alert = arena_dup(l->arena, json_raw(doc, json_find(doc, root, STR("alert"))));
+}
+
+/* False after a fault. */
+static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc, const char *path)
+{
+    struct score_expected *x = &l->out->expected;
+    const struct {
+        const char *name;
+        struct score_texts *list;
+    } all[] = {{"cause", &x->cause}, {"object", &x->object}, {"not_cause", &x->not_cause}};
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        const struct json_node *v = json_find(doc, json_root(doc), str_c(all[i].name));
+
+        add_texts(l->arena, doc, v, all[i].list);
+        if (!eval_case_check_points(l, path, all[i].name, all[i].list, v))
+            return false;
+    }
+    if (x->facts.n || x->cause.n)
+        return true;
+    eval_fault(l->faults, l->arena, "%s:1: has no cause and no expected_output", path);
+    return false;
 }
 
 static bool read_test_case(struct eval_loading *l)
@@ -157,9 +203,7 @@ static bool read_test_case(struct eval_loading *l)
         eval_fault(l->faults, l->arena, "%s:1: must be a mapping", path);
     else {
         eval_case_read_expected(l, &doc);
-        ok = l->out->fact_count > 0;
-        if (!ok)
-            eval_fault(l->faults, l->arena, "%s:1: has no expected_output", path);
+        ok = eval_case_read_cause(l, &doc, path);
     }
     json_release(&doc);
     return ok;
@@ -195,10 +239,11 @@ static bool load_one(const struct eval_source *s, struct arena *a, const char *f
                              .runbook = STR(""),
                              .alert = STR("")};
 
-    *out = (struct eval_case){
-        .name = arena_dup(a, last_part(folder)), .folder = folder, .runbook = STR(""), .weight = 1};
-    out->facts = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->facts);
-    out->tools = arena_zero(a, EVAL_FACTS_MAX, sizeof *out->tools);
+    *out = (struct eval_case){.name = arena_dup(a, last_part(folder)),
+                              .folder = folder,
+                              .runbook = STR(""),
+                              .evidence = STR(""),
+                              .weight = 1};
     return read_test_case(&l) && eval_read_alert(&l) && eval_count_recordings(&l);
 }
 

@@ -1,5 +1,5 @@
-/* eval_case.h - a case while it is read: eval_case.c the folder and what is expected, eval_alert.c
- * the alert and its runbook.
+/* eval_case.h - a case while it is read: eval_case.c reads the folder and the expected texts,
+ * eval_alert.c the alert, its runbook and the recordings.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ struct eval_loading {
     struct arena *arena;
     struct eval_case *out;
     struct eval_faults *faults;
-    str question, runbook, alert; /* what test_case.yaml says */
+    str question, runbook, alert; /* of test_case.yaml */
 };
 
 void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ...)

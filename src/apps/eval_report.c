@@ -1,4 +1,4 @@
-/* eval_report.c - results for programs and for people.
+/* eval_report.c - results as JSON and as Markdown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,12 +30,12 @@ static void eval_report_decimal(struct json_out *o, const char *key, double d)
 static void write_facts(struct json_out *o, const struct eval_result *r)
 {
     json_member_array(o, "facts");
-    for (size_t i = 0; i < r->of->fact_count; i++) {
+    for (size_t i = 0; i < r->of->expected.facts.n; i++) {
         json_out_object(o);
-        json_member_str(o, "fact", r->of->facts[i]);
-        json_member_bool(o, "met", r->facts[i].met);
-        eval_report_decimal(o, "share", r->facts[i].share);
-        json_member_str(o, "missing", r->facts[i].missing);
+        json_member_str(o, "fact", r->of->expected.facts.at[i]);
+        json_member_bool(o, "met", r->analysis.facts[i].met);
+        eval_report_decimal(o, "share", r->analysis.facts[i].share);
+        json_member_str(o, "missing", r->analysis.facts[i].missing);
         json_out_end(o);
     }
     json_out_end(o);
@@ -68,6 +68,9 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     json_member_str(o, "reasoning", str_c(switch_name(r->reasoning)));
     eval_report_decimal(o, "score", r->score);
     eval_report_decimal(o, "weight", r->of->weight);
+    json_member_str(o, "scored_by", str_c(eval_scored_by(r->of)));
+    json_member_str(o, "verdict", str_c(score_verdict_name(r->analysis.verdict)));
+    json_member_str(o, "missing", r->analysis.missing);
     write_facts(o, r);
     eval_report_write_tools(o, r);
     json_member_str(o, "status", str_c(end_name(r->report.end)));
@@ -81,6 +84,7 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     json_member_i64(o, "reasoning_tokens", r->report.reasoning_tokens);
     json_member_i64(o, "duration_ms", r->report.duration_ms);
     json_member_str(o, "session_id", r->session);
+    json_member_str(o, "analysis", r->report.final_analysis);
     json_member_str(o, "report", r->report.markdown);
     json_out_end(o);
 }
@@ -102,7 +106,7 @@ static void write_total(struct json_out *o, const char *key, const struct eval_t
     json_out_end(o);
 }
 
-/* Of an A/B the first half is without reasoning and the second with it, in the same order. */
+/* The first half of an A/B is without reasoning, the second half with it, in the same order. */
 void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf *out)
 {
     struct eval_total total, on;
@@ -133,17 +137,26 @@ static int64_t eval_report_tokens(const struct incident_report *r)
     return r->input_tokens + r->output_tokens;
 }
 
-static void missing_facts(const struct eval_result *r, struct buf *out)
+static void eval_report_missing(const struct eval_result *r, struct buf *out)
 {
-    for (size_t i = 0; i < r->of->fact_count; i++)
-        if (!r->facts[i].met)
+    if (r->analysis.verdict != SCORE_VERDICT_FOUND)
+        buf_printf(out,
+                   "- " STR_FMT "%s%s: %s%s" STR_FMT "\n",
+                   STR_ARG(r->of->name),
+                   r->reasoning == INCIDENT_AS_CONFIGURED ? "" : ", reasoning ",
+                   r->reasoning == INCIDENT_AS_CONFIGURED ? "" : switch_name(r->reasoning),
+                   score_verdict_name(r->analysis.verdict),
+                   r->analysis.missing.n ? ": " : "",
+                   STR_ARG(r->analysis.missing));
+    for (size_t i = 0; i < r->of->expected.facts.n; i++)
+        if (!r->analysis.facts[i].met)
             buf_printf(out,
                        "- " STR_FMT "%s%s: " STR_FMT " (without: " STR_FMT ")\n",
                        STR_ARG(r->of->name),
                        r->reasoning == INCIDENT_AS_CONFIGURED ? "" : ", reasoning ",
                        r->reasoning == INCIDENT_AS_CONFIGURED ? "" : switch_name(r->reasoning),
-                       STR_ARG(r->of->facts[i]),
-                       STR_ARG(r->facts[i].missing));
+                       STR_ARG(r->of->expected.facts.at[i]),
+                       STR_ARG(r->analysis.facts[i].missing));
     if (r->report.error.n)
         buf_printf(
             out, "- " STR_FMT ": " STR_FMT "\n", STR_ARG(r->of->name), STR_ARG(r->report.error));
@@ -154,17 +167,19 @@ static void plain_rows(const struct eval_result *results, size_t n, struct buf *
     struct eval_total t;
 
     buf_add(out,
-            STR("| Case | Score | Facts | Tools called | Tokens | Reasoning tokens | Time (ms) |\n"
-                "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"));
+            STR("| Case | Score | Verdict | Facts | Tools called | Tokens | Reasoning tokens | "
+                "Time (ms) "
+                "|\n| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n"));
     for (size_t i = 0; i < n; i++) {
         const struct eval_result *r = &results[i];
 
         buf_printf(out,
-                   "| " STR_FMT " | %.2f | %zu/%zu | %u | %lld | %lld | %lld |\n",
+                   "| " STR_FMT " | %.2f | %s | %zu/%zu | %u | %lld | %lld | %lld |\n",
                    STR_ARG(r->of->name),
                    r->score,
-                   r->facts_met,
-                   r->of->fact_count,
+                   score_verdict_name(r->analysis.verdict),
+                   r->analysis.facts_met,
+                   r->of->expected.facts.n,
                    r->report.tool_calls,
                    (long long)eval_report_tokens(&r->report),
                    (long long)r->report.reasoning_tokens,
@@ -172,7 +187,7 @@ static void plain_rows(const struct eval_result *results, size_t n, struct buf *
     }
     eval_sum(results, n, &t);
     buf_printf(out,
-               "| **all %zu** | **%.2f** | %zu/%zu | %u | %lld | %lld | %lld |\n",
+               "| **all %zu** | **%.2f** | | %zu/%zu | %u | %lld | %lld | %lld |\n",
                t.cases,
                t.score,
                t.facts_met,
@@ -247,7 +262,7 @@ void eval_markdown(const struct eval_result *results, size_t n, bool ab, struct 
     buf_add(out, STR("\n## What is missing\n\n"));
     before = out->n;
     for (size_t i = 0; i < n; i++)
-        missing_facts(&results[i], out);
+        eval_report_missing(&results[i], out);
     if (out->n == before)
         buf_add(out, STR("Nothing.\n"));
 }

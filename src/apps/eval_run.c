@@ -1,4 +1,4 @@
-/* eval_run.c - a case is run on its recordings, and what came of it scored.
+/* eval_run.c - runs a case on its recordings and scores the analysis.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -62,36 +62,26 @@ static void compare_tools(struct eval_result *r, struct arena *a)
 
 /* ---- score and tags ---- */
 
-/* What the report says is what counts, wherever in it. */
-static void compare_facts(struct eval_result *r, struct arena *a)
+/* The analysis alone: the report also quotes outputs of tools. */
+static double eval_run_score_of(struct eval_result *r, struct arena *a)
 {
-    str text = arena_join(a, r->report.markdown, STR("\n\n"), r->report.final_analysis);
+    const struct eval_case *c = r->of;
 
-    r->facts = arena_zero(a, r->of->fact_count + 1, sizeof *r->facts);
-    for (size_t i = 0; i < r->of->fact_count; i++) {
-        score_fact(text, r->of->facts[i], a, &r->facts[i]);
-        r->facts_met += r->facts[i].met;
-    }
+    score_analysis(r->report.final_analysis, c->evidence, &c->expected, a, &r->analysis);
+    if (!c->tool_count)
+        return r->analysis.score;
+    return r->analysis.score *
+           (1 - EVAL_TOOLS_SHARE + EVAL_TOOLS_SHARE * (double)r->tools_met / (double)c->tool_count);
 }
 
-static double eval_run_score_of(const struct eval_result *r)
-{
-    double facts = r->of->fact_count ? (double)r->facts_met / (double)r->of->fact_count : 1;
-
-    if (!r->of->tool_count)
-        return facts;
-    return (1 - EVAL_TOOLS_SHARE) * facts +
-           EVAL_TOOLS_SHARE * (double)r->tools_met / (double)r->of->tool_count;
-}
-
-/* By what is known of the run, never by what somebody wrote about it. */
+/* From the run's data and the score, never from prose. */
 static str tags_of(const struct eval_result *r, struct arena *a)
 {
     const struct {
         const char *tag;
         bool set;
     } all[] = {
-        {"facts_missing", r->facts_met < r->of->fact_count},
+        {"facts_missing", r->analysis.facts_met < r->of->expected.facts.n},
         {"no_tool_called", r->of->recordings && !r->report.tool_calls},
         {"expected_tool_not_called", r->tools_met < r->of->tool_count},
         {"failed", r->report.end == INCIDENT_FAILED},
@@ -108,6 +98,8 @@ static str tags_of(const struct eval_result *r, struct arena *a)
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (all[i].set)
             json_out_str(&o, str_c(all[i].tag));
+    if (r->analysis.verdict != SCORE_VERDICT_FOUND)
+        json_out_str(&o, str_c(score_verdict_name(r->analysis.verdict)));
     if (r->report.reason.n)
         json_out_str(&o, r->report.reason);
     json_out_end(&o);
@@ -135,7 +127,7 @@ bool eval_self(char path[FILE_PATH_MAX], struct err *e)
     ssize_t n = readlink("/proc/self/exe", path, FILE_PATH_MAX - 1);
 
     if (n <= 0)
-        return err_sys(e, "where this program is cannot be found out");
+        return err_sys(e, "cannot find the path of this program (/proc/self/exe)");
     path[n] = '\0';
     return true;
 }
@@ -190,9 +182,13 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
                                                .stages = STR("[]")};
     read_called(out, a);
     compare_tools(out, a);
-    compare_facts(out, a);
-    out->score = eval_run_score_of(out);
+    out->score = eval_run_score_of(out, a);
     out->tags = tags_of(out, a);
+}
+
+const char *eval_scored_by(const struct eval_case *c)
+{
+    return c->expected.cause.n || c->expected.object.n ? "cause" : "facts";
 }
 
 void eval_sum(const struct eval_result *results, size_t n, struct eval_total *out)
@@ -206,8 +202,8 @@ void eval_sum(const struct eval_result *results, size_t n, struct eval_total *ou
         weights += r->of->weight;
         sum += r->of->weight * r->score;
         plain += r->score;
-        out->facts += r->of->fact_count;
-        out->facts_met += r->facts_met;
+        out->facts += r->of->expected.facts.n;
+        out->facts_met += r->analysis.facts_met;
         out->model_calls += r->report.model_calls;
         out->tool_calls += r->report.tool_calls;
         out->input_tokens += r->report.input_tokens;

@@ -7,6 +7,8 @@
  */
 #include "base/proc.h"
 
+#include "base/proc_confine.h"
+
 #include "base/clock.h"
 
 #include <errno.h>
@@ -149,17 +151,21 @@ static bool proc_start(struct proc *p, const struct proc_spec *spec, const struc
     posix_spawnattr_t attr;
     int why;
 
-    set_actions(&fa, spec, theirs);
-    set_attributes(&attr);
-    /* The strings are not changed; the prototype is older than const. */
-    why = posix_spawnp(&p->pid,
-                       spec->argv[0],
-                       &fa,
-                       &attr,
-                       (char *const *)(uintptr_t)spec->argv,
-                       (char *const *)(uintptr_t)env);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&fa);
+    if (spec->confine) {
+        why = proc_confine_start(&p->pid, spec, theirs->fd, env);
+    } else {
+        set_actions(&fa, spec, theirs);
+        set_attributes(&attr);
+        /* The strings are not changed; the prototype is older than const. */
+        why = posix_spawnp(&p->pid,
+                           spec->argv[0],
+                           &fa,
+                           &attr,
+                           (char *const *)(uintptr_t)spec->argv,
+                           (char *const *)(uintptr_t)env);
+        posix_spawnattr_destroy(&attr);
+        posix_spawn_file_actions_destroy(&fa);
+    }
     if (why != 0)
         return spawn_failed(spec, why, e);
 

@@ -45,11 +45,20 @@
 /* A pipe to us, /dev/null, or our own descriptor. */
 enum proc_io { PROC_PIPE, PROC_NULL, PROC_INHERIT };
 
+/* What a child that reads hostile input may use. It can write no file, open no socket, start no
+ * process and touch no other one; where the kernel has Landlock, it can read only programs,
+ * libraries and their settings. */
+struct proc_confine {
+    size_t memory_max; /* bytes of address space */
+    unsigned cpu_s;
+};
+
 struct proc_spec {
     const char *const *argv; /* ends in NULL; a name without / is looked up in our PATH */
     const char *const *env;  /* "NAME=value" and a NULL at the end; NULL is empty */
     const char *cwd;         /* or NULL: our own */
     enum proc_io in, out, err;
+    const struct proc_confine *confine; /* NULL: the child may do what we may */
 };
 
 struct proc_status {

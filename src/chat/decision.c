@@ -5,7 +5,7 @@
 #include "chat/decision.h"
 
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #define CALLS_ARENA_MAX ((size_t)64 << 20)

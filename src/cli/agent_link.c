@@ -227,6 +227,7 @@ static void link_on_event(void *ctx, const struct run_event *ev)
 static bool link_local_follow(struct agent_link *l, str run, struct agent_show *s, struct err *e)
 {
     struct run_asker who = {.key = STR(""), .thoughts = true};
+    struct run_events_sink sink = {.thoughts = true, .on_event = link_on_event, .ctx = s};
     struct run_cursor *c = run_cursor_new(buf_str(&s->last));
     enum run_state state = RUN_GOES_ON;
     bool active = true, ok = true;
@@ -236,7 +237,7 @@ static bool link_local_follow(struct agent_link *l, str run, struct agent_show *
     s->run = arena_dup(&s->arena, run);
     while (ok && active && state == RUN_GOES_ON && !atomic_load(&l->local.leave)) {
         active = agents_wait(l->app->runner, run, &version, &l->local.leave);
-        ok = run_events_read(l->local.host.log, run, c, &who, link_on_event, s, &state, e);
+        ok = run_events_read(l->local.host.log, run, c, &sink, &state, e);
     }
     if (ok && state == RUN_ENDED)
         agents_wait_gone(l->app->runner, run);

@@ -5,7 +5,7 @@
 #include "cli/agent_show.h"
 
 #include "base/json.h"
-#include "base/repr.h"
+#include "chat/repr.h"
 #include "base/utf8.h"
 
 #include <unistd.h>

@@ -42,7 +42,9 @@ struct cli_args {
     const char *value[CLI_OPTIONS_MAX]; /* by the option's index; "" for a flag that was given */
     const char *words[CLI_WORDS_MAX];   /* the rest */
     int word_count;
-    char help; /* 'h' for -h, 'H' for --help; then the rest is ignored */
+    char *const *rest; /* of a command that takes another command: that one, NULL at its end */
+    bool rest_marked;  /* a "--" stands before it */
+    char help;         /* 'h' for -h, 'H' for --help; then the rest is ignored */
 };
 
 struct cli {
@@ -64,6 +66,7 @@ struct cli_command {
     const struct cli_option *options;
     size_t option_count;
     int word_max;
+    bool takes_rest; /* options end at the first word: the rest is another command */
     int (*run)(struct cli *cli, const struct cli_args *args);
 };
 

@@ -6,6 +6,7 @@
  */
 #include "base/log.h"
 #include "cli/daemon.h"
+#include "cli/data.h"
 #include "cli/history.h"
 
 #include <unistd.h>
@@ -163,7 +164,7 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
 
     if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
         return cli_complain(CLI_USAGE, "erase needs --session ID or --subject NAME");
-    if (!config_load(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &c, &e))
+    if (!data_config(args->value[CONFIG], &c, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     w.config = c;
     buf_init(&out, 1 << 20);

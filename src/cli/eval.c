@@ -1,4 +1,4 @@
-/* `rationale eval`: cases with known answers are run on their recordings and scored.
+/* `rationale eval`: runs cases with known answers on their recordings and scores them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -87,11 +87,12 @@ static void print_head(const struct work *w)
     if (w->args->value[JSON])
         return;
     file_out_printf(&w->cli->out,
-                    "%s%-*s %6s %7s %6s %8s %9s  %s%s\n",
+                    "%s%-*s %6s  %-14s %7s %6s %8s %9s  %s%s\n",
                     cli_bold(w->cli),
                     NAME_WIDTH,
                     "case",
                     "score",
+                    "verdict",
                     "facts",
                     "tools",
                     "tokens",
@@ -107,7 +108,7 @@ struct eval_row {
     size_t facts_met, facts;
     unsigned tool_calls;
     int64_t tokens, ms;
-    const char *status;
+    const char *verdict, *status;
 };
 
 static void eval_print_row(const struct work *w, const struct eval_row *r)
@@ -117,11 +118,12 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
     (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
     file_out_printf(
         &w->cli->out,
-        "%-*.*s %6.2f %7s %6u %8lld %9.*s  %s\n",
+        "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s\n",
         NAME_WIDTH,
         (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
         r->name.p,
         r->score,
+        r->verdict,
         share,
         r->tool_calls,
         (long long)r->tokens,
@@ -144,11 +146,12 @@ static void print_result(struct work *w, const struct eval_result *r)
     eval_print_row(w,
                    &(struct eval_row){.name = name,
                                       .score = r->score,
-                                      .facts_met = r->facts_met,
-                                      .facts = r->of->fact_count,
+                                      .facts_met = r->analysis.facts_met,
+                                      .facts = r->of->expected.facts.n,
                                       .tool_calls = r->report.tool_calls,
                                       .tokens = r->report.input_tokens + r->report.output_tokens,
                                       .ms = r->report.duration_ms,
+                                      .verdict = score_verdict_name(r->analysis.verdict),
                                       .status = ends[r->report.end]});
     if (r->report.error.n)
         (void)cli_complain(
@@ -169,6 +172,7 @@ static void print_total(const struct work *w, const char *name, const struct eva
                                       .tool_calls = t.tool_calls,
                                       .tokens = t.input_tokens + t.output_tokens,
                                       .ms = t.duration_ms,
+                                      .verdict = "",
                                       .status = ""});
 }
 
@@ -391,15 +395,15 @@ const struct cli_command cli_eval = {
     .words = "FOLDER",
     .about =
         "Each case of FOLDER (or FOLDER itself, if it is one) is an alert, recorded outputs of "
-        "tools, and facts that a good report has. The alert is investigated as any other, with "
-        "the recordings in the place of the tools, and the report is scored by its words: no "
-        "model judges, so the same report always has the same score. docs/eval.md has the form "
-        "of a case and the formula.\n\n"
-        "With --reasoning ab every case is run without reasoning and with it, and the two are "
-        "compared: score, tools, tokens, time.\n\n"
-        "Agents are those of the configuration; alerts that none of them takes go to one that "
-        "is built in. The exit code is 1 if the score is below --min or a case could not be read.",
-    .examples = "  rationale eval example/incidents/cases\n"
+        "tools, and the cause that a good analysis names. The command investigates the alert like "
+        "any other, with the recordings in place of the tools. It scores the analysis by its "
+        "words; quoted outputs do not count. No model judges, so the same analysis always has "
+        "the same score. docs/eval.md has the form of a case and the formula.\n\n"
+        "With --reasoning ab the command runs every case without reasoning and with it, and "
+        "compares the two: score, tools, tokens, time.\n\n"
+        "Agents are those of the configuration; a built-in agent handles alerts that none of them "
+        "handles. The exit code is 1 if the score is below --min or a case could not be read.",
+    .examples = "  rationale eval example/incidents/cases --config example/incidents/eval.yaml\n"
                 "  rationale eval cases --reasoning ab --out results\n"
                 "  rationale eval cases --case disk --json --min 0.8\n",
     .options = options,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/daemon.h"
+#include "cli/data.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ int history_open(struct history *h, const char *config)
     struct err e;
 
     *h = (struct history){.asker = {.key_name = STR("")}};
-    if (!config_load(config ? config : CLI_CONFIG_FILE, &h->config, &e))
+    if (!data_config(config, &h->config, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
     if (str_eq(h->config->store_url, STR("none"))) {
         config_release(h->config);

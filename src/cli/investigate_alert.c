@@ -52,24 +52,23 @@ static bool first_fault(const struct alert_faults *faults, struct err *e)
                    STR_ARG(faults->at[0].message));
 }
 
-/* Of Alertmanager's groups the first that still fires. */
+/* Of a webhook, the first alert that still fires. */
 static bool investigate_alert_take_alert(struct reading *r, const struct json *doc,
                                          struct alert *out, struct err *e)
 {
     struct alert_faults *faults = arena_zero(r->arena, 1, sizeof *faults);
-    struct alert *list;
-    size_t n;
+    const struct alert *first;
+    struct webhook hook;
 
-    if (!webhook_is(doc))
+    if (!webhook_source(doc))
         return alert_read(doc, json_root(doc), 0, r->arena, out, faults) || first_fault(faults, e);
-    if (!webhook_read(doc, 0, r->arena, &list, &n, faults))
+    if (!webhook_read(doc, 0, r->arena, &hook, faults))
         return first_fault(faults, e);
-    for (size_t i = 0; i < n; i++)
-        if (!list[i].resolved) {
-            *out = list[i];
-            return true;
-        }
-    return err_set(e, ERR_INPUT, "no alert of the group fires any more");
+    first = webhook_first_firing(&hook);
+    if (!first)
+        return err_set(e, ERR_INPUT, "no alert of the webhook fires any more");
+    *out = *first;
+    return true;
 }
 
 static bool parse_again(struct reading *r, struct json *doc, struct buf *with, struct err *e)
@@ -85,7 +84,7 @@ static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct 
     bool ok = true;
 
     *named = true;
-    if (json_root(doc)->kind != JSON_OBJECT || webhook_is(doc))
+    if (json_root(doc)->kind != JSON_OBJECT || webhook_source(doc))
         return true;
     buf_init(&with, 2 * FILE_MAX);
     for (size_t i = 0; ok && i < COUNT_OF(fact_members); i++) {

@@ -183,6 +183,7 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
 
     o->settings = optimize_defaults();
     o->settings.merge = true;
+    o->settings.pick = OPTIMIZE_USED_COMPONENTS;
     for (unsigned i = 0; i < COUNT_OF(kinds); i++)
         if (strcmp(frontier, kinds[i]) == 0)
             o->settings.frontier = (enum optimize_frontier)i;
@@ -274,11 +275,10 @@ const struct cli_command cli_optimize = {
         "evaluator and a reflector that are data), exactly as the reference implementation makes "
         "it, so that the two logs can be compared. With --run the run is kept in a folder: killed "
         "at any point and started again, it goes on and prints the same events.",
-    .examples = "  rationale optimize --app policy --train cases/train --val cases/val\n"
+    .examples = "  rationale optimize --app policy --train example/policy/cases\n"
                 "  rationale optimize --app incidents --train example/incidents/cases\n"
                 "  rationale optimize --app policy --resume opt-01JX...\n"
-                "  rationale optimize --reference run.json\n"
-                "  rationale optimize --reference run.json --run kept/\n",
+                "  rationale optimize --reference example/optimize/run.json\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .run = cli_optimize_run,

@@ -129,6 +129,19 @@ static void set_color(struct cli *cli, str when)
         cli->color = str_eq(when, STR("always"));
 }
 
+/* An option whose value ends in "..." in help may be given more than once: its values with commas
+ * between them, for the life of the process. */
+static const char *option_join(const struct cli_option *o, const char *before, const char *value)
+{
+    char *both;
+
+    if (!before || !o->value || !str_ends(str_c(o->value), STR("...")))
+        return value;
+    both = base_alloc(strlen(before) + strlen(value) + 2);
+    (void)snprintf(both, strlen(before) + strlen(value) + 2, "%s,%s", before, value);
+    return both;
+}
+
 /* Takes in one option; `value` is NULL if none came with it. */
 static bool option_set(struct cli *cli, const struct cli_option *o, int index, const char *value,
                        struct cli_args *args)
@@ -141,7 +154,7 @@ static bool option_set(struct cli *cli, const struct cli_option *o, int index, c
     if (index < 0)
         set_color(cli, str_c(value));
     else
-        args->value[index] = value ? value : "";
+        args->value[index] = option_join(o, args->value[index], value ? value : "");
     return true;
 }
 
@@ -266,8 +279,14 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
     *args = (struct cli_args){0};
     for (int i = 0; i < argc && !args->help; i++) {
         bool is_option = options && argv[i][0] == '-' && argv[i][1] != '\0';
+        bool dashes = options && str_eq(str_c(argv[i]), STR("--"));
 
-        if (options && str_eq(str_c(argv[i]), STR("--")))
+        if (c->takes_rest && (dashes || !is_option)) {
+            args->rest = argv + i + dashes;
+            args->rest_marked = dashes;
+            break;
+        }
+        if (dashes)
             options = false;
         else if (is_option ? !parse_option(cli, c, argc, argv, &i, args)
                            : !option_add_word(c, argv[i], args))

@@ -167,7 +167,7 @@ static size_t rows_of(str text, size_t columns)
 }
 
 /* Removes printed text that the customer must not see. */
-static void order_on_unsay(void *ctx)
+static void order_on_retract(void *ctx)
 {
     struct window *w = ctx;
     struct winsize size = {.ws_col = 0};
@@ -209,7 +209,7 @@ static int order_shown(struct window *w, const struct orders_turn *turn)
     if (turn->end != ORDERS_FAILED)
         return CLI_OK;
     return cli_complain(turn->status == 401 || turn->status == 403 ? CLI_AUTH : CLI_UNREACHABLE,
-                        "the model could not be asked (%d): " STR_FMT
+                        "the model call failed (%d): " STR_FMT
                         "; the turn is kept: rationale order --thread %s goes on with it",
                         turn->status,
                         STR_ARG(turn->why),
@@ -221,6 +221,7 @@ static int order_turn(struct window *w, str text)
 {
     struct orders_watch watch = {
         .on_decision = order_on_decision, .on_order = order_on_order, .ctx = w};
+    struct orders_said said;
     struct orders_turn out;
     struct arena a;
     struct err e;
@@ -230,12 +231,14 @@ static int order_turn(struct window *w, str text)
     /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_on_say;
-        watch.on_unsay = order_on_unsay;
+        watch.on_retract = order_on_retract;
     }
     arena_init(&a, TURN_ARENA_MAX);
     w->who = orders_asker(w->orders, STR(""), true);
-    ok = text.n ? orders_say(w->orders, &w->who, str_c(w->thread), text, &watch, &a, &out, &e)
-                : orders_resume(w->orders, &w->who, str_c(w->thread), &watch, &a, &out, &e);
+    said = (struct orders_said){
+        .who = &w->who, .thread = str_c(w->thread), .text = text, .watch = &watch};
+    ok = text.n ? orders_say(w->orders, &said, &a, &out, &e)
+                : orders_resume(w->orders, &said, &a, &out, &e);
     code = ok ? order_shown(w, &out) : cli_fail(&e);
     arena_release(&a);
     return code;
@@ -431,7 +434,11 @@ static int order_evaluate(struct window *w)
                         "protocol",
                         "real",
                         cli_plain(w->cli));
-    ok = ok && orders_eval_run(w->orders, text, path, order_on_case, w, &sums, &e);
+    ok = ok && orders_eval_run(w->orders,
+                               &(struct orders_eval_source){
+                                   .text = text, .path = path, .on_case = order_on_case, .ctx = w},
+                               &sums,
+                               &e);
     if (ok && w->args->value[JSON])
         order_eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)
@@ -446,7 +453,7 @@ static int order_evaluate(struct window *w)
     if (!ok)
         return cli_fail(&e);
     return sums.failed ? cli_complain(CLI_UNREACHABLE,
-                                      "%zu of %zu could not be taken: the model could not be asked",
+                                      "%zu of %zu could not be taken: the model call failed",
                                       sums.failed,
                                       sums.cases)
                        : CLI_OK;

@@ -203,8 +203,15 @@ static void tell_verdict(struct guide *g, const struct json *doc, const struct j
                             STR_ARG(tour_member(g, doc, c, "section")));
     const struct json_node *trace = json_find(doc, r, STR("reasoning_trace"));
 
-    for (size_t i = 0; trace && i < json_count(doc, trace); i++)
-        tell_line(g, "step", tour_member(g, doc, json_at(doc, trace, i), "action"));
+    for (size_t i = 0; trace && i < json_count(doc, trace); i++) {
+        const struct json_node *step = json_at(doc, trace, i);
+        str action = tour_member(g, doc, step, "action");
+
+        if (str_eq(action, STR("think")))
+            tell_line(g, "thought", tour_member(g, doc, step, "observation"));
+        else
+            tell_line(g, "step", action);
+    }
     tell_line(g, "verdict", line);
     tell_line(g, "why", tour_member(g, doc, r, "rationale"));
 }

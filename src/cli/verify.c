@@ -7,14 +7,13 @@
 #include "cli/history.h"
 
 #define LINE_MAX_SHOWN 2000
-#define THOUGHTS_MAX 4096
 #define OUT_MAX ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)2 << 30)
 
 enum { POLICY, CONFIG, CONTROLLER, RUN, MODEL, JSON };
 
 static const struct cli_option options[] = {
-    [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, or a tree as JSON"},
+    [POLICY] = {"policy", 'p', "FILE", NULL, "the policy: Markdown, PDF, DOCX, HTML or JSON"},
     [CONFIG] = {"config", 'c', "FILE", NULL, "providers, documents and switches"},
     [CONTROLLER] = {"controller",
                     0,
@@ -35,10 +34,7 @@ struct verifying {
     struct cases cases;
     size_t done, met, missing, uncertain, failed;
     bool all_met;
-    int code;            /* of what failed */
-    struct arena *arena; /* of the case at hand */
-    str *thoughts;       /* before each step of the model, through all its criteria */
-    size_t thought_count, shown;
+    int code;       /* of what failed */
     uint64_t *took; /* a criterion, the model's time left out */
     size_t took_count, took_cap;
 };
@@ -52,15 +48,13 @@ static void verify_line(struct verifying *v, struct arena *a, const char *indent
     file_out_add(&v->cli->out, STR("\n"));
 }
 
-/* What the model thought is the same for all calls of one turn. */
-static void show_thought(struct verifying *v, struct arena *a)
+static str verify_evidence(const struct policy_evidence *e, struct arena *a)
 {
-    size_t at = v->shown++;
+    str place = e->doc_id.n ? e->doc_id : STR("the case names no document");
 
-    if (at >= v->thought_count || !v->thoughts[at].n ||
-        (at && str_eq(v->thoughts[at], v->thoughts[at - 1])))
-        return;
-    verify_line(v, a, "       ", v->thoughts[at]);
+    if (e->page)
+        place = arena_printf(a, STR_FMT ", p. %u", STR_ARG(place), e->page);
+    return arena_join(a, place, STR(": "), e->text_excerpt);
 }
 
 static void show_result(struct verifying *v, const struct policy_result *r, struct arena *a)
@@ -85,16 +79,8 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
     if (r->citation.section.n)
         verify_line(v, a, "    policy: ", arena_join(a, r->citation.section, pages, STR("")));
     if (r->has_evidence)
-        verify_line(v,
-                    a,
-                    "    evidence: ",
-                    arena_printf(a,
-                                 STR_FMT ", p. %u: " STR_FMT,
-                                 STR_ARG(r->evidence.doc_id),
-                                 r->evidence.page,
-                                 STR_ARG(r->evidence.text_excerpt)));
+        verify_line(v, a, "    evidence: ", verify_evidence(&r->evidence, a));
     for (size_t i = 0; i < r->trace_count; i++) {
-        show_thought(v, a);
         file_out_add(&cli->out, str_c(cli_dim(cli)));
         verify_line(v, a, arena_printf(a, "    %2u ", r->trace[i].step).p, r->trace[i].action);
         verify_line(v, a, "       ", r->trace[i].observation);
@@ -170,15 +156,6 @@ static void show_sums(struct verifying *v)
 
 /* ---- one case ---- */
 
-static void verify_on_step(void *ctx, const struct agent_step *s, str reasoning)
-{
-    struct verifying *v = ctx;
-
-    (void)s;
-    if (v->thought_count < THOUGHTS_MAX)
-        v->thoughts[v->thought_count++] = arena_dup(v->arena, reasoning);
-}
-
 static void verify_add_up(struct verifying *v, const struct policy_review *r)
 {
     for (size_t i = 0; i < r->verdict.n; i++) {
@@ -232,11 +209,8 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .model = str_c(v->args->value[MODEL]),
                            .doc = v->doc,
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
-                           .on_step = v->cases.many ? NULL : verify_on_step,
                            .ctx = v};
 
-    v->arena = a;
-    v->thoughts = arena_zero(a, THOUGHTS_MAX, sizeof v->thoughts[0]);
     return policy_review(v->service, &q, a, r, e);
 }
 

@@ -11,6 +11,10 @@
 #define TEXT_MAX ((size_t)32 << 20)
 #define CALLS_MAX 256
 #define LOOK_NS 20000000L
+#define REPEAT_EVERY 2048 /* bytes of text between two looks for repetition */
+#define REPEAT_SIZE 4096  /* the end of the text that has to repeat */
+#define REPEAT_UNIT_MAX 512
+#define ESTIMATE 4 /* bytes of text for a token, if the provider has not counted */
 
 struct ask {
     struct gateway_loop *gl;
@@ -23,6 +27,7 @@ struct ask {
     struct call *call; /* while it runs; the loop's thread only */
 
     struct buf text, reasoning;
+    size_t looked; /* bytes of the text that were searched for repetition */
     struct {
         str id, name;
         struct buf arguments;
@@ -87,9 +92,38 @@ static void arguments_in(struct ask *a, const struct chat_event *ev)
         }
 }
 
+/* Whether the end of the text is one short piece again and again. */
+static bool ask_repeats(str text)
+{
+    const char *tail = text.p + text.n - REPEAT_SIZE;
+
+    for (size_t unit = 1; unit <= REPEAT_UNIT_MAX; unit++)
+        if (memcmp(tail, tail + unit, REPEAT_SIZE - unit) == 0)
+            return true;
+    return false;
+}
+
+/* A model that has lost its way writes until its limit: the call ends here. */
+static void ask_guard(struct ask *a)
+{
+    if (a->failed || a->text.n < a->looked + REPEAT_EVERY)
+        return;
+    a->looked = a->text.n;
+    if (a->text.n < REPEAT_SIZE || !ask_repeats(buf_str(&a->text)))
+        return;
+    ask_fail(a,
+             502,
+             "repetition",
+             STR("the model repeated the same text until the gateway ended its reply; ask again, "
+                 "or use another model"));
+    ask_cancel(a);
+}
+
 static void ask_text_in(struct ask *a, struct buf *to, bool reasoning, str text)
 {
     buf_add(to, text);
+    if (!reasoning)
+        ask_guard(a);
     if (a->in.on_text)
         a->in.on_text(a->in.ctx, reasoning, text);
 }
@@ -147,11 +181,24 @@ static void ask_on_error(void *ctx, const struct chat_error *error)
     a->error.retry_after_ms = error->retry_after_ms;
 }
 
+/* A reply that broke off has cost something, though its provider has not said how much. */
+static void ask_estimate(struct ask *a)
+{
+    if (!a->begun || !a->call)
+        return;
+    if (a->usage.input < 0)
+        a->usage.input = call_count_input(a->call);
+    if (a->usage.output < 0)
+        a->usage.output = (int64_t)((a->text.n + a->reasoning.n + ESTIMATE - 1) / ESTIMATE);
+}
+
 static void ask_on_end(void *ctx, const struct err *e)
 {
     struct ask *a = ctx;
 
     a->recorded = !e;
+    if (a->failed)
+        ask_estimate(a);
     if (a->call)
         a->cost_usd = call_cost(a->call);
     if (e)
@@ -171,12 +218,23 @@ static bool ask_on_anew(void *ctx)
     a->call_count = 0;
     buf_reset(&a->text);
     buf_reset(&a->reasoning);
+    a->looked = 0;
     a->usage = chat_usage_none;
     a->begun = false;
     return true;
 }
 
 static const struct call_sink sink = {ask_on_frame, ask_on_error, ask_on_end, NULL, ask_on_anew};
+
+/* The record frees long texts while they arrive; the reader gets all of this one. */
+static void ask_read_decision(void *ctx, str text, struct arena *arena, struct decision *d)
+{
+    struct ask *a = ctx;
+
+    (void)text;
+    if (a->text.n <= CALL_READ_MAX)
+        a->in.reader.read(a->in.reader.ctx, buf_str(&a->text), arena, d);
+}
 
 /* ---- its life ---- */
 
@@ -205,6 +263,10 @@ static void gateway_ask_begin(void *ctx)
                              .id = a->in.id,
                              .session = a->in.session,
                              .title = a->in.title,
+                             .step = a->in.step,
+                             .part = a->in.part,
+                             .quiet = a->in.quiet,
+                             .reader = {a->in.reader.read ? ask_read_decision : NULL, a},
                              .setup = a->in.setup,
                              .show = CONFIG_SHOW,
                              .inside = true,
@@ -248,6 +310,7 @@ static void cancel(void *ctx)
 
     if (c) {
         ask_fail(a, 499, "cancelled", STR("the call was cancelled"));
+        ask_estimate(a);
         call_cancel(c);
         ask_over(a);
     }
@@ -282,6 +345,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.route = arena_dup(&a->arena, r->route);
     a->in.session = arena_dup(&a->arena, r->session);
     a->in.title = r->title.n ? arena_dup(&a->arena, r->title) : STR("");
+    a->in.step = r->step.n ? arena_dup(&a->arena, r->step) : STR("");
     a->in.level = arena_dup(&a->arena, r->level);
     a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);

@@ -22,6 +22,9 @@ struct ask_request {
     str route;           /* for the record: the part of the program that asks, such as "agent" */
     str session;         /* the session's id, or "" */
     str title;           /* the session's title in the record; "": taken from the user's question */
+    str step;            /* the purpose of the call, for the record; or "" */
+    bool quiet;          /* the prompt needs no reasoning: enable_reasoning does not ask for it */
+    bool part;           /* an application sets the session's status, not its calls */
     str id;              /* the call's id; "": the gateway makes one */
     str level;           /* the same values as in the header, or "" */
     str key;             /* name of the client key that the call belongs to, or "": no key */
@@ -32,6 +35,7 @@ struct ask_request {
     /* Called with each piece of text on the loop's thread; may be NULL. */
     void (*on_text)(void *ctx, bool reasoning, str text);
     void *ctx;
+    struct call_reader reader; /* gets the whole text; lent until the wait returns */
 };
 
 struct ask_call {

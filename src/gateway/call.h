@@ -17,11 +17,33 @@
 #include "gateway/headers.h"
 #include "gateway/level.h"
 #include "gateway/summary.h"
+#include "gateway/upstream.h"
 #include "wire/wire.h"
 
 #define CALL_UNRECORDED_MS 1000 /* Retry-After of calls refused because nothing can be recorded */
 
 struct call;
+struct decision; /* chat/decision.h */
+
+/* Reads the tool calls of a reply for the decision log, for callers whose models may write them as
+ * text. `text` is the answer without masks; d is the entry as the gateway has it. The function may
+ * replace d->calls and d->why, which are masked afterwards. On the loop's thread, before on_end or
+ * the cancel; texts of more than CALL_READ_MAX bytes are not read. */
+#define CALL_READ_MAX ((size_t)256 << 10)
+struct call_reader {
+    void (*read)(void *ctx, str text, struct arena *a, struct decision *d); /* or NULL */
+    void *ctx;
+};
+
+/* A call that the gateway records and does not make: nothing of it is changed, capped, hidden or
+ * tried again. The bytes of its reply come through `feed`. */
+struct call_watch {
+    const struct config_provider *provider; /* static */
+    struct upstream_feed feed;
+    /* The client's credentials, which an error may repeat: they are not recorded. Lent. */
+    const str *secrets;
+    size_t secret_count;
+};
 
 struct call_request {
     const struct wire *wire;            /* the client's dialect */
@@ -31,6 +53,10 @@ struct call_request {
     str id;                       /* the gateway's id for the call; lent */
     str session;                  /* the session that the client named, or "" */
     str title;                    /* an application's title for the record; lent; or "" */
+    str step;                     /* the purpose of the call, for the record; lent; or "" */
+    bool quiet;                   /* nothing asks for reasoning: enable_reasoning adds no text */
+    bool part;                    /* the session's status is an application's, not its calls' */
+    struct call_reader reader;    /* lent likewise */
     const struct config_key *key; /* or NULL */
     struct setup *setup;          /* the call holds a reference */
     enum config_show show;        /* from the request's header */
@@ -40,6 +66,7 @@ struct call_request {
     /* The client's request head, lent likewise: its query and headers go to the provider, as
      * headers.h describes. NULL: no head. */
     const struct http1_head *head;
+    const struct call_watch *watch; /* the call only records; lent likewise; or NULL */
     bool whole; /* the request already includes the conversation of previous_response_id */
     struct otlp_trace trace;
     uint64_t start_ns;

@@ -48,6 +48,26 @@ static bool read_domains(struct config_build *b, const struct json_node *list)
     return true;
 }
 
+/* A secret is in the environment, never in the file. */
+static bool check_secret(struct config_build *b, const struct json_node *root, const char *path)
+{
+    const struct json_node *v = config_at(&b->source->doc, root, path);
+    str name = config_text(b, v);
+
+    if (!name.n)
+        return true;
+    if (!config_is_variable(name))
+        return config_wrong(
+            b, v, "must be the name of an environment variable, not the secret itself");
+    if (!getenv(name.p))
+        config_warn(b,
+                    v,
+                    "the environment variable " STR_FMT
+                    " is not set; webhooks of this sender will be refused",
+                    STR_ARG(config_shown_variable(b, name)));
+    return true;
+}
+
 bool config_apps_read(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *documents = config_at(&b->source->doc, root, "policy.documents");
@@ -55,5 +75,7 @@ bool config_apps_read(struct config_build *b, const struct json_node *root)
     const struct json_node *notify = config_at(&b->source->doc, root, "incidents.notify");
 
     return (!documents || read_documents(b, documents)) && (!domains || read_domains(b, domains)) &&
+           check_secret(b, root, "incidents.pagerduty_secret_env") &&
+           check_secret(b, root, "incidents.grafana_secret_env") &&
            config_notify_read(b, notify);
 }

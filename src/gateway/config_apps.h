@@ -11,7 +11,9 @@ struct config_notify;
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; without agents the application is off */
     str model;            /* "": the first model of the first provider */
-    str default_type;     /* for Alertmanager alerts whose own type no agent handles */
+    str default_type;     /* for alerts whose own type no agent handles; "": they are refused */
+    bool group_alerts;    /* one incident for a group of Alertmanager or Grafana */
+    str pagerduty_secret_env, grafana_secret_env; /* of signatures; "": none is asked for */
     unsigned max_concurrent, max_queue;
     uint64_t timeout_ms; /* for one investigation */
     str *domains;        /* domains that runbooks may be fetched from */
@@ -32,6 +34,8 @@ struct config_policy {
     struct config_document *documents; /* none: the application is off */
     size_t document_count;
     enum config_search search;
+    int64_t tokens_max;   /* of the evaluation of one criterion */
+    uint64_t time_max_ms; /* likewise */
     str model;
     bool use_llm, shadow, fallback;   /* react_use_llm_controller, ... */
     double ab_ratio, prompt_ab_ratio; /* 0 to 1 */

@@ -83,6 +83,7 @@
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
     "'default_alert_type':" TEXT ",'max_queue_size':" COUNT ",'timeout':" MEASURE "," \
+    "'group_alerts':" FLAG ",'pagerduty_secret_env':" TEXT ",'grafana_secret_env':" TEXT "," \
     "'runbook_domains':" NAMES ",'public_url':" TEXT ",'silence_proposal':" MEASURE "," \
     "'notify':" OBJECTS(NOTIFY))
 #define POLICY OBJECT( \
@@ -90,7 +91,8 @@
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
     "'react_fallback_enabled':" FLAG ",'react_ab_test_ratio':" AMOUNT "," \
     "'prompt_ab_test_ratio':" AMOUNT ",'ab_salt':" TEXT ",'optimize':" FLAG "," \
-    "'train':" TEXT ",'val':" TEXT)
+    "'train':" TEXT ",'val':" TEXT "," \
+    "'max_tokens':" COUNT ",'timeout':" MEASURE)
 
 #define AGENT OBJECT( \
     "'description':" TEXT ",'model':" NAME ",'prompt':" TEXT ",'level':" LEVEL "," \

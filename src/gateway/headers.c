@@ -271,6 +271,14 @@ static bool headers_is_listed(const struct headers_listed *l, str name)
 
 /* ---- requests ---- */
 
+static void headers_add_line(struct buf *lines, const struct http1_field *f)
+{
+    buf_add(lines, f->name);
+    buf_add(lines, STR(": "));
+    buf_add(lines, f->value);
+    buf_add(lines, STR("\r\n"));
+}
+
 bool headers_add_request(const struct http1_head *h, bool same, struct buf *lines, struct err *e)
 {
     struct headers_listed listed;
@@ -285,12 +293,50 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
         if ((row && !(row->own && same)) || headers_is_credential(f->name) ||
             headers_is_listed(&listed, f->name))
             continue;
-        buf_add(lines, f->name);
-        buf_add(lines, STR(": "));
-        buf_add(lines, f->value);
-        buf_add(lines, STR("\r\n"));
+        headers_add_line(lines, f);
     }
     return true;
+}
+
+bool headers_is_hop(str name)
+{
+    static const str names[] = {STR_INIT("connection"),
+                                STR_INIT("keep-alive"),
+                                STR_INIT("proxy-connection"),
+                                STR_INIT("proxy-authorization"),
+                                STR_INIT("te"),
+                                STR_INIT("trailer"),
+                                STR_INIT("transfer-encoding"),
+                                STR_INIT("upgrade"),
+                                STR_INIT("sec-websocket-extensions")};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (http1_same(name, names[i]))
+            return true;
+    return false;
+}
+
+bool headers_add_all(const struct http1_head *h, bool plain, struct buf *lines, struct err *e)
+{
+    static const str ours[] = {STR_INIT("host"), STR_INIT("content-length"), STR_INIT("expect")};
+    struct headers_listed listed;
+
+    if (!headers_read_connection(h, &listed))
+        return err_set(
+            e, ERR_INPUT, "connection: lists more than %d headers", HEADERS_CONNECTION_MAX);
+    for (size_t i = 0; i < h->field_count; i++) {
+        const struct http1_field *f = &h->fields[i];
+        bool skip = headers_is_hop(f->name) || headers_is_listed(&listed, f->name) ||
+                    (plain && http1_same(f->name, STR("accept-encoding")));
+
+        for (size_t k = 0; k < COUNT_OF(ours); k++)
+            skip |= http1_same(f->name, ours[k]);
+        if (!skip)
+            headers_add_line(lines, f);
+    }
+    if (plain)
+        buf_add(lines, STR("accept-encoding: identity\r\n"));
+    return buf_ok(lines, "the request's headers", e);
 }
 
 static int headers_hex(char c)
@@ -345,6 +391,50 @@ void headers_add_query(str query, struct buf *target)
         buf_add(target, pair);
         next = '&';
     }
+}
+
+/* ---- credentials ---- */
+
+struct headers_secrets {
+    str *out;
+    size_t n;
+};
+
+/* What follows the last of `before` in each part of a list. */
+static void headers_add_secrets(struct headers_secrets *s, str list, str between, str before)
+{
+    while (list.n && s->n < HEADERS_SECRETS_MAX) {
+        size_t end = str_find(list, between);
+        str part = str_slice(list, 0, end);
+        size_t at = str_find(part, before);
+
+        s->out[s->n++] = str_trim(at == STR_NONE ? part : str_slice(part, at + 1, part.n));
+        list = end == STR_NONE ? STR("") : str_slice(list, end + 1, list.n);
+    }
+}
+
+size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_MAX])
+{
+    struct headers_secrets s = {out, 0};
+    str query = h->query;
+
+    for (size_t i = 0; i < h->field_count; i++) {
+        const struct http1_field *f = &h->fields[i];
+
+        if (http1_same(f->name, STR("cookie")))
+            headers_add_secrets(&s, f->value, STR(";"), STR("="));
+        else if (headers_is_credential(f->name))
+            headers_add_secrets(&s, f->value, STR(","), STR(" "));
+    }
+    while (query.n) {
+        size_t end = str_find(query, STR("&"));
+        str pair = str_slice(query, 0, end);
+
+        query = end == STR_NONE ? STR("") : str_slice(query, end + 1, query.n);
+        if (!headers_param_passes(pair))
+            headers_add_secrets(&s, pair, STR("&"), STR("="));
+    }
+    return s.n;
 }
 
 /* ---- replies ---- */

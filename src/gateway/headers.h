@@ -21,7 +21,8 @@
 #define HEADERS_CONNECTION_MAX 16   /* names that a Connection header may list */
 #define HEADERS_REPLY_MAX 64        /* headers of a reply that reach the client */
 #define HEADERS_REPLY_SIZE_MAX 8192 /* their total size in bytes */
-#define HEADERS_PARAM_MAX 128       /* bytes of a parameter's name; a longer one is dropped */
+#define HEADERS_SECRETS_MAX 16
+#define HEADERS_PARAM_MAX 128 /* bytes of a parameter's name; a longer one is dropped */
 
 /* Appends the parameters that pass to a target, after '?' or '&'. */
 void headers_add_query(str query, struct buf *target);
@@ -33,3 +34,13 @@ bool headers_add_request(const struct http1_head *h, bool same, struct buf *line
  * provider's; may be empty) does not pass. */
 size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
                           const struct http1_field **out);
+
+/* For requests that pass unchanged: all headers but hop-by-hop ones and those that the HTTP client
+ * writes itself; credentials pass. `plain`: the reply must not be packed. */
+bool headers_add_all(const struct http1_head *h, bool plain, struct buf *lines,
+                     struct err *e) MUST_USE;
+/* The credentials of a request: values of such headers, cookies and parameters, each without its
+ * scheme or name. How many there are, at most HEADERS_SECRETS_MAX; lent by the head. */
+size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_MAX]);
+/* Whether a header of a reply that passes unchanged is for this connection only. */
+bool headers_is_hop(str name);

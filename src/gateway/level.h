@@ -43,6 +43,9 @@ struct level {
 bool level_choose(const struct config *c, const struct chat_request *r, str header,
                   const struct config_key *key, struct level *out, struct err *e) MUST_USE;
 
+/* The level of a call that is only recorded: what the request says, without a preset or a cap. */
+void level_watch(const struct config_provider *p, const struct chat_request *r, struct level *out);
+
 /* Whether a level from this source applies its preset. */
 bool level_brings_preset(const struct config *c, enum level_source source);
 

@@ -133,25 +133,30 @@ static str without_parameters(str type)
 }
 
 /* Nobody asks when to come again who was served. */
-static int64_t come_again_ms(const struct upstream *u, const struct http1_head *h)
+static int64_t come_again_ms(const struct clock *clock, const struct http1_head *h)
 {
     if (h->status >= 200 && h->status <= 299)
         return -1;
     return retry_after_ms(http1_find(h, STR("retry-after")),
                           http1_find(h, STR("retry-after-ms")),
-                          clock_wall_ms(u->clock));
+                          clock_wall_ms(clock));
+}
+
+struct upstream_head upstream_read_head(const struct http1_head *h, const struct clock *clock)
+{
+    return (struct upstream_head){
+        .status = h->status,
+        .type = without_parameters(http1_find(h, STR("content-type"))),
+        .retry_after_ms = come_again_ms(clock, h),
+        .coding = http1_find(h, STR("content-encoding")),
+        .fields = h,
+    };
 }
 
 static void net_head(void *ctx, const struct http1_head *h)
 {
     struct upstream *u = ctx;
-    struct upstream_head head = {
-        .status = h->status,
-        .type = without_parameters(http1_find(h, STR("content-type"))),
-        .retry_after_ms = come_again_ms(u, h),
-        .coding = http1_find(h, STR("content-encoding")),
-        .fields = h,
-    };
+    struct upstream_head head = upstream_read_head(h, u->clock);
 
     if (u->tape) {
         u->tape->status = head.status;
@@ -281,7 +286,31 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
     loop_timer_set(u->loop, &u->timer, 0);
 }
 
-/* ---- both ---- */
+/* ---- fed ---- */
+
+void upstream_feed_head(struct upstream *u, const struct upstream_head *head)
+{
+    u->handler->on_head(u->ctx, head);
+}
+
+void upstream_feed_bytes(struct upstream *u, str bytes)
+{
+    u->handler->on_bytes(u->ctx, bytes);
+    if (u->handler)
+        u->handler->on_rest(u->ctx);
+}
+
+void upstream_feed_end(struct upstream *u)
+{
+    upstream_close(u)->on_end(u->ctx);
+}
+
+void upstream_feed_error(struct upstream *u, const struct err *e)
+{
+    upstream_close(u)->on_error(u->ctx, e);
+}
+
+/* ---- all ---- */
 
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx)
@@ -291,7 +320,10 @@ void upstream_start(struct upstream *u, struct loop *l, struct client *c,
     u->ctx = ctx;
     u->loop = l;
     u->clock = r->clock;
-    if (r->cassette)
+    u->feed = r->feed;
+    if (r->feed)
+        r->feed->on_start(r->feed->ctx, u);
+    else if (r->cassette)
         play_start(u, r);
     else
         net_start(u, c, r);
@@ -317,6 +349,8 @@ void upstream_cancel(struct upstream *u)
     u->call = NULL;
     tape_free(u->tape);
     u->tape = NULL;
+    if (u->feed)
+        u->feed->on_detach(u->feed->ctx);
     if (u->timer.fn)
         loop_timer_clear(u->loop, &u->timer);
     u->played = NULL;
@@ -345,6 +379,6 @@ void upstream_resume(struct upstream *u)
     u->paused = false;
     if (u->call)
         client_resume(u->call);
-    else if (u->timer.fn && !u->timer.slot)
+    else if (!u->feed && u->timer.fn && !u->timer.slot)
         loop_timer_set(u->loop, &u->timer, 0);
 }

@@ -1,6 +1,6 @@
-/* upstream.h - one exchange with a provider, over the network or from a cassette.
+/* upstream.h - one exchange with a provider: over the network, from a cassette, or fed.
  *
- * The caller sees the same either way: a head, bytes, an end or an error. No callback happens
+ * The caller sees the same in each case: a head, bytes, an end or an error. No callback happens
  * before upstream_start returns, or after upstream_cancel. Between two exchanges, and before the
  * first with a `handler` of NULL, all functions except upstream_start do nothing.
  *
@@ -30,7 +30,16 @@ struct upstream_handler {
     void (*on_rest)(void *ctx); /* after on_bytes: no more for now */
 };
 
+struct upstream;
 struct upstream_tape; /* a reply being recorded */
+
+/* An exchange whose bytes another part of the process moves. That part reports them with
+ * upstream_feed_*. */
+struct upstream_feed {
+    void (*on_start)(void *ctx, struct upstream *u); /* the request may be sent now */
+    void (*on_detach)(void *ctx); /* the exchange takes no more bytes; `u` may be gone soon */
+    void *ctx;
+};
 
 struct upstream {
     const struct upstream_handler *handler; /* NULL: no exchange is running */
@@ -38,8 +47,9 @@ struct upstream {
     struct loop *loop;
     const struct clock *clock;
 
-    struct client_call *call;   /* over the network */
-    struct upstream_tape *tape; /* or NULL */
+    struct client_call *call;         /* over the network */
+    struct upstream_tape *tape;       /* or NULL */
+    const struct upstream_feed *feed; /* fed; lent until the end; or NULL */
 
     const struct cassette_call *played; /* from a cassette */
     size_t piece;
@@ -50,12 +60,13 @@ struct upstream {
 
 struct upstream_request {
     const struct config_provider *provider;
-    const struct cassette *cassette; /* for a replay provider */
-    size_t nth;                      /* index among recordings of the same request */
-    str target, headers, body;       /* lent until the end, or upstream_has_sent */
-    str path;                        /* the target without the client's query, as recorded */
-    size_t front;                    /* free bytes before the body, for the head: client.h */
-    str known;                       /* headers that are sent before the others: client.h */
+    const struct cassette *cassette;  /* for a replay provider */
+    const struct upstream_feed *feed; /* for a fed exchange; or NULL */
+    size_t nth;                       /* index among recordings of the same request */
+    str target, headers, body;        /* lent until the end, or upstream_has_sent */
+    str path;                         /* the target without the client's query, as recorded */
+    size_t front;                     /* free bytes before the body, for the head: client.h */
+    str known;                        /* headers that are sent before the others: client.h */
     struct cassette_writer *cassette_writer; /* writes the recording, if the provider is recorded */
     const struct clock *clock;               /* lent likewise */
 };
@@ -70,3 +81,10 @@ void upstream_cancel(struct upstream *u);
 void upstream_let_go(struct upstream *u);
 void upstream_pause(struct upstream *u);
 void upstream_resume(struct upstream *u);
+/* A fed exchange: what came from the provider. After the end, or an error, `u` may be gone. */
+void upstream_feed_head(struct upstream *u, const struct upstream_head *head);
+void upstream_feed_bytes(struct upstream *u, str bytes);
+void upstream_feed_end(struct upstream *u);
+void upstream_feed_error(struct upstream *u, const struct err *e);
+/* What a head says; texts are lent. */
+struct upstream_head upstream_read_head(const struct http1_head *h, const struct clock *clock);

@@ -57,10 +57,8 @@ static void hub_call_tell_begin(struct hub_call *c, bool first)
     for (size_t i = 0; i < COUNT_OF(to); i++) {
         if (!hub_call_tells(to[i]))
             continue;
-        if (first) {
-            hub_say_session(h, to[i], c, NULL);
-            publish(c, to[i], HUB_ANYONE);
-        }
+        if (first)
+            hub_tell_session(c, to[i], NULL);
         hub_say_started(h, to[i], c);
         publish(c, to[i], HUB_ANYONE);
     }
@@ -81,10 +79,8 @@ static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool 
         }
         hub_say_end(h, to[i], c, e, true);
         publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
-        if (last) {
-            hub_say_session(h, to[i], c, e);
-            publish(c, to[i], HUB_ANYONE);
-        }
+        if (last)
+            hub_tell_session(c, to[i], e);
     }
 }
 
@@ -319,7 +315,7 @@ struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const stru
     hub_lock(h, home);
     hub_call_enter(h, c);
     if (c->channel)
-        hub_call_tell_begin(c, !c->session_next);
+        hub_call_tell_begin(c, !c->session_next && !c->b.part);
     hub_unlock(h);
     return c;
 }
@@ -502,7 +498,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
         hub_call_prepare(c);
     hub_lock(h, c->home);
     if (hub_call_watched(c)) {
-        last = c->channel->calls == c && !c->session_next;
+        last = c->channel->calls == c && !c->session_next && !c->b.part;
         flush_both(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
         tell_status(c);

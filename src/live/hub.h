@@ -92,6 +92,7 @@ struct hub_begin {
     struct hub_filter filter; /* the hub owns it */
     int64_t started_us;
     bool thoughts; /* its reasoning may be shown; otherwise that text is not kept */
+    bool part;     /* of an application's session: the call does not change the session's status */
     /* `describe` may set the members from here on. */
     bool stream;
     int64_t cap; /* tokens; -1: none */
@@ -124,6 +125,7 @@ struct hub_end {
     int status;            /* HTTP */
     str provider, model;   /* that answered */
     str step, stop, error_message, decision, reasoning_state;
+    str stage, agent; /* of an application's call; or "" */
     int64_t duration_ms, thinking_ms, ended_us;
     int64_t input_tokens, output_tokens, reasoning_tokens; /* -1: not known */
     double cost_usd;                                       /* < 0: not known */
@@ -218,6 +220,23 @@ void hub_health(struct hub *h, str members);
 void hub_alert(struct hub *h, str id, str key, str status, str members);
 /* Whether the alert has a status that the scope may see. */
 bool hub_alert_known(struct hub *h, str id, const struct hub_scope *scope);
+
+/* ---- sessions of applications: any thread ---- */
+
+#define HUB_STATUSES_MAX 1024 /* sessions whose last status is remembered */
+
+struct hub_session {
+    str id, key;
+    str status, agent_type, alert_type, error_message; /* "": not known */
+    int64_t started_us, completed_us;                  /* -1: not known */
+};
+
+/* Whether somebody looks, or did a moment ago: else nothing need be published. */
+bool hub_awake(struct hub *h);
+/* Publishes a session_status_change, if the status is not the one published last. */
+void hub_session(struct hub *h, const struct hub_session *s);
+/* An event of a session; `members` follow the type in its data, as JSON without braces. */
+void hub_event(struct hub *h, const char *type, str session, str key, str members);
 
 struct hub_counts {
     uint64_t viewers[HUB_WAYS], lag_bytes[HUB_WAYS], dropped[HUB_WAYS]; /* by enum hub_way */

@@ -5,6 +5,7 @@
  *   text.c     their texts
  *   words.c    the JSON of each message, see words.h
  *   alert.c    the state of alerts
+ *   session.c  the state and events of applications' sessions
  *   port.c     loops: passes messages to their viewers
  *   sweep.c    the same for many viewers: a few at a time
  *   viewer.c   subscriptions: missed and lost messages
@@ -120,7 +121,7 @@ struct hub {
     size_t watched;            /* channels that calls publish on: somebody watches, or just did */
     _Atomic bool awake;        /* some channel is watched */
     size_t viewers[HUB_WAYS];
-    uint64_t seq;
+    uint64_t seq, statuses[HUB_STATUSES_MAX][2]; /* the latter are session.c's */
     struct hub_ring *rings[HUB_CHANNEL_KINDS];
     struct buf scratch; /* a message being written */
     bool passing;       /* that message is a passing one */

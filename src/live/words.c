@@ -159,6 +159,8 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
     hub_words_begin(h, &o, to, "llm_interaction");
     whose(&o, c);
     json_member_str(&o, "step_description", e->step);
+    hub_words_text_or_null(&o, "stage", e->stage);
+    hub_words_text_or_null(&o, "agent", e->agent);
     json_member_str(&o, "model_used", e->model);
     json_member_str(&o, "provider", e->provider);
     json_member_bool(&o, "success", e->success);
@@ -185,25 +187,31 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
     hub_words_end(h, &o);
 }
 
-void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                     const struct hub_end *e)
+void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_session *s,
+                     str model)
 {
     struct json_out o;
 
     hub_words_begin(h, &o, to, "session_status_change");
-    json_member_str(&o, "session_id", c->b.session);
-    json_member_str(&o,
-                    "status",
-                    !e           ? STR("in_progress")
-                    : e->success ? STR("completed")
-                                 : STR("failed"));
-    json_member_str(&o, "agent_type", STR("gateway"));
-    json_member_str(&o, "alert_type", c->b.dialect);
-    json_member_str(&o, "model", c->b.model);
-    hub_words_text_or_null(&o, "key_name", c->b.key);
-    hub_words_count_or_null(&o, "started_at_us", e ? -1 : c->b.started_us);
-    hub_words_count_or_null(&o, "completed_at_us", e ? e->ended_us : -1);
-    hub_words_text_or_null(&o, "error_message", e ? e->error_message : STR(""));
+    json_member_str(&o, "session_id", s->id);
+    json_member_str(&o, "status", s->status);
+    hub_words_text_or_null(&o, "agent_type", s->agent_type);
+    hub_words_text_or_null(&o, "alert_type", s->alert_type);
+    hub_words_text_or_null(&o, "model", model);
+    hub_words_text_or_null(&o, "key_name", s->key);
+    hub_words_count_or_null(&o, "started_at_us", s->started_us);
+    hub_words_count_or_null(&o, "completed_at_us", s->completed_us);
+    hub_words_text_or_null(&o, "error_message", s->error_message);
+    hub_words_end(h, &o);
+}
+
+void hub_say_event(struct hub *h, const struct hub_channel *to, const char *type, str members)
+{
+    struct json_out o;
+
+    hub_words_begin(h, &o, to, type);
+    buf_add_c(&h->scratch, ',');
+    buf_add(&h->scratch, members);
     hub_words_end(h, &o);
 }
 

@@ -219,6 +219,11 @@ size_t replay_count(const struct replay *r)
     return r->count;
 }
 
+str replay_output(const struct replay *r, size_t i)
+{
+    return r->recordings[i].output;
+}
+
 const struct mcp_set *replay_set(const struct replay *r)
 {
     return &r->set;

@@ -40,6 +40,8 @@ void replay_close(struct replay *r); /* NULL is allowed */
 /* The faults of files, "FILE:LINE: why"; NULL after the last. */
 const char *replay_fault(const struct replay *r, size_t i);
 size_t replay_count(const struct replay *r); /* recordings */
+/* The output of the i-th recording, below replay_count. */
+str replay_output(const struct replay *r, size_t i);
 const struct mcp_set *replay_set(const struct replay *r);
 
 /* The reply to a call; false: out explains why there is none, or has the tool's error. For the

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/spare.h"
 #include "net/client_check.h"
+#include "net/client_head.h"
 #include "net/conn.h"
 #include "net/dial.h"
 #include "net/http1_again.h"
@@ -63,6 +64,7 @@ struct client_call {
     int interim;
     bool in_body, keep_alive, kept, retried, may_have_sent, paused, over;
     struct err *early; /* why it fails at the start */
+    void (*on_upgrade)(void *ctx, const struct http1_head *head, struct conn *c, str rest);
 };
 
 static void dial(struct client_call *call);
@@ -255,6 +257,16 @@ static void client_begin_body(struct client_call *call, const struct http1_head 
         client_arm(call, call->stall_ms);
 }
 
+/* The connection is the handler's from here on. */
+static void client_hand_over(struct client_call *call, const struct http1_head *head, str rest)
+{
+    struct conn *c = call->conn;
+
+    call->conn = NULL;
+    set_over(call);
+    call->on_upgrade(call->ctx, head, c, rest);
+}
+
 static void fail_head(struct client_call *call, const char *why)
 {
     struct err e;
@@ -283,6 +295,8 @@ static bool client_take_head(struct client_call *call, str *bytes)
     *bytes = str_slice(*bytes, used, bytes->n);
     if (head.status >= 200)
         client_begin_body(call, &head, *bytes);
+    else if (head.status == 101 && call->on_upgrade)
+        client_hand_over(call, &head, *bytes);
     else if (head.status == 101)
         fail_head(call, "it switched to another protocol without being asked");
     else if (++call->interim > INTERIM_MAX)
@@ -454,14 +468,6 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
-static char *client_put_number(char *p, uint64_t n)
-{
-    size_t size = str_u64_size(n);
-
-    str_put_u64(p, size, n);
-    return p + size;
-}
-
 /* Where calls to that place are kept, and the place for people. */
 static char *client_keep_place(struct client_call *call, const struct client_url *url, char *p)
 {
@@ -476,46 +482,10 @@ static char *client_keep_place(struct client_call *call, const struct client_url
     if (bracket)
         *p++ = ']';
     *p++ = ':';
-    p = client_put_number(p, url->port);
+    p = client_head_put_number(p, url->port);
     call->key = (str){from, (size_t)(p - from)};
     call->place = str_slice(call->key, 1, call->key.n);
     return p;
-}
-
-/* The parts of a request's head; its last lines are the length, if it has one. */
-#define VERSION_AND_HOST " HTTP/1.1\r\nHost: "
-#define LENGTH "Content-Length: "
-
-static bool has_length(const struct client_request *r)
-{
-    return r->body.n > 0 || str_eq(r->method, STR("POST")) || str_eq(r->method, STR("PUT")) ||
-           str_eq(r->method, STR("PATCH"));
-}
-
-static size_t head_size(const struct client_request *r)
-{
-    size_t length = sizeof LENGTH - 1 + str_u64_size(r->body.n) + 2;
-
-    return r->method.n + 1 + r->target.n + sizeof VERSION_AND_HOST - 1 + r->url->authority.n + 2 +
-           r->known.n + r->headers.n + (has_length(r) ? length : 0) + 2;
-}
-
-static char *client_put_head(char *p, const struct client_request *r)
-{
-    p = str_put(p, r->method);
-    *p++ = ' ';
-    p = str_put(p, r->target);
-    p = str_put(p, STR(VERSION_AND_HOST));
-    p = str_put(p, r->url->authority);
-    p = str_put(p, STR("\r\n"));
-    p = str_put(p, r->known);
-    p = str_put(p, r->headers);
-    if (has_length(r)) {
-        p = str_put(p, STR(LENGTH));
-        p = client_put_number(p, r->body.n);
-        p = str_put(p, STR("\r\n"));
-    }
-    return str_put(p, STR("\r\n"));
 }
 
 /* The head goes to where the body follows it, if there is room. */
@@ -525,7 +495,7 @@ static void client_keep_texts(struct client_call *call, const struct client_requ
 
     if (r->front >= head)
         p = (char *)(uintptr_t)r->body.p - head;
-    end = client_put_head(p, r);
+    end = client_head_put(p, r);
     call->head = (str){p, head};
     assert(end == p + head && (r->front >= head || end <= (char *)call + call->size));
 }
@@ -538,7 +508,7 @@ static uint64_t at_most_a_day(uint64_t ms)
 struct client_call *client_start(struct client *c, const struct client_request *r,
                                  const struct client_handler *h, void *ctx)
 {
-    size_t head = head_size(r);
+    size_t head = client_head_size(r);
     size_t size =
         sizeof(struct client_call) + PLACE_SPARE + r->url->host.n + (r->front >= head ? 0 : head);
     struct client_call *call = spare_alloc(&size);
@@ -558,6 +528,7 @@ struct client_call *client_start(struct client *c, const struct client_request *
         .connect_ms = at_most_a_day(r->connect_ms ? r->connect_ms : CLIENT_CONNECT_MS),
         .first_ms = at_most_a_day(r->first_ms),
         .stall_ms = at_most_a_day(r->stall_ms),
+        .on_upgrade = r->on_upgrade,
     };
     if (c->calls)
         c->calls->at = &call->next;

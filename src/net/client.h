@@ -27,6 +27,7 @@
 #include "net/tls.h"
 
 struct client;
+struct conn;
 struct client_call;
 struct resolver;
 
@@ -64,6 +65,9 @@ struct client_request {
      * 0: no limit. */
     uint64_t first_ms;
     uint64_t stall_ms; /* between two pieces of the body, unless paused; 0: no limit */
+    /* Gets the connection if the server switches protocols (101), and the bytes that came after
+     * the head; the call is gone when this returns. NULL: that is an error. */
+    void (*on_upgrade)(void *ctx, const struct http1_head *head, struct conn *c, str rest);
 };
 
 struct client_handler {

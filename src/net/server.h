@@ -46,6 +46,7 @@ struct server_options {
     uint64_t write_ms;  /* a client that reads nothing for this long is dropped; default 60 s */
     size_t conns_max;   /* 503 above; default 20000 */
     struct tls *tls;    /* or NULL */
+    str packed_below;   /* bodies of paths that begin so stay packed, in any coding; "": none */
 };
 
 struct server_header {

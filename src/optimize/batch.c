@@ -1,5 +1,5 @@
-/* Training examples in minibatches: all of them in a new order each epoch, the last minibatch
- * filled up with those that were used least.
+/* Training examples in minibatches: each epoch has all of them in a new order; the least used ones
+ * fill up the last minibatch.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,7 @@ static void optimize_batch_make_list(struct optimize *o)
     for (size_t i = 0; i < n; i++)
         l->list[i] = (uint32_t)i;
     twister_shuffle(&o->chance, l->list, n);
-    /* The least used, and among equals the latest: backwards through the order, round and round. */
+    /* The least used, and among equals the last in the order: the walk goes backwards and wraps. */
     for (size_t i = n; i < padded; i++)
         l->list[i] = l->list[n - 1 - (i - n) % n];
     l->n = padded;

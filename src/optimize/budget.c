@@ -5,15 +5,14 @@
 
 static const struct {
     size_t candidates;
-    double doublings; /* from one to so many */
+    double doublings; /* candidates, and how often one doubles to reach them */
 } sizes[] = {
     [OPTIMIZE_LIGHT] = {6, 2.584962500721156},
     [OPTIMIZE_MEDIUM] = {12, 3.584962500721156},
     [OPTIMIZE_HEAVY] = {18, 4.169925001442312},
 };
 
-/* Four for each component and doubling, and never fewer than half as many again as the candidates
- * that are wanted. */
+/* Four for each component and doubling, and at least 1.5 times the wanted candidates. */
 static uint64_t proposals(enum optimize_auto size, size_t component_count)
 {
     double by_component = 4 * (double)component_count * sizes[size].doublings;

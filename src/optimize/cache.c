@@ -1,5 +1,5 @@
-/* What was evaluated before. Training and validation examples have the same numbers, so they have
- * name spaces of their own, unless they are the same examples.
+/* Grades of earlier evaluations. Training and validation examples have the same numbers, so they
+ * have separate name spaces, unless they are the same examples.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -74,7 +74,7 @@ void cache_put(struct optimize *o, const struct trial *t, uint32_t id,
     struct cached *c;
 
     if (arena_left(&o->cache_arena) < size + ids_max(o) * sizeof c + ((size_t)1 << 20))
-        return; /* full: what is not remembered is evaluated again */
+        return; /* full: further grades are not cached */
     row = optimize_cache_row_of(o, t);
     if (!row || row->by_id[id])
         return;

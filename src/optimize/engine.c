@@ -1,7 +1,7 @@
-/* The engine: its life, its loop, and how a candidate is taken in.
+/* The engine: creation, main loop, and adding of candidates.
  *
- * An iteration is a merge, if one is owed and can be formed, or else a reflection. Everything that
- * lives no longer than an iteration is in the scratch arena.
+ * An iteration is a merge, if one is due and can be formed, or else a reflection. The scratch arena
+ * has everything that lives for one iteration.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,7 @@ static bool check_task(const struct optimize_task *t, struct err *e)
         return false;
     for (size_t i = 0; i < s->stop_count; i++)
         if (s->stops[i].kind == OPTIMIZE_STOP_TIME && !t->adapter.elapsed_s)
-            return err_set(e, ERR_INPUT, "a run that time shall stop needs a clock");
+            return err_set(e, ERR_INPUT, "a run with a time limit needs a clock");
     if (s->frontier != OPTIMIZE_INSTANCE && t->objective_count == 0)
         return err_set(e, ERR_INPUT, "this frontier needs objectives, and none are reported");
     if (!s->reference && s->metric_calls < t->val_count)
@@ -135,7 +135,7 @@ void optimize_free(struct optimize *o)
 
 /* ---- telling ---- */
 
-void engine_tell(struct optimize *o, struct optimize_event ev)
+void engine_report(struct optimize *o, struct optimize_event ev)
 {
     ev.run = o;
     ev.iteration = o->iteration;
@@ -144,7 +144,7 @@ void engine_tell(struct optimize *o, struct optimize_event ev)
         o->task.sink.on_event(o->task.sink.ctx, &ev);
 }
 
-void engine_tell_added(struct optimize *o, uint32_t candidate)
+void engine_report_added(struct optimize *o, uint32_t candidate)
 {
     const struct candidate *c = &o->candidates[candidate];
     struct optimize_event ev = {.candidate = candidate, .parent_count = c->parent_count};
@@ -152,13 +152,13 @@ void engine_tell_added(struct optimize *o, uint32_t candidate)
     memcpy(ev.parents, c->parents, sizeof ev.parents);
     ev.kind = OPTIMIZE_EV_FRONT;
     if (c->parent_count > 0)
-        engine_tell(o, ev);
+        engine_report(o, ev);
     ev.kind = OPTIMIZE_EV_VALSET;
     ev.scores = c->scores;
     ev.n = o->task.val_count;
     ev.mean = o->means[candidate];
     ev.yes = o->best == candidate;
-    engine_tell(o, ev);
+    engine_report(o, ev);
 }
 
 /* ---- taking in ---- */
@@ -185,7 +185,7 @@ bool engine_room(struct optimize *o, struct err *e)
     return true;
 }
 
-/* The key behind a place of key_of, made when it is first met. */
+/* The key of a place in key_of, created on first use. */
 static size_t key_at(struct optimize *o, size_t place, uint32_t example, uint32_t objective)
 {
     if (o->key_of[place] == 0)
@@ -229,7 +229,7 @@ static void offer_products(struct optimize *o, uint32_t n, const struct optimize
         }
 }
 
-/* Objectives are in the order in which they are first met. */
+/* Objectives are in the order of their first report. */
 static void meet_objective(struct optimize *o, uint32_t objective)
 {
     for (size_t i = 0; i < o->objective_seen; i++)
@@ -313,7 +313,7 @@ static bool take_seed(struct optimize *o, struct err *e)
     if (!engine_room(o, e) || !trial_run(o, &t, 1, e))
         return false;
     o->calls += t.made;
-    engine_tell_added(o, engine_add(o, text, NULL, 0, t.grades));
+    engine_report_added(o, engine_add(o, text, NULL, 0, t.grades));
     if (o->front.key_count == 0)
         return err_set(e, ERR_UPSTREAM, "no validation example reported an objective");
     return true;
@@ -327,30 +327,30 @@ static bool iterate(struct optimize *o, struct err *e)
     o->iteration++;
     o->batches.given = 0;
     o->found = false;
-    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_ITERATION});
+    engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_ITERATION});
     if (s->merge && o->due > 0 && found &&
         engine_left(o) >= OPTIMIZE_MERGE_IDS + o->task.val_count &&
         !merge_step(o, &formed, &accepted, e))
         return false;
     if (!formed && !reflect_step(o, &accepted, e))
         return false;
-    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_END, .yes = accepted});
+    engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_END, .yes = accepted});
     return true;
 }
 
-static void tell_budget(struct optimize *o)
+static void optimize_report_budget(struct optimize *o)
 {
     struct optimize_budget_note note;
 
     if (!o->task.settings.reference &&
         optimize_budget_note(&o->task.settings, o->task.val_count, &note))
-        engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_NOTICE, .reason = note.text});
+        engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_NOTICE, .reason = note.text});
 }
 
 bool optimize_run(struct optimize *o, struct err *e)
 {
-    engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_START});
-    tell_budget(o);
+    engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_START});
+    optimize_report_budget(o);
     if (!take_seed(o, e))
         return false;
     for (;;) {
@@ -360,13 +360,13 @@ bool optimize_run(struct optimize *o, struct err *e)
         if (!iterate(o, e))
             return false;
     }
-    engine_tell(o,
-                (struct optimize_event){
-                    .kind = OPTIMIZE_EV_FINISH,
-                    .candidate = (uint32_t)o->best,
-                    .mean = o->means[o->best],
-                    .texts = text_list(o, o->candidates[o->best].text),
-                });
+    engine_report(o,
+                  (struct optimize_event){
+                      .kind = OPTIMIZE_EV_FINISH,
+                      .candidate = (uint32_t)o->best,
+                      .mean = o->means[o->best],
+                      .texts = text_list(o, o->candidates[o->best].text),
+                  });
     return true;
 }
 
@@ -397,6 +397,16 @@ double optimize_mean(const struct optimize *o, size_t candidate)
 {
     assert(candidate < o->count);
     return o->means[candidate];
+}
+
+double optimize_objective(const struct optimize *o, size_t candidate, size_t objective)
+{
+    const struct candidate *c = &o->candidates[candidate];
+
+    assert(candidate < o->count && objective < o->task.objective_count);
+    return c->count_objective[objective]
+               ? c->sum_objective[objective] / c->count_objective[objective]
+               : -1;
 }
 
 uint64_t optimize_calls(const struct optimize *o)

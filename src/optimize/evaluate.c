@@ -1,4 +1,4 @@
-/* Candidates evaluated through the adapter, less what the cache has.
+/* Evaluates candidates through the adapter, except for examples in the cache.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ static void optimize_evaluate_prepare(struct optimize *o, struct trial *t, struc
         t->grades = b->grades; /* nothing is cached: they are the same */
 }
 
-/* The adapter is the application's: what it says is looked at. */
+/* The adapter is the application's, so its grades are checked. */
 static bool check_grade(const struct optimize *o, const struct optimize_grade *g, uint32_t id,
                         struct err *e)
 {

@@ -108,7 +108,7 @@ static void integers(struct buf *out, const uint32_t *v, size_t n)
 
 static void optimize_event_quote(struct buf *out, str text)
 {
-    (void)json_quote(out, text); /* what is not UTF-8 is shown as such */
+    (void)json_quote(out, text); /* invalid UTF-8 is escaped */
 }
 
 static void optimize_event_name_of(struct buf *out, const struct optimize *o, size_t component)

@@ -1,4 +1,4 @@
-/* event.h - what a run tells: one struct for all events, and each as a line of JSON.
+/* event.h - the events of a run: one struct for all kinds, and each as a line of JSON.
  *
  * Which fields an event has, and in which order, is one table in event.c; the fields are those of
  * the reference's logs, so that a log of ours can be compared with one of theirs byte for byte.
@@ -12,7 +12,7 @@
 
 enum optimize_event_kind {
     OPTIMIZE_EV_START,
-    OPTIMIZE_EV_NOTICE, /* something a person should know: the budget is too small, ... */
+    OPTIMIZE_EV_NOTICE, /* a message for a person: the budget is too small, ... */
     OPTIMIZE_EV_VALSET,
     OPTIMIZE_EV_ITERATION,
     OPTIMIZE_EV_MERGE_NONE,
@@ -46,7 +46,7 @@ struct optimize_event {
     const double *scores;
     size_t n;                       /* of ids and scores */
     const double *parent_scores[2]; /* n each */
-    const str *texts;               /* one a component; empty ones (p is NULL) are left out */
+    const str *texts; /* one for each component; empty ones (p is NULL) are left out */
     double mean, before[2], after;
     bool yes; /* best, or accepted */
     const char *reason;

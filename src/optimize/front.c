@@ -1,4 +1,4 @@
-/* The fronts and their reduction; the idea is at the head of front.h.
+/* The fronts and their reduction; front.h explains the idea.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,7 @@ static size_t bit_count(const uint64_t *row, size_t words)
     return n;
 }
 
-/* Takes the lowest bit out of a word that is not 0; its place in the row. */
+/* Clears the lowest bit of a word that is not 0; returns its place in the row. */
 static size_t bit_take(uint64_t *word, size_t w)
 {
     size_t i = w * WORD_BITS + (size_t)__builtin_ctzll(*word);
@@ -66,7 +66,7 @@ void front_release(struct front *f)
     front_init(f);
 }
 
-/* Rows of other widths or in other numbers: copied into new ones. */
+/* Copies the rows into new ones of another width or number. */
 static uint64_t *resized(uint64_t *rows, size_t count, size_t words, size_t count_new,
                          size_t words_new)
 {
@@ -185,8 +185,8 @@ void front_reduced_release(struct front_reduced *r)
 
 #define PLANES 32 /* a set has fewer than 2^32 */
 
-/* How many of each key's set are alive: a number a key, standing on end. Bit p of the numbers of 64
- * keys is one word of plane p, so that 64 of them are changed at once. */
+/* For each key, how many candidates of its set remain: a bit-sliced counter. Bit p of the counters
+ * of 64 keys is one word of plane p, so 64 counters change at once. */
 struct reduction {
     const struct front *f;
     uint64_t *alive; /* of candidates */
@@ -194,7 +194,7 @@ struct reduction {
     unsigned planes; /* that may have bits */
 };
 
-/* Those alive, in the order in which the sets show them first. */
+/* The remaining candidates, in the order of their first appearance in the sets. */
 static size_t first_appearance(const struct reduction *d, uint32_t *out)
 {
     const struct front *f = d->f;
@@ -214,8 +214,7 @@ static size_t first_appearance(const struct reduction *d, uint32_t *out)
     return n;
 }
 
-/* Stable, by mean ascending: insertion from a sorted front would do, but ties are many and lists
- * long, so runs are merged. */
+/* A stable merge sort by ascending mean; ties are frequent and lists are long. */
 static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t *spare)
 {
     for (size_t width = 1; width < n; width *= 2) {
@@ -232,7 +231,7 @@ static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t
     }
 }
 
-/* One more of each key that the candidate holds: carries run up the planes. */
+/* Increments the counter of each key that the candidate holds; carries go up the planes. */
 static void count_in(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
@@ -250,7 +249,7 @@ static void count_in(struct reduction *d, uint32_t candidate)
     }
 }
 
-/* One less: borrows do. */
+/* Decrements them; borrows go up the planes. */
 static void take_out(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
@@ -268,7 +267,7 @@ static void take_out(struct reduction *d, uint32_t candidate)
     }
 }
 
-/* No key that it holds has a 1. */
+/* None of its keys has a counter of 1. */
 static bool is_dominated(const struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;

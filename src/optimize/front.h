@@ -1,4 +1,4 @@
-/* front.h - who is best where: for each key the candidates that reach its best score.
+/* front.h - the Pareto front: for each key, the candidates that reach its best score.
  *
  *     struct front f;
  *     front_init(&f);
@@ -7,15 +7,15 @@
  *     front_reduce(&f, means, NULL, &r);          without the dominated
  *     front_release(&f);
  *
- * A candidate is dominated if in every set that holds it there is another that is still there. They
- * are taken out one at a time, the lowest mean first. Taking one out can only make others harder to
- * take out, so who was passed over once stays: one walk is enough.
+ * A candidate is dominated if every set that holds it has another remaining candidate. Dominated
+ * candidates are removed one at a time, lowest mean first. A removal can only make others harder to
+ * remove, so a candidate that was kept once stays, and one pass is enough.
  *
- * Sets are rows of bits, both ways: the candidates of a key and the keys of a candidate. So a new
- * candidate costs a bit a key, and a reduction a few operations for 64 keys of a candidate.
+ * Sets are rows of bits in both directions: the candidates of a key and the keys of a candidate. So
+ * a new candidate costs one bit per key, and a reduction a few operations per 64 keys.
  *
  * Promises:
- *   - Keys are in the order in which they were first named, sets ascend.
+ *   - Keys are in the order of their creation; sets are in ascending order.
  *   - After a reduction every key that had a candidate still has one.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -35,7 +35,7 @@ struct front_key {
 struct front {
     struct front_key *keys;
     size_t key_count, key_cap;
-    size_t candidates; /* one more than the highest that was offered */
+    size_t candidates; /* the highest offered one, plus 1 */
     uint64_t *sets;    /* of candidates: set_words a key */
     size_t set_words;
     uint64_t *held;              /* of keys: held_words a candidate */
@@ -45,11 +45,11 @@ struct front {
 void front_init(struct front *f);
 void front_release(struct front *f);
 
-/* A new key, behind the others. */
+/* Appends a key. */
 size_t front_key_add(struct front *f, uint32_t example, uint32_t objective);
 
-/* A score of a candidate that was not offered for this key before; candidates come ascending. A
- * higher score than the best replaces the set, an equal one joins it. */
+/* Adds a candidate's score, once per key; candidates come in ascending order. A score above the
+ * best replaces the set; an equal one joins it. */
 void front_offer(struct front *f, size_t key, uint32_t candidate, double score);
 
 bool front_has(const struct front *f, size_t key, uint32_t candidate);
@@ -57,10 +57,10 @@ size_t front_size(const struct front *f, size_t key); /* of its set */
 /* The lowest of the set that is not below `from`, or FRONT_NONE. */
 uint32_t front_next(const struct front *f, size_t key, uint32_t from);
 
-/* What is left without the dominated. */
+/* The front without dominated candidates. */
 struct front_reduced {
-    uint32_t *order; /* those left, in the order in which the sets, key by key, show them first */
-    uint32_t *count; /* in how many sets each of them is */
+    uint32_t *order; /* the rest, in the order of their first appearance, key by key */
+    uint32_t *count; /* in how many sets each is */
     size_t n;
     uint64_t total; /* the sum of the counts */
     size_t cap;
@@ -69,7 +69,7 @@ struct front_reduced {
 void front_reduced_init(struct front_reduced *r);
 void front_reduced_release(struct front_reduced *r);
 
-/* means: one a candidate. only: a bit a candidate, the sets are cut down to these before; NULL for
- * all. */
+/* means: one per candidate. only: one bit per candidate, to which the sets are restricted first;
+ * NULL: all. */
 void front_reduce(const struct front *f, const double *means, const uint64_t *only,
                   struct front_reduced *r);

@@ -1,8 +1,8 @@
-/* guard.h - what a proposed text must not do: copy its examples, or lose the names it lives by.
+/* guard.h - checks of a proposed text: it must not copy examples or lose required names.
  *
- * A prompt that quotes the training examples scores well on them and on nothing else; one that
- * renames a status breaks whoever reads the output. Both are cheap to see before anything is
- * evaluated:
+ * A prompt that quotes the training examples scores well on them and on nothing else. A prompt that
+ * renames a status breaks the readers of the output. Both checks are cheap and come before the
+ * evaluation:
  *
  *     if (guard_copies(proposed, current, examples, n, &copy)) ...     copy.text is what was copied
  *     if (guard_loses(proposed, seed, names, n, &lost)) ...            lost is the name
@@ -17,12 +17,12 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define GUARD_RUN_WORDS 8   /* so many words in a row are no coincidence */
-#define GUARD_WHOLE_WORDS 4 /* of an example that has fewer in all, this many are needed */
+#define GUARD_RUN_WORDS 8   /* words in a row that count as a copy */
+#define GUARD_WHOLE_WORDS 4 /* the least length of a shorter example that counts */
 
 struct guard_copy {
     size_t example;
-    str text; /* what was copied, as it stands in the proposed text */
+    str text; /* the copied words, as in the proposed text */
 };
 
 /* Whether the proposed text has GUARD_RUN_WORDS words in a row from an example that the current
@@ -30,8 +30,7 @@ struct guard_copy {
  * the white space between them and the punctuation around them. */
 bool guard_copies(str proposed, str current, const str *examples, size_t n, struct guard_copy *out);
 
-/* Whether a name that stands in the text to be replaced, as a whole word, is missing in the
- * proposed one. Case counts. */
+/* Whether the proposed text lacks a name that the current text has as a whole word. Case counts. */
 bool guard_loses(str proposed, str current, const str *names, size_t n, str *lost);
 
 /* The names of an output schema: property names and the texts in enum and const, each once; false

@@ -11,20 +11,20 @@
 #include "optimize/twister.h"
 
 #define OPTIMIZE_TEXTS_SIZE_MAX ((size_t)1 << 30)     /* of all texts of a run */
-#define OPTIMIZE_CACHE_SIZE_MAX ((size_t)1 << 31)     /* once reached, nothing more is remembered */
+#define OPTIMIZE_CACHE_SIZE_MAX ((size_t)1 << 31)     /* when reached, nothing more is cached */
 #define OPTIMIZE_SCORES_MAX ((size_t)1 << 27)         /* candidates x validation examples */
 #define OPTIMIZE_ITERATION_SIZE_MAX ((size_t)1 << 32) /* traces and answers */
 
 /* Texts are interned, so that equal ones have equal numbers. */
 struct candidate {
-    uint32_t *text; /* one a component */
+    uint32_t *text; /* one for each component */
     uint32_t parents[2];
     size_t parent_count;
-    double *scores; /* one a validation example */
+    double *scores; /* one for each validation example */
     double sum_objective[OPTIMIZE_OBJECTIVES_MAX];
     uint32_t count_objective[OPTIMIZE_OBJECTIVES_MAX];
-    size_t place;        /* of the component that is to be updated next */
-    uint64_t *ancestors; /* a bit a candidate before it */
+    size_t place;        /* of the next component in round robin */
+    uint64_t *ancestors; /* one bit for each earlier candidate */
 };
 
 /* Which minibatch is next. */
@@ -56,8 +56,9 @@ struct optimize {
     struct map cache;           /* texts and split -> a row of grades */
     struct map merges, triples; /* formed before, by notes and by ancestor */
     uint64_t iteration, calls, asked;
+    uint32_t proposed[OPTIMIZE_COMPONENTS_MAX]; /* how often each component was proposed */
     size_t due, merged;
-    bool found; /* the last iteration took in a candidate by reflection */
+    bool found; /* the last iteration added a candidate by reflection */
     double cost, best_seen;
     uint64_t stalled;
     bool any_seen, interrupted;
@@ -65,29 +66,29 @@ struct optimize {
 
 /* ---- engine.c ---- */
 
-/* Fills in what every event has, and tells it. */
-void engine_tell(struct optimize *o, struct optimize_event ev);
+/* Adds the fields that every event has, and reports the event. */
+void engine_report(struct optimize *o, struct optimize_event ev);
 
-/* Metric calls that may still be made; UINT64_MAX in reference mode, which does not look. */
+/* Metric calls left; UINT64_MAX in reference mode, which does not check. */
 uint64_t engine_left(const struct optimize *o);
 
-/* Takes in a validated candidate and brings the fronts up to date; its number. */
+/* Adds a validated candidate and updates the fronts; returns its number. */
 uint32_t engine_add(struct optimize *o, const uint32_t *text, const uint32_t *parents,
                     size_t parent_count, const struct optimize_grade *grades);
-void engine_tell_added(struct optimize *o, uint32_t candidate);
+void engine_report_added(struct optimize *o, uint32_t candidate);
 
 /* Room for one more. */
 bool engine_room(struct optimize *o, struct err *e) MUST_USE;
 
 /* ---- text.c ---- */
 bool text_intern(struct optimize *o, str text, uint32_t *out, struct err *e) MUST_USE;
-/* The texts behind numbers, in the scratch arena. */
+/* The texts of these numbers, in the scratch arena. */
 const str *text_list(struct optimize *o, const uint32_t *ids);
 bool text_same(const struct optimize *o, const uint32_t *a, const uint32_t *b);
 
 /* ---- evaluate.c ---- */
 
-/* A candidate to be evaluated, and what came of it. */
+/* A candidate to be evaluated, and the grades. */
 struct trial {
     const uint32_t *text;
     enum optimize_split split;
@@ -95,9 +96,9 @@ struct trial {
     size_t n;
     bool traces;
     bool cached;                   /* what the cache has is not evaluated */
-    struct optimize_grade *grades; /* made by trial_run, in the scratch arena */
+    struct optimize_grade *grades; /* set by trial_run, in the scratch arena */
     double *scores;                /* likewise */
-    uint64_t made;                 /* examples really evaluated */
+    uint64_t made;                 /* examples evaluated, without cached ones */
 };
 
 /* All at once. Does not count the calls. */

@@ -1,5 +1,5 @@
-/* Merging: two candidates of different branches and an ancestor of both; where only one branch has
- * changed a text, its change is taken.
+/* Merging of two candidates of different branches with a common ancestor: if only one branch has
+ * changed a text, the merge has that change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -61,7 +61,7 @@ static bool optimize_merge_fits(const struct optimize *o, const struct merge *m,
            !map_find(&o->triples, triple_key(m, a, key));
 }
 
-/* Draws an ancestor by mean; false if none will do. */
+/* Draws an ancestor, weighted by mean; false if there is none. */
 static bool draw_ancestor(struct optimize *o, struct merge *m)
 {
     uint32_t *list = arena_alloc(&o->scratch, o->count * sizeof *list);
@@ -153,7 +153,7 @@ static bool form(struct optimize *o, struct merge *m, bool *formed, struct err *
 
 /* ---- which examples to try it on ---- */
 
-/* Adds k of the list, drawn. */
+/* Adds k random elements of the list. */
 static void add_sample(struct optimize *o, const uint32_t *list, size_t n, size_t k, uint32_t *ids,
                        size_t *count)
 {
@@ -171,7 +171,7 @@ static size_t optimize_merge_min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What is still missing: of those not chosen if they are enough, else of all, again. */
+/* Fills up with examples not chosen yet if there are enough, else with any. */
 static void fill_up(struct optimize *o, uint32_t *list, uint32_t *ids, size_t count)
 {
     size_t v = o->task.val_count, missing = OPTIMIZE_MERGE_IDS - count, n = 0;
@@ -251,7 +251,7 @@ static bool validate(struct optimize *o, const struct merge *m, uint32_t *out, s
         return false;
     o->calls += t.made;
     *out = engine_add(o, m->text, (const uint32_t[]){m->i, m->j}, 2, t.grades);
-    engine_tell_added(o, *out);
+    engine_report_added(o, *out);
     o->due--;
     o->merged++;
     return true;
@@ -266,7 +266,7 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
     if (!form(o, &m, formed, e))
         return false;
     if (!*formed) {
-        engine_tell(o, (struct optimize_event){.kind = OPTIMIZE_EV_MERGE_NONE});
+        engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_MERGE_NONE});
         return true;
     }
     choose_ids(o, &m);
@@ -278,7 +278,7 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
     ev = about(&m, OPTIMIZE_EV_MERGE);
     ev.scores = t.scores;
     ev.texts = text_list(o, m.text);
-    engine_tell(o, ev);
+    engine_report(o, ev);
     ev = about(&m, OPTIMIZE_EV_MERGE_REJECTED);
     ev.after = trial_sum(t.scores, t.n);
     *accepted = ev.after >= ev.before[0] && ev.after >= ev.before[1];
@@ -287,6 +287,6 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
             return false;
         ev.kind = OPTIMIZE_EV_MERGE_ACCEPTED;
     }
-    engine_tell(o, ev);
+    engine_report(o, ev);
     return true;
 }

@@ -1,9 +1,9 @@
 /* optimize.h - GEPA: texts that improve from graded runs.
  *
- * A candidate is one text a component (a system prompt, the description of a tool, ...). The engine
- * evaluates the seed, then goes round: pick a parent that is best somewhere, run it on a few
- * training examples, let a reflector read what happened and write new texts, run those on the same
- * examples, and validate what did better. What two branches learnt is merged now and then.
+ * A candidate has one text for each component (a system prompt, the description of a tool, ...).
+ * The engine evaluates the seed and then iterates: it picks a parent that is best somewhere, runs
+ * it on a few training examples, lets a reflector read the traces and write new texts, runs these
+ * on the same examples, and validates a child that scores better. Sometimes it merges two branches.
  *
  *     struct optimize_task task = {.settings = optimize_defaults(), .components = ..., ...};
  *     struct optimize *o;
@@ -13,9 +13,9 @@
  *     str best = optimize_text(o, optimize_best(o), 0);
  *     optimize_free(o);
  *
- * The engine does no I/O. What it must know of the world it asks the adapter, a table of functions;
- * what it does it tells, event by event, to one sink. So a run is a function of the task and of the
- * adapter's answers: optimize/run.h keeps those and goes on where a killed run stopped.
+ * The engine does no I/O. It asks the adapter, a table of functions, and reports events to one
+ * sink. So a run is a function of the task and of the adapter's answers: optimize/run.h stores the
+ * answers and resumes a killed run.
  *
  * Promises:
  *   - The same task and the same answers give the same events.
@@ -38,7 +38,7 @@
 #define OPTIMIZE_TASKS_MAX 1024 /* parents x batches */
 #define OPTIMIZE_TEXT_MAX ((size_t)1 << 20)
 #define OPTIMIZE_STOPS_MAX 8
-#define OPTIMIZE_MERGE_IDS 5 /* validation examples a merged candidate is tried on */
+#define OPTIMIZE_MERGE_IDS 5 /* validation examples that a merge is tested on */
 
 enum optimize_selection {
     OPTIMIZE_PARETO,
@@ -52,7 +52,12 @@ enum optimize_frontier {
     OPTIMIZE_HYBRID,
     OPTIMIZE_CARTESIAN
 };
-enum optimize_pick { OPTIMIZE_ROUND_ROBIN, OPTIMIZE_ALL_COMPONENTS };
+enum optimize_pick {
+    OPTIMIZE_ROUND_ROBIN,
+    OPTIMIZE_ALL_COMPONENTS,
+    /* One that a run of the minibatch used: of these the one proposed least often so far. */
+    OPTIMIZE_USED_COMPONENTS
+};
 enum optimize_acceptance { OPTIMIZE_STRICT, OPTIMIZE_OR_EQUAL };
 enum optimize_keep { OPTIMIZE_KEEP_ALL, OPTIMIZE_KEEP_BEST, OPTIMIZE_KEEP_TOP };
 
@@ -62,7 +67,7 @@ enum optimize_stop_kind {
     OPTIMIZE_STOP_NO_IMPROVEMENT, /* so many iterations in a row */
     OPTIMIZE_STOP_CANDIDATES,
     OPTIMIZE_STOP_ITERATIONS,
-    OPTIMIZE_STOP_COST, /* what the adapter says it spent */
+    OPTIMIZE_STOP_COST, /* as reported by the adapter */
     OPTIMIZE_STOP_TIME, /* in seconds, by the adapter's clock */
 };
 
@@ -84,40 +89,41 @@ struct optimize_settings {
     bool merge;
     size_t max_merges, merge_overlap;
     bool cache;
-    size_t parents, batches; /* P x N tasks an iteration */
+    size_t parents, batches; /* P x N tasks per iteration */
     enum optimize_keep keep;
     size_t keep_count; /* of OPTIMIZE_KEEP_TOP */
     uint64_t metric_calls;
     struct optimize_stop stops[OPTIMIZE_STOPS_MAX]; /* besides metric_calls */
     size_t stop_count;
     bool stop_all;  /* all of stops must agree; else any of them ends the run */
-    bool reference; /* faults and all */
+    bool reference; /* with the faults of the reference */
 };
 
-/* The defaults of the reference; metric_calls is 0, which no run begins with. */
+/* The defaults of the reference; metric_calls is 0 and must be set. */
 struct optimize_settings optimize_defaults(void);
 
 enum optimize_split { OPTIMIZE_TRAIN, OPTIMIZE_VAL };
 
-/* How one example went. Failing is a score of 0 and a trace that says why, never an error. */
+/* The result of one example. A failure is a score of 0 and a trace with the reason, not an error.
+ * */
 struct optimize_grade {
     double score; /* higher is better */
     uint32_t objective_count;
     uint32_t objective[OPTIMIZE_OBJECTIVES_MAX]; /* indexes of task.objectives, each once */
     double value[OPTIMIZE_OBJECTIVES_MAX];
-    double cost; /* what it took, in the unit of OPTIMIZE_STOP_COST */
-    str trace;   /* what happened, for the reflector; in the batch's arena */
+    double cost; /* in the unit of OPTIMIZE_STOP_COST */
+    str trace;   /* for the reflector; in the batch's arena */
     bool done;
 };
 
 /* A candidate to be evaluated on some examples. The adapter fills the grades in any order and calls
- * optimize_graded for each, one thread at a time. Those that are done already it leaves alone. */
+ * optimize_graded for each, one thread at a time. It skips grades that are done already. */
 struct optimize_batch {
-    const str *texts; /* one a component */
+    const str *texts; /* one for each component */
     enum optimize_split split;
-    const uint32_t *ids; /* an id may stand there twice */
+    const uint32_t *ids; /* an id can occur twice */
     size_t n;
-    bool traces; /* whether anybody will read them */
+    bool traces; /* whether traces are needed */
     struct optimize_grade *grades;
     struct arena *arena; /* for the traces; lives as long as the iteration */
     void (*on_graded)(void *ctx, struct optimize_batch *b, size_t place);
@@ -139,8 +145,8 @@ struct optimize_ask {
     const struct optimize_grade *grades; /* with their traces */
     size_t n;
     struct arena *arena; /* for the answer */
-    uint64_t serial;     /* how many were asked before in this run */
-    bool done;           /* answered, be it with nothing */
+    uint64_t serial;     /* earlier questions of this run */
+    bool done;           /* answered, also if without a text */
     bool has_text;
     str text;
     double cost;
@@ -156,15 +162,18 @@ static inline void optimize_answered(struct optimize_ask *ask)
 }
 
 struct optimize_adapter {
-    /* All batches, in any order, at once if it can. */
+    /* Evaluates all batches, in any order, in parallel if possible. */
     bool (*evaluate)(void *ctx, struct optimize_batch *batches, size_t n, struct err *e);
-    /* All asks, likewise. An error ends the run; no answer does not. */
+    /* Answers all asks, likewise. An error ends the run; a missing text does not. */
     bool (*propose)(void *ctx, struct optimize_ask *asks, size_t n, struct err *e);
-    /* Seconds since the run began, asked once an iteration; NULL: time stops nothing. */
+    /* Seconds since the start of the run, once per iteration; NULL: no time limit. */
     double (*elapsed_s)(void *ctx);
-    /* Whether somebody wants the run to stop: a signal, a file. NULL: nobody. */
+    /* Whether the run should stop (a signal, a file). NULL: never. */
     bool (*asked_to_stop)(void *ctx);
     void *ctx;
+    /* For OPTIMIZE_USED_COMPONENTS: whether the run of this grade used the component's text, by
+     * the trace alone, so that a resumed run decides the same. NULL: every run uses all. */
+    bool (*uses)(void *ctx, const struct optimize_grade *g, size_t component);
 };
 
 struct optimize_event;
@@ -200,17 +209,19 @@ struct optimize;
 bool optimize_new(const struct optimize_task *task, struct optimize **out, struct err *e) MUST_USE;
 void optimize_free(struct optimize *o);
 
-/* To its end. False: the adapter failed, or a ceiling was reached. */
+/* Runs to the end. False: the adapter failed, or a limit was reached. */
 bool optimize_run(struct optimize *o, struct err *e) MUST_USE;
 
-/* Whether the run ended because somebody asked (and not by its own conditions). */
+/* Whether the run ended by a request to stop, not by its own conditions. */
 bool optimize_interrupted(const struct optimize *o);
 
-size_t optimize_count(const struct optimize *o); /* of candidates, from 0, the seed */
+size_t optimize_count(const struct optimize *o); /* of candidates; 0 is the seed */
 size_t optimize_best(const struct optimize *o);
 str optimize_text(const struct optimize *o, size_t candidate, size_t component);
 double optimize_mean(const struct optimize *o, size_t candidate);
+/* The mean of one objective over the validation examples; -1: no example reported it. */
+double optimize_objective(const struct optimize *o, size_t candidate, size_t objective);
 uint64_t optimize_calls(const struct optimize *o);
 
-/* The candidate's parents, at most two; how many. */
+/* The candidate's parents, at most two; returns their number. */
 size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2]);

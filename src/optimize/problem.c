@@ -50,7 +50,7 @@ static int64_t optimize_problem_count_words(str text)
 
 /* ---- the evaluator ---- */
 
-/* What too many words cost. */
+/* The cost of too many words. */
 static int64_t length_cost(const struct problem *p, const str *texts)
 {
     int64_t cost = 0;

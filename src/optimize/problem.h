@@ -1,6 +1,6 @@
 /* problem.h - runs that are data: a problem whose evaluator and reflector are described in a file.
  *
- * With it an engine in any language can make the same run, and the logs can be laid side by side.
+ * With such a file an engine in any language can repeat the run, and the logs can be compared.
  * The files are gepa-run/1 and gepa-problem/1; docs/optimize.md describes them.
  *
  *     struct problem_run run;
@@ -91,7 +91,7 @@ struct problem_run {
     str seed;
 };
 
-/* The file that a problem lies in, if it is not in the run's own. */
+/* Reads the problem's file, if the problem is not in the run's file. */
 struct problem_source {
     bool (*read)(void *ctx, struct arena *a, str path, str *out, struct err *e);
     void *ctx;
@@ -103,14 +103,14 @@ bool problem_run_read(struct arena *a, str text, struct problem_source source,
 
 bool problem_read(struct arena *a, str text, struct problem *out, struct err *e) MUST_USE;
 
-/* What an example's candidate scores. */
+/* The grade of a candidate on an example. */
 void problem_grade(const struct problem *p, const struct problem_example *x, const str *texts,
                    struct optimize_grade *out);
 
 /* The reflector's answer, in the arena; false: none. `asked`: how often it was asked before. */
 bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, str *out) MUST_USE;
 
-/* An adapter that plays the problem, which is lent to it. */
+/* An adapter that evaluates and proposes by the problem, which it borrows. */
 struct optimize_adapter problem_adapter(struct problem *p);
 /* The task of a run: components, objectives, settings, seed, adapter. */
 struct optimize_task problem_task(struct problem_run *run);

@@ -1,4 +1,4 @@
-/* read.h - members of a JSON file, read strictly: what is wrong is named by its path.
+/* read.h - reads the members of a JSON file strictly; errors name the member by its path.
  *
  *     struct read r;
  *     struct read_at root = read_root(&r, &doc, &arena);
@@ -7,7 +7,7 @@
  *     int64_t size = read_integer(&at, 1, 100);
  *     if (!read_ok(&r, e))          look once, at the end
  *
- * Sticky: after the first error everything reads as nothing, and the error is kept.
+ * Sticky: after the first error all values read as empty, and the error stays.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ struct read {
     bool failed;
 };
 
-/* A value and the way to it; the steps above it must outlive it. */
+/* A value and its path; the parent must outlive it. */
 struct read_at {
     struct read *r;
     const struct json_node *node; /* NULL after an error */
@@ -37,7 +37,7 @@ bool read_ok(const struct read *r, struct err *e) MUST_USE;
 /* "settings.stop.score: ..."; the first one is kept. */
 void read_fail(const struct read_at *at, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* An object that has each of these members (NULL behind the last) once, and no others. */
+/* An object that has each of these members (NULL after the last) once, and no others. */
 void read_members(const struct read_at *at, const char *const *names);
 struct read_at read_member(const struct read_at *at, const char *name);
 
@@ -54,5 +54,5 @@ str read_text(const struct read_at *at); /* ASCII; in the arena or the source */
 int64_t read_integer(const struct read_at *at, int64_t min, int64_t max);
 double read_number(const struct read_at *at);
 str read_integer_text(const struct read_at *at); /* of any size */
-/* The index of the text among the names (NULL behind the last). */
+/* The index of the text among the names (NULL after the last). */
 size_t read_choice(const struct read_at *at, const char *const *names);

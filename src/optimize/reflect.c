@@ -1,5 +1,5 @@
-/* Reflective mutation: parents run on minibatches, new texts from what happened there, and what did
- * better is validated.
+/* Reflective mutation: runs parents on minibatches, gets new texts from the traces, and validates
+ * children that score better.
  *
  * An iteration has P x N tasks, each a parent and a minibatch. They go through every step together,
  * so that an adapter can work on all of them at once.
@@ -16,7 +16,7 @@ struct job {
     const struct trial *of_parent;
     uint32_t *components;
     size_t component_count;
-    struct optimize_ask *asks; /* one a component */
+    struct optimize_ask *asks; /* one for each component */
     uint32_t *text;            /* the child's; NULL: there is none */
     const str *new_texts;
     struct trial of_child;
@@ -27,7 +27,7 @@ struct job {
 struct step {
     struct job *jobs;
     size_t n;
-    struct job **kept; /* in the order in which they are taken in */
+    struct job **kept; /* in the order of their addition */
     size_t kept_count;
 };
 
@@ -36,8 +36,8 @@ static void *scratch(struct optimize *o, size_t n, size_t size)
     return arena_zero(&o->scratch, n, size);
 }
 
-static void optimize_reflect_tell(struct optimize *o, enum optimize_event_kind kind,
-                                  const struct job *j)
+static void optimize_reflect_report(struct optimize *o, enum optimize_event_kind kind,
+                                    const struct job *j)
 {
     const struct optimize_settings *s = &o->task.settings;
     struct optimize_event ev = {
@@ -61,7 +61,7 @@ static void optimize_reflect_tell(struct optimize *o, enum optimize_event_kind k
         ev.ids = j->components;
         ev.n = j->component_count;
     }
-    engine_tell(o, ev);
+    engine_report(o, ev);
 }
 
 /* ---- tasks ---- */
@@ -98,8 +98,8 @@ static void draw_jobs(struct optimize *o, struct step *st)
         }
     }
     for (size_t i = 0; i < st->n; i++) {
-        optimize_reflect_tell(o, OPTIMIZE_EV_SELECTED, &st->jobs[i]);
-        optimize_reflect_tell(o, OPTIMIZE_EV_MINIBATCH, &st->jobs[i]);
+        optimize_reflect_report(o, OPTIMIZE_EV_SELECTED, &st->jobs[i]);
+        optimize_reflect_report(o, OPTIMIZE_EV_MINIBATCH, &st->jobs[i]);
     }
 }
 
@@ -140,7 +140,7 @@ static bool run_parents(struct optimize *o, struct step *st, struct err *e)
         struct job *j = &st->jobs[i];
 
         j->before = trial_sum(j->of_parent->scores, j->of_parent->n);
-        optimize_reflect_tell(o, OPTIMIZE_EV_PARENT_SCORES, j);
+        optimize_reflect_report(o, OPTIMIZE_EV_PARENT_SCORES, j);
     }
     return true;
 }
@@ -155,6 +155,28 @@ static bool is_perfect(const struct optimize *o, const struct job *j)
     return o->task.settings.skip_perfect;
 }
 
+static bool was_used(const struct optimize *o, const struct job *j, size_t component)
+{
+    const struct optimize_adapter *a = &o->task.adapter;
+
+    for (size_t i = 0; i < j->of_parent->n; i++)
+        if (!a->uses || a->uses(a->ctx, &j->of_parent->grades[i], component))
+            return true;
+    return false;
+}
+
+/* The first component if no run used any. */
+static uint32_t pick_used(const struct optimize *o, const struct job *j)
+{
+    size_t best = o->task.component_count;
+
+    for (size_t i = 0; i < o->task.component_count; i++)
+        if (was_used(o, j, i) &&
+            (best == o->task.component_count || o->proposed[i] < o->proposed[best]))
+            best = i;
+    return best < o->task.component_count ? (uint32_t)best : 0;
+}
+
 static void pick_components(struct optimize *o, struct job *j)
 {
     struct candidate *parent = &o->candidates[j->parent];
@@ -164,11 +186,14 @@ static void pick_components(struct optimize *o, struct job *j)
     j->components = scratch(o, j->component_count, sizeof *j->components);
     for (size_t i = 0; all && i < j->component_count; i++)
         j->components[i] = (uint32_t)i;
-    if (!all) {
+    if (o->task.settings.pick == OPTIMIZE_USED_COMPONENTS) {
+        j->components[0] = pick_used(o, j);
+        o->proposed[j->components[0]]++;
+    } else if (!all) {
         j->components[0] = (uint32_t)parent->place;
         parent->place = (parent->place + 1) % o->task.component_count;
     }
-    optimize_reflect_tell(o, OPTIMIZE_EV_COMPONENTS, j);
+    optimize_reflect_report(o, OPTIMIZE_EV_COMPONENTS, j);
 }
 
 static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask *asks)
@@ -211,7 +236,7 @@ static bool make_child(struct optimize *o, struct job *j, struct err *e)
     }
     j->new_texts = news;
     if (j->text)
-        optimize_reflect_tell(o, OPTIMIZE_EV_PROPOSED, j);
+        optimize_reflect_report(o, OPTIMIZE_EV_PROPOSED, j);
     return true;
 }
 
@@ -224,7 +249,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
         struct job *j = &st->jobs[i];
 
         if (is_perfect(o, j))
-            optimize_reflect_tell(o, OPTIMIZE_EV_SKIPPED, j);
+            optimize_reflect_report(o, OPTIMIZE_EV_SKIPPED, j);
         else
             pick_components(o, j);
         n += j->component_count;
@@ -269,7 +294,7 @@ static bool run_children(struct optimize *o, struct step *st, struct err *e)
         j->of_child = trials[at++];
         o->calls += j->of_child.made;
         j->after = trial_sum(j->of_child.scores, j->of_child.n);
-        optimize_reflect_tell(o, OPTIMIZE_EV_CHILD_SCORES, j);
+        optimize_reflect_report(o, OPTIMIZE_EV_CHILD_SCORES, j);
     }
     return true;
 }
@@ -281,7 +306,7 @@ static bool passes(const struct optimize *o, const struct job *j)
     return j->after > j->before;
 }
 
-/* By falling gain, equals as they stand. */
+/* By descending gain; stable. */
 static void sort_by_gain(struct job **list, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -294,7 +319,7 @@ static void sort_by_gain(struct job **list, size_t n)
     }
 }
 
-/* Those kept whose texts an earlier kept one has are taken out. */
+/* Removes children whose texts equal those of an earlier one. */
 static void drop_duplicates(struct optimize *o, struct step *st)
 {
     size_t n = 0;
@@ -342,7 +367,7 @@ static void optimize_reflect_judge(struct optimize *o, struct step *st)
         cut_kept(st, (size_t)(engine_left(o) / o->task.val_count), FATE_BUDGET);
 }
 
-static void tell_rejected(struct optimize *o, const struct step *st)
+static void optimize_report_rejected(struct optimize *o, const struct step *st)
 {
     static const char *const reasons[] = {
         [FATE_DUPLICATE] = "duplicate",
@@ -355,18 +380,18 @@ static void tell_rejected(struct optimize *o, const struct step *st)
         const struct job *j = &st->jobs[i];
 
         if (j->fate >= FATE_DUPLICATE)
-            engine_tell(o,
-                        (struct optimize_event){
-                            .kind = OPTIMIZE_EV_REJECTED,
-                            .before = {j->before},
-                            .after = j->after,
-                            .reason = reasons[j->fate],
-                        });
+            engine_report(o,
+                          (struct optimize_event){
+                              .kind = OPTIMIZE_EV_REJECTED,
+                              .before = {j->before},
+                              .after = j->after,
+                              .reason = reasons[j->fate],
+                          });
     }
 }
 
-/* In reference mode as many merges are owed as there were candidates while fewer than the maximum
- * had been accepted; otherwise never more than the maximum. */
+/* In reference mode each candidate makes a merge due while fewer than the maximum were accepted;
+ * otherwise never more than the maximum. */
 static void owe_merge(struct optimize *o)
 {
     const struct optimize_settings *s = &o->task.settings;
@@ -398,16 +423,16 @@ static bool take_in(struct optimize *o, struct step *st, struct err *e)
             return false;
         o->calls += trials[i].made;
         n = engine_add(o, j->text, &j->parent, 1, trials[i].grades);
-        engine_tell_added(o, n);
-        engine_tell(o,
-                    (struct optimize_event){
-                        .kind = OPTIMIZE_EV_ACCEPTED,
-                        .candidate = n,
-                        .parents = {j->parent},
-                        .parent_count = 1,
-                        .before = {j->before},
-                        .after = j->after,
-                    });
+        engine_report_added(o, n);
+        engine_report(o,
+                      (struct optimize_event){
+                          .kind = OPTIMIZE_EV_ACCEPTED,
+                          .candidate = n,
+                          .parents = {j->parent},
+                          .parent_count = 1,
+                          .before = {j->before},
+                          .after = j->after,
+                      });
         owe_merge(o);
     }
     return true;
@@ -421,7 +446,7 @@ bool reflect_step(struct optimize *o, bool *accepted, struct err *e)
     if (!run_parents(o, &st, e) || !optimize_reflect_propose(o, &st, e) || !run_children(o, &st, e))
         return false;
     optimize_reflect_judge(o, &st);
-    tell_rejected(o, &st);
+    optimize_report_rejected(o, &st);
     if (!take_in(o, &st, e))
         return false;
     o->found = *accepted = st.kept_count > 0;

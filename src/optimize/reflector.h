@@ -1,10 +1,10 @@
-/* reflector.h - a proposer for any application: a prompt, a model's reply, what is let through.
+/* reflector.h - a proposer for any application: prompt, model reply, checks.
  *
  *     struct reflector r = {.complete = ask_the_gateway, .ctx = ..., .names = names, ...};
  *     return reflector_propose(&r, asks, n, e);     in the adapter's propose
  *
- * For each question it builds the prompt from the runs' traces, gets a reply, takes the text out of
- * it and looks at it with guard.h. What copies an example or loses a name is no answer.
+ * For each question it builds the prompt from the traces, gets a reply, extracts the text and
+ * checks it with guard.h. It drops a text that copies an example or loses a name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,23 +30,23 @@ struct reflector_reply {
 
 struct reflector {
     str template; /* empty: prompt_template */
-    /* A model's reply, in the arena. An error ends the run: what can be tried again should be. */
+    /* A model's reply, in the arena. An error ends the run, so it should retry what it can. */
     bool (*complete)(void *ctx, const struct optimize_ask *ask, str prompt,
                      struct reflector_reply *reply, struct err *e);
     const str *examples; /* texts of the training examples, which no text may copy */
     size_t example_count;
-    const str *names; /* that stay where they are: statuses, the output schema's */
+    const str *names; /* that a text must keep: statuses, names of the output schema */
     size_t name_count;
-    /* Told what became of each reply; or NULL. what is lent. */
+    /* Called with the outcome of each reply; or NULL. `what` is lent. */
     void (*on_verdict)(void *ctx, const struct optimize_ask *ask, enum reflector_verdict v,
                        str what);
     void *ctx;
 };
 
-/* Whether a text may take the place of another. */
+/* Whether a text may replace another. */
 enum reflector_verdict reflector_look(const struct reflector *r, str proposed, str current,
                                       str *what);
 
-/* What an adapter's propose does. */
+/* Implements an adapter's propose. */
 bool reflector_propose(const struct reflector *r, struct optimize_ask *asks, size_t n,
                        struct err *e);

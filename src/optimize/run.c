@@ -1,4 +1,4 @@
-/* Answers and events kept line by line, and played back; the idea is at the head of run.h.
+/* Stores answers and events line by line and replays them; run.h explains the idea.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,17 +11,17 @@
 #define LINE_MAX_SIZE ((size_t)1 << 30)
 
 struct optimize_run {
-    struct optimize_task task; /* as it was given */
-    struct optimize *engine;   /* whose adapter and sink are ours */
+    struct optimize_task task; /* the caller's */
+    struct optimize *engine;   /* with our adapter and sink */
     struct optimize_keeper keeper;
-    str kept;      /* what was kept before and is not played back yet */
-    size_t row;    /* lines played back */
+    str kept;      /* stored lines that are not replayed yet */
+    size_t row;    /* replayed lines */
     double time_s; /* of the last session */
     struct buf line;
     struct json doc;
     struct optimize_batch *batches; /* being evaluated */
     struct optimize_ask *asks;
-    struct err err; /* the first that a callback met */
+    struct err err; /* the first error of a callback */
     bool failed;
 };
 
@@ -36,7 +36,7 @@ size_t optimize_kept_size(str kept)
     return n;
 }
 
-/* The next line that was kept, with its newline; empty when all are played back. */
+/* The next stored line, with its newline; empty when all are replayed. */
 static str optimize_run_peek(const struct optimize_run *r)
 {
     const char *end = r->kept.n ? memchr(r->kept.p, '\n', r->kept.n) : NULL;
@@ -52,24 +52,24 @@ static void optimize_run_advance(struct optimize_run *r)
 
 static bool stray(struct optimize_run *r, struct err *e)
 {
-    return err_set(e, ERR_INPUT, "line %zu of the kept run cannot be understood", r->row + 1);
+    return err_set(e, ERR_INPUT, "line %zu of the stored run cannot be read", r->row + 1);
 }
 
-/* Adds what stands in r->line. */
+/* Stores r->line. */
 static bool optimize_run_keep(struct optimize_run *r, struct err *e)
 {
     return buf_ok(&r->line, "a line of the run", e) &&
            r->keeper.add(r->keeper.ctx, buf_str(&r->line), e);
 }
 
-/* The same where nothing can be returned: the error shows at the adapter's next call. */
+/* The same for callbacks, which return nothing: the adapter's next call reports the error. */
 static void keep_or_fail(struct optimize_run *r)
 {
     if (!r->failed)
         r->failed = !optimize_run_keep(r, &r->err);
 }
 
-/* What was kept must read back as what was used, so it is made UTF-8 before it is either. */
+/* The stored text must equal the used one, so it becomes valid UTF-8 before both. */
 static void make_clean(struct arena *a, str *text)
 {
     struct buf b;
@@ -162,7 +162,8 @@ static bool optimize_run_begin(struct optimize_run *r, struct err *e)
     if (r->kept.n == 0)
         return optimize_run_keep(r, e);
     if (!str_eq(optimize_run_peek(r), buf_str(&r->line)))
-        return err_set(e, ERR_INPUT, "the kept run was begun with another task or other settings");
+        return err_set(
+            e, ERR_INPUT, "the stored run was started with another task or other settings");
     optimize_run_advance(r);
     return true;
 }
@@ -205,7 +206,7 @@ static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
     keep_or_fail(r);
 }
 
-/* The member's number, or 0 where it is not there. */
+/* The member's number, or 0 if it is missing. */
 static double optimize_run_number_at(const struct json *doc, const char *pointer)
 {
     double v = 0;
@@ -270,7 +271,7 @@ static bool all_graded(const struct optimize_batch *b, size_t n)
     return true;
 }
 
-/* What a callback could not keep is an error of the call that is under way. */
+/* An error of storing in a callback becomes the error of the current call. */
 static bool met_no_error(const struct optimize_run *r, struct err *e)
 {
     if (r->failed)
@@ -394,7 +395,7 @@ static double optimize_run_elapsed_s(void *ctx)
     return now_s;
 }
 
-/* Nobody stopped a run where its lines go on. */
+/* While lines are left to replay, the run was not stopped. */
 static bool asked_to_stop(void *ctx)
 {
     struct optimize_run *r = ctx;
@@ -402,6 +403,13 @@ static bool asked_to_stop(void *ctx)
 
     return r->failed ||
            (r->kept.n == 0 && inner->asked_to_stop && inner->asked_to_stop(inner->ctx));
+}
+
+static bool optimize_run_uses(void *ctx, const struct optimize_grade *g, size_t component)
+{
+    const struct optimize_adapter *inner = &((struct optimize_run *)ctx)->task.adapter;
+
+    return inner->uses(inner->ctx, g, component);
 }
 
 static void sync_lines(struct optimize_run *r)
@@ -422,7 +430,7 @@ static void keep_event(struct optimize_run *r, const struct optimize_event *ev)
         r->failed = true;
         err_set(&r->err,
                 ERR_INPUT,
-                "line %zu of the kept run is not the event that follows from what stands before it",
+                "line %zu of the stored run is not the event that follows from the lines before it",
                 r->row + 1);
     }
 }
@@ -460,6 +468,7 @@ bool optimize_run_new(const struct optimize_task *task, str kept, struct optimiz
         .elapsed_s = task->adapter.elapsed_s ? optimize_run_elapsed_s : NULL,
         .asked_to_stop = asked_to_stop,
         .ctx = r,
+        .uses = task->adapter.uses ? optimize_run_uses : NULL,
     };
     ours.sink = (struct optimize_sink){optimize_run_on_event, r};
     if (optimize_new(&ours, &r->engine, e) && optimize_run_begin(r, e)) {
@@ -488,7 +497,7 @@ bool optimize_run_go(struct optimize_run *r, struct err *e)
         return false;
     if (ok && r->kept.n > 0)
         return err_set(
-            e, ERR_INPUT, "the kept run goes on at line %zu, behind its end", r->row + 1);
+            e, ERR_INPUT, "the stored run continues at line %zu, after its end", r->row + 1);
     return ok;
 }
 

@@ -10,8 +10,8 @@
  */
 #include "serve/agent_model_state.h"
 
-#include "base/repr.h"
 #include "base/utf8.h"
+#include "chat/repr.h"
 
 #define STEP_SHOWN 2000 /* characters of a tool's result in the reasoning */
 #define WAIT_US 100000
@@ -235,13 +235,13 @@ static void model_on_event(void *ctx, const struct run_event *ev)
 static bool model_follow(struct model_reply *m, struct run_cursor *c, enum run_state *state,
                          struct err *e)
 {
-    struct run_asker who = {.key = STR(""), .thoughts = m->shows};
+    struct run_events_sink sink = {.thoughts = m->shows, .on_event = model_on_event, .ctx = m};
     uint64_t version = 0;
 
     for (;;) {
         bool active = agents_wait(m->app->runner, m->run, &version, m->q->cancel);
 
-        if (!run_events_read(m->app->host.log, m->run, c, &who, model_on_event, m, state, e))
+        if (!run_events_read(m->app->host.log, m->run, c, &sink, state, e))
             return false;
         if (*state == RUN_ENDED)
             agents_wait_gone(m->app->runner, m->run);
@@ -311,10 +311,10 @@ static void model_finish(struct model_reply *m, enum chat_stop stop)
 /* The run waits: for results of the client's tools, which are in the reply, or for a person. */
 static void model_wait(struct model_reply *m)
 {
-    struct agent_row row, *parts;
+    struct agent_rows parts;
+    struct agent_row row;
     struct agent_effect f;
     struct err e;
-    size_t n;
     bool found;
 
     if (m->calls) {
@@ -322,14 +322,14 @@ static void model_wait(struct model_reply *m)
         return;
     }
     if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, &e) ||
-        !agent_log_parts(m->app->host.log, m->run, row.session_id, m->q->arena, &parts, &n, &e)) {
+        !agent_log_parts(m->app->host.log, m->run, row.session_id, m->q->arena, &parts, &e)) {
         model_fail(m, 500, "run_lost", str_c(e.text));
         return;
     }
     found = agent_log_question(m->app->host.log, m->run, m->q->arena, &f, &e);
-    for (size_t i = 0; !found && i < n; i++)
-        found = str_eq(parts[i].status, STR("waiting")) &&
-                agent_log_question(m->app->host.log, parts[i].id, m->q->arena, &f, &e);
+    for (size_t i = 0; !found && i < parts.n; i++)
+        found = str_eq(parts.at[i].status, STR("waiting")) &&
+                agent_log_question(m->app->host.log, parts.at[i].id, m->q->arena, &f, &e);
     if (!found) {
         model_fail(m, 409, "run_waits", STR("the run waits for results of other calls"));
         return;

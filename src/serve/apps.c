@@ -254,8 +254,12 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
         .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
         .accept = arena_dup(&j->arena, http1_find(h, STR("accept"))),
         .last_event = arena_dup(&j->arena, http1_find(h, STR("last-event-id"))),
+        .signature = arena_dup(&j->arena, http1_find(h, STR("x-pagerduty-signature"))),
         .cancel = &j->cancel,
         .arena = &j->arena};
+    if (!j->request.signature.n)
+        j->request.signature =
+            arena_dup(&j->arena, http1_find(h, STR("x-grafana-alerting-signature")));
     j->request.call = copy_call(j);
     serve_apps_who(j);
     return j;

@@ -7,6 +7,7 @@
  */
 #include "base/log.h"
 #include "serve/internal.h"
+#include "serve/watch_runs.h"
 
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ static void serve_drain_drain(void *ctx)
 
     loop_timer_init(&w->look, serve_drain_look, w);
     server_drain(w->server, on_idle, w);
+    watch_runs_drain(w);
     live_drain(w); /* it knows now that it need not wait for them */
 }
 

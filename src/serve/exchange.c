@@ -4,6 +4,7 @@
  */
 #include "base/log.h"
 #include "serve/params.h"
+#include "serve/watch.h"
 
 #define LOGGED_SPARE 4096
 
@@ -28,6 +29,13 @@ static str loggable(struct exchange *ex, str said)
     return said;
 }
 
+static str exchange_path(struct exchange *ex)
+{
+    str path = server_request(ex->x)->path;
+
+    return ex->route == &watch_any ? watch_shown_path(path, server_arena(ex->x)) : path;
+}
+
 static uint64_t took_ns(const struct exchange *ex)
 {
     return clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns;
@@ -40,7 +48,7 @@ void exchange_done(struct exchange *ex)
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", loggable(ex, server_request(ex->x)->path)),
+             LOG_STR("path", loggable(ex, exchange_path(ex))),
              LOG_I64("status", ex->status),
              LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
@@ -260,17 +268,18 @@ static bool is_near(struct exchange *ex)
 static bool authenticated(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
+    bool keyless = c->key_count == 0 || ex->route == &watch_any; /* a run's id is its key */
     uint8_t digest[32];
     str key;
 
-    if (c->key_count == 0 && exchange_from_elsewhere(server_request(ex->x), true)) {
+    if (keyless && exchange_from_elsewhere(server_request(ex->x), true)) {
         exchange_fail(ex,
                       403,
                       "foreign_origin",
                       "a page of another site may not ask here; configure keys to allow it");
         return false;
     }
-    if (c->key_count == 0)
+    if (keyless)
         return is_near(ex);
     share(ex);
     key = presented_key(server_request(ex->x));
@@ -368,7 +377,10 @@ static bool routed(struct exchange *ex)
     bool path_known;
 
     ex->route = route_find(h->method, h->path, &ex->rest, &path_known);
-    if (!path_known) {
+    if (str_starts(h->path, STR(WATCH_PREFIX))) {
+        ex->route = &watch_any;
+        ex->rest = str_slice(h->path, sizeof WATCH_PREFIX - 1, h->path.n);
+    } else if (!path_known) {
         path_known = apps_route(h->method, h->path, &ex->app, NULL);
         ex->api |= path_known;
         ex->route = ex->app.route ? &apps_any : NULL;

@@ -15,6 +15,7 @@
  *   history.c    sessions, calls, decisions: queries of the record; history_export.c
  *   threads.c    threads of agents; runs.c their runs; apps.c the routes of the applications
  *   login.c      a cookie in exchange for a key; admin.c providers, levels, keys, openapi.json
+ *   watch*.c     requests of coding agents, unchanged: see watch.h
  *   live*.c      calls as they run, by WebSocket and as a stream: see live.h
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -46,7 +47,8 @@ struct worker {
     struct log_batch log;
     struct buf words; /* of a header being written */
     char refusal_id[RAND_ID_SIZE];
-    size_t jobs; /* running queries of the record */
+    struct watch_hold *watch_holds; /* runs that connections of this loop hold open */
+    size_t jobs;                    /* running queries of the record */
 };
 
 struct daemon {
@@ -70,6 +72,7 @@ struct daemon {
     _Atomic bool apps_ended; /* no application runs any more */
     pthread_t closer;
     struct login *login;
+    struct watch_runs *watch_runs;
     int64_t started_ms;
     const char *listen_flag; /* or NULL */
 };
@@ -109,9 +112,8 @@ struct exchange {
     struct loop_task start;
     struct loop_timer keepalive;
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
-    /* Called when the client disconnects, and when more may be written. */
-    void (*on_gone)(struct exchange *ex);
-    void (*on_room)(struct exchange *ex);
+    void (*on_gone)(struct exchange *ex); /* the client disconnects */
+    void (*on_room)(struct exchange *ex); /* more may be written */
     void *job;
     struct app_match app;            /* of a route of an application */
     const struct app_call *app_call; /* of a model call that an application answers; or NULL */
@@ -209,8 +211,7 @@ bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
 void login_handle(struct exchange *ex), logout_handle(struct exchange *ex);
 
 /* chat.c */
-void chat_handle(struct exchange *ex);
-void gemini_handle(struct exchange *ex);
+void chat_handle(struct exchange *ex), gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
 
 /* page.c: the page of every address of the dashboard, including the root, and its files. */
@@ -235,8 +236,7 @@ void metrics_handle(struct exchange *ex);
 void live_socket_handle(struct exchange *ex), live_alert_handle(struct exchange *ex);
 void live_stream_handle(struct exchange *ex);
 void live_health_begin(struct worker *w);
-/* Disconnects all viewers. */
-void live_drain(struct worker *w);
+void live_drain(struct worker *w); /* disconnects all viewers */
 
 /* drain.c: a worker's thread, and the end of all workers: drain_all joins them. */
 void drain_init(struct daemon *d);

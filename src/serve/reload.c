@@ -7,6 +7,7 @@
  */
 #include "serve/internal.h"
 #include "serve/listen.h"
+#include "serve/watch_runs.h"
 
 #include <stdatomic.h>
 
@@ -76,6 +77,7 @@ struct server_options reload_options(const struct config *c, struct tls *tls)
                                    .body_ms = c->body_ms,
                                    .idle_ms = c->idle_ms,
                                    .write_ms = c->write_ms,
+                                   .packed_below = STR(WATCH_PREFIX),
                                    .tls = tls};
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/internal.h"
+#include "serve/watch_runs.h"
 
 #define METHODS_MAX 256
 
@@ -76,6 +77,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/providers", CHAT_OPENAI, false, providers_handle},
     {"GET", "/api/v1/levels", CHAT_OPENAI, false, levels_handle},
     {"GET", "/api/v1/keys", CHAT_OPENAI, false, keys_handle},
+    {"POST", "/api/v1/watch", CHAT_OPENAI, false, watch_open_handle},
+    {"GET", "/api/v1/watch/*", CHAT_OPENAI, false, watch_count_handle},
     {"GET", "/api/v1/system", CHAT_OPENAI, false, system_handle},
     {"GET", "/openapi.json", CHAT_OPENAI, true, openapi_handle},
     {"POST", "/api/v1/login", CHAT_OPENAI, true, login_handle},

@@ -148,8 +148,9 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
     return true;
 }
 
-/* A part can be answered only while its root run is not over. */
-static bool runs_root_goes_on(struct history_job *j, struct err *e)
+/* A part can be answered only while its root run is not over. A part that was started after the end
+ * of its root, a question about an investigation, has its own end. */
+static bool runs_root_goes_on(struct history_job *j, const struct agent_row *row, struct err *e)
 {
     size_t slash = str_find(j->id, STR("/"));
     struct agent_row root;
@@ -159,6 +160,7 @@ static bool runs_root_goes_on(struct history_job *j, struct err *e)
     if (!agent_log_run_get(log_of(j), str_slice(j->id, 0, slash), &j->arena, &root, e))
         return e->code == ERR_NOT_FOUND; /* applications may have parts without a whole */
     return str_eq(root.status, STR("waiting")) || str_eq(root.status, STR("running")) ||
+           row->created_us >= root.updated_us ||
            err_set(e,
                    ERR_CONFLICT,
                    "the run has ended (" STR_FMT ") and takes no answer: start a new run",
@@ -178,8 +180,8 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
     if ((str_eq(row->status, STR("waiting")) && str_eq(row->reason, STR("client_tools"))) ||
         ((str_eq(row->status, STR("waiting")) || str_eq(row->status, STR("running"))) &&
          agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
-        return runs_root_goes_on(j, e);
-    return part_waits(j, row, e) && runs_root_goes_on(j, e);
+        return runs_root_goes_on(j, row, e);
+    return part_waits(j, row, e) && runs_root_goes_on(j, row, e);
 }
 
 static bool serve_runs_say(struct history_job *j, const struct word *w, struct err *e)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "serve/internal.h"
 #include "serve/listen.h"
+#include "serve/watch_runs.h"
 #include "serve/work.h"
 
 #include <errno.h>
@@ -53,8 +54,10 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
         return false;
     loop_task_init(&w->log_out, log_out, w);
     w->gl.port = hub_port_new(d->gateway.hub, w->gl.loop);
-    if (index == 0)
+    if (index == 0) {
         live_health_begin(w);
+        watch_runs_begin(w);
+    }
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
@@ -270,7 +273,8 @@ bool serve_run(const struct serve_options *o, struct err *e)
     limits_up();
     log_never_waits();
     heap_settles();
-    if (!config_load(o->config, &c, e) || !setup_new(c, &s, e))
+    if (!(o->text.n ? config_parse(o->text, o->config, &c, e) : config_load(o->config, &c, e)) ||
+        !setup_new(c, &s, e))
         return false;
     log_init(&log, STDERR_FILENO, c->log_level, &clock_real);
     log_scope_enter(&scope, &log, STR(""));
@@ -285,6 +289,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
                       e);
     if (ok) {
         d.login = login_new(&clock_real);
+        d.watch_runs = watch_runs_new(o->temporary);
         if (d.gateway.records) {
             d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
             if (!threads_open(c->store_url, &d.threads, e))
@@ -297,6 +302,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
         agent_log_close(d.runs);
         threads_close(d.threads);
         login_free(d.login);
+        watch_runs_free(d.watch_runs);
         gateway_release(&d.gateway);
     }
     log_scope_leave(&scope);

@@ -19,6 +19,8 @@ struct serve_options {
     const char *listen;  /* ADDR:PORT, or NULL for the file's */
     unsigned port_tries; /* ports to try from that one on while they are in use; 0: one */
     str questions;       /* for the first page: a JSON array; empty: none */
+    str text;            /* the configuration itself, in place of the file `config`; or empty */
+    bool temporary;      /* it ends when the last agent that it watches has */
     bool hangup_ends;    /* SIGHUP also ends it: for a command in a terminal without a file to
                             reload */
     /* Called with its URL when it accepts connections; may be NULL. */

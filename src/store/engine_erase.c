@@ -207,6 +207,8 @@ static const char *const old_rows[] = {
 static const char *const rest[] = {
     "DELETE FROM llm_interactions WHERE session_id = $1",
     "DELETE FROM mcp_communications WHERE session_id = $1",
+    "DELETE FROM incident_alerts WHERE incident_id IN (SELECT alert_id FROM alerts"
+    " WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting'))",
     "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting')",
     "DELETE FROM notifications WHERE session_id = $1 AND alert_id NOT IN"
     " (SELECT alert_id FROM alerts WHERE session_id = $1)",
@@ -326,6 +328,9 @@ static const struct {
 } naming[] = {
     {"SELECT session_id FROM alert_sessions WHERE agent_type <> 'gateway'", "alert_data"},
     {"SELECT session_id FROM alerts WHERE 1 = 1", "data"},
+    {"SELECT DISTINCT a.session_id FROM alerts a JOIN incident_alerts m"
+     " ON m.incident_id = a.alert_id WHERE 1 = 1",
+     "m.data"},
     {"SELECT session_id FROM policy_results WHERE 1 = 1", "result"},
     {"SELECT session_id FROM agent_runs WHERE session_id IS NOT NULL", "input"},
     {"SELECT run_id FROM optimize_runs WHERE 1 = 1", "input"},

@@ -212,6 +212,7 @@ bool absent_write_search(struct reader *r, const struct query_asker *a, bool fou
 /* query_events.c: the calls and tool exchanges of a session, ordered by time. */
 struct event {
     int64_t timestamp_us;
+    str id;
     str json; /* {event_id, type, ...} */
     struct event *next;
 };

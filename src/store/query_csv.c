@@ -49,6 +49,8 @@ static const struct {
     {"parameters", "/details/parameters"},
     {"result", "/details/result"},
     {"success", "/details/success"},
+    {"stage", "/stage"},
+    {"agent", "/agent"},
 };
 
 /* What a spreadsheet takes for the beginning of a formula, white space before it or not. */

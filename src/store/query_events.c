@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_calls.h"
+#include "store/step.h"
 
 #define EVENTS_MAX 5000
 #define EVENTS_SIZE_MAX ((size_t)48 << 20)
@@ -19,17 +20,31 @@ struct timeline {
 
 /* ---- events ---- */
 
+static void event_name(struct json_out *o, const char *key, str name)
+{
+    json_out_key(o, str_c(key));
+    if (name.n)
+        json_out_str(o, name);
+    else
+        json_out_null(o);
+}
+
 static void event_head(struct json_out *o, str id, const char *type, int64_t at_us, str step)
 {
+    str stage, agent;
+
+    step_read(step, &stage, &agent);
     json_out_object(o);
     json_member_str(o, "event_id", id);
     json_member_str(o, "type", str_c(type));
     json_member_i64(o, "timestamp_us", at_us);
     json_member_str(o, "step_description", step);
+    event_name(o, "stage", stage);
+    event_name(o, "agent", agent);
 }
 
 /* The text built is an event: keeps it, unless there are too many already. */
-static struct event *event_make(struct timeline *t, int64_t at_us)
+static struct event *event_make(struct timeline *t, str id, int64_t at_us)
 {
     struct event *ev;
 
@@ -40,6 +55,7 @@ static struct event *event_make(struct timeline *t, int64_t at_us)
     t->size += t->text.n;
     ev = arena_zero(&t->r->arena, 1, sizeof *ev);
     ev->timestamp_us = at_us;
+    ev->id = arena_dup(&t->r->arena, id);
     ev->json = arena_dup(&t->r->arena, buf_str(&t->text));
     return ev;
 }
@@ -74,7 +90,7 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     t->sums->duration_ms += c.duration_ms > 0 ? c.duration_ms : 0;
     if (c.answer.n && c.answer.n < (1 << 20))
         t->sums->last_answer = arena_dup(&t->r->arena, c.answer);
-    ev = event_make(t, c.started_us);
+    ev = event_make(t, c.id, c.started_us);
     if (!ev)
         return false;
     *t->last = ev;
@@ -82,7 +98,7 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     return true;
 }
 
-enum { TOOL_ID, TOOL_AT, TOOL_MS, TOOL_STEP, TOOL_NAME, TOOL_SUCCESS = TOOL_NAME + 5 };
+enum { TOOL_ID, TOOL_AT, TOOL_MS, TOOL_STEP, TOOL_NAME, TOOL_SUCCESS = 9, TOOL_PARENT = 11 };
 
 static const struct column tool_columns[] = {
     {"communication_id", "m.communication_id", COLUMN_TEXT},
@@ -99,6 +115,18 @@ static const struct column tool_columns[] = {
     {"parent_id", "m.parent_id", COLUMN_TEXT},
     {"available_tools", "m.available_tools", COLUMN_JSON},
 };
+
+/* Whether the event is to be before a tool exchange of this time. Calls have milliseconds only: in
+ * the same millisecond, the exchange is after its own call and before the others. */
+static bool event_precedes(const struct event *ev, int64_t at_us, const struct db_value *parent)
+{
+    if (ev->timestamp_us / 1000 != at_us / 1000)
+        return ev->timestamp_us < at_us;
+    for (; ev && ev->timestamp_us / 1000 == at_us / 1000; ev = ev->next)
+        if (parent->type == DB_TEXT && str_eq(ev->id, parent->s))
+            return true;
+    return false;
+}
 
 /* Both lists are in order of time: this one is put into the other as it comes. */
 static bool on_tool(void *ctx, const struct db_value *v, size_t n)
@@ -123,13 +151,12 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     t->sums->tools++;
     t->sums->errors += v[TOOL_SUCCESS].i == 0;
     t->sums->duration_ms += v[TOOL_MS].type == DB_INT ? v[TOOL_MS].i : 0;
-    ev = event_make(t, at_us);
+    ev = event_make(t, v[TOOL_ID].s, at_us);
     if (!ev)
         return false;
-    while (t->at ? t->at->next && t->at->next->timestamp_us <= at_us
-                 : t->first && t->first->timestamp_us <= at_us)
-        t->at = t->at ? t->at->next : t->first;
-    ev->next = t->at ? t->at->next : t->first;
+    for (; (ev->next = t->at ? t->at->next : t->first); t->at = ev->next)
+        if (!event_precedes(ev->next, at_us, &v[TOOL_PARENT]))
+            break;
     *(t->at ? &t->at->next : &t->first) = ev;
     t->at = ev;
     return true;

@@ -51,4 +51,17 @@ test("an answer that comes too late is told where it was given", async ({ page }
   await until("the end", async () => (await state(id)).status === "completed");
 }, { complaints: [/409.*answer/] });
 
+test("the alerts of a group are shown with their state and how often they were seen", async ({ page }) => {
+  const one = (fingerprint, status) => ({ status, fingerprint, labels: { alertname: "DiskFull", host: fingerprint }, annotations: {}, startsAt: "2026-05-01T10:00:00Z", endsAt: "2026-05-01T10:30:00Z" });
+  const post = (...alerts) => json(`${root}/alerts`, { method: "POST", headers, body: JSON.stringify({ version: "4", groupKey: "browser", alerts }) });
+  const { alerts: [{ alert_id }] } = await post(one("aaaa", "firing"), one("bbbb", "firing"));
+  await post(one("aaaa", "firing"), one("bbbb", "resolved"));
+  await page.goto(`${root}/incidents/${alert_id}`);
+  const rows = page.locator("section[aria-label=Alerts] tbody tr");
+  await rows.first().waitFor();
+  assert.match(await rows.nth(0).innerText(), /DiskFull[\s\S]*aaaa[\s\S]*firing[\s\S]*2 times/);
+  assert.match(await rows.nth(1).innerText(), /bbbb[\s\S]*resolved[\s\S]*once/);
+  await shot(page, "incidents-alerts", { fullPage: true });
+});
+
 await finish();

@@ -5,9 +5,11 @@ found again after kill -9.
     test/e2e/alerts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import hmac
 import http.client
 import json
 import signal
+import sqlite3
 import time
 import unittest
 
@@ -137,13 +139,13 @@ class Alerts(unittest.TestCase):
             _, one = d.ask("GET", f"/api/v1/incidents/{r['alert_id']}")
             self.assertEqual((len(one["alert"]["blob"]), len(one["alert"]["list"])), (10000, 1000))
 
-    def test_defect_12_a_full_queue_is_429_and_takes_nothing(self):
+    def test_defect_12_a_full_queue_is_503_and_takes_nothing(self):
         with Operator() as model, Daemon(model, max_concurrent_alerts=1, max_queue_size=1) as d:
             model.hold()
             first = d.send(1)[1]["alert_id"]
             d.send(2)
             status, r = d.send(3)
-            self.assertEqual((status, r["detail"]["error"]), (429, "queue_full"))
+            self.assertEqual((status, r["detail"]["error"]), (503, "queue_full"))
             self.assertGreater(int(d.headers["retry-after"]), 0)
             self.assertEqual(d.send(1)[1], {"alert_id": first, "status": "duplicate",
                                             "message": "the same alert is already being looked into"})
@@ -151,7 +153,7 @@ class Alerts(unittest.TestCase):
             d.until(first, "completed")
 
     def test_defect_13_alertmanager_posts_to_the_same_address(self):
-        with Operator() as model, Daemon(model) as d:
+        with Operator() as model, Daemon(model, default_alert_type="kubernetes") as d:
             group = json.loads((SOURCE / "example/incidents/cases/bad-image/alert.json").read_text())
             group["alerts"].append({"status": "resolved", "labels": {"alertname": "Gone"}, "fingerprint": "f2"})
             status, r = d.ask("POST", "/alerts", group)
@@ -277,6 +279,52 @@ class Alerts(unittest.TestCase):
             self.assertIn("denied for", one["alert"]["error"])
             self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
                                                        if p.is_file()))
+
+    def test_the_model_of_an_agent_comes_before_that_of_the_configuration(self):
+        for own, want in (("    model: own\n", "own"), ("", "common")):
+            with Operator() as model:
+                d = Daemon(model)
+                d.config["incidents"]["model"] = "common"
+                d.config["providers"]["operator"]["models"] = {"common": "common", "own": "own"}
+                (d.folder / "agents.yaml").write_text(AGENTS + own)
+                with d:
+                    d.until(d.send()[1]["alert_id"], "completed")
+                    self.assertEqual({body["model"] for body in model.asked}, {want})
+
+    def test_an_erased_incident_leaves_none_of_its_alerts(self):
+        with Operator() as model, Daemon(model) as d:
+            id = d.send()[1]["alert_id"]
+            d.until(id, "completed")
+            self.assertEqual(d.ask("GET", f"/api/v1/incidents/{id}")[1]["alert_count"], 1)
+            self.assertEqual(d.ask("POST", "/api/v1/erase", {"session_id": id})[0], 200)
+            self.assertEqual(d.ask("GET", f"/api/v1/incidents/{id}")[0], 404)
+            with sqlite3.connect(f"file:{d.folder}/history.db?mode=ro", uri=True) as db:
+                self.assertEqual(db.execute("SELECT COUNT(*) FROM incident_alerts").fetchone()[0], 0)
+
+    def test_webhooks_are_signed_and_bad_ones_are_told_where(self):
+        secret, ping = "s3cret", b'{"event": {"event_type": "pagey.ping"}}'
+        sign = hmac.new(secret.encode(), ping, "sha256").hexdigest()
+        with Operator() as model:
+            d = Daemon(model, pagerduty_secret_env="PD_SECRET", grafana_secret_env="GRAFANA_SECRET")
+            d.env.update(PD_SECRET=secret, GRAFANA_SECRET=secret)
+            with d:
+                grafana = json.dumps({"orgId": 1, "version": "1", "alerts": []}).encode()
+                for body, header, value, want in (
+                        (ping, "X-PagerDuty-Signature", f"v1={sign}", 200),
+                        (ping, "X-PagerDuty-Signature", "v1=" + "0" * 64, 401),
+                        (ping, "X-Other", "1", 401),
+                        (ping + b" ", "X-PagerDuty-Signature", f"v1={sign}", 401),
+                        (grafana, "X-Grafana-Alerting-Signature",
+                         hmac.new(secret.encode(), grafana, "sha256").hexdigest(), 200),
+                        (grafana, "X-Grafana-Alerting-Signature", sign, 401)):
+                    c = http.client.HTTPConnection("127.0.0.1", d.port, timeout=PATIENCE)
+                    c.request("POST", "/alerts", body, {"content-type": "application/json", header: value})
+                    r = c.getresponse()
+                    said = json.loads(r.read())
+                    c.close()
+                    self.assertEqual(r.status, want, said)
+                status, r = d.ask("POST", "/alerts", {"alerts": [{"labels": {}, "startsAt": "soon"}]})
+                self.assertEqual((status, r["detail"]["validation_errors"][0]["field"]), (422, "alerts[0].startsAt"))
 
     def test_sighup_reads_the_agents_again_and_bad_ones_change_nothing(self):
         with Operator() as model, Daemon(model, max_concurrent_alerts=1, max_queue_size=1) as d:

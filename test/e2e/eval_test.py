@@ -18,6 +18,12 @@ CASES = SOURCE / "example" / "incidents" / "cases"
 CORPORA = Path(os.environ.get("RATIONALE_CORPORA", SOURCE / "../shared/corpora"))
 
 
+def manual(page):
+    """The commands of a page, as they are pasted."""
+    lines = (SOURCE / "docs" / page).read_text().splitlines()
+    return [line.split("#")[0].split()[1:] for line in lines if line.startswith("    rationale ")]
+
+
 class Eval(Case):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="eval-"))
@@ -64,16 +70,54 @@ class Eval(Case):
     def test_the_commands_of_the_manual_work(self):
         place = self.folder / "incidents"
         shutil.copytree(CASES.parent, place)
-        lines = (SOURCE / "docs" / "eval.md").read_text().split("\n\n")[1].splitlines()
-        commands = [line.split("#")[0].split()[1:] for line in lines if " rationale " in line]
-        self.assertEqual(len(commands), 3)
+        commands = manual("eval.md")
+        self.assertEqual(len(commands), 4)
         for words in commands:
-            self.assertEqual(run(*words, cwd=place).code, 0, words)
+            done = run(*words, cwd=place)
+            self.assertEqual(done.code, 0, (words, done))
+
+    def test_the_commands_of_the_optimizers_manual_work(self):
+        shutil.copytree(SOURCE / "example", self.folder / "example")
+        commands = manual("optimize.md")
+        self.assertEqual(len(commands), 5)
+        for words in commands:
+            done = run(*words, cwd=self.folder)
+            self.assertEqual(done.code, 0, (words, done))
 
     def test_every_strategy_runs(self):
         for strategy in ("classic", "react", "native"):
             r = self.json(CASES, "--case", "disk-full", "--strategy", strategy)
             self.assertEqual(r["cases"][0]["score"], 1, (strategy, r))
+
+    def test_quoted_evidence_scores_nothing(self):
+        """The report that scored 1.00: every expected word is in the outputs that it quotes."""
+        self.model.server.quotes = True
+        for strategy in ("classic", "react", "native"):
+            r = self.json(CASES, "--strategy", strategy, "--reasoning", "on")
+            for c in r["cases"]:
+                self.assertIn("I cannot say what is wrong.", c["analysis"])
+                self.assertLess(c["score"], 0.3, c)
+                self.assertEqual((c["verdict"], c["tools"]["missing"]), ("refused", []), c)
+                self.assertIn("refused", c["tags"])
+
+    def test_a_case_of_the_old_form_is_scored_by_its_facts(self):
+        case = self.copy("disk-full")
+        text = (case / "test_case.yaml").read_text()
+        (case / "test_case.yaml").write_text(text[text.index("expected_output"):])
+        c = self.json(case)["cases"][0]
+        self.assertEqual((c["scored_by"], c["score"], c["verdict"]), ("facts", 1, "found"))
+        self.model.server.quotes = True
+        self.assertLess(self.json(case)["total"]["score"], 0.3)
+
+    def test_a_wrong_object_or_a_forbidden_cause_scores_low(self):
+        case = self.copy("disk-full")
+        text = (case / "test_case.yaml").read_text()
+        for old, new, verdict in (("- db-3", "- db-4", "object_missing"), ("- upgrade caused", "- WAL files", "wrong_cause"),
+                                  ("  - slot\n", "  - slot\n  - firewall\n", "cause_missing")):
+            (case / "test_case.yaml").write_text(text.replace(old, new, 1))
+            c = self.json(case)["cases"][0]
+            self.assertEqual(c["verdict"], verdict, c)
+            self.assertLess(c["score"], 0.3)
 
     def test_the_same_report_has_the_same_score(self):
         a, b = (self.json(CASES, "--case", "disk-full")["cases"][0] for _ in range(2))
@@ -102,7 +146,7 @@ class Eval(Case):
     def test_a_score_below_the_minimum_is_exit_1(self):
         done = self.eval(CASES, "--reasoning", "off", "--min", "0.95")
         self.assertEqual(done.code, 1)
-        self.assertIn("the score is 0.91, below 0.95", done.err)
+        self.assertIn("the score is 0.72, below 0.95", done.err)
         self.assertEqual(self.eval(CASES, "--reasoning", "on", "--min", "1").code, 0)
         for wrong in ("2", "-1", "x", ""):
             self.assertEqual(self.eval(CASES, "--min", wrong).code, 2, wrong)
@@ -117,7 +161,11 @@ class Eval(Case):
         self.assertIn("disk-full/odd.txt:2: ", done.err)
         self.assertIn(b"disk-full", done.out)
         (bad / "test_case.yaml").write_text("tags: [x]\n")
-        self.assertIn("has no expected_output", self.eval(bad).err)
+        self.assertIn("test_case.yaml:1: has no cause and no expected_output", self.eval(bad).err)
+        for field, why in (("cause: {}", "cause must be a text"), ("cause: [the]", 'cause: "the" has no word'),
+                           ("object: [db-3, x | ]", 'object: "x |" has no word'), ("not_cause: ", "not_cause must be")):
+            (bad / "test_case.yaml").write_text(f"expected_output: x\n{field}\n")
+            self.assertIn(why, self.eval(bad).err)
         self.assertIn("nowhere", self.eval(self.folder / "nowhere").err)
         self.assertIn('no case "x"', self.eval(CASES, "--case", "x").err)
         (self.folder / "empty").mkdir()
@@ -186,8 +234,10 @@ class Eval(Case):
             self.assertEqual(c["status"], "completed", c)
             self.assertGreater(c["tool_calls"], 0, c)
             self.assertNotIn("no_tool_called", c["tags"])
-        # What a model without a mind finds by repeating what it saw.
-        self.assertGreater(r["total"]["facts_met"], 8)
+            self.assertEqual(c["scored_by"], "facts")
+        # It knows none of these cases: it quotes what it saw, and refuses to say what is wrong.
+        self.assertLess(r["total"]["score"], 0.3)
+        self.assertLess(max(c["score"] for c in r["cases"]), 0.3)
 
     def test_the_schemas_of_a_kubernetes_server_are_served(self):
         folder = CORPORA / "kubernetes-mcp"

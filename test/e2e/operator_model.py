@@ -69,8 +69,24 @@ def corrected(args, result):
     return out if changed else None
 
 
-def conclusion(text, results):
-    """Lines of the alert and of what tools gave that tell something, each once."""
+# What it concludes if the outputs of the tools match, in its own words: an analysis that only quotes is worth nothing.
+CONCLUSIONS = (
+    (r"analytics\s+\| logical\s+\| f\b.*", "The replication slot `analytics` on `db-3` is inactive, so PostgreSQL keeps old "
+     "WAL files. They take most of the space in `pg_wal`: 71 GB. That is why the filesystem `/var/lib/postgresql` on "
+     "`db-3` is full."),
+    (r"2\.14\.O\": not found", "The image `registry.example/shop/cart:2.14.O` cannot be pulled because this tag does not "
+     "exist. Somebody typed the letter O in place of the number zero: the tag should be `2.14.0`."),
+    (r"10 of 10 connections in use", "Requests to `/checkout` are slow because each waits for a free connection of the pool: "
+     "the pool has 10 connections, and all 10 are busy."),
+    (r"report-job\s+idle in transaction", "The sessions of checkout wait for a lock that the long transaction of `report-job` "
+     "holds. End the long transaction of `report-job`, or raise the size of the pool."),
+)
+
+
+def conclusion(text, results, quotes=False):
+    """What it makes of the outputs, then the lines of alert and outputs that tell something, each once."""
+    seen = "\n".join(results)
+    found = [] if quotes else [said for pattern, said in CONCLUSIONS if re.search(pattern, seen)]
     lines = []
     for source in [text] + results:
         for line in source.splitlines():
@@ -78,14 +94,15 @@ def conclusion(text, results):
             if TELLING.search(line) and line not in lines and len(line) < 1500:
                 lines.append(line[:600])
     body = "\n".join(f"- {x}" for x in lines[:LINES_MAX]) or "- Nothing was found."
-    return ("## What is wrong\n\nThe alert is explained by what the tools have shown.\n\n## Cause\n\n" + body +
-            "\n\n## What to do\n\nSee the causes above; change nothing before somebody has looked.\n")
+    return ("## Cause\n\n" + (" ".join(found) or "I cannot say what is wrong.") + "\n\n## What the tools have shown\n\n" + body +
+            "\n\n## What to do\n\nChange nothing before somebody has looked.\n")
 
 
 class Turn:
     """One request, and what is said to it."""
 
-    def __init__(self, body):
+    def __init__(self, body, quotes=False):
+        self.quotes = quotes
         self.messages = body.get("messages", [])
         self.text = words(self.messages)
         self.user = words([m for m in self.messages if m["role"] == "user"])
@@ -104,13 +121,13 @@ class Turn:
             self.content = json.dumps({"continue": False, "reasoning": "the facts are enough"})
             self.aloud("The results explain the alert.")
         elif "# Analyse" in last_text or "# Make one analysis" in last_text:
-            self.content = conclusion("", [last_text.split("## What the tools have shown")[-1]])
+            self.content = conclusion("", [last_text.split("## What the tools have shown")[-1]], self.quotes)
         elif self.tools:
             self.native()
         elif "Action Input:" in self.text:
             self.react()
         else:
-            self.content = conclusion(self.user, self.results())
+            self.content = conclusion(self.user, self.results(), self.quotes)
 
     def aloud(self, thought):
         if self.thinks:
@@ -136,7 +153,7 @@ class Turn:
             self.aloud(self.reasoning)
         else:
             self.reasoning = "What the tools have shown is enough."
-            self.content = conclusion(self.user, self.results())
+            self.content = conclusion(self.user, self.results(), self.quotes)
 
     def listed(self):
         """Tools as a prompt lists them: a JSON array in a block of data."""
@@ -164,7 +181,7 @@ class Turn:
                             f"Action: {t.get('tool') or t.get('name')}\nAction Input: {json.dumps(args)}")
         else:
             self.content = "Thought: that is enough.\nFinal Answer: " + conclusion(
-                "", [words([m]) for m in seen])
+                "", [words([m]) for m in seen], self.quotes)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -184,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.fails:
             self.send(500, "application/json", b'{"error": {"message": "out of order", "type": "server_error"}}')
             return
-        turn = Turn(body)
+        turn = Turn(body, self.server.quotes)
         if body.get("stream"):
             self.send(200, "text/event-stream", self.stream(body, turn))
         else:
@@ -245,7 +262,7 @@ class Operator:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.asked, self.server.lock = [], threading.Lock()
-        self.server.gate, self.server.fails = None, False
+        self.server.gate, self.server.fails, self.server.quotes = None, False, False
         self.root = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     @property

@@ -571,7 +571,7 @@ class Killed(Folder):
         self.good(run("optimize", "--reference", self.write(made), "--run", kept))
         made["settings"]["minibatch"] += 1
         self.bad(run("optimize", "--reference", self.write(made), "--run", kept), 1,
-                 "begun with another task or other settings")
+                 "started with another task or other settings")
 
     def test_a_kept_run_that_was_changed_is_refused(self):
         made = make_run(random.Random(14))

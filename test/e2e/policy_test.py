@@ -8,6 +8,7 @@ defect_N are about the N-th defect of the list in docs/policy.md.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
+import io
 import json
 import re
 import shutil
@@ -18,6 +19,8 @@ import tempfile
 import threading
 import time
 import unittest
+import zipfile
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -42,6 +45,46 @@ At least 6 weeks of conservative treatment are required, unless a red flag is pr
 """
 
 
+HTML = b"<!DOCTYPE html><html><body><h1>Age</h1><p>The applicant must be 18 or older.</p></body></html>"
+
+
+def docx():
+    """A Word document with a heading and a rule on its second page."""
+    body = ('<w:p><w:r><w:t>For all tenants.</w:t></w:r></w:p>'
+            '<w:p><w:pPr><w:pStyle w:val="H1"/></w:pPr><w:r><w:lastRenderedPageBreak/><w:t>Age</w:t></w:r></w:p>'
+            '<w:p><w:r><w:t>The applicant must be 18 or older.</w:t></w:r></w:p>')
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("word/styles.xml", '<w:styles><w:style w:styleId="H1"><w:name w:val="heading 1"/>'
+                                      '</w:style></w:styles>')
+        z.writestr("word/document.xml", f"<w:document><w:body>{body}</w:body></w:document>")
+    return out.getvalue()
+
+
+def pdf(compress=False):
+    """Two pages of text; the second has a heading and a rule."""
+    pages = [[(720, 12, "For all tenants of the house, and for those who live there with them.")],
+             [(720, 18, "Age"), (690, 12, "The applicant must be 18 or older.")]]
+    kids = [4 + 2 * i + 1 for i in range(len(pages))]
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>",
+               f"<</Type/Pages/Count {len(pages)}/Kids[{' '.join(f'{k} 0 R' for k in kids)}]>>".encode(),
+               b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    for lines in pages:
+        text = "BT " + " ".join(f"/F {size} Tf 1 0 0 1 72 {y} Tm ({t}) Tj" for y, size, t in lines) + " ET"
+        data = zlib.compress(text.encode()) if compress else text.encode()
+        head = f"<</Length {len(data)}{'/Filter/FlateDecode' if compress else ''}>>stream\n".encode()
+        objects.append(head + data + b"\nendstream")
+        objects.append(f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F 3 0 R>>>>"
+                       f"/Contents {len(objects)} 0 R>>".encode())
+    out, places = b"%PDF-1.4\n", []
+    for i, o in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{i} 0 obj\n".encode() + o + b"\nendobj\n"
+    table = "".join(f"{p:010} 00000 n \n" for p in places)
+    return out + (f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer<</Size {len(objects) + 1}"
+                  f"/Root 1 0 R>>\nstartxref\n{len(out)}\n%%EOF\n").encode()
+
+
 def field(name, value, confidence=0.95, doc="note-1", page=1, **more):
     return {"field_name": name, "value": value, "confidence": confidence, "doc_id": doc,
             "page": page, "bbox": [0, 0, 1, 1], **more}
@@ -55,6 +98,11 @@ def case(name="case-1", age=45, criteria=("age",), **more):
 def call(name, number=0, **arguments):
     return {"id": f"call_{name}_{number}", "type": "function",
             "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def acts(result):
+    """The trace without the model's thoughts."""
+    return [s for s in result["reasoning_trace"] if s["action"] != "think"]
 
 
 def search(query="age of the patient"):
@@ -132,7 +180,7 @@ class Model:
 
 
 class Case(unittest.TestCase):
-    def start(self, turns=GOOD, keys=None, retries=0, backoff="10ms", policy=None, **switches):
+    def start(self, turns=GOOD, keys=None, retries=0, backoff="10ms", policy=None, files=None, **switches):
         self.model = Model(turns)
         self.addCleanup(self.model.close)
         config = {
@@ -143,6 +191,8 @@ class Case(unittest.TestCase):
             config["keys"] = keys
         self.gateway = Gateway(BINARY, config)
         (self.gateway.folder / "policy.md").write_text(policy or POLICY)
+        for name, content in (files or {}).items():
+            (self.gateway.folder / name).write_bytes(content)
         self.gateway.__enter__()
         self.addCleanup(self.gateway.stop)
 
@@ -202,7 +252,9 @@ class Review(Case):
                                          "section": "Coverage > Age", "pages": [1]})
         self.assertEqual(r["evidence"]["doc_id"], "note-1")
         self.assertEqual(set(r["confidence_breakdown"]), {"c_tree", "c_span", "c_final", "c_joint"})
-        self.assertEqual([s["step"] for s in r["reasoning_trace"]], [1, 2, 3])
+        self.assertEqual([s["step"] for s in r["reasoning_trace"]], [1, 2, 3, 4, 5, 6])
+        self.assertEqual((r["reasoning_trace"][0]["action"], r["reasoning_trace"][0]["observation"]),
+                         ("think", "Let me look."))
         self.assertRegex(doc["prompt_id"], r"^policy@[0-9a-f]{12}$")
         self.assertEqual(doc["policy_version_used"], "2026-01")
         self.assertRegex(doc["timestamp"], r"^\d{4}-\d\d-\d\dT")
@@ -291,6 +343,45 @@ class Review(Case):
         self.assertIn("18 years of age", text["text"])
         self.assertEqual(self.ask("GET", "/api/v1/policy/documents/lumbar/nodes/9999")[0], 404)
         self.assertEqual(self.ask("GET", "/api/v1/policy/documents/knee/nodes/0001")[0], 404)
+
+    def test_documents_of_every_format_are_read(self):
+        files = {"a.md": b"# Age\n\nThe applicant must be 18 or older.\n", "b.html": HTML,
+                 "c.docx": docx(), "d.pdf": pdf()}
+        self.start(files=files, documents={name[0]: name for name in files})
+        pages = {"a": [1], "b": [1], "c": [2], "d": [2]}
+        for name in pages:
+            bundle = case(age=16)
+            bundle["metadata"]["policy_document_id"] = name
+            r = self.review(bundle)["results"][0]
+            self.assertEqual((r["status"], r["citation"]["section"], r["citation"]["pages"]),
+                             ("missing", "Age", pages[name]), r)
+
+    def test_a_document_that_cannot_be_read_is_refused_by_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder) / "rationale.yaml"
+            (Path(folder) / "case.json").write_text(json.dumps(case()))
+            for name, content, why in (
+                    ("cut.pdf", pdf()[:200], "the PDF is damaged; save or print it again"),
+                    ("cut.docx", docx()[:200], "its end is not there"),
+                    ("rules.md", pdf(compress=True)[:300], "the PDF is damaged"),
+                    ("rules.doc", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "save it as .docx"),
+                    ("scan.png", b"\x89PNG\r\n", "run text recognition")):
+                file = Path(folder) / name
+                file.write_bytes(content)
+                config.write_text(f"providers: {{ollama: {{}}}}\npolicy: {{documents: {{p: {name}}}}}\n")
+                for command in (["config", "check", str(config)],
+                                ["verify", f"{folder}/case.json", "--policy", str(file)]):
+                    done = subprocess.run([BINARY, *command], capture_output=True, text=True)
+                    self.assertNotEqual(done.returncode, 0, command)
+                    said = done.stdout + done.stderr
+                    self.assertIn(name, said)
+                    self.assertIn(why, said)
+
+    def test_limits_of_the_configuration_hold(self):
+        self.start(react_use_llm_controller=True, max_tokens=100)
+        r = self.review()["results"][0]
+        self.assertEqual((r["status"], r["reason_code"]), ("uncertain", "token_budget_exceeded"))
+        self.assertEqual(self.model.asked, 2)  # 70 tokens each
 
     def test_nothing_is_there_without_documents(self):
         gateway = Gateway(BINARY, {"providers": {"ollama": {}}})
@@ -385,7 +476,7 @@ class Defects(Case):
                           [call("facts_get", field_name="age")], finish()],
                    react_use_llm_controller=True)
         r = self.review()["results"][0]
-        self.assertIn("18 years of age", r["reasoning_trace"][1]["observation"])
+        self.assertIn("18 years of age", acts(r)[1]["observation"])
         self.assertEqual(r["status"], "met")
 
     def test_defect_4_bad_json_comes_back_and_siblings_of_finish_run(self):
@@ -394,8 +485,8 @@ class Defects(Case):
         self.start(turns=[[broken], finish() + search() + [call("facts_get", field_name="age")]],
                    react_use_llm_controller=True)
         r = self.review()["results"][0]
-        self.assertIn("no JSON", r["reasoning_trace"][0]["observation"])
-        self.assertEqual((r["status"], len(r["reasoning_trace"])), ("met", 4))
+        self.assertIn("no JSON", acts(r)[0]["observation"])
+        self.assertEqual((r["status"], len(acts(r))), ("met", 4))
         for body in self.model.bodies:  # each call has its answer, so providers take the history
             calls = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or []]
             told = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
@@ -574,7 +665,7 @@ class Runs(Case):
             self.gateway.start()
             kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
             self.assertEqual((kept[0]["status"], kept[0]["controller"]), ("met", "react"))
-            self.assertEqual(len(kept[0]["reasoning_trace"]), 3)
+            self.assertEqual(len(kept[0]["reasoning_trace"]), 6)
             # What was answered is not asked again, only the one that was cut off.
             self.assertEqual(self.model.asked, asked + 3 - turn + 1)
             self.gateway.stop()
@@ -618,7 +709,7 @@ class Runs(Case):
         self.gateway.start()
         kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
         self.assertEqual(sorted(r["criterion_id"] for r in kept), names)
-        self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 3)})
+        self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 6)})
         self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
         # Before anybody was answered: else a run of a new request could be taken for a cut one.
         log = self.gateway.log.read_text()
@@ -722,7 +813,7 @@ class Command(Case):
         done = run(*args, cwd=folder)
         self.assertEqual(done.code, 0, done.err)
         doc = json.loads(done.out)
-        self.assertEqual((doc["results"][0]["status"], len(doc["results"][0]["reasoning_trace"])), ("met", 3))
+        self.assertEqual((doc["results"][0]["status"], len(acts(doc["results"][0]))), ("met", 3))
         self.assertEqual(model.asked, 4)
         self.assertEqual(json.loads(run(*args, cwd=folder).out)["results"], doc["results"])
         self.assertEqual(model.asked, 4)
@@ -776,7 +867,7 @@ class Recordings(Case):
             self.assertEqual({r["criterion_id"]: r["status"] for r in doc["results"]},
                              {c: e["status"] for c, e in want.items()}, name)
             for r in doc["results"]:
-                actions = [s["action"].split("(")[0] for s in r["reasoning_trace"]]
+                actions = [s["action"].split("(")[0] for s in acts(r)]
                 self.assertEqual((actions[0], actions[-1]), ("pi_search", "finish"))
                 if r["status"] != "uncertain":
                     self.assertEqual(r["citation"]["section"], want[r["criterion_id"]]["section"])

@@ -9,6 +9,7 @@ that sentence in it. All between is the real thing: the command, the replay serv
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import re
 import signal
 import subprocess
 import tempfile
@@ -45,7 +46,8 @@ class Operator(Model):
         if not results:
             name = next(t["function"]["name"] for t in body["tools"] if "disk_usage" in t["function"]["name"])
             return self.call(name, host=host)
-        return self.text(f"The disk of `{host}` is full: {results[0]}")
+        path = re.search(r"filled by (\S+)", results[0])[1]
+        return self.text(f"The disk of `{host}` is full because `{path}` has filled it.")
 
 
 class TuneIncidents(Case):
@@ -93,7 +95,7 @@ class TuneIncidents(Case):
         self.assertEqual(done.code, 0, done.err)
         events = [json.loads(line) for line in done.out.splitlines()]
         seed = next(e for e in events if e["event"] == "valset")
-        self.assertEqual((seed["mean"], seed["objectives"]), (0, {"facts": 0, "tools": 0}))
+        self.assertEqual((seed["mean"], seed["objectives"]), (0, {"analysis": 0, "tools": 0}))
         last = events[-1]
         self.assertEqual((last["event"], last["mean"]), ("finish", 1))
         self.assertLessEqual(last["calls"], 30)
@@ -106,7 +108,7 @@ class TuneIncidents(Case):
         self.assertEqual(self.begin("--budget", "14", "--run", "told").code, 0)
         told = self.model.reflected[0]
         self.assertIn("Missing: the disk of `db-", told)
-        self.assertIn("Not called, though it would have helped: disk_usage", told)
+        self.assertIn("Not called, though expected: disk_usage", told)
         self.assertIn("no_tool_called", told)
         self.assertIn("Somebody should look at it", told)
 
@@ -175,7 +177,7 @@ class TuneIncidents(Case):
     def test_once_approved_and_active_investigations_use_it(self):
         self.assertEqual(self.begin("--budget", "30", "--run", "used").code, 0)
         prompt = self.draft()["id"]
-        self.write(incidents={"agents": str(self.folder / "agents.yaml")})
+        self.write(incidents={"agents": str(self.folder / "agents.yaml"), "runbook_domains": ["127.0.0.1"]})
         (self.folder / "agents.yaml").write_text(json.dumps({
             "mcp_servers": {"disks": {"connection_params": {
                 "command": BINARY, "args": ["mcp", "--replay", str(self.folder / "val" / "web-7")]}}},
@@ -192,7 +194,7 @@ class TuneIncidents(Case):
         self.assertEqual(found["prompt_id"], prompt)
         with Served(self.config) as port:
             c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-            c.request("POST", "/alerts", json.dumps({**alert, "runbook": "https://example.com/r.md"}),
+            c.request("POST", "/alerts", json.dumps({**alert, "runbook": "http://127.0.0.1:9/r.md"}),
                       {"content-type": "application/json"})
             taken = json.loads(c.getresponse().read())["alert_id"]
             deadline = time.monotonic() + PATIENCE

@@ -266,6 +266,34 @@ class TunePolicy(Case):
         self.assertEqual((best["objectives"]["status"], best["objectives"]["citation"]), (1, 1))
         listed = json.loads(run("prompts", "list", "--json", "--config", str(config)).out)
         self.assertEqual([(p["name"], p["run_id"]) for p in listed if p["state"] == "draft"], [("policy", "p")])
+        # No turn for a tool that no run has called, and the prompt that every run uses comes first.
+        turns = [name for e in events if e["event"] == "components" for name in e["names"]]
+        self.assertEqual(turns[0], "system_prompt")
+        self.assertLessEqual(set(turns), {"system_prompt", "pi_search", "facts_get", "finish"})
+        # A person who approves sees each metric, and which of them are below their floors.
+        scores = next(p["scores"] for p in listed if p["state"] == "draft")
+        floors = {"citation": 0.85, "coherence": 0.75, "calibration": 0.70, "status": 0.90}
+        self.assertEqual(scores["objectives"], best["objectives"])
+        self.assertEqual(scores["below_floor"], [n for n, least in floors.items() if scores["objectives"][n] < least])
+        with Served(config) as port:
+            self.check_metrics(port, last, scores)
+
+    def check_metrics(self, port, last, scores):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            c.request("GET", "/metrics")
+            page = dict(line.rsplit(" ", 1) for line in c.getresponse().read().decode().splitlines() if line[0] != "#")
+            if page.get('gepa_optimizations_total{status="finished"}') == "1" or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        self.assertEqual(page['gepa_optimizations_total{status="finished"}'], "1")
+        self.assertEqual(page['gepa_optimizations_total{status="failed"}'], "0")
+        self.assertEqual(page["gepa_optimization_duration_seconds_count"], "1")
+        self.assertEqual(page["gepa_evaluations_per_run_sum"], str(last["calls"]))
+        self.assertAlmostEqual(float(page['gepa_prompt_score{metric_type="total"}']), last["mean"], 5)
+        for name, mean in scores["objectives"].items():
+            self.assertAlmostEqual(float(page[f'gepa_prompt_score{{metric_type="{name}"}}']), mean, 5)
 
 
 class Served:

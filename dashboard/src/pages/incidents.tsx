@@ -23,7 +23,23 @@ interface Incident {
   agent?: string | null;
   started_at_us: number | null;
   completed_at_us: number | null;
+  resolved_at_us: number | null;
+  alert_count: number;
+  firing_count: number;
   error: string | null;
+}
+
+interface Alert {
+  name: string;
+  state: "firing" | "resolved";
+  severity: string;
+  source: string;
+  fingerprint: string;
+  seen: number;
+  starts_at_us: number;
+  ended_at_us: number | null;
+  last_seen_at_us: number;
+  data: unknown;
 }
 
 interface Stage {
@@ -53,6 +69,7 @@ interface IncidentDetail extends Incident {
   silence_proposal?: unknown;
   pending?: Pending[];
   alert?: unknown;
+  alerts?: Alert[];
   runbook?: string | null;
   stages?: Stage[];
   report?: string | null;
@@ -76,7 +93,7 @@ function Row({ a }: { a: Incident }) {
     <tr>
       <td class="main">
         <a href={`/incidents/${encodeURIComponent(a.alert_id)}`} data-item><Text>{a.alert_type}</Text></a>
-        <span class="under"><Text>{[a.agent ?? a.current_agent, running ? a.current_step : a.error].filter(Boolean).join(" · ")}</Text></span>
+        <span class="under"><Text>{[a.agent ?? a.current_agent, running ? a.current_step : a.error, a.alert_count > 1 ? `${a.alert_count} alerts` : null].filter(Boolean).join(" · ")}</Text></span>
       </td>
       <td><State of={a.status} /></td>
       <td data-label="severity">{a.severity ? <Badge tone={SEVERE[a.severity]}>{a.severity}</Badge> : "–"}</td>
@@ -161,6 +178,32 @@ function Messages({ of }: { of: Message[] }) {
   );
 }
 
+function Alerts({ of }: { of: Alert[] }) {
+  return (
+    <section class="card" aria-label="Alerts">
+      <h2>Alerts</h2>
+      <table class="rows">
+        <thead><tr><th>Alert</th><th>State</th><th class="n">Seen</th><th class="n">Began</th><th class="n">Ended</th><th class="n">Last seen</th></tr></thead>
+        <tbody>
+          {of.map((x) => (
+            <tr>
+              <td class="main"><Text>{x.name}</Text><span class="under"><Text>{`${x.source} · ${x.fingerprint.slice(0, 16)}`}</Text></span></td>
+              <td><Badge tone={x.state === "firing" ? "bad" : undefined}>{x.state}</Badge></td>
+              <td class="n" data-label="seen">{x.seen === 1 ? "once" : `${count(x.seen)} times`}</td>
+              <td class="n when"><When us={x.starts_at_us} /></td>
+              <td class="n when">{x.ended_at_us ? <When us={x.ended_at_us} /> : "–"}</td>
+              <td class="n when"><When us={x.last_seen_at_us} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Disclosure title="What they say">{() => <Json value={of.map((x) => x.data)} />}</Disclosure>
+    </section>
+  );
+}
+
+type Answer = { question: string; answer: string | null; run_id: string; pending: { tool: string } | null };
+
 function Chat({ id }: { id: string }) {
   const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
   const [busy, setBusy] = useState(false);
@@ -170,8 +213,10 @@ function Chat({ id }: { id: string }) {
     const question = q.trim();
     if (!question || busy) return;
     setBusy(true);
-    const a = await send<{ answer: string }>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then((r) => r.answer, (x: Error) => `It could not be answered: ${x.message}`);
-    setSaid((s) => [...s, { q: question, a }]);
+    const said = await send<Answer>("POST", `/api/v1/incidents/${encodeURIComponent(id)}/chat`, { question }).then(
+      (r) => ({ q: r.question, a: r.answer ?? `A call of ${r.pending?.tool} waits for approval. Approve or deny it in the run ${r.run_id}, then ask the same question again.` }),
+      (x: Error) => ({ q: question, a: `It could not be answered: ${x.message}` }));
+    setSaid((s) => [...s, said]);
     setQ("");
     setBusy(false);
   };
@@ -234,7 +279,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
       {a.notifications?.length ? <Messages of={a.notifications} /> : null}
       {a.silence_proposal ? <Disclosure title="A proposed silence">{() => <><p class="quiet">Nothing was silenced. Check the matchers, then create it in Alertmanager.</p><Json value={a.silence_proposal} /></>}</Disclosure> : null}
-      {a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
+      {a.alerts?.length ? <Alerts of={a.alerts} /> : a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
       {a.session_id ? <Timeline session={a.session_id} over={over} /> : null}
       {over && a.report ? <Chat id={a.alert_id} /> : null}
     </>

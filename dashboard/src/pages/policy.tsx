@@ -16,7 +16,7 @@ interface Result {
   confidence: number;
   confidence_breakdown: { c_tree: number; c_span: number; c_final: number; c_joint: number } | null;
   citation: { doc: string; version: string; section: string; pages: number[] } | null;
-  evidence: { doc_id: string; page: number; text_excerpt?: string | null } | null;
+  evidence: { doc_id: string | null; page: number | null; text_excerpt?: string | null } | null;
   reason_code: string | null;
   reasoning_trace: { step: number; action: string; observation: string }[];
   retrieval_method?: string | null;
@@ -96,7 +96,7 @@ function Verdicts({ r }: { r: Result }) {
         {b ? <span class="quiet numbers">tree {b.c_tree} · span {b.c_span} · final {b.c_final}</span> : null}
         {r.citation ? <span class="cite"><Text>{r.citation.section}</Text> <small>{r.citation.doc} {r.citation.version}, p. {r.citation.pages?.join(", ")}</small></span> : null}
       </p>
-      {r.evidence ? <blockquote class="evidence"><Text>{r.evidence.text_excerpt ?? ""}</Text><small> {r.evidence.doc_id}, p. {r.evidence.page}</small></blockquote> : null}
+      {r.evidence ? <blockquote class="evidence"><Text>{r.evidence.text_excerpt ?? ""}</Text><small> {r.evidence.doc_id ?? "the case names no document"}{r.evidence.page ? `, p. ${r.evidence.page}` : ""}</small></blockquote> : null}
       <Disclosure title="How it was decided" note={`${r.reasoning_trace?.length ?? 0} steps${r.retrieval_method ? `, ${r.retrieval_method}` : ""}`}>
         {() => (
           <ol class="trace">

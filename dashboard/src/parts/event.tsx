@@ -210,7 +210,7 @@ export function EventCard({ e, marked, open }: { e: Event; marked: boolean; open
         <span class="numbers quiet">{duration(e.duration_ms)}</span>
         <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} aria-label="Link to this entry" onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
       </header>
-      {e.step_description && tool ? <p class="quiet"><Text>{e.step_description}</Text></p> : null}
+      {e.step_description && (tool || e.agent) ? <p class="quiet"><Text>{e.step_description}</Text></p> : null}
       <Boundary words="This entry could not be shown">{tool ? <ToolUse e={e} /> : <ModelCall e={e} open={open} />}</Boundary>
     </li>
   );

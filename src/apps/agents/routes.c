@@ -93,6 +93,7 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
     struct run_asker who = route_asker(q);
     struct run_cursor *c = run_cursor_new(q->last_event.n ? q->last_event : app_query(q, "after"));
     struct events_stream s = {.r = r};
+    struct run_events_sink sink = {.thoughts = who.thoughts, .on_event = stream_event, .ctx = &s};
     enum run_state state = RUN_GOES_ON;
     uint64_t version = 0;
     bool active = true, ok = true;
@@ -101,7 +102,7 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
     app_send_retry(r, EVENTS_RETRY_MS);
     while (ok && state == RUN_GOES_ON && active && !atomic_load(q->cancel)) {
         active = agents_wait(app->runner, run, &version, q->cancel);
-        ok = run_events_read(app->host.log, run, c, &who, stream_event, &s, &state, e);
+        ok = run_events_read(app->host.log, run, c, &sink, &state, e);
         active = active && !(app->host.leave && atomic_load(app->host.leave));
     }
     if (ok && state == RUN_ENDED)

@@ -94,11 +94,10 @@ struct run_form {
 static bool run_write(struct agent_log *log, const struct agent_row *row, struct run_form form,
                       struct json_out *o, struct arena *a, struct err *e)
 {
-    struct agent_row *parts;
+    struct agent_rows parts;
     struct agents_request q;
-    size_t n;
 
-    if (!agent_log_parts(log, row->id, row->session_id, a, &parts, &n, e) ||
+    if (!agent_log_parts(log, row->id, row->session_id, a, &parts, e) ||
         !agents_request_read(row->input, a, &q, e))
         return false;
     json_out_object(o);
@@ -109,7 +108,7 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     run_write_text(o, "input", q.input, form.brief);
     run_write_result(row, form.brief, o, a);
     json_out_key(o, STR("pending"));
-    run_json_pending(log, agents_view_run_waiting(row, parts, n), form.thoughts, o, a);
+    run_json_pending(log, agents_view_run_waiting(row, parts.at, parts.n), form.thoughts, o, a);
     json_member_str(o, "session_id", row->session_id);
     json_out_key(o, STR("thread"));
     if (q.thread.n)

@@ -19,6 +19,14 @@
 const char *const alert_required[] = {"alert_type", "runbook", NULL};
 const char *const alert_optional[] = {"data", "severity", "timestamp", "environment", NULL};
 
+const char *alert_source_name(enum alert_source s)
+{
+    static const char *const names[ALERT_SOURCES] = {
+        "api", "alertmanager", "grafana", "pagerduty", "opsgenie"};
+
+    return names[s];
+}
+
 /* ---- what is wrong ---- */
 
 /* As JSON that an answer can hold: what is long is cut, and then a text. */

@@ -2,7 +2,7 @@
  *
  *     struct alert_faults faults = {0};
  *     if (!alert_read(&doc, json_root(&doc), now_us, &arena, &alert, &faults)) ...   422
- *     if (webhook_is(&doc)) webhook_read(&doc, ..., &list, &n, &faults) ...          webhook.h
+ *     if (webhook_source(&doc)) webhook_read(&doc, ..., &hook, &faults) ...          webhook.h
  *
  * What is wrong is said of every field at once, not of the first. Cleaning takes nothing from what
  * an alert says: control characters go (line feed and tab stay), texts are cut at ALERT_TEXT_MAX
@@ -23,6 +23,18 @@
 #define ALERT_RUNBOOK_MAX 2000
 #define ALERT_NODES_MAX ((uint32_t)500000) /* values in one body */
 #define ALERT_FAULTS_MAX 50
+#define ALERT_TYPES_MAX 3
+
+/* Who sent it: ALERT_API is our own form, the others are webhooks. */
+enum alert_source {
+    ALERT_API,
+    ALERT_ALERTMANAGER,
+    ALERT_GRAFANA,
+    ALERT_PAGERDUTY,
+    ALERT_OPSGENIE,
+    ALERT_SOURCES
+};
+const char *alert_source_name(enum alert_source s);
 
 struct alert {
     str alert_type, severity, environment;
@@ -30,9 +42,12 @@ struct alert {
     str data;    /* JSON object, cleaned; of what else stood beside it too */
     int64_t timestamp_us;
     unsigned cut;                 /* values that were too long */
-    char digest[SHA256_HEX_SIZE]; /* the same for the same alert, whatever its time */
-    /* Of Alertmanager's. */
-    str fingerprint;
+    char digest[SHA256_HEX_SIZE]; /* in our own form: the same for the same alert at any time */
+    /* Of webhooks, which have no digest. */
+    str fingerprint;                  /* the sender's id of the alert; "" in our own form */
+    str other_types[ALERT_TYPES_MAX]; /* tried if nobody takes alert_type; "" behind the last */
+    int64_t starts_us;                /* start of the firing; 0: unknown */
+    int64_t ends_us;                  /* of a resolved one; 0: unknown */
     bool resolved;
 };
 

@@ -78,6 +78,17 @@ static void incident_app_resume(void *app, const struct agent_row *row)
             "an investigation that was cut off cannot go on", LOG_STR("run", row->id), LOG_ERR(&e));
 }
 
+static bool incident_app_is_chat(const struct agent_row *row)
+{
+    return str_eq(row->app, STR("incidents.chat"));
+}
+
+static bool incident_app_cancel(void *app, const struct agent_row *row)
+{
+    (void)app;
+    return incident_app_is_chat(row) && incident_chat_cancel(row->id);
+}
+
 static void app_ended(void *app, const struct agent_row *row)
 {
     struct incidents *in = app;
@@ -85,6 +96,8 @@ static void app_ended(void *app, const struct agent_row *row)
     struct arena a;
     struct err e;
 
+    if (incident_app_is_chat(row))
+        return;
     arena_init(&a, (size_t)64 << 20);
     if (!queue_cancel(in->queue, alert_of(row), &a, &alert, &e))
         log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
@@ -130,6 +143,7 @@ static const struct app_route routes[] = {
 
 const struct app app_incidents = {.resume = incident_app_resume,
                                   .ended = app_ended,
+                                  .cancel = incident_app_cancel,
                                   .name = "incidents",
                                   .open = incident_app_open,
                                   .reload = incident_app_reload,

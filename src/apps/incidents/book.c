@@ -2,33 +2,36 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/book.h"
-
-#include "store/db.h"
-
-#include <pthread.h>
+#include "apps/incidents/book_state.h"
 
 #define ALIVE_MAX ((size_t)200000)
 
-struct book {
-    struct db *db;
-    pthread_mutex_t lock;
-    bool (*on_put)(void *ctx, struct db *db, const struct book_row *row, struct err *e);
-    void *ctx;
-};
-
-bool book_open(str url, struct book **out, struct err *e)
+static bool incident_book_open_as(str url, enum db_mode mode, struct book **out, struct err *e)
 {
     struct book *b = base_alloc(sizeof *b);
+    pthread_mutexattr_t recursive;
 
     *b = (struct book){0};
-    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, DB_BESIDE, &b->db, e)) {
+    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, mode, &b->db, e)) {
         free(b);
         return false;
     }
-    pthread_mutex_init(&b->lock, NULL);
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&b->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     *out = b;
     return true;
+}
+
+bool book_open(str url, struct book **out, struct err *e)
+{
+    return incident_book_open_as(url, DB_BESIDE, out, e);
+}
+
+bool book_open_read(str url, struct book **out, struct err *e)
+{
+    return incident_book_open_as(url, DB_READ, out, e);
 }
 
 void book_close(struct book *b)
@@ -45,7 +48,7 @@ static struct db_value incident_book_text_or_null(str s)
     return s.n ? db_text(s) : db_null();
 }
 
-static struct db_value incident_book_time_or_null(int64_t us)
+struct db_value book_time_or_null(int64_t us)
 {
     return us >= 0 ? db_int(us) : db_null();
 }
@@ -80,19 +83,46 @@ static bool incident_book_add_one(struct db *db, const struct book_row *r, struc
                   e);
 }
 
-bool book_add(struct book *b, const struct book_row *rows, size_t n, struct err *e)
+bool book_begin(struct book *b, struct err *e)
+{
+    pthread_mutex_lock(&b->lock);
+    assert(!b->open);
+    b->open = db_begin(b->db, true, e);
+    if (!b->open)
+        pthread_mutex_unlock(&b->lock);
+    return b->open;
+}
+
+bool book_end(struct book *b, bool ok, struct err *e)
+{
+    ok = ok && db_commit(b->db, e);
+    if (!ok)
+        db_rollback(b->db);
+    b->open = false;
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+static bool incident_book_add_all(struct db *db, const struct book_intake *in, struct err *e)
+{
+    for (size_t i = 0; i < in->row_count; i++)
+        if (!incident_book_add_one(db, &in->rows[i], e))
+            return false;
+    for (size_t i = 0; i < in->alert_count; i++)
+        if (!book_alert_put(db, &in->alerts[i], e))
+            return false;
+    return true;
+}
+
+bool book_add(struct book *b, const struct book_intake *in, struct err *e)
 {
     bool ok;
 
     pthread_mutex_lock(&b->lock);
-    ok = db_begin(b->db, true, e);
-    if (ok) {
-        for (size_t i = 0; ok && i < n; i++)
-            ok = incident_book_add_one(b->db, &rows[i], e);
-        ok = ok && db_commit(b->db, e);
-        if (!ok)
-            db_rollback(b->db);
-    }
+    if (b->open)
+        ok = incident_book_add_all(b->db, in, e);
+    else
+        ok = book_begin(b, e) && book_end(b, incident_book_add_all(b->db, in, e), e);
     pthread_mutex_unlock(&b->lock);
     return ok;
 }
@@ -110,8 +140,8 @@ static bool incident_book_put_one(struct db *db, const struct book_row *r, struc
         incident_book_text_or_null(r->reason),
         incident_book_text_or_null(r->report),
         db_int(r->cancelled),
-        incident_book_time_or_null(r->started_us),
-        incident_book_time_or_null(r->completed_us),
+        book_time_or_null(r->started_us),
+        book_time_or_null(r->completed_us),
         db_int(r->updated_us),
     };
 
@@ -150,6 +180,12 @@ void book_on_put(struct book *b,
     pthread_mutex_unlock(&b->lock);
 }
 
+bool book_announce(struct book *b, const struct book_row *row, struct err *e)
+{
+    assert(b->open);
+    return !b->on_put || b->on_put(b->ctx, b->db, row, e);
+}
+
 bool book_do(struct book *b, bool (*fn)(void *ctx, struct db *db, struct err *e), void *ctx,
              struct err *e)
 {
@@ -167,11 +203,14 @@ bool book_do(struct book *b, bool (*fn)(void *ctx, struct db *db, struct err *e)
 
 /* ---- reading ---- */
 
+#define OF_INCIDENT " FROM incident_alerts m WHERE m.incident_id = alerts.alert_id"
 #define SELECT(data, report)                                                                       \
     "SELECT alert_id, session_id, digest, key_name, state, alert_type, severity, environment,"     \
     " runbook, " data ", agent, current_step, current_agent, stages, error, reason, " report       \
     ", timestamp_us, progress, created_us, started_us, completed_us, updated_us, cancelled"        \
-    " FROM alerts"
+    ", (SELECT COUNT(*)" OF_INCIDENT "), (SELECT COUNT(*)" OF_INCIDENT " AND m.ended_us IS NULL)"  \
+    ", (SELECT CAST(COALESCE(SUM(m.seen), 0) AS BIGINT)" OF_INCIDENT                               \
+    "), (SELECT MAX(m.ended_us)" OF_INCIDENT ") FROM alerts"
 #define WHOLE SELECT("data", "report")
 #define BRIEF SELECT("''", "''")
 
@@ -181,12 +220,12 @@ struct list {
     size_t n, cap, max;
 };
 
-static str incident_book_text_of(struct arena *a, const struct db_value *v)
+str book_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
 }
 
-static int64_t time_of(const struct db_value *v)
+int64_t book_time_of(const struct db_value *v)
 {
     return v->type == DB_INT ? v->i : -1;
 }
@@ -205,30 +244,34 @@ static bool incident_book_on_row(void *ctx, const struct db_value *c, size_t n)
         l->rows = grown;
     }
     l->rows[l->n++] = (struct book_row){
-        .id = incident_book_text_of(l->arena, &c[0]),
-        .session = incident_book_text_of(l->arena, &c[1]),
-        .digest = incident_book_text_of(l->arena, &c[2]),
-        .key = incident_book_text_of(l->arena, &c[3]),
-        .state = incident_book_text_of(l->arena, &c[4]),
-        .alert_type = incident_book_text_of(l->arena, &c[5]),
-        .severity = incident_book_text_of(l->arena, &c[6]),
-        .environment = incident_book_text_of(l->arena, &c[7]),
-        .runbook = incident_book_text_of(l->arena, &c[8]),
-        .data = incident_book_text_of(l->arena, &c[9]),
-        .agent = incident_book_text_of(l->arena, &c[10]),
-        .step = incident_book_text_of(l->arena, &c[11]),
-        .current_agent = incident_book_text_of(l->arena, &c[12]),
-        .stages = incident_book_text_of(l->arena, &c[13]),
-        .error = incident_book_text_of(l->arena, &c[14]),
-        .reason = incident_book_text_of(l->arena, &c[15]),
-        .report = incident_book_text_of(l->arena, &c[16]),
+        .id = book_text_of(l->arena, &c[0]),
+        .session = book_text_of(l->arena, &c[1]),
+        .digest = book_text_of(l->arena, &c[2]),
+        .key = book_text_of(l->arena, &c[3]),
+        .state = book_text_of(l->arena, &c[4]),
+        .alert_type = book_text_of(l->arena, &c[5]),
+        .severity = book_text_of(l->arena, &c[6]),
+        .environment = book_text_of(l->arena, &c[7]),
+        .runbook = book_text_of(l->arena, &c[8]),
+        .data = book_text_of(l->arena, &c[9]),
+        .agent = book_text_of(l->arena, &c[10]),
+        .step = book_text_of(l->arena, &c[11]),
+        .current_agent = book_text_of(l->arena, &c[12]),
+        .stages = book_text_of(l->arena, &c[13]),
+        .error = book_text_of(l->arena, &c[14]),
+        .reason = book_text_of(l->arena, &c[15]),
+        .report = book_text_of(l->arena, &c[16]),
         .timestamp_us = c[17].i,
         .progress = c[18].i,
         .created_us = c[19].i,
-        .started_us = time_of(&c[20]),
-        .completed_us = time_of(&c[21]),
+        .started_us = book_time_of(&c[20]),
+        .completed_us = book_time_of(&c[21]),
         .updated_us = c[22].i,
         .cancelled = c[23].i != 0,
+        .alerts = c[24].i,
+        .firing = c[25].i,
+        .seen = c[26].i,
+        .resolved_us = c[25].i ? -1 : book_time_of(&c[27]),
     };
     return l->n < l->max;
 }

@@ -1,24 +1,81 @@
 /* chat.c - a question about an investigation that has ended.
  *
- * Each question is a run of its own below that of the investigation, by what is asked and after how
- * many others; the answers before it are part of what the next one knows.
+ * Each question is a run of its own below that of the investigation, RUN/chat/N: a loop with the
+ * tools that the agents of the chain have, under the limits and approvals of the agent of the last
+ * stage. The questions and answers before it are part of its prompt.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
 #include "base/json.h"
-#include "base/sha256.h"
 
 #define QUESTION_MAX 20000
-#define TALK_MAX 200 /* questions about one investigation */
+#define TALK_MAX 200   /* questions about one investigation */
+#define ACTIVE_MAX 256 /* questions that are being answered in this process */
 
 struct follow_up {
     struct incident in;
     struct arena *arena;
-    str report;
-    str said; /* questions and answers so far */
+    str question; /* masked */
+    str run;
+    str input, report; /* of the investigation's run */
+    str tools;         /* of the investigation's servers, as its log has them; or "" */
+    str said;          /* questions and answers so far */
     size_t count;
 };
+
+/* ---- the questions that are being answered ---- */
+
+static pthread_mutex_t chat_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct follow_up *chat_active[ACTIVE_MAX];
+
+static bool chat_enter(struct follow_up *t, struct err *e)
+{
+    struct follow_up **place = NULL;
+    bool busy = false;
+
+    pthread_mutex_lock(&chat_lock);
+    for (size_t i = 0; i < ACTIVE_MAX; i++) {
+        if (!chat_active[i])
+            place = &chat_active[i];
+        else
+            busy |= str_eq(chat_active[i]->in.o->run, t->in.o->run);
+    }
+    if (place && !busy)
+        *place = t;
+    pthread_mutex_unlock(&chat_lock);
+    if (busy)
+        return err_set(e,
+                       ERR_CONFLICT,
+                       "another question about this investigation is being answered: wait for its "
+                       "answer, or cancel it");
+    return place || err_set(e, ERR_LIMIT, "%d questions are being answered: try later", ACTIVE_MAX);
+}
+
+static void chat_leave(const struct follow_up *t)
+{
+    pthread_mutex_lock(&chat_lock);
+    for (size_t i = 0; i < ACTIVE_MAX; i++)
+        if (chat_active[i] == t)
+            chat_active[i] = NULL;
+    pthread_mutex_unlock(&chat_lock);
+}
+
+bool incident_chat_cancel(str run)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&chat_lock);
+    for (size_t i = 0; i < ACTIVE_MAX; i++)
+        if (chat_active[i] && str_eq(chat_active[i]->run, run)) {
+            atomic_store(&chat_active[i]->in.stop, true);
+            found = true;
+        }
+    pthread_mutex_unlock(&chat_lock);
+    return found;
+}
+
+/* ---- the record ---- */
 
 static str incident_chat_member(struct follow_up *t, str json, const char *key)
 {
@@ -39,70 +96,47 @@ static str incident_chat_run_of(struct follow_up *t, size_t n)
     return arena_printf(t->arena, STR_FMT "/chat/%zu", STR_ARG(t->in.o->run), n);
 }
 
-/* What was asked and answered before. */
+/* Whether the run of a question that has no answer yet is this question's, to be continued. */
+static bool chat_continues(struct follow_up *t, const struct agent_row *row, struct err *e)
+{
+    if (str_eq(incident_chat_member(t, row->input, "question"), t->question))
+        return true;
+    if (str_eq(row->status, STR("waiting")))
+        return err_set(
+            e,
+            ERR_CONFLICT,
+            "the question before this one waits for approval of a call: answer or cancel "
+            "the run " STR_FMT " first",
+            STR_ARG(row->id));
+    e->code = ERR_NONE;
+    return false; /* cut off, and nobody asks it again */
+}
+
+/* What was asked and answered before, and which run this question has. */
 static bool read_talk(struct follow_up *t, struct err *e)
 {
     struct agent_row row;
 
     t->said = STR("");
-    while (t->count < TALK_MAX &&
-           agent_log_run_get(
-               t->in.o->host->log, incident_chat_run_of(t, t->count + 1), t->arena, &row, e)) {
-        if (str_eq(row.status, STR("running")))
-            return true; /* cut off: asked again under the same name */
-        t->count++;
-        if (!str_eq(row.status, STR("done")))
-            continue; /* nobody could answer it */
+    for (; t->count < TALK_MAX; t->count++) {
+        t->run = incident_chat_run_of(t, t->count + 1);
+        if (!agent_log_run_get(t->in.o->host->log, t->run, t->arena, &row, e))
+            return e->code == ERR_NOT_FOUND;
+        if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting"))) {
+            if (chat_continues(t, &row, e))
+                return true;
+            if (e->code != ERR_NONE)
+                return false;
+        }
+        if (!str_eq(row.status, STR("done")) && !str_eq(row.status, STR("stopped")))
+            continue; /* it has no answer */
         t->said = arena_printf(t->arena,
                                STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                                STR_ARG(t->said),
                                STR_ARG(incident_chat_member(t, row.input, "question")),
                                STR_ARG(incident_chat_member(t, row.result, "text")));
     }
-    return t->count < TALK_MAX ? e->code == ERR_NOT_FOUND
-                               : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
-}
-
-static bool incident_chat_ask(struct follow_up *t, str question, str *answer, struct err *e)
-{
-    struct agent_options o = incident_agent_options(&t->in, incident_chat_run_of(t, t->count + 1));
-    struct agent_prompt prompt = {
-        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
-    struct agent_result result;
-    struct agent_work *w;
-    struct ask_reply reply;
-    struct buf user, input;
-    bool ok, asked = false;
-
-    buf_init(&user, INCIDENT_TEXT_MAX);
-    buf_init(&input, INCIDENT_TEXT_MAX);
-    buf_add(&input, STR("{\"question\":"));
-    (void)json_quote(&input, question);
-    buf_add_c(&input, '}');
-    prompt_chat(&t->in, t->report, t->said, question, &user);
-    prompt.user = buf_str(&user);
-    o.app = STR("incidents.chat");
-    o.title = question;
-    o.input = buf_str(&input);
-    ok = agent_work_begin(&o, t->arena, &result, &w, e);
-    if (ok) {
-        asked = agent_work_answer(w, &prompt, &reply);
-        if (asked) {
-            result.end = AGENT_FINISHED;
-            result.text = str_trim(reply.text);
-        }
-        ok = agent_work_end(w, STR(""), e);
-    }
-    if (ok && !asked)
-        ok = err_set(e,
-                     str_eq(result.reason, STR("rate_limit_exceeded")) ? ERR_LIMIT : ERR_UPSTREAM,
-                     "the model could not be asked: " STR_FMT,
-                     STR_ARG(result.detail));
-    if (ok)
-        *answer = result.text.n ? result.text : STR("The model gave no answer to this question.");
-    buf_release(&user);
-    buf_release(&input);
-    return ok;
+    return err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
 /* The alert's id is chance and says nothing: the same is to be asked about the same alert. */
@@ -121,6 +155,22 @@ static str without_id(struct follow_up *t, str report)
                       STR(""));
 }
 
+/* The tools that the investigation found: the same ones after a restart. */
+static bool chat_read_tools(struct follow_up *t, const struct incident_options *o, struct err *e)
+{
+    struct agent_effect *all;
+    size_t n;
+
+    t->tools = STR("");
+    if (!agent_log_read(o->host->log, o->run, t->arena, &all, &n, e))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(all[i].kind, STR("note")) && str_eq(all[i].name, STR("tools")) &&
+            all[i].state == AGENT_DONE && !all[i].failed)
+            t->tools = all[i].result;
+    return true;
+}
+
 static bool incident_chat_read_run(struct follow_up *t, const struct incident_options *o,
                                    struct incident_options *told, struct err *e)
 {
@@ -132,8 +182,9 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
         return false;
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
+    t->input = row.input;
     t->report = without_id(t, incident_chat_member(t, row.result, "report"));
-    if (!incident_input_read(row.input, t->arena, told, e))
+    if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, told, e))
         return false;
     told->host = o->host;
     told->setup = o->setup;
@@ -141,27 +192,143 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     told->ask = o->ask;
     told->cancel = o->cancel;
     told->on_effect = o->on_effect;
+    told->server_argv = o->server_argv;
     told->ctx = o->ctx;
     told->model = o->model.n ? o->model : told->model;
+    if (!told->default_model.n)
+        told->default_model = o->default_model;
     return true;
 }
 
-bool incident_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
-                   struct err *e)
+/* ---- asking ---- */
+
+static bool chat_pending(struct follow_up *t, struct incident_answer *out, struct err *e)
 {
-    struct incident_options told;
-    struct follow_up t = {.arena = a};
+    struct agent_effect f;
+    struct json_out o;
+    struct buf text;
+
+    if (!agent_log_question(t->in.o->host->log, t->run, t->arena, &f, e))
+        return false;
+    buf_init(&text, INCIDENT_TEXT_MAX);
+    json_out_init(&o, &text);
+    json_out_object(&o);
+    json_member_str(&o, "run_id", t->run);
+    json_member_i64(&o, "seq", f.seq);
+    json_member_str(&o, "tool", f.name);
+    json_out_key(&o, STR("arguments"));
+    json_out_raw(&o, f.request.n ? f.request : STR("{}"));
+    json_out_end(&o);
+    out->waiting = true;
+    out->pending = arena_dup(t->arena, buf_str(&text));
+    buf_release(&text);
+    return true;
+}
+
+static bool chat_result(struct follow_up *t, const struct party *p, struct incident_answer *out,
+                        struct err *e)
+{
+    const struct agent_result *r = &p->result;
+
+    if (p->broken) {
+        *e = p->err;
+        return false;
+    }
+    if (r->end == AGENT_WAITING)
+        return chat_pending(t, out, e);
+    if (r->end == AGENT_CANCELLED)
+        return err_set(e, ERR_CONFLICT, "the question was cancelled before it was answered");
+    if (r->end == AGENT_FAILED)
+        return err_set(e,
+                       str_eq(r->reason, STR("rate_limit_exceeded")) ? ERR_LIMIT : ERR_UPSTREAM,
+                       "the question could not be answered: " STR_FMT,
+                       STR_ARG(r->detail));
+    out->text = r->text.n ? arena_dup(t->arena, str_trim(r->text))
+                          : STR("The model gave no answer to this question.");
+    return true;
+}
+
+/* The agent of the last stage, with the tools of all agents of the chain. */
+static struct incident_agent chat_agent(const struct follow_up *t, struct arena *a)
+{
+    const struct incident_chain *c = t->in.chain;
+    const struct incident_stage *last = &c->stages[c->stage_count - 1];
+    struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
+
+    agent.server_names = c->server_names;
+    agent.allow = servers_of_chain(t->in.servers, a);
+    return agent;
+}
+
+static void chat_loop(struct follow_up *t, struct party *p)
+{
+    struct agent_options o = party_options(p);
+    struct buf system, user, input;
+
+    buf_init(&system, INCIDENT_TEXT_MAX);
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    buf_init(&input, INCIDENT_TEXT_MAX);
+    prompt_system(p, &system);
+    prompt_chat(p, t->report, t->said, t->question, &user);
+    buf_add(&input, STR("{\"question\":"));
+    (void)json_quote(&input, t->question);
+    buf_add_c(&input, '}');
+    o.app = STR("incidents.chat");
+    o.title = t->question;
+    o.input = buf_str(&input);
+    if (!toolbox_count(p->box))
+        p->strategy = INCIDENT_NATIVE;
+    party_loop(p, &o, buf_str(&system), buf_str(&user));
+    buf_release(&system);
+    buf_release(&user);
+    buf_release(&input);
+}
+
+static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct err *e)
+{
+    static const struct incident_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
+    struct incident_agent agent;
+    struct party p;
     bool ok;
 
-    question = str_trim(question);
-    if (!question.n || question.n > QUESTION_MAX)
+    t->in.servers = servers_new(&t->in);
+    servers_listed(t->in.servers, t->tools.n ? t->tools : STR("{}"));
+    agent = chat_agent(t, t->arena);
+    party_init(&p, &t->in, &stage, &agent, agent.name);
+    p.run = t->run;
+    if (party_open_tools(&p, e))
+        chat_loop(t, &p);
+    ok = chat_result(t, &p, out, e);
+    party_close_tools(&p);
+    arena_release(&p.arena);
+    servers_free(t->in.servers);
+    return ok;
+}
+
+bool incident_chat(const struct incident_options *o, str question, struct arena *a,
+                   struct incident_answer *out, struct err *e)
+{
+    struct incident_options told;
+    struct follow_up t = {.arena = a, .run = STR("")};
+    bool ok;
+
+    *out = (struct incident_answer){.text = STR(""), .pending = STR("")};
+    t.question = str_trim(question);
+    if (!t.question.n || t.question.n > QUESTION_MAX)
         return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
     if (!incident_chat_read_run(&t, o, &told, e) || !incident_prepare(&t.in, &told, a, e))
         return false;
+    record_mask(&t.in, &t.question);
     incident_watch(&t.in);
     t.in.runbook = told.runbook_text;
     t.in.runbook_note = STR("");
-    ok = read_talk(&t, e) && incident_chat_ask(&t, question, answer, e);
+    ok = version_choose(&t.in, t.input, e) && chat_enter(&t, e);
+    if (ok) {
+        ok = read_talk(&t, e) && chat_ask(&t, out, e);
+        chat_leave(&t);
+    }
+    out->run = t.run;
+    out->question = t.question;
     incident_unwatch(&t.in);
     return ok;
 }

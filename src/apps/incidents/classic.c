@@ -7,6 +7,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/decide.h"
+#include "agent/extract.h"
 #include "apps/incidents/engine.h"
 #include "base/json_loose.h"
 
@@ -90,19 +92,18 @@ static str parameters_at(const struct json *doc, const struct json_node *v, stru
     return arena_dup(a, json_raw(doc, p));
 }
 
-static void incident_classic_take_call(struct party *p, const struct json *doc,
+static void incident_classic_take_call(struct arena *a, const struct json *doc,
                                        const struct json_node *v, struct selection *s)
 {
     struct point *c = &s->calls[s->n];
 
     if (s->n == CALLS_MAX)
         return;
-    *c = (struct point){
-        .server = incident_classic_text_at(doc, v, "server", "server_name", &p->arena),
-        .tool = incident_classic_text_at(doc, v, "tool", "tool_name", &p->arena),
-        .arguments = parameters_at(doc, v, &p->arena),
-        .reason = incident_classic_text_at(doc, v, "reason", "reasoning", &p->arena),
-        .result = STR("")};
+    *c = (struct point){.server = incident_classic_text_at(doc, v, "server", "server_name", a),
+                        .tool = incident_classic_text_at(doc, v, "tool", "tool_name", a),
+                        .arguments = parameters_at(doc, v, a),
+                        .reason = incident_classic_text_at(doc, v, "reason", "reasoning", a),
+                        .result = STR("")};
     s->n++;
 }
 
@@ -121,24 +122,25 @@ static bool truth(const struct json *doc, const struct json_node *v, bool otherw
     return false;
 }
 
-static void incident_classic_take(struct party *p, const struct json *doc, struct selection *s)
+static void incident_classic_take(struct arena *a, const struct json *doc, struct selection *s)
 {
     const struct json_node *root = json_root(doc), *list = root;
 
     *s = (struct selection){.reasoning = STR("")};
     if (incident_classic_is_call(doc, root))
-        incident_classic_take_call(p, doc, root, s);
+        incident_classic_take_call(a, doc, root, s);
     else if (root->kind == JSON_OBJECT)
         list = incident_classic_list_in(doc, root);
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
-            incident_classic_take_call(p, doc, c, s);
+            incident_classic_take_call(a, doc, c, s);
     s->more = truth(doc, json_find(doc, root, STR("continue")), s->n > 0);
-    s->reasoning = incident_classic_text_at(doc, root, "reasoning", "reason", &p->arena);
+    s->reasoning = incident_classic_text_at(doc, root, "reasoning", "reason", a);
 }
 
-static bool incident_classic_read_answer(struct party *p, const struct ask_reply *reply, bool first,
-                                         struct selection *s, struct err *e)
+/* The selection in a reply's text. */
+static bool incident_classic_read(str text, bool first, struct arena *a, struct selection *s,
+                                  struct err *e)
 {
     struct buf found;
     struct json doc;
@@ -146,17 +148,63 @@ static bool incident_classic_read_answer(struct party *p, const struct ask_reply
 
     buf_init(&found, INCIDENT_TEXT_MAX);
     json_init(&doc);
-    p->reasoning_seen = reply->reasoning;
-    if (!reply->text.n)
-        ok = err_set(e, ERR_INPUT, "the reply has no answer after its reasoning");
-    else
-        ok = json_loose(reply->text, first ? wanted_first : wanted_next, NULL, &found, e) &&
-             json_parse(&doc, buf_str(&found), e);
+    ok = json_loose(text, first ? wanted_first : wanted_next, NULL, &found, e) &&
+         json_parse(&doc, buf_str(&found), e);
     if (ok)
-        incident_classic_take(p, &doc, s);
+        incident_classic_take(a, &doc, s);
     json_release(&doc);
     buf_release(&found);
     return ok;
+}
+
+static bool incident_classic_read_answer(struct party *p, const struct ask_reply *reply, bool first,
+                                         struct selection *s, struct err *e)
+{
+    p->reasoning_seen = reply->reasoning;
+    if (!reply->text.n)
+        return err_set(e, ERR_INPUT, "the reply has no answer after its reasoning");
+    return incident_classic_read(reply->text, first, &p->arena, s, e);
+}
+
+/* Whether the selection ends the investigation. */
+static bool incident_classic_concludes(const struct selection *s, bool first)
+{
+    return !s->n || (!first && !s->more);
+}
+
+/* ---- the decision log ---- */
+
+struct classic_reply {
+    struct party *p;
+    bool first;
+};
+
+/* The reader of a selection: see call_reader in gateway/call.h. */
+static void classic_decide(void *ctx, str text, struct arena *a, struct decision *d)
+{
+    const struct classic_reply *c = ctx;
+    struct ask_call *calls = arena_zero(a, CALLS_MAX, sizeof *calls);
+    struct selection *s = arena_zero(a, 1, sizeof *s);
+    struct ask_reply reply = {.text = text, .reasoning = STR("")};
+    str why;
+    struct err e;
+
+    agent_extract_reply(&reply, a);
+    agent_decide_why(reply.reasoning, d);
+    if (!incident_classic_read(reply.text, c->first, a, s, &e))
+        return;
+    why = s->reasoning;
+    for (size_t i = 0; i < s->n && !s->reasoning.n; i++)
+        if (s->calls[i].reason.n)
+            why = arena_join(a, why, why.n ? STR("; ") : STR(""), s->calls[i].reason);
+    agent_decide_why(why, d);
+    if (incident_classic_concludes(s, c->first))
+        return;
+    for (size_t i = 0; i < s->n; i++) {
+        calls[i] = (struct ask_call){STR(""), s->calls[i].tool, s->calls[i].arguments};
+        (void)!party_tool(c->p, s->calls[i].server, s->calls[i].tool, &calls[i].name);
+    }
+    agent_decide_calls(c->p->box, calls, s->n, a, d);
 }
 
 /* ---- asking ---- */
@@ -167,9 +215,14 @@ enum asked { ASKED_OVER, ASKED_READ, ASKED_UNREAD };
 static enum asked incident_classic_ask(struct party *p, struct buf *user, str system, bool first,
                                        struct selection *s)
 {
+    struct classic_reply log = {p, first};
     struct agent_prompt prompt = {.system = system,
                                   .extra = STR(INCIDENT_EXTRA),
-                                  .level = !p->reasoning ? p->quiet : p->level};
+                                  .level = p->reasoning ? p->level : STR(""),
+                                  .quiet = !p->reasoning,
+                                  .what = first ? STR("choose the first tools")
+                                                : STR("go on or conclude"),
+                                  .reader = {classic_decide, &log}};
     struct ask_reply reply;
     struct err e;
 
@@ -295,6 +348,11 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
+    party_tell(p,
+               i == 0 ? STR("choose the first tools")
+                      : arena_printf(&p->arena, "round %u of at most %u", i, p->agent->iterations),
+               i,
+               p->agent->iterations);
     if (i == 0)
         prompt_select(p, &user);
     else
@@ -305,7 +363,7 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
     if (asked != ASKED_READ)
         return true;
     p->why = s->reasoning;
-    if (!s->n || (i > 0 && !s->more)) {
+    if (incident_classic_concludes(s, i == 0)) {
         incident_classic_tell(p, "conclude", s->reasoning, STR(""));
         return true;
     }
@@ -349,12 +407,17 @@ static bool incident_classic_investigate(struct party *p, str system, struct ear
 
 static void incident_classic_conclude(struct party *p, str system, const struct early *early)
 {
-    struct agent_prompt prompt = {
-        .system = system, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
+    struct agent_prompt prompt = {.system = system,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = STR(""),
+                                  .quiet = true,
+                                  .what = early->reason.n ? STR("analyse what there is")
+                                                          : STR("analyse the alert")};
     struct ask_reply reply;
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
+    party_tell(p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
     if (early->reason.n)
         prompt_partial(p, early->words, &user);
     else

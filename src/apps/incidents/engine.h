@@ -56,6 +56,8 @@ struct incident {
     _Atomic bool stop, ending, overdue; /* stop: cancelled, left or overdue */
     pthread_mutex_t lock;               /* of what is told to the caller */
     int percent;
+    size_t stage;        /* the current stage of the chain */
+    unsigned stage_done; /* thousandths of the current stage, of all its agents together */
 };
 
 /* A call to a tool as it was decided and made. */
@@ -77,7 +79,6 @@ struct party {
     enum incident_strategy strategy;
     bool reasoning;      /* is asked for */
     str level;           /* or "": asked for by the prompt */
-    str quiet;           /* level of calls that are not to reason by prompt: "none" or "" */
     struct arena arena;  /* until the investigation ends */
     struct toolbox *box; /* NULL once it is done */
     struct mcp_toolset *set;
@@ -87,6 +88,8 @@ struct party {
     size_t point_count;
     str notes[INCIDENT_NOTES_MAX]; /* what a reader must know of how it went */
     size_t note_count;
+    unsigned done;      /* thousandths of its work, as reported */
+    unsigned turns;     /* of a loop, so far */
     str why;            /* of the decisions that are told next; or "" */
     size_t step_at;     /* the point that the next step is about (classic) */
     str reasoning_seen; /* of the last reply */
@@ -103,6 +106,8 @@ void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
 void incident_tell(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
+/* The next stage begins. */
+void incident_tell_stage(struct incident *in, size_t stage);
 /* A run of this investigation: what all of them have in common. */
 struct agent_options incident_agent_options(struct incident *in, str run);
 
@@ -144,9 +149,21 @@ void stage_release(struct stage_result *r);
 
 /* ---- party.c ---- */
 
+/* stage.c: an agent at work on a stage. */
+void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
+                const struct incident_agent *agent, str label);
 /* Until there is a result, or it is broken. */
 void party_work(struct party *p);
+/* Its tools; false: the result has the reason. They are closed in either case. */
+bool party_open_tools(struct party *p, struct err *e) MUST_USE;
+void party_close_tools(struct party *p);
+/* The options of its run, without prompts. */
+struct agent_options party_options(struct party *p);
+/* A run as a loop, by its strategy; its prompts have the form that the strategy needs. */
+void party_loop(struct party *p, struct agent_options *o, str system, str user);
 bool party_ok(const struct party *p);
+/* Reports what the agent does next: in its n-th round of at most `max`. */
+void party_tell(struct party *p, str what, unsigned n, unsigned max);
 void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;
@@ -174,7 +191,9 @@ void prompt_loop(const struct party *p, struct buf *out);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
-void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out);
+/* The rule about data alone: for calls without an agent of their own. */
+void prompt_rule(const struct incident *in, struct buf *out);
+void prompt_chat(const struct party *p, str report, str said, str question, struct buf *out);
 
 /* ---- servers.c ---- */
 
@@ -187,6 +206,8 @@ bool servers_list(void *servers, struct buf *out, struct err *e);
 void servers_listed(struct servers *s, str json);
 /* The tools of the agent's servers into its box. */
 bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
+/* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
+const char *const *servers_of_chain(const struct servers *s, struct arena *a);
 /* What a prompt is told of the tools: [{"server", "tool", "description", "parameters"}]; out is
  * empty before. */
 void servers_write(const struct servers *s, const struct party *p, struct buf *out);
@@ -204,8 +225,8 @@ struct runbook_source {
 
 bool runbook_read(void *runbook_source, struct buf *out, struct err *e);
 bool runbook_is_url(str name);
-/* Whether it could be read as far as is known without fetching it: the file is there, the address
- * is one and on the list, if there is a list. */
+/* Whether it could be read as far as is known without fetching it: the file is there, or the host
+ * is in `domains`. */
 bool runbook_check(const struct runbook_source *r, struct err *e) MUST_USE;
 /* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
 str runbook_raw_url(str url, struct arena *a);

@@ -72,7 +72,8 @@ struct incident_options {
     str run, session;                /* session: "" is made of the run */
     str key;                         /* whose: the name of the client's key, or "" */
     str runbook_text;                /* instead of the alert's runbook; "" none */
-    str model;                       /* "" the configuration's, else the first provider's first */
+    str model;                       /* of all agents, instead of their own; "" none */
+    str default_model;               /* of agents without one; "" the configuration's */
     enum incident_strategy strategy; /* instead of the agents' own */
     enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
     /* The texts a model is told. NULL: those the run was begun with, else what is in force. */
@@ -120,9 +121,21 @@ struct incident_report {
 bool incident_run(const struct incident_options *o, struct arena *a, struct incident_report *out,
                   struct err *e) MUST_USE;
 
-/* A question about an investigation that has ended, answered with its history at hand. */
-bool incident_chat(const struct incident_options *o, str question, struct arena *a, str *answer,
-                   struct err *e) MUST_USE;
+/* The answer to a question. */
+struct incident_answer {
+    str run;      /* RUN/chat/N */
+    str question; /* masked */
+    str text;     /* the answer; "" while it waits */
+    bool waiting; /* a person has to approve a call first; then the same question continues it */
+    str pending;  /* JSON of that call: {"run_id", "seq", "tool", "arguments"}; or "" */
+};
+
+/* A question about an investigation that has ended: answered from its history, and with the tools
+ * of its agents. ERR_CONFLICT: another question is being answered, or waits. */
+bool incident_chat(const struct incident_options *o, str question, struct arena *a,
+                   struct incident_answer *out, struct err *e) MUST_USE;
+/* Cancels the question that is being answered under this run; false: none is. Any thread. */
+bool incident_chat_cancel(str run);
 
 /* The options of a run as JSON, and back: all but host, setup, ask, server_argv and functions. What
  * is in them lives in the arena. */

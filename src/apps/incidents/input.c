@@ -30,6 +30,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_member_str(&j, "session", o->session);
     json_member_str(&j, "runbook_text", o->runbook_text);
     json_member_str(&j, "model", o->model);
+    json_member_str(&j, "default_model", o->default_model);
     json_member_str(&j, "prompt_id", o->prompt_id);
     json_member_str(&j, "strategy", str_c(strategies[o->strategy]));
     json_member_str(&j, "reasoning", str_c(switches[o->reasoning]));
@@ -76,6 +77,7 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
         .session = incident_input_text_at(&doc, root, "session", a),
         .runbook_text = incident_input_text_at(&doc, root, "runbook_text", a),
         .model = incident_input_text_at(&doc, root, "model", a),
+        .default_model = incident_input_text_at(&doc, root, "default_model", a),
         .prompt_id = incident_input_text_at(&doc, root, "prompt_id", a),
         .strategy = (enum incident_strategy)incident_input_word_at(&doc, "strategy", strategies),
         .reasoning = (enum incident_tri)incident_input_word_at(&doc, "reasoning", switches)};

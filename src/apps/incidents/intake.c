@@ -1,14 +1,24 @@
-/* intake.c - POST /alerts: one alert, or what Alertmanager sends.
+/* intake.c - POST /alerts: one alert, or a webhook of a monitoring system.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/intake.h"
 
 #include "apps/incidents/engine.h"
+#include "apps/incidents/metrics.h"
+#include "apps/incidents/signature.h"
 #include "apps/incidents/webhook.h"
 
 #define RETRY_S 30
 #define TYPES_SHOWN 900 /* bytes of known types in a message */
+
+/* One request. */
+struct intake {
+    struct incidents *in;
+    const struct app_request *q;
+    struct app_reply *r;
+    const char *refused; /* the code of the answer's error; NULL: none */
+};
 
 /* ---- refusals ---- */
 
@@ -35,16 +45,17 @@ static void write_fault(struct json_out *o, const struct alert_fault *f)
     json_out_end(o);
 }
 
-static void incident_intake_refuse(struct app_reply *r, const struct alert_faults *faults)
+static void incident_intake_refuse(struct intake *t, const struct alert_faults *faults)
 {
     struct json_out o;
 
-    r->status = 422;
-    buf_reset(&r->body);
-    json_out_init(&o, &r->body);
+    t->refused = "validation_failed";
+    t->r->status = 422;
+    buf_reset(&t->r->body);
+    json_out_init(&o, &t->r->body);
     json_out_object(&o);
     json_member_object(&o, "detail");
-    json_member_str(&o, "error", STR("validation_failed"));
+    json_member_str(&o, "error", str_c(t->refused));
     json_member_str(&o, "message", STR("the alert is not as it must be: see validation_errors"));
     json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)
@@ -56,43 +67,50 @@ static void incident_intake_refuse(struct app_reply *r, const struct alert_fault
     json_out_end(&o);
 }
 
-static void refuse_type(const struct incidents *in, str type, struct app_reply *r)
+static void refuse_type(struct intake *t, str type)
 {
+    const char *const *types = t->in->types;
     struct buf known;
 
+    t->refused = "unknown_alert_type";
     buf_init(&known, TYPES_SHOWN);
-    for (size_t i = 0; in->types[i]; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", in->types[i]);
-    app_fail(r,
+    for (size_t i = 0; types[i]; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", types[i]);
+    app_fail(t->r,
              400,
-             "unknown_alert_type",
-             "no agent takes alerts of the type \"" STR_FMT "\": known are " STR_FMT "%s",
+             t->refused,
+             "no agent takes alerts of the type \"" STR_FMT "\": known are " STR_FMT "%s. Others "
+             "are taken if incidents.default_alert_type names one of these",
              STR_ARG(str_slice(type, 0, 80)),
              STR_ARG(buf_str(&known)),
              buf_full(&known) ? " and more" : "");
     buf_release(&known);
 }
 
-static void refuse_room(const struct incidents *in, size_t n, const struct err *e,
-                        struct app_reply *r)
+/* Alertmanager sends a notification again after a 5xx only. */
+static void refuse_room(struct intake *t, size_t n, const struct err *e)
 {
-    size_t places = (size_t)in->config->max_queue + in->config->max_concurrent;
+    size_t places = (size_t)t->in->config->max_queue + t->in->config->max_concurrent;
 
-    if (e->code != ERR_LIMIT) {
-        app_fail(r, 503, "not_stored", "the alert could not be stored: %s", e->text);
-        r->retry_after_s = RETRY_S;
-    } else if (n > places) {
-        app_fail(r,
+    if (e->code == ERR_LIMIT && n > places) {
+        t->refused = "too_many_alerts";
+        app_fail(t->r,
                  413,
-                 "too_many_alerts",
+                 t->refused,
                  "%zu alerts at once will never fit: there are %zu places (max_queue_size and "
                  "max_concurrent_alerts)",
                  n,
                  places);
-    } else {
-        app_fail(r, 429, "queue_full", "%s", e->text);
-        r->retry_after_s = RETRY_S;
+        return;
     }
+    t->refused = e->code == ERR_LIMIT ? "queue_full" : "not_stored";
+    app_fail(t->r,
+             503,
+             t->refused,
+             "%s%s",
+             e->code == ERR_LIMIT ? "" : "the alert could not be stored: ",
+             e->text);
+    t->r->retry_after_s = RETRY_S;
 }
 
 /* ---- runbooks ---- */
@@ -122,147 +140,215 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
 
 static str incident_intake_describe(struct arena *a, const struct queue_item *item)
 {
-    if (item->alert->resolved)
-        return STR("resolved: there is nothing to look into");
-    if (item->duplicate)
-        return STR("the same alert is already being looked into");
-    if (item->alert->cut)
+    const struct alert *alert = item->alert;
+
+    if (item->result == QUEUE_RESOLVED)
+        return item->id[0] ? STR("resolved: the alert of this incident has ended")
+                           : STR("resolved: there is nothing to look into");
+    if (item->result == QUEUE_ATTACHED)
+        return alert->fingerprint.n ? STR("attached to the incident")
+                                    : STR("the same alert is already being looked into");
+    if (alert->cut)
         return arena_printf(a,
                             "queued; %u values were longer than is kept (texts %d characters, "
                             "lists %d elements)",
-                            item->alert->cut,
+                            alert->cut,
                             ALERT_TEXT_MAX,
                             ALERT_LIST_MAX);
+    if (item->type.n && !str_eq(item->type, alert->alert_type))
+        return arena_printf(a,
+                            "queued as " STR_FMT ": no agent takes alerts of the type \"" STR_FMT
+                            "\"",
+                            STR_ARG(item->type),
+                            STR_ARG(str_slice(alert->alert_type, 0, 80)));
     return STR("queued");
 }
 
 static void write_item(struct json_out *o, struct arena *a, const struct queue_item *item)
 {
+    static const char *const results[] = {"queued", "attached", "resolved"};
+
     json_out_key(o, STR("alert_id"));
-    if (item->skip)
-        json_out_null(o);
-    else
+    if (item->id[0])
         json_out_str(o, str_c(item->id));
+    else
+        json_out_null(o);
     json_out_key(o, STR("status"));
     json_out_str(o,
-                 item->alert->resolved ? STR("resolved")
-                 : item->duplicate     ? STR("duplicate")
-                                       : STR("queued"));
+                 item->result == QUEUE_ATTACHED && !item->alert->fingerprint.n
+                     ? STR("duplicate")
+                     : str_c(results[item->result]));
     json_member_str(o, "message", incident_intake_describe(a, item));
 }
 
-static void answer_group(const struct app_request *q, const struct queue_item *items, size_t n,
-                         struct app_reply *r)
+static void answer_webhook(struct intake *t, const struct queue_intake *in)
 {
-    size_t counts[3] = {0};
+    size_t counts[QUEUE_RESOLVED + 1] = {0};
     struct json_out o;
 
-    json_out_init(&o, &r->body);
+    json_out_init(&o, &t->r->body);
     json_out_object(&o);
     json_member_str(&o, "status", STR("accepted"));
+    json_member_str(&o, "source", str_c(alert_source_name(in->source)));
     json_member_array(&o, "alerts");
-    for (size_t i = 0; i < n; i++) {
-        counts[items[i].alert->resolved ? 2 : items[i].duplicate ? 1 : 0]++;
+    for (size_t i = 0; i < in->n; i++) {
+        const struct queue_item *item = &in->items[i];
+
+        counts[item->result]++;
         json_out_object(&o);
-        write_item(&o, q->arena, &items[i]);
-        json_member_str(&o, "alert_type", items[i].alert->alert_type);
-        json_member_str(&o, "fingerprint", items[i].alert->fingerprint);
+        write_item(&o, t->q->arena, item);
+        json_member_str(&o, "alert_type", item->type.n ? item->type : item->alert->alert_type);
+        json_member_str(&o, "fingerprint", item->alert->fingerprint);
         json_out_end(&o);
     }
     json_out_end(&o);
     json_out_key(&o, STR("message"));
-    json_out_str(
-        &o,
-        arena_printf(
-            q->arena, "%zu queued, %zu duplicate, %zu resolved", counts[0], counts[1], counts[2]));
+    json_out_str(&o,
+                 arena_printf(t->q->arena,
+                              "%zu queued, %zu attached, %zu resolved",
+                              counts[QUEUE_QUEUED],
+                              counts[QUEUE_ATTACHED],
+                              counts[QUEUE_RESOLVED]));
     json_out_end(&o);
-    r->status = counts[0] ? 202 : 200;
+    t->r->status = counts[QUEUE_QUEUED] ? 202 : 200;
 }
 
-static void incident_intake_answer_one(const struct app_request *q, const struct queue_item *item,
-                                       struct app_reply *r)
+/* An acknowledgement, a note, a test of the connection: nothing changes. */
+static void answer_ignored(struct intake *t, const struct webhook *hook)
 {
     struct json_out o;
 
-    json_out_init(&o, &r->body);
+    json_out_init(&o, &t->r->body);
     json_out_object(&o);
-    write_item(&o, q->arena, item);
+    json_member_str(&o, "status", STR("ignored"));
+    json_member_str(&o, "source", str_c(alert_source_name(hook->source)));
+    json_member_array(&o, "alerts");
     json_out_end(&o);
-    r->status = item->duplicate ? 200 : 202;
+    json_out_key(&o, STR("message"));
+    json_out_str(&o,
+                 arena_join(t->q->arena, hook->ignored, STR(": no alert begins or ends"), STR("")));
+    json_out_end(&o);
+}
+
+static void incident_intake_answer_one(struct intake *t, const struct queue_item *item)
+{
+    struct json_out o;
+
+    json_out_init(&o, &t->r->body);
+    json_out_object(&o);
+    write_item(&o, t->q->arena, item);
+    json_out_end(&o);
+    t->r->status = item->result == QUEUE_QUEUED ? 202 : 200;
 }
 
 /* ---- taking them in ---- */
 
-static bool incident_intake_take(struct incidents *in, const struct app_request *q,
-                                 struct queue_item *items, size_t n, struct app_reply *r)
+/* The first of its types that an agent takes, else the configured default; "" if neither exists. */
+static str incident_intake_type(const struct incidents *in, const struct alert *alert)
+{
+    if (incidents_knows(in, alert->alert_type))
+        return alert->alert_type;
+    for (size_t i = 0; i < ALERT_TYPES_MAX; i++)
+        if (incidents_knows(in, alert->other_types[i]))
+            return alert->other_types[i];
+    return incidents_knows(in, in->config->default_type) ? in->config->default_type : STR("");
+}
+
+static bool incident_intake_take(struct intake *t, struct queue_intake *in)
 {
     struct err e;
 
-    if (queue_add(in->queue, q->key, items, n, &e))
+    if (queue_add(t->in->queue, in, &e)) {
+        incident_metrics_alerts(t->in->metrics, in);
         return true;
-    refuse_room(in, n, &e, r);
+    }
+    if (in->unknown_type)
+        refuse_type(t, in->items[0].alert->alert_type);
+    else
+        refuse_room(t, in->incidents, &e);
     return false;
 }
 
-/* The group's alerts may be of types that nobody has thought of, and have runbooks out of reach:
- * they are looked into all the same. */
-static void take_group(struct incidents *in, const struct app_request *q, const struct json *doc,
-                       int64_t now_us, struct app_reply *r)
+/* The runbooks of a webhook are not checked: an alert is investigated without one, too. */
+static void take_webhook(struct intake *t, const struct json *doc, int64_t now_us)
 {
-    struct alert_faults *faults = arena_zero(q->arena, 1, sizeof *faults);
-    struct queue_item *items;
-    struct alert *alerts;
-    size_t n;
+    struct alert_faults *faults = arena_zero(t->q->arena, 1, sizeof *faults);
+    struct queue_intake in = {.key = t->q->key};
+    struct webhook hook;
 
-    if (!webhook_read(doc, now_us, q->arena, &alerts, &n, faults)) {
-        incident_intake_refuse(r, faults);
+    if (!webhook_read(doc, now_us, t->q->arena, &hook, faults)) {
+        incident_intake_refuse(t, faults);
         return;
     }
-    items = arena_zero(q->arena, n + 1, sizeof *items);
-    for (size_t i = 0; i < n; i++) {
-        if (!incidents_knows(in, alerts[i].alert_type))
-            alerts[i].alert_type = incidents_default_type(in);
-        items[i] = (struct queue_item){.alert = &alerts[i], .skip = alerts[i].resolved};
+    if (hook.ignored.n) {
+        answer_ignored(t, &hook);
+        return;
     }
-    if (incident_intake_take(in, q, items, n, r))
-        answer_group(q, items, n, r);
+    in.source = hook.source;
+    in.group = t->in->config->group_alerts ? str_c(hook.group) : STR("");
+    in.n = hook.n;
+    in.items = arena_zero(t->q->arena, hook.n + 1, sizeof *in.items);
+    for (size_t i = 0; i < hook.n; i++)
+        in.items[i] = (struct queue_item){.alert = &hook.alerts[i],
+                                          .type = incident_intake_type(t->in, &hook.alerts[i])};
+    if (incident_intake_take(t, &in))
+        answer_webhook(t, &in);
 }
 
-static void take_one(struct incidents *in, const struct app_request *q, const struct json *doc,
-                     int64_t now_us, struct app_reply *r)
+static void take_one(struct intake *t, const struct json *doc, int64_t now_us)
 {
-    struct alert_faults *faults = arena_zero(q->arena, 1, sizeof *faults);
+    struct alert_faults *faults = arena_zero(t->q->arena, 1, sizeof *faults);
     struct alert alert;
     struct queue_item item = {.alert = &alert};
+    struct queue_intake in = {.key = t->q->key, .group = STR(""), .items = &item, .n = 1};
 
-    if (!alert_read(doc, json_root(doc), now_us, q->arena, &alert, faults))
-        incident_intake_refuse(r, faults);
-    else if (!incidents_knows(in, alert.alert_type))
-        refuse_type(in, alert.alert_type, r);
-    else if (!runbook_ok(in, &alert, q->arena, faults))
-        incident_intake_refuse(r, faults);
-    else if (incident_intake_take(in, q, &item, 1, r))
-        incident_intake_answer_one(q, &item, r);
+    if (!alert_read(doc, json_root(doc), now_us, t->q->arena, &alert, faults)) {
+        incident_intake_refuse(t, faults);
+        return;
+    }
+    item.type = incident_intake_type(t->in, &alert);
+    if (!item.type.n)
+        refuse_type(t, alert.alert_type);
+    else if (!runbook_ok(t->in, &alert, t->q->arena, faults))
+        incident_intake_refuse(t, faults);
+    else if (incident_intake_take(t, &in))
+        incident_intake_answer_one(t, &item);
+}
+
+static void intake_take_body(struct intake *t, const struct json *doc)
+{
+    int64_t now_us = clock_wall_ms(t->in->host->clock) * 1000;
+    enum alert_source source = webhook_source(doc);
+    struct err e;
+
+    if (!signature_check(t->in->config, source, t->q->signature, t->q->body, &e)) {
+        t->refused = "bad_signature";
+        app_fail(t->r, 401, t->refused, "%s", e.text);
+    } else if (source) {
+        take_webhook(t, doc, now_us);
+    } else {
+        take_one(t, doc, now_us);
+    }
 }
 
 void intake_alert(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct incidents *in = app;
-    int64_t now_us = clock_wall_ms(in->host->clock) * 1000;
+    struct intake t = {.in = app, .q = q, .r = r};
     struct json doc;
 
-    if (q->body.n > APP_BODY_MAX) {
-        app_fail(r, 413, "too_large", "an alert may have %zu bytes", (size_t)APP_BODY_MAX);
-        return;
-    }
     json_init(&doc);
-    if (!app_json(q, &doc, r))
-        ; /* answered */
-    else if (doc.n > ALERT_NODES_MAX)
-        app_fail(r, 413, "too_large", "an alert may have %u values", (unsigned)ALERT_NODES_MAX);
-    else if (webhook_is(&doc))
-        take_group(in, q, &doc, now_us, r);
-    else
-        take_one(in, q, &doc, now_us, r);
+    if (q->body.n > APP_BODY_MAX) {
+        t.refused = "too_large";
+        app_fail(r, 413, t.refused, "an alert may have %zu bytes", (size_t)APP_BODY_MAX);
+    } else if (!app_json(q, &doc, r)) {
+        t.refused = "invalid_json"; /* it is answered */
+    } else if (doc.n > ALERT_NODES_MAX) {
+        t.refused = "too_large";
+        app_fail(r, 413, t.refused, "an alert may have %u values", (unsigned)ALERT_NODES_MAX);
+    } else {
+        intake_take_body(&t, &doc);
+    }
+    if (t.refused)
+        incident_metrics_refused(t.in->metrics, t.refused);
     json_release(&doc);
 }

@@ -23,16 +23,17 @@ struct incidents {
     struct book *book;
     struct queue *queue;
     struct notify *notify;
+    struct incident_metrics *metrics;
     struct queue_engine engine;
-    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
-                 struct err *e);
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a,
+                 struct incident_answer *out, struct err *e);
 };
 
 /* What works on the alerts; `setup` is retained. */
 struct incidents_engine {
     struct queue_engine engine;
-    bool (*chat)(const struct incident_options *o, str question, struct arena *a, str *answer,
-                 struct err *e);
+    bool (*chat)(const struct incident_options *o, str question, struct arena *a,
+                 struct incident_answer *out, struct err *e);
     struct incident_setup *setup;
     const char *const *types;
 };
@@ -45,9 +46,6 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
 void incidents_view(struct incidents *in, struct incidents *view);
 void incidents_view_done(struct incidents *view);
 
-/* Where alerts go whose type nobody takes, if they come from Alertmanager: as configured, else
- * "kubernetes", else the first there is. */
-str incidents_default_type(const struct incidents *in);
 bool incidents_knows(const struct incidents *in, str alert_type);
 
 /* intake.c */

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/intake.h"
+#include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "base/log.h"
 
 #define TOLD_MAX 200 /* alerts whose last state is told again after a start, for who watches */
 
@@ -13,17 +15,6 @@ bool incidents_knows(const struct incidents *in, str alert_type)
     str agent;
 
     return alert_type.n && in->engine.assigned(in->setup, alert_type, &agent, &servers);
-}
-
-str incidents_default_type(const struct incidents *in)
-{
-    str told = in->config->default_type;
-
-    if (incidents_knows(in, told))
-        return told;
-    if (incidents_knows(in, STR("kubernetes")))
-        return STR("kubernetes");
-    return in->types[0] ? str_c(in->types[0]) : STR("kubernetes");
 }
 
 static void incident_open_tell(struct incidents *in, const struct book_row *row)
@@ -89,7 +80,6 @@ static bool tell_old(struct incidents *in, struct err *e)
 static struct queue_rules rules_of(const struct incidents *in)
 {
     return (struct queue_rules){.setup = in->setup,
-                                .model = in->config->model,
                                 .running_max = in->config->max_concurrent,
                                 .waiting_max = in->config->max_queue,
                                 .timeout_ms = in->config->timeout_ms};
@@ -106,8 +96,21 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
         return false;
     o.book = in->book;
+    in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);
+    o.metrics = in->metrics;
     return notify_open(&(struct notify_options){in->host, in->book, in->held}, &in->notify, e) &&
            queue_open(&o, &in->queue, e);
+}
+
+/* Warns of a default type that no agent takes: it has no effect. */
+static void incident_open_check_default(const struct incidents *in)
+{
+    str type = in->config->default_type;
+
+    if (type.n && !incidents_knows(in, type))
+        log_warn("incidents.default_alert_type is a type that no agent takes: alerts of unknown "
+                 "types are refused",
+                 LOG_STR("type", type));
 }
 
 /* ---- what is in force ---- */
@@ -138,6 +141,7 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
     in->setup = incident_setup_retain(setup);
     in->types = incident_alert_types(setup);
     rules = rules_of(in);
+    incident_open_check_default(in);
     pthread_mutex_unlock(in->lock);
     queue_change(in->queue, &rules);
     notify_change(in->notify, held);
@@ -159,6 +163,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
     in->lock = base_alloc(sizeof *in->lock);
     pthread_mutex_init(in->lock, NULL);
     in->types = engine->types;
+    incident_open_check_default(in);
     if (incident_open_start(in, e)) {
         *out = in;
         return true;
@@ -171,6 +176,7 @@ void incidents_close(struct incidents *in)
 {
     queue_close(in->queue);
     notify_close(in->notify);
+    incident_metrics_free(in->metrics);
     book_close(in->book);
     incidents_view_done(in);
     pthread_mutex_destroy(in->lock);

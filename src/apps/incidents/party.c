@@ -111,12 +111,14 @@ static uint64_t time_limit_ms(struct party *p)
     return left + 1 + (before > 0 ? (uint64_t)before : 0);
 }
 
-static struct agent_options incident_party_options_of(struct party *p)
+struct agent_options party_options(struct party *p)
 {
     struct agent_options o = incident_agent_options(p->in, p->run);
 
     if (p->agent->model.n && !p->in->o->model.n)
         o.model_name = p->agent->model;
+    o.agent = p->label;
+    o.stage = p->stage->name;
     o.tools = p->box;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
@@ -144,7 +146,7 @@ static void fail_party(struct party *p, const struct err *e)
 
 static void work_classic(struct party *p)
 {
-    struct agent_options o = incident_party_options_of(p);
+    struct agent_options o = party_options(p);
     struct err e;
 
     o.ask = p->in->ask;
@@ -192,36 +194,50 @@ static void party_on_reply(void *ctx, str reasoning)
 
     p->reasoning_seen = arena_dup(&p->arena, reasoning);
     p->why = STR("");
+    p->turns++;
+    party_tell(p,
+               arena_printf(&p->arena, "turn %u of at most %u", p->turns, p->agent->iterations),
+               p->turns,
+               p->agent->iterations);
 }
 
-static void work_loop(struct party *p)
+void party_loop(struct party *p, struct agent_options *o, str system, str user)
 {
-    struct agent_options o = incident_party_options_of(p);
+    static const enum agent_strategy strategies[] = {[INCIDENT_BY_AGENT] = AGENT_NATIVE,
+                                                     [INCIDENT_CLASSIC] = AGENT_CLASSIC,
+                                                     [INCIDENT_REACT] = AGENT_REACT,
+                                                     [INCIDENT_NATIVE] = AGENT_NATIVE};
     struct agent_view view = {.ask = p->in->ask,
-                              .strategy =
-                                  p->strategy == INCIDENT_REACT ? AGENT_REACT : AGENT_NATIVE,
+                              .strategy = strategies[p->strategy],
                               .data_size = p->agent->data_size,
                               .tools = p->box,
                               .own_prompt = true,
                               .find_tool = party_find_tool,
                               .on_reply = party_on_reply,
                               .ctx = p};
-    struct buf system, user;
     struct err e;
+
+    o->system = system;
+    o->user = user;
+    o->level = p->level;
+    o->ask = agent_view_ask(&view);
+    o->conclude = true;
+    o->result_shown = RESULT_SHOWN; /* the view cuts further, by what there is room for */
+    if (!agent_run(o, &p->arena, &p->result, &e))
+        fail_party(p, &e);
+}
+
+static void work_loop(struct party *p)
+{
+    struct agent_options o = party_options(p);
+    struct buf system, user;
 
     buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_system(p, &system);
     prompt_loop(p, &user);
-    o.system = buf_str(&system);
-    o.user = buf_str(&user);
-    o.level = p->level;
-    o.ask = agent_view_ask(&view);
-    o.conclude = true;
-    o.result_shown = RESULT_SHOWN; /* the view cuts further, by what there is room for */
-    if (!agent_run(&o, &p->arena, &p->result, &e))
-        fail_party(p, &e);
-    else
+    party_loop(p, &o, buf_str(&system), buf_str(&user));
+    if (!p->broken)
         points_of(p);
     if (p->result.end == AGENT_STOPPED)
         party_note(p,
@@ -232,10 +248,8 @@ static void work_loop(struct party *p)
     buf_release(&user);
 }
 
-void party_work(struct party *p)
+bool party_open_tools(struct party *p, struct err *e)
 {
-    struct err e;
-
     p->box = toolbox_new(p->in->o->host->clock);
     p->set = mcp_toolset_new();
     p->why = p->reasoning_seen = STR("");
@@ -244,9 +258,27 @@ void party_work(struct party *p)
                                       .detail = STR(""),
                                       .text = STR(""),
                                       .finish = STR("")};
-    incident_tell(p->in, 0, STR("Investigating"), p->label);
-    if (!servers_add(p->in->servers, p, &e))
-        p->result.detail = arena_dup(&p->arena, str_c(e.text));
+    if (servers_add(p->in->servers, p, e))
+        return true;
+    p->result.detail = arena_dup(&p->arena, str_c(e->text));
+    return false;
+}
+
+void party_close_tools(struct party *p)
+{
+    toolbox_free(p->box);
+    p->box = NULL;
+    mcp_toolset_free(p->set);
+    p->set = NULL;
+}
+
+void party_work(struct party *p)
+{
+    struct err e;
+
+    party_tell(p, STR("investigate"), 0, 0);
+    if (!party_open_tools(p, &e))
+        ; /* the result has the reason */
     else if (p->strategy == INCIDENT_CLASSIC)
         work_classic(p);
     else
@@ -259,17 +291,18 @@ void party_work(struct party *p)
                                  party_shown(p, p->result.pending.tool, &p->arena),
                                  STR("")),
                       p->label);
-    toolbox_free(p->box);
-    p->box = NULL;
-    mcp_toolset_free(p->set);
-    p->set = NULL;
+    party_close_tools(p);
 }
 
 void party_single(struct party *p, str system, str user)
 {
-    struct agent_options o = incident_party_options_of(p);
-    struct agent_prompt prompt = {
-        .system = system, .user = user, .extra = STR(INCIDENT_EXTRA), .level = p->quiet};
+    struct agent_options o = party_options(p);
+    struct agent_prompt prompt = {.system = system,
+                                  .user = user,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = STR(""),
+                                  .quiet = true,
+                                  .what = STR("make one analysis of several")};
     struct ask_reply reply;
     struct err e;
 

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/data.h"
+#include "agent/plan.h"
 #include "apps/incidents/engine.h"
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -342,18 +343,35 @@ void prompt_summary(struct incident *in, str analysis, struct buf *out)
                 "analysis does not say.\n"));
 }
 
-void prompt_chat(struct incident *in, str report, str said, str question, struct buf *out)
+void prompt_rule(const struct incident *in, struct buf *out)
 {
+    incident_prompt_put_text(out, in->role.n ? in->role : str_trim(str_c(role)));
+}
+
+void prompt_chat(const struct party *p, str report, str said, str question, struct buf *out)
+{
+    bool tools = toolbox_count(p->box) > 0;
+
     buf_add(out,
-            STR("# Answer a question about an investigation\n\nThe investigation has ended; no "
-                "tools can be called. Answer from what is here, and say so if it is not enough.\n"
-                "\n"));
-    put_context(in, STR(""), out);
+            STR("# Answer a question about an investigation\n\nThe investigation has ended. "));
+    buf_add(out,
+            tools ? STR("Answer from what is here; if that is not enough, call tools. Say so if it "
+                        "cannot be found out.\n\n")
+                  : STR("No tools can be called. Answer from what is here, and say so if it is not "
+                        "enough.\n\n"));
+    put_context(p->in, STR(""), out);
     buf_add(out, STR("\n## Report\n\n"));
     agent_data_write(out, "report", report, 2 * EARLIER_SIZE);
     if (said.n) {
         buf_add(out, STR("\n## What was asked before\n\n"));
         agent_data_write(out, "talk", said, EARLIER_SIZE);
+    }
+    put_notes(p, out);
+    if (tools && p->strategy == INCIDENT_REACT) {
+        buf_add(out, STR("\n## How to work\n\n"));
+        buf_add(out, str_c(react_form));
+    } else if (tools && p->strategy == INCIDENT_CLASSIC) {
+        buf_add(out, str_c(plan_how));
     }
     buf_add(out, STR("\n## Question\n\n"));
     buf_add(out, str_trim(question));

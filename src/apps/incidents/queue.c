@@ -4,6 +4,7 @@
  */
 #include "apps/incidents/queue_state.h"
 
+#include "apps/incidents/metrics.h"
 #include "base/log.h"
 #include "mask/mask.h"
 
@@ -41,19 +42,35 @@ static struct list *incident_queue_list_of(struct queue *q, const struct entry *
     return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
 }
 
+static struct queue_counts incident_queue_counts_of(const struct queue *q)
+{
+    return (struct queue_counts){q->waiting.n,
+                                 q->running.n,
+                                 q->asking.n,
+                                 q->waiting.first ? q->waiting.first->row.created_us : 0};
+}
+
+void queue_counted(struct queue *q)
+{
+    struct queue_counts c = incident_queue_counts_of(q);
+
+    incident_metrics_queue(q->o.metrics, &c);
+}
+
 void queue_put_back(struct queue *q, struct entry *n, bool asks)
 {
     list_take(incident_queue_list_of(q, n), n);
     n->running = n->again = false;
     n->asking = asks;
     list_add(incident_queue_list_of(q, n), n);
+    queue_counted(q);
     if (!asks)
         queue_hire(q);
     else if (!q->waiting.n && !q->running.n)
         pthread_cond_broadcast(&q->calm);
 }
 
-static str incident_queue_name_of(struct arena *a, str key, str digest)
+str queue_name(struct arena *a, str key, str digest)
 {
     return arena_join(a, digest, STR(" "), key);
 }
@@ -88,10 +105,11 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row)
     buf_add(&n->agent, row->current_agent);
     r->step = buf_str(&n->step);
     r->current_agent = buf_str(&n->agent);
-    n->name = incident_queue_name_of(&n->arena, r->key, r->digest);
+    n->name = queue_name(&n->arena, r->key, r->digest);
     if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
         base_die("the queue has more than %zu alerts", ALIVE_MAX);
     list_add(&q->waiting, n);
+    queue_counted(q);
     return n;
 }
 
@@ -100,6 +118,7 @@ void queue_drop(struct queue *q, struct entry *n)
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
     list_take(incident_queue_list_of(q, n), n);
+    queue_counted(q);
     buf_release(&n->step);
     buf_release(&n->agent);
     arena_release(&n->arena);
@@ -124,50 +143,7 @@ void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
         q->o.on_change(q->o.ctx, &row);
 }
 
-/* ---- coming in ---- */
-
-static struct entry *alive(struct queue *q, struct arena *a, str key, const struct alert *alert)
-{
-    struct map_entry *found =
-        map_find(&q->names, incident_queue_name_of(a, key, str_c(alert->digest)));
-
-    return found ? found->value.ptr : NULL;
-}
-
-static const struct queue_item *same_before(const struct queue_item *items, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (!items[k].skip && !items[k].duplicate &&
-            strcmp(items[k].alert->digest, items[i].alert->digest) == 0)
-            return &items[k];
-    return NULL;
-}
-
-/* Which of them are there already; the others get an id. Returns how many are new. */
-static size_t sort_out(struct queue *q, struct arena *a, str key, struct queue_item *items,
-                       size_t n)
-{
-    size_t fresh = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct queue_item *before;
-        struct entry *there;
-
-        if (items[i].skip)
-            continue;
-        there = alive(q, a, key, items[i].alert);
-        before = there ? NULL : same_before(items, i);
-        items[i].duplicate = there || before;
-        if (there)
-            (void)snprintf(items[i].id, RAND_ID_SIZE, STR_FMT, STR_ARG(there->row.id));
-        else if (before)
-            memcpy(items[i].id, before->id, RAND_ID_SIZE);
-        else
-            (void)rand_id(&q->new_ids, items[i].id);
-        fresh += !items[i].duplicate;
-    }
-    return fresh;
-}
+/* ---- what others need ---- */
 
 str queue_masked(struct queue *q, struct arena *a, str data)
 {
@@ -188,87 +164,6 @@ str queue_agent(struct queue *q, str alert_type)
     str agent;
 
     return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
-}
-
-static struct book_row incident_queue_row_of(struct queue *q, str key,
-                                             const struct queue_item *item, struct arena *a,
-                                             int64_t now_us)
-{
-    const struct alert *alert = item->alert;
-    struct book_row row = {.id = str_c(item->id),
-                           .session = str_c(item->id),
-                           .digest = str_c(alert->digest),
-                           .key = key,
-                           .state = STR("queued"),
-                           .alert_type = alert->alert_type,
-                           .severity = alert->severity,
-                           .environment = alert->environment,
-                           .runbook = alert->runbook,
-                           .data = queue_masked(q, a, alert->data),
-                           .agent = queue_agent(q, alert->alert_type),
-                           .step = STR("waiting for its turn"),
-                           .current_agent = STR(""),
-                           .timestamp_us = alert->timestamp_us,
-                           .created_us = now_us,
-                           .updated_us = now_us,
-                           .started_us = -1,
-                           .completed_us = -1};
-
-    return row;
-}
-
-/* On disk first, then in the queue: the queue is locked. */
-static bool incident_queue_take(struct queue *q, str key, struct queue_item *items, size_t n,
-                                size_t fresh, struct arena *a, struct err *e)
-{
-    struct book_row *rows = arena_zero(a, fresh + 1, sizeof *rows);
-    int64_t now_us = queue_now_us(q);
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (!items[i].skip && !items[i].duplicate)
-            rows[count++] = incident_queue_row_of(q, key, &items[i], a, now_us);
-    if (!book_add(q->o.book, rows, count, e))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        (void)queue_enter(q, &rows[i]);
-        queue_tell_session(q, &rows[i], rows[i].data);
-        if (q->o.on_change)
-            q->o.on_change(q->o.ctx, &rows[i]);
-        queue_hire(q);
-    }
-    return true;
-}
-
-bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n, struct err *e)
-{
-    size_t fresh, room, places;
-    struct arena a;
-    bool ok;
-
-    arena_init(&a, OPEN_ARENA);
-    pthread_mutex_lock(&q->lock);
-    fresh = sort_out(q, &a, key, items, n);
-    places = (size_t)q->rules.running_max + q->rules.waiting_max;
-    room = q->waiting.n + q->running.n;
-    room = room < places ? places - room : 0;
-    if (q->stop)
-        ok = err_set(e, ERR_SYSTEM, "the gateway is going down");
-    else if (fresh > room)
-        ok = err_set(e,
-                     ERR_LIMIT,
-                     "the queue is full: %zu alerts wait and %zu are worked on, and %zu more do "
-                     "not fit (max_queue_size %u, max_concurrent_alerts %u)",
-                     q->waiting.n,
-                     q->running.n,
-                     fresh,
-                     q->rules.waiting_max,
-                     q->rules.running_max);
-    else
-        ok = fresh == 0 || incident_queue_take(q, key, items, n, fresh, &a, e);
-    pthread_mutex_unlock(&q->lock);
-    arena_release(&a);
-    return ok;
 }
 
 static struct book_row row_of_run(struct queue *q, const struct agent_row *run,
@@ -304,7 +199,7 @@ static bool adopt(struct queue *q, const struct agent_row *run, const struct inc
                        ERR_INPUT,
                        "no agent takes alerts of type \"" STR_FMT "\"",
                        STR_ARG(str_slice(row.alert_type, 0, 80)));
-    if (!book_add(q->o.book, &row, 1, e))
+    if (!book_add(q->o.book, &(struct book_intake){.rows = &row, .row_count = 1}, e))
         return false;
     queue_changed(q, queue_enter(q, &row), false, STR(""));
     queue_hire(q);
@@ -355,19 +250,29 @@ void queue_end_runs(struct queue *q, const struct entry *n)
         log_warn("the runs of an alert stay open", LOG_STR("alert", n->row.id), LOG_ERR(&e));
 }
 
-static void cancel_waiting(struct queue *q, struct entry *n)
+void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
 {
     n->row.state = STR("cancelled");
-    n->row.error = n->row.started_us < 0 ? STR("cancelled before it was begun") : STR("cancelled");
-    n->row.reason = STR("cancelled");
-    n->row.cancelled = true;
+    n->row.error = error;
+    n->row.reason = reason;
     n->row.completed_us = queue_now_us(q);
     buf_reset(&n->step);
     buf_add(&n->step, STR("cancelled"));
     queue_changed(q, n, true, STR(""));
+    incident_metrics_ended(q->o.metrics, reason);
     queue_tell_session(q, &n->row, STR(""));
     queue_end_runs(q, n);
     queue_drop(q, n);
+}
+
+static void cancel_waiting(struct queue *q, struct entry *n)
+{
+    n->row.cancelled = true;
+    queue_end_waiting(q,
+                      n,
+                      n->row.started_us < 0 ? STR("cancelled before it was begun")
+                                            : STR("cancelled"),
+                      STR("cancelled"));
 }
 
 static void incident_queue_cancel_running(struct queue *q, struct entry *n)
@@ -406,9 +311,6 @@ static void take_rules(struct queue *q, const struct queue_rules *rules)
     assert(rules->running_max >= 1 && rules->running_max <= QUEUE_WORKERS_MAX);
     q->rules = *rules;
     q->rules.setup = incident_setup_retain(rules->setup);
-    buf_reset(&q->model);
-    buf_add(&q->model, rules->model);
-    q->rules.model = buf_str(&q->model);
     incident_setup_free(old);
 }
 
@@ -456,7 +358,6 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
 
     memset(q, 0, sizeof *q);
     q->o = *o;
-    buf_init(&q->model, TEXT_MAX);
     take_rules(q, &o->rules);
     q->host = *o->host;
     q->host.leave = &q->leave;
@@ -502,7 +403,6 @@ void queue_close(struct queue *q)
     map_release(&q->names);
     rand_ids_release(&q->new_ids);
     incident_setup_free(q->rules.setup);
-    buf_release(&q->model);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->work);
     pthread_cond_destroy(&q->keep);
@@ -513,7 +413,7 @@ void queue_close(struct queue *q)
 void queue_counts(struct queue *q, struct queue_counts *out)
 {
     pthread_mutex_lock(&q->lock);
-    *out = (struct queue_counts){q->waiting.n, q->running.n, q->asking.n};
+    *out = incident_queue_counts_of(q);
     pthread_mutex_unlock(&q->lock);
 }
 

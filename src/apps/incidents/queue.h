@@ -2,7 +2,7 @@
  *
  *     struct queue *q;
  *     if (!queue_open(&options, &q, e)) ...          what an earlier process left goes on
- *     queue_add(q, key, items, n, e)                 on disk when it returns; ERR_LIMIT: it is full
+ *     queue_add(q, &intake, e)                       on disk when it returns; ERR_LIMIT: it is full
  *     queue_cancel(q, id, &row, e)                   at any state
  *     queue_close(q);                                what runs is left, to go on at the next start
  *
@@ -16,8 +16,7 @@
  *   - Room and entry are one step under one lock, and so are the free place and the claim: neither
  *     limit is ever exceeded, however many ask.
  *   - Of a list all are taken or none.
- *   - An alert that is alive is not taken a second time: who sends it again is told the first's id,
- *     also after a restart.
+ *   - A firing has one incident, also after a restart: repeats attach to it (queue_attach.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +42,6 @@ struct queue_engine {
 /* What may change while alerts are worked on: those that are keep what they began with. */
 struct queue_rules {
     struct incident_setup *setup; /* retained, for those that run; or NULL */
-    str model;                    /* copied */
     unsigned running_max, waiting_max;
     uint64_t timeout_ms; /* of one alert, from when it is claimed */
 };
@@ -52,29 +50,47 @@ struct queue_options {
     const struct app_host *host;
     struct queue_rules rules;
     const struct queue_engine *engine;
-    struct book *book; /* lent */
+    struct book *book;                /* lent */
+    struct incident_metrics *metrics; /* lent; or NULL */
     /* At each change, in order; under the queue's lock, so it may not ask the queue. May be NULL.
      */
     void (*on_change)(void *ctx, const struct book_row *row);
     void *ctx;
 };
 
+struct incident_metrics;
 struct queue;
 
 bool queue_open(const struct queue_options *o, struct queue **out, struct err *e) MUST_USE;
 void queue_close(struct queue *q); /* NULL: nothing */
 void queue_change(struct queue *q, const struct queue_rules *rules);
 
-struct queue_item {
-    const struct alert *alert;
-    bool skip;             /* is not taken */
-    bool duplicate;        /* out: another one is alive, and this is its id */
-    char id[RAND_ID_SIZE]; /* out */
+enum queue_result {
+    QUEUE_QUEUED,   /* a new incident, or one of the alerts of a new one */
+    QUEUE_ATTACHED, /* its incident is known */
+    QUEUE_RESOLVED, /* the alert has ended */
 };
 
-/* ERR_LIMIT: not all of them fit, and none was taken. */
-bool queue_add(struct queue *q, str key, struct queue_item *items, size_t n,
-               struct err *e) MUST_USE;
+struct queue_item {
+    const struct alert *alert;
+    str type; /* the type an agent takes it as; "": nobody does */
+    enum queue_result result;
+    char id[RAND_ID_SIZE]; /* out: of the incident; "": resolved, and it was never known */
+};
+
+/* The alerts of one request. */
+struct queue_intake {
+    str key;
+    enum alert_source source;
+    str group; /* one incident for all of them; "": one each */
+    struct queue_item *items;
+    size_t n;
+    size_t incidents;  /* out: new ones */
+    bool unknown_type; /* out: the error is that nobody takes an alert of this type */
+};
+
+/* On an error nothing was taken. ERR_LIMIT: not all of them fit. */
+bool queue_add(struct queue *q, struct queue_intake *in, struct err *e) MUST_USE;
 
 /* How it stands afterwards is in *row: cancelled, or processing with `cancelled` set, which ends
  * soon. ERR_INPUT: it had ended before. ERR_NOT_FOUND. */
@@ -89,6 +105,7 @@ bool queue_resume(struct queue *q, str id);
 
 struct queue_counts {
     size_t waiting, running, asking; /* asking: for a person's word, and in nobody's way */
+    int64_t oldest_us;               /* since when the first in the queue waits; 0: none does */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
 /* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */

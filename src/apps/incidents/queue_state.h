@@ -1,7 +1,8 @@
 /* queue_state.h - what the files of the queue share.
  *
- *   queue.c        who comes in, who is told, who is cancelled
- *   queue_work.c   who is claimed, and what comes of it
+ *   queue.c          the lists of incidents; cancelling
+ *   queue_attach.c   accepts alerts: attaches them to incidents, or starts one
+ *   queue_work.c     claims an incident, investigates it, stores the result
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -39,7 +40,6 @@ struct queue {
     struct queue_options o;
     struct app_host host; /* as given, but with a `leave` of our own */
     struct queue_rules rules;
-    struct buf model; /* its text */
     _Atomic bool leave;
     pthread_mutex_t lock;
     pthread_cond_t work, keep, calm;
@@ -56,6 +56,8 @@ struct entry *queue_enter(struct queue *q, const struct book_row *row);
 void queue_drop(struct queue *q, struct entry *n);
 void list_add(struct list *l, struct entry *n);
 void list_take(struct list *l, struct entry *n);
+/* The metrics get the lengths of the lists, after a change of one. */
+void queue_counted(struct queue *q);
 /* Into another list: that of those that wait, or of those that ask somebody. */
 void queue_put_back(struct queue *q, struct entry *n, bool asks);
 /* The rows of an alert that is not gone on with. */
@@ -67,6 +69,14 @@ int64_t queue_now_us(const struct queue *q);
 str queue_agent(struct queue *q, str alert_type);
 /* What is kept is masked as everything else that is; in the arena if it had to be. */
 str queue_masked(struct queue *q, struct arena *a, str data);
+
+/* Identifies an alert in our own form: a key of the map `names`. */
+str queue_name(struct arena *a, str key, str digest);
+/* Ends an incident that is not running as cancelled, and frees the entry. */
+void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason);
+
+/* queue_attach.c: the data of an incident with n > 0 alerts. */
+str queue_alert_data(const struct book_alert *alerts, size_t n, struct arena *a);
 
 /* queue_work.c */
 void queue_start(struct queue *q); /* the keeper */

@@ -4,7 +4,9 @@
  */
 #include "apps/incidents/queue_state.h"
 
+#include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
 #define REPORT_MAX ((size_t)64 << 20)
@@ -58,7 +60,7 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
     buf_init(&metadata, REPORT_MAX);
     incident_queue_work_write_metadata(&metadata, row);
     s.session_metadata = buf_str(&metadata);
-    store_session_put(q->o.host->gateway->store, &s, NULL);
+    publish_session(q->o.host->gateway->store, q->o.host->gateway->hub, &s);
     buf_release(&metadata);
 }
 
@@ -85,6 +87,13 @@ static void incident_queue_work_on_progress(void *ctx, const struct incident_pro
     }
     queue_changed(w->queue, n, false, STR(""));
     pthread_mutex_unlock(&w->queue->lock);
+}
+
+static void incident_queue_work_on_effect(void *ctx, const struct agent_effect *f)
+{
+    struct work *w = ctx;
+
+    incident_metrics_effect(w->queue->o.metrics, f);
 }
 
 /* ---- what came of it ---- */
@@ -178,6 +187,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     buf_init(&report, REPORT_MAX);
     write_report(&report, r);
     queue_tell_session(q, &n->row, STR(""));
+    incident_metrics_ended(q->o.metrics, n->row.state);
     queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
     queue_drop(q, n);
@@ -198,13 +208,15 @@ static void incident_queue_work_as_begun(struct queue *q, struct incident_option
     o->session = begun.session;
     o->runbook_text = begun.runbook_text;
     o->model = begun.model;
+    if (begun.default_model.n)
+        o->default_model = begun.default_model;
     o->strategy = begun.strategy;
     o->reasoning = begun.reasoning;
 }
 
 static void incident_queue_work_investigate(struct queue *q, struct entry *n,
-                                            const struct incident_setup *setup, str model,
-                                            struct arena *a, struct incident_report *r)
+                                            const struct incident_setup *setup, struct arena *a,
+                                            struct incident_report *r)
 {
     struct work w = {q, n};
     struct incident_options o = {.host = &q->host,
@@ -213,11 +225,15 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .session = n->row.session,
                                  .key = n->row.key,
                                  .runbook_text = STR(""),
-                                 .model = model,
+                                 .model = STR(""), /* the agent's, else as configured */
+                                 .default_model = STR(""),
                                  .cancel = &n->cancel,
                                  .on_progress = incident_queue_work_on_progress,
+                                 .on_effect = incident_queue_work_on_effect,
                                  .ctx = &w};
+    struct book_alert *alerts;
     struct book_row row;
+    size_t n_alerts;
     struct err e;
 
     *r = (struct incident_report){.end = INCIDENT_FAILED,
@@ -234,13 +250,18 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
         return;
     }
     incident_queue_work_as_begun(q, &o, a);
-    if (!o.alert.alert_type.n)
+    if (!o.alert.alert_type.n) {
+        if (book_alerts(q->o.book, row.id, a, &alerts, &n_alerts, &e) && n_alerts > 1)
+            row.data = queue_alert_data(alerts, n_alerts, a);
         o.alert = status_alert(&row);
+    }
     if (!q->o.engine->run(&o, a, r, &e)) {
         r->end = INCIDENT_FAILED;
         r->error = arena_dup(a, str_c(e.text));
         r->reason = str_c(err_name(e.code));
     }
+    if (r->end != INCIDENT_LEFT && r->end != INCIDENT_WAITING && !atomic_load(&q->leave))
+        incident_metrics_stages(q->o.metrics, q->o.host->log, n->row.id, n->row.session);
     r->markdown = queue_masked(q, a, r->markdown);
     r->final_analysis = queue_masked(q, a, r->final_analysis);
     r->summary = queue_masked(q, a, r->summary);
@@ -259,6 +280,7 @@ static struct entry *incident_queue_work_claim(struct queue *q)
     list_take(&q->waiting, n);
     n->running = true;
     list_add(&q->running, n);
+    queue_counted(q);
     n->row.state = STR("processing");
     if (n->row.started_us < 0)
         n->row.started_us = queue_now_us(q);
@@ -281,12 +303,10 @@ static void work_on(struct queue *q, struct entry *n)
     struct incident_setup *setup = incident_setup_retain(q->rules.setup);
     struct incident_report report;
     struct arena a;
-    str model;
 
     arena_init(&a, RUN_ARENA);
-    model = arena_dup(&a, q->rules.model);
     pthread_mutex_unlock(&q->lock);
-    incident_queue_work_investigate(q, n, setup, model, &a, &report);
+    incident_queue_work_investigate(q, n, setup, &a, &report);
     pthread_mutex_lock(&q->lock);
     incident_queue_work_finish(q, n, &report);
     arena_release(&a);

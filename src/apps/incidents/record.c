@@ -4,7 +4,7 @@
  */
 #include "apps/incidents/engine.h"
 #include "base/json.h"
-#include "store/store.h"
+#include "gateway/publish.h"
 
 /* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
  * up again asks the same. */
@@ -102,7 +102,7 @@ void record_session(struct incident *in, const char *status, const struct incide
     s.error_message = record_masked(in, over ? r->error : STR(""), &error);
     if (over)
         s.completed_us = clock_wall_ms(in->o->host->clock) * 1000;
-    store_session_put(store, &s, NULL);
+    publish_session(store, in->o->host->gateway->hub, &s);
     buf_release(&data);
     buf_release(&text);
     buf_release(&error);

@@ -8,6 +8,7 @@
  */
 #include "apps/incidents/engine.h"
 #include "base/json.h"
+#include "store/step.h"
 
 #define LOOK_MS 20
 #define SOFT(ms)                                                                                   \
@@ -62,6 +63,42 @@ void incident_tell(struct incident *in, int percent, str step, str agent)
     pthread_mutex_unlock(&in->lock);
 }
 
+/* How far the stages are: from 15 to 90 percent, each stage with an equal part. */
+static int incident_stages_percent(const struct incident *in)
+{
+    size_t n = in->chain->stage_count;
+
+    return (int)(15 + 75 * (1000 * in->stage + in->stage_done) / (1000 * n));
+}
+
+void incident_tell_stage(struct incident *in, size_t stage)
+{
+    const struct incident_chain *c = in->chain;
+
+    in->stage = stage;
+    in->stage_done = 0;
+    incident_tell(in,
+                  incident_stages_percent(in),
+                  step_write(in->arena, c->stages[stage].name, c->name, STR("begin the stage")),
+                  c->name);
+}
+
+void party_tell(struct party *p, str what, unsigned n, unsigned max)
+{
+    struct incident *in = p->in;
+    unsigned done = max ? 1000 * (n < max ? n : max) / (max + 1) : 0;
+    int percent;
+
+    pthread_mutex_lock(&in->lock);
+    if (done > p->done) {
+        in->stage_done += (done - p->done) / (unsigned)p->stage->agent_count;
+        p->done = done;
+    }
+    percent = incident_stages_percent(in);
+    pthread_mutex_unlock(&in->lock);
+    incident_tell(in, percent, step_write(&p->arena, p->stage->name, p->label, what), p->label);
+}
+
 void incident_step(struct incident *in, const struct incident_step *s)
 {
     if (!in->o->on_step)
@@ -84,6 +121,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
     return (struct agent_options){.run = run,
                                   .app = STR("incidents.agent"),
                                   .session = in->session,
+                                  .agent = in->chain->name,
                                   .title = in->title,
                                   .key = in->o->key,
                                   .input = STR("{}"),
@@ -100,6 +138,7 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .log = in->o->host->log,
                                   .mask = in->mask,
                                   .store = in->o->host->gateway->store,
+                                  .hub = in->o->host->gateway->hub,
                                   .clock = in->o->host->clock,
                                   .cancel = &in->stop,
                                   .leave = in->o->host->leave,
@@ -215,7 +254,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         str earlier = so_far(in, c);
         struct stage_result *r = &c->stages[i];
 
-        incident_tell(in, 15 + (int)(75 * i / n), in->chain->stages[i].name, in->chain->name);
+        incident_tell_stage(in, i);
         stage_run(in, i, earlier, r);
         c->n++;
         c->ok = r->ok;
@@ -237,20 +276,23 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
 
 static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
 {
-    struct agent_prompt prompt = {
-        .system = STR(""), .extra = STR(INCIDENT_EXTRA), .level = STR("")};
-    struct config_route route;
+    struct agent_prompt prompt = {.system = STR(""),
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = STR(""),
+                                  .quiet = true,
+                                  .what = STR("summarise for executives")};
     struct ask_reply reply;
-    struct buf user;
+    struct buf system, user;
     bool ok;
 
     if (!in->chain->summary)
         return true;
-    if (config_find(in->config, in->model, &route) && route.provider->enable_reasoning)
-        prompt.level = STR("none");
     incident_tell(in, 92, STR("Summarising"), in->chain->name);
+    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
+    prompt_rule(in, &system);
     prompt_summary(in, out->final_analysis, &user);
+    prompt.system = buf_str(&system);
     prompt.user = buf_str(&user);
     ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
@@ -264,6 +306,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                               .observation = out->summary,
                                               .ok = true});
     }
+    buf_release(&system);
     buf_release(&user);
     return ok;
 }
@@ -385,8 +428,14 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                        STR_ARG(str_slice(o->alert.alert_type, 0, 80)));
     if (!o->run.n || !o->host || (!o->host->gl && !o->ask.ask))
         return err_set(e, ERR_INPUT, "an investigation needs a run and someone to ask");
-    if (!app_model(c, o->model.n ? o->model : c->incidents.model, &in->model, e))
+    if (!app_model(c,
+                   o->model.n           ? o->model
+                   : o->default_model.n ? o->default_model
+                                        : c->incidents.model,
+                   &in->model,
+                   e))
         return false;
+    in->told.default_model = in->model; /* of the whole run, whatever is configured later */
     in->session = o->session.n ? o->session : o->run;
     in->title = record_title(&o->alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);

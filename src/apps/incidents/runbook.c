@@ -142,11 +142,11 @@ static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
     url = str_slice(url, 0, str_find(url, STR("?")));
     if (!client_url_parse(url, &parsed, e))
         return err_prefix(e, "the runbook's address: ");
-    return host_allowed(r, parsed.host) ||
-           err_set(e,
-                   ERR_AUTH,
-                   "runbooks are not fetched from " STR_FMT ": see incidents.runbook_domains",
-                   STR_ARG(str_slice(parsed.host, 0, 80)));
+    return host_allowed(r, parsed.host) || err_set(e,
+                                                   ERR_AUTH,
+                                                   "runbooks are not fetched from " STR_FMT
+                                                   ": add the host to incidents.runbook_domains",
+                                                   STR_ARG(str_slice(parsed.host, 0, 80)));
 }
 
 static bool fetch(struct mcp_io *io, const struct runbook_source *r, struct arena *a, str url,
@@ -211,17 +211,11 @@ bool runbook_read(void *runbook_source, struct buf *out, struct err *e)
 
 bool runbook_check(const struct runbook_source *r, struct err *e)
 {
-    struct client_url parsed;
     struct buf text;
     bool ok;
 
-    if (runbook_is_url(r->name)) {
-        str url = str_slice(r->name, 0, str_find(r->name, STR("?")));
-
-        if (r->domain_count)
-            return url_allowed(r, r->name, e);
-        return client_url_parse(str_slice(url, 0, str_find(url, STR("#"))), &parsed, e);
-    }
+    if (runbook_is_url(r->name))
+        return url_allowed(r, r->name, e);
     buf_init(&text, 2 * RUNBOOK_MAX);
     ok = incident_runbook_read_file(r, &text, e);
     buf_release(&text);

@@ -4,235 +4,65 @@
  */
 #include "apps/incidents/score.h"
 
+#include "apps/incidents/score/diagnosis.h"
 #include "base/buf.h"
 
-#define WORD_MAX 48 /* bytes of a word that count */
-#define DENIED_BEHIND 2
-#define REPORT_MAX ((size_t)1 << 20)
 #define MISSING_MAX 4096
-#define NO_WORD UINT16_MAX
-
-struct word {
-    char text[WORD_MAX];
-    uint8_t n;
-    bool quoted, digits;
-};
-
-/* ---- words ---- */
-
-static bool incident_score_in_list(const struct word *w, const char *const *list)
-{
-    for (; *list; list++)
-        if (strlen(*list) == w->n && memcmp(*list, w->text, w->n) == 0)
-            return true;
-    return false;
-}
-
-static const char *const empty_words[] = {
-    "a",    "an",    "the",   "is",   "are",   "be",    "been",  "being", "was",   "were",
-    "to",   "of",    "in",    "on",   "at",    "for",   "with",  "and",   "or",    "that",
-    "this", "these", "those", "it",   "its",   "which", "who",   "as",    "by",    "from",
-    "has",  "have",  "had",   "will", "would", "can",   "could", "may",   "might", "should",
-    "must", "do",    "does",  "did",  "into",  "than",  "then",  "there", "their", "they",
-    "so",   "if",    "also",  "due",  "i",     "s",     NULL};
-static const char *const judge_words[] = {"mention",
-                                          "mentions",
-                                          "mentioned",
-                                          "suggest",
-                                          "suggests",
-                                          "point",
-                                          "points",
-                                          "state",
-                                          "states",
-                                          "say",
-                                          "says",
-                                          "note",
-                                          "notes",
-                                          "explain",
-                                          "explains",
-                                          NULL};
-static const char *const denials[] = {"not",   "no",     "never",  "without",  "neither", "nor",
-                                      "isnt",  "arent",  "wasnt",  "werent",   "doesnt",  "dont",
-                                      "didnt", "cant",   "cannot", "couldnt",  "wont",    "wouldnt",
-                                      "hasnt", "havent", "hadnt",  "shouldnt", NULL};
-static const char *const numbers[] = {"zero",
-                                      "one",
-                                      "two",
-                                      "three",
-                                      "four",
-                                      "five",
-                                      "six",
-                                      "seven",
-                                      "eight",
-                                      "nine",
-                                      "ten",
-                                      "eleven",
-                                      "twelve"};
-
-static bool incident_score_ends(const struct word *w, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return w->n > n && memcmp(w->text + w->n - n, suffix, n) == 0;
-}
-
-static bool vowel(char c)
-{
-    return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y';
-}
-
-/* "stopped" and "stop", but not "pull" to "pul". */
-static void undouble(struct word *w)
-{
-    char c = w->text[w->n - 1];
-
-    if (w->n > 3 && c == w->text[w->n - 2] && !vowel(c) && c != 'l' && c != 's' && c != 'z')
-        w->n--;
-}
-
-/* The ends that verbs and plurals have; never so much that less than three letters are left. */
-static void incident_score_stem(struct word *w)
-{
-    if (incident_score_ends(w, "ies") && w->n > 5) {
-        w->n = (uint8_t)(w->n - 3);
-        w->text[w->n++] = 'y';
-    } else if ((incident_score_ends(w, "ing") && w->n > 5) ||
-               (incident_score_ends(w, "ed") && w->n > 4)) {
-        w->n = (uint8_t)(w->n - (incident_score_ends(w, "ing") ? 3 : 2));
-        undouble(w);
-    } else if (w->n > 4 && (incident_score_ends(w, "sses") || incident_score_ends(w, "shes") ||
-                            incident_score_ends(w, "ches") || incident_score_ends(w, "xes") ||
-                            incident_score_ends(w, "zes"))) {
-        w->n = (uint8_t)(w->n - 2);
-    } else if (w->n > 3 && incident_score_ends(w, "s") && !incident_score_ends(w, "ss") &&
-               !incident_score_ends(w, "us") && !incident_score_ends(w, "is")) {
-        w->n--;
-    }
-    if (w->n > 3 && incident_score_ends(w, "e"))
-        w->n--;
-}
-
-static void as_digits(struct word *w)
-{
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        if (strlen(numbers[i]) == w->n && memcmp(numbers[i], w->text, w->n) == 0) {
-            w->n = (uint8_t)snprintf(w->text, WORD_MAX, "%zu", i);
-            return;
-        }
-}
-
-static int incident_score_kind_of(char c)
-{
-    unsigned char u = (unsigned char)c;
-
-    if (u >= '0' && u <= '9')
-        return 2;
-    return (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || u >= 0x80 ? 1 : 0;
-}
-
-/* The next word, lower case, not stemmed yet; false at the end. An apostrophe inside is nothing. */
-static bool incident_score_next_word(str *rest, bool *quoted, struct word *w)
-{
-    size_t at = 0;
-    int kind;
-
-    for (; at < rest->n && !incident_score_kind_of(rest->p[at]); at++)
-        if (rest->p[at] == '`')
-            *quoted = !*quoted;
-    if (at == rest->n)
-        return false;
-    kind = incident_score_kind_of(rest->p[at]);
-    *w = (struct word){.quoted = *quoted, .digits = kind == 2};
-    for (; at < rest->n; at++) {
-        char c = rest->p[at];
-
-        if (c == '\'' && kind == 1 && at + 1 < rest->n &&
-            incident_score_kind_of(rest->p[at + 1]) == 1)
-            continue;
-        if (incident_score_kind_of(c) != kind)
-            break;
-        if (w->n < WORD_MAX)
-            w->text[w->n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-    }
-    while (w->digits && w->n > 1 && w->text[0] == '0')
-        memmove(w->text, w->text + 1, --w->n);
-    *rest = str_slice(*rest, at, rest->n);
-    return true;
-}
-
-static void incident_score_settle(struct word *w)
-{
-    if (w->digits)
-        return;
-    as_digits(w);
-    if (incident_score_kind_of(w->text[0]) == 2)
-        w->digits = true;
-    else
-        incident_score_stem(w);
-}
+#define ARENA_MAX ((size_t)64 << 20)
 
 /* ---- a fact ---- */
 
 struct fact {
-    struct word words[SCORE_WORDS_MAX];
+    struct score_word words[SCORE_WORDS_MAX];
     size_t n;
-    bool denies;
 };
 
-static size_t incident_score_find(const struct fact *f, const struct word *w)
+static size_t score_fact_find(const struct fact *f, const struct score_word *w, bool any)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->words[i].n == w->n && memcmp(f->words[i].text, w->text, w->n) == 0)
+        if (score_word_eq(&f->words[i], w) && (any || f->words[i].denied == w->denied))
             return i;
     return f->n;
 }
 
-static void incident_score_read_fact(str text, struct fact *f, bool all)
+static void score_fact_read(str text, enum score_words_kind kind, struct fact *f)
 {
-    bool quoted = false;
-    struct word w;
-    str rest = text;
-    size_t i;
+    struct score_words all = {.at = f->words, .max = SCORE_WORDS_MAX};
 
+    score_words_read(text, kind, &all);
     f->n = 0;
-    f->denies = false;
-    while (f->n < SCORE_WORDS_MAX && incident_score_next_word(&rest, &quoted, &w)) {
-        f->denies = f->denies || incident_score_in_list(&w, denials);
-        if (!w.quoted && !all &&
-            (incident_score_in_list(&w, empty_words) || incident_score_in_list(&w, judge_words)))
-            continue;
-        incident_score_settle(&w);
-        i = incident_score_find(f, &w);
+    for (size_t k = 0; k < all.n; k++) {
+        struct score_word w = f->words[k];
+        size_t i = score_fact_find(f, &w, true);
+
         if (i == f->n)
             f->words[f->n++] = w;
-        f->words[i].quoted = f->words[i].quoted || w.quoted;
+        f->words[i].code = f->words[i].code || w.code;
     }
-    if (!f->n && !all)
-        incident_score_read_fact(text, f, true); /* of such words alone */
 }
 
-/* ---- in a report ---- */
+/* ---- in the statements ---- */
 
 struct stretch {
     size_t counts[SCORE_WORDS_MAX]; /* of each word of the fact in the stretch now */
-    size_t weight, needed;          /* of all that are there; how many of those that must be */
+    size_t weight, needed;          /* of the words that are there; how many of the needed ones */
     size_t best;
     bool best_whole;
-    bool there[SCORE_WORDS_MAX]; /* in the best */
+    bool there[SCORE_WORDS_MAX]; /* in the best stretch */
 };
 
-static bool needed(const struct word *w)
+static bool score_needed(const struct score_word *w)
 {
-    return w->quoted || w->digits;
+    return w->code || w->digits;
 }
 
-static size_t weight(const struct word *w)
+static size_t score_weight(const struct score_word *w)
 {
-    return needed(w) ? 2 : 1;
+    return score_needed(w) ? 2 : 1;
 }
 
-/* A stretch with all that is needed is better than any without. */
-static void incident_score_judge(const struct fact *f, struct stretch *s, size_t needed_count)
+/* A stretch with all needed words is better than any without. */
+static void score_stretch_compare(const struct fact *f, struct stretch *s, size_t needed_count)
 {
     bool whole = s->needed == needed_count;
 
@@ -244,71 +74,54 @@ static void incident_score_judge(const struct fact *f, struct stretch *s, size_t
         s->there[i] = s->counts[i] > 0;
 }
 
-static void incident_score_move(const struct fact *f, struct stretch *s, uint16_t in, uint16_t out)
+static void score_stretch_add(const struct fact *f, struct stretch *s, size_t i)
 {
-    if (in != NO_WORD && s->counts[in]++ == 0) {
-        s->weight += weight(&f->words[in]);
-        s->needed += needed(&f->words[in]);
-    }
-    if (out != NO_WORD && --s->counts[out] == 0) {
-        s->weight -= weight(&f->words[out]);
-        s->needed -= needed(&f->words[out]);
+    if (i < f->n && s->counts[i]++ == 0) {
+        s->weight += score_weight(&f->words[i]);
+        s->needed += score_needed(&f->words[i]);
     }
 }
 
-/* The report as the fact's words: which of them stands where. Returns how many words it has. */
-static size_t incident_score_place(str report, const struct fact *f, uint16_t *at, size_t max)
+static void score_stretch_remove(const struct fact *f, struct stretch *s, size_t i)
 {
-    size_t n = 0, denied_until = 0;
-    bool quoted = false;
-    struct word w;
-
-    while (n < max && incident_score_next_word(&report, &quoted, &w)) {
-        bool denial = incident_score_in_list(&w, denials);
-        size_t i;
-
-        incident_score_settle(&w);
-        i = incident_score_find(f, &w);
-        if (i < f->n && (f->denies || n >= denied_until || denial))
-            at[n] = (uint16_t)i;
-        else
-            at[n] = NO_WORD;
-        n++;
-        if (denial)
-            denied_until = n + DENIED_BEHIND;
+    if (i < f->n && --s->counts[i] == 0) {
+        s->weight -= score_weight(&f->words[i]);
+        s->needed -= score_needed(&f->words[i]);
     }
-    return n;
 }
 
-static void incident_score_look(const struct fact *f, const uint16_t *at, size_t n,
-                                struct stretch *s)
+/* The words of all clauses that state something. A fact that has only words without content finds
+ * them in the text itself. */
+static void score_stretch_find(const struct fact *f, const struct score_words *words,
+                               struct stretch *s)
 {
-    size_t size = 4 * f->n + 20, needed_count = 0;
+    size_t size = 4 * f->n + 20, needed_count = 0, tail = 0;
 
     for (size_t i = 0; i < f->n; i++)
-        needed_count += needed(&f->words[i]);
+        needed_count += score_needed(&f->words[i]);
     *s = (struct stretch){.best_whole = needed_count == 0};
-    for (size_t i = 0; i < n; i++) {
-        incident_score_move(f, s, at[i], i >= size ? at[i - size] : NO_WORD);
-        incident_score_judge(f, s, needed_count);
+    for (size_t i = 0; i < words->n; i++) {
+        score_stretch_add(f, s, score_fact_find(f, &words->at[i], false));
+        for (; words->at[tail].place + size <= words->at[i].place; tail++)
+            score_stretch_remove(f, s, score_fact_find(f, &words->at[tail], false));
+        score_stretch_compare(f, s, needed_count);
     }
 }
 
-void score_fact(str report, str fact, struct arena *a, struct score_fact *out)
+static void score_fact_in(const struct score_words *words, str fact, struct arena *a,
+                          struct score_fact *out)
 {
     struct fact *f = base_alloc(sizeof *f);
     struct stretch *s = base_alloc(sizeof *s);
-    size_t max = report.n < REPORT_MAX ? report.n + 1 : REPORT_MAX, n, whole = 0;
-    uint16_t *at = base_alloc(max * sizeof *at);
+    size_t whole = 0;
     struct buf missing;
 
-    incident_score_read_fact(fact, f, false);
-    n = incident_score_place(report, f, at, max);
-    incident_score_look(f, at, n, s);
+    score_fact_read(fact, SCORE_WORDS_EXPECTED, f);
+    score_stretch_find(f, words, s);
     for (size_t i = 0; i < f->n; i++)
-        whole += weight(&f->words[i]);
-    out->share = whole ? (double)s->best / (double)whole : 1;
-    out->met = !f->n || (s->best_whole && out->share >= SCORE_SHARE);
+        whole += score_weight(&f->words[i]);
+    out->share = whole ? (double)s->best / (double)whole : !fact.n;
+    out->met = s->best_whole && out->share >= SCORE_SHARE;
     buf_init(&missing, MISSING_MAX);
     for (size_t i = 0; i < f->n; i++)
         if (!s->there[i])
@@ -316,9 +129,71 @@ void score_fact(str report, str fact, struct arena *a, struct score_fact *out)
                 &missing, "%s%.*s", missing.n ? ", " : "", (int)f->words[i].n, f->words[i].text);
     out->missing = arena_dup(a, buf_str(&missing));
     buf_release(&missing);
-    free(at);
     free(s);
     free(f);
+}
+
+/* ---- the whole ---- */
+
+const char *score_verdict_name(enum score_verdict v)
+{
+    static const char *const names[] = {
+        "found", "nothing_stated", "refused", "wrong_cause", "cause_missing", "object_missing"};
+
+    return names[v];
+}
+
+/* The words of the clauses that state something. */
+static void score_stated_words(const struct claims *c, struct arena *a, struct score_words *out)
+{
+    *out = (struct score_words){.at = arena_alloc(a, (c->words.n + 1) * sizeof *out->at),
+                                .max = c->words.n};
+    for (size_t i = 0; i < c->n; i++)
+        if (claim_counts(&c->at[i], false)) {
+            memcpy(out->at + out->n, c->words.at + c->at[i].first, c->at[i].n * sizeof *out->at);
+            out->n += c->at[i].n;
+        }
+}
+
+void score_analysis(str analysis, str evidence, const struct score_expected *x, struct arena *a,
+                    struct score_result *out)
+{
+    size_t points = x->cause.n + x->object.n;
+    struct score_words words;
+    struct diagnosis d;
+    struct claims c;
+    double facts;
+
+    claims_read(analysis, evidence, a, &c);
+    score_stated_words(&c, a, &words);
+    diagnosis_read(&c, x, a, &d);
+    *out = (struct score_result){.verdict = d.verdict,
+                                 .missing = d.missing,
+                                 .facts = arena_zero(a, x->facts.n + 1, sizeof *out->facts)};
+    for (size_t i = 0; i < x->facts.n; i++) {
+        score_fact_in(&words, x->facts.at[i], a, &out->facts[i]);
+        out->facts_met += out->facts[i].met;
+    }
+    facts = x->facts.n ? (double)out->facts_met / (double)x->facts.n : 1;
+    if (out->verdict == SCORE_VERDICT_SILENT)
+        out->score = 0;
+    else if (out->verdict != SCORE_VERDICT_FOUND)
+        out->score =
+            SCORE_NOT_FOUND *
+            (x->facts.n ? facts : 1 - (double)d.missing_count / (double)(points + !points));
+    else
+        out->score = points ? SCORE_FOUND + (1 - SCORE_FOUND) * facts
+                            : facts * (facts < SCORE_FACTS_LEAST ? SCORE_NOT_FOUND : 1);
+}
+
+void score_fact(str report, str fact, struct arena *a, struct score_fact *out)
+{
+    struct score_words words;
+    struct claims c;
+
+    claims_read(report, STR(""), a, &c);
+    score_stated_words(&c, a, &words);
+    score_fact_in(&words, fact, a, out);
 }
 
 double score_facts(str report, const str *facts, size_t n, bool *found)
@@ -328,7 +203,7 @@ double score_facts(str report, const str *facts, size_t n, bool *found)
     size_t met = 0;
 
     for (size_t i = 0; i < n; i++) {
-        arena_init(&a, (size_t)1 << 20);
+        arena_init(&a, ARENA_MAX);
         score_fact(report, facts[i], &a, &one);
         arena_release(&a);
         met += one.met;

@@ -5,7 +5,8 @@
 #include "apps/incidents/engine.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "store/store.h"
+#include "gateway/publish.h"
+#include "store/step.h"
 
 #define LIST_MS 30000
 #define LIST_MAX ((size_t)8 << 20)
@@ -134,13 +135,15 @@ static void incident_servers_record(struct servers *s, const struct serving *v, 
         .result = STR(""),
         .available_tools = list,
         .error_message = str_c(e ? e->text : ""),
-        .step = STR(""),
+        .step = step_write(&s->arena,
+                           STR(""),
+                           s->in->chain->name,
+                           arena_printf(&s->arena, "list the tools of " STR_FMT, STR_ARG(v->name))),
         .timestamp_us = began_us,
         .duration_ms = (now_us - began_us) / 1000,
         .success = e == NULL};
 
-    if (host->gateway->store)
-        store_tool_put(host->gateway->store, &t, NULL);
+    publish_tool_end(host->gateway->store, host->gateway->hub, &t, s->in->o->key);
 }
 
 static void incident_servers_list_one(struct servers *s, struct serving *v, struct json_out *o)
@@ -203,33 +206,86 @@ void servers_listed(struct servers *s, str json)
 
 /* ---- who may use it ---- */
 
-static bool has_server(const struct party *p, const struct serving *v)
+static bool has_server(const struct incident_agent *g, const struct serving *v)
 {
     if (!v->row)
         return true;
-    for (size_t i = 0; p->agent->server_names[i]; i++)
-        if (str_eq(str_c(p->agent->server_names[i]), v->name))
+    for (size_t i = 0; g->server_names[i]; i++)
+        if (str_eq(str_c(g->server_names[i]), v->name))
             return true;
     return false;
 }
 
 /* Of the agent's list what is of this server: TOOL, or SERVER.TOOL. */
-static const char *const *incident_servers_allowed(struct party *p, const struct serving *v)
+static const char *const *incident_servers_allowed(const struct incident_agent *g,
+                                                   const struct serving *v, struct arena *a)
 {
-    str prefix = arena_join(&p->arena, v->name, STR("."), STR(""));
+    str prefix = arena_join(a, v->name, STR("."), STR(""));
     const char **out;
     size_t n = 0, at = 0;
 
-    if (!p->agent->allow)
+    if (!g->allow)
         return NULL;
-    while (p->agent->allow[n])
+    while (g->allow[n])
         n++;
-    out = arena_zero(&p->arena, n + 1, sizeof *out);
+    out = arena_zero(a, n + 1, sizeof *out);
     for (size_t i = 0; i < n; i++) {
-        str name = str_c(p->agent->allow[i]);
+        str name = str_c(g->allow[i]);
 
         out[at++] = str_starts(name, prefix) ? name.p + prefix.n : name.p;
     }
+    return out;
+}
+
+static bool agent_may_use(const struct incident_agent *g, const struct serving *v, str tool,
+                          struct arena *a)
+{
+    bool may = has_server(g, v);
+    const char *const *allow = may ? incident_servers_allowed(g, v, a) : NULL;
+
+    if (!allow)
+        return may;
+    for (; *allow; allow++)
+        if (str_eq(str_c(*allow), tool))
+            return true;
+    return false;
+}
+
+static bool chain_may_use(const struct servers *s, const struct serving *v, str tool,
+                          struct arena *a)
+{
+    const struct incident_chain *c = s->in->chain;
+
+    for (size_t i = 0; i < c->stage_count; i++)
+        for (size_t k = 0; k < c->stages[i].agent_count; k++)
+            if (agent_may_use(&s->in->o->setup->agents[c->stages[i].agents[k]], v, tool, a))
+                return true;
+    return false;
+}
+
+const char *const *servers_of_chain(const struct servers *s, struct arena *a)
+{
+    const char **out = arena_zero(a, TOOL_COUNT_MAX + 1, sizeof *out);
+    struct json doc;
+    struct err e;
+    size_t n = 0;
+
+    json_init(&doc);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct serving *v = &s->at[i];
+        const struct json_node *all =
+            v->tools.n && json_parse(&doc, v->tools, &e) ? json_root(&doc) : NULL;
+
+        for (const struct json_node *t = json_first(&doc, all); t && n < TOOL_COUNT_MAX;
+             t = json_next(&doc, all, t)) {
+            str tool;
+
+            if (json_text(&doc, json_find(&doc, t, STR("name")), a, &tool) &&
+                chain_may_use(s, v, tool, a))
+                out[n++] = arena_join(a, v->name, STR("."), tool).p;
+        }
+    }
+    json_release(&doc);
     return out;
 }
 
@@ -245,9 +301,9 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
                                          .approval = v->row && v->row->approval,
                                          .approve = v->row ? v->row->approve : NULL};
 
-        if (!has_server(p, v))
+        if (!has_server(p->agent, v))
             continue;
-        row.allow = incident_servers_allowed(p, v);
+        row.allow = incident_servers_allowed(p->agent, v, &p->arena);
         if (v->failure.n)
             party_note(p,
                        "The server " STR_FMT " could not be used: " STR_FMT,
@@ -300,7 +356,7 @@ void servers_write(const struct servers *s, const struct party *p, struct buf *o
         const struct serving *v = &s->at[i];
         const struct json_node *all;
 
-        if (!v->tools.n || !has_server(p, v) || !json_parse(&doc, v->tools, &e))
+        if (!v->tools.n || !has_server(p->agent, v) || !json_parse(&doc, v->tools, &e))
             continue;
         all = json_root(&doc);
         for (const struct json_node *t = json_first(&doc, all); t; t = json_next(&doc, all, t))
@@ -318,7 +374,7 @@ str servers_instructions(const struct servers *s, const struct party *p, struct 
     for (size_t i = 0; i < s->n; i++) {
         const struct serving *v = &s->at[i];
 
-        if (v->row && v->row->instructions.n && has_server(p, v))
+        if (v->row && v->row->instructions.n && has_server(p->agent, v))
             all = arena_printf(a,
                                STR_FMT "## " STR_FMT "\n\n" STR_FMT "\n\n",
                                STR_ARG(all),

@@ -29,12 +29,10 @@ static void decide_reasoning(struct party *p)
         told = setup_reasoning(p->agent, o->alert.alert_type);
     p->reasoning = told == INCIDENT_AS_CONFIGURED ? by_prompt : told == INCIDENT_ON;
     p->level = p->reasoning ? p->agent->level : STR("");
-    /* A provider that asks for reasoning by itself is told not to where it is not wanted. */
-    p->quiet = by_prompt ? STR("none") : STR("");
 }
 
-static void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
-                       const struct incident_agent *agent, str label)
+void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
+                const struct incident_agent *agent, str label)
 {
     *p = (struct party){.in = in,
                         .stage = t,
@@ -98,7 +96,7 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_system(p, &system);
     prompt_synthesis(in, t, r, &user);
-    incident_tell(in, 0, STR("Comparing findings"), p->label);
+    party_tell(p, STR("compare the findings"), 0, 0);
     party_single(p, buf_str(&system), buf_str(&user));
     buf_release(&system);
     buf_release(&user);

@@ -5,6 +5,7 @@
 #include "apps/incidents/status.h"
 
 #include "apps/incidents/intake.h"
+#include "store/step.h"
 
 #define LIST_MAX 100
 #define QUESTION_MAX 20000
@@ -74,12 +75,16 @@ static void report_parse(const struct book_row *row, struct json *doc)
 /* All but the result, which may be long. */
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     write_servers(o, servers);
     incident_status_text_or_null(o, "error", row->error);
 }
@@ -97,8 +102,10 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
     json_release(&report);
 }
 
-static void write_members(struct json_out *o, const struct book_row *row)
+void status_members(struct json_out *o, const struct book_row *row)
 {
+    str stage, agent;
+
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "alert_type", row->alert_type);
@@ -108,14 +115,48 @@ static void write_members(struct json_out *o, const struct book_row *row)
     json_member_i64(o, "progress", row->progress);
     incident_status_text_or_null(o, "current_step", row->step);
     incident_status_text_or_null(o, "current_agent", row->current_agent);
+    step_read(row->step, &stage, &agent);
+    incident_status_text_or_null(o, "current_stage", stage);
     incident_status_text_or_null(o, "agent", row->agent);
     incident_status_text_or_null(o, "chain", row->agent);
     json_member_bool(o, "cancel_requested", row->cancelled);
     incident_status_time_or_null(o, "created_at_us", row->created_us);
     incident_status_time_or_null(o, "started_at_us", row->started_us);
     incident_status_time_or_null(o, "completed_at_us", row->completed_us);
+    incident_status_time_or_null(o, "resolved_at_us", row->resolved_us);
+    json_member_i64(o, "alert_count", row->alerts);
+    json_member_i64(o, "firing_count", row->firing);
+    json_member_i64(o, "seen_count", row->seen);
     incident_status_text_or_null(o, "error", row->error);
     incident_status_text_or_null(o, "reason", row->reason);
+}
+
+void status_alerts(struct json_out *o, struct book *book, str incident, struct arena *a)
+{
+    struct book_alert *at;
+    struct err e;
+    size_t n;
+
+    json_member_array(o, "alerts");
+    if (!book_alerts(book, incident, a, &at, &n, &e))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        json_out_object(o);
+        json_member_str(o, "name", at[i].name);
+        json_member_str(o, "state", at[i].ended_us < 0 ? STR("firing") : STR("resolved"));
+        json_member_str(o, "severity", at[i].severity);
+        json_member_str(o, "source", at[i].source);
+        json_member_str(o, "fingerprint", at[i].fingerprint);
+        json_member_i64(o, "seen", at[i].seen);
+        json_member_i64(o, "starts_at_us", at[i].starts_us);
+        incident_status_time_or_null(o, "ended_at_us", at[i].ended_us);
+        json_member_i64(o, "first_seen_at_us", at[i].first_seen_us);
+        json_member_i64(o, "last_seen_at_us", at[i].last_seen_us);
+        json_out_key(o, STR("data"));
+        json_out_raw(o, at[i].data);
+        json_out_end(o);
+    }
+    json_out_end(o);
 }
 
 /* ---- routes ---- */
@@ -227,7 +268,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_member_array(&o, "incidents");
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
-        write_members(&o, &rows[i]);
+        status_members(&o, &rows[i]);
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -303,11 +344,12 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     report_parse(&row, &report);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    write_members(&o, &row);
+    status_members(&o, &row);
     write_servers(&o, servers_of(in, &row));
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
     json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
+    status_alerts(&o, in->book, row.id, q->arena);
     incident_status_text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
     write_pending(&o, in, &row);
@@ -407,13 +449,14 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     struct incidents *in = app;
     struct incident_options o = {.host = in->host,
                                  .setup = in->setup,
-                                 .model = in->config->model,
+                                 .default_model = in->config->model,
                                  .runbook_text = STR(""),
                                  .key = q->key,
                                  .cancel = q->cancel};
     struct book_row row;
+    struct incident_answer answer;
     struct json_out out;
-    str question, answer;
+    str question;
     struct err e;
 
     if (!incident_status_find(in, q, &row, r) || !incident_status_read_question(q, &question, r))
@@ -433,10 +476,15 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
         app_fail_err(r, &e);
         return;
     }
+    r->status = answer.waiting ? 202 : 200;
     json_out_init(&out, &r->body);
     json_out_object(&out);
     json_member_str(&out, "alert_id", row.id);
-    json_member_str(&out, "question", question);
-    json_member_str(&out, "answer", answer);
+    json_member_str(&out, "run_id", answer.run);
+    json_member_str(&out, "question", answer.question);
+    json_member_str(&out, "status", answer.waiting ? STR("waiting") : STR("done"));
+    incident_status_text_or_null(&out, "answer", answer.text);
+    json_out_key(&out, STR("pending"));
+    json_out_raw(&out, answer.pending.n ? answer.pending : STR("null"));
     json_out_end(&out);
 }

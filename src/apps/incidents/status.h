@@ -15,3 +15,7 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers);
 /* What the engine is given of it; its texts are the row's. */
 struct incident_alert status_alert(const struct book_row *row);
+/* An incident as lists show it: members of an object. */
+void status_members(struct json_out *o, const struct book_row *row);
+/* The member "alerts": each with its state and how often it was reported. */
+void status_alerts(struct json_out *o, struct book *book, str incident, struct arena *a);

@@ -2,42 +2,28 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/incidents/webhook.h"
+#include "apps/incidents/webhook_reader.h"
+
+#include "base/utf8.h"
 
 #define DATA_MAX ((size_t)64 << 20)
-#define VERSION "4"
 
-bool webhook_is(const struct json *doc)
-{
-    const struct json_node *root = json_root(doc);
+/* ---- what the readers share ---- */
 
-    return root && root->kind == JSON_OBJECT && !json_find(doc, root, STR("alert_type")) &&
-           json_find(doc, root, STR("alerts"));
-}
-
-struct group {
-    const struct json *doc;
-    const struct json_node *root;
-    struct arena *arena;
-    struct alert_faults *faults;
-    int64_t now_us;
-};
-
-static str incident_webhook_label(const struct group *g, const struct json_node *map,
-                                  const char *name)
+str webhook_text(const struct webhook_reader *r, const struct json_node *map, const char *name)
 {
     str text;
 
-    if (!json_text(g->doc, json_find(g->doc, map, str_c(name)), g->arena, &text))
+    if (!json_text(r->doc, json_find(r->doc, map, str_c(name)), r->arena, &text))
         return STR("");
-    return alert_text(g->arena, text, ALERT_RUNBOOK_MAX);
+    return alert_text(r->arena, text, ALERT_RUNBOOK_MAX);
 }
 
-static str incident_webhook_first_of(const struct group *g, const struct json_node *map,
-                                     const char *const *names, const char *otherwise)
+str webhook_text_of(const struct webhook_reader *r, const struct json_node *map,
+                    const char *const *names, const char *otherwise)
 {
     for (; *names; names++) {
-        str found = incident_webhook_label(g, map, *names);
+        str found = webhook_text(r, map, *names);
 
         if (found.n)
             return found;
@@ -45,8 +31,91 @@ static str incident_webhook_first_of(const struct group *g, const struct json_no
     return str_c(otherwise);
 }
 
-/* All of the alert, and of its group what helps to find it again. */
-static void incident_webhook_read_data(const struct group *g, const struct json_node *v,
+int64_t webhook_time(const struct webhook_reader *r, const struct json_node *map, const char *name,
+                     const char *field)
+{
+    const struct json_node *v = json_find(r->doc, map, str_c(name));
+    int64_t ms;
+    str text;
+
+    if (!v || v->kind == JSON_NULL)
+        return 0;
+    if (json_text(r->doc, v, r->arena, &text)) {
+        if (!text.n || str_starts(text, STR("0001-01-01")))
+            return 0;
+        if (clock_parse(text, &ms) && ms > 0)
+            return ms * 1000;
+    }
+    alert_fault(r->faults,
+                r->arena,
+                str_c(field),
+                "string",
+                r->doc,
+                v,
+                "must be a date-time of RFC 3339, such as 2026-05-01T10:00:00Z");
+    return 0;
+}
+
+str webhook_id(const struct webhook_reader *r, const struct json_node *map, const char *name,
+               const char *field)
+{
+    const struct json_node *v = json_find(r->doc, map, str_c(name));
+    str text = STR("");
+
+    if (!v || v->kind == JSON_NULL)
+        return text;
+    if (!json_text(r->doc, v, r->arena, &text) || utf8_count(text) > ALERT_NAME_MAX)
+        alert_fault(r->faults,
+                    r->arena,
+                    str_c(field),
+                    "string",
+                    r->doc,
+                    v,
+                    "must be a string of at most %d characters",
+                    ALERT_NAME_MAX);
+    return alert_text(r->arena, text, ALERT_NAME_MAX);
+}
+
+const struct json_node *webhook_object(const struct webhook_reader *r, const struct json_node *map,
+                                       const char *name, const char *field)
+{
+    const struct json_node *v = json_find(r->doc, map, str_c(name));
+
+    if (v && v->kind == JSON_OBJECT)
+        return v;
+    alert_fault(r->faults,
+                r->arena,
+                str_c(field),
+                "object",
+                r->doc,
+                v,
+                v ? "must be an object" : "is required: an object");
+    return NULL;
+}
+
+void webhook_add_members(const struct webhook_reader *r, const struct json_node *v,
+                         struct json_out *o, struct alert *out)
+{
+    struct buf part;
+
+    buf_init(&part, DATA_MAX);
+    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k)) {
+        str key = STR("");
+
+        if (!json_text(r->doc, k, r->arena, &key))
+            continue;
+        buf_reset(&part);
+        out->cut += alert_clean(r->doc, json_value(k), r->arena, &part);
+        json_out_key(o, alert_text(r->arena, key, ALERT_TEXT_MAX));
+        json_out_raw(o, buf_str(&part));
+    }
+    buf_release(&part);
+}
+
+/* ---- Alertmanager and Grafana ---- */
+
+/* All of the alert, and the members of its group that help to find it again. */
+static void incident_webhook_read_data(const struct webhook_reader *r, const struct json_node *v,
                                        struct alert *out)
 {
     static const char *const of_group[] = {"groupKey", "groupLabels", "receiver", "externalURL"};
@@ -57,142 +126,222 @@ static void incident_webhook_read_data(const struct group *g, const struct json_
     buf_init(&part, DATA_MAX);
     json_out_init(&o, &data);
     json_out_object(&o);
-    for (const struct json_node *k = json_first(g->doc, v); k; k = json_next(g->doc, v, k)) {
-        str key = STR("");
-
-        if (!json_text(g->doc, k, g->arena, &key))
-            continue;
-        buf_reset(&part);
-        out->cut += alert_clean(g->doc, json_value(k), g->arena, &part);
-        json_out_key(&o, key);
-        json_out_raw(&o, buf_str(&part));
-    }
+    webhook_add_members(r, v, &o, out);
     for (size_t i = 0; i < COUNT_OF(of_group); i++) {
-        const struct json_node *m = json_find(g->doc, g->root, str_c(of_group[i]));
+        const struct json_node *m = json_find(r->doc, r->root, str_c(of_group[i]));
 
-        if (!m || json_find(g->doc, v, str_c(of_group[i])))
+        if (!m || json_find(r->doc, v, str_c(of_group[i])))
             continue;
         buf_reset(&part);
-        out->cut += alert_clean(g->doc, m, g->arena, &part);
+        out->cut += alert_clean(r->doc, m, r->arena, &part);
         json_out_key(&o, str_c(of_group[i]));
         json_out_raw(&o, buf_str(&part));
     }
     json_out_end(&o);
-    out->data = arena_dup(g->arena, buf_str(&data));
+    out->data = arena_dup(r->arena, buf_str(&data));
     buf_release(&part);
     buf_release(&data);
 }
 
-static bool incident_webhook_read_status(const struct group *g, const struct json_node *v, size_t i,
-                                         bool *resolved)
+static bool incident_webhook_read_status(const struct webhook_reader *r, const struct json_node *v,
+                                         size_t i, bool *resolved)
 {
-    const struct json_node *status = json_find(g->doc, v, STR("status"));
+    const struct json_node *status = json_find(r->doc, v, STR("status"));
 
     if (!status)
-        status = json_find(g->doc, g->root, STR("status"));
-    *resolved = json_is(g->doc, status, STR("resolved"));
-    if (!status || *resolved || json_is(g->doc, status, STR("firing")))
+        status = json_find(r->doc, r->root, STR("status"));
+    *resolved = json_is(r->doc, status, STR("resolved"));
+    if (!status || *resolved || json_is(r->doc, status, STR("firing")))
         return true;
-    alert_fault(g->faults,
-                g->arena,
-                arena_printf(g->arena, "alerts[%zu].status", i),
+    alert_fault(r->faults,
+                r->arena,
+                arena_printf(r->arena, "alerts[%zu].status", i),
                 "string",
-                g->doc,
+                r->doc,
                 status,
-                "must be firing or resolved");
+                "must be \"firing\" or \"resolved\"");
     return false;
 }
 
-/* The labels it was found by are what makes it the same as another. */
-static void tell_apart(const struct group *g, const struct json_node *labels, struct alert *out)
+/* A sender without fingerprints is known by the labels: annotations contain readings. */
+static str fingerprint_of(const struct webhook_reader *r, const struct json_node *v,
+                          const struct json_node *labels, size_t i)
 {
+    str given =
+        webhook_id(r, v, "fingerprint", arena_printf(r->arena, "alerts[%zu].fingerprint", i).p);
+    struct alert by_labels = {0};
     struct buf identity;
 
+    if (given.n)
+        return given;
     buf_init(&identity, DATA_MAX);
-    buf_add(&identity, STR("{\"alertmanager\":"));
-    (void)alert_clean(g->doc, labels, g->arena, &identity);
-    buf_add_c(&identity, '}');
-    alert_digest(out, buf_str(&identity));
+    (void)alert_clean(r->doc, labels, r->arena, &identity);
+    alert_digest(&by_labels, buf_str(&identity));
     buf_release(&identity);
+    return arena_dup(r->arena, str_c(by_labels.digest));
 }
 
-static bool incident_webhook_read_one(const struct group *g, const struct json_node *v, size_t i,
-                                      struct alert *out)
+static void incident_webhook_read_one(const struct webhook_reader *r, const struct json_node *v,
+                                      size_t i, struct alert *out)
 {
     static const char *const types[] = {"alert_type", "alertname", NULL};
     static const char *const runbooks[] = {"runbook_url", "runbook", NULL};
     static const char *const environments[] = {"environment", "env", NULL};
     static const char *const severities[] = {"severity", NULL};
-    const struct json_node *labels = json_find(g->doc, v, STR("labels"));
-    const struct json_node *annotations = json_find(g->doc, v, STR("annotations"));
-    int64_t ms;
+    const struct json_node *labels = json_find(r->doc, v, STR("labels"));
+    const struct json_node *annotations = json_find(r->doc, v, STR("annotations"));
 
-    *out = (struct alert){.timestamp_us = g->now_us};
+    *out = (struct alert){.timestamp_us = r->now_us};
     if (v->kind != JSON_OBJECT || !labels || labels->kind != JSON_OBJECT) {
-        alert_fault(g->faults,
-                    g->arena,
+        alert_fault(r->faults,
+                    r->arena,
                     arena_printf(
-                        g->arena, v->kind == JSON_OBJECT ? "alerts[%zu].labels" : "alerts[%zu]", i),
+                        r->arena, v->kind == JSON_OBJECT ? "alerts[%zu].labels" : "alerts[%zu]", i),
                     "object",
-                    g->doc,
+                    r->doc,
                     v->kind == JSON_OBJECT ? labels : v,
                     labels ? "must be an object" : "is required: an object of labels");
-        return false;
+        return;
     }
-    if (!incident_webhook_read_status(g, v, i, &out->resolved))
-        return false;
-    out->alert_type = incident_webhook_first_of(g, labels, types, "");
-    out->severity = incident_webhook_first_of(g, labels, severities, "warning");
-    out->environment = incident_webhook_first_of(g, labels, environments, "production");
-    out->runbook = incident_webhook_first_of(g, annotations, runbooks, "");
-    out->fingerprint = incident_webhook_label(g, v, "fingerprint");
-    if (clock_parse(incident_webhook_label(g, v, "startsAt"), &ms) && ms > 0)
-        out->timestamp_us = ms * 1000;
-    incident_webhook_read_data(g, v, out);
-    tell_apart(g, labels, out);
-    return true;
+    if (!incident_webhook_read_status(r, v, i, &out->resolved))
+        return;
+    out->alert_type = webhook_text_of(r, labels, types, "");
+    out->other_types[0] = webhook_text(r, labels, "rulename"); /* of Grafana's DatasourceError */
+    out->severity = webhook_text_of(r, labels, severities, "warning");
+    out->environment = webhook_text_of(r, labels, environments, "production");
+    out->runbook = webhook_text_of(r, annotations, runbooks, "");
+    out->fingerprint = fingerprint_of(r, v, labels, i);
+    out->starts_us =
+        webhook_time(r, v, "startsAt", arena_printf(r->arena, "alerts[%zu].startsAt", i).p);
+    if (out->resolved)
+        out->ends_us =
+            webhook_time(r, v, "endsAt", arena_printf(r->arena, "alerts[%zu].endsAt", i).p);
+    if (out->starts_us)
+        out->timestamp_us = out->starts_us;
+    incident_webhook_read_data(r, v, out);
 }
 
-static bool version_ok(const struct group *g)
+static bool version_ok(const struct webhook_reader *r)
 {
-    const struct json_node *version = json_find(g->doc, g->root, STR("version"));
+    const struct json_node *version = json_find(r->doc, r->root, STR("version"));
+    const char *known = r->out->source == ALERT_GRAFANA ? "1" : "4";
 
-    if (!version || json_is(g->doc, version, STR(VERSION)))
+    if (!version || json_is(r->doc, version, str_c(known)))
         return true;
-    alert_fault(g->faults,
-                g->arena,
+    alert_fault(r->faults,
+                r->arena,
                 STR("version"),
                 "string",
-                g->doc,
+                r->doc,
                 version,
-                "must be \"" VERSION
-                "\", the version of Alertmanager's webhook that is known here");
+                "must be \"%s\", the version of %s webhook that is known here",
+                known,
+                r->out->source == ALERT_GRAFANA ? "Grafana's" : "Alertmanager's");
     return false;
 }
 
-bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct alert **out,
-                  size_t *n, struct alert_faults *faults)
+/* Index keys are short, a group's key may be long. */
+static void incident_webhook_read_group(const struct webhook_reader *r)
 {
-    struct group g = {doc, json_root(doc), a, faults, now_us};
-    const struct json_node *list = json_find(doc, g.root, STR("alerts"));
-    size_t count = json_count(doc, list), before = faults->n, i = 0;
+    uint8_t digest[SHA256_SIZE];
+    str key;
 
-    if (!version_ok(&g))
-        return false;
+    if (!json_text(r->doc, json_find(r->doc, r->root, STR("groupKey")), r->arena, &key) || !key.n)
+        return;
+    sha256_of(key, digest);
+    (void)sha256_hex(digest, r->out->group);
+}
+
+static void incident_webhook_read_alerts(struct webhook_reader *r)
+{
+    const struct json_node *list = json_find(r->doc, r->root, STR("alerts"));
+    size_t count = json_count(r->doc, list), i = 0;
+
+    if (!version_ok(r))
+        return;
     if (list->kind != JSON_ARRAY || count > WEBHOOK_ALERTS_MAX) {
-        alert_fault(faults,
-                    a,
+        alert_fault(r->faults,
+                    r->arena,
                     STR("alerts"),
                     "list",
-                    doc,
+                    r->doc,
                     list,
                     list->kind == JSON_ARRAY ? "may have %d alerts" : "must be a list of alerts",
                     WEBHOOK_ALERTS_MAX);
-        return false;
+        return;
     }
-    *out = arena_zero(a, count + 1, sizeof **out);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v), i++)
-        (void)!incident_webhook_read_one(&g, v, i, &(*out)[i]);
-    *n = i;
+    incident_webhook_read_group(r);
+    r->out->alerts = arena_zero(r->arena, count + 1, sizeof *r->out->alerts);
+    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v))
+        incident_webhook_read_one(r, v, i, &r->out->alerts[i]), i++;
+    r->out->n = i;
+}
+
+/* ---- the senders ---- */
+
+static bool has_alerts(const struct json *doc, const struct json_node *root)
+{
+    return json_find(doc, root, STR("alerts")) != NULL;
+}
+
+static bool is_grafana(const struct json *doc, const struct json_node *root)
+{
+    return has_alerts(doc, root) && json_find(doc, root, STR("orgId"));
+}
+
+static bool is_pagerduty(const struct json *doc, const struct json_node *root)
+{
+    const struct json_node *event = json_find(doc, root, STR("event"));
+
+    return event && event->kind == JSON_OBJECT;
+}
+
+static bool is_opsgenie(const struct json *doc, const struct json_node *root)
+{
+    const struct json_node *alert = json_find(doc, root, STR("alert"));
+
+    return alert && alert->kind == JSON_OBJECT && json_find(doc, root, STR("action"));
+}
+
+static const struct {
+    enum alert_source source;
+    bool (*is)(const struct json *doc, const struct json_node *root);
+    void (*read)(struct webhook_reader *r);
+} senders[] = {
+    {ALERT_GRAFANA, is_grafana, incident_webhook_read_alerts},
+    {ALERT_ALERTMANAGER, has_alerts, incident_webhook_read_alerts},
+    {ALERT_PAGERDUTY, is_pagerduty, webhook_read_pagerduty},
+    {ALERT_OPSGENIE, is_opsgenie, webhook_read_opsgenie},
+};
+
+enum alert_source webhook_source(const struct json *doc)
+{
+    const struct json_node *root = json_root(doc);
+
+    if (root && root->kind == JSON_OBJECT && !json_find(doc, root, STR("alert_type")))
+        for (size_t i = 0; i < COUNT_OF(senders); i++)
+            if (senders[i].is(doc, root))
+                return senders[i].source;
+    return ALERT_API;
+}
+
+bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct webhook *out,
+                  struct alert_faults *faults)
+{
+    struct webhook_reader r = {doc, json_root(doc), a, faults, now_us, out};
+    size_t before = faults->n;
+
+    *out = (struct webhook){.source = webhook_source(doc), .ignored = STR("")};
+    for (size_t i = 0; i < COUNT_OF(senders); i++)
+        if (senders[i].source == out->source)
+            senders[i].read(&r);
     return faults->n == before;
+}
+
+const struct alert *webhook_first_firing(const struct webhook *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (!w->alerts[i].resolved)
+            return &w->alerts[i];
+    return NULL;
 }

@@ -1,9 +1,16 @@
-/* webhook.h - what Alertmanager sends: a group of alerts, each of them one of ours.
+/* webhook.h - alerts that monitoring systems send: Alertmanager, Grafana, PagerDuty, Opsgenie.
  *
- * https://prometheus.io/docs/alerting/latest/configuration/#webhook_config, version 4. The type is
- * the label alertname, the severity the label of that name, the runbook the annotation runbook_url;
- * the data is all that is said of the alert. An alert is the same as another if its labels are:
- * annotations tell how it is just now.
+ *     if (webhook_source(&doc) && !webhook_read(&doc, now_us, &arena, &hook, &faults)) ...   422
+ *
+ * A body is recognised by its members; each sender has a row in webhook.c.
+ *
+ *   Alertmanager, version 4    "alerts"; a group of alerts (groupKey)
+ *   Grafana, unified alerting  the same with "orgId"; version "1"
+ *   PagerDuty, V3 webhooks     "event"; one incident
+ *   Opsgenie                   "action" and "alert"; one alert
+ *
+ * The type, severity, environment and runbook of an alert come from its labels, annotations or
+ * details; its data is all that was sent about it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,8 +20,18 @@
 
 #define WEBHOOK_ALERTS_MAX 1000
 
-/* Whether a body is meant as one; else it is an alert in our own form. */
-bool webhook_is(const struct json *doc);
-/* False: faults say why, of each alert that is wrong. Resolved ones are in the list too. */
-bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct alert **out,
-                  size_t *n, struct alert_faults *faults) MUST_USE;
+struct webhook {
+    enum alert_source source;
+    char group[SHA256_HEX_SIZE]; /* the digest of the group's key; "": the alerts are no group */
+    struct alert *alerts;        /* resolved ones too */
+    size_t n;
+    str ignored; /* an event that says nothing about firing, such as an acknowledgement; or "" */
+};
+
+/* ALERT_API: the body is no webhook. */
+enum alert_source webhook_source(const struct json *doc);
+/* False: faults say why, of each alert that is wrong. *out is in the arena. */
+bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct webhook *out,
+                  struct alert_faults *faults) MUST_USE;
+/* The first alert that fires, or NULL. */
+const struct alert *webhook_first_firing(const struct webhook *w);

@@ -1,4 +1,4 @@
-/* app.c - the row of orders: its routes, and the turns that a process before did not end.
+/* app.c - the application "orders": its routes, and the turns that an earlier process left open.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,7 @@ static void order_app_resume(void *app, const struct agent_row *row)
     if (json_parse(&doc, row->input, &e) &&
         json_text(&doc, json_find(&doc, json_root(&doc), STR("thread_id")), &a, &thread) &&
         json_text(&doc, json_find(&doc, json_root(&doc), STR("key")), &a, &key))
-        orders_go_on(app, thread, key);
+        orders_resume_left(app, thread, key);
     json_release(&doc);
     arena_release(&a);
 }
@@ -86,10 +86,10 @@ static void order_app_show(void *app, const struct app_request *q, struct app_re
     json_out_end(&o);
 }
 
-/* The model's side failed: the customer is told kindly, the program why. */
+/* The model failed: the reply has a polite text for the customer and the error for the program. */
 static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
 {
-    /* 499: this process ends, and the next goes on with it. */
+    /* 499: this process ends; the next one resumes the turn. */
     bool passes = t->status == 0 || t->status == 429 || t->status == 499 || t->status >= 500;
     struct json_out o;
 
@@ -118,13 +118,13 @@ struct saying {
     bool sent; /* too late for a status */
 };
 
-static void order_app_tell(struct saying *s, const char *event, str json)
+static void order_app_send(struct saying *s, const char *event, str json)
 {
     s->sent = true;
     app_send(s->r, event, json);
 }
 
-static void order_app_tell_text(struct saying *s, const char *event, const char *key, str text)
+static void order_app_send_text(struct saying *s, const char *event, const char *key, str text)
 {
     struct json_out o;
     struct buf json;
@@ -135,17 +135,17 @@ static void order_app_tell_text(struct saying *s, const char *event, const char 
     json_out_key(&o, str_c(key));
     json_out_str(&o, text);
     json_out_end(&o);
-    order_app_tell(s, event, buf_str(&json));
+    order_app_send(s, event, buf_str(&json));
     buf_release(&json);
 }
 
-/* What the customer said is on disk. */
+/* The customer's text is on disk. */
 static void order_app_on_step(void *ctx, enum orders_node node)
 {
     struct saying *s = ctx;
 
     if (node == NODE_INPUT)
-        order_app_tell_text(s, "heard", "thread_id", s->q->parts[0]);
+        order_app_send_text(s, "heard", "thread_id", s->q->parts[0]);
 }
 
 static void order_app_on_decision(void *ctx, str entry)
@@ -153,7 +153,7 @@ static void order_app_on_decision(void *ctx, str entry)
     struct saying *s = ctx;
 
     if (s->q->thoughts)
-        order_app_tell_text(s, "decision", "entry", entry);
+        order_app_send_text(s, "decision", "entry", entry);
 }
 
 static void order_app_on_order(void *ctx, const struct order *order)
@@ -167,30 +167,31 @@ static void order_app_on_order(void *ctx, const struct order *order)
     json_out_key(&o, STR("current_order"));
     order_write(&o, order, true);
     json_out_end(&o);
-    order_app_tell(ctx, "order", buf_str(&json));
+    order_app_send(ctx, "order", buf_str(&json));
     buf_release(&json);
 }
 
 static void order_app_on_say(void *ctx, str text)
 {
-    order_app_tell_text(ctx, "delta", "text", text);
+    order_app_send_text(ctx, "delta", "text", text);
 }
 
-static void order_app_on_unsay(void *ctx)
+static void order_app_on_retract(void *ctx)
 {
-    order_app_tell(ctx, "withdrawn", STR("{}"));
+    order_app_send(ctx, "withdrawn", STR("{}"));
 }
 
-/* The answer, or why there is none, in r's body. */
+/* Writes the answer, or the error, into r's body. */
 static void take_turn(void *app, const struct app_request *q, str text,
                       const struct orders_watch *watch, struct app_reply *r)
 {
     struct thread_asker who = order_app_asker(app, q);
+    struct orders_said said = {.who = &who, .thread = q->parts[0], .text = text, .watch = watch};
     struct orders_turn turn;
     struct json_out o;
     struct err e;
 
-    if (!orders_say(app, &who, q->parts[0], text, watch, q->arena, &turn, &e)) {
+    if (!orders_say(app, &said, q->arena, &turn, &e)) {
         if (e.code == ERR_CANCELLED) {
             app_fail(r, 409, "turn_in_progress", "%s", e.text);
             r->retry_after_s = 1;
@@ -208,8 +209,8 @@ static void take_turn(void *app, const struct app_request *q, str text,
     }
 }
 
-/* The same as an answer with that status, which an event does not have. */
-static void order_app_tell_error(struct saying *s, const struct app_reply *last)
+/* The body of an error reply as an event, which has no status code. */
+static void order_app_send_error(struct saying *s, const struct app_reply *last)
 {
     struct buf json;
     str body = buf_str(&last->body);
@@ -217,11 +218,12 @@ static void order_app_tell_error(struct saying *s, const struct app_reply *last)
     buf_init(&json, EVENT_MAX);
     buf_printf(&json, "{\"status\":%d,\"retry_after_s\":%u,", last->status, last->retry_after_s);
     buf_add(&json, str_slice(body, 1, body.n));
-    order_app_tell(s, "error", buf_str(&json));
+    order_app_send(s, "error", buf_str(&json));
     buf_release(&json);
 }
 
-/* Events, the last of them what would be the answer; before the first it may still be one. */
+/* Streams events; the last one has the whole answer. An error before the first event is still a
+ * plain reply. */
 static void say_stream(void *app, const struct app_request *q, str text, struct app_reply *r)
 {
     struct saying s = {.r = r, .q = q};
@@ -229,16 +231,16 @@ static void say_stream(void *app, const struct app_request *q, str text, struct 
                                  .on_order = order_app_on_order,
                                  .on_step = order_app_on_step,
                                  .on_say = order_app_on_say,
-                                 .on_unsay = order_app_on_unsay,
+                                 .on_retract = order_app_on_retract,
                                  .ctx = &s};
     struct app_reply last = {.status = 200, .type = "application/json"};
 
     buf_init(&last.body, EVENT_MAX);
     take_turn(app, q, text, &watch, &last);
     if (s.sent && last.status == 200) {
-        order_app_tell(&s, "reply", buf_str(&last.body));
+        order_app_send(&s, "reply", buf_str(&last.body));
     } else if (s.sent) {
-        order_app_tell_error(&s, &last);
+        order_app_send_error(&s, &last);
     } else {
         r->status = last.status;
         r->retry_after_s = last.retry_after_s;

@@ -1,7 +1,7 @@
 /* calls.c - the calls of a reply, as they are stored.
  *
- * A model that thinks in tags may do so anywhere, also in the arguments of a call. There a thought
- * is no more for anybody than beside it, and without it the call is what was meant.
+ * A model that thinks in tags may do so anywhere, also in the arguments of a call. Such reasoning
+ * is removed from the arguments; the rest of the call stays as it was.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@
 
 struct cleaning {
     struct arena *arena;
-    str thought; /* the first there was */
+    str thought; /* the first reasoning found */
 };
 
 static str said(struct cleaning *c, str text)
@@ -35,7 +35,7 @@ static bool has_mark(str text)
     return memchr(text.p, '<', text.n) || memchr(text.p, '[', text.n);
 }
 
-/* The texts in it, each by itself: every byte that is no thought stays as it was. */
+/* Each string value on its own: bytes that are not reasoning stay as they were. */
 static str clean_json(struct cleaning *c, const struct json *doc)
 {
     size_t from = 0;
@@ -62,7 +62,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
     return all;
 }
 
-/* What is longer than any order is not kept, and the tool misses what it needs. */
+/* Arguments longer than any order are dropped; the tool then reports what is missing. */
 static str clean_arguments(struct cleaning *c, str arguments)
 {
     struct json doc;
@@ -81,7 +81,7 @@ static str clean_arguments(struct cleaning *c, str arguments)
     return arguments.n ? arguments : STR("{}");
 }
 
-/* Nothing that is to be masked is kept, and so nothing of it is sent again. */
+/* Masked before they are stored, so secrets are not sent again either. */
 static str order_calls_masked(struct turn *t, str json)
 {
     struct buf out;

@@ -1,8 +1,8 @@
 /* customer_filter.c - see customer_filter.h.
  *
- * The bytes that are held are always the front of something that may be a tag. At each byte they
- * are read again: they are a tag, or may become one, or the first byte is text and the rest is read
- * again.
+ * The buffered bytes are always the beginning of a possible tag. With each new byte the filter
+ * reads them again: they are a tag, or may become one, or the first byte is text and the rest is
+ * read again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 
 #define PASSES_MAX 16
-#define ROUNDS_MAX 4 /* of tags and labels, each of which may uncover the other */
+#define ROUNDS_MAX 4 /* over tags and labels; removing one can reveal the other */
 
 /* ---- what is made of it ---- */
 
@@ -239,7 +239,7 @@ static void order_customer_filter_settle(struct customer_filter *v, bool last)
 
 void customer_filter_feed(struct customer_filter *v, str piece)
 {
-    size_t from = 0; /* piece[from..i) is plain text, not handed on yet */
+    size_t from = 0; /* piece[from..i) is plain text, not passed on yet */
 
     for (size_t i = 0; i < piece.n; i++) {
         bool mark = in_comment(v) ? piece.p[i] == '-' : customer_tag_may_begin(piece.p[i]);
@@ -303,7 +303,7 @@ static void order_customer_filter_on_close(void *ctx, bool stray)
     keep_first(p);
 }
 
-/* Takes the tags out of the text. True: a thought was never closed. */
+/* Removes the tags from the text. True: a thought was never closed. */
 static bool read_tags(struct parts *p, str text, bool any_closer)
 {
     buf_reset(&p->said);
@@ -338,7 +338,7 @@ static void on_any(void *ctx, bool thought, str run)
     buf_add(ctx, run);
 }
 
-/* The tags alone are taken out of a thought. */
+/* Removes only the tags from a thought. */
 static void untag(struct buf *text)
 {
     struct buf out;
@@ -373,8 +373,8 @@ static void parts_release(struct parts *p)
     buf_release(&p->first);
 }
 
-/* The rest of a text can be a tag again ("<<b>think>"), so it is read until nothing goes; after
- * PASSES_MAX somebody is playing, and nothing is said. */
+/* The rest of a text can be a tag again ("<<b>think>"), so the text is read until nothing is
+ * removed. A text that needs more than PASSES_MAX passes is an attack: nothing of it is sent. */
 static void filter_tags(struct parts *p, str text)
 {
     unsigned passes = 0;
@@ -403,7 +403,7 @@ void customer_filter_tags(str text, struct arena *a, str *said, str *thought)
     parts_release(&p);
 }
 
-/* Labels are looked for in a text without tags; if the rest then has a tag, both are read again. */
+/* Labels are searched in a text without tags. If the rest then has a tag, both are read again. */
 void customer_filter_text(str text, struct arena *a, str *said, str *thought)
 {
     struct buf now, hidden;

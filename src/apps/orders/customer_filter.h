@@ -44,7 +44,7 @@ struct customer_filter_sink {
 
 struct customer_filter {
     struct customer_filter_sink sink;
-    /* All below is its own. */
+    /* private */
     char open[CUSTOMER_TAG_NAME_MAX + 1]; /* the kind of tag that is open, or "" */
     unsigned depth, others; /* openers inside: of its own kind, of others that speak of thinking */
     unsigned taken;         /* tags, so far */

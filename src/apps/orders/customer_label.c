@@ -8,7 +8,7 @@
 
 #define DECORATION_MAX 24 /* bytes of "- **" before a label, or of "** " after it */
 #define ADJECTIVES_MAX 3
-#define OBJECTS_MAX 64 /* JSON objects in one reply; what comes after is not said */
+#define OBJECTS_MAX 64 /* JSON objects in one reply; text after them is not sent */
 #define ASIDE_MAX 32   /* bytes of "(internal)" or "1" between a label and its colon */
 
 enum label_kind { LABEL_NONE, LABEL_MORE, LABEL_THOUGHT, LABEL_FINAL, LABEL_PAREN, LABEL_JSON };
@@ -328,8 +328,8 @@ static bool label_is_blank_line(str s, size_t at)
     return at < s.n && s.p[at] == '\n';
 }
 
-/* Where the thought that begins at 0 ends, and where the answer goes on. *unlabelled: the text has
- * no label of an answer, so that nobody looks to its end again. */
+/* Where the thought that begins at 0 ends, and where the answer continues. *unlabelled: the text
+ * has no label of an answer, so the search need not be repeated. */
 static size_t label_end_thought(str s, bool *unlabelled, size_t *on)
 {
     size_t paragraph = STR_NONE;

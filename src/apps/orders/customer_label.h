@@ -31,7 +31,7 @@ bool customer_label_strip(str text, bool opened, struct buf *said, struct buf *h
 struct customer_guard {
     void (*on_run)(void *ctx, str run); /* run is lent for the call, and never empty */
     void *ctx;
-    /* All below is its own. */
+    /* private */
     bool line; /* only white space since the start of the line */
     bool stopped;
     size_t held;

@@ -4,7 +4,7 @@
  */
 #include "apps/orders/tool_call.h"
 
-/* What the caller said of the line, and how many lines it fits. */
+/* The line that the arguments describe, and how many lines of the order match it. */
 struct wanted_line {
     str item_id;
     bool any_size, any_modifiers;
@@ -80,7 +80,7 @@ bool order_edit_remove(struct order_call *c)
     return true;
 }
 
-/* The modifiers that are said, or those the line has. */
+/* The modifiers of the arguments, or those the line has. */
 static bool order_edit_new_modifiers(struct order_call *c, const struct menu_item *item,
                                      const struct order_line *from, struct order_line *to)
 {

@@ -1,4 +1,4 @@
-/* eval.c - a file of utterances, each taken and scored.
+/* eval.c - runs a file of utterances and scores each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -135,9 +135,13 @@ static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, 
                           (unsigned long long)chance);
     r->failed = STR("");
     for (size_t i = 0; ok && !r->failed.n && i < c->turn_count; i++) {
-        ok = orders_say(o, &who, thread, c->turns[i], NULL, a, turn, e);
+        ok = orders_say(o,
+                        &(struct orders_said){.who = &who, .thread = thread, .text = c->turns[i]},
+                        a,
+                        turn,
+                        e);
         if (ok && turn->end == ORDERS_FAILED)
-            r->failed = turn->why.n ? turn->why : STR("the model could not be asked");
+            r->failed = turn->why.n ? turn->why : STR("the model call failed");
     }
     return orders_forget(o, &who, thread, e) && ok;
 }
@@ -170,10 +174,10 @@ static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
     return true;
 }
 
-bool orders_eval_run(struct orders *o, str text, const char *path,
-                     void (*on_case)(void *ctx, const struct orders_eval_result *r), void *ctx,
+bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
                      struct orders_eval *out, struct err *e)
 {
+    str text = from->text;
     size_t number = 0;
     struct arena a;
     bool ok = true;
@@ -190,13 +194,13 @@ bool orders_eval_run(struct orders *o, str text, const char *path,
         if (line.n == 0)
             continue;
         arena_reset(&a);
-        ok = one_case(o, line, &r, out, &a, e) || err_prefix(e, "%s:%zu: ", path, number);
-        if (ok && on_case)
-            on_case(ctx, &r);
+        ok = one_case(o, line, &r, out, &a, e) || err_prefix(e, "%s:%zu: ", from->path, number);
+        if (ok && from->on_case)
+            from->on_case(from->ctx, &r);
     }
     arena_release(&a);
     if (ok && out->cases == 0)
-        return err_set(e, ERR_INPUT, "%s: has no utterances", path);
+        return err_set(e, ERR_INPUT, "%s: has no utterances", from->path);
     if (ok) {
         out->mean.order /= (double)out->cases;
         out->mean.protocol /= (double)out->cases;

@@ -1,4 +1,4 @@
-/* facts.c - what a conversation has come to, read from its messages.
+/* facts.c - the state of a conversation, read from its messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ static bool looked_up(struct scan *s, struct err *e)
     return looked_at(s, json_find(&s->result, root, STR("item")), e);
 }
 
-/* What a tool said, which our own tools wrote. */
+/* The result of one of our own tools. */
 static bool order_facts_take_result(struct scan *s, const struct json *doc,
                                     const struct json_node *m, struct err *e)
 {
@@ -52,9 +52,9 @@ static bool order_facts_take_result(struct scan *s, const struct json *doc,
         f->changed = f->batch;
     if (json_is(doc, name, STR("finalize_order")))
         f->finalized = true;
-    /* Told again as it was told before, it is still the one the customer has answered. */
-    if (json_is(doc, name, STR("get_current_order")) && f->told <= f->changed) {
-        f->told = f->batch;
+    /* Reported again without a change, it is still the order that the customer confirmed. */
+    if (json_is(doc, name, STR("get_current_order")) && f->reported <= f->changed) {
+        f->reported = f->batch;
         f->answered = false;
     }
     return true;
@@ -70,7 +70,7 @@ static bool order_facts_take(struct scan *s, const struct json *doc, const struc
     if (json_is(doc, role, STR("tool")))
         return order_facts_take_result(s, doc, m, e);
     if (json_is(doc, role, STR("user"))) {
-        f->answered = f->told > 0;
+        f->answered = f->reported > 0;
         f->asked = 0;
     }
     if (json_is(doc, role, STR("assistant"))) {

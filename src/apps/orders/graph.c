@@ -1,4 +1,4 @@
-/* graph.c - a turn: which step comes next, until it ends, and what the customer is told then.
+/* graph.c - a turn: which step comes next, until the turn ends, and the text for the customer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -137,23 +137,23 @@ void graph_say(struct turn *t, str text)
 {
     if (!t->watch || !t->watch->on_say || text.n == 0)
         return;
-    buf_add(&t->told, text);
+    buf_add(&t->sent, text);
     t->watch->on_say(t->watch->ctx, text);
 }
 
-void graph_unsay(struct turn *t)
+void graph_retract(struct turn *t)
 {
-    if (t->told.n && t->watch->on_unsay)
-        t->watch->on_unsay(t->watch->ctx);
-    buf_reset(&t->told);
+    if (t->sent.n && t->watch->on_retract)
+        t->watch->on_retract(t->watch->ctx);
+    buf_reset(&t->sent);
 }
 
-/* What is left of the reply; all of it if it is another than was told. */
+/* The rest of the reply; all of it if it differs from the text sent so far. */
 static void say_rest(struct turn *t)
 {
-    if (!str_starts(t->out->reply, buf_str(&t->told)))
-        graph_unsay(t);
-    graph_say(t, str_slice(t->out->reply, t->told.n, t->out->reply.n));
+    if (!str_starts(t->out->reply, buf_str(&t->sent)))
+        graph_retract(t);
+    graph_say(t, str_slice(t->out->reply, t->sent.n, t->out->reply.n));
 }
 
 static str goodbye(struct turn *t)

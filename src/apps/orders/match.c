@@ -1,8 +1,8 @@
 /* match.c - names as people say them: which are the same, and which are near.
  *
- * A name is brought into one spelling: small letters without accents, words with one space between
- * them, each in the singular, no article in front. What is near is told by words that both have,
- * and, where there are none, by pairs of letters that both have.
+ * A name is normalized: lower case without accents, words with one space between them, each in the
+ * singular, no article in front. Similarity counts common words or, if there are none, common pairs
+ * of letters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,7 +43,7 @@ static bool order_match_ends(const struct spelling *s, const char *end)
 }
 
 /* One rule for both sides is enough: what it makes of a word need not be one. "cookie", "cookies"
- * and "cooky" come to the same. */
+ * and "cooky" are normalized alike. */
 static void singular(struct spelling *s)
 {
     if (order_match_ends(s, "ches") || order_match_ends(s, "shes") || order_match_ends(s, "xes") ||
@@ -64,7 +64,7 @@ static bool order_match_is_word(const struct spelling *s, const char *word)
     return s->n - s->word == n && memcmp(s->p + s->word, word, n) == 0;
 }
 
-/* A word is over: in the singular, and without it if it is an article in front. */
+/* A word ends: singular, and dropped if it is a leading article. */
 static void end_word(struct spelling *s)
 {
     if (s->n == s->word)
@@ -184,7 +184,7 @@ static unsigned letter(char c)
     return c == ' ' ? 36 : 37;
 }
 
-/* Of 100: pairs of letters that both have, twice, by all that they have (Dice). */
+/* Dice coefficient of the pairs of letters, in percent. */
 static unsigned near_by_letters(str a, str b)
 {
     uint8_t count[LETTERS][LETTERS] = {{0}};

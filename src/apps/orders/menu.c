@@ -41,7 +41,7 @@ static bool order_menu_wrong(struct reading *r, size_t item, const char *member,
                    STR_ARG(str_slice(value, 0, 80)));
 }
 
-/* A text, or a number as it is written; "" if it is not there. */
+/* A text, or a number as written; "" if missing. */
 static str order_menu_text_at(struct reading *r, const struct json_node *v, const char *key)
 {
     const struct json_node *found = json_find(&r->doc, v, str_c(key));
@@ -76,7 +76,7 @@ static struct menu_size order_menu_read_size(struct reading *r, const struct jso
     return s;
 }
 
-/* What comes in no size comes in one. */
+/* An item without sizes has one size. */
 static void read_sizes(struct reading *r, const struct json_node *v, struct menu_item *item)
 {
     const struct json_node *list = json_find(&r->doc, v, STR("sizes")), *s;

@@ -21,7 +21,7 @@
 #include "base/sha256.h"
 
 #define MENU_FILE_MAX ((size_t)4 << 20)
-#define MENU_NAMED_MAX 16   /* items of one name that are told */
+#define MENU_NAMED_MAX 16   /* items of one name that are returned */
 #define MENU_SUGGEST_MAX 3  /* names that are near */
 #define MENU_SPOKEN_MAX 200 /* bytes of a name that are looked at */
 #define MENU_NO_PRICE (-1)
@@ -52,7 +52,7 @@ struct menu {
     struct menu_item *items;
     size_t count;
     struct map by_id;
-    str text;                     /* as it was given */
+    str text;                     /* as read from the file */
     char sha256[SHA256_HEX_SIZE]; /* of the text */
     struct arena arena;
 };
@@ -75,13 +75,13 @@ const struct menu_modifier *menu_modifier(const struct menu_item *item, str name
 str menu_spoken(struct arena *a, str name);
 bool menu_same(str a, str b);
 
-/* As a tool tells it: the members of Item that are the menu's. */
+/* The item as tools return it. */
 void menu_item_write(struct json_out *o, const struct menu_item *item);
 void menu_price_write(struct json_out *o, int64_t cents);
-/* The names by category, a line each: what a prompt is told. */
+/* The names by category, one line each, for the prompt. */
 void menu_names_write(struct buf *out, const struct menu *m);
 
-/* Our own, which is in force where none is named: example/orders/menu.json. */
+/* The built-in menu, used if none is configured: example/orders/menu.json. */
 bool menu_built_in(struct menu **out, struct err *e) MUST_USE;
-/* The schema that menus are checked by: example/orders/menu.schema.json. */
+/* The JSON Schema of menus: example/orders/menu.schema.json. */
 str menu_schema(void);

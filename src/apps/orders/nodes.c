@@ -15,9 +15,9 @@
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define RESULT_MAX ((size_t)1 << 20)
-#define AGAIN_NS 100000000L /* 100 ms, then twice that */
+#define AGAIN_NS 100000000L /* 100 ms, then doubled */
 
-/* An update on its way: the values of one checkpoint. */
+/* The values of one checkpoint, while they are collected. */
 struct update {
     struct buf json;
     struct json_out o;
@@ -48,7 +48,7 @@ static bool update_end(struct turn *t, struct update *u, enum orders_node node, 
     return ok;
 }
 
-/* Without what must not be kept. */
+/* With secrets masked. */
 static str order_nodes_masked(struct turn *t, str text)
 {
     struct buf out;
@@ -60,7 +60,7 @@ static str order_nodes_masked(struct turn *t, str text)
     return text;
 }
 
-/* Ids count the messages, so that the same message has the same one whenever it is written. */
+/* Ids count the messages, so a message that is written again has the same id. */
 static void message_begin(struct update *u, size_t number, const char *role)
 {
     char id[32];
@@ -97,7 +97,7 @@ bool node_input(struct turn *t, str text, struct err *e)
     facts_release(&f);
     if (f.messages >= ORDERS_MESSAGES_MAX)
         return err_set(
-            e, ERR_LIMIT, "the conversation has %zu messages: begin another thread", f.messages);
+            e, ERR_LIMIT, "the conversation has %zu messages: start another thread", f.messages);
     update_begin(&u);
     if (fresh && !order_nodes_put_menu(t, &u, e)) {
         buf_release(&u.json);
@@ -155,7 +155,7 @@ static void order_nodes_put_reply(struct turn *t, struct history *h, const struc
     history_reply(h, &reply);
 }
 
-/* A stored message as a provider takes it; other programs may have added some of their own. */
+/* A stored message as providers accept it; other programs may have added messages. */
 static void order_nodes_put_message(struct turn *t, struct history *h, const struct json *doc,
                                     const struct json_node *m)
 {
@@ -204,7 +204,7 @@ static bool order_nodes_write_request(struct turn *t, struct buf *body, struct e
     return ok;
 }
 
-/* One entry a reply: why, by the tags or else by what the model thought of its own accord. */
+/* One entry per reply: the reason, from the tags or else from the model's own reasoning. */
 static str entry_of(struct turn *t, const struct last_reply *r, str why)
 {
     struct json_out o;
@@ -230,7 +230,7 @@ static str entry_of(struct turn *t, const struct last_reply *r, str why)
     return all;
 }
 
-/* In the tags beside the calls, else what the model thought, else in the tags inside them. */
+/* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
 static str why_of(struct turn *t, const struct ask_reply *r, str beside, str inside)
 {
     str own, none;
@@ -290,7 +290,7 @@ static void order_nodes_failed(struct turn *t, const struct chat_error *error)
     t->out->status = error->status;
     t->out->why = arena_dup(t->kept, error->message);
     t->out->retry_after_ms = error->retry_after_ms;
-    log_warn("an order waits: the model could not be asked",
+    log_warn("an order waits: the model call failed",
              LOG_STR("thread", t->s->thread),
              LOG_I64("status", error->status),
              LOG_STR("why", error->message));
@@ -306,7 +306,7 @@ static void order_nodes_on_say(void *ctx, str text)
     graph_say(ctx, text);
 }
 
-/* What it says is heard while it is said. */
+/* Streams the reply's text to the customer. */
 static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *reply)
 {
     struct speak *speak = arena_alloc(t->arena, sizeof *speak);
@@ -320,11 +320,11 @@ static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *re
     ok = t->o->ask.ask(t->o->ask.ctx, q, t->o->host.leave, t->arena, reply);
     speak_release(speak);
     if (!ok || reply->call_count)
-        graph_unsay(t); /* beside a call it may not be so */
+        graph_retract(t); /* not certain if the reply also has calls */
     return ok;
 }
 
-/* A reply that broke off has changed nothing yet. */
+/* A reply that broke off has changed nothing, so the call can be retried. */
 static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
 {
     const _Atomic bool *leave = t->o->host.leave;
@@ -340,7 +340,7 @@ static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_re
     return ok;
 }
 
-/* For the record: where, and what the customer just said; "" if nobody said anything since. */
+/* For the record: the place, and the customer's last text; "" if there is none since. */
 static str order_title(struct turn *t)
 {
     const struct json_node *root, *m, *last = NULL;
@@ -364,6 +364,7 @@ static str order_title(struct turn *t)
 bool node_orchestrator(struct turn *t, struct err *e)
 {
     struct ask_request q = {.route = STR("agent:orders"),
+                            .part = true,
                             .session = t->s->thread,
                             .title = order_title(t),
                             .id = STR(""),
@@ -394,8 +395,8 @@ bool node_orchestrator(struct turn *t, struct err *e)
 
 /* ---- tools ---- */
 
-static void order_nodes_tell_tool(struct turn *t, const struct tools_call *c, str result, bool ok,
-                                  str parent)
+static void order_nodes_put_tool_message(struct turn *t, const struct tools_call *c, str result,
+                                         bool ok, str parent)
 {
     struct store *store = t->o->host.gateway->store;
     struct store_tool row = {.id = arena_printf(t->arena,
@@ -435,7 +436,7 @@ static void order_nodes_put_result(struct turn *t, struct update *u, const struc
     json_member_str(&u->o, "name", c->name);
     json_member_str(&u->o, "content", buf_str(&result));
     json_out_end(&u->o);
-    order_nodes_tell_tool(t, c, buf_str(&result), ok, parent);
+    order_nodes_put_tool_message(t, c, buf_str(&result), ok, parent);
     buf_release(&result);
 }
 
@@ -476,7 +477,7 @@ static bool order_nodes_apply(struct turn *t, const struct json *doc, const stru
            tools_apply(order, name, content, t->arena);
 }
 
-/* Only what stands behind the last reply that called tools: what came before is in the order. */
+/* Only results after the last reply with calls: earlier ones are already in the order. */
 static bool apply_batch(struct turn *t, struct order *order, bool *changed, struct err *e)
 {
     const struct json_node *root, *m, *from = NULL;

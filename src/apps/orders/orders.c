@@ -1,4 +1,4 @@
-/* orders.c - see orders.h: what is open, and who may take a turn.
+/* orders.c - see orders.h: opening and closing, and one turn at a time per thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,14 +6,15 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "gateway/publish.h"
 
 #define BUSY_MAX 100000
 #define ARENA_MAX ((size_t)512 << 20)
-#define STEP_ARENA_MAX ((size_t)1 << 30) /* the state, and what is made of it */
+#define STEP_ARENA_MAX ((size_t)1 << 30) /* the state, and everything derived from it */
 
 struct orders_left {
     struct orders_left *next;
-    str thread, key; /* behind the struct */
+    str thread, key; /* stored after the struct */
 };
 
 /* ---- opening ---- */
@@ -24,11 +25,11 @@ static bool order_orders_open_parts(struct orders *o, const struct orders_option
     struct setup *setup = gateway_setup(o->host.gateway);
     bool ok = o->host.threads || err_set(e,
                                          ERR_INPUT,
-                                         "orders are kept in the store, and there is none: the "
+                                         "orders need a store, and there is none: the "
                                          "configuration says store: none");
 
-    o->told_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
-    o->told_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
+    o->chosen_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
+    o->chosen_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
     o->prompt = opts->prompt;
     ok = ok && shop_new(o, setup->config, &o->shop, e) &&
          registry_open(setup->config->store_url, o->host.clock, &o->registry, e);
@@ -121,7 +122,7 @@ static str order_orders_run_id(str thread, struct arena *a)
     return arena_join(a, STR("orders:"), thread, STR(""));
 }
 
-/* The turn is a run of its own, so that another process knows what this one did not end. */
+/* Each turn is a run, so that the next process finds turns that did not end. */
 static bool put_run(struct turn *t, str status, str reason, struct err *e)
 {
     struct json_out o;
@@ -164,13 +165,13 @@ static void order_orders_put_session(struct turn *t, str status, str analysis, s
                               .session_metadata = STR(""),
                               .error_message = error,
                               .final_analysis = analysis,
-                              /* Whose conversation it is, not who says something in it. */
+                              /* The owner of the conversation, not the current speaker. */
                               .key_name = t->s->step <= 0 ? t->who.key : STR(""),
                               .started_us = t->s->step <= 0 ? t->who.now_us : -1,
                               .completed_us = over ? now : -1};
 
     if (t->o->host.gateway->records)
-        store_session_put(t->o->host.gateway->store, &s, NULL);
+        publish_session(t->o->host.gateway->store, t->o->host.gateway->hub, &s);
 }
 
 /* ---- a turn ---- */
@@ -191,7 +192,7 @@ static bool order_orders_run(struct turn *t, struct err *e)
                              failed ? STR("") : t->out->reply,
                              failed ? t->out->why : STR(""));
     if (failed && t->o->host.leave && atomic_load(t->o->host.leave))
-        return true; /* it stays running: who comes next goes on with it */
+        return true; /* the run stays "running", so the next process resumes it */
     return put_run(t, failed ? STR("failed") : STR("done"), failed ? STR("llm_error") : STR(""), e);
 }
 
@@ -203,7 +204,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
     arena_init(&t->steps[0], STEP_ARENA_MAX);
     arena_init(&t->steps[1], STEP_ARENA_MAX);
-    buf_init(&t->told, STEP_ARENA_MAX);
+    buf_init(&t->sent, STEP_ARENA_MAX);
     t->arena = &t->steps[0];
     t->s = &t->state;
     t->shop = shop_hold(t->o);
@@ -220,7 +221,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     return true;
 }
 
-/* The state as it is now, for whoever asked. */
+/* The current state, for the caller. */
 static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
 {
     struct err missing;
@@ -235,7 +236,7 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     shop_release(t->shop);
     arena_release(&t->steps[0]);
     arena_release(&t->steps[1]);
-    buf_release(&t->told);
+    buf_release(&t->sent);
     return ok;
 }
 
@@ -251,17 +252,17 @@ static str order_orders_clean(struct arena *a, str text)
     return all;
 }
 
-bool orders_say(struct orders *o, const struct thread_asker *who, str thread, str text,
-                const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                struct err *e)
+bool orders_say(struct orders *o, const struct orders_said *said, struct arena *a,
+                struct orders_turn *out, struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
+    str thread = said->thread, text = said->text;
     bool ok;
 
     if (!state_thread_ok(thread, e))
         return false;
     if (text.n > ORDERS_TEXT_MAX)
-        return err_set(e, ERR_INPUT, "what is said is longer than %d bytes", ORDERS_TEXT_MAX);
+        return err_set(e, ERR_INPUT, "the text is longer than %d bytes", ORDERS_TEXT_MAX);
     text = order_orders_clean(a, text);
     if (text.n == 0)
         return err_set(e, ERR_INPUT, "nothing was said");
@@ -274,13 +275,13 @@ bool orders_say(struct orders *o, const struct thread_asker *who, str thread, st
     return ok;
 }
 
-/* Whether the process ended before anybody could have been told the end of a turn. */
-static bool is_untold(struct turn *t, bool *untold, struct err *e)
+/* Whether the process ended before it could report the end of the turn. */
+static bool order_orders_is_unreported(struct turn *t, bool *unreported, struct err *e)
 {
     struct agent_row row;
     struct err missing;
 
-    *untold = false;
+    *unreported = false;
     if (!t->o->host.log || t->s->head.n == 0)
         return true;
     if (agent_log_run_get(t->o->host.log,
@@ -288,7 +289,7 @@ static bool is_untold(struct turn *t, bool *untold, struct err *e)
                           t->arena,
                           &row,
                           &missing)) {
-        *untold = str_eq(row.status, STR("running"));
+        *unreported = str_eq(row.status, STR("running"));
         return true;
     }
     if (missing.code != ERR_NOT_FOUND)
@@ -296,13 +297,13 @@ static bool is_untold(struct turn *t, bool *untold, struct err *e)
     return missing.code == ERR_NOT_FOUND;
 }
 
-/* Whether the last turn of a conversation did not come to its end. */
+/* Whether the last turn of the conversation did not end. */
 static bool order_orders_is_open(struct turn *t, bool *open, struct err *e)
 {
     struct last_reply last;
     struct facts f;
 
-    if (!is_untold(t, open, e))
+    if (!order_orders_is_unreported(t, open, e))
         return false;
     if (*open || t->s->head.n == 0 || t->s->node == NODE_STOPPED)
         return true;
@@ -315,11 +316,11 @@ static bool order_orders_is_open(struct turn *t, bool *open, struct err *e)
     return true;
 }
 
-bool orders_resume(struct orders *o, const struct thread_asker *who, str thread,
-                   const struct orders_watch *w, struct arena *a, struct orders_turn *out,
-                   struct err *e)
+bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
+                   struct orders_turn *out, struct err *e)
 {
-    struct turn t = {.o = o, .who = *who, .watch = w, .kept = a, .out = out};
+    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
+    str thread = said->thread;
     bool ok, open = false;
 
     if (!state_thread_ok(thread, e) || !order_orders_claim(o, thread, e))
@@ -353,16 +354,18 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 
 /* ---- after a crash ---- */
 
-static void order_orders_go_on(struct orders *o, const struct orders_left *l)
+static void order_orders_resume_left(struct orders *o, const struct orders_left *l)
 {
-    struct thread_asker who = orders_asker(o, l->key, true); /* an operator's, in any thread */
+    struct thread_asker who =
+        orders_asker(o, l->key, true); /* as operator: allowed in any thread */
+    struct orders_said said = {.who = &who, .thread = l->thread};
     struct orders_turn turn;
     struct arena a;
     struct err e;
 
     arena_init(&a, ARENA_MAX);
-    if (!orders_resume(o, &who, l->thread, NULL, &a, &turn, &e))
-        log_warn("an order cannot go on", LOG_STR("thread", l->thread), LOG_ERR(&e));
+    if (!orders_resume(o, &said, &a, &turn, &e))
+        log_warn("an order cannot be resumed", LOG_STR("thread", l->thread), LOG_ERR(&e));
     arena_release(&a);
 }
 
@@ -381,12 +384,12 @@ static void *order_orders_work(void *arg)
         pthread_mutex_unlock(&o->lock);
         if (!l)
             return NULL;
-        order_orders_go_on(o, l);
+        order_orders_resume_left(o, l);
         free(l);
     }
 }
 
-void orders_go_on(struct orders *o, str thread, str key)
+void orders_resume_left(struct orders *o, str thread, str key)
 {
     struct orders_left *l = base_alloc(sizeof *l + thread.n + key.n), **at;
     char *texts = (char *)(l + 1);

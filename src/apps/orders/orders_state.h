@@ -1,5 +1,5 @@
-/* orders_state.h - orders as their own files see them: orders.c what is open, graph.c a turn,
- * nodes.c its steps, calls.c what the model calls.
+/* orders_state.h - types that the files of orders share: orders.c opens and closes, graph.c runs a
+ * turn, nodes.c has its steps, calls.c reads the model's calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,9 +10,9 @@
 
 #include <pthread.h>
 
-struct orders_left; /* a turn to go on with */
+struct orders_left; /* a turn to resume */
 
-/* What a turn stands on. */
+/* The menu and model of a turn. */
 struct orders_shop {
     struct menu *menu;
     struct order_limits limits;
@@ -26,32 +26,32 @@ struct orders {
     struct agent_ask ask;
     struct orders_shop *shop;
     struct registry *registry;
-    str told_menu, told_model; /* or "": the configuration's */
-    str prompt;                /* lent; empty: the one in force */
-    struct arena arena;        /* of what it was told */
+    str chosen_menu, chosen_model; /* or "": the configuration's */
+    str prompt;                    /* lent; empty: the one in force */
+    struct arena arena;            /* of the options */
     pthread_mutex_t lock;
-    struct map busy; /* threads whose turns run */
+    struct map busy; /* threads with a running turn */
     struct orders_left *left;
-    pthread_cond_t more; /* something is left, or it closes */
+    pthread_cond_t more; /* a turn is left, or orders closes */
     pthread_t worker;
     bool working, closing;
 };
 
 struct turn {
     struct orders *o;
-    struct thread_asker who; /* its time is that of the step */
+    struct thread_asker who; /* its time is the step's */
     const struct orders_watch *watch;
     struct orders_turn *out;
-    struct arena *kept;       /* what is given back is in it */
+    struct arena *kept;       /* of the result */
     struct orders_shop *shop; /* held */
     const struct menu *menu;  /* of this conversation */
     struct menu *own;         /* the same, if it is not the one in force */
-    struct setup *setup;      /* that masks, and that calls are made by */
+    struct setup *setup;      /* for masking and model calls */
     struct orders_state state, *s;
     str prompt_id;   /* of the last call */
-    struct buf told; /* what the customer was told of the reply so far */
-    /* A step's own, and that of the step before: what a step has made lives to the end of the next,
-     * however long the turn is. */
+    struct buf sent; /* the part of the reply that the customer has */
+    /* Of this step and of the previous one: results of a step live until the end of the next step,
+     * so a long turn needs no more memory. */
     struct arena steps[2], *arena;
 };
 
@@ -69,13 +69,13 @@ bool node_update(struct turn *t, struct err *e) MUST_USE;
 bool node_stopped(struct turn *t, struct err *e) MUST_USE;
 
 /* graph.c */
-/* To the customer, who hears it while it is made. */
+/* Sends text to the customer while the reply arrives. */
 void graph_say(struct turn *t, str text);
-void graph_unsay(struct turn *t); /* what was told, if anything was */
+void graph_retract(struct turn *t); /* the text sent so far, if any */
 bool graph_run(struct turn *t, struct err *e) MUST_USE;
-/* The steps that need no model, up to where it is asked. */
+/* Runs the steps that need no model, up to the next model call. */
 bool graph_settle(struct turn *t, struct err *e) MUST_USE;
-/* What the last reply says, and what it calls. */
+/* The text and the calls of the last reply. */
 struct last_reply {
     str text, interaction;
     struct tools_call *calls;
@@ -95,5 +95,5 @@ bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *ou
  * *thought: what was, or "". */
 void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct last_reply *out,
                  str *thought);
-/* As elements of a list that is open. */
+/* As elements of an open JSON array. */
 void calls_write(struct json_out *o, const struct last_reply *r);

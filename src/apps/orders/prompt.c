@@ -94,7 +94,7 @@ static bool put_place(str *rest, const struct orders_fill *fill, struct buf *out
     return false;
 }
 
-/* What is filled in is not looked at again: a menu can have braces in it. */
+/* Inserted text is not expanded again: a menu can contain braces. */
 void orders_prompt(str template, const struct orders_fill *fill, struct buf *out)
 {
     while (template.n) {

@@ -1,11 +1,11 @@
-/* prompt.h - what the model is told before a conversation.
+/* prompt.h - the system prompt of a conversation.
  *
  *     struct prompt_fill fill = {menu, &order};
  *     orders_prompt(template, &fill, &out);
  *
- * The template has {{location_name}} {{location_address}} {{menu_items}} {{current_order}}; what
- * stands in other double braces stays as it is. It comes from the registry (name "orders",
- * component "system_prompt"), else from here.
+ * The template has {{location_name}} {{location_address}} {{menu_items}} {{current_order}}; other
+ * double braces stay as they are. The template is the registry's (name "orders", component
+ * "system_prompt"), else the built-in one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -29,7 +29,7 @@ static double line_score(const struct order_line *a, const struct order_line *b)
            (menu_same(a->size, b->size) ? 0.1 : 0) + 0.2 * jaccard(a, b);
 }
 
-/* The lines of an id are paired, the best first; what is left over has nothing. */
+/* Pairs the lines of an id, best match first; a line without a partner scores 0. */
 static double id_score(const struct order *a, const struct order *b, str id)
 {
     bool used[2][ORDER_LINES_MAX] = {{false}};
@@ -129,7 +129,7 @@ static void walk_calls(struct adds *w, const struct json_node *calls)
     }
 }
 
-/* Each add that was tried, with the batch it was in. */
+/* Each attempted add, with its batch. */
 static bool walk_adds(struct adds *w, str messages, struct err *e)
 {
     const struct json_node *root, *m, *calls;

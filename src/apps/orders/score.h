@@ -44,7 +44,7 @@ struct orders_eval_result {
     const struct orders_eval_case *of;
     struct score score;
     const struct order *got;
-    str failed; /* why the model could not be asked, or "" */
+    str failed; /* why the model call failed, or "" */
 };
 
 struct orders_eval {
@@ -54,7 +54,12 @@ struct orders_eval {
 
 bool orders_eval_read(const struct menu *m, str line, struct arena *a, struct orders_eval_case *out,
                       struct err *e) MUST_USE;
-/* Each in a thread of its own, which is forgotten. `path` is for messages. */
-bool orders_eval_run(struct orders *o, str text, const char *path,
-                     void (*on_case)(void *ctx, const struct orders_eval_result *r), void *ctx,
+struct orders_eval_source {
+    str text;         /* one utterance for each line */
+    const char *path; /* for errors */
+    void (*on_case)(void *ctx, const struct orders_eval_result *r); /* or NULL */
+    void *ctx;
+};
+/* Runs each utterance in a thread of its own and deletes the thread. */
+bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
                      struct orders_eval *out, struct err *e) MUST_USE;

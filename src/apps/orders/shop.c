@@ -1,6 +1,6 @@
-/* shop.c - what is in force: the menu and the model, until the configuration is read again.
+/* shop.c - the menu and the model in force, until the configuration is reloaded.
  *
- * A turn holds on to what there was when it began.
+ * A turn keeps those it started with.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,8 +25,8 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
     *s = (struct orders_shop){.menu = NULL};
     atomic_init(&s->refs, 1);
     arena_init(&s->arena, SHOP_ARENA_MAX);
-    if (!app_model(c, o->told_model.n ? o->told_model : c->orders.model, &model, e) ||
-        !open_menu(s, o->told_menu.n ? o->told_menu : c->orders.menu, e)) {
+    if (!app_model(c, o->chosen_model.n ? o->chosen_model : c->orders.model, &model, e) ||
+        !open_menu(s, o->chosen_menu.n ? o->chosen_menu : c->orders.menu, e)) {
         shop_release(s);
         return false;
     }
@@ -62,11 +62,11 @@ void orders_reload(struct orders *o)
     struct setup *setup = gateway_setup(o->host.gateway);
     struct orders_shop *fresh, *old;
     struct err e;
-    bool ok = setup->config->orders.menu.n > 0 || o->told_menu.n > 0 ||
-              err_set(&e, ERR_INPUT, "the configuration names no menu any more (orders.menu)");
+    bool ok = setup->config->orders.menu.n > 0 || o->chosen_menu.n > 0 ||
+              err_set(&e, ERR_INPUT, "the configuration no longer names a menu (orders.menu)");
 
     if (!ok || !shop_new(o, setup->config, &fresh, &e)) {
-        log_error("the menu is bad; the old one stays in force", LOG_ERR(&e));
+        log_error("the new menu has errors; the old one stays in force", LOG_ERR(&e));
     } else {
         pthread_mutex_lock(&o->lock);
         old = o->shop;

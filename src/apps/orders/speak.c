@@ -9,7 +9,7 @@
 
 /* ---- after the filters ---- */
 
-/* What may be said: up to the last whole character. */
+/* The part that can be sent: up to the last whole character. */
 static void order_speak_say(struct speak *s)
 {
     str all = buf_str(&s->out);
@@ -45,22 +45,22 @@ static void mask(struct speak *s, str text)
         buf_add(&s->out, text);
 }
 
-/* White space is said when something comes behind it. */
+/* White space is sent once other text follows it. */
 static void order_speak_trim(struct speak *s, str text)
 {
     size_t from = 0, end = text.n;
 
-    while (!s->begun && from < end && char_is_space(text.p[from]))
+    while (!s->started && from < end && char_is_space(text.p[from]))
         from++;
     while (end > from && char_is_space(text.p[end - 1]))
         end--;
     if (end > from) {
-        s->begun = true;
+        s->started = true;
         mask(s, buf_str(&s->space));
         buf_reset(&s->space);
         mask(s, str_slice(text, from, end));
     }
-    if (s->begun)
+    if (s->started)
         buf_add(&s->space, str_slice(text, end, text.n));
 }
 
@@ -92,7 +92,7 @@ static void order_speak_on_run(void *ctx, bool thought, str run)
     if (thought)
         open_up(v->speak);
     else if (v->at + 1 == SPEAK_FILTERS && v->filter.taken)
-        return; /* somebody is playing, and hears nothing more */
+        return; /* an attack: nothing more is sent */
     else if (v->at + 1 < SPEAK_FILTERS)
         customer_filter_feed(&v->speak->filters[v->at + 1].filter, run);
     else
@@ -113,7 +113,7 @@ static void speak_init_filters(struct speak *s, size_t from)
     customer_guard_init(&s->guard, on_guarded, s);
 }
 
-/* A closer before any opener: all so far was thought, in whichever filter it is now. */
+/* A closer before any opener: all text so far was reasoning, in every filter. */
 static void order_speak_on_close(void *ctx, bool stray)
 {
     struct speak_filter *v = ctx;

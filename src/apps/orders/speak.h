@@ -1,20 +1,20 @@
-/* speak.h - what is said to a customer, word by word while the model still speaks.
+/* speak.h - streams a reply to a customer while the model writes it.
  *
  *     struct speak s;
  *     speak_init(&s, mask, (struct speak_sink){on_say, ctx});
  *     while (next_piece(&reasoning, &piece))
  *         speak_feed(&s, reasoning, piece);
- *     if (str_starts(reply, speak_said(&s))) ...          the rest of it is still to be said
+ *     if (str_starts(reply, speak_said(&s))) ...          the rest is still to be sent
  *     speak_release(&s);
  *
- * Nothing passes that customer_filter_text would take out of the whole text, so two things wait. A
- * text that begins without a thought may turn out to be one, at the closer that it ends with: it is
- * held until a thought is over, and a reply in which there is none is not said before its end. And
- * after reasoning without tags (customer_label.h) nothing more is said before the end of the reply.
+ * Nothing passes that customer_filter_text would remove from the whole text, so two kinds of text
+ * wait. A text without an opening tag may be reasoning if a closing tag ends it: the stage buffers
+ * it until a thought has ended, so a reply without any thought is sent at its end. After reasoning
+ * without tags (customer_label.h) nothing is sent before the end of the reply.
  *
- *   - What is said are whole characters, masked, without white space at the ends.
- *   - Cutting the text elsewhere never changes what is said in all.
- *   - What is not decided by the end of the text is not said: whoever has the whole reply says it.
+ *   - The output is whole characters, masked, without white space at the ends.
+ *   - Cutting the text elsewhere never changes the joined output.
+ *   - Text that is undecided at the end is not sent: the caller has the whole reply and sends it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,8 +25,8 @@
 #include "base/buf.h"
 #include "mask/mask.h"
 
-#define SPEAK_TEXT_MAX 65536 /* bytes of a reply; nobody listens longer */
-#define SPEAK_FILTERS 17     /* the rest of a tag may be a tag; after the last nothing is said */
+#define SPEAK_TEXT_MAX 65536 /* bytes of a reply that are streamed */
+#define SPEAK_FILTERS 17 /* the rest of a tag may be a tag; after the last pass nothing is sent */
 
 struct speak;
 
@@ -45,12 +45,12 @@ struct speak_filter {
 /* Not to be moved while in use. */
 struct speak {
     struct speak_sink sink;
-    /* All below is its own. */
+    /* private */
     struct speak_filter filters[SPEAK_FILTERS];
     struct customer_guard guard;
     size_t taken; /* bytes of the text */
-    bool open;    /* something was thought, and is over or goes on */
-    bool begun;   /* something that is no white space has come through */
+    bool open;    /* there was reasoning, ended or not */
+    bool started; /* text other than white space was sent */
     struct buf held;
     struct buf space; /* at the end, perhaps */
     struct mask_stream mask;

@@ -8,7 +8,7 @@
 
 #define VALUES_MAX ((size_t)32 << 20)
 #define MENU_NS "menu"
-#define MENU_THREADS "menu:" /* and the digest: where menus are kept */
+#define MENU_THREADS "menu:" /* and the digest: the key of a stored menu */
 
 static const char reducers[] = "{\"messages\":\"messages\",\"reasoning\":\"append\","
                                "\"menu\":\"last\",\"current_order\":\"last\"}";
@@ -101,7 +101,7 @@ void state_new(str thread, str order_id, struct arena *a, struct orders_state *o
 
 /* ---- writing ---- */
 
-/* What a list of conversations shows, so that it need not read them. */
+/* The members for lists of conversations, so that a list reads no checkpoint. */
 static void order_state_write_metadata(struct json_out *o, const struct orders_state *s,
                                        const struct state_step *step, int64_t now_us)
 {
@@ -192,7 +192,8 @@ static bool menu_from(struct threads *t, str sha256, struct arena *a, struct men
                      &tuple,
                      e) ||
         tuple.value_count == 0)
-        return err_set(e, ERR_SYSTEM, "the menu this conversation began with is not on record");
+        return err_set(
+            e, ERR_SYSTEM, "the menu that this conversation started with is not in the store");
     return menu_parse(tuple.values[0].bytes, "the menu on record", out, e);
 }
 

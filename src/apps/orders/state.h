@@ -6,7 +6,7 @@
  *
  * Channels: messages (reducer messages), reasoning (append), current_order and menu (last). The
  * menu's is a reference: the menu itself is kept once for all conversations, under its digest. Each
- * checkpoint's metadata says which node made it, so that whoever goes on knows where.
+ * checkpoint's metadata has the node that produced it, so that a resumed turn knows where to go on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@
 #define ORDERS_THREAD_MAX 200
 #define ORDERS_MESSAGES_MAX 4000
 
-/* What made a checkpoint; STOPPED: a limit did. */
+/* The node that produced a checkpoint; STOPPED: a limit. */
 enum orders_node { NODE_INPUT, NODE_ORCHESTRATOR, NODE_TOOLS, NODE_UPDATE, NODE_STOPPED };
 
 struct orders_state {
@@ -38,21 +38,22 @@ struct state_step {
 
 bool state_read(struct threads *t, const struct thread_asker *who, str thread, struct arena *a,
                 struct orders_state *out, struct err *e) MUST_USE;
-/* A conversation that nobody knows of yet; the first put makes it. */
+/* A new conversation; the first put creates it. */
 void state_new(str thread, str order_id, struct arena *a, struct orders_state *out);
-/* On disk, and the state is read anew, into the arena: another than the one it is in. */
+/* Writes to disk and reads the state again into the arena, which must not be the state's own. */
 bool state_put(struct threads *t, const struct thread_asker *who, struct orders_state *s,
                const struct state_step *step, struct arena *a, struct err *e) MUST_USE;
 
-/* What a new conversation refers to; the menu is put if it is not there. */
+/* The reference to the menu for a new conversation; stores the menu if it is not stored. */
 bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, struct buf *ref,
                     struct err *e) MUST_USE;
-/* The menu a conversation began with, unless it is the one given; *out is to be freed, or NULL. */
+/* The menu that the conversation started with; *out is NULL if that is `current`, else the caller
+ * frees it. */
 bool state_menu(struct threads *t, const struct orders_state *s, const struct menu *current,
                 struct arena *a, struct menu **out, struct err *e) MUST_USE;
 
 bool state_thread_ok(str thread, struct err *e) MUST_USE;
-/* Those of an asker, the newest first: JSON objects of a list that is open. */
+/* The conversations of an asker, newest first: elements of an open JSON array. */
 bool state_list(struct threads *t, const struct thread_asker *who, size_t max, struct arena *a,
                 struct json_out *o, struct err *e) MUST_USE;
 /* The members of the state, for people and programs; without reasoning: an empty list. */

@@ -172,7 +172,7 @@ bool order_call_is_open(struct order_call *c, const char *what)
            order_call_refuse(c, "the order was finalized and is closed: nothing can be %s", what);
 }
 
-/* The total limits of the order; what makes it smaller is always allowed. */
+/* The limits of the whole order; a change that makes it smaller is always allowed. */
 static bool order_call_within_limits(struct order_call *c, const struct order_line *added,
                                      const struct order_line *from)
 {

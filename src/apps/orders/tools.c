@@ -8,7 +8,7 @@
 
 /* ---- lookup_menu_item ---- */
 
-static void tell_near(struct order_call *c, str name)
+static void order_tools_put_near(struct order_call *c, str name)
 {
     const struct menu_item *near[MENU_SUGGEST_MAX];
     size_t n = menu_suggest(c->s->menu, name, near);
@@ -30,7 +30,7 @@ static bool lookup(struct order_call *c)
         return false;
     n = menu_named(c->s->menu, name, found, MENU_NAMED_MAX);
     if (n == 0) {
-        tell_near(c, name);
+        order_tools_put_near(c, name);
         return true;
     }
     json_member_bool(&c->out, "found", true);
@@ -49,7 +49,7 @@ static bool lookup(struct order_call *c)
 
 /* ---- add_item_to_order ---- */
 
-/* The item that is meant, if it is one and was looked up. */
+/* The item of the arguments, if it exists and was looked up before. */
 static bool item_arg(struct order_call *c, const struct menu_item **out)
 {
     str id, name, category;
@@ -134,7 +134,7 @@ static bool finalize(struct order_call *c)
                 "customer confirm");
     if (c->s->order->count == 0)
         return order_call_refuse(c, "the order is empty: there is nothing to finalize");
-    if (!f->told || f->changed >= f->told)
+    if (!f->reported || f->changed >= f->reported)
         return order_call_refuse(
             c,
             "the order as it is now was not read back: call get_current_order, tell the "

@@ -10,12 +10,12 @@
  * writes as arguments, the worst result is {"error": ...}, in words that the model can act on.
  *
  * The guards are here:
- *   - what is added was looked up in this conversation before, and is what it is called;
- *   - size, quantity and modifiers are the item's;
+ *   - an added item was looked up before in this conversation, and its name is the menu's;
+ *   - size, quantity and modifiers are allowed for the item;
  *   - only lines of the order are removed or changed;
  *   - the order stays within its limits of pieces and price;
- *   - what is finalized is not empty, and a customer's turn came after get_current_order had told
- *     it, with no change since, nor in the same batch.
+ *   - a finalized order is not empty, and a customer's turn came after get_current_order had
+ *     reported it, with no change since or in the same batch.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,15 +30,15 @@ struct tools_call {
     str id, name, arguments;
 };
 
-/* What a conversation has come to: from its messages, the assistant's last one included. */
+/* The state of a conversation: from its messages, the assistant's last one included. */
 struct facts {
     struct map looked; /* ids of items that were looked up, and in which batch first */
     size_t batch;      /* tool batches so far */
-    size_t told;       /* in which get_current_order first told what there was since `changed` */
-    size_t changed;    /* the last one in which the order was changed; 0: none, as above */
-    bool answered;     /* a customer's turn came behind `told` */
+    size_t reported;   /* in which get_current_order first reported the order since `changed` */
+    size_t changed;    /* the last one that changed the order; 0: none */
+    bool answered;     /* a customer's turn came after `reported` */
     bool finalized;    /* in the last batch */
-    size_t asked;      /* how often the model was asked since the customer's last turn */
+    size_t asked;      /* model calls since the customer's last turn */
     size_t messages;
 };
 

@@ -73,7 +73,6 @@ static bool read_field(struct member *m, const struct json_node *v, bool fixture
         return false;
     if (f->confidence < 0)
         return member_wrong(m, "confidence", "is missing");
-    f->page = f->page ? f->page : 1;
     return true;
 }
 

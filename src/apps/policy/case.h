@@ -43,8 +43,8 @@ struct policy_field {
     struct policy_value value;
     str raw; /* the value as JSON */
     double confidence;
-    str doc_id; /* "" if not said */
-    uint32_t page;
+    str doc_id;    /* "" if not said */
+    uint32_t page; /* 0 if not said */
     bool has_bbox;
     double bbox[4];
     str field_class; /* "" if not said */

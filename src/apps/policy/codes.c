@@ -131,14 +131,9 @@ void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *
 {
     struct codes c = {.doc = d, .arena = a, .o = o, .valid = true};
     bool any = str_trim(icd10).n > 0 || str_trim(cpt).n > 0;
-    struct scope large;
 
-    if (d && d->scope) {
-        c.scope = d->scope;
-    } else if (d && any) {
-        scope_read(d, NULL, a, &large);
-        c.scope = &large;
-    }
+    if (d && any)
+        c.scope = scope_of(d, a);
     json_out_object(o);
     json_out_key(o, STR("success"));
     json_out_bool(o, any);

@@ -2,32 +2,26 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/policy/format/format.h"
 #include "apps/policy/fts.h"
 #include "apps/policy/scope.h"
 #include "base/file.h"
 
-static bool policy_doc_is_json(str text)
+static size_t policy_doc_text_size(const struct policy_tree *t)
 {
-    if (str_starts(text, STR("\xEF\xBB\xBF")))
-        text = str_slice(text, 3, text.n);
-    text = str_trim(text);
-    return text.n > 0 && (text.p[0] == '{' || (text.p[0] == '[' && str_ends(text, STR("]"))));
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < t->node_count; i++)
+        n += t->nodes[i].text.n;
+    return n;
 }
 
 static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
 {
-    bool ok = policy_doc_is_json(text)
-                  ? policy_tree_read(str_trim(text), name, &d->arena, &d->tree, e)
-                  : policy_tree_markdown(text, name, &d->arena, &d->tree, e);
-
-    if (!ok || !fts_open(&d->tree, &d->index, e))
+    if (!policy_tree_any(text, name, &d->arena, &d->tree, e) || !fts_open(&d->tree, &d->index, e))
         return false;
-    if (d->tree.node_count <= SCOPE_SMALL && text.n <= SCOPE_TEXT_MAX) {
-        struct scope *s = arena_alloc(&d->arena, sizeof *s);
-
-        scope_read(d, NULL, &d->arena, s);
-        d->scope = s;
-    }
+    if (policy_doc_text_size(&d->tree) <= SCOPE_KEPT_MAX)
+        d->scope = scope_of(d, &d->arena);
     return true;
 }
 

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/case.h"
+#include "apps/policy/result.h"
 #include "base/ctype.h"
 
 #include <math.h>
@@ -74,10 +75,7 @@ static void field_json(const struct policy_field *f, struct json_out *o)
     json_out_raw(o, f->raw);
     json_out_key(o, STR("confidence"));
     json_out_double(o, f->confidence);
-    json_out_key(o, STR("doc_id"));
-    json_out_str(o, f->doc_id);
-    json_out_key(o, STR("page"));
-    json_out_u64(o, f->page);
+    policy_place_json(f->doc_id, f->page, o);
     json_out_key(o, STR("bbox"));
     if (f->has_bbox) {
         json_out_array(o);

@@ -128,8 +128,8 @@ static void heuristic_judge(struct run *x, const bool *about)
         x->rules[x->n++] = (struct judged){
             r, rule_hold(r->rule, &x->facts, (const struct rule *const *)x->define, x->define_n)};
     }
-    if (x->n == RULES_MAX || x->scope.cut)
-        heuristic_block(x, &x->scope.all[0]);
+    if (x->n == RULES_MAX)
+        heuristic_block(x, x->rules[RULES_MAX - 1].r);
 }
 
 static bool rule_is_of_age(const struct rule *r)
@@ -312,10 +312,11 @@ static void policy_heuristic_verify(struct run *x)
     struct decision d;
     bool *about, found;
 
-    if (x->doc->scope)
-        x->scope = *x->doc->scope;
-    else
-        scope_read(x->doc, &x->question, x->a, &x->scope);
+    x->scope = *scope_of(x->doc, x->a);
+    if (x->scope.cut) {
+        policy_heuristic_give_up(x, "policy_too_long");
+        return;
+    }
     x->define = arena_zero(x->a, x->scope.n + 1, sizeof x->define[0]);
     about = heuristic_select(x, &found);
     if (!found) {

@@ -28,18 +28,6 @@ static void policy_lookup_refuse(struct json_out *o, const char *code, const cha
     json_out_end(o);
 }
 
-static const struct scope *scope_of(const struct policy_doc *d, const struct question *q,
-                                    struct arena *a)
-{
-    struct scope *s;
-
-    if (d->scope)
-        return d->scope;
-    s = arena_alloc(a, sizeof *s);
-    scope_read(d, q, a, s);
-    return s;
-}
-
 /* The section that words name: "section Age", "section 3.2" by how its title begins. */
 static const struct policy_node *
 policy_lookup_named(const struct policy_tree *t, const struct word *w, size_t n, struct arena *a)
@@ -136,7 +124,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
         return;
     }
     scope_question(criterion_id, a, &q);
-    s = scope_of(d, &q, a);
+    s = scope_of(d, a);
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     policy_lookup_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);

@@ -4,7 +4,7 @@
  */
 #include "apps/policy/react_state.h"
 
-#define BODY_MAX ((size_t)16 << 20)
+#define BODY_MAX ((size_t)1 << 20)
 #define TRIES_MAX 64 /* places where an object may begin */
 
 static void policy_pick_message(struct buf *out, const char *role, str text)
@@ -118,20 +118,27 @@ bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *
     return try_json(str_slice(text, open, closing(text, open) + 1), a, ids, n);
 }
 
-bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
-                size_t *n, struct err *e)
+static void policy_pick_count(struct react *r, const struct chat_usage *u)
 {
-    struct react *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    r->search_tokens += (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool react_pick(struct react *r, const struct react_search *s, str tree_json, struct arena *a,
+                str ids[POLICY_TOP_MAX], size_t *n, struct err *e)
+{
     struct ask_reply reply;
     struct buf body;
     bool ok;
 
     *n = 0;
     buf_init(&body, BODY_MAX);
-    policy_pick_body_write(r, question, tree_json, a, &body);
+    policy_pick_body_write(r, s->question, tree_json, a, &body);
     ok = buf_ok(&body, "the tree", e);
     if (ok) {
         struct ask_request q = {.body = buf_str(&body),
+                                .part = true,
                                 .route = STR("agent:policy"),
                                 .session = r->o->session,
                                 .title = react_title(r, a),
@@ -139,7 +146,9 @@ bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids
                                 .level = STR(""),
                                 .key = r->o->key};
 
-        ok = react_ask(r, &q, r->o->cancel, a, &reply);
+        ok = react_ask(r, &q, s->cancel, a, &reply);
+        if (ok)
+            policy_pick_count(r, &reply.usage);
         if (!ok)
             err_set(e, ERR_UPSTREAM, "pageindex_error: " STR_FMT, STR_ARG(reply.error.message));
         else if (!(ok = react_read_ids(reply.text, a, ids, n)))

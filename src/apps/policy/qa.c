@@ -39,9 +39,7 @@ static void issue(struct qa *q, const char *type, const char *severity, str what
         if (!fields[i])
             continue;
         json_out_object(o);
-        json_member_str(o, "doc_id", fields[i]->doc_id);
-        json_out_key(o, STR("page"));
-        json_out_i64(o, fields[i]->page);
+        policy_place_json(fields[i]->doc_id, fields[i]->page, o);
         json_out_key(o, STR("value"));
         json_out_raw(o, fields[i]->raw);
         json_out_end(o);

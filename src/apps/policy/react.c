@@ -5,10 +5,10 @@
 #include "agent/extract.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
-#include "base/log.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define USER_MAX ((size_t)4 << 20)
+#define BAD_STEPS 3      /* so many failed calls at the end of a run are no work */
 #define FIELDS_NAMED 200 /* the model asks for the rest by searching what facts_get lists */
 
 static const char insist[] =
@@ -31,13 +31,19 @@ bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool 
     return ok;
 }
 
-static bool ask_noted(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
-                      struct arena *a, struct ask_reply *reply)
+/* The tokens of searches by a model count for the run: the next call reports them. */
+static bool ask_counted(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                        struct arena *a, struct ask_reply *reply)
 {
     struct react *r = ctx;
     bool ok = react_ask(r, q, cancel, a, reply);
 
-    r->reasoning = ok ? reply->reasoning : STR("");
+    pthread_mutex_lock(&r->lock);
+    if (ok) {
+        reply->usage.input += reply->usage.input >= 0 ? r->search_tokens : 1 + r->search_tokens;
+        r->search_tokens = 0;
+    }
+    pthread_mutex_unlock(&r->lock);
     return ok;
 }
 
@@ -89,8 +95,6 @@ static void policy_react_on_step(void *ctx, const struct agent_step *s)
 
     if (r->o->metrics && s->tool.n)
         policy_metrics_tool(r->o->metrics, react_tool_place(s->tool), s->ok);
-    if (r->o->on_step)
-        r->o->on_step(r->o->ctx, s, r->reasoning);
 }
 
 static void policy_react_on_effect(void *ctx, const struct agent_effect *f)
@@ -131,17 +135,39 @@ static str refusal(const struct agent_result *run, struct arena *a, str *words)
     return code;
 }
 
+/* Each step, with what the model thought before it as a step of its own. */
 static void policy_react_trace_of(const struct agent_result *run, struct arena *a,
                                   struct policy_result *out)
 {
-    struct policy_step *steps = arena_zero(a, run->step_count + 1, sizeof *steps);
+    struct policy_step *steps = arena_zero(a, 2 * run->step_count + 1, sizeof *steps);
+    unsigned n = 0;
 
-    for (size_t i = 0; i < run->step_count; i++)
-        steps[i] = (struct policy_step){.step = run->steps[i].step,
-                                        .action = run->steps[i].action,
-                                        .observation = run->steps[i].observation};
+    for (size_t i = 0; i < run->step_count; i++) {
+        str thought = str_trim(run->steps[i].thought);
+
+        if (thought.n > 0) {
+            steps[n] = (struct policy_step){n + 1, STR("think"), thought};
+            n++;
+        }
+        steps[n] = (struct policy_step){n + 1, run->steps[i].action, run->steps[i].observation};
+        n++;
+    }
     out->trace = steps;
-    out->trace_count = run->step_count;
+    out->trace_count = n;
+}
+
+/* Whether the model ended with calls that nobody can read: its last steps all failed, or its text
+ * is JSON in place of a call. */
+static bool policy_react_unreadable(const struct agent_result *run)
+{
+    str text = str_trim(run->text);
+    size_t bad = 0;
+
+    if (run->end == AGENT_FINISHED)
+        return text.n > 0 && memchr("{[`", text.p[0], 3);
+    while (bad < run->step_count && !run->steps[run->step_count - 1 - bad].ok)
+        bad++;
+    return run->end == AGENT_STOPPED && bad >= BAD_STEPS;
 }
 
 /* Nothing is decided: the code says why, the words what was said last. */
@@ -177,10 +203,15 @@ static bool policy_react_settle(struct react *r, const struct agent_result *run,
         info->llm_failed = true;
         code = run->reason;
         words = STR("");
+    } else if (!code.n && policy_react_unreadable(run)) {
+        info->llm_failed = true;
+        code = STR("invalid_output");
+        words = STR("the model made no call that can be read");
     } else if (!code.n) {
-        code = run->end == AGENT_FINISHED    ? STR("agent_uncertain")
-               : run->end == AGENT_CANCELLED ? STR("cancelled")
-                                             : STR("max_iterations_reached");
+        code = run->end == AGENT_FINISHED                  ? STR("agent_uncertain")
+               : run->end == AGENT_CANCELLED               ? STR("cancelled")
+               : str_eq(run->reason, STR("loop_detected")) ? STR("max_iterations_reached")
+                                                           : run->reason;
     }
     undecided(run, code, words, a, out);
     return true;
@@ -216,8 +247,11 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
         .messages = STR(""),
         .extra = STR(""),
         .tools = r->box,
-        .ask = {ask_noted, r},
-        .limits = {.iterations = POLICY_ITERATIONS_MAX, .tokens = POLICY_TOKENS},
+        .ask = {ask_counted, r},
+        .limits = {.iterations = POLICY_ITERATIONS_MAX,
+                   .tokens = o->tokens_max,
+                   .tokens_hard = true,
+                   .time_ms = o->time_max_ms},
         .insist = insist,
         .say_success = true,
         .part = true,
@@ -263,7 +297,6 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
         return true;
     }
     info->left = str_eq(run.reason, STR("left"));
-    info->over_budget = run.over_budget;
     info->iterations = run.iterations;
     info->model_calls = run.model_calls;
     info->tool_calls = run.tool_calls;
@@ -271,18 +304,13 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
     info->output_tokens = run.output_tokens;
     info->model_ns = r->model_ns;
     policy_react_trace_of(&run, a, out);
-    if (run.over_budget)
-        log_info("an evaluation has passed its tokens",
-                 LOG_STR("run", r->o->run),
-                 LOG_I64("tokens", run.input_tokens + run.output_tokens),
-                 LOG_I64("budget", POLICY_TOKENS));
     return policy_react_settle(r, &run, a, out, info, e);
 }
 
 bool policy_react(const struct policy_react_options *o, struct arena *a, struct policy_result *out,
                   struct policy_react_info *info, struct err *e)
 {
-    struct react r = {.o = o, .reasoning = STR("")};
+    struct react r = {.o = o};
     bool ok;
 
     *info = (struct policy_react_info){0};

@@ -17,9 +17,10 @@
  *     invalid_confidence        no number from 0 to 1
  *
  * Other codes: agent_uncertain (the model says so, or ends without a proposal), low_confidence
- * (computed below 0.65: it abstains), max_iterations_reached (any limit), llm_error and
- * rate_limit_exceeded (the model could not be asked, retries and all), missing_policy_document_id,
- * agent_error (the record of the run is of another one).
+ * (computed below 0.65: it abstains), max_iterations_reached (also a loop), token_budget_exceeded
+ * and time_limit_exceeded (the limits of the options), llm_error and rate_limit_exceeded (the model
+ * could not be asked, retries and all), invalid_output (its calls cannot be read),
+ * missing_policy_document_id, agent_error (the record of the run is of another one).
  *
  * A controller is the arguments of one call; there is nothing that two calls share.
  *
@@ -35,7 +36,6 @@
 #include "gateway/config.h"
 
 #define POLICY_ITERATIONS_MAX 10
-#define POLICY_TOKENS 6000 /* of an evaluation; passing it is noted */
 #define POLICY_TOOLS 10
 
 /* Compiled in, under the name "policy": system_prompt, tree_search and a text for each tool. */
@@ -52,6 +52,8 @@ struct policy_react_options {
     const struct prompt *prompt;
     str model;
     enum config_search search;
+    int64_t tokens_max;      /* of the run with its searches; no call is made once it is reached */
+    uint64_t time_max_ms;    /* likewise; 0: no limit */
     str run, session, input; /* as the agent's; app is "policy" */
     str key;                 /* likewise */
     struct agent_ask ask;
@@ -60,18 +62,15 @@ struct policy_react_options {
     const struct mask *mask;        /* or NULL */
     struct policy_metrics *metrics; /* or NULL */
     const struct clock *clock;
-    const _Atomic bool *cancel; /* or NULL */
-    const _Atomic bool *leave;  /* or NULL */
-    /* Each step as it is made, with what the model thought before it; may be NULL. */
-    void (*on_step)(void *ctx, const struct agent_step *s, str reasoning);
+    const _Atomic bool *cancel;                                 /* or NULL */
+    const _Atomic bool *leave;                                  /* or NULL */
     void (*on_effect)(void *ctx, const struct agent_effect *f); /* as the agent's */
     void *ctx;
 };
 
 struct policy_react_info {
-    bool llm_failed; /* the model could not be asked: the result is no verdict */
+    bool llm_failed; /* the model could not be asked or understood: the result is no verdict */
     bool left;       /* the process ends: to be resumed */
-    bool over_budget;
     unsigned iterations, model_calls, tool_calls;
     int64_t input_tokens, output_tokens;
     uint64_t model_ns; /* of the time, how much was waiting for the model */

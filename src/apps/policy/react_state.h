@@ -26,8 +26,8 @@ struct react {
     struct react_seen *seen;                           /* by place in the tree */
     const struct policy_field *facts[REACT_FACTS_MAX]; /* read in this run, in order */
     size_t fact_count;
-    str reasoning; /* of the newest reply */
     uint64_t model_ns;
+    int64_t search_tokens; /* of searches by a model that the run has not counted yet */
 };
 
 /* A proposal that was looked at. */
@@ -50,8 +50,12 @@ int react_tool_place(str name);
 const char *react_tool_name(int place);
 
 /* pick.c */
-bool react_pick(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
-                size_t *n, struct err *e);
+struct react_search {
+    str question;
+    const _Atomic bool *cancel; /* of the tool call: true once the run has reached its deadline */
+};
+bool react_pick(struct react *r, const struct react_search *s, str tree_json, struct arena *a,
+                str ids[POLICY_TOP_MAX], size_t *n, struct err *e);
 
 /* What a model answered, with words or a fence around it, to ids; false if no list is in it. */
 bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n);

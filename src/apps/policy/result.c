@@ -75,12 +75,24 @@ static void policy_result_number(struct json_out *o, const char *key, double val
     json_out_double(o, value);
 }
 
+void policy_place_json(str doc_id, uint32_t page, struct json_out *o)
+{
+    json_out_key(o, STR("doc_id"));
+    if (doc_id.n > 0)
+        json_out_str(o, doc_id);
+    else
+        json_out_null(o);
+    json_out_key(o, STR("page"));
+    if (page > 0)
+        json_out_u64(o, page);
+    else
+        json_out_null(o);
+}
+
 static void evidence_json(const struct policy_evidence *e, struct json_out *o)
 {
     json_out_object(o);
-    policy_result_member(o, "doc_id", e->doc_id);
-    json_out_key(o, STR("page"));
-    json_out_u64(o, e->page);
+    policy_place_json(e->doc_id, e->page, o);
     json_out_key(o, STR("bbox"));
     if (e->has_bbox) {
         json_out_array(o);

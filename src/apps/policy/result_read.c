@@ -29,8 +29,8 @@ static bool read_evidence(struct member *m, const struct json_node *v, struct po
     at = member_into(m, "evidence");
     out->has_evidence = true;
     e->doc_id = e->text_excerpt = STR("");
-    if (!member_text(m, o, "doc_id", true, &e->doc_id) ||
-        !member_page(m, o, "page", true, &e->page) ||
+    if (!member_text(m, o, "doc_id", false, &e->doc_id) ||
+        !member_page(m, o, "page", false, &e->page) ||
         !member_box(m, o, "bbox", &e->has_bbox, e->bbox) ||
         !member_text(m, o, "text_excerpt", false, &e->text_excerpt))
         return false;
@@ -138,6 +138,45 @@ static bool read_trace(struct member *m, const struct json_node *v, struct polic
     return true;
 }
 
+static bool read_reading(struct member *m, const struct json_node *v, const char *key,
+                         enum policy_status *status, str *rationale)
+{
+    const struct json_node *o;
+    struct policy_result one = {.rationale = STR("")};
+    size_t at;
+
+    if (!member_kind(m, v, key, JSON_OBJECT, &o))
+        return false;
+    if (!o)
+        return member_wrong(m, key, "is missing");
+    at = member_into(m, key);
+    if (!policy_result_read_status(m, o, &one) ||
+        !member_text(m, o, "rationale", false, &one.rationale))
+        return false;
+    member_back(m, at);
+    *status = one.status;
+    *rationale = one.rationale;
+    return true;
+}
+
+static bool read_readers(struct member *m, const struct json_node *v, struct policy_result *out)
+{
+    const struct json_node *o;
+    size_t at;
+
+    if (!member_kind(m, v, "readers", JSON_OBJECT, &o))
+        return false;
+    if (!o)
+        return true;
+    at = member_into(m, "readers");
+    out->disagree = true;
+    if (!read_reading(m, o, "model", &out->by_model, &out->model_rationale) ||
+        !read_reading(m, o, "rules", &out->by_rules, &out->rules_rationale))
+        return false;
+    member_back(m, at);
+    return true;
+}
+
 bool policy_result_read(const struct json *doc, const struct json_node *v, struct arena *a,
                         struct policy_result *out, struct err *e)
 {
@@ -153,5 +192,6 @@ bool policy_result_read(const struct json *doc, const struct json_node *v, struc
            member_between(&m, v, "confidence", 0, 1, &out->confidence) &&
            read_breakdown(&m, v, out) && read_trajectory(&m, v, out) &&
            member_text(&m, v, "retrieval_method", false, &out->retrieval_method) &&
-           member_text(&m, v, "reason_code", false, &out->reason_code) && read_trace(&m, v, out);
+           member_text(&m, v, "reason_code", false, &out->reason_code) && read_trace(&m, v, out) &&
+           read_readers(&m, v, out);
 }

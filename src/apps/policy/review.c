@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "gateway/publish.h"
 
 #define INPUT_MAX ((size_t)64 << 20)
 #define ENVELOPE_MAX ((size_t)64 << 20)
@@ -193,6 +194,8 @@ static bool policy_review_doc_of(const struct policy_case *c, const struct polic
 struct policy_react_options review_react(struct policy_service *s, struct setup *setup)
 {
     return (struct policy_react_options){.search = setup->config->policy.search,
+                                         .tokens_max = setup->config->policy.tokens_max,
+                                         .time_max_ms = setup->config->policy.time_max_ms,
                                          .ask = agent_ask_gateway(s->host.gl),
                                          .log = s->host.log,
                                          .store = s->host.gateway->records ? s->host.gateway->store
@@ -260,7 +263,7 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     row.final_analysis = mask && words.n && mask_json(mask, buf_str(&words), &masked, NULL)
                              ? buf_str(&masked)
                              : buf_str(&words);
-    store_session_put(s->host.gateway->store, &row, NULL);
+    publish_session(s->host.gateway->store, s->host.gateway->hub, &row);
     buf_release(&words);
     buf_release(&masked);
 }
@@ -366,7 +369,6 @@ static void policy_review_options_of(struct reviewing *w, struct arena *a,
     o->react.input = arena_printf(a, "{\"parent\":\"" STR_FMT "\"}", STR_ARG(out->run));
     o->react.docs = policy_docs_all(w->docs);
     o->react.doc_count = policy_docs_count(w->docs);
-    o->react.on_step = w->q->on_step;
     o->react.on_effect = w->q->on_effect;
     o->react.ctx = w->q->ctx;
 }

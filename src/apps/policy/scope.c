@@ -6,8 +6,6 @@
 
 #include "apps/policy/fts.h"
 
-#include <strings.h>
-
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
     "verification met default eligibility eligible compliance crit req item id no test must be "   \
@@ -106,7 +104,7 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
     size_t count = fts_sentences_of(d->index, node, &all), first = s->n;
 
     s->cut = s->cut || count > SCOPE_SENTENCES_MAX - s->n;
-    for (size_t i = 0; i < count && s->n < SCOPE_SENTENCES_MAX; i++) {
+    for (size_t i = 0; i < count && !s->cut; i++) {
         struct reading *r = &s->all[s->n++];
         struct word *w;
 
@@ -117,10 +115,11 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
                               .text = str_slice(n->text, all[i].from, all[i].to)};
         r->n = words_of(r->text, a, &w);
         r->w = w;
+        s->cut = r->n >= WORDS_MAX || arena_left(a) < SCOPE_ROOM;
         if (all[i].lead != POLICY_NO_LEAD && first + all[i].lead < s->n - 1)
             r->lead = &s->all[first + all[i].lead];
         /* A table's first row leads to the others. */
-        if (all[i].row && s->n - 1 > first && r[-1].sentence->row)
+        if (all[i].row && !all[i].begins && s->n - 1 > first)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
         r->block = s->n > 1 ? r[-1].block : 0;
         if (r->lead)
@@ -131,24 +130,7 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
     }
 }
 
-/* Whether a section has a word of the question, as far as a look at its bytes can tell. */
-static bool scope_mentions(const struct policy_node *n, const struct question *q)
-{
-    for (size_t k = 0; k < q->n; k++) {
-        size_t size = strlen(q->w[k].stem);
-
-        for (size_t i = 0; i + size <= n->text.n; i++)
-            if (strncasecmp(n->text.p + i, q->w[k].stem, size) == 0)
-                return true;
-        for (size_t i = 0; i + size <= n->title_path.n; i++)
-            if (strncasecmp(n->title_path.p + i, q->w[k].stem, size) == 0)
-                return true;
-    }
-    return q->n == 0;
-}
-
-void scope_read(const struct policy_doc *d, const struct question *q, struct arena *a,
-                struct scope *out)
+void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out)
 {
     size_t most = 0;
 
@@ -156,14 +138,23 @@ void scope_read(const struct policy_doc *d, const struct question *q, struct are
     for (uint32_t i = 0; i < d->tree.node_count; i++) {
         const struct policy_sentence *all;
 
-        if (!q || scope_mentions(&d->tree.nodes[i], q))
-            most += fts_sentences_of(d->index, i, &all);
+        most += fts_sentences_of(d->index, i, &all);
     }
     most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
     out->all = arena_alloc(a, (most + 1) * sizeof out->all[0]);
     for (uint32_t i = 0; i < d->tree.node_count; i++)
-        if (!q || scope_mentions(&d->tree.nodes[i], q))
-            scope_read_node(d, i, a, out);
+        scope_read_node(d, i, a, out);
+}
+
+const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
+{
+    struct scope *s;
+
+    if (d->scope)
+        return d->scope;
+    s = arena_alloc(a, sizeof *s);
+    scope_read(d, a, s);
+    return s;
 }
 
 static bool rule_limits(const struct rule *r, bool low)

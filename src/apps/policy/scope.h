@@ -8,9 +8,9 @@
 #include "apps/policy/search.h"
 #include "apps/policy/sentence.h"
 
-#define SCOPE_SENTENCES_MAX 5000 /* that are read for one criterion */
-#define SCOPE_SMALL 200          /* nodes of a document that is read once, when it is loaded */
-#define SCOPE_TEXT_MAX ((size_t)64 << 10) /* and its bytes */
+#define SCOPE_SENTENCES_MAX 200000       /* of a document; a longer one is not decided */
+#define SCOPE_ROOM ((size_t)64 << 20)    /* bytes of an arena that reading leaves to others */
+#define SCOPE_KEPT_MAX ((size_t)1 << 20) /* bytes of a document that is read once, when loaded */
 #define SCOPE_QUESTION_MAX 24
 
 /* A sentence and its context. */
@@ -30,7 +30,7 @@ struct reading {
 struct scope {
     struct reading *all;
     size_t n;
-    bool cut; /* there are more sentences than were read */
+    bool cut; /* the document has more than was read */
 };
 
 /* The words that a criterion asks about. */
@@ -41,9 +41,10 @@ struct question {
 
 /* The words after its last colon, without those that only say that it is a criterion. */
 void scope_question(str criterion, struct arena *a, struct question *out);
-/* All sentences; of a large document, those of sections that have a word of the question. */
-void scope_read(const struct policy_doc *d, const struct question *q, struct arena *a,
-                struct scope *out);
+/* All sentences of the document. */
+void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out);
+/* The same; those that the document keeps, if it is small. */
+const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
 /* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
 size_t scope_covers(const struct reading *r, const struct question *q, bool titles,
                     struct arena *a);

@@ -4,6 +4,7 @@
  */
 #include "apps/policy/search.h"
 
+#include "apps/policy/descend.h"
 #include "apps/policy/fts.h"
 #include "apps/policy/words.h"
 #include "base/utf8.h"
@@ -127,37 +128,23 @@ static double variance(const struct scored *s, size_t n)
     return sum;
 }
 
-static double policy_search_score_of(const struct scored *s, size_t n, uint32_t node)
-{
-    for (size_t i = 0; i < n; i++)
-        if (s[i].node == node)
-            return s[i].score;
-    return 0;
-}
-
 /* The model's picks, and between them, where scores are far apart, what the index found. */
 static bool picked(const struct policy_doc *d, str query, const struct policy_pick *pick,
                    const struct scored *s, size_t n, struct arena *a, struct policy_hits *out)
 {
     const struct policy_tree *t = &d->tree;
+    const struct policy_node *nodes[POLICY_TOP_MAX];
     bool hybrid = variance(s, n) > POLICY_HYBRID_VARIANCE, ok;
-    str ids[POLICY_TOP_MAX];
-    size_t id_n = 0;
-    struct json_out o;
-    struct buf b;
+    double *score = arena_zero(a, t->node_count + 1, sizeof *score);
+    size_t node_n = 0;
     struct err e;
 
-    buf_init(&b, POLICY_ARENA_MAX);
-    json_out_init(&o, &b);
-    policy_tree_json(t, false, &o);
-    ok = json_out_ok(&o, &e) && pick->pick(pick->ctx, query, buf_str(&b), a, ids, &id_n, &e);
-    buf_release(&b);
-    for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < id_n || (hybrid && i < n)); i++) {
-        const struct policy_node *node = i < id_n ? policy_node_find(t, ids[i]) : NULL;
-
-        if (node)
-            policy_search_add_hit(
-                out, node, policy_search_score_of(s, n, (uint32_t)(node - t->nodes)), a);
+    for (size_t i = 0; i < n; i++)
+        score[s[i].node] = s[i].score;
+    ok = policy_descend(&(struct policy_descent){d, query, score, pick}, a, nodes, &node_n, &e);
+    for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < node_n || (hybrid && i < n)); i++) {
+        if (i < node_n)
+            policy_search_add_hit(out, nodes[i], score[nodes[i] - t->nodes], a);
         if (hybrid && i < n && out->n > 0)
             policy_search_add_hit(out, &t->nodes[s[i].node], s[i].score, a);
     }

@@ -41,8 +41,8 @@ struct policy_doc {
     struct arena arena;
 };
 
-/* A file, Markdown or (if it begins with { or [) JSON. NULL for id: the file's name without its
- * ending. */
+/* A file of any format (format/format.h); its content decides which. NULL for id: the file's name
+ * without its ending. */
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out,
                      struct err *e) MUST_USE;
 /* The same of a text; `name` becomes doc_name. */
@@ -69,8 +69,9 @@ struct policy_hits {
     const char *reason_code; /* "no_matches" if there are none, else NULL */
 };
 
-/* Tree search by a model: the question and the tree (JSON, no text) to ids of nodes, best first.
- * False: e says why; the search then goes on without. Ids that are not in the tree are left out. */
+/* Tree search by a model: the question and a part of the tree (JSON, no text, bounded: descend.h)
+ * to ids of nodes, best first; one call for each part. False: e says why; the search then goes on
+ * without. Ids that are not in the part are left out. */
 struct policy_pick {
     bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
                  size_t *n, struct err *e);

@@ -203,6 +203,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
     struct splitter sp = {.text = text};
     struct policy_sentence like = {.lead = POLICY_NO_LEAD};
     size_t from = STR_NONE; /* of the block that is open */
+    bool table = false;     /* the line before is a row */
 
     for (size_t at = 0, next; at < text.n; at = next) {
         struct policy_sentence here;
@@ -220,6 +221,8 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
                 block(&sp, from, at, like);
             from = STR_NONE;
         }
+        here.begins = !(table && here.row);
+        table = here.row && !line_blank(line);
         if (line_blank(line) || line_break(str_trim(line)) || (here.row && rule_row(line)))
             continue;
         if (line_fence(str_trim(line), &mark, &n)) {
@@ -231,6 +234,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
         }
         if (from == STR_NONE) {
             marks(line, &like, &begins);
+            like.begins = here.begins;
             from = at + bytes;
         }
     }

@@ -21,7 +21,7 @@ struct policy_sentence {
     uint16_t indent;   /* columns before an item's mark */
     bool item;         /* of a list: its first sentence */
     bool row;          /* of a table */
-    bool begins;       /* a paragraph or item */
+    bool begins;       /* a paragraph, an item or a table */
 };
 
 size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out);

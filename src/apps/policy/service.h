@@ -38,7 +38,6 @@ struct policy_ask {
     str model;      /* "": as configured */
     const struct policy_doc *doc; /* instead of those configured; or NULL */
     const char *doc_file;         /* where that is from, for who resumes it; or NULL */
-    void (*on_step)(void *ctx, const struct agent_step *s, str reasoning);
     void (*on_effect)(void *ctx, const struct agent_effect *f);
     void *ctx;
 };

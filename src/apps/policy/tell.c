@@ -72,7 +72,7 @@ static void policy_tell_show_evidence(struct run *x, const struct judged *j)
     value = f->value.kind == POLICY_TEXT ? f->value.text : f->raw;
     out->has_evidence = true;
     out->evidence = (struct policy_evidence){
-        .doc_id = f->doc_id.n > 0 ? f->doc_id : x->c->case_id,
+        .doc_id = f->doc_id,
         .page = f->page,
         .has_bbox = f->has_bbox,
         .text_excerpt = arena_printf(x->a,
@@ -109,6 +109,7 @@ static const struct {
     {"not_understood", "not understood"},
     {"insufficient_policy_context",
      "the policy has no rule about it that can be held against facts"},
+    {"policy_too_long", "the policy is longer than can be read whole"},
     {"no_relevant_nodes", "no section of the policy is about it"},
     {"treestore_no_nodes", "the policy has no sections"},
     {"treestore_missing_text", "the policy's sections have no text"},

@@ -6,10 +6,17 @@
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
 
-#define ARENA_MAX ((size_t)256 << 20)
+#define SEARCH_TIMEOUT_MS 60000     /* of a search by a model, which takes several calls */
+#define ARENA_MAX ((size_t)1 << 30) /* a large document is read whole */
 
-typedef bool run_fn(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                    struct err *e);
+/* The arguments of a call, and whether anybody still waits for it. */
+struct tool_input {
+    const struct json *doc;
+    const _Atomic bool *cancel;
+};
+
+typedef bool run_fn(struct react *r, const struct tool_input *in, struct arena *a,
+                    struct json_out *o, struct err *e);
 
 static str policy_tools_text_arg(const struct json *doc, const char *name, struct arena *a)
 {
@@ -70,6 +77,7 @@ static const char *method_named(str name)
 
 struct picking {
     struct react *r;
+    const _Atomic bool *cancel;
     bool failed;
 };
 
@@ -78,26 +86,29 @@ static bool pick_or_note(void *ctx, str question, str tree_json, struct arena *a
 {
     struct picking *p = ctx;
 
-    if (react_pick(p->r, question, tree_json, a, ids, n, e))
+    struct react_search s = {question, p->cancel};
+
+    if (react_pick(p->r, &s, tree_json, a, ids, n, e))
         return true;
     p->failed = true;
     return false;
 }
 
-static bool pi_search(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                      struct err *e)
+static bool pi_search(struct react *r, const struct tool_input *in, struct arena *a,
+                      struct json_out *o, struct err *e)
 {
-    struct picking picking = {.r = r};
+    struct picking picking = {.r = r, .cancel = in->cancel};
     struct policy_pick pick = {pick_or_note, &picking};
     struct policy_hits *hits = arena_zero(a, 1, sizeof *hits);
     int64_t top_k = 0;
 
     if (!has_doc(r, e))
         return false;
-    if (!json_i64(doc, json_find(doc, json_root(doc), STR("top_k")), &top_k) || top_k < 1)
+    if (!json_i64(in->doc, json_find(in->doc, json_root(in->doc), STR("top_k")), &top_k) ||
+        top_k < 1)
         top_k = POLICY_TOP_K;
     if (!policy_search(r->o->doc,
-                       policy_tools_text_arg(doc, "query", a),
+                       policy_tools_text_arg(in->doc, "query", a),
                        (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
                        r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL,
                        a,
@@ -115,10 +126,10 @@ static bool pi_search(struct react *r, const struct json *doc, struct arena *a, 
     return true;
 }
 
-static bool facts_get(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                      struct err *e)
+static bool facts_get(struct react *r, const struct tool_input *in, struct arena *a,
+                      struct json_out *o, struct err *e)
 {
-    str name = policy_tools_text_arg(doc, "field_name", a);
+    str name = policy_tools_text_arg(in->doc, "field_name", a);
 
     (void)e;
     policy_tools_read_fact(r, name);
@@ -127,10 +138,10 @@ static bool facts_get(struct react *r, const struct json *doc, struct arena *a, 
 }
 
 /* Only what the run was shown: an id that was guessed is no place to read. */
-static bool spans_tighten(struct react *r, const struct json *doc, struct arena *a,
+static bool spans_tighten(struct react *r, const struct tool_input *in, struct arena *a,
                           struct json_out *o, struct err *e)
 {
-    str id = policy_tools_text_arg(doc, "node_id", a);
+    str id = policy_tools_text_arg(in->doc, "node_id", a);
     const struct policy_node *n;
     struct policy_spans *spans = arena_zero(a, 1, sizeof *spans);
     bool shown = false;
@@ -149,65 +160,65 @@ static bool spans_tighten(struct react *r, const struct json *doc, struct arena 
                        "node_not_retrieved: pi_search has not given the node \"" STR_FMT
                        "\" in this run; search first",
                        STR_ARG(str_slice(id, 0, 40)));
-    if (!policy_spans(r->o->doc, n, policy_tools_text_arg(doc, "query", a), a, spans, e))
+    if (!policy_spans(r->o->doc, n, policy_tools_text_arg(in->doc, "query", a), a, spans, e))
         return err_prefix(e, "retrieval_error: ");
     policy_spans_json(n, spans, o);
     return true;
 }
 
-static bool xref(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+static bool xref(struct react *r, const struct tool_input *in, struct arena *a, struct json_out *o,
                  struct err *e)
 {
     if (!has_doc(r, e))
         return false;
-    policy_xref(r->o->doc, policy_tools_text_arg(doc, "criterion_id", a), a, o);
+    policy_xref(r->o->doc, policy_tools_text_arg(in->doc, "criterion_id", a), a, o);
     return true;
 }
 
-static bool temporal(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                     struct err *e)
+static bool temporal(struct react *r, const struct tool_input *in, struct arena *a,
+                     struct json_out *o, struct err *e)
 {
     (void)e;
     policy_temporal(r->o->docs,
                     r->o->doc_count,
-                    policy_tools_text_arg(doc, "policy_id", a),
-                    policy_tools_text_arg(doc, "as_of_date", a),
+                    policy_tools_text_arg(in->doc, "policy_id", a),
+                    policy_tools_text_arg(in->doc, "as_of_date", a),
                     o);
     return true;
 }
 
-static bool policy_tools_score(struct react *r, const struct json *doc, struct arena *a,
+static bool policy_tools_score(struct react *r, const struct tool_input *in, struct arena *a,
                                struct json_out *o, struct err *e)
 {
     (void)r, (void)e;
-    policy_confidence_score(doc, json_root(doc), a, o);
+    policy_confidence_score(in->doc, json_root(in->doc), a, o);
     return true;
 }
 
-static bool contradictions(struct react *r, const struct json *doc, struct arena *a,
+static bool contradictions(struct react *r, const struct tool_input *in, struct arena *a,
                            struct json_out *o, struct err *e)
 {
     (void)r, (void)e;
-    policy_contradictions(doc, json_root(doc), a, o);
+    policy_contradictions(in->doc, json_root(in->doc), a, o);
     return true;
 }
 
-static bool codes(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
+static bool codes(struct react *r, const struct tool_input *in, struct arena *a, struct json_out *o,
                   struct err *e)
 {
     (void)e;
     policy_codes(r->o->doc,
-                 policy_tools_text_arg(doc, "icd10", a),
-                 policy_tools_text_arg(doc, "cpt", a),
+                 policy_tools_text_arg(in->doc, "icd10", a),
+                 policy_tools_text_arg(in->doc, "cpt", a),
                  a,
                  o);
     return true;
 }
 
-static bool pubmed(struct react *r, const struct json *doc, struct arena *a, struct json_out *o,
-                   struct err *e)
+static bool pubmed(struct react *r, const struct tool_input *in, struct arena *a,
+                   struct json_out *o, struct err *e)
 {
-    (void)r, (void)doc, (void)a, (void)e;
+    (void)r, (void)in, (void)a, (void)e;
     policy_pubmed(o);
     return true;
 }
@@ -218,13 +229,13 @@ static void policy_tools_say(struct json_out *o, const char *key, double v)
     json_out_double(o, v);
 }
 
-static bool policy_tools_finish(struct react *r, const struct json *doc, struct arena *a,
+static bool policy_tools_finish(struct react *r, const struct tool_input *in, struct arena *a,
                                 struct json_out *o, struct err *e)
 {
     struct react_proposal p;
     struct policy_result result;
 
-    if (!react_check(r, doc->src, a, &p, e))
+    if (!react_check(r, in->doc->src, a, &p, e))
         return false;
     react_conclude(r, &p, a, &result);
     json_out_object(o);
@@ -377,7 +388,7 @@ static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struc
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
     ok = json_parse(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
-         b->row->run(b->r, &doc, &a, &o, e);
+         b->row->run(b->r, &(struct tool_input){&doc, call->cancel}, &a, &o, e);
     arena_release(&a);
     json_release(&doc);
     if (b->r->o->metrics)
@@ -391,6 +402,7 @@ bool react_tools(struct react *r, struct err *e)
     struct bound *bound = arena_zero(&r->arena, POLICY_TOOLS, sizeof *bound);
 
     for (size_t i = 0; i < POLICY_TOOLS; i++) {
+        bool by_model = r->o->search == CONFIG_SEARCH_MODEL && rows[i].run == pi_search;
         unsigned quick = r->o->search == CONFIG_SEARCH_MODEL ? 0 : TOOL_PURE;
         struct tool t = {.name = str_c(rows[i].name),
                          .description =
@@ -399,6 +411,7 @@ bool react_tools(struct react *r, struct err *e)
                          .accepts = str_c(rows[i].accepts),
                          .server = STR("policy"),
                          .flags = rows[i].flags | TOOL_SAYS_STRICT | quick,
+                         .timeout_ms = by_model ? SEARCH_TIMEOUT_MS : 0,
                          .retries = 1,
                          .calls_a_min = rows[i].calls_a_min,
                          .run = policy_tools_run_tool};

@@ -233,7 +233,7 @@ static void *crew_work(void *arg)
 /* A host that looks on sees one after another. */
 static size_t crew_size(const struct policy_verify_options *o, size_t n)
 {
-    if (o->controller == POLICY_HEURISTIC || o->react.on_step || o->react.on_effect)
+    if (o->controller == POLICY_HEURISTIC || o->react.on_effect)
         return 1;
     return n <= POLICY_SIDE_BY_SIDE ? n - (n > 1) : POLICY_SIDE_BY_SIDE;
 }

@@ -10,7 +10,7 @@
  * asked, the heuristic answers if that is allowed, with the code llm_fallback. A met or missing of
  * the model that the heuristic reads the other way round is uncertain, readers_disagree, with both
  * readings in the result. A model works on
- * several criteria at a time, unless somebody looks on (on_step, on_effect).
+ * several criteria at a time, unless somebody looks on (on_effect).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

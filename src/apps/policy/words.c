@@ -323,10 +323,10 @@ static size_t negative_at(str s, size_t minus, struct word *w)
 
 size_t words_of(str text, struct arena *a, struct word **out)
 {
-    size_t cap = text.n < WORDS_MAX ? text.n : WORDS_MAX, n = 0;
-    struct word *all = arena_alloc(a, (cap + 1) * sizeof all[0]);
+    size_t cap = 0, n = 0;
+    struct word *all = NULL;
 
-    for (size_t i = 0; i < text.n && n < cap;) {
+    for (size_t i = 0; i < text.n && n < WORDS_MAX;) {
         struct word w = {0};
         str rest = str_slice(text, i, text.n);
         size_t blank = space_at(rest), minus;
@@ -343,10 +343,19 @@ size_t words_of(str text, struct arena *a, struct word **out)
         /* A quote's mark at a line's start compares nothing. */
         if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
             continue;
+        if (n == cap) {
+            cap = cap ? 2 * cap : 32;
+            all = base_realloc(all, cap * sizeof all[0]);
+        }
         all[n++] = w;
     }
-    *out = all;
-    return words_join(all, n);
+    if (n > 0)
+        n = words_join(all, n);
+    *out = arena_alloc(a, (n + 1) * sizeof all[0]);
+    if (n > 0)
+        memcpy(*out, all, n * sizeof all[0]);
+    free(all);
+    return n;
 }
 
 size_t words_of_name(str name, struct arena *a, struct word **out)

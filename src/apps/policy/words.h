@@ -17,7 +17,7 @@
 #include "base/arena.h"
 
 #define WORD_STEM_MAX 23
-#define WORDS_MAX 4096 /* of one text; what is behind them is not looked at */
+#define WORDS_MAX 262144 /* of one text; the rest of a longer one is not read */
 
 enum word_kind { WORD_TEXT, WORD_NUMBER, WORD_MARK };
 

@@ -1,21 +1,24 @@
-/* app.c - the row of the optimizer: its runs, for those who look; the quality of verdicts, judged
- * once a day.
+/* app.c - the application "optimize": routes for its runs, metrics, and a daily check of the
+ * quality of verdicts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <pthread.h>
 #include <time.h>
 
+#include "apps/tune/gepa_metrics.h"
 #include "apps/tune/monitor.h"
 #include "apps/tune/tune.h"
 #include "base/log.h"
 
-#define FIRST_S 60 /* after the daemon's start */
+#define FIRST_S 60   /* the first check, after the daemon's start */
+#define REFRESH_S 30 /* between two readings of the metrics */
 #define ARENA_MAX ((size_t)1 << 30)
 
 struct tuner {
     const struct app_host *host;
     struct tune_kept *kept;
+    struct gepa_metrics *metrics;
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -24,8 +27,8 @@ struct tuner {
 
 /* ---- once a day ---- */
 
-/* What was proposed is begun, where the configuration says so and has the cases for it. */
-static void tune_app_begin(struct tuner *t, const struct config *c, str run, struct arena *a)
+/* Starts a proposed run, if the configuration allows it and has the cases. */
+static void tune_app_start(struct tuner *t, const struct config *c, str run, struct arena *a)
 {
     struct tune_options o = {.host = t->host,
                              .app = &tune_policy,
@@ -40,7 +43,8 @@ static void tune_app_begin(struct tuner *t, const struct config *c, str run, str
 
     o.settings.frontier = OPTIMIZE_HYBRID;
     o.settings.merge = true;
-    log_info("a run of the optimizer begins", LOG_STR("run", run));
+    o.settings.pick = OPTIMIZE_USED_COMPONENTS;
+    log_info("a run of the optimizer starts", LOG_STR("run", run));
     if (!tune_run(&o, a, &r, &e))
         log_warn("the run of the optimizer failed", LOG_STR("run", run), LOG_ERR(&e));
     else
@@ -57,13 +61,13 @@ static void tune_app_look(struct tuner *t)
 
     arena_init(&a, ARENA_MAX);
     if (!monitor_check(c->store_url, clock_wall_ms(t->host->clock) * 1000, &a, &seen, &e)) {
-        log_warn("the quality of verdicts cannot be looked at", LOG_ERR(&e));
+        log_warn("the quality of verdicts cannot be checked", LOG_ERR(&e));
     } else if (seen.proposed.n > 0) {
         log_warn("the quality of verdicts has fallen: a run of the optimizer is proposed",
                  LOG_STR("run", seen.proposed),
                  LOG_U64("verdicts", seen.verdicts));
         if (c->policy.optimize && c->policy.train.n > 0)
-            tune_app_begin(t, c, seen.proposed, &a);
+            tune_app_start(t, c, seen.proposed, &a);
     }
     arena_release(&a);
     setup_release(s);
@@ -73,18 +77,21 @@ static void *tune_app_watch(void *arg)
 {
     struct tuner *t = arg;
     struct timespec until;
+    int64_t look_s = FIRST_S; /* until the next check of the verdicts */
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += FIRST_S;
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
-        if (pthread_cond_timedwait(&t->more, &t->lock, &until) == 0)
-            continue;
         pthread_mutex_unlock(&t->lock);
-        tune_app_look(t);
-        pthread_mutex_lock(&t->lock);
+        gepa_metrics_refresh(t->metrics, t->kept);
+        if (look_s <= 0) {
+            tune_app_look(t);
+            look_s = (int64_t)(MONITOR_EVERY_MS / 1000);
+        }
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t)(MONITOR_EVERY_MS / 1000);
+        until.tv_sec += REFRESH_S;
+        pthread_mutex_lock(&t->lock);
+        if (!t->stop && pthread_cond_timedwait(&t->more, &t->lock, &until) != 0)
+            look_s -= REFRESH_S;
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -103,6 +110,7 @@ static bool tuner_open(const struct app_host *h, void **out, struct err *e)
         free(t);
         return false;
     }
+    t->metrics = gepa_metrics_new(h->gateway->metrics);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->more, NULL);
     if (pthread_create(&t->watcher, NULL, tune_app_watch, t) != 0)
@@ -122,6 +130,7 @@ static void tuner_close(void *app)
     pthread_join(t->watcher, NULL);
     pthread_cond_destroy(&t->more);
     pthread_mutex_destroy(&t->lock);
+    gepa_metrics_free(t->metrics);
     tune_kept_close(t->kept);
     free(t);
 }
@@ -197,7 +206,7 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     json_out_end(&o);
 }
 
-/* Of the lines the events; what was asked and answered is for going on with it. */
+/* Only the events; the other lines are needed to resume the run. */
 static void put_events(struct json_out *o, str lines)
 {
     json_member_array(o, "events");

@@ -21,7 +21,7 @@ static bool tune_folder_add(struct tune_file **list, size_t *n, struct arena *a,
     return true;
 }
 
-/* Of a file of lines each line is a case. */
+/* Each line of a .jsonl file is a case. */
 static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
                       struct err *e)
 {

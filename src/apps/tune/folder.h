@@ -1,5 +1,5 @@
-/* folder.h - what the evaluators of all applications need: the files of labelled cases, and texts
- * as a version of a prompt.
+/* folder.h - shared by the evaluators of all applications: files of labelled cases, and texts as a
+ * version of a prompt.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #define TUNE_FILE_MAX ((size_t)16 << 20)
 
 struct tune_file {
-    str name; /* of the file, with the line behind it where it has many */
+    str name; /* of the file; FILE:LINE if the file has several cases */
     str text;
 };
 
@@ -18,6 +18,6 @@ struct tune_file {
 bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, size_t *n,
                  struct err *e) MUST_USE;
 
-/* A candidate's texts, one a part, as a version that is in no table. */
+/* A candidate's texts, one for each part, as a version that is not in the registry. */
 bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,
                  struct prompt *out, struct err *e) MUST_USE;

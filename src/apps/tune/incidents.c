@@ -1,6 +1,5 @@
-/* incidents.c - the optimizer on incidents: an example is a case of `rationale eval`, an evaluation
- * its investigation with a candidate as the prompt, scored by what the report says and which tools
- * were called.
+/* incidents.c - the optimizer on incidents. An example is a case of `rationale eval`; an evaluation
+ * investigates it with a candidate as the prompt and has the score of `rationale eval`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,12 +9,12 @@
 
 #define OUT_MAX ((size_t)1 << 20)
 #define STEPS_MAX 40
-#define SHOWN ((size_t)600) /* bytes of a thought or an observation that who reflects is shown */
+#define SHOWN ((size_t)600)       /* bytes of a thought or an observation that the reflector sees */
 #define SHOWN_LONG ((size_t)6000) /* of an alert, a report */
-#define PARTS_MAX (EVAL_FACTS_MAX + 2)
+#define PARTS_MAX (3 * EVAL_FACTS_MAX + 2)
 
-enum { FACTS, TOOLS, SCORES };
-static const char *const objectives[] = {"facts", "tools", NULL};
+enum { ANALYSIS, TOOLS, SCORES };
+static const char *const objectives[] = {"analysis", "tools", NULL};
 
 struct bench {
     struct incident_setup *setup, *any;
@@ -47,14 +46,20 @@ static void incidents_done(void *app)
 
 /* ---- cases ---- */
 
-/* What a prompt may not have of a case: each fact by itself, so that short ones count too. */
+static void add_parts(str *parts, size_t *n, const struct score_texts *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        parts[(*n)++] = from->at[i];
+}
+
+/* The texts of a case that a prompt may not copy: each on its own, so that short ones count too. */
 static void parts_of(const struct eval_case *c, struct arena *a, struct tune_example *out)
 {
     str *parts = arena_zero(a, PARTS_MAX, sizeof *parts);
     size_t n = 0;
 
-    for (size_t i = 0; i < c->fact_count; i++)
-        parts[n++] = c->facts[i];
+    add_parts(parts, &n, &c->expected.facts);
+    add_parts(parts, &n, &c->expected.cause);
     if (c->runbook.n)
         parts[n++] = c->runbook;
     *out = (struct tune_example){
@@ -71,18 +76,18 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     (void)app;
     if (!eval_load(&(struct eval_source){.folder = folder}, a, &cases, n, faults, e))
         return false;
-    if (faults->n) /* one that cannot be read would count in no run, and nobody would know */
+    if (faults->n) /* an unreadable case would silently not count */
         return err_set(e, ERR_INPUT, STR_FMT, STR_ARG(faults->at[0]));
     *out = arena_zero(a, *n + 1, sizeof **out);
     count = *n;
     *n = 0;
     for (size_t i = 0; i < count; i++)
-        if (cases[i].weight > 0) /* one that does not count teaches nothing either */
+        if (cases[i].weight > 0) /* a case without weight is not used for training */
             parts_of(&cases[i], a, &(*out)[(*n)++]);
     return true;
 }
 
-/* ---- what happened ---- */
+/* ---- the steps of a run ---- */
 
 struct seen {
     struct buf steps; /* JSON objects, comma separated */
@@ -126,37 +131,58 @@ static void tune_incidents_list(struct json_out *o, const char *name, const str 
 
 /* ---- feedback ---- */
 
-static void tell_facts(const struct eval_result *r, struct json_out *o, struct arena *a)
+static const char *verdict_advice(enum score_verdict v)
 {
-    json_member_array(o, "facts");
+    static const char *const advice[] = {
+        [SCORE_VERDICT_FOUND] = "The analysis names the cause and the object.",
+        [SCORE_VERDICT_SILENT] =
+            "The analysis states nothing of its own. Quoted outputs do not count.",
+        [SCORE_VERDICT_REFUSED] = "The analysis says that the cause is not known.",
+        [SCORE_VERDICT_WRONG] = "The analysis names a wrong cause.",
+        [SCORE_VERDICT_CAUSE] = "The analysis does not state the cause in its own words.",
+        [SCORE_VERDICT_OBJECT] = "The analysis does not name the object.",
+    };
+
+    return advice[v];
+}
+
+static void put_facts_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
+{
+    json_member_array(o, "analysis");
+    if (r->of->expected.cause.n || r->analysis.verdict != SCORE_VERDICT_FOUND)
+        json_out_str(o,
+                     arena_printf(a,
+                                  "%s%s" STR_FMT,
+                                  verdict_advice(r->analysis.verdict),
+                                  r->analysis.missing.n ? " Not stated, or wrong: " : "",
+                                  STR_ARG(r->analysis.missing)));
     json_out_str(o,
                  arena_printf(a,
-                              "The report has %zu of the %zu facts that were expected.",
-                              r->facts_met,
-                              r->of->fact_count));
-    for (size_t i = 0; i < r->of->fact_count; i++)
-        if (!r->facts[i].met)
+                              "The analysis has %zu of the %zu expected facts.",
+                              r->analysis.facts_met,
+                              r->of->expected.facts.n));
+    for (size_t i = 0; i < r->of->expected.facts.n; i++)
+        if (!r->analysis.facts[i].met)
             json_out_str(o,
                          arena_printf(a,
-                                      "Missing: " STR_FMT " (%.0f %% of it is said; not: " STR_FMT
+                                      "Missing: " STR_FMT " (%.0f %% of it is stated; not: " STR_FMT
                                       ")",
-                                      STR_ARG(r->of->facts[i]),
-                                      100 * r->facts[i].share,
-                                      STR_ARG(r->facts[i].missing)));
+                                      STR_ARG(r->of->expected.facts.at[i]),
+                                      100 * r->analysis.facts[i].share,
+                                      STR_ARG(r->analysis.facts[i].missing)));
     json_out_end(o);
 }
 
-static void tell_tools(const struct eval_result *r, struct json_out *o, struct arena *a)
+static void put_tools_feedback(const struct eval_result *r, struct json_out *o, struct arena *a)
 {
     json_member_array(o, "tools");
     if (!r->report.tool_calls)
-        json_out_str(o, STR("No tool was called: nothing was found out."));
+        json_out_str(o, STR("No tool was called."));
     for (size_t i = 0; i < r->of->tool_count; i++)
         if (!r->tools_called[i])
-            json_out_str(o,
-                         arena_printf(a,
-                                      "Not called, though it would have helped: " STR_FMT,
-                                      STR_ARG(r->of->tools[i])));
+            json_out_str(
+                o,
+                arena_printf(a, "Not called, though expected: " STR_FMT, STR_ARG(r->of->tools[i])));
     json_out_end(o);
 }
 
@@ -181,8 +207,8 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
     json_member_object(o, "Feedback");
-    tell_facts(r, o, a);
-    tell_tools(r, o, a);
+    put_facts_feedback(r, o, a);
+    put_tools_feedback(r, o, a);
     json_out_key(o, STR("tags"));
     json_out_raw(o, r->tags);
     json_out_end(o);
@@ -200,7 +226,7 @@ static void tune_incidents_judge(const struct eval_result *r, const struct seen 
     out->objective_count = SCORES;
     for (uint32_t i = 0; i < SCORES; i++)
         out->objective[i] = i;
-    out->value[FACTS] = c->fact_count ? (double)r->facts_met / (double)c->fact_count : 1;
+    out->value[ANALYSIS] = r->analysis.score;
     out->value[TOOLS] = c->tool_count ? (double)r->tools_met / (double)c->tool_count
                                       : (double)(r->report.tool_calls > 0);
     buf_init(&b, OUT_MAX);
@@ -221,7 +247,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
                              .setup = b->setup,
                              .any = b->any,
                              .server = b->self,
-                             .model = env->told, /* else each agent has its own */
+                             .model = env->chosen_model, /* else each agent has its own */
                              .prompt = &prompt,
                              .session = env->session,
                              .cancel = env->cancel,
@@ -240,7 +266,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
     buf_release(&seen.steps);
 }
 
-/* The marks that text from outside stands between, without which it could give orders. */
+/* The marks around text from outside; without them such text could give instructions. */
 static const char *const names[] = {"<data>", "</data>", NULL};
 
 const struct tune_app tune_incidents = {.name = "incidents",

@@ -4,8 +4,8 @@
  */
 #include "apps/tune/judge.h"
 
-/* "pi_search(query='age')": the name, and what stands in the brackets. */
-static struct metrics_step tune_judge_step_of(const struct policy_step *s)
+/* "pi_search(query='age')": the name, and the text in the brackets. */
+static struct verdict_step tune_judge_step_of(const struct policy_step *s)
 {
     size_t open = str_find(s->action, STR("("));
     str name = str_slice(s->action, 0, open);
@@ -13,27 +13,27 @@ static struct metrics_step tune_judge_step_of(const struct policy_step *s)
 
     if (str_ends(rest, STR(")")))
         rest.n--;
-    return (struct metrics_step){.action = name,
+    return (struct verdict_step){.action = name,
                                  .arguments = rest,
                                  .observation = s->observation,
                                  .failed = str_find(s->observation, STR("\"success\":false")) !=
                                            STR_NONE};
 }
 
-struct metrics_run judge_run(const struct policy_result *r, struct arena *a)
+struct verdict_run judge_run(const struct policy_result *r, struct arena *a)
 {
-    struct metrics_citation *c = arena_zero(a, 1, sizeof *c);
-    struct metrics_step *steps = arena_zero(a, r->trace_count + 1, sizeof *steps);
+    struct verdict_citation *c = arena_zero(a, 1, sizeof *c);
+    struct verdict_step *steps = arena_zero(a, r->trace_count + 1, sizeof *steps);
     const struct policy_citation *from = &r->citation;
 
-    *c = (struct metrics_citation){.doc = from->doc, .section = from->section};
+    *c = (struct verdict_citation){.doc = from->doc, .section = from->section};
     if (from->page_count > 0) {
         c->page_first = from->pages[0];
         c->page_last = from->pages[from->page_count - 1];
     }
     for (size_t i = 0; i < r->trace_count; i++)
         steps[i] = tune_judge_step_of(&r->trace[i]);
-    return (struct metrics_run){.status = str_c(policy_status_name(r->status)),
+    return (struct verdict_run){.status = str_c(policy_status_name(r->status)),
                                 .confidence = r->confidence,
                                 .citations = c,
                                 .citation_count = from->section.n > 0,
@@ -41,11 +41,11 @@ struct metrics_run judge_run(const struct policy_result *r, struct arena *a)
                                 .step_count = r->trace_count};
 }
 
-struct metrics_truth judge_truth(str status, str doc, str section, struct arena *a)
+struct verdict_truth judge_truth(str status, str doc, str section, struct arena *a)
 {
-    struct metrics_citation *c = arena_zero(a, 1, sizeof *c);
+    struct verdict_citation *c = arena_zero(a, 1, sizeof *c);
 
-    *c = (struct metrics_citation){.doc = doc, .section = section};
-    return (struct metrics_truth){
+    *c = (struct verdict_citation){.doc = doc, .section = section};
+    return (struct verdict_truth){
         .status = status, .citations = c, .citation_count = 1, .has_citations = section.n > 0};
 }

@@ -1,4 +1,4 @@
-/* kept.c - runs of the optimizer in the store: a row each, and what they go on from.
+/* kept.c - runs of the optimizer in the store: a row each, and the lines to resume from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ bool tune_kept_open(str url, struct tune_kept **out, struct err *e)
     struct db *db;
 
     if (str_eq(url, STR("none")))
-        return err_set(e, ERR_INPUT, "a run is kept in the store, and the store is \"none\"");
+        return err_set(e, ERR_INPUT, "a run needs a store, and the store is \"none\"");
     if (!db_open(url, DB_BESIDE, &db, e))
         return err_prefix(e, "runs of the optimizer: ");
     k = base_alloc(sizeof *k);
@@ -171,6 +171,65 @@ bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row
                                 ERR_NOT_FOUND,
                                 "there is no run \"" STR_FMT "\"",
                                 STR_ARG(str_slice(id, 0, 80))));
+}
+
+struct ended {
+    bool (*on_row)(void *ctx, const struct tune_ended *r);
+    void *ctx;
+};
+
+static bool tune_kept_on_ended(void *ctx, const struct db_value *c, size_t n)
+{
+    struct ended *x = ctx;
+
+    assert(n == 3);
+    return x->on_row(x->ctx,
+                     &(struct tune_ended){.finished = str_eq(c[0].s, STR("finished")),
+                                          .calls = c[1].i,
+                                          .took_us = c[2].i});
+}
+
+bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct tune_ended *r),
+                     void *ctx, struct err *e)
+{
+    struct ended x = {on_row, ctx};
+
+    return tune_kept_query(k,
+                           "SELECT status, calls, updated_us - created_us FROM optimize_runs"
+                           " WHERE status IN ('finished', 'failed') ORDER BY created_us DESC",
+                           NULL,
+                           0,
+                           (struct db_rows){tune_kept_on_ended, &x},
+                           e);
+}
+
+struct newest {
+    struct arena *arena;
+    str scores;
+};
+
+static bool tune_kept_on_scores(void *ctx, const struct db_value *c, size_t n)
+{
+    struct newest *x = ctx;
+
+    assert(n == 1);
+    x->scores = tune_kept_text_of(x->arena, &c[0]);
+    return false;
+}
+
+bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out, struct err *e)
+{
+    struct newest x = {a, STR("")};
+    bool ok = tune_kept_query(k,
+                              "SELECT scores FROM prompts WHERE run_id IS NOT NULL AND"
+                              " scores IS NOT NULL ORDER BY created_us DESC LIMIT 1",
+                              NULL,
+                              0,
+                              (struct db_rows){tune_kept_on_scores, &x},
+                              e);
+
+    *out = x.scores;
+    return ok;
 }
 
 struct lines {

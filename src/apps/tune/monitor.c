@@ -16,10 +16,10 @@ struct tally {
     double sum;
 };
 
-/* One that cannot be read is as bad as can be: something is wrong with it. */
+/* A result that cannot be read scores 0. */
 static double judged(str result)
 {
-    struct metrics m = {.total = 0};
+    struct verdict_score m = {.total = 0};
     struct policy_result r;
     struct arena a;
     struct json doc;
@@ -28,10 +28,10 @@ static double judged(str result)
     arena_init(&a, RESULT_ARENA);
     json_init(&doc);
     if (json_parse(&doc, result, &e) && policy_result_read(&doc, json_root(&doc), &a, &r, &e)) {
-        struct metrics_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);
-        struct metrics_run run = judge_run(&r, &a);
+        struct verdict_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);
+        struct verdict_run run = judge_run(&r, &a);
 
-        metrics_judge(&truth, &run, &m);
+        verdict_judge(&truth, &run, &m);
     }
     json_release(&doc);
     arena_release(&a);
@@ -68,7 +68,7 @@ static bool tally(str url, int64_t since_us, struct tally *out, struct err *e)
     return ok;
 }
 
-/* The one that is open already, if any: proposed or begun, and younger than the days looked at. */
+/* The open run, if any: proposed or running, and created in the days of the check. */
 static str tune_monitor_pending(const struct tune_row *list, size_t n, int64_t since_us)
 {
     for (size_t i = 0; i < n; i++)

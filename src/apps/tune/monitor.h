@@ -3,11 +3,10 @@
  *     if (!monitor_check(url, now_us, &seen, e)) ...
  *     if (seen.proposed.n) ...                      a run is proposed, or was already
  *
- * A verdict is judged by what can be seen without a label (is what is cited whole, does the
- * conclusion rest on what was looked at, is it as sure as its status should be). Below
- * MONITOR_QUALITY a run of the optimizer is proposed, once: a row with the status "proposed", which
- * somebody begins with `rationale optimize --app policy --resume ID`, or the daemon by itself if it
- * is configured so.
+ * A verdict is judged without a label: are the citations complete, does the conclusion rest on
+ * passages that the run read, does the confidence fit the status. If the quality is below
+ * MONITOR_QUALITY, the check proposes one run of the optimizer: a row with the status "proposed".
+ * `rationale optimize --app policy --resume ID` starts it, or the daemon if so configured.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,12 +18,12 @@
 #define MONITOR_QUALITY 0.75
 #define MONITOR_DAYS 7
 #define MONITOR_EVERY_MS (24ull * 3600 * 1000)
-#define MONITOR_LEAST 20 /* verdicts; fewer say nothing */
+#define MONITOR_LEAST 20 /* verdicts; with fewer the mean is not meaningful */
 #define MONITOR_MOST 10000
 
 struct monitor_seen {
     size_t verdicts;
-    double quality; /* mean; 0 if there are none */
+    double quality; /* mean; 0 if there are no verdicts */
     str proposed;   /* id of the run, in the arena; or "" */
 };
 

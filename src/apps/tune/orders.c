@@ -118,7 +118,12 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
 
     buf_init(&seen.got, OUT_MAX);
     ok = orders_open(env->host, &opts, &o, &e) &&
-         orders_eval_run(o, x->text, x->id.p, tune_orders_on_case, &seen, &sums, &e);
+         orders_eval_run(
+             o,
+             &(struct orders_eval_source){
+                 .text = x->text, .path = x->id.p, .on_case = tune_orders_on_case, .ctx = &seen},
+             &sums,
+             &e);
     orders_close(o);
     if (!ok) {
         buf_reset(&seen.got);
@@ -128,7 +133,7 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
     buf_release(&seen.got);
 }
 
-/* What the program fills in, and what tools are called. */
+/* Placeholders that the program fills in, and names of tools. */
 static const char *const names[] = {"{{location_name}}",
                                     "{{menu_items}}",
                                     "{{current_order}}",

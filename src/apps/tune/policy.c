@@ -2,7 +2,7 @@
  * run of the model's controller on one of its criteria.
  *
  * A case has its labels beside it: "expect": [{"criterion_id", "status", "section", "doc"}], or
- * one such object for all criteria. What is not labelled is not compared.
+ * one such object for all criteria. Members without a label are not compared.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ static str tune_policy_label(const struct json *doc, const struct json_node *v, 
     return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
 }
 
-/* NULL: there are none for this criterion. */
+/* NULL: this criterion has no labels. */
 static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("expect"));
@@ -142,8 +142,8 @@ static const struct policy_doc *tune_policy_doc_of(const struct tune_policy *p,
 }
 
 static str tune_policy_trace_of(const struct labelled *x, const struct policy_result *r,
-                                const struct metrics_truth *truth, const struct metrics_run *run,
-                                const struct metrics *m, struct arena *a)
+                                const struct verdict_truth *truth, const struct verdict_run *run,
+                                const struct verdict_score *m, struct arena *a)
 {
     struct json_out o;
     struct buf b, words;
@@ -159,11 +159,11 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
     json_out_key(&o, STR("Generated Outputs"));
     policy_result_json(r, &o);
     json_member_object(&o, "Feedback");
-    for (enum metrics_kind i = 0; i < METRICS_COUNT; i++) {
+    for (enum verdict_kind i = 0; i < VERDICT_COUNT; i++) {
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);
-        metrics_feedback(truth, run, i, &words);
-        json_out_key(&o, str_c(metrics_names[i]));
+        verdict_feedback(truth, run, i, &words);
+        json_out_key(&o, str_c(verdict_names[i]));
         json_out_str(&o, buf_str(&words));
     }
     json_out_end(&o);
@@ -192,14 +192,14 @@ static void tune_policy_judge(const struct labelled *x, const struct policy_resu
                               struct arena *a, struct optimize_grade *out)
 {
     str doc = x->doc.n ? x->doc : r->citation.doc; /* not labelled: not compared */
-    struct metrics_truth truth = judge_truth(x->status, doc, x->section, a);
-    struct metrics_run run = judge_run(r, a);
-    struct metrics m;
+    struct verdict_truth truth = judge_truth(x->status, doc, x->section, a);
+    struct verdict_run run = judge_run(r, a);
+    struct verdict_score m;
 
-    metrics_judge(&truth, &run, &m);
+    verdict_judge(&truth, &run, &m);
     out->score = m.total;
-    out->objective_count = METRICS_COUNT;
-    for (uint32_t i = 0; i < METRICS_COUNT; i++) {
+    out->objective_count = VERDICT_COUNT;
+    for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
         out->objective[i] = i;
         out->value[i] = m.score[i];
     }
@@ -236,13 +236,25 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
         !policy_react(&o, a, &r, &info, &why))
         tune_policy_failed(out, a, why.text);
     else if (info.llm_failed)
-        tune_policy_failed(out, a, "the model could not be asked");
+        tune_policy_failed(out, a, "the model call failed");
     else
         tune_policy_judge(x, &r, a, out);
 }
 
+/* Every run uses the system prompt; a tool's description is used if the run called the tool. */
+static bool policy_uses(const struct tune_env *env, str component, str trace)
+{
+    bool model = env->setup->config->policy.search == CONFIG_SEARCH_MODEL;
+
+    if (str_eq(component, STR("system_prompt")))
+        return true;
+    if (str_eq(component, STR("tree_search")))
+        return model && str_find(trace, STR("pi_search")) != STR_NONE;
+    return str_find(trace, component) != STR_NONE;
+}
+
 static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};
-/* What callers read: statuses, and the members that finish is called with. */
+/* Names that callers read: statuses, tools, and the arguments of finish. */
 static const char *const names[] = {"met",
                                     "missing",
                                     "uncertain",
@@ -259,8 +271,10 @@ static const char *const names[] = {"met",
 const struct tune_app tune_policy = {.name = "policy",
                                      .prompt = &policy_built_in,
                                      .objectives = objectives,
+                                     .floors = verdict_floors,
                                      .names = names,
                                      .open = policy_open,
                                      .close = policy_close,
                                      .load = policy_load,
-                                     .grade = policy_grade};
+                                     .grade = policy_grade,
+                                     .uses = policy_uses};

@@ -1,4 +1,4 @@
-/* run.c - a run of the optimizer on an application: its questions answered, its answers kept.
+/* run.c - a run of the optimizer on an application: evaluates, reflects, and stores every answer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ struct tune {
     struct tune_row row;
     const char *train_folder, *val_folder; /* val_folder NULL: the training cases */
     str model, reflection_model, parent_id;
-    struct prompt parent; /* what is in force, the seed */
+    struct prompt parent; /* the prompt in force, which is the seed */
     struct tune_example *train, *val;
     size_t train_count, val_count;
     str reflector; /* the model that reflects */
@@ -48,7 +48,7 @@ static bool tune_run_flush(struct tune *t, struct err *e)
     if (t->lines.n == 0)
         return true;
     if (buf_full(&t->lines))
-        return err_set(e, ERR_LIMIT, "a line of the run is larger than %zu bytes", LINES_MAX);
+        return err_set(e, ERR_LIMIT, "a line of the run is longer than %zu bytes", LINES_MAX);
     if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), e))
         return false;
     for (size_t i = 0; i < t->lines.n; i++)
@@ -57,7 +57,7 @@ static bool tune_run_flush(struct tune *t, struct err *e)
     return true;
 }
 
-/* What a model was paid for is kept at once; the events that follow from it can wait. */
+/* Answers of a model are stored at once; the events that follow from them can wait. */
 static bool keep_line(void *ctx, str line, struct err *e)
 {
     struct tune *t = ctx;
@@ -80,7 +80,7 @@ static bool keep_sync(void *ctx, struct err *e)
 struct work {
     struct tune *t;
     struct optimize_batch *batches;
-    size_t n, batch, place; /* the next to be taken; under the lock */
+    size_t n, batch, place; /* the next to evaluate; under the lock */
 };
 
 static bool tune_run_take(struct work *w, struct optimize_batch **batch, size_t *place)
@@ -117,7 +117,7 @@ static void grade(struct work *w, struct optimize_batch *b, size_t place)
     arena_init(&a, REPLY_ARENA);
     t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
     pthread_mutex_lock(&t->lock);
-    if (!stopped(t)) { /* else it was cut off, and its score says nothing */
+    if (!stopped(t)) { /* else it was interrupted, and its score means nothing */
         g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
         b->grades[place] = g;
         optimize_graded(b, place);
@@ -149,7 +149,8 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
             base_die("no thread could be started");
     for (size_t i = 0; i < TUNE_THREADS; i++)
         pthread_join(threads[i], NULL);
-    return !stopped(t) || err_set(e, ERR_CANCELLED, "the run was left; go on with --resume");
+    return !stopped(t) ||
+           err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
 }
 
 /* ---- reflection ---- */
@@ -240,6 +241,13 @@ static double tune_run_elapsed_s(void *ctx)
     return (double)(clock_mono_ns(t->o->host->clock) - t->began_ns) / 1e9;
 }
 
+static bool tune_run_uses(void *ctx, const struct optimize_grade *g, size_t component)
+{
+    const struct tune *t = ctx;
+
+    return !t->o->app->uses || t->o->app->uses(&t->env, t->components[component].name, g->trace);
+}
+
 /* ---- setting up ---- */
 
 static void tune_run_on_event(void *ctx, const struct optimize_event *ev)
@@ -269,7 +277,7 @@ static size_t tune_run_list_of(struct tune *t, const char *const *from, str **ou
     return n;
 }
 
-/* A run goes on from the texts it began with, whatever is in force by now. */
+/* A resumed run uses the texts it started with, not the prompt now in force. */
 static bool tune_run_seed(struct tune *t, struct err *e)
 {
     const struct prompt_built_in *b = t->o->app->prompt;
@@ -282,7 +290,7 @@ static bool tune_run_seed(struct tune *t, struct err *e)
     return true;
 }
 
-/* What no text may copy. */
+/* Texts of the cases, which no prompt may copy. */
 static void uncopied(struct tune *t)
 {
     size_t n = t->train_count;
@@ -317,7 +325,7 @@ static bool tune_run_load(struct tune *t, const char *folder, struct tune_exampl
 {
     if (!t->o->app->load(t->env.app, folder, t->arena, out, n, e))
         return err_prefix(e, "%s: ", folder);
-    return *n > 0 || err_set(e, ERR_INPUT, "%s: there are no labelled cases in it", folder);
+    return *n > 0 || err_set(e, ERR_INPUT, "%s: has no labelled cases", folder);
 }
 
 static bool cases(struct tune *t, struct err *e)
@@ -338,7 +346,7 @@ static str tune_run_new_id(struct tune *t)
     return arena_join(t->arena, STR("opt-"), rand_id(&t->o->host->gateway->ids, id), STR(""));
 }
 
-/* What a person reads of a run; what it may be gone on with is in its first line. */
+/* For people; the data to resume from is in the run's first line. */
 static str tune_run_input_of(struct tune *t)
 {
     struct json_out o;
@@ -351,7 +359,7 @@ static str tune_run_input_of(struct tune *t)
     json_member_str(&o, "train", str_c(t->train_folder));
     json_member_str(&o, "val", str_c(t->val_folder ? t->val_folder : ""));
     json_member_str(&o, "model", t->env.model);
-    json_member_str(&o, "told_model", t->env.told);
+    json_member_str(&o, "told_model", t->env.chosen_model);
     json_member_str(&o, "reflection_model", t->reflector);
     json_member_str(&o, "parent", t->parent.id);
     json_member_object(&o, "texts");
@@ -374,8 +382,8 @@ static str tune_run_member(const struct json *doc, struct tune *t, const char *n
     return v && json_text(doc, v, t->arena, &s) ? arena_dup(t->arena, s) : STR("");
 }
 
-/* What the run was begun with, where nothing else is said. */
-static bool tune_run_as_begun(struct tune *t, struct err *e)
+/* The settings that the run started with, unless the options have others. */
+static bool tune_run_read_input(struct tune *t, struct err *e)
 {
     struct json doc;
     bool ok;
@@ -389,14 +397,14 @@ static bool tune_run_as_begun(struct tune *t, struct err *e)
             t->train_folder = tune_run_member(&doc, t, "train").p;
             t->val_folder = val.n ? val.p : NULL;
         }
-        t->env.told = t->model.n ? t->model : tune_run_member(&doc, t, "told_model");
+        t->env.chosen_model = t->model.n ? t->model : tune_run_member(&doc, t, "told_model");
         t->model = t->model.n ? t->model : tune_run_member(&doc, t, "model");
         t->reflection_model = t->reflection_model.n ? t->reflection_model
                                                     : tune_run_member(&doc, t, "reflection_model");
         t->parent_id = tune_run_member(&doc, t, "parent");
     }
     json_release(&doc);
-    return ok || err_prefix(e, "the run's beginning: ");
+    return ok || err_prefix(e, "the run's stored settings: ");
 }
 
 static bool tune_run_row_of(struct tune *t, struct err *e)
@@ -424,7 +432,7 @@ static bool tune_run_row_of(struct tune *t, struct err *e)
     t->row.status = STR("running");
     t->row.reason = STR("");
     t->env.run = t->env.session = t->row.id;
-    return !there || tune_run_as_begun(t, e);
+    return !there || tune_run_read_input(t, e);
 }
 
 static bool models(struct tune *t, struct err *e)
@@ -457,29 +465,23 @@ static str components_json(struct tune *t, const struct optimize *engine, size_t
     return s;
 }
 
-static str scores_json(struct tune *t)
-{
-    return arena_printf(t->arena,
-                        "{\"score\":%.6g,\"parent\":%.6g,\"calls\":%lld,\"cases\":%zu}",
-                        t->row.best_score,
-                        t->row.seed_score,
-                        (long long)t->row.calls,
-                        t->val_count);
-}
-
-/* The best enters the registry as a draft: a person decides about it. */
+/* The best candidate enters the registry as a draft, which a person approves. */
 static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
 {
     size_t best = optimize_best(engine);
     struct prompt_new p = {.name = str_c(t->o->app->name),
                            .parent = t->parent.id,
                            .run_id = t->row.id,
-                           .scores = scores_json(t),
                            .who = STR("optimize")};
+    str failed;
 
     if (best == 0)
         return true;
     p.components = components_json(t, engine, best);
+    p.scores = tune_scores_json(t->o->app, engine, best, &t->row, t->val_count, t->arena);
+    failed = tune_scores_failed(t->o->app, engine, best, t->arena);
+    if (failed.n && t->o->on_note)
+        t->o->on_note(t->o->ctx, arena_printf(t->arena, "the draft: " STR_FMT, STR_ARG(failed)).p);
     return registry_put(t->registry, &p, t->arena, &t->row.prompt_id, e);
 }
 
@@ -507,7 +509,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
     }
     optimize_run_free(run);
     if (!ok && e->code == ERR_CANCELLED && stopped(t))
-        ok = true; /* left, not failed */
+        ok = true; /* interrupted, not failed */
     *out = (struct tune_result){.run = t->row.id,
                                 .prompt_id = t->row.prompt_id,
                                 .seed_score = t->row.seed_score,
@@ -522,7 +524,7 @@ static void budget(struct tune *t, struct optimize_settings *s)
 {
     struct optimize_budget_note note;
 
-    s->metric_calls = t->o->budget ? t->o->budget : (uint64_t)t->row.budget; /* as begun */
+    s->metric_calls = t->o->budget ? t->o->budget : (uint64_t)t->row.budget; /* as at the start */
     if (s->metric_calls == 0)
         s->metric_calls =
             optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
@@ -537,7 +539,8 @@ static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
         .settings = t->o->settings,
         .name = str_c(t->o->app->name),
         .seed = t->o->seed.n ? t->o->seed : STR("0"),
-        .adapter = {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t},
+        .adapter =
+            {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t, tune_run_uses},
         .sink = {tune_run_on_event, t}};
 
     if (!tune_run_row_of(t, e) || !models(t, e) || !cases(t, e) || !tune_run_seed(t, e))
@@ -569,7 +572,8 @@ bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result 
     bool ok;
 
     *out = (struct tune_result){.run = STR(""), .prompt_id = STR("")};
-    t.env = (struct tune_env){.host = o->host, .setup = held, .told = o->model, .cancel = o->stop};
+    t.env = (struct tune_env){
+        .host = o->host, .setup = held, .chosen_model = o->model, .cancel = o->stop};
     t.began_ns = clock_mono_ns(o->host->clock);
     pthread_mutex_init(&t.lock, NULL);
     buf_init(&t.lines, LINES_MAX);

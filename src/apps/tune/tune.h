@@ -2,15 +2,15 @@
  *
  *     struct tune_options o = {.host = host, .app = tune_app_find(STR("policy")), .train = dir,
  *                              .val = dir, .budget = 150, .run = id, ...};
- *     if (!tune_run(&o, &arena, &result, e)) ...    e: what failed; the run can be gone on with
+ *     if (!tune_run(&o, &arena, &result, e)) ...    e: the error; the run can be resumed
  *     result.prompt_id                              the best candidate, a draft in the registry
  *
- * The engine is src/optimize; here its questions are answered: a candidate is a version of the
- * application's prompt, an example one of its labelled cases, an evaluation a run of the
- * application on it, and reflection a call through the gateway. Every answer is kept in the store
- * before it is used, so a run that is killed anywhere goes on to the same end.
+ * The engine is src/optimize; this is its adapter. A candidate is a version of the application's
+ * prompt, an example is a labelled case, an evaluation is a run of the application on it, and
+ * reflection is a call through the gateway. Every answer is in the store before it is used, so a
+ * run that is killed anywhere resumes to the same end.
  *
- * What an application brings is a row, struct tune_app.
+ * Each application has a row, struct tune_app.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,71 +29,85 @@
 /* One labelled case. */
 struct tune_example {
     str id;
-    str text;         /* what no prompt may copy from */
-    const str *parts; /* likewise, each by itself */
+    str text;         /* no prompt may copy from it */
+    const str *parts; /* nor from these, each on its own */
     size_t part_count;
-    const void *data; /* the application's own */
+    const void *data; /* the application's data */
 };
 
-/* What an application is asked while a run goes on. */
+/* The environment of an evaluation. */
 struct tune_env {
     const struct app_host *host;
-    const struct setup *setup; /* in force when the run began, held until it ends */
+    const struct setup *setup; /* in force when the run started, held until it ends */
     str model, session, run;
-    str told;  /* the model, if somebody named one; "": what the application has configured */
-    void *app; /* what its open gave */
+    str chosen_model; /* of the options; "": the application's configured one */
+    void *app;        /* the result of its open */
     const _Atomic bool *cancel;
 };
 
 struct tune_app {
-    const char *name; /* --app, and of its prompts in the registry */
+    const char *name; /* of --app, and of its prompts in the registry */
     const struct prompt_built_in *prompt;
-    const char *const *objectives; /* names, NULL behind the last */
+    const char *const *objectives; /* names, NULL after the last */
+    const double *floors;          /* a mean below that of its objective has failed; NULL: none */
     const char *const *names;      /* that a text must keep if it has them; likewise */
-    /* Whatever it needs for all of the run; *out is given back to close. */
+    /* State for the whole run; *out is passed to close. */
     bool (*open)(const struct tune_env *env, struct arena *a, void **out, struct err *e);
     void (*close)(void *app);
     /* The cases of a folder, in the order of their names. */
     bool (*load)(void *app, const char *folder, struct arena *a, struct tune_example **out,
                  size_t *n, struct err *e);
-    /* One example with these texts, one a part of the prompt. What goes wrong is a score of 0 and
-     * a trace that says why. Any thread. The trace is a JSON object, in the arena. */
+    /* Evaluates an example with these texts, one for each part of the prompt. An error is a score
+     * of 0 and a trace with the reason. Any thread. The trace is a JSON object, in the arena. */
     void (*grade)(const struct tune_env *env, const str *texts, const struct tune_example *x,
                   struct arena *a, struct optimize_grade *out);
+    /* Whether a run with this trace used the component's text; NULL: every run uses all. */
+    bool (*uses)(const struct tune_env *env, str component, str trace);
 };
 
 extern const struct tune_app tune_policy, tune_orders, tune_incidents;
 
-/* The rows, NULL behind the last; and the one of that name, or NULL. */
+/* The rows, NULL after the last; and the one of that name, or NULL. */
 const struct tune_app *tune_app_at(size_t i);
 const struct tune_app *tune_app_find(str name);
 
 struct tune_options {
     const struct app_host *host;
     const struct tune_app *app;
-    const char *train, *val; /* folders; val NULL: the training cases; both NULL: as begun */
-    uint64_t budget;         /* metric calls; 0: by the formula, light */
-    str run;                 /* "": a new one */
-    bool resume;             /* the run must be there */
-    str model;               /* whose answers are graded; "": the application's */
-    str reflection_model;    /* who reflects; "": the same */
-    str seed;                /* of the random numbers; "": 0 */
+    const char *train,
+        *val; /* folders; val NULL: the training cases; both NULL: those the run started with */
+    uint64_t budget;      /* metric calls; 0: by the formula, light */
+    str run;              /* "": a new one */
+    bool resume;          /* the run must exist */
+    str model;            /* whose answers are graded; "": the application's */
+    str reflection_model; /* the reflector's model; "": the same */
+    str seed;             /* of the random numbers; "": 0 */
     struct optimize_settings settings;
-    const _Atomic bool *stop; /* or NULL: the run is left and can be gone on with */
+    const _Atomic bool *stop; /* or NULL; set: the run stops and can be resumed */
     struct optimize_sink sink;
-    void (*on_note)(void *ctx, const char *words); /* for a person; may be NULL */
+    void (*on_note)(void *ctx, const char *words); /* a message for a person; may be NULL */
     void *ctx;
 };
 
 struct tune_result {
-    str run, prompt_id; /* prompt_id "": nothing beat what is in force */
+    str run, prompt_id; /* prompt_id "": no candidate beat the prompt in force */
     double seed_score, best_score;
     uint64_t calls, candidates;
-    bool finished; /* else it was left */
+    bool finished; /* else it was interrupted */
 };
 
 bool tune_run(const struct tune_options *o, struct arena *a, struct tune_result *out,
               struct err *e) MUST_USE;
+
+/* ---- scores of a candidate (scores.c) ---- */
+
+/* {"score", "parent", "calls", "cases", "objectives": {...}, "below_floor": [...]} */
+struct tune_row;
+str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                     const struct tune_row *row, size_t case_count, struct arena *a);
+/* "citation 0.62 is below 0.85, ..."; "": no objective is below its floor. */
+str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                       struct arena *a);
 
 /* ---- runs in the store (kept.c) ---- */
 
@@ -107,15 +121,25 @@ struct tune_kept;
 
 bool tune_kept_open(str url, struct tune_kept **out, struct err *e) MUST_USE;
 void tune_kept_close(struct tune_kept *k); /* NULL: nothing */
-/* Puts or replaces all but the times of creation. */
+/* Inserts or replaces the row; created_us stays. */
 bool tune_kept_put(struct tune_kept *k, const struct tune_row *row, struct err *e) MUST_USE;
-/* ERR_NOT_FOUND if there is none. */
+/* ERR_NOT_FOUND if it does not exist. */
 bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
                    struct err *e) MUST_USE;
 /* The newest first. */
 bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out, size_t *n,
                     struct err *e) MUST_USE;
-/* All its lines, joined; how many. */
+/* Runs that ended, newest first, without their texts: as many as `on_row` accepts. */
+struct tune_ended {
+    bool finished; /* else it failed */
+    int64_t calls, took_us;
+};
+bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct tune_ended *r),
+                     void *ctx, struct err *e) MUST_USE;
+/* The scores of the newest prompt that a run has produced, as JSON; "": none. */
+bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out,
+                             struct err *e) MUST_USE;
+/* All its lines, joined, and their number. */
 bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
                      struct err *e) MUST_USE;
 /* Lines from the n-th on, each with its newline, in one transaction. */

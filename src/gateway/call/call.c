@@ -67,6 +67,8 @@ bool call_reply_hides(const struct config *c, const struct call_request *r,
 {
     enum config_show policy = c->show ? CONFIG_SHOW : CONFIG_HIDE;
 
+    if (r->watch)
+        return false;
     if (r->inside)
         return r->request->no_thoughts;
     if (r->wire->dialect == CHAT_GENERATE && (!c->drop_from_history || r->request->keep_thoughts))
@@ -125,7 +127,7 @@ static bool call_omits_reasoning(const struct call *c)
 
     for (size_t i = 0; i < c->chain.count; i++)
         upstream_does = upstream_does && c->chain.links[i].provider->dialect == CHAT_ANTHROPIC;
-    return c->in.request->no_thoughts && !upstream_does;
+    return c->in.request->no_thoughts && !upstream_does && !c->in.watch;
 }
 
 static void call_start_task(void *ctx)
@@ -276,7 +278,9 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r,
     struct err e;
     struct call *c;
 
-    if (!level_choose(r->setup->config, r->request, r->level, r->key, &level, &e))
+    if (r->watch)
+        level_watch(r->watch->provider, r->request, &level);
+    else if (!level_choose(r->setup->config, r->request, r->level, r->key, &level, &e))
         return call_refuse(error,
                            a,
                            e.code == ERR_NOT_FOUND ? 404 : 400,
@@ -425,7 +429,8 @@ void call_attempt(struct call *c)
     }
     r = (struct upstream_request){
         .provider = p,
-        .cassette = c->in.setup->cassettes[p - c->config->providers],
+        .cassette = p->replay ? c->in.setup->cassettes[p - c->config->providers] : NULL,
+        .feed = c->in.watch ? &c->in.watch->feed : NULL,
         .nth = c->attempt.replayed,
         .target = str_slice(buf_str(&c->sent.lines), 0, c->sent.target_size),
         .path = str_slice(buf_str(&c->sent.lines), 0, c->sent.path_size),

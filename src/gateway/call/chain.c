@@ -51,6 +51,8 @@ bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e)
             call_note_attempt(c, "skipped", p->key_missing);
             continue;
         }
+        if (c->in.watch)
+            return true;
         c->attempt.breaker_pending = call_breaker_closed(c, left_ms);
         if (c->attempt.breaker_pending)
             return true;

@@ -299,6 +299,8 @@ static bool finish_restart_second(struct call *c)
 /* What the first call said stays, whatever becomes of the second, where it has been seen. */
 bool call_may_restart(struct call *c)
 {
+    if (c->in.watch)
+        return false;
     if (c->client.received == CALL_RECEIVED_NOTHING ||
         (c->attempt.phase == CALL_CUT && c->client.received == CALL_RECEIVED_EARLIER))
         return true;

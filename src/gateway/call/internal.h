@@ -180,6 +180,8 @@ void call_record_finish(struct call *c);
 str call_record_body(struct call *c); /* the client's body for the record, not masked */
 void call_build_row(struct call *c, struct store_call *out);
 void call_build_row_facts(struct call *c, struct store_call *out); /* without texts */
+/* decide.c: the row's decision and tools. `thought`: the reasoning that may be kept, masked. */
+void call_decide(struct call *c, str thought, struct store_call *row);
 
 /* segments.c: the segments of the reply as JSON, in the call's arena. "" for one that is only an
  * answer: the row itself says all of it. */

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "gateway/call/internal.h"
 #include "gateway/question.h"
+#include "store/step.h"
 
 #define ASKED_SIZE 4096
 #define SPARE ((size_t)64 << 10)
@@ -150,6 +151,7 @@ void call_live_begin(struct call *c)
                    .ctx = c},
         .started_us = call_wall_start_ms(c) * 1000,
         .thoughts = !c->client.hides || c->config->keep == CONFIG_KEEP_TEXT,
+        .part = c->in.part,
     };
 
     if (!c->gl->port)
@@ -304,18 +306,22 @@ static void live_make_end(struct call *c, const struct store_call *row)
 {
     const struct summary *s = &c->sum;
     int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
+    str step = row->step.n ? row->step : STR("model call"), stage, agent;
 
+    step_read(step, &stage, &agent);
     c->live.ended = true;
     c->live_texts.end = (struct hub_end){
         .success = !live_has_failed(c),
-        .has_tools = c->pipe.cap.called,
+        .has_tools = c->pipe.cap.called || row->tools.n > 0,
         .has_reasoning = c->pipe.reasoning.any || s->usage.reasoning > 0,
         .cut = s->cut,
         .decision_thought = c->pipe.reasoning.any,
         .status = s->status,
         .provider = s->provider,
         .model = s->upstream_model,
-        .step = row->step.n ? row->step : STR("model call"),
+        .step = step,
+        .stage = stage,
+        .agent = agent,
         .stop = str_c(c->reply.stop_seen ? chat_stop_name(s->stop) : ""),
         .error_message = live_has_failed(c) ? call_mask_error(c) : STR(""),
         .decision = row->decision,

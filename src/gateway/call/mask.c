@@ -62,7 +62,11 @@ static str call_mask_result(struct call *c, bool found, str text, struct buf *ou
 
 void call_clean_error(struct call *c, struct chat_error *error)
 {
+    const struct call_watch *w = c->in.watch;
+
     provider_clean_error(secret_reveal(&call_provider(c)->key), &c->arena, error);
+    for (size_t i = 0; w && i < w->secret_count; i++)
+        provider_clean_error(w->secrets[i], &c->arena, error);
 }
 
 str call_mask_text(struct call *c, str text)

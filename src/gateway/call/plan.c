@@ -115,7 +115,8 @@ static void plan_prompt(struct call *c, const struct config_provider *p, struct 
     const struct config_preset *preset = c->level.preset;
 
     plan->system_extra = level_words(c->in.request, preset);
-    if (p->enable_reasoning && c->level.asked != CHAT_LEVEL_NONE && c->attempt.phase == CALL_FIRST)
+    if (p->enable_reasoning && !c->in.quiet && c->level.asked != CHAT_LEVEL_NONE &&
+        c->attempt.phase == CALL_FIRST)
         plan->system_extra =
             plan_join_texts(&c->arena, plan->system_extra, level_convention(c->in.request));
     plan->drop_temperature = c->attempt.without & CALL_WITHOUT_TEMPERATURE;
@@ -307,10 +308,14 @@ bool call_plan_request(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
-    if (!call_check_translatable(c, e))
-        return false;
     c->attempt.streams = r->stream;
     c->attempt.relays = same && c->attempt.phase == CALL_FIRST && !c->in.inside;
+    if (c->in.watch) {
+        c->attempt.budget = r->budget_tokens;
+        return true; /* the request is sent as it came */
+    }
+    if (!call_check_translatable(c, e))
+        return false;
     call_vault_rewind(c);
     plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;

@@ -1,9 +1,8 @@
-/* record.c - the row of a call: texts as they arrive, segments in order, and the decision.
+/* record.c - the row of a call: texts as they arrive, segments in order.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "chat/decision.h"
 #include "gateway/call/internal.h"
 #include "gateway/question.h"
 #include "split/extract.h"
@@ -12,7 +11,6 @@
 #define ASKED_MAX 8192
 #define ASKED_MARGIN 512
 #define SUBJECT_MAX 256
-#define DECISION_MAX ((size_t)256 << 10)
 #define ESTIMATE 4 /* bytes a token, where nobody counts */
 
 #define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
@@ -399,7 +397,8 @@ void call_build_row_facts(struct call *c, struct store_call *out)
         .decision = STR(""),
         .tools = STR(""),
         .segments = STR(""),
-        .step = STR(""),
+        .step =
+            c->in.step.n ? arena_dup(&c->arena, c->in.step) : STR(""), /* viewers get it later */
         .talk = STR(""),
     };
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
@@ -443,49 +442,6 @@ static str record_write_reply(struct call *c)
     return record_is_clean(c, str_slice(all, 0, front)) ? all : call_mask_valid_json(c, all);
 }
 
-/* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
- * its entry tells what is in them from what is behind. */
-static void record_decide_by_tags(struct call *c, struct decision *d)
-{
-    struct split_extract x;
-
-    if (!c->record.pieces.let_go)
-        d->answer = buf_str(&c->record.answer);
-    d->answer = utf8_trim(d->answer);
-    if (c->pipe.reasoning.any || !str_starts(d->answer, STR("<")))
-        return;
-    split_extract(utf8_cut_size(d->answer, DECISION_WHY_MAX), &c->arena, &x);
-    if (!x.has_reasoning)
-        return;
-    if (c->config->keep != CONFIG_KEEP_NONE)
-        d->why = c->config->keep == CONFIG_KEEP_TEXT ? x.raw_reasoning : x.summary;
-    d->answer = x.final_response;
-}
-
-static void record_write_decision(struct call *c, str thought, struct store_call *row)
-{
-    struct decision d = {
-        .why = c->config->keep == CONFIG_KEEP_TEXT      ? thought
-               : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
-                                                        : STR(""),
-        .answer = {c->record.front, c->record.front_n},
-        .calls = row->tool_calls,
-    };
-    struct buf out, tools;
-
-    if (!c->sum.complete && !c->pipe.cap.answered && !c->pipe.cap.called)
-        return;
-    record_decide_by_tags(c, &d);
-    buf_init(&out, DECISION_MAX);
-    buf_reserve(&out, ROOM);
-    buf_init(&tools, DECISION_MAX);
-    decision_write(&out, &tools, &d);
-    row->decision = arena_dup(&c->arena, buf_str(&out));
-    row->tools = arena_dup(&c->arena, buf_full(&tools) ? STR("") : buf_str(&tools));
-    buf_release(&out);
-    buf_release(&tools);
-}
-
 /* The record's reasoning is masked: if the text is the same, there was nothing to mask. */
 static str record_mask_reasoning(struct call *c)
 {
@@ -513,5 +469,5 @@ void call_build_row(struct call *c, struct store_call *out)
     out->reply = record_write_reply(c);
     out->segments = call_write_segments(c);
     out->talk = conversation_kept(&c->record.conversation, c->sum.reply_id, c->in.id, &c->arena);
-    record_write_decision(c, thought, out);
+    call_decide(c, thought, out);
 }

@@ -25,7 +25,7 @@ static bool reply_may_repair(const struct call *c)
 {
     const struct config_preset *preset = c->level.preset;
 
-    if (c->attempt.phase == CALL_REPAIR)
+    if (c->attempt.phase == CALL_REPAIR || c->in.watch)
         return false;
     if (preset && preset->repair_given)
         return preset->repair_starved;

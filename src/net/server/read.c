@@ -16,6 +16,14 @@ static void on_body(void *ctx, str bytes)
     buf_add(&x->large, bytes);
 }
 
+/* Whether the handler gets the body as it came, whatever its coding. */
+static bool server_read_stays_packed(const struct server_exchange *x)
+{
+    str below = x->server->o.packed_below;
+
+    return below.n > 0 && str_starts(x->request->path, below);
+}
+
 static bool is_gzip(str coding)
 {
     return http1_same(coding, STR("gzip")) || http1_same(coding, STR("x-gzip"));
@@ -27,7 +35,8 @@ static bool server_read_unpack(struct server_exchange *x)
     struct buf plain;
     struct err e;
 
-    if (x->body.n == 0 || !is_gzip(http1_find(x->request, STR("content-encoding"))))
+    if (x->body.n == 0 || server_read_stays_packed(x) ||
+        !is_gzip(http1_find(x->request, STR("content-encoding"))))
         return true;
     buf_init(&plain, x->server->o.body_max);
     if (!gzip_unpack(x->body, &plain, &e)) {
@@ -99,7 +108,7 @@ static bool body_welcome(struct server_exchange *x)
         server_refuse(x, 413, "the body is too large");
         return false;
     }
-    if (!http1_has(h, STR("content-encoding")))
+    if (!http1_has(h, STR("content-encoding")) || server_read_stays_packed(x))
         return true;
     for (size_t i = 0, codings = 0; i < h->field_count; i++) {
         if (!http1_same(h->fields[i].name, STR("content-encoding")))

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/repr.h"
+#include "chat/repr.h"
 
 /* clang-format off */
 static const struct { uint32_t first, last; } unseen[] = {

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/repr.h"
+#include "chat/repr.h"
 
 #include <math.h>
 

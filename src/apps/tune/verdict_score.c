@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "optimize/metrics.h"
+#include "apps/tune/verdict_score.h"
 
-#define PENALTY 0.25       /* of an error, or of a step that was there before */
+#define PENALTY 0.25       /* of an error, or of a repeated step */
 #define SLOPE 2.0          /* a confidence 0.5 outside its band is worth nothing */
 #define SHARE_GROUNDED 0.4 /* of coherence: citations that were seen */
 #define SHARE_SOUND 0.3    /* no errors */
 #define SHARE_DIRECT 0.3   /* no repetition */
 #define QUOTE_MAX 80
 
-const char *const metrics_names[METRICS_COUNT] = {
-    [METRICS_CITATION] = "citation",
-    [METRICS_COHERENCE] = "coherence",
-    [METRICS_CALIBRATION] = "calibration",
-    [METRICS_STATUS] = "status",
+const char *const verdict_names[VERDICT_COUNT] = {
+    [VERDICT_CITATION] = "citation",
+    [VERDICT_COHERENCE] = "coherence",
+    [VERDICT_CALIBRATION] = "calibration",
+    [VERDICT_STATUS] = "status",
 };
 
-const double metrics_weights[METRICS_COUNT] = {
-    [METRICS_CITATION] = 0.4,
-    [METRICS_COHERENCE] = 0.3,
-    [METRICS_CALIBRATION] = 0.2,
-    [METRICS_STATUS] = 0.1,
+const double verdict_weights[VERDICT_COUNT] = {
+    [VERDICT_CITATION] = 0.4,
+    [VERDICT_COHERENCE] = 0.3,
+    [VERDICT_CALIBRATION] = 0.2,
+    [VERDICT_STATUS] = 0.1,
 };
 
-const double metrics_floors[METRICS_COUNT] = {
-    [METRICS_CITATION] = 0.85,
-    [METRICS_COHERENCE] = 0.75,
-    [METRICS_CALIBRATION] = 0.70,
-    [METRICS_STATUS] = 0.90,
+const double verdict_floors[VERDICT_COUNT] = {
+    [VERDICT_CITATION] = 0.85,
+    [VERDICT_COHERENCE] = 0.75,
+    [VERDICT_CALIBRATION] = 0.70,
+    [VERDICT_STATUS] = 0.90,
 };
 
-/* Where the confidence of a right answer should lie. Both spellings of a status are in use. */
+/* The expected range of the confidence of a right answer. Both spellings of a status are in use. */
 static const struct band {
     const char *status;
     double low, high;
@@ -56,19 +56,19 @@ static double at_least_0(double v)
 
 /* ---- citation ---- */
 
-static bool is_complete(const struct metrics_citation *c)
+static bool is_complete(const struct verdict_citation *c)
 {
     return c->doc.n > 0 && c->section.n > 0 && c->page_first > 0;
 }
 
-static uint32_t last_page(const struct metrics_citation *c)
+static uint32_t last_page(const struct verdict_citation *c)
 {
     return c->page_last > c->page_first ? c->page_last : c->page_first;
 }
 
 /* The same section of the same document, and a page in common where the label names pages. */
-static bool optimize_metrics_matches(const struct metrics_citation *said,
-                                     const struct metrics_citation *want)
+static bool optimize_metrics_matches(const struct verdict_citation *said,
+                                     const struct verdict_citation *want)
 {
     if (!str_eq(said->doc, want->doc) || !str_eq(said->section, want->section))
         return false;
@@ -76,8 +76,8 @@ static bool optimize_metrics_matches(const struct metrics_citation *said,
                                      last_page(said) >= want->page_first && said->page_first > 0);
 }
 
-static size_t count_matched(const struct metrics_citation *a, size_t n,
-                            const struct metrics_citation *b, size_t m, bool a_is_said)
+static size_t count_matched(const struct verdict_citation *a, size_t n,
+                            const struct verdict_citation *b, size_t m, bool a_is_said)
 {
     size_t matched = 0;
 
@@ -91,9 +91,9 @@ static size_t count_matched(const struct metrics_citation *a, size_t n,
     return matched;
 }
 
-/* With a label the harmonic mean of how much of it was found and how much of what was said is in
- * it; without one, how many citations are at least whole. */
-static double citation(const struct metrics_truth *t, const struct metrics_run *r)
+/* With a label: the harmonic mean of recall and precision. Without: the share of citations that are
+ * complete. */
+static double citation(const struct verdict_truth *t, const struct verdict_run *r)
 {
     size_t found, right, whole = 0;
 
@@ -115,7 +115,7 @@ static double citation(const struct metrics_truth *t, const struct metrics_run *
 /* ---- coherence ---- */
 
 /* Whether an observation shows the section that is cited. */
-static bool was_seen(const struct metrics_run *r, const struct metrics_citation *c)
+static bool was_seen(const struct verdict_run *r, const struct verdict_citation *c)
 {
     for (size_t i = 0; i < r->step_count && c->section.n > 0; i++)
         if (!r->steps[i].failed && str_find(r->steps[i].observation, c->section) != STR_NONE)
@@ -123,12 +123,12 @@ static bool was_seen(const struct metrics_run *r, const struct metrics_citation 
     return false;
 }
 
-static bool is_bad(const struct metrics_step *s)
+static bool is_bad(const struct verdict_step *s)
 {
     return s->failed || str_trim(s->observation).n == 0;
 }
 
-static bool is_repeated(const struct metrics_run *r, size_t i)
+static bool is_repeated(const struct verdict_run *r, size_t i)
 {
     for (size_t j = 0; j < i; j++)
         if (str_eq(r->steps[j].action, r->steps[i].action) &&
@@ -141,7 +141,7 @@ struct trace {
     size_t seen, bad, repeated, good;
 };
 
-static struct trace optimize_metrics_look(const struct metrics_run *r)
+static struct trace optimize_metrics_look(const struct verdict_run *r)
 {
     struct trace t = {0};
 
@@ -155,14 +155,14 @@ static struct trace optimize_metrics_look(const struct metrics_run *r)
     return t;
 }
 
-/* Penalties are by number, not by share: steps that are merely there outweigh nothing. */
-static double coherence(const struct metrics_run *r)
+/* Penalties count errors, not their share, so additional steps cannot offset them. */
+static double coherence(const struct verdict_run *r)
 {
     struct trace t = optimize_metrics_look(r);
     double grounded = 1;
 
     if (t.good == 0)
-        return 0; /* a conclusion from nothing */
+        return 0; /* a conclusion without any step */
     if (r->citation_count > 0)
         grounded = (double)t.seen / (double)r->citation_count;
     return SHARE_GROUNDED * grounded + SHARE_SOUND * at_least_0(1 - PENALTY * (double)t.bad) +
@@ -171,12 +171,12 @@ static double coherence(const struct metrics_run *r)
 
 /* ---- calibration and status ---- */
 
-static bool is_right(const struct metrics_truth *t, const struct metrics_run *r)
+static bool is_right(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return t->status.n == 0 || str_eq(t->status, r->status);
 }
 
-static double calibration(const struct metrics_truth *t, const struct metrics_run *r)
+static double calibration(const struct verdict_truth *t, const struct verdict_run *r)
 {
     const struct band *b = band_of(r->status);
     double c = r->confidence, off;
@@ -189,31 +189,31 @@ static double calibration(const struct metrics_truth *t, const struct metrics_ru
     return at_least_0(1 - SLOPE * off);
 }
 
-/* Without a label there is only whether it is a status at all. */
-static double status(const struct metrics_truth *t, const struct metrics_run *r)
+/* Without a label: whether it is a valid status. */
+static double status(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return is_right(t, r) && band_of(r->status);
 }
 
-void metrics_judge(const struct metrics_truth *truth, const struct metrics_run *run,
-                   struct metrics *out)
+void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *run,
+                   struct verdict_score *out)
 {
-    *out = (struct metrics){
+    *out = (struct verdict_score){
         .score =
             {
-                [METRICS_CITATION] = citation(truth, run),
-                [METRICS_COHERENCE] = coherence(run),
-                [METRICS_CALIBRATION] = calibration(truth, run),
-                [METRICS_STATUS] = status(truth, run),
+                [VERDICT_CITATION] = citation(truth, run),
+                [VERDICT_COHERENCE] = coherence(run),
+                [VERDICT_CALIBRATION] = calibration(truth, run),
+                [VERDICT_STATUS] = status(truth, run),
             },
     };
-    for (size_t i = 0; i < METRICS_COUNT; i++)
-        out->total += metrics_weights[i] * out->score[i];
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
+        out->total += verdict_weights[i] * out->score[i];
 }
 
 /* ---- in words ---- */
 
-static void put_citation(struct buf *out, const struct metrics_citation *c)
+static void put_citation(struct buf *out, const struct verdict_citation *c)
 {
     buf_printf(out,
                "\"" STR_FMT "\" of \"" STR_FMT "\"",
@@ -225,7 +225,7 @@ static void put_citation(struct buf *out, const struct metrics_citation *c)
         buf_printf(out, ", page %u", c->page_first);
 }
 
-static void say_citation(const struct metrics_truth *t, const struct metrics_run *r,
+static void say_citation(const struct verdict_truth *t, const struct verdict_run *r,
                          struct buf *out)
 {
     size_t from = out->n;
@@ -237,7 +237,7 @@ static void say_citation(const struct metrics_truth *t, const struct metrics_run
             buf_add(out, STR(". "));
         }
     for (size_t i = 0; i < r->citation_count; i++) {
-        const struct metrics_citation *c = &r->citations[i];
+        const struct verdict_citation *c = &r->citations[i];
 
         if (!is_complete(c))
             buf_add(out, STR("A citation lacks its document, section or pages: "));
@@ -255,7 +255,7 @@ static void say_citation(const struct metrics_truth *t, const struct metrics_run
         buf_add(out, STR("The citations are right. "));
 }
 
-static void say_coherence(const struct metrics_truth *truth, const struct metrics_run *r,
+static void say_coherence(const struct verdict_truth *truth, const struct verdict_run *r,
                           struct buf *out)
 {
     struct trace t = optimize_metrics_look(r);
@@ -271,7 +271,7 @@ static void say_coherence(const struct metrics_truth *truth, const struct metric
             buf_add(out, STR(". "));
         }
     for (size_t i = 0; i < r->step_count; i++) {
-        const struct metrics_step *s = &r->steps[i];
+        const struct verdict_step *s = &r->steps[i];
         const char *what = is_bad(s) ? "brought nothing" : "was done before";
 
         if (is_bad(s) || is_repeated(r, i))
@@ -285,7 +285,7 @@ static void say_coherence(const struct metrics_truth *truth, const struct metric
         buf_add(out, STR("Each step served the conclusion. "));
 }
 
-static void say_calibration(const struct metrics_truth *t, const struct metrics_run *r,
+static void say_calibration(const struct verdict_truth *t, const struct verdict_run *r,
                             struct buf *out)
 {
     const struct band *b = band_of(r->status);
@@ -310,7 +310,7 @@ static void say_calibration(const struct metrics_truth *t, const struct metrics_
         buf_add(out, STR("The confidence fits the answer. "));
 }
 
-static void say_status(const struct metrics_truth *t, const struct metrics_run *r, struct buf *out)
+static void say_status(const struct verdict_truth *t, const struct verdict_run *r, struct buf *out)
 {
     str said = str_slice(r->status, 0, QUOTE_MAX);
 
@@ -326,15 +326,15 @@ static void say_status(const struct metrics_truth *t, const struct metrics_run *
                 t->status.n ? STR("The status is right. ") : STR("The status is a valid one. "));
 }
 
-void metrics_feedback(const struct metrics_truth *truth, const struct metrics_run *run,
-                      enum metrics_kind kind, struct buf *out)
+void verdict_feedback(const struct verdict_truth *truth, const struct verdict_run *run,
+                      enum verdict_kind kind, struct buf *out)
 {
-    static void (*const say[METRICS_COUNT])(
-        const struct metrics_truth *t, const struct metrics_run *r, struct buf *out) = {
-        [METRICS_CITATION] = say_citation,
-        [METRICS_COHERENCE] = say_coherence,
-        [METRICS_CALIBRATION] = say_calibration,
-        [METRICS_STATUS] = say_status,
+    static void (*const say[VERDICT_COUNT])(
+        const struct verdict_truth *t, const struct verdict_run *r, struct buf *out) = {
+        [VERDICT_CITATION] = say_citation,
+        [VERDICT_COHERENCE] = say_coherence,
+        [VERDICT_CALIBRATION] = say_calibration,
+        [VERDICT_STATUS] = say_status,
     };
 
     say[kind](truth, run, out);

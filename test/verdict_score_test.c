@@ -2,30 +2,30 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/tune/verdict_score.h"
 #include "base/rand.h"
-#include "optimize/metrics.h"
 #include "test.h"
 
 #include <math.h>
 
-static const struct metrics_citation right = {STR_INIT("LCD"), STR_INIT("2.1 Imaging"), 4, 5};
-static const struct metrics_citation other = {STR_INIT("LCD"), STR_INIT("3 Surgery"), 9, 0};
-static const struct metrics_citation half = {STR_INIT("LCD"), STR_INIT("2.1 Imaging"), 0, 0};
-static const struct metrics_step search = {STR_INIT("pi_search"),
+static const struct verdict_citation right = {STR_INIT("LCD"), STR_INIT("2.1 Imaging"), 4, 5};
+static const struct verdict_citation other = {STR_INIT("LCD"), STR_INIT("3 Surgery"), 9, 0};
+static const struct verdict_citation half = {STR_INIT("LCD"), STR_INIT("2.1 Imaging"), 0, 0};
+static const struct verdict_step search = {STR_INIT("pi_search"),
                                            STR_INIT("{\"query\":\"imaging\"}"),
                                            STR_INIT("2.1 Imaging: six weeks"),
                                            false};
-static const struct metrics_step facts = {
+static const struct verdict_step facts = {
     STR_INIT("facts_get"), STR_INIT("{\"field_name\":\"age\"}"), STR_INIT("54"), false};
-static const struct metrics_step broken = {
+static const struct verdict_step broken = {
     STR_INIT("spans_tighten"), STR_INIT("{}"), STR_INIT("no such node"), true};
 
 /* A label "met" with one citation, and a run that has all of it. */
 struct stage {
-    struct metrics_truth truth;
-    struct metrics_run run;
-    struct metrics_citation said[4], wanted[4];
-    struct metrics_step steps[40];
+    struct verdict_truth truth;
+    struct verdict_run run;
+    struct verdict_citation said[4], wanted[4];
+    struct verdict_step steps[40];
 };
 
 static void good_run(struct stage *s)
@@ -36,7 +36,7 @@ static void good_run(struct stage *s)
     s->steps[0] = search;
     s->steps[1] = facts;
     s->truth.citations = s->wanted;
-    s->run = (struct metrics_run){.status = STR("met"),
+    s->run = (struct verdict_run){.status = STR("met"),
                                   .confidence = 0.9,
                                   .citations = s->said,
                                   .citation_count = 1,
@@ -44,12 +44,12 @@ static void good_run(struct stage *s)
                                   .step_count = 2};
 }
 
-static double score(const struct stage *s, enum metrics_kind kind)
+static double score(const struct stage *s, enum verdict_kind kind)
 {
-    struct metrics m;
+    struct verdict_score m;
 
-    metrics_judge(&s->truth, &s->run, &m);
-    for (size_t i = 0; i < METRICS_COUNT; i++)
+    verdict_judge(&s->truth, &s->run, &m);
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
         CHECK(m.score[i] >= 0 && m.score[i] <= 1);
     CHECK(m.total >= 0 && m.total <= 1 + 1e-9);
     return m.score[kind];
@@ -64,16 +64,16 @@ TEST(weights_are_40_30_20_10)
 {
     double sum = 0;
     struct stage s;
-    struct metrics m;
+    struct verdict_score m;
 
-    for (size_t i = 0; i < METRICS_COUNT; i++)
-        sum += metrics_weights[i];
+    for (size_t i = 0; i < VERDICT_COUNT; i++)
+        sum += verdict_weights[i];
     CHECK(near(sum, 1));
     good_run(&s);
-    metrics_judge(&s.truth, &s.run, &m);
+    verdict_judge(&s.truth, &s.run, &m);
     CHECK(near(m.total, 1));
     s.run.status = STR("missing");
-    metrics_judge(&s.truth, &s.run, &m);
+    verdict_judge(&s.truth, &s.run, &m);
     CHECK(near(m.total, 0.4 + 0.3 + 0.2 * 0.1)); /* wrong at a confidence of 0.9 */
 }
 
@@ -84,24 +84,24 @@ TEST(citations_are_measured_against_the_label)
     struct stage s;
 
     good_run(&s);
-    CHECK(near(score(&s, METRICS_CITATION), 1));
+    CHECK(near(score(&s, VERDICT_CITATION), 1));
     s.said[0] = other;
-    CHECK(near(score(&s, METRICS_CITATION), 0));
+    CHECK(near(score(&s, VERDICT_CITATION), 0));
     s.said[1] = right;
     s.run.citation_count = 2;
-    CHECK(near(score(&s, METRICS_CITATION), 2.0 / 3)); /* all found, half of it right */
+    CHECK(near(score(&s, VERDICT_CITATION), 2.0 / 3)); /* all found, half of it right */
     s.said[0] = right;
-    CHECK(near(score(&s, METRICS_CITATION), 1)); /* twice the same */
+    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* twice the same */
     s.wanted[1] = other;
     s.truth.citation_count = 2;
     s.run.citation_count = 1;
-    CHECK(near(score(&s, METRICS_CITATION), 2.0 / 3));
+    CHECK(near(score(&s, VERDICT_CITATION), 2.0 / 3));
     s.run.citation_count = 0;
-    CHECK(near(score(&s, METRICS_CITATION), 0));
+    CHECK(near(score(&s, VERDICT_CITATION), 0));
     s.truth.citation_count = 0;
-    CHECK(near(score(&s, METRICS_CITATION), 1)); /* nothing was to be cited */
+    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* nothing was to be cited */
     s.run.citation_count = 1;
-    CHECK(near(score(&s, METRICS_CITATION), 0));
+    CHECK(near(score(&s, VERDICT_CITATION), 0));
 }
 
 TEST(pages_must_meet_where_the_label_names_them)
@@ -116,11 +116,11 @@ TEST(pages_must_meet_where_the_label_names_them)
         good_run(&s);
         s.said[0].page_first = cases[i].first;
         s.said[0].page_last = cases[i].last;
-        CHECK_F(near(score(&s, METRICS_CITATION), cases[i].want), "case %zu", i);
+        CHECK_F(near(score(&s, VERDICT_CITATION), cases[i].want), "case %zu", i);
     }
     good_run(&s);
     s.wanted[0] = half;
-    CHECK(near(score(&s, METRICS_CITATION), 1));
+    CHECK(near(score(&s, VERDICT_CITATION), 1));
 }
 
 TEST(without_a_label_citations_must_be_whole)
@@ -131,9 +131,9 @@ TEST(without_a_label_citations_must_be_whole)
     s.truth.has_citations = false;
     s.said[1] = half;
     s.run.citation_count = 2;
-    CHECK(near(score(&s, METRICS_CITATION), 0.5));
+    CHECK(near(score(&s, VERDICT_CITATION), 0.5));
     s.run.citation_count = 0;
-    CHECK(near(score(&s, METRICS_CITATION), 0));
+    CHECK(near(score(&s, VERDICT_CITATION), 0));
 }
 
 /* ---- coherence ---- */
@@ -143,23 +143,23 @@ TEST(coherence_asks_what_the_conclusion_rests_on)
     struct stage s;
 
     good_run(&s);
-    CHECK(near(score(&s, METRICS_COHERENCE), 1));
+    CHECK(near(score(&s, VERDICT_COHERENCE), 1));
     s.said[0] = other; /* never looked at */
-    CHECK(near(score(&s, METRICS_COHERENCE), 0.6));
+    CHECK(near(score(&s, VERDICT_COHERENCE), 0.6));
     s.run.step_count = 0;
-    CHECK(near(score(&s, METRICS_COHERENCE), 0));
+    CHECK(near(score(&s, VERDICT_COHERENCE), 0));
     good_run(&s);
     s.steps[2] = broken;
     s.run.step_count = 3;
-    CHECK(near(score(&s, METRICS_COHERENCE), 1 - 0.3 * 0.25));
+    CHECK(near(score(&s, VERDICT_COHERENCE), 1 - 0.3 * 0.25));
     s.steps[2] = search;
-    CHECK(near(score(&s, METRICS_COHERENCE), 1 - 0.3 * 0.25));
+    CHECK(near(score(&s, VERDICT_COHERENCE), 1 - 0.3 * 0.25));
 }
 
 /* Whatever steps are added that show no section cited: it does not rise. */
 TEST(a_longer_trace_is_not_a_better_one)
 {
-    static const struct metrics_step more[] = {
+    static const struct verdict_step more[] = {
         {STR_INIT("facts_get"), STR_INIT("{\"field_name\":\"sex\"}"), STR_INIT("f"), false},
         {STR_INIT("facts_get"), STR_INIT("{\"field_name\":\"icd10\"}"), STR_INIT("M54.5"), false},
         {STR_INIT("facts_get"), STR_INIT("{\"field_name\":\"age\"}"), STR_INIT("54"), false},
@@ -178,12 +178,12 @@ TEST(a_longer_trace_is_not_a_better_one)
         if (n % 2)
             s.said[0] = other;
         s.steps[1] = n % 3 ? facts : broken;
-        before = score(&s, METRICS_COHERENCE);
+        before = score(&s, VERDICT_COHERENCE);
         while (s.run.step_count < COUNT_OF(s.steps)) {
             double now;
 
             s.steps[s.run.step_count++] = more[rand_below(&r, COUNT_OF(more))];
-            now = score(&s, METRICS_COHERENCE);
+            now = score(&s, VERDICT_COHERENCE);
             CHECK(now <= before);
             before = now;
         }
@@ -223,7 +223,7 @@ TEST(confidence_should_fit_the_answer)
         s.truth.status = str_c(cases[i].truth);
         s.run.status = str_c(cases[i].said);
         s.run.confidence = cases[i].confidence;
-        CHECK_F(near(score(&s, METRICS_CALIBRATION), cases[i].want), "case %zu", i);
+        CHECK_F(near(score(&s, VERDICT_CALIBRATION), cases[i].want), "case %zu", i);
     }
 }
 
@@ -233,7 +233,7 @@ TEST(a_confidence_that_is_no_number_is_worth_nothing)
 
     good_run(&s);
     s.run.confidence = (double)NAN;
-    CHECK(near(score(&s, METRICS_CALIBRATION), 0));
+    CHECK(near(score(&s, VERDICT_CALIBRATION), 0));
 }
 
 TEST(status_is_right_or_wrong)
@@ -241,23 +241,23 @@ TEST(status_is_right_or_wrong)
     struct stage s;
 
     good_run(&s);
-    CHECK(score(&s, METRICS_STATUS) == 1);
+    CHECK(score(&s, VERDICT_STATUS) == 1);
     s.run.status = STR("missing");
-    CHECK(score(&s, METRICS_STATUS) == 0);
+    CHECK(score(&s, VERDICT_STATUS) == 0);
     s.truth.status = STR("");
-    CHECK(score(&s, METRICS_STATUS) == 1);
+    CHECK(score(&s, VERDICT_STATUS) == 1);
     s.run.status = STR("maybe");
-    CHECK(score(&s, METRICS_STATUS) == 0);
+    CHECK(score(&s, VERDICT_STATUS) == 0);
 }
 
 /* ---- in words ---- */
 
-static void says(const struct stage *s, enum metrics_kind kind, const char *words)
+static void says(const struct stage *s, enum verdict_kind kind, const char *words)
 {
     struct buf b;
 
     buf_init(&b, 4096);
-    metrics_feedback(&s->truth, &s->run, kind, &b);
+    verdict_feedback(&s->truth, &s->run, kind, &b);
     CHECK_F(str_find(buf_str(&b), str_c(words)) != STR_NONE, STR_FMT, STR_ARG(buf_str(&b)));
     buf_release(&b);
 }
@@ -267,38 +267,38 @@ TEST(feedback_says_what_was_wrong_and_what_would_be_right)
     struct stage s;
 
     good_run(&s);
-    says(&s, METRICS_CITATION, "The citations are right.");
-    says(&s, METRICS_COHERENCE, "Each step served the conclusion.");
-    says(&s, METRICS_CALIBRATION, "The confidence fits the answer.");
-    says(&s, METRICS_STATUS, "The status is right.");
+    says(&s, VERDICT_CITATION, "The citations are right.");
+    says(&s, VERDICT_COHERENCE, "Each step served the conclusion.");
+    says(&s, VERDICT_CALIBRATION, "The confidence fits the answer.");
+    says(&s, VERDICT_STATUS, "The status is right.");
     s.said[0] = other;
     s.steps[2] = broken;
     s.steps[3] = search;
     s.run.step_count = 4;
     s.run.status = STR("missing");
     says(
-        &s, METRICS_CITATION, "Not cited, but decisive: \"2.1 Imaging\" of \"LCD\", pages 4 to 5.");
-    says(&s, METRICS_CITATION, "Cited, but not what decides: \"3 Surgery\" of \"LCD\", page 9.");
-    says(&s, METRICS_COHERENCE, "Cited, but never looked at: \"3 Surgery\"");
-    says(&s, METRICS_COHERENCE, "Step 3 (spans_tighten) brought nothing.");
-    says(&s, METRICS_COHERENCE, "Step 4 (pi_search) was done before.");
-    says(&s, METRICS_CALIBRATION, "The answer is wrong and its confidence is 0.90");
-    says(&s, METRICS_STATUS, "The status is \"missing\"; \"met\" is right.");
+        &s, VERDICT_CITATION, "Not cited, but decisive: \"2.1 Imaging\" of \"LCD\", pages 4 to 5.");
+    says(&s, VERDICT_CITATION, "Cited, but not what decides: \"3 Surgery\" of \"LCD\", page 9.");
+    says(&s, VERDICT_COHERENCE, "Cited, but never looked at: \"3 Surgery\"");
+    says(&s, VERDICT_COHERENCE, "Step 3 (spans_tighten) brought nothing.");
+    says(&s, VERDICT_COHERENCE, "Step 4 (pi_search) was done before.");
+    says(&s, VERDICT_CALIBRATION, "The answer is wrong and its confidence is 0.90");
+    says(&s, VERDICT_STATUS, "The status is \"missing\"; \"met\" is right.");
     s.run.status = STR("perhaps");
-    says(&s, METRICS_STATUS, "\"perhaps\" is not a status.");
-    says(&s, METRICS_CALIBRATION, "a status that is none");
+    says(&s, VERDICT_STATUS, "\"perhaps\" is not a status.");
+    says(&s, VERDICT_CALIBRATION, "a status that is none");
     good_run(&s);
     s.run.confidence = 0.5;
-    says(&s, METRICS_CALIBRATION, "0.50 should lie between 0.75 and 1.00");
+    says(&s, VERDICT_CALIBRATION, "0.50 should lie between 0.75 and 1.00");
     s.run.confidence = 7;
-    says(&s, METRICS_CALIBRATION, "no number from 0 to 1");
+    says(&s, VERDICT_CALIBRATION, "no number from 0 to 1");
     s.said[0] = half;
-    says(&s, METRICS_CITATION, "lacks its document, section or pages");
+    says(&s, VERDICT_CITATION, "lacks its document, section or pages");
     s.run.step_count = 0;
-    says(&s, METRICS_COHERENCE, "rests on nothing");
+    says(&s, VERDICT_COHERENCE, "rests on nothing");
     s.truth.has_citations = false;
     s.run.citation_count = 0;
-    says(&s, METRICS_CITATION, "Nothing is cited");
+    says(&s, VERDICT_CITATION, "Nothing is cited");
 }
 
 TEST_MAIN(T(weights_are_40_30_20_10), T(citations_are_measured_against_the_label),

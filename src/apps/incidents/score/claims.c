@@ -1,0 +1,417 @@
+/* claims.c - see claims.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/score/claims.h"
+
+#include "apps/incidents/score/quotes.h"
+#include "base/buf.h"
+#include "base/ctype.h"
+
+#define PLAIN_MAX ((size_t)16 << 10) /* bytes of a clause that phrases are searched in */
+#define KEYWORDS_LEAST 6             /* words without any that connects them */
+#define CONNECTING_SHARE 5           /* one in so many words of a statement connects others */
+#define ITEMS_LEAST 5                /* short items between commas */
+#define HEDGES_MAX 2                 /* more of them are a list of possibilities */
+
+/* ---- phrases: whole words, lower case, without apostrophes ---- */
+
+/* The subject of such a clause can still be the object: "the latency of X is not caused by Y". */
+static const char not_caused[] = "not caused by|not due to|not because|isnt due|isnt caused";
+static const char rule_out[] =
+    "ruled out|rule out|rules out|excluded|not the cause|not the root cause|"
+    "not the problem|not the reason|not to blame|not responsible|not related|"
+    "unrelated|nothing to do with|innocent|irrelevant|red herring|not explain|"
+    "doesnt explain|isnt the cause|isnt the problem|is fine|are fine|was fine|"
+    "were fine|looks fine|look fine|is healthy|are healthy|looks healthy|"
+    "look healthy|is ok|are ok|is normal|are normal|looks normal|look normal|"
+    "found none|unlike|rather than|as opposed to|dismissed|thought that|i thought|"
+    "we thought|assumed that|i assumed|suspected that|was suspected|first suspicion";
+/* What the clause before it said is taken back. */
+static const char retracts[] =
+    "turned out to be false|turned out to be wrong|turned out not|that is false|"
+    "that is wrong|that was wrong|this is false|this is wrong|is not so|"
+    "not the case|not true|is untrue";
+static const char unable[] =
+    "cannot|could not|can not|cant|couldnt|unable|not able|impossible|"
+    "not possible|failed to|not clear|unclear|unknown|not known|do not know|"
+    "dont know|did not find|didnt find|no idea|undetermined|not sure|unsure|"
+    "not enough|insufficient|hard to say|not been determined|not been found|"
+    "not determined|not identified|not establish|remains open";
+static const char diagnosis[] =
+    "what is wrong|whats wrong|what was wrong|what went wrong|root cause|the cause|"
+    "a cause|any cause|what happened|what is happening|what causes|what caused|"
+    "what is causing|why this|why the alert|why it|a conclusion|any conclusion|"
+    "to conclude|a diagnosis";
+static const char refusals[] =
+    "inconclusive|no root cause|no clear cause|no conclusion|no cause|no diagnosis|"
+    "cannot say more|cannot conclude|could not conclude|needs further investigation|"
+    "further investigation is needed|further investigation is required";
+static const char hedges[] =
+    "could be|may be|might be|could have|may have|might have|can be|possibly|"
+    "perhaps|maybe|either|potentially|one of|any of|suspects|candidates|"
+    "conceivable|conceivably|could also|might also|may also";
+static const char possibilities[] =
+    "possible causes|potential causes|likely causes|possible reasons|"
+    "potential reasons|possible explanations|hypotheses|candidates|suspects|"
+    "one of the following|any of the following|possibilities|several causes|"
+    "many causes|could have many|can have many|typical causes|common causes|"
+    "usual causes|usual suspects|what it could be|what this could be|"
+    "causes ruled out|ruled out";
+static const char root_marks[] =
+    "root cause|the cause|real cause|actual cause|true cause|cause is|caused by|"
+    "is caused|culprit|to blame|underlying problem|underlying issue|real problem";
+static const char pointing[] = "that|this|these|it|which";
+static const char conclusions[] =
+    "because|caused by|due to|root cause|the cause|cause|culprit|as a result|"
+    "results in|leads to|led to|explains|explanation|diagnosis|conclusion|"
+    "owing to|reason";
+static const char own_conclusions[] =
+    "therefore|hence|thus|so|which means|this means|that means|which is why|"
+    "that is why|this is why|consequently|conclude";
+static const char sources[] =
+    "log|logs|event|events|output|alert|runbook|message|line|lines|tool|tools|"
+    "journal|trace|traces|response|command|kubectl|monitoring|documentation|"
+    "entry|entries|according";
+static const char reporting[] =
+    "says|say|said|reads|reports|reported|prints|printed|states|stated|"
+    "mentions|mention|mentioned|contains|contain|returned|returns|wrote|claims|"
+    "according to|speaks of|talks about|complains|writes";
+static const char looking[] =
+    "check|verify|look|investigate|consider|inspect|examine|confirm|see|ask|if|"
+    "whether|next steps|please";
+/* Where a clause ends, besides punctuation. */
+static const char breaks[] =
+    ", but | but |, however| whereas | although |, though |, yet |, while |"
+    ", not | rather than |, instead | even though | unlike ";
+
+/* Whether the clause has a phrase of the list, or (`first`) begins with one. */
+static bool claim_has_phrase(str plain, const char *list, bool first)
+{
+    for (str rest = str_c(list), phrase; rest.n; rest = str_slice(rest, phrase.n + 1, rest.n)) {
+        str from = plain;
+        size_t at;
+
+        phrase = str_slice(rest, 0, str_find(rest, STR("|")));
+        while ((at = str_find(from, phrase)) != STR_NONE) {
+            if (at && from.p[at - 1] == ' ' && from.p[at + phrase.n] == ' ' &&
+                (!first || (at == 1 && from.p == plain.p)))
+                return true;
+            from = str_slice(from, at + 1, from.n);
+        }
+    }
+    return false;
+}
+
+static bool claim_has(str plain, const char *list)
+{
+    return claim_has_phrase(plain, list, false);
+}
+
+static bool claim_starts(str plain, const char *list)
+{
+    return claim_has_phrase(plain, list, true);
+}
+
+/* " the words of a text in lower case " */
+static str claim_plain(str text, struct buf *out)
+{
+    struct score_word w;
+    bool code = false;
+
+    buf_reset(out);
+    buf_add_c(out, ' ');
+    while (score_word_next(&text, &code, &w)) {
+        buf_add(out, (str){w.text, w.n});
+        buf_add_c(out, ' ');
+    }
+    return buf_str(out);
+}
+
+/* ---- lines and sections ---- */
+
+struct claim_reader {
+    struct claims *out;
+    struct buf plain;
+    bool heading, item; /* of the current line */
+    bool listing, root; /* the section lists possibilities; names the cause */
+    bool listing_items; /* the list that follows does */
+};
+
+static str claim_strip(str line, struct claim_reader *r)
+{
+    size_t digits = 0;
+
+    line = str_trim(line);
+    r->heading = line.n && line.p[0] == '#';
+    while (line.n && line.p[0] == '#')
+        line = str_slice(line, 1, line.n);
+    r->item = line.n > 1 && (line.p[0] == '-' || line.p[0] == '*' || line.p[0] == '+') &&
+              line.p[1] == ' ';
+    while (digits < line.n && digits < 3 && char_is_digit(line.p[digits]))
+        digits++;
+    if (digits && digits + 1 < line.n && (line.p[digits] == '.' || line.p[digits] == ')') &&
+        line.p[digits + 1] == ' ') {
+        r->item = true;
+        line = str_slice(line, digits + 1, line.n);
+    } else if (r->item) {
+        line = str_slice(line, 1, line.n);
+    }
+    line = str_trim(line);
+    if (str_starts(line, STR("**")) && str_ends(line, STR("**")) && line.n < 100)
+        r->heading = true;
+    return line;
+}
+
+/* ---- what a clause does ---- */
+
+static size_t claim_count(str text, char c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == c;
+    return n;
+}
+
+/* Words that nothing connects, or many short items between commas. */
+static bool claim_is_keywords(const struct claim_reader *r, str text)
+{
+    size_t words = 0, connecting = 0, tokens = 1, items = claim_count(text, ',') + 1;
+    struct score_word w;
+    bool code = false;
+
+    for (size_t i = 0; i + 1 < text.n; i++) {
+        tokens += char_is_space(text.p[i]);
+        connecting += (text.p[i] == ':' && char_is_space(text.p[i + 1])) ||
+                      (text.p[i] != '<' && text.p[i + 1] == '>') ||
+                      str_starts(str_slice(text, i, text.n), STR("\xe2\x86\x92"));
+    }
+    while (score_word_next(&text, &code, &w)) {
+        words++;
+        connecting += score_word_connects(&w);
+    }
+    return (r->item && words <= 2) ||
+           (words >= KEYWORDS_LEAST && connecting * CONNECTING_SHARE < words) ||
+           (items >= ITEMS_LEAST && 2 * tokens <= 5 * items);
+}
+
+static bool claim_is_refusal(str plain)
+{
+    return claim_has(plain, refusals) || (claim_has(plain, unable) && claim_has(plain, diagnosis));
+}
+
+static bool claim_is_choice(str text, str plain)
+{
+    return str_find(plain, STR(" or ")) != STR_NONE || claim_count(text, ',') >= 2;
+}
+
+/* "The credentials work", but not "DNS does not work". */
+static bool claim_is_in_order(str plain)
+{
+    static const char works[] = "work|works";
+    static const char fails[] = "not|doesnt|dont|cannot|no";
+
+    return claim_has(plain, works) && !claim_has(plain, fails);
+}
+
+static bool claim_states_nothing(str plain)
+{
+    return claim_has(plain, rule_out) || claim_has(plain, retracts) ||
+           claim_starts(plain, looking) || claim_is_in_order(plain) ||
+           str_find(plain, STR(" whether ")) != STR_NONE;
+}
+
+static unsigned claim_judge(struct claim_reader *r, str text, str plain)
+{
+    bool attributed = claim_has(plain, sources) && claim_has(plain, reporting);
+    unsigned f = 0;
+
+    if (claim_is_refusal(plain))
+        f |= CLAIM_REFUSES | CLAIM_DROPPED;
+    if (claim_has(plain, hedges))
+        f |= CLAIM_HEDGED | (claim_is_choice(text, plain) ? CLAIM_DROPPED : 0);
+    if (claim_states_nothing(plain) || r->listing || (r->listing_items && r->item))
+        f |= CLAIM_DROPPED;
+    if (text.p[text.n - 1] == '?' || claim_has(plain, not_caused) || claim_is_keywords(r, text))
+        f |= CLAIM_NAMES;
+    if (attributed)
+        f |= CLAIM_REPORTED;
+    if (r->root || claim_has(plain, root_marks))
+        f |= CLAIM_ROOT | (claim_starts(plain, pointing) ? CLAIM_POINTS_BACK : 0);
+    if (r->root || claim_has(plain, own_conclusions) ||
+        (!attributed && claim_has(plain, conclusions)))
+        f |= CLAIM_CONCLUDES;
+    return f;
+}
+
+static void claim_add(struct claim_reader *r, str text)
+{
+    struct claims *c = r->out;
+    size_t first = c->words.n;
+    str plain;
+
+    text = str_trim(text);
+    if (!text.n)
+        return;
+    plain = claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain);
+    c->at[c->n] = (struct claim){.flags = claim_judge(r, text, plain), .first = first};
+    if (str_ends(text, STR(":")) || r->heading)
+        r->listing_items = claim_has(plain, possibilities);
+    score_words_read(text, SCORE_WORDS_STATED, &c->words);
+    c->at[c->n].n = c->words.n - first;
+    if (c->n && claim_has(plain, retracts))
+        c->at[c->n - 1].flags |= CLAIM_DROPPED;
+    c->refused = c->refused || (c->at[c->n].flags & CLAIM_REFUSES);
+    c->n++;
+}
+
+/* "The pool is fine, report-job holds the lock": what is ruled out ends at the comma, unless the
+ * comma is inside it ("the limit, raised last week, is not the cause"). */
+static void claim_add_parts(struct claim_reader *r, str text)
+{
+    static const char verbs[] = "is|are|was|were|can|could|has|have|isnt|does";
+    size_t comma = str_find(text, STR(", "));
+    str plain = claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain);
+
+    if (comma != STR_NONE && claim_has(plain, rule_out)) {
+        str rest = str_slice(text, comma + 1, text.n);
+
+        plain = claim_plain(str_slice(rest, 0, PLAIN_MAX), &r->plain);
+        if (!claim_starts(plain, verbs) || !claim_has(plain, rule_out)) {
+            claim_add(r, str_slice(text, 0, comma));
+            claim_add_parts(r, rest);
+            return;
+        }
+    }
+    claim_add(r, text);
+}
+
+static bool claim_breaks(str text)
+{
+    str rest = str_c(breaks), mark;
+
+    for (; rest.n; rest = str_slice(rest, mark.n + 1, rest.n)) {
+        mark = str_slice(rest, 0, str_find(rest, STR("|")));
+        if (str_starts(text, mark))
+            return true;
+    }
+    return false;
+}
+
+/* The end of the clause that begins at the place: after ". ", ";", "!" or "?", or before a word
+ * that turns the sentence around. */
+static size_t claim_end(str text, size_t from)
+{
+    for (size_t i = from; i < text.n; i++) {
+        char c = text.p[i];
+        bool last = i + 1 == text.n || char_is_space(text.p[i + 1]);
+
+        if (c == ';' || c == '!' || c == '?' || (c == '.' && last))
+            return i + 1;
+        if (i > from && (c == ' ' || c == ',') && claim_breaks(str_slice(text, i, text.n)))
+            return i + 1;
+    }
+    return text.n;
+}
+
+static void claim_add_all(struct claim_reader *r, str text)
+{
+    for (size_t from = 0, to; from < text.n; from = to) {
+        to = claim_end(text, from);
+        claim_add_parts(r, str_slice(text, from, to));
+    }
+}
+
+static void claim_section(struct claim_reader *r, str line)
+{
+    str plain = claim_plain(str_slice(line, 0, PLAIN_MAX), &r->plain);
+
+    r->listing = claim_has(plain, possibilities);
+    r->listing_items = false;
+    r->root = !r->listing && (str_find(plain, STR(" cause ")) != STR_NONE ||
+                              str_find(plain, STR(" diagnosis ")) != STR_NONE ||
+                              str_find(plain, STR(" conclusion ")) != STR_NONE);
+}
+
+/* A line that continues the one before it: neither marked nor after an empty one. */
+static bool claim_continues(str next)
+{
+    struct claim_reader probe = {.heading = false};
+    str line = claim_strip(next, &probe);
+
+    return line.n && !probe.heading && !probe.item && line.p[0] != '|' && line.p[0] != '{' &&
+           line.p[0] != '"' && line.p[0] != '}';
+}
+
+static str claim_next_line(str *rest)
+{
+    size_t end = str_find(*rest, STR("\n"));
+    str line = end == STR_NONE ? *rest : str_slice(*rest, 0, end);
+
+    *rest = end == STR_NONE ? STR("") : str_slice(*rest, end + 1, rest->n);
+    return line;
+}
+
+static void claim_read_lines(struct claim_reader *r, str text)
+{
+    struct buf paragraph;
+
+    buf_init(&paragraph, CLAIMS_TEXT_MAX);
+    while (text.n) {
+        str line = claim_strip(claim_next_line(&text), r);
+
+        if (r->heading)
+            claim_section(r, line);
+        else if (!r->item && line.n)
+            r->listing_items = false;
+        buf_reset(&paragraph);
+        buf_add(&paragraph, line);
+        while (line.n && !r->heading && text.n) {
+            str rest = text, next = claim_next_line(&rest);
+
+            if (!claim_continues(next))
+                break;
+            buf_add_c(&paragraph, ' ');
+            buf_add(&paragraph, str_trim(next));
+            text = rest;
+        }
+        claim_add_all(r, buf_str(&paragraph));
+    }
+    buf_release(&paragraph);
+}
+
+/* ---- what only the whole shows ---- */
+
+static void claim_settle(struct claims *c)
+{
+    size_t hedged = 0;
+    bool concludes = false;
+
+    for (size_t i = 0; i < c->n; i++) {
+        bool kept = !(c->at[i].flags & CLAIM_DROPPED);
+
+        hedged += (c->at[i].flags & CLAIM_HEDGED) != 0;
+        concludes = concludes || (kept && c->at[i].flags & CLAIM_CONCLUDES);
+    }
+    for (size_t i = 0; i < c->n; i++)
+        if ((c->at[i].flags & CLAIM_HEDGED && hedged > HEDGES_MAX) ||
+            (c->at[i].flags & CLAIM_REPORTED && !concludes))
+            c->at[i].flags |= CLAIM_DROPPED;
+}
+
+void claims_read(str analysis, str evidence, struct arena *a, struct claims *out)
+{
+    str own = score_quotes_remove(str_slice(analysis, 0, CLAIMS_TEXT_MAX), evidence, a);
+    struct claim_reader r = {.out = out};
+
+    *out = (struct claims){
+        .at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->at),
+        .words = {.at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->words.at),
+                  .max = own.n / 2 + 1},
+    };
+    buf_init(&r.plain, 2 * CLAIMS_TEXT_MAX);
+    claim_read_lines(&r, own);
+    claim_settle(out);
+    buf_release(&r.plain);
+}

@@ -1,0 +1,42 @@
+/* webhook_reader.h - what the readers of webhooks share.
+ *
+ *   webhook.c   recognises the sender; Alertmanager and Grafana
+ *   pager.c     PagerDuty and Opsgenie
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/webhook.h"
+
+struct webhook_reader {
+    const struct json *doc;
+    const struct json_node *root;
+    struct arena *arena;
+    struct alert_faults *faults;
+    int64_t now_us;
+    struct webhook *out;
+};
+
+/* A text member without control characters; "" if it is missing or no text. */
+str webhook_text(const struct webhook_reader *r, const struct json_node *map, const char *name);
+/* The first of the members (NULL behind the last) that has a text. */
+str webhook_text_of(const struct webhook_reader *r, const struct json_node *map,
+                    const char *const *names, const char *otherwise);
+/* A date-time of RFC 3339 in microseconds; 0 if it is missing, null or the year 1. A fault names
+ * `field`. */
+int64_t webhook_time(const struct webhook_reader *r, const struct json_node *map, const char *name,
+                     const char *field);
+/* The id by which the sender knows the alert; a fault if it is no text or too long. */
+str webhook_id(const struct webhook_reader *r, const struct json_node *map, const char *name,
+               const char *field);
+/* A member that must be an object; NULL after a fault. */
+const struct json_node *webhook_object(const struct webhook_reader *r, const struct json_node *map,
+                                       const char *name, const char *field);
+/* Members of an object, cleaned, into the data of an alert. */
+void webhook_add_members(const struct webhook_reader *r, const struct json_node *v,
+                         struct json_out *o, struct alert *out);
+
+/* pager.c */
+void webhook_read_pagerduty(struct webhook_reader *r);
+void webhook_read_opsgenie(struct webhook_reader *r);

@@ -1,0 +1,393 @@
+/* pdf_layout.c - lines of a PDF with their places to a tree. See pdf.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/format/markup.h"
+#include "apps/policy/format/pdf.h"
+#include "apps/policy/outline.h"
+#include "base/ctype.h"
+#include "base/utf8.h"
+
+#include <math.h>
+
+#define LINES_MAX ((size_t)4 << 20)
+#define SIZES 400          /* half points of type that are told apart */
+#define HEADING_RATIO 1.12 /* of the size of most text */
+#define HEADING_CHARS 200  /* that a heading has at most, over all its lines */
+#define LEVELS 6
+#define MARGIN 0.08     /* of a page's height: where its number is */
+#define CELL_CHARS 30   /* that lines of a table's column have on average */
+#define LEVEL_SHIFT 0.4 /* of a line's height: cells of a row are not further apart */
+
+struct pdf_line {
+    str text;
+    double x, right, y, bottom; /* in points, from the top left */
+    uint32_t page, block;
+    unsigned size; /* of its type, in half points */
+    bool margin, dropped;
+};
+
+struct pdf_layout {
+    struct outline o;
+    struct arena *arena;
+    struct policy_pdf_pages *pages;
+    struct pdf_line *lines;
+    size_t n, cap;
+    double height; /* of the page */
+    uint32_t block;
+    struct buf words;       /* of the open line */
+    unsigned body;          /* size of most text */
+    unsigned sizes[LEVELS]; /* of headings, largest first */
+    bool open;              /* a paragraph that the next block may continue */
+};
+
+/* ---- reading ---- */
+
+static double pdf_place(const struct markup_token *t, const char *name, struct arena *a)
+{
+    char text[32];
+    str value;
+    double v;
+
+    if (!markup_attribute(t, name, a, &value) || value.n >= sizeof text)
+        return 0;
+    memcpy(text, value.p, value.n);
+    text[value.n] = 0;
+    v = strtod(text, NULL);
+    return isfinite(v) && fabs(v) < 1e6 ? v : 0;
+}
+
+static void pdf_end_page(struct pdf_layout *l)
+{
+    struct policy_pdf_pages *p = l->pages;
+
+    if (p->count == 0 || (l->n > 0 && l->lines[l->n - 1].page == p->count))
+        return;
+    p->empty = base_realloc(p->empty, (p->empty_count + 1) * sizeof p->empty[0]);
+    p->empty[p->empty_count++] = p->count;
+}
+
+static bool pdf_open(struct pdf_layout *l, const struct markup_token *t, struct arena *scratch)
+{
+    if (markup_is(t, "page")) {
+        pdf_end_page(l);
+        l->pages->count++;
+        l->height = pdf_place(t, "height", scratch);
+    } else if (markup_is(t, "block")) {
+        l->block++;
+    } else if (markup_is(t, "line")) {
+        struct pdf_line line = {.page = l->pages->count, .block = l->block, .text = STR("")};
+
+        if (l->n == LINES_MAX || l->pages->count == 0)
+            return err_set(l->o.e, ERR_LIMIT, "the PDF has too many lines; save it in parts");
+        line.x = pdf_place(t, "xMin", scratch);
+        line.right = pdf_place(t, "xMax", scratch);
+        line.y = pdf_place(t, "yMin", scratch);
+        line.bottom = pdf_place(t, "yMax", scratch);
+        line.margin = line.bottom < MARGIN * l->height || line.y > (1 - MARGIN) * l->height;
+        line.size = (unsigned)fmin(fmax(2 * (line.bottom - line.y), 0), SIZES - 1);
+        if (l->n == l->cap) {
+            l->cap = l->cap ? 2 * l->cap : 256;
+            l->lines = base_realloc(l->lines, l->cap * sizeof l->lines[0]);
+        }
+        l->lines[l->n++] = line;
+        buf_reset(&l->words);
+    } else if (markup_is(t, "word") && l->words.n > 0) {
+        buf_add_c(&l->words, ' ');
+    }
+    return true;
+}
+
+static bool pdf_read(struct pdf_layout *l, str layout)
+{
+    struct markup m = {.src = layout};
+    struct markup_token t;
+    struct arena scratch;
+    bool in_word = false, ok = true;
+
+    arena_init(&scratch, (size_t)1 << 20);
+    while (ok && markup_next(&m, &t)) {
+        if (t.kind == MARKUP_OPEN)
+            ok = pdf_open(l, &t, &scratch);
+        if (t.kind == MARKUP_TEXT && in_word)
+            markup_decode(t.text, &l->words);
+        if (t.kind == MARKUP_CLOSE && markup_is(&t, "line") && l->n > 0)
+            l->lines[l->n - 1].text = policy_one_line(buf_str(&l->words), l->arena);
+        in_word = t.kind == MARKUP_OPEN && markup_is(&t, "word");
+        arena_reset(&scratch);
+    }
+    arena_release(&scratch);
+    pdf_end_page(l);
+    if (ok && (m.wrong || l->pages->count == 0))
+        return err_set(l->o.e, ERR_INPUT, "the PDF is damaged: it has no pages that can be read");
+    return ok;
+}
+
+/* ---- the size of text and of headings ---- */
+
+static bool pdf_is_larger(const struct pdf_layout *l, unsigned size)
+{
+    return size > HEADING_RATIO * l->body;
+}
+
+static void pdf_measure(struct pdf_layout *l)
+{
+    size_t chars[SIZES] = {0}, level = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        chars[l->lines[i].size] += l->lines[i].text.n;
+    for (unsigned s = 0; s < SIZES; s++)
+        if (chars[s] > chars[l->body])
+            l->body = s;
+    for (unsigned s = SIZES; s-- > 0 && level < LEVELS;)
+        if (chars[s] > 0 && pdf_is_larger(l, s))
+            l->sizes[level++] = s;
+}
+
+/* 1 to 6, or 0: the line is text. A line in large type that ends as a sentence is one. */
+static unsigned pdf_level(const struct pdf_layout *l, const struct pdf_line *line)
+{
+    if (!pdf_is_larger(l, line->size) || line->text.n == 0 ||
+        memchr(".;,:!?", line->text.p[line->text.n - 1], 6))
+        return 0;
+    for (unsigned i = 0; i < LEVELS; i++)
+        if (line->size >= l->sizes[i])
+            return i + 1;
+    return LEVELS;
+}
+
+/* ---- what every page has ---- */
+
+/* "Page 3 of 9", "- 3 -", "3/9": digits, and words that only number. */
+static bool pdf_is_page_number(str s)
+{
+    static const char *const words[] = {"page", "p", "pg", "of", "seite", "von", "pagina"};
+    bool digits = false;
+
+    for (size_t i = 0; i < s.n;) {
+        size_t n = 0;
+        bool known = false;
+
+        while (i + n < s.n && ((s.p[i + n] | 0x20) >= 'a' && (s.p[i + n] | 0x20) <= 'z'))
+            n++;
+        for (size_t k = 0; k < COUNT_OF(words); k++)
+            known = known || (strlen(words[k]) == n && strncasecmp(words[k], s.p + i, n) == 0);
+        if (n > 0 && !known)
+            return false;
+        if (n == 0 && !char_is_digit(s.p[i]) && !memchr(" -/.|", s.p[i], 5))
+            return false;
+        digits = digits || (n == 0 && char_is_digit(s.p[i]));
+        i += n + (n == 0);
+    }
+    return digits && s.n <= 24;
+}
+
+/* Equal but for numbers. */
+static bool pdf_is_same(str a, str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (a.p[i] != b.p[i] && !(char_is_digit(a.p[i]) && char_is_digit(b.p[i])))
+            return false;
+    return true;
+}
+
+/* Numbers of pages go; a line that the margins of pages repeat stays where it is first. */
+static void pdf_drop_margins(struct pdf_layout *l)
+{
+    const struct pdf_line *kept[32];
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        struct pdf_line *line = &l->lines[i];
+
+        if (!line->margin)
+            continue;
+        line->dropped = pdf_is_page_number(line->text);
+        for (size_t k = 0; k < n && !line->dropped; k++)
+            line->dropped = kept[k]->page != line->page && pdf_is_same(kept[k]->text, line->text);
+        if (!line->dropped && n < COUNT_OF(kept))
+            kept[n++] = line;
+    }
+}
+
+/* ---- writing ---- */
+
+static size_t pdf_block_end(const struct pdf_layout *l, size_t from)
+{
+    size_t to = from + 1;
+
+    while (to < l->n && l->lines[to].block == l->lines[from].block)
+        to++;
+    return to;
+}
+
+/* Whether the block at `b` continues the rows of the one at `a` to its right. */
+static bool pdf_is_beside(const struct pdf_layout *l, size_t a, size_t b, size_t rows)
+{
+    size_t chars = 0;
+
+    if (b >= l->n || l->lines[b].page != l->lines[a].page || pdf_block_end(l, b) - b != rows)
+        return false;
+    for (size_t i = 0; i < rows; i++) {
+        const struct pdf_line *x = &l->lines[a + i], *y = &l->lines[b + i];
+
+        if (fabs(x->y - y->y) > LEVEL_SHIFT * (x->bottom - x->y) || y->x < x->right || x->dropped ||
+            y->dropped || pdf_level(l, x) != pdf_level(l, y))
+            return false;
+        chars += x->text.n + y->text.n;
+    }
+    return chars <= 2 * rows * CELL_CHARS;
+}
+
+static void pdf_put_cell(struct pdf_layout *l, str text)
+{
+    outline_put(&l->o, STR(" "));
+    for (size_t i = 0; i < text.n; i++)
+        outline_put(&l->o, text.p[i] == '|' ? STR("\xC2\xA6") : str_slice(text, i, i + 1));
+    outline_put(&l->o, STR(" |"));
+}
+
+/* Blocks side by side as rows; gives the first line after them, or `from` if there is no table. */
+static size_t pdf_table(struct pdf_layout *l, size_t from)
+{
+    size_t rows = pdf_block_end(l, from) - from, columns[32], n = 0, at = from;
+
+    if (rows < 2)
+        return from;
+    do
+        columns[n++] = at;
+    while (n < COUNT_OF(columns) && pdf_is_beside(l, at, at + rows, rows) && (at += rows));
+    if (n < 2)
+        return from;
+    outline_put(&l->o, STR("\n\n"));
+    for (size_t r = 0; r < rows; r++) {
+        outline_put(&l->o, STR("|"));
+        for (size_t c = 0; c < n; c++)
+            pdf_put_cell(l, l->lines[columns[c] + r].text);
+        outline_put(&l->o, STR("\n"));
+        if (r == 0) {
+            outline_put(&l->o, STR("|"));
+            for (size_t c = 0; c < n; c++)
+                outline_put(&l->o, STR("---|"));
+            outline_put(&l->o, STR("\n"));
+        }
+    }
+    outline_put(&l->o, STR("\n"));
+    l->open = false;
+    return at + rows;
+}
+
+/* Bullets as Markdown writes them. */
+static void pdf_put_line(struct pdf_layout *l, str text)
+{
+    static const char *const bullets[] = {"\xE2\x80\xA2",
+                                          "\xE2\x97\xA6",
+                                          "\xE2\x96\xAA",
+                                          "\xE2\x97\x8F",
+                                          "\xE2\x97\x8B",
+                                          "\xEF\x82\xB7",
+                                          "\xE2\x80\x93",
+                                          "\xC2\xB7"};
+
+    for (size_t i = 0; i < COUNT_OF(bullets); i++)
+        if (str_starts(text, str_c(bullets[i]))) {
+            text = str_trim(str_slice(text, strlen(bullets[i]), text.n));
+            outline_put(&l->o, STR("- "));
+            break;
+        }
+    if (text.n > 0 && (text.p[0] == '|' || text.p[0] == '>' || str_starts(text, STR("```"))))
+        outline_put(&l->o, STR("\\"));
+    outline_put(&l->o, text);
+    outline_put(&l->o, STR("\n"));
+}
+
+/* A sentence may go on in the next column or on the next page. */
+static bool pdf_goes_on(const struct pdf_layout *l, const struct pdf_line *next)
+{
+    return l->open && next->text.n > 0 && next->text.p[0] >= 'a' && next->text.p[0] <= 'z';
+}
+
+/* A heading of one or more lines of a block; gives the first line after it. */
+static bool pdf_heading(struct pdf_layout *l, size_t *at, size_t to, unsigned level)
+{
+    str title = l->lines[*at].text;
+    uint32_t page = l->lines[*at].page;
+
+    while (++*at < to && pdf_level(l, &l->lines[*at]) == level &&
+           title.n + l->lines[*at].text.n < HEADING_CHARS)
+        title = arena_join(l->arena, title, STR(" "), l->lines[*at].text);
+    l->open = false;
+    return outline_section(&l->o, level, policy_title(title, l->arena), 0, page);
+}
+
+static bool pdf_put_block(struct pdf_layout *l, size_t from, size_t to)
+{
+    bool begun = false;
+
+    for (size_t i = from; i < to;) {
+        const struct pdf_line *line = &l->lines[i];
+        unsigned level = line->dropped ? 0 : pdf_level(l, line);
+
+        if (level > 0 && line->text.n <= HEADING_CHARS) {
+            if (!pdf_heading(l, &i, to, level))
+                return false;
+            continue;
+        }
+        i++;
+        if (line->dropped || line->text.n == 0)
+            continue;
+        if (!begun && !pdf_goes_on(l, line))
+            outline_put(&l->o, STR("\n"));
+        begun = true;
+        pdf_put_line(l, line->text);
+        l->open = !memchr(".;:!?", line->text.p[line->text.n - 1], 5);
+    }
+    return true;
+}
+
+static bool pdf_write(struct pdf_layout *l)
+{
+    uint32_t page = 0;
+
+    for (size_t i = 0, next; i < l->n; i = next) {
+        for (; page < l->lines[i].page; page++)
+            if (!outline_page(&l->o, page + 1))
+                return false;
+        next = pdf_table(l, i);
+        if (next > i)
+            continue;
+        next = pdf_block_end(l, i);
+        if (!pdf_put_block(l, i, next))
+            return false;
+    }
+    l->o.page = l->pages->count > l->o.page ? l->pages->count : l->o.page;
+    return true;
+}
+
+bool policy_pdf_layout(const struct policy_pdf *in, struct arena *a, struct policy_tree *out,
+                       struct policy_pdf_pages *pages, struct err *e)
+{
+    struct pdf_layout *l = base_alloc(sizeof *l);
+    bool ok;
+
+    memset(l, 0, sizeof *l);
+    l->arena = a;
+    l->pages = pages;
+    outline_init(&l->o, in->name, a, out, e);
+    buf_init(&l->words, POLICY_SIZE_MAX);
+    ok = (utf8_valid(in->layout) ||
+          err_set(e, ERR_INPUT, "the PDF is damaged: its text is no text")) &&
+         pdf_read(l, in->layout);
+    if (ok) {
+        pdf_measure(l);
+        pdf_drop_margins(l);
+        ok = outline_begin(&l->o, 0) && pdf_write(l) && outline_finish(&l->o, in->source);
+    }
+    buf_release(&l->words);
+    outline_release(&l->o);
+    free(l->lines);
+    free(l);
+    return ok;
+}

@@ -1,0 +1,254 @@
+/* prose.c - see prose.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/format/prose.h"
+
+#include "base/ctype.h"
+
+void prose_init(struct prose *p, struct outline *o)
+{
+    *p = (struct prose){.o = o};
+    buf_init(&p->open, POLICY_SIZE_MAX);
+    buf_init(&p->row, POLICY_SIZE_MAX);
+}
+
+void prose_release(struct prose *p)
+{
+    buf_release(&p->open);
+    buf_release(&p->row);
+}
+
+static void prose_space(struct prose *p)
+{
+    if (p->open.n > 0 && p->open.p[p->open.n - 1] != ' ' && p->open.p[p->open.n - 1] != '\n')
+        buf_add_c(&p->open, ' ');
+}
+
+void prose_text(struct prose *p, str s)
+{
+    for (size_t i = 0; i < s.n;) {
+        bool cell = p->tables > 0;
+        size_t n = 0;
+
+        if (s.p[i] == '\xC2' && i + 1 < s.n && s.p[i + 1] == '\xA0') {
+            prose_space(p); /* a space that does not break */
+            i += 2;
+        } else if (s.p[i] == '\xC2' && i + 1 < s.n && s.p[i + 1] == '\xAD') {
+            i += 2; /* a soft hyphen */
+        } else if (char_is_json_space(s.p[i]) || s.p[i] == '\f' || s.p[i] == '\v' || !s.p[i]) {
+            prose_space(p);
+            i++;
+        } else if (s.p[i] == '|' && cell) {
+            buf_add(&p->open, STR("\xC2\xA6")); /* would end the cell */
+            i++;
+        } else {
+            do
+                n++;
+            while (i + n < s.n && !char_is_json_space(s.p[i + n]) && s.p[i + n] != '|' &&
+                   (s.p[i + n] & 0x80) == 0 && (unsigned char)s.p[i + n] > ' ');
+            buf_add(&p->open, str_slice(s, i, i + n));
+            i += n;
+        }
+    }
+}
+
+void prose_line(struct prose *p)
+{
+    if (p->tables > 0 || p->open.n == 0)
+        prose_space(p);
+    else
+        buf_add_c(&p->open, '\n');
+}
+
+/* A paragraph must not look like an item, a row or a fence that it is not. */
+static bool prose_looks_like_marks(str s)
+{
+    return s.n > 0 && (s.p[0] == '|' || s.p[0] == '>' || str_starts(s, STR("```")) ||
+                       str_starts(s, STR("~~~")));
+}
+
+/* The text, a slice of the open one, with the pages that begin in it. */
+static void prose_put_pages(struct prose *p, str text)
+{
+    size_t from = text.n > 0 ? (size_t)(text.p - p->open.p) : 0, at = 0;
+
+    for (unsigned i = 0; i < p->turn_count; i++) {
+        size_t to = p->turns[i].at > from ? p->turns[i].at - from : 0;
+
+        to = to < text.n ? to : text.n;
+        outline_put(p->o, str_slice(text, at, to));
+        (void)!outline_page(p->o, p->turns[i].page);
+        at = to;
+    }
+    p->turn_count = 0;
+    outline_put(p->o, str_slice(text, at, text.n));
+}
+
+static void prose_put(struct prose *p, str text)
+{
+    struct outline *o = p->o;
+
+    if (p->item > 0) {
+        for (unsigned i = 1; i < p->item; i++)
+            outline_put(o, STR("  "));
+        if (p->number > 0)
+            buf_printf(&o->text, "%u. ", p->number);
+        else
+            outline_put(o, STR("- "));
+    } else if (prose_looks_like_marks(text)) {
+        outline_put(o, STR("\\"));
+    }
+    prose_put_pages(p, text);
+    outline_put(o, p->item > 0 ? STR("\n") : STR("\n\n"));
+    p->item = p->number = 0;
+}
+
+void prose_end(struct prose *p)
+{
+    str text = str_trim(buf_str(&p->open));
+
+    if (p->tables > 0) {
+        prose_space(p);
+        return;
+    }
+    if (text.n > 0)
+        prose_put(p, text);
+    buf_reset(&p->open);
+}
+
+void prose_item(struct prose *p, unsigned depth, unsigned number)
+{
+    prose_end(p);
+    if (p->tables > 0)
+        return;
+    p->item = depth < 16 ? depth : 16;
+    p->number = number;
+}
+
+bool prose_heading(struct prose *p, unsigned level)
+{
+    str title;
+
+    if (p->tables > 0)
+        return true;
+    p->item = 0;
+    title = policy_title(buf_str(&p->open), p->o->arena);
+    buf_reset(&p->open);
+    prose_put_pages(p, buf_str(&p->open));
+    return title.n == 0 || outline_section(p->o,
+                                           level < 1   ? 1
+                                           : level > 6 ? 6
+                                                       : level,
+                                           title,
+                                           0,
+                                           p->o->page);
+}
+
+/* Columns that cells of rows above take have nothing of their own. */
+static void prose_fill_columns(struct prose *p)
+{
+    while (p->columns < PROSE_COLUMNS_MAX && p->below[p->columns] > 0) {
+        p->below[p->columns++]--;
+        buf_add(&p->row, STR("  |"));
+    }
+}
+
+static void prose_end_cell(struct prose *p)
+{
+    if (!p->in_cell)
+        return;
+    p->in_cell = false;
+    buf_add_c(&p->row, ' ');
+    buf_add(&p->row, str_trim(buf_str(&p->open)));
+    buf_add(&p->row, STR(" |"));
+    buf_reset(&p->open);
+    for (unsigned i = 0; i < p->spans_columns && p->columns < PROSE_COLUMNS_MAX; i++) {
+        p->below[p->columns++] = (uint16_t)(p->spans_rows - 1);
+        if (i > 0)
+            buf_add(&p->row, STR("  |"));
+    }
+}
+
+static void prose_end_row(struct prose *p)
+{
+    prose_end_cell(p);
+    if (!p->in_row)
+        return;
+    p->in_row = false;
+    prose_fill_columns(p);
+    if (p->row.n == 0)
+        return;
+    outline_put(p->o, STR("|"));
+    outline_put(p->o, buf_str(&p->row));
+    outline_put(p->o, STR("\n"));
+    prose_put_pages(p, buf_str(&p->open));
+    if (p->rows++ == 0) {
+        outline_put(p->o, STR("|"));
+        for (unsigned i = 0; i < p->columns; i++)
+            outline_put(p->o, STR("---|"));
+        outline_put(p->o, STR("\n"));
+    }
+    buf_reset(&p->row);
+}
+
+void prose_table(struct prose *p, bool begins)
+{
+    if (begins && p->tables == 0) {
+        prose_end(p);
+        outline_put(p->o, STR("\n"));
+        p->item = p->number = 0;
+        p->rows = 0;
+        memset(p->below, 0, sizeof p->below);
+    }
+    if (p->tables > 1)
+        prose_space(p);
+    if (begins) {
+        p->tables++;
+    } else if (p->tables > 0) {
+        if (p->tables == 1)
+            prose_end_row(p);
+        if (--p->tables == 0) {
+            prose_end(p); /* text of the table that is in no cell */
+            outline_put(p->o, STR("\n"));
+        }
+    }
+}
+
+void prose_row(struct prose *p)
+{
+    if (p->tables != 1)
+        return;
+    prose_end_row(p);
+    p->in_row = true;
+    p->columns = 0;
+}
+
+void prose_cell(struct prose *p, unsigned columns, unsigned rows)
+{
+    if (p->tables != 1) {
+        prose_space(p);
+        return;
+    }
+    if (!p->in_row)
+        prose_row(p);
+    prose_end_cell(p);
+    prose_fill_columns(p);
+    p->in_cell = true;
+    p->spans_columns = columns > 0 ? columns : 1;
+    p->spans_rows = rows > 0 && rows <= UINT16_MAX ? rows : 1;
+}
+
+bool prose_page(struct prose *p, uint32_t page)
+{
+    bool open = p->open.n > 0 || (p->tables > 0 && p->row.n > 0);
+
+    if (!open)
+        return outline_page(p->o, page);
+    if (page < p->o->page || page > POLICY_PAGE_MAX)
+        return err_set(p->o->e, ERR_INPUT, "page %u comes after page %u", page, p->o->page);
+    if (p->turn_count == PROSE_TURNS_MAX)
+        p->turn_count--; /* the text between them is on the later page */
+    p->turns[p->turn_count++] = (struct policy_page){(uint32_t)p->open.n, page};
+    return true;
+}

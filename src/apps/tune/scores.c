@@ -1,0 +1,76 @@
+/* scores.c - the scores of a candidate: its mean, its objectives, and which of them have failed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/tune/tune.h"
+
+#define SCORES_MAX ((size_t)16 << 10)
+
+static bool tune_below_floor(const struct tune_app *app, double mean, size_t objective)
+{
+    return app->floors && mean >= 0 && mean < app->floors[objective];
+}
+
+static void tune_put_objectives(const struct tune_app *app, const struct optimize *engine,
+                                size_t candidate, struct json_out *o)
+{
+    json_member_object(o, "objectives");
+    for (size_t i = 0; app->objectives[i]; i++) {
+        double mean = optimize_objective(engine, candidate, i);
+
+        json_out_key(o, str_c(app->objectives[i]));
+        if (mean < 0)
+            json_out_null(o);
+        else
+            json_out_double(o, mean);
+    }
+    json_out_end(o);
+    json_member_array(o, "below_floor");
+    for (size_t i = 0; app->objectives[i]; i++)
+        if (tune_below_floor(app, optimize_objective(engine, candidate, i), i))
+            json_out_str(o, str_c(app->objectives[i]));
+    json_out_end(o);
+}
+
+str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                     const struct tune_row *row, size_t case_count, struct arena *a)
+{
+    struct json_out o;
+    struct buf b;
+    str out;
+
+    buf_init(&b, SCORES_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_out_key(&o, STR("score"));
+    json_out_double(&o, row->best_score);
+    json_out_key(&o, STR("parent"));
+    json_out_double(&o, row->seed_score);
+    json_member_i64(&o, "calls", row->calls);
+    json_member_i64(&o, "cases", (int64_t)case_count);
+    tune_put_objectives(app, engine, candidate, &o);
+    json_out_end(&o);
+    out = arena_dup(a, buf_str(&b));
+    buf_release(&b);
+    return out;
+}
+
+str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,
+                       struct arena *a)
+{
+    str out = STR("");
+
+    for (size_t i = 0; app->objectives[i]; i++) {
+        double mean = optimize_objective(engine, candidate, i);
+
+        if (tune_below_floor(app, mean, i))
+            out = arena_printf(a,
+                               STR_FMT "%s%s %.2f is below %.2f",
+                               STR_ARG(out),
+                               out.n ? ", " : "",
+                               app->objectives[i],
+                               mean,
+                               app->floors[i]);
+    }
+    return out;
+}

@@ -1,0 +1,26 @@
+/* data.h - where commands find the record: a configuration, or the user's data folder.
+ *
+ * The first of these that is there: --config FILE; ./rationale.yaml; rationale.yaml in the data
+ * folder; else the built-in configuration, whose store is in the data folder. The data folder is
+ * $XDG_DATA_HOME/rationale, or ~/.local/share/rationale.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "base/file.h"
+#include "gateway/config.h"
+
+/* The file to load, absolute, or `text` where there is none: then `path` is what the built-in
+ * configuration would be called. */
+struct data_place {
+    char path[FILE_PATH_MAX];
+    str text;
+};
+
+/* False: there is neither a home nor XDG_DATA_HOME. The folder need not exist. */
+bool data_folder(char out[FILE_PATH_MAX], struct err *e) MUST_USE;
+bool data_find(const char *given, struct data_place *out, struct err *e) MUST_USE;
+bool data_load(const struct data_place *p, struct config **out, struct err *e) MUST_USE;
+/* Both. For commands that read: an error if nothing was ever recorded in the data folder. */
+bool data_config(const char *given, struct config **out, struct err *e) MUST_USE;

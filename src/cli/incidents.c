@@ -1,0 +1,201 @@
+/* `rationale incidents`: the incidents on record, and the alerts of each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/status.h"
+#include "cli/history.h"
+
+enum { CONFIG, STATUS, TYPE, LIMIT, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+    [STATUS] = {"status",
+                0,
+                "WHAT",
+                "queued processing waiting completed error cancelled",
+                "list: only such incidents"},
+    [TYPE] = {"alert-type", 0, "TYPE", NULL, "list: only those of this type"},
+    [LIMIT] = {"limit", 'n', "N", NULL, "list: how many (default: 20)"},
+    [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the API"},
+};
+
+static const struct history_column columns[] = {
+    {"CREATED", "created_at_us", HISTORY_TIME, 19},
+    {"STATUS", "status", HISTORY_TEXT, 10},
+    {"SEVERITY", "severity", HISTORY_TEXT, 10},
+    {"ALERTS", "alert_count", HISTORY_NUMBER, 6},
+    {"FIRING", "firing_count", HISTORY_NUMBER, 6},
+    {"SEEN", "seen_count", HISTORY_NUMBER, 6},
+    {"INCIDENT", "alert_id", HISTORY_TEXT, 40},
+    {"TYPE", "alert_type", HISTORY_TEXT, 0},
+};
+
+static const struct history_column alert_columns[] = {
+    {"STATE", "state", HISTORY_TEXT, 8},
+    {"SEEN", "seen", HISTORY_NUMBER, 6},
+    {"STARTED", "starts_at_us", HISTORY_TIME, 19},
+    {"ENDED", "ended_at_us", HISTORY_TIME, 19},
+    {"LAST SEEN", "last_seen_at_us", HISTORY_TIME, 19},
+    {"SOURCE", "source", HISTORY_TEXT, 12},
+    {"FINGERPRINT", "fingerprint", HISTORY_TEXT, 16},
+    {"ALERT", "name", HISTORY_TEXT, 0},
+};
+
+struct incidents_command {
+    struct history h;
+    struct book *book;
+    struct cli *cli;
+    const struct cli_args *args;
+};
+
+static int incidents_show_json(struct incidents_command *c, bool ok, const struct err *e)
+{
+    return history_show(&c->h, c->cli, ok, e, c->args->value[JSON] != NULL);
+}
+
+static int incidents_list(struct incidents_command *c)
+{
+    struct book_filter f = {.all = true,
+                            .key = STR(""),
+                            .state = str_c(c->args->value[STATUS]),
+                            .alert_type = str_c(c->args->value[TYPE]),
+                            .before = STR("")};
+    struct book_row *rows;
+    struct json_out o;
+    struct err e;
+    int64_t limit;
+    size_t n = 0;
+    bool ok;
+    int code;
+
+    if (!history_count("limit", c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
+        return CLI_USAGE;
+    f.count_max = (size_t)limit;
+    ok = book_list(c->book, &f, &c->h.arena, &rows, &n, &e);
+    json_out_init(&o, &c->h.out);
+    json_out_object(&o);
+    json_member_array(&o, "incidents");
+    for (size_t i = 0; ok && i < n; i++) {
+        json_out_object(&o);
+        status_members(&o, &rows[i]);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    json_out_end(&o);
+    code = incidents_show_json(c, ok, &e);
+    if (code != CLI_OK || c->args->value[JSON])
+        return code;
+    history_say_empty(&c->h, "incidents", "no incident is on record");
+    return history_table(&c->h, c->cli, "incidents", columns, COUNT_OF(columns));
+}
+
+static void incidents_line(struct incidents_command *c, const char *name, const char *title)
+{
+    str text = history_member(&c->h, json_root(&c->h.doc), name);
+
+    if (text.n)
+        file_out_printf(&c->cli->out,
+                        "%s%s%s " STR_FMT "\n",
+                        cli_bold(c->cli),
+                        title,
+                        cli_plain(c->cli),
+                        STR_ARG(history_line(&c->h.arena, text, 1000)));
+}
+
+static int incidents_show(struct incidents_command *c)
+{
+    struct book_row row = {0};
+    struct json_out o;
+    struct json report;
+    struct err e;
+    bool ok = book_get(c->book, str_c(c->args->words[1]), &c->h.arena, &row, &e);
+    int code;
+
+    json_out_init(&o, &c->h.out);
+    json_out_object(&o);
+    json_init(&report);
+    if (ok) {
+        struct err none;
+        bool has = row.report.n && json_parse(&report, row.report, &none);
+
+        status_members(&o, &row);
+        status_alerts(&o, c->book, row.id, &c->h.arena);
+        json_out_key(&o, STR("report"));
+        json_out_raw(
+            &o,
+            has ? json_raw(&report, json_find(&report, json_root(&report), STR("markdown")))
+                : STR("null"));
+    }
+    json_out_end(&o);
+    json_release(&report);
+    if (!ok && e.code == ERR_NOT_FOUND)
+        return cli_complain(CLI_NEGATIVE, "%s", e.text);
+    code = incidents_show_json(c, ok, &e);
+    if (code != CLI_OK || c->args->value[JSON])
+        return code;
+    incidents_line(c, "alert_id", "incident");
+    incidents_line(c, "alert_type", "type");
+    incidents_line(c, "severity", "severity");
+    incidents_line(c, "status", "status");
+    incidents_line(c, "current_step", "step");
+    incidents_line(c, "error", "error");
+    code = history_table(&c->h, c->cli, "alerts", alert_columns, COUNT_OF(alert_columns));
+    history_show_text(c->cli, history_member(&c->h, json_root(&c->h.doc), "report"), "");
+    return code;
+}
+
+static int incidents_carry_out(struct incidents_command *c, bool show)
+{
+    struct err e;
+    int code = history_open(&c->h, c->args->value[CONFIG]);
+
+    if (code)
+        return code;
+    if (book_open_read(c->h.config->store_url, &c->book, &e))
+        code = show ? incidents_show(c) : incidents_list(c);
+    else
+        code = cli_complain(CLI_STORE, "the store: %s", e.text);
+    book_close(c->book);
+    history_close(&c->h);
+    return code;
+}
+
+static const char *incidents_verb(size_t index)
+{
+    static const char *const names[] = {"list", "show"};
+
+    return index < COUNT_OF(names) ? names[index] : NULL;
+}
+
+static int incidents_run(struct cli *cli, const struct cli_args *args)
+{
+    const char *word = args->word_count ? args->words[0] : "list";
+    struct incidents_command c = {.cli = cli, .args = args};
+    bool show = strcmp(word, "show") == 0;
+
+    if (!show && strcmp(word, "list") != 0)
+        return cli_complain(CLI_USAGE,
+                            "incidents: there is no \"%s\"%s",
+                            word,
+                            cli_guess(str_c(word), incidents_verb, "").text);
+    if (args->word_count > 1 + show || (show && args->word_count < 2))
+        return cli_complain(CLI_USAGE,
+                            "incidents %s takes %s",
+                            word,
+                            show ? "the ID of an incident" : "nothing else");
+    return incidents_carry_out(&c, show);
+}
+
+const struct cli_command cli_incidents = {
+    .name = "incidents",
+    .summary = "incidents and the alerts of each: list, show",
+    .words = "[list | show] [ID]",
+    .about = "Lists the incidents on record, the newest first, or shows one: its alerts, whether "
+             "each fires or is resolved, how often it was reported, and the report.",
+    .examples = "  rationale incidents --status error\n"
+                "  rationale incidents show 0199f0c4 --json\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 2,
+    .run = incidents_run,
+};

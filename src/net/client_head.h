@@ -1,0 +1,12 @@
+/* client_head.h - the head of a request as bytes. Within src/net only.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "net/client.h"
+
+/* How many bytes client_head_put writes; both return where they stopped. */
+size_t client_head_size(const struct client_request *r);
+char *client_head_put(char *p, const struct client_request *r);
+char *client_head_put_number(char *p, uint64_t n);

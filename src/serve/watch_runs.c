@@ -1,0 +1,288 @@
+/* watch_runs.c - the table of runs, and the routes that open and count them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "serve/watch_runs.h"
+
+#include "base/rand.h"
+#include "base/sha256.h"
+#include "serve/internal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define RUN_ARENA_MAX 65536
+#define UNUSED_MS 60000 /* a temporary daemon waits so long for its first run */
+#define URL_MAX 2048
+
+/* A run that a connection holds open. */
+struct watch_hold {
+    struct exchange *ex;
+    struct watch_run *run;
+    struct watch_hold *next;
+};
+
+struct watch_runs {
+    pthread_mutex_t lock; /* of runs, count and over */
+    struct watch_run *runs[WATCH_RUNS_MAX];
+    size_t count;
+    bool temporary, over; /* over: the daemon is about to end, and takes no more runs */
+    struct loop_timer unused;
+};
+
+struct watch_runs *watch_runs_new(bool temporary)
+{
+    struct watch_runs *all = base_alloc(sizeof *all);
+
+    memset(all, 0, sizeof *all);
+    pthread_mutex_init(&all->lock, NULL);
+    all->temporary = temporary;
+    return all;
+}
+
+void watch_run_release(struct watch_run *r)
+{
+    if (atomic_fetch_sub(&r->refs, 1) > 1)
+        return;
+    arena_release(&r->arena);
+    free(r);
+}
+
+void watch_runs_free(struct watch_runs *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->count; i++)
+        watch_run_release(all->runs[i]);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+/* Ends a temporary daemon without runs. SIGTERM drains, as it does when a person sends it. */
+static void watch_runs_end_unused(void *ctx)
+{
+    struct watch_runs *all = ctx;
+    bool ends;
+
+    pthread_mutex_lock(&all->lock);
+    ends = all->temporary && all->count == 0 && !all->over;
+    all->over |= ends;
+    pthread_mutex_unlock(&all->lock);
+    if (ends)
+        (void)kill(getpid(), SIGTERM);
+}
+
+void watch_runs_begin(struct worker *w)
+{
+    struct watch_runs *all = w->daemon->watch_runs;
+
+    if (!all->temporary)
+        return;
+    loop_timer_init(&all->unused, watch_runs_end_unused, all);
+    loop_timer_set(w->gl.loop, &all->unused, UNUSED_MS);
+}
+
+struct watch_run *watch_run_find(struct watch_runs *all, str id)
+{
+    struct watch_run *found = NULL;
+
+    if (id.n != WATCH_RUN_ID_SIZE - 1)
+        return NULL;
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        if (mem_equal_ct(all->runs[i]->id, id.p, id.n))
+            found = all->runs[i];
+    if (found)
+        atomic_fetch_add(&found->refs, 1);
+    pthread_mutex_unlock(&all->lock);
+    return found;
+}
+
+bool watch_run_target(const struct watch_run *r, const struct watched_upstream *u,
+                      struct client_url *out)
+{
+    struct err e;
+
+    for (size_t i = 0; i < r->target_count; i++)
+        if (r->targets[i].upstream == u) {
+            *out = r->targets[i].url;
+            return true;
+        }
+    return client_url_parse(str_c(u->url), out, &e);
+}
+
+static bool watch_runs_add(struct watch_runs *all, struct watch_run *r)
+{
+    bool room;
+
+    pthread_mutex_lock(&all->lock);
+    room = all->count < WATCH_RUNS_MAX && !all->over;
+    if (room)
+        all->runs[all->count++] = r;
+    pthread_mutex_unlock(&all->lock);
+    return room;
+}
+
+static void watch_runs_remove(struct watch_runs *all, struct watch_run *r)
+{
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->runs[i] == r) {
+            all->runs[i] = all->runs[--all->count];
+            break;
+        }
+    pthread_mutex_unlock(&all->lock);
+    watch_run_release(r);
+    watch_runs_end_unused(all);
+}
+
+/* ---- opening ---- */
+
+static struct watch_run *watch_run_new(const struct exchange *ex)
+{
+    struct watch_run *r = base_alloc(sizeof *r);
+    unsigned char bytes[(WATCH_RUN_ID_SIZE - 1) / 2];
+
+    memset(r, 0, sizeof *r);
+    arena_init(&r->arena, RUN_ARENA_MAX);
+    r->refs = 1;
+    r->key_name = ex->key ? arena_dup(&r->arena, ex->key->name) : STR("");
+    rand_os(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(r->id + 2 * i, 3, "%02x", bytes[i]);
+    return r;
+}
+
+static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
+                                 const struct json_node *name, const struct json_node *value)
+{
+    struct watch_target *t = &r->targets[r->target_count];
+    str text, url;
+    struct err e;
+
+    if (!json_text(&ex->doc, name, &r->arena, &text) ||
+        !(t->upstream = watched_upstream_find(text))) {
+        exchange_fail(ex,
+                      400,
+                      "unknown_upstream",
+                      "upstreams: \"" STR_FMT "\" is not known",
+                      STR_ARG(str_slice(text, 0, WATCHED_NAME_MAX)));
+        return false;
+    }
+    if (!json_text(&ex->doc, value, &r->arena, &url) || url.n > URL_MAX ||
+        !client_url_parse(url, &t->url, &e)) {
+        exchange_fail(ex,
+                      400,
+                      "invalid_url",
+                      "upstreams: %s must be an http or https URL without "
+                      "user, query and fragment",
+                      t->upstream->name);
+        return false;
+    }
+    r->target_count++;
+    return true;
+}
+
+static bool watch_run_read(struct exchange *ex, struct watch_run *r)
+{
+    const struct json_node *all;
+
+    if (!exchange_json(ex))
+        return false;
+    all = json_find(&ex->doc, json_root(&ex->doc), STR("upstreams"));
+    if (!all)
+        return true;
+    if (all->kind != JSON_OBJECT || json_count(&ex->doc, all) > WATCHED_NAME_MAX) {
+        exchange_fail(ex, 400, "invalid_request", "upstreams: must be an object of names and URLs");
+        return false;
+    }
+    r->targets = arena_zero(&r->arena, json_count(&ex->doc, all) + 1, sizeof *r->targets);
+    for (const struct json_node *k = json_first(&ex->doc, all); k; k = json_next(&ex->doc, all, k))
+        if (!watch_run_add_target(ex, r, k, json_value(k)))
+            return false;
+    return true;
+}
+
+static void watch_hold_end(struct watch_hold *h)
+{
+    struct worker *w = h->ex->worker;
+    struct watch_hold **at = &w->watch_holds;
+
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    watch_runs_remove(w->daemon->watch_runs, h->run);
+}
+
+static void watch_hold_on_gone(struct exchange *ex)
+{
+    watch_hold_end(ex->job);
+}
+
+void watch_runs_drain(struct worker *w)
+{
+    while (w->watch_holds) {
+        struct watch_hold *h = w->watch_holds;
+        struct exchange *ex = h->ex;
+        struct server_exchange *x = ex->x;
+
+        watch_hold_end(h);
+        exchange_done(ex);
+        server_leave(x);
+    }
+}
+
+static void watch_hold_begin(struct exchange *ex, struct watch_run *r)
+{
+    struct watch_hold *h = arena_alloc(server_arena(ex->x), sizeof *h);
+    char line[WATCH_RUN_ID_SIZE + 16];
+    int n = snprintf(line, sizeof line, "{\"run\":\"%s\"}\n", r->id);
+
+    *h = (struct watch_hold){ex, r, ex->worker->watch_holds};
+    ex->worker->watch_holds = h;
+    ex->job = h;
+    ex->on_gone = watch_hold_on_gone;
+    ex->status = 200;
+    exchange_header(ex, STR("content-type"), STR("application/x-ndjson"));
+    api_protect(ex);
+    server_head(ex->x, 200, ex->headers, ex->header_count);
+    server_write(ex->x, (str){line, (size_t)n});
+}
+
+void watch_open_handle(struct exchange *ex)
+{
+    struct watch_run *r;
+
+    r = watch_run_new(ex);
+    if (!watch_run_read(ex, r)) {
+        watch_run_release(r);
+    } else if (!watch_runs_add(ex->worker->daemon->watch_runs, r)) {
+        watch_run_release(r);
+        exchange_fail(ex,
+                      503,
+                      "no_room",
+                      "the gateway is about to end, or %d agents are watched already",
+                      WATCH_RUNS_MAX);
+    } else {
+        watch_hold_begin(ex, r);
+    }
+}
+
+void watch_count_handle(struct exchange *ex)
+{
+    struct watch_run *r = watch_run_find(ex->worker->daemon->watch_runs, ex->rest);
+    char body[80];
+    int n;
+
+    if (!r) {
+        exchange_fail(ex, 404, "not_found", "no agent is watched under this id");
+        return;
+    }
+    n = snprintf(body,
+                 sizeof body,
+                 "{\"calls\":%llu,\"tool_calls\":%llu}",
+                 (unsigned long long)r->calls,
+                 (unsigned long long)r->tool_calls);
+    watch_run_release(r);
+    exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
+}

@@ -1,0 +1,457 @@
+/* incident_attach_test.c - one incident for each firing: what attaches, what ends, what is new.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "incident_bench.h"
+
+#include <stdlib.h>
+
+#define AT1 "2026-05-01T10:00:00Z"
+#define AT0 "2026-05-01T09:59:50Z"
+#define AT2 "2026-05-01T11:00:00Z"
+#define AT1_US 1777629600000000
+
+/* Alerts of Alertmanager: fingerprint, status, start. */
+#define ALERT(print, status, start)                                                                \
+    "{\"status\":\"" status "\",\"labels\":{\"alertname\":\"disk\",\"n\":\"" print                 \
+    "\"},\"annotations\":{\"summary\":\"% of " print "\"},\"startsAt\":\"" start                  \
+    "\",\"endsAt\":\"2026-05-01T10:30:00Z\",\"fingerprint\":\"" print "\"}"
+#define GROUP_OF(key, alerts)                                                                      \
+    "{\"version\":\"4\",\"groupKey\":\"" key "\",\"receiver\":\"r\",\"alerts\":[" alerts "]}"
+#define GROUP(alerts) GROUP_OF("g", alerts)
+#define FIRES(print) ALERT(print, "firing", AT1)
+#define ENDS(print) ALERT(print, "resolved", AT1)
+
+/* Posts a webhook; the status and the incident of an alert in the answer. */
+static int posts(struct bench *b, const char *body, int alert, const char *status,
+                 char id[RAND_ID_SIZE])
+{
+    struct answer *a = asks(b, intake_alert, "", body);
+    char path[40];
+    str text = STR("");
+    int code = a->reply.status;
+
+    (void)snprintf(path, sizeof path, "alerts.%d.status", alert);
+    CHECK_F(says(a, path, status), "%s: " STR_FMT, status, STR_ARG(buf_str(&a->reply.body)));
+    (void)snprintf(path, sizeof path, "alerts.%d.alert_id", alert);
+    (void)!json_text(&a->doc, at(a, path), &a->arena, &text);
+    (void)snprintf(id, RAND_ID_SIZE, STR_FMT, STR_ARG(text));
+    done(a);
+    return code;
+}
+
+static int64_t number_at(const struct answer *a, const char *path)
+{
+    int64_t n = -1;
+
+    return json_i64(&a->doc, at(a, path), &n) ? n : -1;
+}
+
+static size_t incidents_known(struct bench *b)
+{
+    struct answer *a = asks(b, status_list, "", "");
+    size_t n = json_count(&a->doc, at(a, "incidents"));
+
+    done(a);
+    return n;
+}
+
+/* What an incident's alert says of itself. */
+static void alert_is(struct bench *b, const char *id, int alert, const char *state, int seen)
+{
+    struct answer *a = asks(b, status_one, id, "");
+    char path[40];
+
+    (void)snprintf(path, sizeof path, "alerts.%d.state", alert);
+    CHECK_ANSWER(a, 200, path, state);
+    (void)snprintf(path, sizeof path, "alerts.%d.seen", alert);
+    CHECK_INT(number_at(a, path), seen);
+    done(a);
+}
+
+TEST(repeats_attach_to_the_incident_and_start_nothing)
+{
+    char first[RAND_ID_SIZE], again[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", first), 202);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "attached", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    stub.open = true;
+    waits_for(&b, first, "completed");
+    /* The next repeat interval, with the reading of then; and the other of a pair. */
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "attached", again), 200);
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT0)), 0, "attached", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    CHECK_INT(stub.begun, 1);
+    a = asks(&b, status_one, first, "");
+    CHECK_ANSWER(a, 200, "alerts.0.fingerprint", "f1");
+    CHECK_ANSWER(a, 200, "alerts.0.source", "alertmanager");
+    CHECK_ANSWER(a, 200, "alerts.0.name", "disk");
+    CHECK_ANSWER(a, 200, "alerts.0.data.labels.n", "f1");
+    CHECK_INT(number_at(a, "alerts.0.starts_at_us"), AT1_US);
+    CHECK_INT(number_at(a, "alerts.0.seen"), 4);
+    CHECK_INT(number_at(a, "seen_count"), 4);
+    CHECK_INT(number_at(a, "firing_count"), 1);
+    CHECK(at(a, "alerts.0.ended_at_us")->kind == JSON_NULL);
+    CHECK(at(a, "resolved_at_us")->kind == JSON_NULL);
+    CHECK(number_at(a, "alerts.0.last_seen_at_us") >= number_at(a, "alerts.0.first_seen_at_us"));
+    done(a);
+    bench_end(&b);
+}
+
+/* The identity of a firing is in the store. */
+TEST(after_a_restart_a_repeat_still_attaches)
+{
+    char first[RAND_ID_SIZE], again[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = true;
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", first), 202);
+    waits_for(&b, first, "completed");
+    bench_close(&b);
+    bench_open(&b);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "attached", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    alert_is(&b, first, 0, "firing", 2);
+    CHECK_INT(incidents_known(&b), 1);
+    bench_end(&b);
+}
+
+TEST(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident)
+{
+    char first[RAND_ID_SIZE], again[RAND_ID_SIZE], next[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", first), 202);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    waits_for(&b, first, "processing");
+    a = asks(&b, status_one, first, "");
+    CHECK_ANSWER(a, 200, "alerts.0.state", "resolved");
+    CHECK_INT(number_at(a, "resolved_at_us"), AT1_US + (int64_t)1800 * 1000000);
+    CHECK_INT(number_at(a, "firing_count"), 0);
+    done(a);
+    stub.open = true;
+    waits_for(&b, first, "completed");
+    /* The same resolve again, from the other of a pair. */
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", next), 202);
+    CHECK(strcmp(first, next) != 0);
+    waits_for(&b, next, "completed");
+    CHECK_INT(stub.begun, 2);
+    bench_end(&b);
+}
+
+/* Where Alertmanager does not send what is resolved (send_resolved: false). */
+TEST(a_later_start_after_the_end_of_the_investigation_is_a_new_incident)
+{
+    char first[RAND_ID_SIZE], again[RAND_ID_SIZE], next[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", first), 202);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", "2026-05-01T10:00:07Z")), 0, "attached", again),
+              200);
+    stub.open = true;
+    waits_for(&b, first, "completed");
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", "2026-05-01T10:00:07Z")), 0, "attached", again),
+              200);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "attached", again), 200);
+    CHECK(strcmp(first, again) == 0);
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", next), 202);
+    CHECK(strcmp(first, next) != 0);
+    alert_is(&b, first, 0, "resolved", 4);
+    alert_is(&b, next, 0, "firing", 1);
+    bench_end(&b);
+}
+
+TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
+{
+    char running[RAND_ID_SIZE], queued[RAND_ID_SIZE], id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n");
+    (void)sends(&b, 1, "queued", running);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 1, "queued", queued), 202);
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200);
+    waits_for(&b, queued, "queued"); /* the other fires */
+    CHECK_INT(posts(&b, GROUP(ENDS("f2")), 0, "resolved", id), 200);
+    CHECK(strcmp(queued, id) == 0);
+    waits_for(&b, queued, "cancelled");
+    a = asks(&b, status_one, queued, "");
+    CHECK_ANSWER(a, 200, "reason", "resolved");
+    CHECK_ANSWER(a, 200, "error", "resolved before it was begun");
+    done(a);
+    /* It was not looked into: the same firing, reported again, is. */
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);
+    CHECK(strcmp(queued, id) != 0);
+    stub.open = true;
+    waits_for(&b, id, "completed");
+    CHECK_INT(stub.begun, 2);
+    bench_end(&b);
+}
+
+TEST(a_resolve_of_what_was_never_known_is_acknowledged)
+{
+    char id[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    CHECK_INT(posts(&b, GROUP(ENDS("f")), 0, "resolved", id), 200);
+    CHECK(!id[0]);
+    CHECK(queue_wait(b.in->queue, 1000));
+    CHECK_INT(stub.begun, 0);
+    CHECK_INT(incidents_known(&b), 0);
+    bench_end(&b);
+}
+
+TEST(a_group_is_one_incident_and_alerts_that_join_it_attach)
+{
+    char first[RAND_ID_SIZE], id[RAND_ID_SIZE], other[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n");
+    (void)sends(&b, 1, "queued", id);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2") "," FIRES("f1")), 0, "queued", first),
+              202);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2") "," FIRES("f3")), 2, "attached", id),
+              200);
+    CHECK(strcmp(first, id) == 0);
+    CHECK_INT(posts(&b, GROUP_OF("h", FIRES("f9")), 0, "queued", other), 202);
+    CHECK(strcmp(first, other) != 0);
+    /* The last one ends as another joins: the group was never without one. */
+    CHECK_INT(
+        posts(
+            &b, GROUP(ENDS("f1") "," ENDS("f2") "," ENDS("f3") "," FIRES("f4")), 3, "attached", id),
+        200);
+    CHECK(strcmp(first, id) == 0);
+    stub.open = true;
+    waits_for(&b, first, "completed");
+    a = asks(&b, status_one, first, "");
+    CHECK_INT(json_count(&a->doc, at(a, "alerts")), 4);
+    CHECK_INT(number_at(a, "alert_count"), 4);
+    CHECK_INT(number_at(a, "firing_count"), 1);
+    CHECK_INT(number_at(a, "alerts.0.seen"), 2);
+    CHECK_ANSWER(a, 200, "alerts.3.fingerprint", "f4");
+    /* What joined before it was begun is investigated with the others. */
+    {
+        str report;
+
+        CHECK(json_text(&a->doc, at(a, "report"), &a->arena, &report));
+        CHECK_F(str_find(report, STR("\"alerts\":[{\"status\":\"firing\"")) != STR_NONE &&
+                    str_find(report, STR("% of f4")) != STR_NONE,
+                STR_FMT,
+                STR_ARG(report));
+    }
+    done(a);
+    CHECK_INT(posts(&b, GROUP(ENDS("f4")), 0, "resolved", id), 200);
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", id), 202);
+    CHECK(strcmp(first, id) != 0);
+    bench_end(&b);
+}
+
+TEST(a_setting_makes_each_alert_of_a_group_an_incident)
+{
+    char one[RAND_ID_SIZE], two[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "  group_alerts: false\n");
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 0, "queued", one), 202);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 1, "attached", two), 200);
+    CHECK(strcmp(one, two) != 0);
+    CHECK_INT(incidents_known(&b), 2);
+    bench_end(&b);
+}
+
+TEST(a_request_is_taken_whole_or_not_at_all)
+{
+    char id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n  max_queue_size: 2\n  group_alerts: false\n");
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);
+    waits_for_begun(1);
+    /* Two fit, three do not: the repeat and the resolve beside them are not taken either. */
+    a = asks(
+        &b, intake_alert, "", GROUP(FIRES("f1") "," FIRES("f2") "," FIRES("f3") "," FIRES("f4")));
+    CHECK_ANSWER(a, 503, "detail.error", "queue_full");
+    CHECK(a->reply.retry_after_s > 0);
+    done(a);
+    a = asks(
+        &b, intake_alert, "", GROUP(FIRES("f2") "," FIRES("f3") "," FIRES("f4") "," ENDS("f1")));
+    CHECK_ANSWER(a, 503, "detail.error", "queue_full");
+    done(a);
+    alert_is(&b, id, 0, "firing", 1);
+    CHECK_INT(incidents_known(&b), 1);
+    CHECK_INT(posts(&b, GROUP(FIRES("f2") "," FIRES("f3")), 0, "queued", id), 202);
+    /* A full queue takes what needs no place. */
+    CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 0, "attached", id), 200);
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200);
+    a = asks(
+        &b, intake_alert, "", GROUP(FIRES("f5") "," FIRES("f6") "," FIRES("f7") "," FIRES("f8")));
+    CHECK_ANSWER(a, 413, "detail.error", "too_many_alerts");
+    done(a);
+    bench_end(&b);
+}
+
+TEST(a_type_that_nobody_takes_needs_a_default)
+{
+    static const char body[] =
+        GROUP("{\"labels\":{\"alertname\":\"KubePodCrashLooping\"},\"fingerprint\":\"k\"}");
+    static const char mixed[] =
+        GROUP("{\"labels\":{\"alertname\":\"Odd\"},\"fingerprint\":\"o\"}," FIRES("f1"));
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    a = asks(&b, intake_alert, "", body);
+    CHECK_ANSWER(a, 400, "detail.error", "unknown_alert_type");
+    CHECK(str_find(buf_str(&a->reply.body), STR("KubePodCrashLooping")) != STR_NONE);
+    CHECK(str_find(buf_str(&a->reply.body), STR("incidents.default_alert_type")) != STR_NONE);
+    done(a);
+    CHECK_INT(incidents_known(&b), 0);
+    a = asks(&b, intake_alert, "", mixed);
+    CHECK_ANSWER(a, 202, "alerts.0.status", "queued");
+    CHECK_ANSWER(a, 202, "alerts.1.alert_type", "disk");
+    done(a);
+    a = asks(&b, status_list, "", "");
+    CHECK_ANSWER(a, 200, "incidents.0.alert_type", "disk");
+    done(a);
+    bench_end(&b);
+    bench_new(&b, "  default_alert_type: disk\n");
+    a = asks(&b, intake_alert, "", body);
+    CHECK_ANSWER(a, 202, "alerts.0.alert_type", "disk");
+    CHECK_ANSWER(a,
+                 202,
+                 "alerts.0.message",
+                 "queued as disk: no agent takes alerts of the type \"KubePodCrashLooping\"");
+    done(a);
+    a = asks(&b, intake_alert, "", "{\"alert_type\":\"odd\",\"runbook\":\"a.md\"}");
+    CHECK_ANSWER(a, 202, "status", "queued");
+    done(a);
+    bench_end(&b);
+    bench_new(&b, "  default_alert_type: nobodys\n");
+    a = asks(&b, intake_alert, "", body);
+    CHECK_ANSWER(a, 400, "detail.error", "unknown_alert_type");
+    done(a);
+    bench_end(&b);
+}
+
+TEST(an_alert_in_our_own_form_counts_its_repeats_while_it_is_alive)
+{
+    char first[RAND_ID_SIZE], later[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    (void)sends(&b, 1, "queued", first);
+    (void)sends(&b, 1, "duplicate", later);
+    alert_is(&b, first, 0, "firing", 2);
+    stub.open = true;
+    waits_for(&b, first, "completed");
+    (void)sends(&b, 1, "queued", later);
+    CHECK(strcmp(first, later) != 0);
+    alert_is(&b, later, 0, "firing", 1);
+    bench_end(&b);
+}
+
+#define PAGERDUTY(type, at)                                                                        \
+    "{\"event\":{\"event_type\":\"" type "\",\"occurred_at\":\"" at                                \
+    "\",\"data\":{\"id\":\"PT4\",\"created_at\":\"" AT1                                            \
+    "\",\"title\":\"t\",\"service\":{\"summary\":\"disk\"},\"urgency\":\"high\"}}}"
+
+TEST(an_incident_of_pagerduty_fires_ends_and_is_opened_again)
+{
+    char first[RAND_ID_SIZE], id[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = true;
+    CHECK_INT(posts(&b, PAGERDUTY("incident.triggered", AT1), 0, "queued", first), 202);
+    CHECK_INT(posts(&b, PAGERDUTY("incident.triggered", AT1), 0, "attached", id), 200);
+    waits_for(&b, first, "completed");
+    a = asks(&b, intake_alert, "", PAGERDUTY("incident.acknowledged", AT2));
+    CHECK_ANSWER(a, 200, "status", "ignored");
+    done(a);
+    CHECK_INT(posts(&b, PAGERDUTY("incident.resolved", AT2), 0, "resolved", id), 200);
+    CHECK(strcmp(first, id) == 0);
+    alert_is(&b, first, 0, "resolved", 2);
+    CHECK_INT(posts(&b, PAGERDUTY("incident.reopened", "2026-05-01T12:00:00Z"), 0, "queued", id),
+              202);
+    CHECK(strcmp(first, id) != 0);
+    bench_end(&b);
+}
+
+/* HMAC-SHA256 by another hand: openssl dgst -sha256 -hmac s3cret. */
+#define SIGNED_BODY "{\"event\":{\"event_type\":\"pagey.ping\"}}"
+#define SIGNED_HEX "e18f4e162a9ed6df61d6240c7b21270ae8169e49a28a49b488e65cb7b919c819"
+
+TEST(a_webhook_is_taken_with_the_right_signature_alone)
+{
+    static const struct {
+        const char *signature;
+        int status;
+        const char *says;
+    } cases[] = {
+        {"v1=" SIGNED_HEX, 200, "ignored"},
+        {"v1=00,v1=" SIGNED_HEX, 200, "ignored"},
+        {"", 401, "X-PagerDuty-Signature is missing"},
+        {SIGNED_HEX, 401, "does not match"},
+        {"v1=" SIGNED_HEX "0", 401, "does not match"},
+        {"v1=0000000000000000000000000000000000000000000000000000000000000000",
+         401,
+         "does not match"},
+    };
+    struct bench b;
+
+    CHECK(setenv("TEST_PAGERDUTY_SECRET", "s3cret", 1) == 0);
+    bench_new(&b, "  pagerduty_secret_env: TEST_PAGERDUTY_SECRET\n");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct answer *a = asks_signed(&b, SIGNED_BODY, cases[i].signature);
+
+        CHECK_F(a->reply.status == cases[i].status &&
+                    str_find(buf_str(&a->reply.body), str_c(cases[i].says)) != STR_NONE,
+                "%s: %d " STR_FMT,
+                cases[i].signature,
+                a->reply.status,
+                STR_ARG(buf_str(&a->reply.body)));
+        done(a);
+    }
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", stub.last), 202);
+    CHECK(unsetenv("TEST_PAGERDUTY_SECRET") == 0);
+    {
+        struct answer *a = asks_signed(&b, SIGNED_BODY, "v1=" SIGNED_HEX);
+
+        CHECK_ANSWER(a, 401, "detail.error", "bad_signature");
+        done(a);
+    }
+    bench_end(&b);
+}
+
+TEST_MAIN(T(repeats_attach_to_the_incident_and_start_nothing),
+          T(after_a_restart_a_repeat_still_attaches),
+          T(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident),
+          T(a_later_start_after_the_end_of_the_investigation_is_a_new_incident),
+          T(a_resolve_ends_an_incident_that_nobody_has_begun_with),
+          T(a_resolve_of_what_was_never_known_is_acknowledged),
+          T(a_group_is_one_incident_and_alerts_that_join_it_attach),
+          T(a_setting_makes_each_alert_of_a_group_an_incident),
+          T(a_request_is_taken_whole_or_not_at_all), T(a_type_that_nobody_takes_needs_a_default),
+          T(an_alert_in_our_own_form_counts_its_repeats_while_it_is_alive),
+          T(an_incident_of_pagerduty_fires_ends_and_is_opened_again),
+          T(a_webhook_is_taken_with_the_right_signature_alone))
