@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "gateway/config_agents.h"
 #include "gateway/config_build.h"
+#include "gateway/config_notify.h"
 #include "gateway/provider.h"
 
 #include <arpa/inet.h>
@@ -237,7 +238,9 @@ static const char *config_hint(const struct config_build *b, const struct schema
     if (p->kind == SCHEMA_UNKNOWN && is_key_name(p->name))
         return str_starts(p->path, STR("/providers/")) ? ": use api_key_env or api_key_file"
                : str_starts(p->path, STR("/keys/"))    ? ": use sha256 or key_env"
-                                                       : "";
+               : str_starts(p->path, STR("/incidents/notify/"))
+                   ? ": name an environment variable (_env) or a file (_file)"
+                   : "";
     if (p->kind != SCHEMA_MISMATCH || !v)
         return "";
     if (v->kind == JSON_NULL)
@@ -286,6 +289,10 @@ static void config_destroy(struct config *c)
         secret_release(&c->providers[i].key);
     for (size_t i = 0; i < c->agents->tools_count; i++)
         secret_release(&c->agents->tools[i].headers);
+    for (size_t i = 0; i < c->incidents.notify_count; i++) {
+        secret_release(&c->incidents.notify[i].secret);
+        secret_release(&c->incidents.notify[i].headers);
+    }
     json_release(&c->source->doc);
     arena_release(&c->arena);
     free(c);

@@ -86,8 +86,10 @@ bool config_apps_read(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *documents = config_at(&b->source->doc, root, "policy.documents");
     const struct json_node *domains = config_at(&b->source->doc, root, "incidents.runbook_domains");
+    const struct json_node *notify = config_at(&b->source->doc, root, "incidents.notify");
 
     return (!documents || read_documents(b, documents)) && (!domains || read_domains(b, domains)) &&
            check_secret(b, root, "incidents.pagerduty_secret_env") &&
-           check_secret(b, root, "incidents.grafana_secret_env");
+           check_secret(b, root, "incidents.grafana_secret_env") &&
+           config_notify_read(b, notify);
 }

@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+struct config_notify;
+
 struct config_incidents {
     str agents, runbooks; /* a file, a folder; without agents the application is off */
     str model;            /* "": the first model of the first provider */
@@ -16,6 +18,10 @@ struct config_incidents {
     uint64_t timeout_ms; /* for one investigation */
     str *domains;        /* domains that runbooks may be fetched from */
     size_t domain_count;
+    str public_url;               /* where people reach the dashboard; "": messages have no link */
+    uint64_t silence_ms;          /* length of a proposed silence; 0: none is proposed */
+    struct config_notify *notify; /* config_notify.h */
+    size_t notify_count;
 };
 
 enum config_search { CONFIG_SEARCH_MODEL, CONFIG_SEARCH_BM25 };

@@ -11,10 +11,6 @@
 #include "gateway/cassette.h"
 #include "gateway/provider.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define NAME_MAX_SIZE 64
 
 static const char *const kinds[] = {
@@ -69,97 +65,15 @@ str config_shown_variable(struct config_build *b, str name)
     return arena_printf(&b->c->arena, STR_FMT "...", STR_ARG(str_slice(name, 0, 6)));
 }
 
-/* ---- the key of a provider ---- */
-
-/* A key is one line of what a header may carry. */
-static bool usable_key(str key)
-{
-    for (size_t i = 0; i < key.n; i++)
-        if ((unsigned char)key.p[i] <= ' ' || (unsigned char)key.p[i] >= 0x7f)
-            return false;
-    return key.n > 0;
-}
-
-static void key_missing(struct config_build *b, struct config_provider *p,
-                        const struct json_node *v, str why)
-{
-    p->key_missing = why;
-    config_warn(b, v, STR_FMT "; calls of this provider will fail", STR_ARG(why));
-}
-
-static bool config_build_keep_key(struct config_build *b, struct config_provider *p,
-                                  const struct json_node *v, str key)
-{
-    if (usable_key(key))
-        return secret_init(&p->key, key, b->e);
-    key_missing(b,
-                p,
-                v,
-                key.n ? STR("the key has characters that no header may carry")
-                      : STR("the key is empty"));
-    return true;
-}
-
-static bool key_from_env(struct config_build *b, struct config_provider *p,
-                         const struct json_node *v)
-{
-    str name = config_build_text_of(b, v), shown;
-    const char *value;
-
-    if (!config_is_variable(name))
-        return config_wrong(
-            b, v, "must be the name of an environment variable, not the key itself");
-    value = getenv(name.p);
-    shown = config_shown_variable(b, name);
-    if (value)
-        return config_build_keep_key(b, p, v, str_trim(str_c(value)));
-    key_missing(b,
-                p,
-                v,
-                arena_printf(&b->c->arena,
-                             "the environment variable " STR_FMT " is not set",
-                             STR_ARG(shown)));
-    return true;
-}
-
-static bool key_from_file(struct config_build *b, struct config_provider *p,
-                          const struct json_node *v)
-{
-    char bytes[SECRET_SIZE_MAX];
-    struct stat st;
-    ssize_t n = -1;
-    bool ok = true;
-    str path;
-    int fd;
-
-    if (!config_resolve(b, v, config_build_text_of(b, v), &path))
-        return false;
-    p->key_file = path;
-    fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-        (n = read(fd, bytes, sizeof bytes)) < 0) {
-        key_missing(b, p, v, arena_printf(&b->c->arena, STR_FMT " cannot be read", STR_ARG(path)));
-    } else {
-        if (st.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
-            config_warn(b, v, STR_FMT " can be read by others: chmod 600", STR_ARG(path));
-        ok = config_build_keep_key(b, p, v, str_trim((str){bytes, (size_t)n}));
-    }
-    secret_wipe(bytes, sizeof bytes);
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 static bool read_key(struct config_build *b, struct config_provider *p, const struct json_node *v)
 {
-    const struct json_node *env = config_build_find(b, v, "api_key_env"),
-                           *file = config_build_find(b, v, "api_key_file");
-
-    if (env && file)
-        return config_wrong(b, file, "api_key_env says it already: give one of the two");
-    if (env)
-        return key_from_env(b, p, env);
-    return file ? key_from_file(b, p, file) : true;
+    return config_secret_read(b,
+                              v,
+                              &(struct config_secret){.name = "api_key",
+                                                      .effect = "calls of this provider will fail",
+                                                      .to = &p->key,
+                                                      .missing = &p->key_missing,
+                                                      .file = &p->key_file});
 }
 
 /* ---- kind and place ---- */

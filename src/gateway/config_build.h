@@ -57,7 +57,7 @@ struct config_rows {
     size_t n;
 };
 extern const struct config_rows config_top_rows, config_provider_rows, config_key_rows,
-    config_preset_rows, config_agent_rows, config_tools_rows;
+    config_preset_rows, config_agent_rows, config_tools_rows, config_notify_rows;
 
 struct config_build {
     struct config *c;
@@ -116,7 +116,7 @@ void config_row_show(const struct config_row *row, const void *from, struct buf 
 
 /* A part of the file as JSON on one line, without secrets. */
 void config_tree_write(const struct config_source *s, const struct json_node *v, struct buf *out);
-/* The sections that are printed that way: agents, tools, workflows; ends with NULL. */
+/* The sections that are printed that way, as dotted paths; ends with NULL. */
 extern const char *const config_tree_sections[];
 /* A URL; its password, if any, is written as ***. */
 void config_mask_url(str url, struct buf *out);
@@ -134,11 +134,24 @@ void config_set_path(struct config *c, const char *path);
 bool config_check_store(struct config_build *b, const struct json_node *root) MUST_USE;
 
 bool config_providers_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* A secret that an object names as NAME_env or NAME_file. */
+struct config_secret {
+    const char *name;   /* "api_key" */
+    const char *effect; /* of its absence, for a warning: "calls of this provider will fail" */
+    struct secret *to;  /* not changed if neither is given */
+    str *missing;       /* why there is none although one is named */
+    str *file;          /* the file's path; may be NULL */
+    bool is_password;   /* may have spaces and letters beyond ASCII */
+};
+bool config_secret_read(struct config_build *b, const struct json_node *object,
+                        const struct config_secret *s) MUST_USE;
 /* Reads the lists of the applications' sections. */
 bool config_apps_read(struct config_build *b, const struct json_node *root) MUST_USE;
 /* Reads agents, with their tools and workflows; config_agents.h. */
 bool config_agents_read(struct config_build *b, const struct json_node *root) MUST_USE;
 bool config_tools_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* Reads incidents.notify; config_notify.h. */
+bool config_notify_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* Reads "library" or "library.lend", which must be defined. */
 struct config_tool_ref;
 bool config_tool_ref_read(struct config_build *b, const struct json_node *v,

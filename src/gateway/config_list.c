@@ -166,7 +166,7 @@ static void tell_listen(struct lister *l, const struct json_node *root)
 static void tell_trees(struct lister *l, const struct json_node *root)
 {
     for (const char *const *name = config_tree_sections; *name; name++) {
-        const struct json_node *all = json_find(l->doc, root, str_c(*name));
+        const struct json_node *all = config_at(l->doc, root, *name);
 
         for (const struct json_node *k = json_first(l->doc, all); k;
              k = json_next(l->doc, all, k)) {

@@ -260,6 +260,19 @@ static void config_print_put_headers(struct printer *p, const struct json_node *
     }
 }
 
+/* An object of objects: a line for each. */
+static void put_tree(struct printer *p, const struct json_node *all, str name, unsigned level)
+{
+    if (!all || json_count(p->doc, all) == 0)
+        return;
+    config_print_put_head(p, level, name, false);
+    for (const struct json_node *k = json_first(p->doc, all); k; k = json_next(p->doc, all, k)) {
+        buf_printf(&p->line, STR_FMT ": ", STR_ARG(json_raw(p->doc, k)));
+        config_tree_write(p->c->source, json_value(k), &p->line);
+        config_print_put_line(p, level + 1, k);
+    }
+}
+
 static void put_top(struct printer *p, const struct json_node *root)
 {
     const struct json_node *listen = config_print_member(p, root, "listen");
@@ -295,30 +308,21 @@ static void put_top(struct printer *p, const struct json_node *root)
             put_as_given(p, config_print_member(p, root, "data_masking"), "pattern_groups", 1);
             put_as_given(p, config_print_member(p, root, "data_masking"), "custom_patterns", 1);
         }
-        if (str_eq(head, STR("incidents")))
+        if (str_eq(head, STR("incidents"))) {
             put_as_given(p, config_print_member(p, root, "incidents"), "runbook_domains", 1);
+            put_tree(p, config_at(p->doc, root, "incidents.notify"), STR("notify"), 1);
+        }
         if (str_eq(head, STR("policy")))
             put_as_given(p, config_print_member(p, root, "policy"), "documents", 1);
         i += n - 1;
     }
 }
 
-/* Agents, tools and workflows: a line for each. */
+/* Agents, tools and workflows. */
 static void put_trees(struct printer *p, const struct json_node *root)
 {
-    for (const char *const *name = config_tree_sections; *name; name++) {
-        const struct json_node *all = config_print_member(p, root, *name);
-
-        if (!all || json_count(p->doc, all) == 0)
-            continue;
-        config_print_put_head(p, 0, str_c(*name), false);
-        for (const struct json_node *k = json_first(p->doc, all); k;
-             k = json_next(p->doc, all, k)) {
-            buf_printf(&p->line, STR_FMT ": ", STR_ARG(json_raw(p->doc, k)));
-            config_tree_write(p->c->source, json_value(k), &p->line);
-            config_print_put_line(p, 1, k);
-        }
-    }
+    for (const char *const *name = config_tree_sections; *name; name++)
+        put_tree(p, config_print_member(p, root, *name), str_c(*name), 0);
 }
 
 void config_print(const struct config *c, struct buf *out)

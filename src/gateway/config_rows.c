@@ -4,6 +4,7 @@
  */
 #include "gateway/config_agents.h"
 #include "gateway/config_build.h"
+#include "gateway/config_notify.h"
 
 #define TOP(member) offsetof(struct config, member)
 #define PROVIDER(member) offsetof(struct config_provider, member)
@@ -11,6 +12,7 @@
 #define PRESET(member) offsetof(struct config_preset, member)
 #define AGENT(member) offsetof(struct config_agent, member)
 #define TOOLS(member) offsetof(struct config_tools, member)
+#define NOTIFY(member) offsetof(struct config_notify, member)
 #define MS_MAX CONFIG_MS_MAX
 #define YEARS_MAX (100 * 366.0 * 24 * 3600 * 1000)
 
@@ -122,6 +124,15 @@ static const struct config_row top[] = {
      NULL,
      false},
     {"incidents.timeout", CONFIG_IS_MS, TOP(incidents.timeout_ms), "600s", 1, MS_MAX, NULL, false},
+    {"incidents.public_url", CONFIG_IS_TEXT, TOP(incidents.public_url), "", 0, 0, NULL, false},
+    {"incidents.silence_proposal",
+     CONFIG_IS_MS,
+     TOP(incidents.silence_ms),
+     "2h",
+     0,
+     30.0 * 24 * 3600 * 1000,
+     NULL,
+     false},
     {"policy.search", CONFIG_IS_CHOICE, TOP(policy.search), "model", 0, 0, "model bm25", false},
     {"policy.max_tokens", CONFIG_IS_COUNT, TOP(policy.tokens_max), "60000", 1, 1e9, NULL, false},
     {"policy.timeout", CONFIG_IS_MS, TOP(policy.time_max_ms), "120s", 1, MS_MAX, NULL, false},
@@ -226,12 +237,32 @@ static const struct config_row tools[] = {
     {"timeout", CONFIG_IS_MS, TOOLS(timeout_ms), "12s", 1, 600e3, NULL, false},
 };
 
+static const struct config_row notify[] = {
+    {"timeout", CONFIG_IS_MS, NOTIFY(timeout_ms), "10s", 100, 120e3, NULL, false},
+    {"retry_for", CONFIG_IS_MS, NOTIFY(retry_ms), "1h", 0, MS_MAX, NULL, false},
+    {"slack.channel", CONFIG_IS_TEXT, NOTIFY(channel), "", 0, 0, NULL, false},
+    {"slack.api_url", CONFIG_IS_TEXT, NOTIFY(api_url), "https://slack.com/api", 0, 0, NULL, false},
+    {"webhook.url", CONFIG_IS_TEXT, NOTIFY(url), "", 0, 0, NULL, false},
+    {"email.server", CONFIG_IS_TEXT, NOTIFY(server), "", 0, 0, NULL, false},
+    {"email.security",
+     CONFIG_IS_CHOICE,
+     NOTIFY(security),
+     "starttls",
+     0,
+     0,
+     "starttls tls plain",
+     false},
+    {"email.username", CONFIG_IS_TEXT, NOTIFY(username), "", 0, 0, NULL, false},
+    {"email.from", CONFIG_IS_TEXT, NOTIFY(from), "", 0, 0, NULL, false},
+};
+
 const struct config_rows config_top_rows = {top, COUNT_OF(top)};
 const struct config_rows config_provider_rows = {provider, COUNT_OF(provider)};
 const struct config_rows config_key_rows = {key, COUNT_OF(key)};
 const struct config_rows config_preset_rows = {preset, COUNT_OF(preset)};
 const struct config_rows config_agent_rows = {agent, COUNT_OF(agent)};
 const struct config_rows config_tools_rows = {tools, COUNT_OF(tools)};
+const struct config_rows config_notify_rows = {notify, COUNT_OF(notify)};
 
 /* ---- words with units ---- */
 

@@ -72,11 +72,21 @@
     "'header':" MEASURE ",'body':" MEASURE ",'idle':" MEASURE ",'write':" MEASURE "," \
     "'drain':" MEASURE ",'keepalive':" MEASURE)
 
+#define SECRET(name) "'" name "_env':" TEXT ",'" name "_file':" TEXT
+#define NOTIFY OBJECT( \
+    "'slack':" OBJECT(SECRET("webhook_url") "," SECRET("token") ",'channel':" NAME "," \
+        "'api_url':" NAME) "," \
+    "'webhook':" OBJECT("'url':" NAME "," SECRET("secret") ",'headers':" OBJECTS(TEXT)) "," \
+    "'email':" OBJECT("'server':" NAME ",'security':" ONE_OF("'starttls','tls','plain'") "," \
+        "'username':" NAME "," SECRET("password") ",'from':" NAME ",'to':" NAMES) "," \
+    "'events':{'type':'array','minItems':1,'items':" ONE_OF("'started','completed','failed'," \
+        "'cancelled','approval','resolved'") "},'timeout':" MEASURE ",'retry_for':" MEASURE)
 #define INCIDENTS OBJECT( \
     "'agents':" TEXT ",'runbooks':" TEXT ",'model':" TEXT ",'max_concurrent_alerts':" COUNT "," \
     "'default_alert_type':" TEXT ",'max_queue_size':" COUNT ",'timeout':" MEASURE "," \
     "'group_alerts':" FLAG ",'pagerduty_secret_env':" TEXT ",'grafana_secret_env':" TEXT "," \
-    "'runbook_domains':" NAMES)
+    "'runbook_domains':" NAMES ",'public_url':" TEXT ",'silence_proposal':" MEASURE "," \
+    "'notify':" OBJECTS(NOTIFY))
 #define POLICY OBJECT( \
     "'documents':" OBJECTS(FILES) ",'search':" ONE_OF("'model','bm25'") ",'model':" TEXT "," \
     "'react_use_llm_controller':" FLAG ",'react_shadow_mode':" FLAG "," \
@@ -107,7 +117,7 @@
     "'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
 #define WORKFLOW "{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}"
 
-/* In three, because no literal may be longer than 4095 characters. */
+/* In four, because no literal may be longer than 4095 characters. */
 static const char first[] =
     "{'type':'object','additionalProperties':false,'required':['providers'],'properties':{"
     "'listen':" TEXT ","
@@ -130,13 +140,13 @@ static const char second[] =
     "'otlp':" OBJECT("'endpoint':" TEXT ",'headers':" OBJECTS(TEXT)) ","
     "'timeouts':" TIMEOUTS ","
     "'body_max':" MEASURE ","
-    "'incidents':" INCIDENTS ","
     "'policy':" POLICY ","
     "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT ","
         "'max_pieces':" COUNT ",'max_price':" AMOUNT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
     "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'")) ",";
-static const char third[] =
+static const char third[] = "'incidents':" INCIDENTS ",";
+static const char fourth[] =
     "'agents':" OBJECTS(AGENT) ","
     "'agents_folder':" TEXT ","
     "'tools':" OBJECTS(TOOL_SOURCE) ","
@@ -156,7 +166,9 @@ static str schema_quotes(struct arena *a, str s)
 
 str config_schema(struct arena *a)
 {
-    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), str_c(third)));
+    str rest = arena_join(a, str_c(third), str_c(fourth), STR(""));
+
+    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), rest));
 }
 
 str config_agent_schema(struct arena *a)

@@ -7,7 +7,8 @@
  */
 #include "gateway/config_build.h"
 
-const char *const config_tree_sections[] = {"agents", "tools", "workflows", NULL};
+const char *const config_tree_sections[] = {
+    "agents", "tools", "workflows", "incidents.notify", NULL};
 
 static void config_tree_text(const struct json *doc, const struct json_node *v, struct json_out *o)
 {

@@ -11,6 +11,8 @@
 
 #include <signal.h>
 
+#define RETRY_AFTER_MAX_S 86400
+
 struct job {
     struct job *next;
     void (*fn)(void *ctx);
@@ -209,6 +211,16 @@ static void mcp_io_on_frame(void *ctx, const struct frames_frame *frame)
     mcp_inbox_put(&f->inbox, ITEM_FRAME, f->head.stream ? frame->raw : frame->data);
 }
 
+/* In seconds; the form with a date is as good as none. */
+static int64_t mcp_io_retry_after(const struct http1_head *head)
+{
+    uint64_t seconds;
+
+    if (!str_u64(http1_find(head, STR("retry-after")), &seconds))
+        return -1;
+    return seconds < RETRY_AFTER_MAX_S ? (int64_t)seconds * 1000 : RETRY_AFTER_MAX_S * 1000;
+}
+
 static void mcp_io_on_head(void *ctx, const struct http1_head *head)
 {
     struct mcp_fetch *f = ctx;
@@ -225,7 +237,8 @@ static void mcp_io_on_head(void *ctx, const struct http1_head *head)
         .location = arena_dup(&f->arena, http1_find(head, STR("location"))),
         .data = STR(""),
         .id = STR(""),
-        .retry_ms = -1};
+        .retry_ms = -1,
+        .after_ms = mcp_io_retry_after(head)};
     frames_init(&f->frames,
                 f->head.stream ? FRAMES_SSE : FRAMES_WHOLE,
                 MCP_FETCH_MAX,
@@ -431,12 +444,15 @@ bool mcp_fetch_whole(struct mcp_io *io, const struct mcp_fetch_request *r, uint6
     if (!f)
         return false;
     *out = (struct mcp_fetched){.body = STR(""), .location = STR("")};
-    while ((ok = mcp_fetch_next(f, deadline_ns, NULL, &event, e)) && event.what != MCP_FETCH_END) {
+    while ((ok = mcp_fetch_next(f, deadline_ns, r->cancel, &event, e)) &&
+           event.what != MCP_FETCH_END) {
         out->status = event.status;
-        if (event.what == MCP_FETCH_HEAD)
+        if (event.what == MCP_FETCH_HEAD) {
             out->location = arena_dup(a, event.location);
-        else if (arena_left(a) > 2 * event.data.n + 4096)
+            out->after_ms = event.after_ms;
+        } else if (arena_left(a) > 2 * event.data.n + 4096) {
             out->body = arena_dup(a, event.data);
+        }
     }
     mcp_fetch_free(f);
     return ok;

@@ -45,6 +45,7 @@ struct mcp_fetch_request {
     str url;     /* with its query */
     str headers; /* ready lines, without Host and Content-Length */
     str body;
+    const _Atomic bool *cancel; /* ends mcp_fetch_whole early; or NULL */
 };
 
 enum mcp_fetch_what { MCP_FETCH_HEAD, MCP_FETCH_FRAME, MCP_FETCH_END };
@@ -58,6 +59,7 @@ struct mcp_fetch_event {
     str content_type, session, challenge, location;
     str data, id;
     int64_t retry_ms; /* -1: not given */
+    int64_t after_ms; /* of the head: Retry-After, or -1 */
 };
 
 /* ERR_INPUT if the URL is invalid. */
@@ -69,10 +71,11 @@ void mcp_fetch_free(struct mcp_fetch *f);
 /* From another thread: the waiting thread gets ERR_CANCELLED. */
 void mcp_fetch_interrupt(struct mcp_fetch *f);
 
-/* A whole exchange: the status and the body. location may be NULL. In the arena. */
+/* A whole exchange: the status and the body. In the arena. */
 struct mcp_fetched {
     int status;
     str body, location;
+    int64_t after_ms; /* Retry-After, or -1 */
 };
 bool mcp_fetch_whole(struct mcp_io *io, const struct mcp_fetch_request *r, uint64_t deadline_ns,
                      struct arena *a, struct mcp_fetched *out, struct err *e) MUST_USE;

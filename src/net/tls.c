@@ -359,6 +359,12 @@ struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e)
     return NULL;
 }
 
+void tls_link_no_alpn(struct tls_link *k)
+{
+    if (SSL_set_alpn_protos(k->ssl, NULL, 0) != 0)
+        base_die("OpenSSL has no memory left");
+}
+
 void tls_link_free(struct tls_link *k)
 {
     if (!k)

@@ -26,6 +26,9 @@ enum tls_result {
 /* host is for the client side: the name in the handshake and in the verification. */
 struct tls_link *tls_link_new(struct tls *t, int fd, str host, struct err *e) MUST_USE;
 void tls_link_free(struct tls_link *k);
+/* Offers no protocol by ALPN, which is HTTP/1.1 else: some mail servers refuse it. Before the
+ * handshake. */
+void tls_link_no_alpn(struct tls_link *k);
 enum tls_result tls_link_shake(struct tls_link *k, struct err *e) MUST_USE;
 /* Reads the available bytes that fit. With n > 0 the result is DONE (there may be more) or
  * AGAIN. */

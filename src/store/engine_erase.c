@@ -210,6 +210,8 @@ static const char *const rest[] = {
     "DELETE FROM incident_alerts WHERE incident_id IN (SELECT alert_id FROM alerts"
     " WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting'))",
     "DELETE FROM alerts WHERE session_id = $1 AND state NOT IN ('queued', 'processing', 'waiting')",
+    "DELETE FROM notifications WHERE session_id = $1 AND alert_id NOT IN"
+    " (SELECT alert_id FROM alerts WHERE session_id = $1)",
     "DELETE FROM call_pieces WHERE call_id IN"
     " (SELECT call_id FROM call_pieces WHERE session_id = $1)",
     "DELETE FROM agent_effects WHERE run_id IN"

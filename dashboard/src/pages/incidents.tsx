@@ -53,7 +53,20 @@ interface Pending extends Question {
   agent?: string | null;
 }
 
+interface Message {
+  id: string;
+  target: string;
+  event: string;
+  status: string;
+  tries: number;
+  error: string | null;
+  updated_at_us: number;
+  next_try_at_us: number | null;
+}
+
 interface IncidentDetail extends Incident {
+  notifications?: Message[];
+  silence_proposal?: unknown;
   pending?: Pending[];
   alert?: unknown;
   alerts?: Alert[];
@@ -142,6 +155,26 @@ function Stages({ of }: { of: Stage[] }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+function Messages({ of }: { of: Message[] }) {
+  return (
+    <section aria-label="Messages">
+      <h2>Messages</h2>
+      <table class="rows">
+        <thead><tr><th>Target</th><th>Event</th><th>Status</th><th class="n">Tries</th><th class="n">When</th></tr></thead>
+        <tbody>{of.map((m) => (
+          <tr key={m.id}>
+            <td class="main"><Text>{m.target}</Text>{m.error ? <span class="under"><Text>{m.error}</Text></span> : null}</td>
+            <td data-label="event">{m.event}</td>
+            <td><State of={m.status} /></td>
+            <td class="n" data-label="tries">{count(m.tries)}</td>
+            <td class="n when"><When us={m.updated_at_us} /></td>
+          </tr>
+        ))}</tbody>
+      </table>
+    </section>
   );
 }
 
@@ -244,6 +277,8 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {a.stages?.length ? <Stages of={a.stages} /> : null}
       {a.summary ? <section class="card"><h2>In short</h2><Markdown text={a.summary} /></section> : null}
       {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
+      {a.notifications?.length ? <Messages of={a.notifications} /> : null}
+      {a.silence_proposal ? <Disclosure title="A proposed silence">{() => <><p class="quiet">Nothing was silenced. Check the matchers, then create it in Alertmanager.</p><Json value={a.silence_proposal} /></>}</Disclosure> : null}
       {a.alerts?.length ? <Alerts of={a.alerts} /> : a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
       {a.session_id ? <Timeline session={a.session_id} over={over} /> : null}
       {over && a.report ? <Chat id={a.alert_id} /> : null}

@@ -161,7 +161,39 @@ bool book_put(struct book *b, const struct book_row *row, bool durable, struct e
 
     pthread_mutex_lock(&b->lock);
     ok = db_begin(b->db, durable, e);
-    if (ok && !(incident_book_put_one(b->db, row, e) && db_commit(b->db, e))) {
+    if (ok && !(incident_book_put_one(b->db, row, e) &&
+                (!b->on_put || b->on_put(b->ctx, b->db, row, e)) && db_commit(b->db, e))) {
+        db_rollback(b->db);
+        ok = false;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+void book_on_put(struct book *b,
+                 bool (*fn)(void *ctx, struct db *db, const struct book_row *row, struct err *e),
+                 void *ctx)
+{
+    pthread_mutex_lock(&b->lock);
+    b->on_put = fn;
+    b->ctx = ctx;
+    pthread_mutex_unlock(&b->lock);
+}
+
+bool book_announce(struct book *b, const struct book_row *row, struct err *e)
+{
+    assert(b->open);
+    return !b->on_put || b->on_put(b->ctx, b->db, row, e);
+}
+
+bool book_do(struct book *b, bool (*fn)(void *ctx, struct db *db, struct err *e), void *ctx,
+             struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_begin(b->db, true, e);
+    if (ok && !(fn(ctx, b->db, e) && db_commit(b->db, e))) {
         db_rollback(b->db);
         ok = false;
     }

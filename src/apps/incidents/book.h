@@ -76,6 +76,19 @@ bool book_add(struct book *b, const struct book_intake *in, struct err *e) MUST_
  * was there before is as `row` has it. durable: on disk when it returns. */
 bool book_put(struct book *b, const struct book_row *row, bool durable, struct err *e) MUST_USE;
 
+struct db;
+/* Runs in the transaction of each book_put, before its commit; if it fails, the put fails. Under
+ * the book's lock: it may not call the book. fn NULL: none. */
+void book_on_put(struct book *b,
+                 bool (*fn)(void *ctx, struct db *db, const struct book_row *row, struct err *e),
+                 void *ctx);
+/* Runs it for an event that changes no row, in the transaction that is open (book_begin): the row's
+ * state names the event, such as "resolved". */
+bool book_announce(struct book *b, const struct book_row *row, struct err *e) MUST_USE;
+/* Runs a function in a durable transaction on the book's connection, likewise. */
+bool book_do(struct book *b, bool (*fn)(void *ctx, struct db *db, struct err *e), void *ctx,
+             struct err *e) MUST_USE;
+
 /* ERR_NOT_FOUND if there is none. */
 bool book_get(struct book *b, str id, struct arena *a, struct book_row *out,
               struct err *e) MUST_USE;

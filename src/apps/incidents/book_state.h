@@ -16,6 +16,8 @@ struct book {
     struct db *db;
     pthread_mutex_t lock; /* recursive: a transaction holds it */
     bool open;            /* a transaction is */
+    bool (*on_put)(void *ctx, struct db *db, const struct book_row *row, struct err *e);
+    void *ctx;
 };
 
 /* -1 is NULL. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "apps/incidents/notify/notify.h"
 #include "apps/incidents/queue.h"
 
 struct incidents {
@@ -21,6 +22,7 @@ struct incidents {
     pthread_mutex_t *lock;
     struct book *book;
     struct queue *queue;
+    struct notify *notify;
     struct incident_metrics *metrics;
     struct queue_engine engine;
     bool (*chat)(const struct incident_options *o, str question, struct arena *a,

@@ -98,7 +98,8 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     o.book = in->book;
     in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);
     o.metrics = in->metrics;
-    return queue_open(&o, &in->queue, e);
+    return notify_open(&(struct notify_options){in->host, in->book, in->held}, &in->notify, e) &&
+           queue_open(&o, &in->queue, e);
 }
 
 /* Warns of a default type that no agent takes: it has no effect. */
@@ -143,6 +144,7 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
     incident_open_check_default(in);
     pthread_mutex_unlock(in->lock);
     queue_change(in->queue, &rules);
+    notify_change(in->notify, held);
     incidents_view_done(&old);
 }
 
@@ -173,6 +175,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 void incidents_close(struct incidents *in)
 {
     queue_close(in->queue);
+    notify_close(in->notify);
     incident_metrics_free(in->metrics);
     book_close(in->book);
     incidents_view_done(in);

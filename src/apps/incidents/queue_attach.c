@@ -395,6 +395,25 @@ static void attach_enter(struct attaching *t)
     }
 }
 
+/* Messages about incidents whose last alert has ended are part of the transaction. */
+static bool attach_announce(struct attaching *t, struct err *e)
+{
+    struct book_row row;
+
+    for (size_t i = 0; i < t->in->n; i++) {
+        const struct queue_item *item = &t->in->items[i];
+
+        if (item->result != QUEUE_RESOLVED || !item->id[0])
+            continue;
+        if (!book_get(t->q->o.book, str_c(item->id), t->arena, &row, e))
+            return false;
+        row.state = STR("resolved");
+        if (row.resolved_us >= 0 && !book_announce(t->q->o.book, &row, e))
+            return false;
+    }
+    return true;
+}
+
 bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)
 {
     struct attaching t = {.q = q, .in = in, .group = STR("")};
@@ -410,7 +429,8 @@ bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)
     in->unknown_type = false;
     ok = q->stop ? err_set(e, ERR_SYSTEM, "the gateway is going down") : book_begin(q->o.book, e);
     if (ok) {
-        ok = attach_all(&t, e) && attach_room(&t, e) && attach_store(&t, e);
+        ok = attach_all(&t, e) && attach_room(&t, e) && attach_store(&t, e) &&
+             attach_announce(&t, e);
         ok = book_end(q->o.book, ok, e);
     }
     if (ok)

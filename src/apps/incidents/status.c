@@ -361,6 +361,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     write_part(&o, "tool_calls", &report, "tool_calls");
     write_part(&o, "duration_ms", &report, "duration_ms");
     write_tokens(&o, &report);
+    notify_write(in->notify, &o, &row);
     json_out_key(&o, STR("tools"));
     json_out_raw(&o,
                  json_find(&report, json_root(&report), STR("tools"))

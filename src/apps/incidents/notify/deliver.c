@@ -1,0 +1,272 @@
+/* deliver.c - the thread of a target: what is due is sent, retried or given up.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/incident.h"
+#include "apps/incidents/notify/notify_state.h"
+#include "base/log.h"
+
+#define ARENA_MAX ((size_t)256 << 20)
+#define BACKOFF_MS 2000
+#define BACKOFF_MAX_MS 300000
+#define HOLD_MAX_MS 30000 /* for the other messages of a target that fails */
+#define IDLE_MS 60000
+#define STORE_FAILED_MS 5000
+
+static bool notify_query_next(void *ctx, struct db *db, struct err *e)
+{
+    struct notify_query *q = ctx;
+
+    return outbox_next(db, q->of, &q->list, e);
+}
+
+bool notify_query_of(void *ctx, struct db *db, struct err *e)
+{
+    struct notify_query *q = ctx;
+
+    return outbox_of(db, q->of, &q->list, e);
+}
+
+static bool notify_query_put(void *ctx, struct db *db, struct err *e)
+{
+    struct notify_query *q = ctx;
+
+    return outbox_put(db, q->put, e);
+}
+
+struct notify_query notify_query_new(struct arena *a, str of, size_t max)
+{
+    return (struct notify_query){
+        .of = of,
+        .list = {.arena = a, .rows = arena_zero(a, max, sizeof(struct outbox_row)), .max = max}};
+}
+
+/* The receipt of an earlier message about the incident to the target, or "". */
+static str notify_receipt(struct notify *n, const struct outbox_row *m, struct arena *a)
+{
+    struct notify_query q = notify_query_new(a, m->alert_id, OUTBOX_LIST_MAX);
+    str receipt = STR("");
+    struct err e;
+
+    if (book_do(n->book, notify_query_of, &q, &e))
+        for (size_t i = 0; i < q.list.n; i++)
+            if (str_eq(q.list.rows[i].target, m->target) && q.list.rows[i].receipt.n)
+                receipt = q.list.rows[i].receipt;
+    return receipt;
+}
+
+static enum config_notify_event notify_event_of(str name)
+{
+    size_t i = 0;
+
+    while (i + 1 < CONFIG_NOTIFY_EVENTS &&
+           !str_eq(name, str_c(config_notify_event_name((enum config_notify_event)i))))
+        i++;
+    return (enum config_notify_event)i;
+}
+
+/* One try. False: e says why, `out` whether another may help. */
+static bool notify_send(struct notify_target *t, const struct outbox_row *m,
+                        const struct book_row *row, struct notify_outcome *out, struct arena *a,
+                        struct err *e)
+{
+    struct notify *n = t->notify;
+    enum config_notify_event event = notify_event_of(m->event);
+    struct notice notice;
+    struct buf pending;
+
+    if (t->config->missing.n) {
+        out->permanent = true;
+        return err_set(e, ERR_AUTH, STR_FMT, STR_ARG(t->config->missing));
+    }
+    buf_init(&pending, NOTIFY_PENDING_MAX);
+    if (event == CONFIG_NOTIFY_APPROVAL &&
+        (!n->host->log || !incident_pending(n->host->log, row->id, &pending, e)))
+        buf_reset(&pending);
+    notice_make(&notice, event, row, buf_str(&pending), n->setup, a);
+    buf_release(&pending);
+    return notify_senders[t->config->kind](
+        &(struct notify_attempt){.target = t->config,
+                                 .notice = &notice,
+                                 .id = m->id,
+                                 .receipt = notify_receipt(n, m, a),
+                                 .io = n->io,
+                                 .tls = n->tls,
+                                 .deadline_ns =
+                                     clock_deadline_ns(&clock_real, (int64_t)t->config->timeout_ms),
+                                 .cancel = &n->cancel,
+                                 .arena = a},
+        out,
+        e);
+}
+
+/* Doubles with each try, with jitter; the target's own wish comes first. */
+static int64_t notify_wait_ms(struct notify_target *t, int64_t tries, int64_t after_ms)
+{
+    int64_t wait = BACKOFF_MAX_MS;
+
+    if (after_ms >= 0)
+        return after_ms + (int64_t)rand_below(&t->chance, 1000);
+    if (tries < 8)
+        wait = (int64_t)BACKOFF_MS << (tries - 1);
+    return wait / 2 + (int64_t)rand_below(&t->chance, (uint64_t)wait);
+}
+
+/* What becomes of a message whose try failed; returns how long its target rests. */
+static int64_t notify_failed(struct notify_target *t, struct outbox_row *m,
+                             const struct notify_outcome *out, const struct err *e)
+{
+    int64_t wait = notify_wait_ms(t, m->tries, out->after_ms);
+
+    if (out->permanent ||
+        m->updated_us + wait * 1000 > m->created_us + (int64_t)t->config->retry_ms * 1000) {
+        m->state = STR("failed");
+        log_error("a message about an incident is given up",
+                  LOG_STR("target", m->target),
+                  LOG_STR("incident", m->alert_id),
+                  LOG_ERR(e));
+        return 0;
+    }
+    m->next_us = m->updated_us + wait * 1000;
+    return wait < HOLD_MAX_MS || out->after_ms >= 0 ? wait : HOLD_MAX_MS;
+}
+
+static void notify_count(struct notify *n, const struct outbox_row *m)
+{
+    struct notify_counts *c;
+
+    pthread_mutex_lock(&n->lock);
+    c = notify_counts_of(n, m->target);
+    if (str_eq(m->state, STR("pending"))) {
+        c->retried++;
+    } else {
+        c->sent += str_eq(m->state, STR("sent"));
+        c->failed += str_eq(m->state, STR("failed"));
+        n->waiting--;
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* Until it is stored, or the process ends: a message that was sent must not be read as pending. */
+static void notify_store(struct notify_target *t, const struct outbox_row *m)
+{
+    struct notify *n = t->notify;
+    struct notify_query put = {.put = m};
+    struct timespec until;
+    struct err e;
+
+    while (!book_do(n->book, notify_query_put, &put, &e)) {
+        bool stop;
+
+        log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
+        notify_timespec(STORE_FAILED_MS, &until);
+        pthread_mutex_lock(&n->lock);
+        while (!n->stop && pthread_cond_timedwait(&t->wake, &n->lock, &until) == 0)
+            ;
+        stop = n->stop;
+        pthread_mutex_unlock(&n->lock);
+        if (stop)
+            return;
+    }
+}
+
+/* Whether the question of the message is no longer asked. The state of the incident does not tell:
+ * after a start it is "processing" until the run waits again. */
+static bool notify_answered(const struct notify *n, const struct outbox_row *m,
+                            const struct book_row *row)
+{
+    char occasion[SHA256_HEX_SIZE];
+
+    if (!str_eq(m->event, STR("approval")))
+        return false;
+    notify_occasion(n, row->id, occasion);
+    return row->completed_us >= 0 || !str_eq(m->occasion, str_c(occasion));
+}
+
+/* The message is sent, retried later, or given up. Returns how long the target rests, in ms. */
+static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, struct arena *a)
+{
+    struct notify *n = t->notify;
+    struct notify_outcome out = {.after_ms = -1, .receipt = STR(""), .note = STR("")};
+    struct book_row row;
+    struct err e = {.code = ERR_NONE};
+    int64_t rest = 0;
+
+    if (!book_get(n->book, m->alert_id, a, &row, &e)) {
+        if (e.code != ERR_NOT_FOUND)
+            return STORE_FAILED_MS;
+        m->state = STR("skipped");
+        m->error = STR("the incident was erased before");
+    } else if (notify_answered(n, m, &row)) {
+        m->state = STR("skipped");
+        m->error = STR("the question was answered before");
+    } else if (notify_send(t, m, &row, &out, a, &e)) {
+        m->state = STR("sent");
+        m->tries++;
+        m->receipt = out.receipt;
+        m->error = out.note;
+    } else if (e.code == ERR_CANCELLED) {
+        return 0; /* the process ends: the next one tries again */
+    } else {
+        m->tries++;
+        m->error = notice_masked(n->setup, a, arena_dup(a, str_c(e.text)));
+    }
+    m->updated_us = notify_now_us(n);
+    if (str_eq(m->state, STR("pending")))
+        rest = notify_failed(t, m, &out, &e);
+    notify_store(t, m);
+    notify_count(n, m);
+    return rest;
+}
+
+/* Returns how long to wait before the next look, in ms; 0: there may be more. */
+static int64_t notify_turn(struct notify_target *t)
+{
+    struct notify *n = t->notify;
+    int64_t wait = IDLE_MS, now = notify_now_us(n);
+    struct notify_query q;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    q = notify_query_new(&a, t->config->name, 1);
+    t->rests = true;
+    if (!book_do(n->book, notify_query_next, &q, &e)) {
+        log_error("messages about incidents cannot be read", LOG_ERR(&e));
+        wait = STORE_FAILED_MS;
+    } else if (q.list.n && q.list.rows[0].next_us <= now) {
+        wait = notify_deliver(t, &q.list.rows[0], &a);
+    } else {
+        t->rests = false;
+        if (q.list.n && (q.list.rows[0].next_us - now) / 1000 + 1 < wait)
+            wait = (q.list.rows[0].next_us - now) / 1000 + 1;
+    }
+    arena_release(&a);
+    return wait;
+}
+
+void *notify_run(void *arg)
+{
+    struct notify_target *t = arg;
+    struct notify *n = t->notify;
+
+    pthread_mutex_lock(&n->lock);
+    while (!n->stop) {
+        struct timespec until;
+        int64_t wait;
+
+        t->woken = false;
+        t->sending = true;
+        pthread_mutex_unlock(&n->lock);
+        wait = notify_turn(t);
+        pthread_mutex_lock(&n->lock);
+        t->sending = false;
+        pthread_cond_broadcast(&n->calm);
+        notify_timespec(wait, &until);
+        while (wait > 0 && !n->stop && (t->rests || !t->woken))
+            if (pthread_cond_timedwait(&t->wake, &n->lock, &until) != 0)
+                break;
+    }
+    pthread_mutex_unlock(&n->lock);
+    return NULL;
+}

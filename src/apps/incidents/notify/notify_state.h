@@ -1,0 +1,71 @@
+/* notify_state.h - what the files of notifications share.
+ *
+ *   notify.c    targets, coming and going; what is added; who looks
+ *   deliver.c   the thread of a target: what is due is sent, retried or given up
+ *
+ * Locks: the book's, then ours; ours is never held while waiting for a target.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#pragma once
+
+#include "apps/incidents/notify/notify.h"
+#include "apps/incidents/notify/outbox.h"
+#include "base/rand.h"
+#include "base/sha256.h"
+
+#include <pthread.h>
+
+#define NOTIFY_PENDING_MAX ((size_t)1 << 20) /* of JSON about what is asked */
+
+struct notify_target {
+    struct notify *notify;
+    const struct config_notify *config; /* of the setup */
+    pthread_t thread;
+    pthread_cond_t wake;
+    bool woken, sending;
+    bool rests; /* after a failure: a new message does not wake it */
+    struct rand chance;
+};
+
+/* Kept by name, for as long as the process lives. */
+struct notify_counts {
+    char name[65];
+    uint64_t sent, failed, retried;
+};
+
+struct notify {
+    const struct app_host *host;
+    struct book *book;
+    struct mcp_io *io;
+    struct tls *tls; /* or NULL */
+    struct rand_ids ids;
+    pthread_mutex_t lock;
+    pthread_cond_t calm; /* a target has stopped sending */
+    struct setup *setup;
+    struct notify_target targets[CONFIG_NOTIFY_MAX];
+    size_t count;
+    struct notify_counts counts[2 * CONFIG_NOTIFY_MAX];
+    size_t counts_n;
+    int64_t waiting;
+    bool stop;
+    _Atomic bool cancel;
+};
+
+/* notify.c */
+int64_t notify_now_us(const struct notify *n);
+/* Locked. With more names than there is room for, the rest share the last. */
+struct notify_counts *notify_counts_of(struct notify *n, str name);
+/* What tells two questions of one incident apart: a digest of the calls that wait. */
+void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE]);
+void notify_timespec(int64_t from_now_ms, struct timespec *out);
+
+/* deliver.c */
+struct notify_query {
+    str of; /* a target, or an incident */
+    struct outbox_list list;
+    const struct outbox_row *put;
+};
+struct notify_query notify_query_new(struct arena *a, str of, size_t max);
+bool notify_query_of(void *ctx, struct db *db, struct err *e); /* for book_do: of an incident */
+void *notify_run(void *target);
