@@ -152,7 +152,7 @@ TEST(the_question_is_what_the_person_typed)
     }
 }
 
-TEST(a_title_is_one_line_of_at_most_120_characters)
+TEST(a_title_is_one_line_of_at_most_80_characters)
 {
     char text[400];
 
@@ -160,7 +160,7 @@ TEST(a_title_is_one_line_of_at_most_120_characters)
     CHECK_STR(question_title(STR("one\ntwo")), "one");
     CHECK_STR(question_title(STR("one")), "one");
     CHECK_STR(question_title(STR("")), "");
-    CHECK(question_title((str){text, sizeof text}).n == 120);
+    CHECK(question_title((str){text, sizeof text}).n == 80);
 }
 
 /* A text of many tags takes no longer than its size. */
@@ -188,4 +188,4 @@ TEST(the_work_is_bounded)
 }
 
 TEST_MAIN(T(the_question_is_what_the_person_typed),
-          T(a_title_is_one_line_of_at_most_120_characters), T(the_work_is_bounded))
+          T(a_title_is_one_line_of_at_most_80_characters), T(the_work_is_bounded))

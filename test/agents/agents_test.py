@@ -168,7 +168,7 @@ class Run:
 
 class Page(unittest.TestCase):
     def test_its_configurations_are_good(self):
-        for heading in ("Coding agents", "A model of another provider"):
+        for heading in ("Agents on a shared gateway", "A model of another provider"):
             with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
                 f.write(agents.PAGE.block(heading, "yaml"))
                 f.flush()
