@@ -16,7 +16,9 @@ static const char *const rows[] = {
     " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2, 'WHO')",
     "INSERT INTO agent_effects VALUES ('SESSION-run', 1, 'tool', 'look', 'k', 'zanzibar',"
     " 'zanzibar', 0, 1, 1, 2)",
-    "INSERT INTO policy_results VALUES ('SESSION-r', 'SESSION-run', 'SESSION', 'case-1', 'c', "
+    "INSERT INTO policy_results (result_id, run_id, session_id, case_id, criterion_id, status,"
+    " controller, mode, prompt_id, key_name, created_us, result) VALUES ('SESSION-r', "
+    "'SESSION-run', 'SESSION', 'case-1', 'c', "
     "'met',"
     " 'react', 'on', 'p', 'KEY', 1, '{\"patient\":\"WHO\",\"why\":\"zanzibar\"}')",
     "INSERT INTO policy_shadow VALUES ('SESSION-r', 'SESSION', 'zanzibar', 'c', 'met', 1, 'met', 1,"

@@ -15,7 +15,7 @@
 
 #define BLOCK_CALLS 80u
 
-static char noise[8000];
+static char noise[16000];
 
 static void make_noise(void)
 {
@@ -56,8 +56,8 @@ static void put_noise(struct store *s, unsigned i, int64_t started_ms)
     row.complete = true;
     row.cut = i % 4 == 0 ? STR("cap") : STR("");
     row.asked = str_c(asked);
-    row.request = (str){noise, 1000 + 13 * i};
-    row.reasoning = (str){noise + i, 5000};
+    row.request = (str){noise, 2000 + 26 * i};
+    row.reasoning = (str){noise + i, 10000};
     row.answer = i % 5 == 0 ? STR("") : str_c(asked);
     row.decision = i % 2 ? STR("[DIRECT] because") : STR("[TOOL_CALL] tool: because");
     row.tools = str_c(tools);
@@ -461,7 +461,7 @@ static void old_call(unsigned i, struct store_call *row)
     row->started_ms = row->ended_ms = 1000 + i;
     row->status = 200;
     row->request = STR("{\"messages\":[]}");
-    row->reasoning = (str){noise, 6000};
+    row->reasoning = (str){noise, 12000};
     row->answer = STR("an answer");
     row->segments = STR("[{\"kind\":\"reasoning\",\"at\":0,\"size\":9,\"tokens\":2},"
                         "{\"kind\":\"answer\",\"at\":3,\"size\":6,\"exact\":true}]");

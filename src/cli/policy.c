@@ -8,6 +8,7 @@
  */
 #include "cli/policy.h"
 
+#include "apps/policy/format/format.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
 
@@ -201,11 +202,8 @@ static int policy_cmd_extract(struct policy_cmd *p, const char *kind, const char
             return cli_complain(CLI_USAGE, "--case ID: the case that the facts are of");
         if (!file_read(&p->arena, what, FILE_MAX_BYTES, &text, &e))
             return cli_fail(&e);
-        if (!policy_is_text(text))
-            return cli_complain(CLI_USAGE,
-                                "%s: is not text in UTF-8; give the case's document as Markdown "
-                                "or plain text",
-                                what);
+        if (!policy_text_any(text, str_c(what), &p->arena, &text, &e))
+            return cli_complain(CLI_USAGE, "%s: %s", what, e.text);
         policy_add_member(&o, "case_id", v[POLICY_CASE]);
         policy_add_member(&o,
                           "doc_id",

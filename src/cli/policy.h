@@ -45,7 +45,6 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 str policy_reply_text(struct policy_cmd *p, const char *pointer);
 void policy_add_query(struct buf *path, const char *name, const char *value); /* NULL: nothing */
 void policy_add_member(struct json_out *o, const char *name, const char *value);
-bool policy_is_text(str text);
 
 /* With --json the reply as it is; then true. */
 bool policy_show_json(struct policy_cmd *p);

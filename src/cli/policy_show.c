@@ -13,11 +13,6 @@
 
 #define SHOWN 300 /* characters of a line */
 
-bool policy_is_text(str text)
-{
-    return utf8_valid(text) && !memchr(text.p, '\0', text.n);
-}
-
 bool policy_show_json(struct policy_cmd *p)
 {
     if (!p->args->value[POLICY_JSON])

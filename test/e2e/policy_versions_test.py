@@ -17,7 +17,7 @@ import urllib.parse
 
 from command import BINARY, run
 from gateway import Gateway, digest
-from policy_test import GOOD, Case, Model, call, field, finish, search
+from policy_test import GOOD, Case, Model, call, docx, field, finish, pdf, search
 
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
 KEYS = [{"name": "user", "sha256": digest("ku")},
@@ -296,6 +296,15 @@ class Extract(Plan):
             self.assertIn(words, self.post("proposals", body, 422, "ko")["detail"]["message"])
         log = self.until(lambda: (t := json.dumps(self.ask("GET", "/api/v1/audit?limit=100", key="ko")[1])).count("policy_proposal") >= 2 and t)
         self.assertIn("olga", log)
+
+    def test_facts_of_pdf_and_docx_have_their_page(self):
+        self.start(says(facts=[{"name": "minimum_age", "value": 18, "quote": "must be 18 or older"}]))
+        for name, file in (("scan.pdf", pdf()), ("letter.docx", docx())):
+            path = self.gateway.folder / name
+            path.write_bytes(file)
+            self.assertIn("1 proposed", self.cli("facts", "extract", str(path), "--case", name).out.decode())
+            [fact] = self.get("proposals", case_id=name)["proposals"]
+            self.assertEqual((fact["value"], fact["page"], fact["document_id"]), (18, 2, name))
 
     def test_facts_have_spans_and_become_a_case_once_confirmed(self):
         self.start(says(facts=[

@@ -4,10 +4,15 @@
  */
 #include "apps/policy/format/format.h"
 #include "apps/policy/format/zip.h"
+#include "base/buf.h"
+#include "base/utf8.h"
 
 #include <strings.h>
 
 #define PDF_LEAD 1024 /* bytes that may come before the mark of a PDF */
+
+typedef bool policy_format_reader(str bytes, str name, struct arena *a, struct policy_tree *out,
+                                  struct err *e);
 
 /* Files that are known and not read: what they are, and what to do. */
 static const struct {
@@ -86,20 +91,83 @@ static bool format_read_archive(str bytes, str name, struct arena *a, struct pol
                    "the file");
 }
 
-bool policy_tree_any(str bytes, str name, struct arena *a, struct policy_tree *out, struct err *e)
+/* NULL for text: Markdown, JSON or none that is known. */
+static policy_format_reader *format_find_reader(str bytes, str name)
 {
     str lead = str_slice(bytes, 0, bytes.n < PDF_LEAD ? bytes.n : PDF_LEAD);
 
+    if (str_find(lead, STR("%PDF-")) != STR_NONE)
+        return policy_tree_pdf;
+    if (str_starts(bytes, STR("PK\x03\x04")) || str_starts(bytes, STR("PK\x05\x06")))
+        return format_read_archive;
+    return format_is_html(bytes, name) ? policy_tree_html : NULL;
+}
+
+static bool format_check_known(str bytes, struct err *e)
+{
     for (size_t i = 0; i < COUNT_OF(refused); i++)
         if (str_starts(bytes, (str){refused[i].mark, refused[i].size}))
             return err_set(e, ERR_INPUT, "it is %s", refused[i].is);
-    if (str_find(lead, STR("%PDF-")) != STR_NONE)
-        return policy_tree_pdf(bytes, name, a, out, e);
-    if (str_starts(bytes, STR("PK\x03\x04")) || str_starts(bytes, STR("PK\x05\x06")))
-        return format_read_archive(bytes, name, a, out, e);
-    if (format_is_html(bytes, name))
-        return policy_tree_html(bytes, name, a, out, e);
+    return true;
+}
+
+bool policy_tree_any(str bytes, str name, struct arena *a, struct policy_tree *out, struct err *e)
+{
+    policy_format_reader *read = format_find_reader(bytes, name);
+
+    if (!format_check_known(bytes, e))
+        return false;
+    if (read)
+        return read(bytes, name, a, out, e);
     if (format_is_json(bytes))
         return policy_tree_read(str_trim(bytes), name, a, out, e);
     return policy_tree_markdown(bytes, name, a, out, e);
+}
+
+static void format_write_page(const struct policy_tree *t, uint32_t now, uint32_t *page,
+                              struct buf *out)
+{
+    if (t->has_pages && now != *page)
+        buf_printf(out, "\n<!-- page %u -->\n", (unsigned)now);
+    *page = now;
+}
+
+/* As Markdown: see tree.h. *page is the page that the text is on. */
+static void format_write_section(const struct policy_tree *t, const struct policy_node *n,
+                                 uint32_t *page, struct buf *out)
+{
+    format_write_page(t, n->pages[0].page, page, out);
+    if (n->level)
+        buf_printf(out, "%.*s " STR_FMT "\n\n", (int)n->level, "######", STR_ARG(n->title));
+    for (uint32_t i = 0; i < n->page_count; i++) {
+        size_t end = i + 1 < n->page_count ? n->pages[i + 1].at : n->text.n;
+
+        format_write_page(t, n->pages[i].page, page, out);
+        buf_add(out, str_slice(n->text, n->pages[i].at, end));
+    }
+    buf_add(out, STR("\n\n"));
+}
+
+bool policy_text_any(str bytes, str name, struct arena *a, str *out, struct err *e)
+{
+    policy_format_reader *read = format_find_reader(bytes, name);
+    struct policy_tree tree;
+    uint32_t page = 0;
+    struct buf text;
+
+    if (!format_check_known(bytes, e))
+        return false;
+    if (!read) {
+        *out = bytes;
+        return (utf8_valid(bytes) && !memchr(bytes.p, '\0', bytes.n)) ||
+               err_set(e, ERR_INPUT, "it is not text in UTF-8; save it as UTF-8");
+    }
+    if (!read(bytes, name, a, &tree, e))
+        return false;
+    buf_init(&text, POLICY_ARENA_MAX);
+    for (uint32_t i = 0; i < tree.node_count; i++)
+        format_write_section(&tree, &tree.nodes[i], &page, &text);
+    *out = arena_dup(a, str_trim(buf_str(&text)));
+    buf_release(&text);
+    return true;
 }

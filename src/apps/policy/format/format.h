@@ -23,6 +23,9 @@
 
 bool policy_tree_any(str bytes, str name, struct arena *a, struct policy_tree *out,
                      struct err *e) MUST_USE;
+/* The text of a document of a case: text is lent as it is; HTML, DOCX and PDF give their headings
+ * and texts as Markdown, in the arena. */
+bool policy_text_any(str bytes, str name, struct arena *a, str *out, struct err *e) MUST_USE;
 
 bool policy_tree_html(str text, str name, struct arena *a, struct policy_tree *out,
                       struct err *e) MUST_USE;
