@@ -608,10 +608,10 @@ class Reload(Case):
             self.assertEqual(http_ask(gateway, "POST", "/api/v1/orders/t/say", {"text": "hi"})[0], 200)
             self.assertIn("Pie", lane.asked[-1]["messages"][0]["content"])
             for bad in ("{", '{"items": []}', '{"items": [{"item_id": "x"}]}'):
-                before = gateway.log_tail(10**7).count("the menu is bad")
+                before = gateway.log_tail(10**7).count("the new menu has errors")
                 menu.write_text(bad)
                 gateway.signal(signal.SIGHUP)
-                until(lambda: gateway.log_tail(10**7).count("the menu is bad") > before)
+                until(lambda: gateway.log_tail(10**7).count("the new menu has errors") > before)
                 self.assertEqual(get(gateway, "/api/v1/menu")[1]["menu_name"], "One")
             menu.write_text(json.dumps({"menu_name": "Two", "items": [
                 {"item_id": "q", "name": "Quiche", "category_name": "Food", "sizes": ["s"]}]}))
