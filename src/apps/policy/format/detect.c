@@ -9,7 +9,7 @@
 
 #define PDF_LEAD 1024 /* bytes that may come before the mark of a PDF */
 
-/* Files that are known and not read: what they are, and what to do. */
+/* Known formats that are not supported: the name, and the advice for the user. */
 static const struct {
     const char *mark;
     size_t size;
