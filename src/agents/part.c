@@ -118,7 +118,7 @@ bool agents_limits_left(const struct agents_part *p, const struct agent_result *
 
 /* ---- the result ---- */
 
-/* What agent_options.ctx is while the part runs: the job's on_effect needs its job first. */
+/* agent_options.ctx while the part runs; on_effect needs the job as the first member. */
 struct part_run {
     struct agents_job *job;
     struct agents_part *part;
