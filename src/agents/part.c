@@ -23,7 +23,7 @@ str agents_job_masked(const struct agents_job *j, str json, struct arena *a)
     return json;
 }
 
-/* Whoever waits for the run looks at its log again. */
+/* Threads that wait for the run read its log again. */
 static void part_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct agents_job *j = ctx;
