@@ -96,7 +96,7 @@ static str incident_chat_run_of(struct follow_up *t, size_t n)
     return arena_printf(t->arena, STR_FMT "/chat/%zu", STR_ARG(t->in.o->run), n);
 }
 
-/* Whether the run of a question that has no answer yet is this question's, to be continued. */
+/* Whether an unanswered run belongs to this question, so that it can be resumed. */
 static bool chat_continues(struct follow_up *t, const struct agent_row *row, struct err *e)
 {
     if (str_eq(incident_chat_member(t, row->input, "question"), t->question))
@@ -112,7 +112,7 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
     return false; /* cut off, and nobody asks it again */
 }
 
-/* What was asked and answered before, and which run this question has. */
+/* Reads earlier questions and answers, and the run of this question. */
 static bool read_talk(struct follow_up *t, struct err *e)
 {
     struct agent_row row;

@@ -115,7 +115,7 @@ static void refuse_room(struct intake *t, size_t n, const struct err *e)
 
 /* ---- runbooks ---- */
 
-/* What is wrong with it is said now, not when the alert's turn has come. */
+/* Reports errors now, not when a worker claims the alert. */
 static bool runbook_ok(const struct incidents *in, const struct alert *alert, struct arena *a,
                        struct alert_faults *faults)
 {

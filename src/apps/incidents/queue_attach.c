@@ -18,7 +18,7 @@
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)
-#define INVESTIGATED_MAX 50      /* alerts of a group that an investigation is given */
+#define INVESTIGATED_MAX 50      /* alerts of a group in the input of an investigation */
 #define INCIDENT_ALERTS_MAX 1000 /* then the group gets another incident */
 
 struct attaching {
@@ -357,7 +357,8 @@ static bool attach_store(struct attaching *t, struct err *e)
     return book_add(t->q->o.book, &put, e);
 }
 
-/* Ends a queued incident without a firing alert; else tells watchers that an alert has ended. */
+/* Ends a queued incident without a firing alert; else reports to watchers that an alert has
+ * ended. */
 static void attach_told_resolved(struct attaching *t, str id)
 {
     struct entry *n = attach_alive(t->q, id);

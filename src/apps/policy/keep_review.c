@@ -1,4 +1,4 @@
-/* keep_review.c - results that wait for a person, and what persons said of them. See keep.h.
+/* keep_review.c - results that wait for a person's review, and the reviews. See keep.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
 /* docx.c - a policy in DOCX (Office Open XML) to its tree. See format.h.
  *
  * Footnotes and endnotes follow the paragraph that refers to them. Headers, footers, comments and
- * the table of contents are left out. A document with tracked changes is refused: what it says is
- * not decided.
+ * the table of contents are left out. A document with tracked changes is refused, because its final
+ * text is undecided.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -98,7 +98,7 @@ static bool docx_break(struct docx *d, const struct markup_token *t)
     return true;
 }
 
-/* What a run has beside its text. */
+/* The contents of a run other than its text. */
 static bool docx_run_tag(struct docx *d, const struct markup_token *t)
 {
     if (markup_is(t, "w:t") || markup_is(t, "m:t"))
@@ -227,7 +227,7 @@ static bool docx_read_body(struct docx *d, str xml)
     return true;
 }
 
-/* A part of the archive as text; one that may be missing is empty then. */
+/* A part of the archive as text; an optional part that is missing is empty. */
 static bool docx_part(struct docx *d, const char *name, bool must, struct buf *out)
 {
     buf_init(out, 0);

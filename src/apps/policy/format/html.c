@@ -135,7 +135,7 @@ static bool html_read(struct html *h, str source)
     while (h->p.tables > 0)
         prose_table(&h->p, false);
     prose_end(&h->p);
-    /* The title comes after the section that is titled as the document has begun. */
+    /* The title may be read after the section that is titled as the document has begun. */
     if (h->o.t->title.n > 0)
         h->o.sections[0].node.title = h->o.t->title;
     return outline_finish(&h->o, source);

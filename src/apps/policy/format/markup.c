@@ -236,7 +236,7 @@ void markup_skip_raw(struct markup *m, const struct markup_token *open)
     m->wrong = "a script or a style does not end";
 }
 
-/* The character of "#65", "#x41" or "amp"; false if it is none. */
+/* The character of "#65", "#x41" or "amp"; false if it names no character. */
 static bool markup_entity(str name, uint32_t *code)
 {
     *code = 0;
@@ -253,7 +253,7 @@ static bool markup_entity(str name, uint32_t *code)
                 return false;
             *code = *code * (hex ? 16 : 10) + (uint32_t)digit;
         }
-        /* What is no character, or ends texts, stays as it is written. */
+        /* A reference to no character, or to a control character below 9, is kept as written. */
         return name.n > 1u + hex && *code >= 9 && *code <= 0x10FFFF &&
                !(*code >= 0xD800 && *code < 0xE000);
     }

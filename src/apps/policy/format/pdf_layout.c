@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define LINES_MAX ((size_t)4 << 20)
-#define SIZES 400          /* half points of type that are told apart */
+#define SIZES 400          /* distinct type sizes, in half points */
 #define HEADING_RATIO 1.12 /* of the size of most text */
 #define HEADING_CHARS 200  /* that a heading has at most, over all its lines */
 #define LEVELS 6
@@ -303,7 +303,7 @@ static void pdf_put_line(struct pdf_layout *l, str text)
     outline_put(&l->o, STR("\n"));
 }
 
-/* A sentence may go on in the next column or on the next page. */
+/* A sentence may continue in the next column or on the next page. */
 static bool pdf_goes_on(const struct pdf_layout *l, const struct pdf_line *next)
 {
     return l->open && next->text.n > 0 && next->text.p[0] >= 'a' && next->text.p[0] <= 'z';
