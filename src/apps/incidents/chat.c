@@ -112,19 +112,29 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
     return false; /* cut off, and nobody asks it again */
 }
 
+/* From here on incident_chat_cancel finds the question. */
+static bool chat_set_run(struct follow_up *t, str run)
+{
+    pthread_mutex_lock(&chat_lock);
+    t->run = run;
+    pthread_mutex_unlock(&chat_lock);
+    return true;
+}
+
 /* Reads earlier questions and answers, and the run of this question. */
 static bool read_talk(struct follow_up *t, struct err *e)
 {
     struct agent_row row;
+    str run;
 
     t->said = STR("");
     for (; t->count < TALK_MAX; t->count++) {
-        t->run = incident_chat_run_of(t, t->count + 1);
-        if (!agent_log_run_get(t->in.o->host->log, t->run, t->arena, &row, e))
-            return e->code == ERR_NOT_FOUND;
+        run = incident_chat_run_of(t, t->count + 1);
+        if (!agent_log_run_get(t->in.o->host->log, run, t->arena, &row, e))
+            return e->code == ERR_NOT_FOUND && chat_set_run(t, run);
         if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting"))) {
             if (chat_continues(t, &row, e))
-                return true;
+                return chat_set_run(t, run);
             if (e->code != ERR_NONE)
                 return false;
         }

@@ -81,8 +81,11 @@ static str notice_question(str pending, struct arena *a)
     json_init(&doc);
     if (pending.n && json_parse(&doc, pending, &e))
         JSON_FOREACH(v, &doc, json_root(&doc)) {
-            str tool = json_get_text(&doc, v, "tool", a),
-                arguments = json_get_text(&doc, v, "arguments", a);
+            str tool = json_get_text(&doc, v, "tool", a), arguments = STR("");
+            const struct json_node *given = json_get(&doc, v, "arguments");
+
+            if (given && !json_text(&doc, given, a, &arguments))
+                arguments = json_raw(&doc, given);
 
             if (out.n >= QUESTION_MAX)
                 break;

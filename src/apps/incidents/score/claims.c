@@ -406,7 +406,7 @@ void claims_read(str analysis, str evidence, struct arena *a, struct claims *out
     struct claim_reader r = {.out = out};
 
     *out = (struct claims){
-        .at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->at),
+        .at = arena_alloc(a, (own.n + 1) * sizeof *out->at), /* a mark alone is a clause: "!!!" */
         .words = {.at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->words.at),
                   .max = own.n / 2 + 1},
     };

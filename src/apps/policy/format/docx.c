@@ -98,6 +98,16 @@ static bool docx_break(struct docx *d, const struct markup_token *t)
     return true;
 }
 
+/* "65" with a raised "1" is not 651. */
+static void docx_raise(struct docx *d, const struct markup_token *t)
+{
+    str how = STR("");
+
+    (void)!markup_attribute(t, "w:val", d->arena, &how);
+    if (str_eq(how, STR("superscript")) || str_eq(how, STR("subscript")))
+        prose_text(&d->p, str_eq(how, STR("superscript")) ? STR("^") : STR("_"));
+}
+
 /* The contents of a run other than its text. */
 static bool docx_run_tag(struct docx *d, const struct markup_token *t)
 {
@@ -107,6 +117,14 @@ static bool docx_run_tag(struct docx *d, const struct markup_token *t)
         d->hidden = false;
     else if (markup_is(t, "w:vanish"))
         d->hidden = docx_flag(t, d->arena);
+    else if (markup_is(t, "w:vertAlign"))
+        docx_raise(d, t);
+    else if (markup_among(t, "w:strike w:dstrike"))
+        return !docx_flag(t, d->arena) ||
+               docx_wrong(d, "has text that is struck out; remove it, and save it again");
+    else if (markup_is(t, "w:sym"))
+        return docx_wrong(
+            d, "has signs of a symbol font; replace them by characters, and save it again");
     else if (markup_is(t, "w:tab"))
         prose_text(&d->p, STR(" "));
     else if (markup_is(t, "w:noBreakHyphen"))

@@ -81,6 +81,13 @@ static bool html_tag(struct html *h, const struct markup_token *t)
             markup_skip_raw(&h->m, t);
     } else if (markup_is(t, "title")) {
         h->in_title = open;
+    } else if (markup_among(t, "del s strike")) {
+        return err_set(h->o.e,
+                       ERR_INPUT,
+                       "the HTML has text that is struck out; remove it, and save the page again");
+    } else if (markup_among(t, "sup sub")) { /* "65<sup>1</sup>" is not 651 */
+        if (open)
+            prose_text(&h->p, markup_is(t, "sup") ? STR("^") : STR("_"));
     } else if (markup_is(t, "br")) {
         prose_line(&h->p);
     } else if (markup_among(t, "ul ol menu dir")) {

@@ -59,7 +59,7 @@ static bool markup_skip_declaration(struct markup *m)
         return markup_after(m, m->at + 4, STR("-->"), "a comment does not end");
     if (str_starts(rest, STR("<?")) && !m->html)
         return markup_after(m, m->at + 2, STR("?>"), "an instruction does not end");
-    for (size_t i = 2; i < rest.n && rest.p[i] != '>'; i++)
+    for (size_t i = 2; !m->html && i < rest.n && rest.p[i] != '>'; i++)
         if (rest.p[i] == '[') {
             m->wrong = "it declares entities of its own";
             return false;
