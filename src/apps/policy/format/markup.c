@@ -59,7 +59,7 @@ static bool markup_skip_declaration(struct markup *m)
         return markup_after(m, m->at + 4, STR("-->"), "a comment does not end");
     if (str_starts(rest, STR("<?")) && !m->html)
         return markup_after(m, m->at + 2, STR("?>"), "an instruction does not end");
-    for (size_t i = 2; !m->html && i < rest.n && rest.p[i] != '>'; i++)
+    for (size_t i = 2; i < rest.n && rest.p[i] != '>'; i++)
         if (rest.p[i] == '[') {
             m->wrong = "it declares entities of its own";
             return false;
@@ -236,7 +236,7 @@ void markup_skip_raw(struct markup *m, const struct markup_token *open)
     m->wrong = "a script or a style does not end";
 }
 
-/* The character of "#65", "#x41" or "amp"; false if it names no character. */
+/* The character of "#65", "#x41" or "amp"; false if it is none. */
 static bool markup_entity(str name, uint32_t *code)
 {
     *code = 0;
@@ -253,7 +253,7 @@ static bool markup_entity(str name, uint32_t *code)
                 return false;
             *code = *code * (hex ? 16 : 10) + (uint32_t)digit;
         }
-        /* A reference to no character, or to a control character below 9, is kept as written. */
+        /* What is no character, or ends texts, stays as it is written. */
         return name.n > 1u + hex && *code >= 9 && *code <= 0x10FFFF &&
                !(*code >= 0xD800 && *code < 0xE000);
     }

@@ -326,8 +326,8 @@ static void pdf_put_line(struct pdf_layout *l, str text)
     outline_put(&l->o, text);
 }
 
-/* A sentence may continue in the next column or on the next page. A page that begins with a capital
- * may continue one, too: a sentence that is too long decides nothing, half a sentence decides wrongly. */
+/* A sentence may continue in the next column or on the next page, there also with a capital: a
+ * sentence that is too long decides nothing, half a sentence decides wrongly. */
 static bool pdf_goes_on(const struct pdf_layout *l, const struct pdf_line *next)
 {
     return l->open && next->text.n > 0 &&
