@@ -1,4 +1,4 @@
-/* effect.c - the way over the log: what is there, and what is added to it.
+/* effect.c - replays logged effects and appends new ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -252,7 +252,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
         ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e) &&
              agent_log_read(log, run, &a, &all, &n, e);
     }
-    /* Of two words at once the first stays. */
+    /* If two answers arrive at once, the first one stays. */
     if (ok && (!(f = find_question(all, n, seq)) || !str_eq(f->result, buf_str(&out))))
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
     buf_release(&out);

@@ -14,7 +14,7 @@
 #define PART_MAX 256
 
 struct cursor_part {
-    char part[PART_MAX]; /* behind "RUN/"; "" is the run itself */
+    char part[PART_MAX]; /* the name after "RUN/"; "" is the run itself */
     int64_t n;           /* events that were read */
 };
 
@@ -119,7 +119,7 @@ void run_cursor_write(const struct run_cursor *c, struct buf *out)
 
 /* ---- one event ---- */
 
-/* Whether the next event is one that the reader does not have; then its JSON is begun. */
+/* Whether the next event is one that the reader does not have; then its JSON is started. */
 static bool event_begin(struct events *v)
 {
     if (v->open)
@@ -345,7 +345,7 @@ static const struct agent_effect *events_unknown(const struct agent_effect *all,
     return NULL;
 }
 
-/* The calls of one turn, from `from` on; returns the first effect behind them. */
+/* The calls of one turn, from `from` on; returns the first effect after them. */
 static size_t events_turn(struct events *v, const struct agent_effect *all, size_t n, size_t from)
 {
     size_t end = from;
@@ -446,8 +446,8 @@ static bool events_part(struct events *v, struct agent_log *log, const struct ag
     return true;
 }
 
-/* The row is read before the effects: what it says has ended is in them. The parts come before the
- * end of the whole. */
+/* The row is read before the effects, so the effects include everything that the row reports as
+ * ended. The events of parts come before the end of the whole run. */
 static bool agent_events_read(struct events *v, struct agent_log *log, str run,
                               enum run_state *state, struct err *e)
 {

@@ -33,7 +33,7 @@ static void note_calls(struct run *r, const struct json *doc, const struct json_
             agent_ids_note(r, id);
 }
 
-/* Those of the messages that the run begins with. */
+/* The ids in the messages that the run starts with. */
 void ids_init(struct run *r)
 {
     struct json doc;

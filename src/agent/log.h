@@ -79,8 +79,8 @@ bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct aren
 /* ERR_NOT_FOUND if it does not exist. */
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e) MUST_USE;
-/* The question that a run waits for: an approval without a decision. ERR_NOT_FOUND if there is
- * none. */
+/* The question that a run waits for: an approval without a decision. ERR_NOT_FOUND if the run
+ * waits for none. */
 bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
                         struct err *e) MUST_USE;
 

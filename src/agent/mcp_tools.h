@@ -1,9 +1,9 @@
 /* mcp_tools.h - adds the tools of MCP servers to a toolbox.
  *
  *     struct mcp_toolset *m = mcp_toolset_new();
- *     mcp_toolset_list(client, 30000, &text, e)                 what a server has, as JSON
+ *     mcp_toolset_list(client, 30000, &text, e)                 a server's tools, as JSON
  *     mcp_toolset_add(m, box, &server, text, e)                 its tools are in the box
- *     mcp_toolset_find(m, name, &server, &tool)                 whose a name of the box is
+ *     mcp_toolset_find(m, name, &server, &tool)                 the server and tool of a name
  *     toolbox_free(box); mcp_toolset_free(m);                   in this order
  *
  * Listing and adding are separate, so that a run resumed after a restart has the same tools,

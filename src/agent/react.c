@@ -66,7 +66,7 @@ static str agent_react_next_line(str s, size_t at)
     return (str){s.p + at, end ? (size_t)(end - s.p) - at + 1 : s.n - at};
 }
 
-/* What a name is wrapped in: quotes, backticks, brackets of a call. */
+/* Removes the wrapping of a name: quotes, backticks, brackets of a call. */
 static str bare_name(str s)
 {
     s = str_trim(str_slice(str_trim(s), 0, str_find(str_trim(s), STR("\n"))));

@@ -10,9 +10,9 @@
 #include <pthread.h>
 
 #define KEPT_MAX 1024
-#define FOUND_MAX 40    /* places that one search tells */
+#define FOUND_MAX 40    /* places that one search reports */
 #define OUTPUT_MAX 8192 /* bytes of one answer: it is always shown whole */
-#define BEFORE 160      /* bytes of the line before what was found */
+#define BEFORE 160      /* bytes of the line before the match */
 #define AFTER 320       /* and from there on */
 #define QUERY_MAX 256
 

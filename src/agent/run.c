@@ -119,8 +119,8 @@ static void error_read(struct run *r, str text, struct ask_reply *reply)
     json_release(&doc);
 }
 
-/* The model's own words are masked as well before they are written; the run goes on with them as
- * they are. */
+/* The model's own text is masked too before it is written; the run continues with the unmasked
+ * text. */
 static void log_reply(struct run *r, struct agent_effect *f, const struct ask_reply *reply, bool ok)
 {
     struct buf out, masked;

@@ -32,9 +32,9 @@
 #define AGENT_UNKNOWN_SEQ ((int64_t)1 << 40) /* plus an effect's: asks how it ended */
 #define AGENT_SAID_SEQ ((int64_t)1 << 41)    /* plus a client call's: the user's addition */
 #define AGENT_REPEATS 3                      /* the same calls this often in a row are a loop */
-#define AGENT_CORRECTIONS 3 /* times that a model is told what is wrong with its output */
-#define AGENT_NOTE_MAX 2000 /* characters of the note of a person who decides */
-#define AGENT_WHY_SIZE 600  /* characters of the reason that a person sees */
+#define AGENT_CORRECTIONS 3                  /* retries with the errors of an invalid output */
+#define AGENT_NOTE_MAX 2000                  /* characters of the note of a person who decides */
+#define AGENT_WHY_SIZE 600                   /* characters of the reason that a person sees */
 
 /* Makes the model calls. The reply's texts are in the arena. False: reply->error says why. */
 struct agent_ask {
@@ -196,9 +196,9 @@ size_t agent_client_open(const struct agent_effect *all, size_t n);
 bool agent_client_result(struct agent_log *log, const struct agent_client_result *r, bool *already,
                          struct err *e) MUST_USE;
 
-/* A note about the run, JSON, that the caller of agent_run keeps in its log: written once, before
- * the run. *out is the logged note, or `text` if none is logged. If its member "guarded" is true,
- * the events of the run show no answer before the run has ended. If `text` is empty, the note is
- * only read; *out is "" if there is none. */
+/* A note about the run, JSON, that the caller of agent_run keeps in its log: written once,
+ * before the run. *out is the logged note, or `text` if none is logged. If its member "guarded"
+ * is true, the events of the run show no answer before the run has ended. If `text` is empty,
+ * the note is only read; *out is "" if no note is logged. */
 bool agent_run_note(struct agent_log *log, str run, str text, struct arena *a, str *out,
                     struct err *e) MUST_USE;

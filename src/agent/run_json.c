@@ -12,7 +12,7 @@
 
 #define ARENA_MAX ((size_t)1 << 30)
 
-/* What is JSON stands as JSON, all else as a text, nothing as null. */
+/* Writes JSON as JSON, other text as a string, and empty text as null. */
 static void agent_run_json_value(struct json_out *o, const char *key, str json)
 {
     struct json doc;
@@ -186,7 +186,7 @@ static bool run_shown_read(struct agent_log *log, str id, const struct run_asker
     return (!who->key.n && who->thoughts) || run_withheld_read(log, id, a, &out->withheld, e);
 }
 
-/* What an effect came to, without what the reader may not see. */
+/* The result of an effect, without the parts that the reader may not see. */
 static str run_shown_result(const struct run_shown *x, const struct agent_effect *f)
 {
     bool approval = str_eq(f->kind, STR("approval"));
@@ -216,7 +216,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
     for (size_t i = 0; i < n && !x->withheld.all; i++) {
         const struct agent_effect *f = &all[i];
 
-        if (f->seq < 0) /* what it was given */
+        if (f->seq < 0) /* the run's inputs */
             continue;
         json_out_object(o);
         json_member_i64(o, "seq", f->seq);

@@ -20,8 +20,8 @@ struct run_asker {
 /* A run with its effects and its trace. */
 bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
                   struct err *e) MUST_USE;
-/* What a run waits for, or null: {"kind": "approval" or "unknown", "seq", "tool", "arguments",
- * "why", ...}, or {"kind": "client", "calls": [...]}. */
+/* The question or calls a run waits for, or null: {"kind": "approval" or "unknown", "seq",
+ * "tool", "arguments", "why", ...}, or {"kind": "client", "calls": [...]}. */
 void run_json_pending(struct agent_log *log, const struct agent_row *row, bool thoughts,
                       struct json_out *o, struct arena *a);
 /* The object without the member, if `hide`; in the arena. */

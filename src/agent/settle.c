@@ -120,7 +120,7 @@ void run_settle(struct run *r)
     }
     if (!r->o->settle || r->o->replay)
         return;
-    /* What the model said last is on disk before somebody acts on it. */
+    /* The model's last reply is on disk before settle acts on it. */
     if (!effect_flush(r, NULL, 0, NULL))
         return;
     r->out->messages = arena_join(r->arena, buf_str(&r->history.json), STR("]"), STR(""));

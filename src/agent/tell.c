@@ -1,6 +1,6 @@
-/* tell.c - what the record is told of a run: its session, and each exchange with a tool.
+/* tell.c - adds a run to the record: its session, and each exchange with a tool.
  *
- * The effect log is what a run goes on from; this is for those who read about it afterwards.
+ * A run is resumed from the effect log; the record is for people who read about the run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -112,7 +112,7 @@ void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64
     arena_release(&a);
 }
 
-/* The message of a failed call: what the tool says, or the text of {"error": text}. */
+/* The message of a failed call: the tool's text, or the text of {"error": text}. */
 static str tell_error(str result, struct arena *a)
 {
     struct json doc;

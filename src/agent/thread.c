@@ -1,4 +1,4 @@
-/* thread.c - see thread.h: opening, and what comes in.
+/* thread.c - see thread.h: opening, and writing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,7 @@ int64_t thread_special(str channel, int64_t idx)
     return idx;
 }
 
-/* ---- whose it is ---- */
+/* ---- owners ---- */
 
 bool thread_missing(struct err *e, str thread)
 {
@@ -158,7 +158,7 @@ bool threads_claim(struct threads *t, const struct thread_asker *who, str thread
 
 /* ---- checkpoints ---- */
 
-/* What a put is made of while it is on its way. */
+/* The state of a put in progress. */
 struct putting {
     struct db *db;
     const struct thread_asker *who;
@@ -253,7 +253,7 @@ static const struct thread_value *given(const struct thread_tuple *put, str chan
     return NULL;
 }
 
-/* One channel: a value of its own, or whose it is. */
+/* One channel: stores its own value, or a reference to the checkpoint that has it. */
 static bool put_channel(struct putting *p, str channel, str version, struct err *e)
 {
     struct thread_place at = {p->put->thread, p->put->ns, channel};

@@ -112,9 +112,9 @@ bool threads_prune(struct threads *t, const struct thread_asker *who, str thread
                    size_t *removed, struct err *e) MUST_USE;
 
 /* A checkpoint made from updates: each channel combines its value with its update by its reducer
- * (channel.h), as named here or in an earlier update, else last. from: the checkpoint to continue
- * from; "" is the newest, or an empty state if there is none. Its metadata is that of the
- * checkpoint before, with the update's members replacing those of the same name. */
+ * (channel.h), as named here or in an earlier update, else last. from: the checkpoint to
+ * continue from; "" is the newest, or an empty state for a new thread. Its metadata is that of
+ * the checkpoint before, with the update's members replacing those of the same name. */
 struct thread_update {
     str thread, ns, from;
     str values, reducers, metadata; /* JSON objects */

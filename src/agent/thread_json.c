@@ -126,7 +126,8 @@ bool thread_json_update(const struct json *doc, struct arena *a, struct thread_u
            read_object(doc, "metadata", false, &out->metadata, e);
 }
 
-/* What was sent as base64 may say it is JSON and be none of ours: half a surrogate, for one. */
+/* Bytes sent as base64 may claim to be JSON and be invalid for our parser: half a surrogate, for
+ * example. */
 static bool agent_thread_json_is_json(str type, str bytes)
 {
     struct json doc;

@@ -1,8 +1,8 @@
-/* thread_prune.c - old checkpoints go; what those that stay are made of does not.
+/* thread_prune.c - deletes old checkpoints, but keeps the values that the remaining ones need.
  *
- * Three things reach back: a value that a later checkpoint still has, the base of a value that is
- * kept as a difference, and, for a channel that has a version and no value, the writes of ancestors
- * up to one that has.
+ * Three things refer to older rows: a value that a later checkpoint still has, the base of a value
+ * that is kept as a difference, and, for a channel that has a version and no value, the writes of
+ * ancestors up to one that has.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -147,7 +147,7 @@ static bool agent_thread_prune_load(struct pruning *p, struct err *e)
     return !p->full || err_set(e, ERR_LIMIT, "the thread is too large to be pruned at once");
 }
 
-/* ---- what stays ---- */
+/* ---- rows to keep ---- */
 
 static void keep_piece(struct pruning *p, const struct node *n, str channel, str version,
                        str writer)
@@ -178,8 +178,8 @@ static struct node *parent_of(struct pruning *p, struct arena *a, const struct n
     return found ? found->value.ptr : NULL;
 }
 
-/* One checkpoint that stays: its values, and its parent if a channel's value is in writes. The
- * parent asks the same of its own, until one has the value. */
+/* One checkpoint to keep: its values, and its parent if a channel's value is in writes. The same
+ * applies to the parent, until an ancestor has the value. */
 static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
 {
     struct json doc, refs;

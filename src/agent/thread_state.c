@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define ID_SIZE 37
-/* From 1582-10-15 to 1970, in tenths of microseconds: what UUIDs count from. */
+/* From 1582-10-15 to 1970, in tenths of microseconds: UUIDs count from 1582. */
 #define UUID_EPOCH 0x01b21dd213814000u
 
 struct updating {

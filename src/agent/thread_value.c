@@ -54,8 +54,8 @@ static bool agent_thread_value_on_piece(void *ctx, const struct db_value *c, siz
     return !b->broken;
 }
 
-/* From the newest difference back to the whole value, a row a step. PostgreSQL must be told to look
- * each one up: it would read all values of the channel at every step. */
+/* From the newest difference back to the whole value, a row a step. The query forces PostgreSQL
+ * to look each one up; otherwise it reads all values of the channel at every step. */
 #define CHAIN(join, end)                                                                           \
     "WITH RECURSIVE c (type, depth, head, tail, since, whole, value, base_version, base_writer)"   \
     " AS (SELECT type, depth, head, tail, since, whole, value, base_version, base_writer"          \

@@ -46,7 +46,7 @@ void toolbox_free(struct toolbox *b)
     free(b);
 }
 
-/* As it stands where it is JSON Schema; else as it is meant, if that can be told. */
+/* Compiles the schema unchanged if it is JSON Schema; else its translation, if one is found. */
 static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
     bool close = (row->row.flags & TOOL_STRICT) != 0, ok;
@@ -74,7 +74,7 @@ static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str sche
     return ok;
 }
 
-/* What the model is told, and what is asked of it. */
+/* Compiles both the schema shown to the model and the one its arguments are checked by. */
 static bool compile_both(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
     row->row.schema = arena_dup(&b->arena, schema);

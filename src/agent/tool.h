@@ -7,9 +7,9 @@
  *     toolbox_free(b);
  *
  * Each call runs on its own thread, unless its tool is pure, and is abandoned after its tool's
- * timeout: the tool may go on, but its result is dropped. A transient failure (except ERR_TIMEOUT)
- * is retried as often as the row says. Results of cacheable tools are cached by name and arguments,
- * whatever the order of their members, as long as the box lives.
+ * timeout: the tool may continue, but its result is dropped. A transient failure (except
+ * ERR_TIMEOUT) is retried as often as the row says. Results of cacheable tools are cached by name
+ * and arguments, whatever the order of their members, as long as the box lives.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

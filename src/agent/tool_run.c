@@ -1,7 +1,7 @@
-/* tool_run.c - calls carried out: side by side, in time, once more where that helps.
+/* tool_run.c - makes calls: in parallel, with a timeout, with retries of transient failures.
  *
- * A job belongs to its thread and to whoever waits; the last of them frees it. So a tool that does
- * not come back in time costs its own thread and nothing else.
+ * A job belongs to its thread and to its waiter; the last of them frees it. So a tool that exceeds
+ * its timeout costs only its own thread.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ struct job {
     struct arena arena; /* of the call's texts */
     struct tool_call call;
     _Atomic bool cancel;
-    struct batch_state *batch; /* NULL once it was given up; under the box's lock */
+    struct batch_state *batch; /* NULL once it was abandoned; under the box's lock */
     size_t index;
     unsigned tries;
     bool ok, reported;
@@ -71,7 +71,7 @@ static bool cache_find(struct toolbox *b, const struct tool_result *r, struct bu
     return found != NULL;
 }
 
-/* What does not fit is not kept. */
+/* A result that exceeds the cache's limit is not cached. */
 static void agent_tool_run_cache_put(struct toolbox *b, const struct tool_result *r)
 {
     struct buf key;

@@ -1,8 +1,7 @@
-/* tool_schema.c - schemas in the words of programming languages, made JSON Schema.
+/* tool_schema.c - translates schemas with types of programming languages into JSON Schema.
  *
  * Lists of tools are often written by hand or made from the signatures of functions, and then a
- * type is "dict", "float" or "ArrayList<String>". What is meant is clear, and a tool should not be
- * refused for it:
+ * type is "dict", "float" or "ArrayList<String>". Their meaning is clear, so the tool is accepted:
  *
  *     dict HashMap ...        object
  *     list tuple Set X[] ...  array; its items, if the word names them
@@ -54,7 +53,8 @@ static const struct {
     {"void", "null"},           {"undefined", "null"},    {"nil", "null"},
 };
 
-/* Whose values are no schemas but data, and whose are schemas by names of the author's. */
+/* Keywords whose values are data, not schemas; and keywords whose values map the author's names
+ * to schemas. */
 static const char *const data_keys[] = {"enum", "const", "default", "example", "examples"};
 static const char *const name_keys[] = {
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas"};

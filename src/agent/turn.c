@@ -1,4 +1,5 @@
-/* turn.c - the calls of one turn: checked, approved, carried out side by side, told to the model.
+/* turn.c - the calls of one turn: checked, approved, made in parallel, and their results added to
+ * the history.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -168,8 +169,8 @@ static bool agent_turn_again(const struct tool *tool)
            tool->unknown == TOOL_UNKNOWN_RETRY;
 }
 
-/* Whether the run has gone on from a call without an end: a model was asked since, or a person, or
- * the run is over. Else the call may be running. */
+/* Whether the run has continued after a call without a result: a model was asked since, or a
+ * person, or the run is over. Else the call may be running. */
 static bool turn_was_left(const struct run *r, int64_t seq)
 {
     if (r->ended)
@@ -263,7 +264,7 @@ static bool turn_log_refused(struct turn *t, struct turn_call *c, struct agent_e
     return true;
 }
 
-/* What the log has is taken from it; what is new gets its intent. */
+/* Takes logged calls from the log, and logs an intent for each new call. */
 static bool intents(struct turn *t)
 {
     struct agent_effect *fresh = arena_zero(t->r->arena, t->n + 1, sizeof *fresh), *f;
@@ -319,7 +320,7 @@ static void mask_result(struct run *r, struct tool_result *res)
     buf_release(&out);
 }
 
-/* Its end goes into the log at once, whoever of the others still runs. On the tool's thread, or the
+/* Logs the call's end at once, also while other calls still run. On the tool's thread, or the
  * run's. */
 static void agent_turn_on_end(void *ctx, struct tool_result *res)
 {
@@ -391,7 +392,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
     }
 }
 
-/* ---- what the model is told ---- */
+/* ---- messages for the model ---- */
 
 static void agent_turn_step_of(struct run *r, const struct turn_call *c)
 {
@@ -408,7 +409,7 @@ static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
                          : run_cut(r, c->result, shown, "the whole is on record");
 }
 
-/* What the user said together with results of the caller's tools. */
+/* Adds the user's message that came with results of the caller's tools. */
 static void turn_tell_said(struct turn *t)
 {
     for (size_t i = 0; i < t->n; i++) {

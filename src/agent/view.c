@@ -135,7 +135,7 @@ static const char react_how[] =
     "Thought: why it is the answer\n"
     "Final Answer: the answer\n";
 
-/* The tools, behind the first message of the user. */
+/* Writes the tools after the first message of the user. */
 static void view_put_user(struct view_page *p, const struct json_node *m, struct buf *out)
 {
     const struct json_node *tools = view_member(p, p->root, "tools");
@@ -247,7 +247,7 @@ static const char no_form[] =
     "That is neither a call nor the end. Write Thought, Action and Action Input, or Thought and "
     "Final Answer.";
 
-/* What is to be said against a reply, or NULL. */
+/* The error in a reply's form, or NULL. */
 static const char *view_fault(const struct react_reply *r, const struct ask_reply *reply)
 {
     if (r->has_action && !r->thought.n && !reply->reasoning.n)

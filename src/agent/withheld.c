@@ -7,7 +7,7 @@
 #include "agent/run_state.h"
 #include "base/json.h"
 
-/* What the caller of the run noted: whether a guard is to see the answer first. */
+/* Whether the caller's note says that a guard checks the answer first. */
 static bool withheld_is_guarded(str note)
 {
     struct json doc;

@@ -1,6 +1,6 @@
 /* guard.c - guards that allow or deny the input or output of an agent.
  *
- * A guard that gives no verdict denies: its reason says why there is none.
+ * A guard that gives no verdict denies: its reason says why the verdict is missing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* memory.c - the conversation of a thread: what the user said and what the agent answered.
+/* memory.c - the conversation of a thread: the user's messages and the agent's answers.
  *
  * The messages are the channel "messages" of the thread, as Chat Completions has them. A run adds
  * its own when it ends, and the checkpoint's metadata names the run, so that a run that is resumed

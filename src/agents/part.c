@@ -23,7 +23,7 @@ str agents_job_masked(const struct agents_job *j, str json, struct arena *a)
     return json;
 }
 
-/* Whoever waits for the run looks at its log again. */
+/* Threads that wait for the run read its log again. */
 static void part_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct agents_job *j = ctx;
@@ -118,7 +118,7 @@ bool agents_limits_left(const struct agents_part *p, const struct agent_result *
 
 /* ---- the result ---- */
 
-/* What agent_options.ctx is while the part runs: the job's on_effect needs its job first. */
+/* agent_options.ctx while the part runs; on_effect needs the job as the first member. */
 struct part_run {
     struct agents_job *job;
     struct agents_part *part;

@@ -79,7 +79,7 @@ static struct agents_job *agents_runner_job_new(struct agents_runner *r,
     return j;
 }
 
-/* The row is there before the run: whatever happens from here on, it is not lost. */
+/* The row is stored before the run starts, so that a crash cannot lose the run. */
 static bool job_put_row(struct agents_job *j, struct err *e)
 {
     struct agents_runner *r = j->runner;

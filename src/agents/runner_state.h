@@ -70,8 +70,8 @@ struct agents_part {
     unsigned depth;
     struct arena *arena;
     struct agents_tools *tools;
-    /* What the run above leaves to this part (agents_limits_none: no limits); once it is loaded,
-     * its own limits within these. */
+    /* The remaining limits of the run above (agents_limits_none: no limits); once the part is
+     * loaded, its own limits within these. */
     struct agent_limits limits;
     /* From the definition, as it was when the run began. */
     str model, system, level;

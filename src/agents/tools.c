@@ -20,7 +20,7 @@
 #define NAME_SHOWN 60
 
 struct agents_open {
-    struct agents_tools tools; /* first: what the caller has is this */
+    struct agents_tools tools; /* first: the caller has a pointer to it */
     const struct agents_tools_options *o;
     struct agents_servers *servers;
     struct arena arena;
@@ -97,12 +97,12 @@ static void agents_list_server(struct agents_open *p, size_t source, struct json
     } else {
         agents_mask_error(p, &e);
         log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
-        json_out_str(o, str_c(e.text)); /* in place of the list: why there is none */
+        json_out_str(o, str_c(e.text)); /* instead of the list: the error */
     }
     buf_release(&list);
 }
 
-/* {"library": [tools], "stock": "why there are none"} */
+/* {"library": [tools], "stock": "the error"} */
 static bool agents_list(struct agents_open *p, struct err *e)
 {
     struct json_out o;
@@ -142,7 +142,7 @@ static bool agents_named(const struct config_tool_ref *refs, size_t n, size_t so
     return false;
 }
 
-/* The tools of a source that are named one by one, NULL behind the last; NULL: all of them. */
+/* The tools of a source that are named one by one; the list ends with NULL. NULL: all of them. */
 static const char *const *agents_names(struct agents_open *p, const struct config_tool_ref *refs,
                                        size_t n, size_t source)
 {
@@ -221,7 +221,7 @@ static bool agents_add_server(struct agents_open *p, size_t source, const struct
     return mcp_toolset_add(p->set, p->tools.box, &row, json_raw(doc, list), e);
 }
 
-/* An operation that the configuration has no more is told to be so when it is called. */
+/* A call of an operation that is no longer configured fails with this error. */
 static bool agents_gone(void *ctx, const struct tool_call *call, struct buf *out, struct err *e)
 {
     (void)ctx;
@@ -359,7 +359,7 @@ static bool agents_find_written(void *ctx, str written, str *name)
 
 /* ---- life ---- */
 
-/* A server that cannot be had is one whose list says why. */
+/* Errors are ignored here: the list of an unreachable server contains the reason. */
 static void agents_take_servers(struct agents_open *p)
 {
     struct err e;
@@ -413,7 +413,7 @@ void agents_close_tools(struct agents_tools *t)
 
     if (!t)
         return;
-    toolbox_free(t->box); /* waits for calls that were given up */
+    toolbox_free(t->box); /* waits for abandoned calls */
     mcp_toolset_free(p->set);
     agent_results_free(t->results);
     for (size_t i = 0; i < COUNT_OF(p->running); i++)

@@ -75,7 +75,7 @@ static bool stage_succeeded(const struct stage_agent *x)
     return x->result.end == AGENT_FINISHED && x->result.text.n + x->result.finish.n > 0;
 }
 
-/* What the stage has found. */
+/* The findings of the stage. */
 static void stage_text(const struct stage *s, struct arena *a, struct agent_result *out)
 {
     struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
@@ -125,7 +125,7 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
     return true;
 }
 
-/* ---- the plan, which the run keeps whatever the configuration says later ---- */
+/* ---- the plan, which a reload does not change ---- */
 
 static void workflow_write_plan(const struct agents_job *j, const struct config_workflow *w,
                                 struct buf *out)

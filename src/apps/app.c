@@ -221,7 +221,7 @@ bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r
     return true;
 }
 
-/* What is not written right is left as it is. */
+/* Decodes percent escapes; an invalid escape is kept as written. */
 static str decoded(struct arena *a, str text)
 {
     char *p = arena_alloc(a, text.n + 1);

@@ -1,17 +1,17 @@
-/* app.h - what an application is: a row with its routes, its runs, and what it stands on.
+/* app.h - an application: a row with its routes, its runs, and the services of its host.
  *
  *     for (size_t i = 0; app_at(i); i++) ...               the rows: incidents, policy, orders
  *
  *     struct apps *apps;
  *     if (!apps_open(&host, &apps, e)) ...                 those that are configured
- *     apps_resume(apps);                                   what was running when the process ended
+ *     apps_resume(apps);                                   resumes the runs of an earlier process
  *     apps_answer(apps, &route, &request, &reply);         any thread; blocks as long as it takes
  *     apps_close(apps);                                    runs are left to be resumed
  *
  * An application is plain sequential code above the agent's loop. It keeps nothing of its own
- * beside the store: runs and their effects are in the agent's log, conversations in threads, what
- * models said in the record. The daemon serves the routes of all rows and a command runs one of
- * them by itself, on the same host (app_local).
+ * beside the store: runs and their effects are in the agent's log, conversations in threads, model
+ * replies in the record. The daemon serves the routes of all rows and a command runs one of them by
+ * itself, on the same host (app_local).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@
 #include "gateway/gateway.h"
 #include "gateway/local.h"
 
-/* What an application stands on; all of it lent as long as the application is open. */
+/* The services an application uses; all lent as long as the application is open. */
 struct app_host {
     struct gateway *gateway; /* its setup (configuration), hub, store, metrics */
     struct gateway_loop *gl; /* where its model calls run: agent_ask_gateway(gl) */
@@ -40,10 +40,10 @@ struct app_host {
 struct app_call {
     enum chat_dialect dialect;
     str id, model, session;
-    str body;           /* with all that was said before; "": as it came */
-    str items;          /* Responses: what the request says by itself */
-    str previous;       /* and the response that it goes on from; "": none */
-    str unknown;        /* the same, of one that is not known */
+    str body;           /* with the whole conversation; "": as received */
+    str items;          /* Responses: the request's own items */
+    str previous;       /* and the response that it continues; "": none */
+    str unknown;        /* the same, if that response is unknown */
     bool keep;          /* a later request may name the reply */
     bool stream, shows; /* shows: the client may see reasoning */
     bool array, bare;   /* Gemini: a stream is an array; no comments */
@@ -51,12 +51,12 @@ struct app_call {
 
 struct app_request {
     str method, path;
-    str parts[APP_PARTS_MAX]; /* what the route's stars stand for, decoded */
-    str query;                /* behind the question mark, as it came: app_query */
+    str parts[APP_PARTS_MAX]; /* the segments that the route's stars matched, decoded */
+    str query;                /* after the question mark, not decoded: app_query */
     str body, type, accept;
-    str last_event;              /* where a stream of events goes on: Last-Event-ID, or "" */
+    str last_event;              /* where a stream of events resumes: Last-Event-ID, or "" */
     str signature;               /* of a webhook: PagerDuty's or Grafana's header, or "" */
-    str key, subject;            /* who asks: the key's name, or "" */
+    str key, subject;            /* the client: its key's name, or "" */
     bool operator_;              /* may see all and change things */
     bool thoughts;               /* may see the reasons in the application's own state */
     bool sees_reasoning;         /* may see reasoning of models, by the policy of the record */
@@ -71,8 +71,8 @@ struct app_reply {
     const char *type;
     struct buf body;
     unsigned retry_after_s; /* 0: none */
-    /* Some of the answer leaves at once, the body behind it; status and type are those at the first
-     * call. Any thread, until the answer is made. NULL: all goes out at the end. */
+    /* Sends a part of the answer at once; the body follows. Status and type are those at the
+     * first call. Any thread, until `answer` returns. NULL: the answer is sent as a whole. */
     void (*send)(void *ctx, str bytes);
     void *send_ctx;
 };
@@ -87,22 +87,23 @@ struct app {
     const char *name;
     /* *out NULL: the configuration has nothing for it, and its routes answer 404 saying so. */
     bool (*open)(const struct app_host *h, void **out, struct err *e);
-    /* A run of its own that the process before did not end, or that has got the word it waited
-     * for: of the app NAME, or a part of one, NAME.PART. Begins it and returns; may be NULL. */
+    /* Resumes a run of this application that an earlier process did not finish, or whose
+     * approval was answered: of the app NAME, or a part of one, NAME.PART. Starts it and
+     * returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
     /* A run of its own that waited was ended by a person. May be NULL. */
     void (*ended)(void *app, const struct agent_row *row);
     /* Stops a run of its own that is running, as soon as it can be; false: it is not active in this
      * process. May be NULL: such runs cannot be stopped. */
     bool (*cancel)(void *app, const struct agent_row *row);
-    /* The configuration was read again; what is bad changes nothing, and is logged. May be NULL. */
+    /* The configuration was reloaded; bad settings are logged and change nothing. May be NULL. */
     void (*reload)(void *app);
-    /* Waits for what runs to be where it can be left. */
+    /* Waits until all running work can be left. */
     void (*close)(void *app);
-    const struct app_route *routes; /* method NULL behind the last */
+    const struct app_route *routes; /* ends with method NULL */
 };
 
-/* The rows, NULL behind the last. */
+/* The rows; NULL after the last. */
 const struct app *app_at(size_t i);
 
 extern const struct app app_agents, app_incidents, app_policy, app_orders, app_optimize;
@@ -113,7 +114,7 @@ bool apps_open(const struct app_host *h, struct apps **out, struct err *e) MUST_
 void apps_resume(struct apps *a);
 void apps_reload(struct apps *a); /* any thread, one at a time */
 void apps_close(struct apps *a);  /* NULL: nothing */
-/* What was opened for a row, or NULL. */
+/* The opened application of a row, or NULL. */
 void *apps_find(struct apps *a, const struct app *row);
 
 struct app_match {
@@ -131,7 +132,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 void app_send(struct app_reply *r, const char *event, str json);
 /* The same with an id, which a client that comes back sends as Last-Event-ID. */
 void app_send_id(struct app_reply *r, const char *event, str id, str json);
-/* When a client whose stream ended is to come back. */
+/* When a client should reconnect after its stream ended. */
 void app_send_retry(struct app_reply *r, unsigned ms);
 /* Whether the asker wants a stream: by its Accept header, or "stream": true in the body. */
 bool app_wants_stream(const struct app_request *q, const struct json *body);
@@ -145,14 +146,14 @@ str app_query(const struct app_request *q, const char *name);
 /* The body as one JSON object; false after answering 400. */
 bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r) MUST_USE;
 
-/* The model an application asks: the one it is told, else the first provider's first. */
+/* The model of an application: `told` if it is not empty, else the first provider's first. */
 bool app_model(const struct config *c, str told, str *out, struct err *e) MUST_USE;
 
 /* A host for a command: a gateway without a server, the log and the threads of its store. */
 struct app_local {
     struct local *local;
     struct app_host host;
-    _Atomic bool leave; /* set by whoever catches signals */
+    _Atomic bool leave; /* set by the thread that waits for signals */
 };
 bool app_local_open(const char *config, struct app_local *l, struct err *e) MUST_USE;
 void app_local_close(struct app_local *l);

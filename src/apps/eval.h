@@ -37,7 +37,7 @@ struct eval_case {
     struct incident_alert alert;
     str runbook; /* text, or "" */
     struct score_expected expected;
-    str evidence; /* what a report could quote: outputs of tools, alert, runbook */
+    str evidence; /* texts a report could quote: outputs of tools, alert, runbook */
     str *tools;   /* expected */
     size_t tool_count;
     double weight;

@@ -330,7 +330,7 @@ bool eval_read_alert(struct eval_loading *l)
     return true;
 }
 
-/* What a report could quote. */
+/* The texts that a report could quote. */
 static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
 {
     struct eval_case *c = l->out;

@@ -1,4 +1,4 @@
-/* host.c - what an application stands on when a command runs it.
+/* host.c - the host of an application that a command runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
 /* registry.c - see registry.h.
  *
- * One connection writes and one reads, each under a lock: prompts are few, and what is active is
- * remembered for REGISTRY_FRESH_MS.
+ * One connection writes and one reads, each under a lock: prompts are few, and the active version
+ * is cached for REGISTRY_FRESH_MS.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static const bool ways[4][4] = {
     [PROMPT_RETIRED] = {[PROMPT_ACTIVE] = true},
 };
 
-/* What is active, as it was when last asked. */
+/* The cached active version. */
 struct seen {
     uint64_t until_ns;
     bool there;

@@ -5,23 +5,24 @@
  *     if (!registry_put(r, &(struct prompt_new){.name = STR("policy"), .components = json, ...},
  *                       &arena, &id, e)) ...                   "policy@1f3a5c7e9b2d", a draft
  *     if (!registry_move(r, id, PROMPT_APPROVED, who, e)) ...  and then PROMPT_ACTIVE
- *     registry_in_force(r, &built_in, &arena, &prompt);        what is to be used now
+ *     registry_in_force(r, &built_in, &arena, &prompt);        the version to use now
  *     registry_close(r);
  *
  * A version is a map from component (system_prompt, a tool's name) to text. Its id is its name and
  * the front of the digest of that map, so the same texts are the same version, wherever they were
- * made, and an id says for good which texts were used. What is compiled in has such an id as well.
+ * made, and an id says for good which texts were used. The compiled-in texts have such an id as
+ * well.
  *
- *     draft -> approved -> active -> retired        each step by a person, or who acts for one
+ *     draft -> approved -> active -> retired        each step by a person, or on behalf of one
  *     draft, approved -> retired                    refused, or no longer wanted
  *     retired -> active                             back to one that was approved once: a rollback
  *
  * Of a name at most one version is active; making another one active retires it in the same
- * transaction. If none is active, what is compiled in is in force, so retiring the active one is a
- * rollback too. Several processes may work on one store: what another one changed is seen within
- * REGISTRY_FRESH_MS.
+ * transaction. If no version is active, the compiled-in texts are in force, so retiring the active
+ * one is a rollback too. Several processes may work on one store: changes by another process are
+ * seen within REGISTRY_FRESH_MS.
  *
- * Any thread may call any of this. Texts that are given back are in the caller's arena.
+ * Any thread may call any of this. Returned texts are in the caller's arena.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -49,12 +50,13 @@ struct prompt {
     str components; /* JSON object, its members sorted */
     enum prompt_state state;
     bool built_in;              /* compiled in: it is in no table */
-    str parent, run_id, scores; /* what it was made from, by which run; scores: JSON; or "" */
+    str parent, run_id, scores; /* the version it was made from, by which run; scores: JSON; or
+                                 * "" */
     str created_by, approved_by, moved_by;
     int64_t created_us, approved_us, moved_us; /* approved_us 0: never */
 };
 
-/* What is compiled in. */
+/* The compiled-in texts. */
 struct prompt_part {
     const char *name, *text;
 };
@@ -71,7 +73,7 @@ struct prompt_new {
 
 struct registry;
 
-/* "none" keeps nothing: a put fails, and what is compiled in is in force. */
+/* "none" stores nothing: a put fails, and the compiled-in texts are in force. */
 bool registry_open(str url, const struct clock *clock, struct registry **out,
                    struct err *e) MUST_USE;
 void registry_close(struct registry *r); /* NULL: nothing */
@@ -81,33 +83,33 @@ void registry_audit(struct registry *r, struct store *s);
 /* A draft, or the version that is there already with these texts. */
 bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *a, str *id,
                   struct err *e) MUST_USE;
-/* ERR_NOT_FOUND if there is none. */
+/* ERR_NOT_FOUND if no version has the id. */
 bool registry_get(struct registry *r, str id, struct arena *a, struct prompt *out,
                   struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if none of that name is active. */
 bool registry_active(struct registry *r, str name, struct arena *a, struct prompt *out,
                      struct err *e) MUST_USE;
-/* The newest version that is approved and not active: who tries two against each other takes it. */
+/* The newest version that is approved and not active: the candidate of an A/B test. */
 bool registry_candidate(struct registry *r, str name, struct arena *a, struct prompt *out,
                         struct err *e) MUST_USE;
 /* The newest first; of one name, or of all if that is empty. */
 bool registry_list(struct registry *r, str name, struct arena *a, struct prompt **out, size_t *n,
                    struct err *e) MUST_USE;
-/* ERR_INPUT: there is no way from its state to that one. Where it is already, it stays. */
+/* ERR_INPUT: no step leads from its state to that one. Its own state is accepted. */
 bool registry_move(struct registry *r, str id, enum prompt_state to, str who,
                    struct err *e) MUST_USE;
 
-/* The active version, else what is compiled in, also if the store fails (which is logged). r may be
- * NULL. */
+/* The active version, else the compiled-in texts, also if the store fails (which is logged). r
+ * may be NULL. */
 void registry_in_force(struct registry *r, const struct prompt_built_in *b, struct arena *a,
                        struct prompt *out);
-/* The texts in their one spelling, and the id they have. ERR_INPUT: what is wrong with them. */
+/* The texts in canonical form, and their id. ERR_INPUT: the texts are invalid. */
 bool prompt_settle(str name, str components, struct arena *a, str *canonical, str *id,
                    struct err *e) MUST_USE;
 void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct prompt *out);
 
-/* The text of a component, in the arena; what is compiled in if the version does not have it (b may
- * be NULL), else "". */
+/* The text of a component, in the arena; the compiled-in one if the version does not have it (b
+ * may be NULL), else "". */
 str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const char *component,
                 struct arena *a);
 void prompt_write(const struct prompt *p, bool components, struct json_out *o);

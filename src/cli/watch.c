@@ -90,7 +90,7 @@ static bool watch_read_upstreams(struct watch_command *w, str list)
 }
 
 /* A base URL that the user has set already is where the requests go. */
-static void watch_keep_addresses(struct watch_command *w, str asked)
+static bool watch_keep_addresses(struct watch_command *w, str asked)
 {
     struct client_url url;
     const struct watch_setting *s = w->client->variables;
@@ -101,12 +101,21 @@ static void watch_keep_addresses(struct watch_command *w, str asked)
         str flag = s->upstream ? arena_printf(&w->arena, "%s=", s->upstream) : STR("");
         struct err e;
 
-        if (!value || str_find(asked, flag) != STR_NONE || str_find(seen, flag) != STR_NONE ||
-            !client_url_parse(str_c(value), &url, &e))
+        if (!value || !value[0] || str_find(asked, flag) != STR_NONE ||
+            str_find(seen, flag) != STR_NONE)
             continue;
+        if (!client_url_parse(str_c(value), &url, &e)) {
+            cli_complain(CLI_USAGE,
+                         "%s: %s; name the address with --upstream %s=URL",
+                         s->name,
+                         e.text,
+                         s->upstream);
+            return false;
+        }
         watch_put_upstream(w, str_c(s->upstream), str_c(value));
         seen = arena_join(&w->arena, seen, flag, STR(""));
     }
+    return true;
 }
 
 /* ---- the gateway ---- */
@@ -205,7 +214,7 @@ static bool watch_explain_refusal(struct daemon_link *d, str address, struct err
 {
     str body;
 
-    if (d->status == 401 || d->status == 403)
+    if (d->status == 401)
         return err_set(e,
                        ERR_AUTH,
                        "the gateway at " STR_FMT " needs a key of its own: set RATIONALE_KEY",
@@ -213,7 +222,9 @@ static bool watch_explain_refusal(struct daemon_link *d, str address, struct err
     if (!daemon_body(d, &body, e))
         body = STR("");
     return err_set(e,
-                   d->status == 503 ? ERR_UPSTREAM : ERR_INPUT,
+                   d->status == 503   ? ERR_UPSTREAM
+                   : d->status == 403 ? ERR_AUTH
+                                      : ERR_INPUT,
                    "the gateway at " STR_FMT " refuses with %d: " STR_FMT,
                    STR_ARG(address),
                    d->status,
@@ -241,6 +252,12 @@ static bool watch_open_run(struct watch_command *w, struct err *e)
     json_release(&doc);
     if (!ok)
         return false;
+    if (str_starts(owner.address, STR("0.0.0.0:")))
+        owner.address = arena_join(
+            &w->arena, STR("127.0.0.1"), str_slice(owner.address, 7, owner.address.n), STR(""));
+    else if (str_starts(owner.address, STR("[::]:")))
+        owner.address = arena_join(
+            &w->arena, STR("[::1]"), str_slice(owner.address, 4, owner.address.n), STR(""));
     (void)snprintf(w->page, sizeof w->page, "http://" STR_FMT "/", STR_ARG(owner.address));
     (void)snprintf(w->root, sizeof w->root, "%swatch/" STR_FMT, w->page, STR_ARG(w->run));
     return true;
@@ -312,8 +329,12 @@ static _Noreturn void watch_become_agent(struct watch_command *w)
 {
     const struct watch_setting *s = w->client->variables;
     const struct watch_setting *a = w->client->arguments;
-    const char *argv[CLI_WORDS_MAX * 16];
-    size_t n = 0;
+    const char **argv;
+    size_t n = 0, words = 0;
+
+    while (w->argv[words])
+        words++;
+    argv = base_alloc((words + 2 * COUNT_OF(w->client->arguments) + 1) * sizeof *argv);
 
     for (; s < w->client->variables + WATCH_VARIABLES_MAX && s->name; s++)
         if (!s->needs || getenv(s->needs))
@@ -324,7 +345,7 @@ static _Noreturn void watch_become_agent(struct watch_command *w)
         argv[n++] = a->name;
         argv[n++] = watch_value(w, a);
     }
-    for (char *const *word = w->argv + 1; *word && n < COUNT_OF(argv) - 1; word++)
+    for (char *const *word = w->argv + 1; *word; word++)
         argv[n++] = *word;
     argv[n] = NULL;
     (void)signal(SIGPIPE, SIG_DFL);
@@ -409,6 +430,13 @@ static int watch_with_gateway(struct watch_command *w)
         return cli_fail(&e);
     if (!data_load(&w->place, &w->config, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
+    if (str_eq(w->config->store_url, STR("none")) || w->config->tls_cert.n) {
+        const char *why = w->config->tls_cert.n ? "tls is set" : "store: none keeps no record";
+
+        config_release(w->config);
+        return cli_complain(
+            CLI_CONFIG, "%s: watch cannot use this gateway; name another file with --config", why);
+    }
     if (!watch_reach_gateway(w, &e)) {
         config_release(w->config);
         return cli_complain(e.code == ERR_AUTH ? CLI_AUTH : CLI_UNREACHABLE, "%s", e.text);
@@ -455,8 +483,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
     json_out_key(&w.upstreams, STR("upstreams"));
     json_out_object(&w.upstreams);
     code = CLI_USAGE;
-    if (watch_read_upstreams(&w, asked)) {
-        watch_keep_addresses(&w, asked);
+    if (watch_read_upstreams(&w, asked) && watch_keep_addresses(&w, asked)) {
         json_out_end(&w.upstreams);
         json_out_end(&w.upstreams);
         code = watch_with_gateway(&w);

@@ -1,7 +1,7 @@
 /* ask.c - see ask.h.
  *
  * All but the waiting happens on the loop's thread: the begin and the cancel are posted to it. The
- * struct is freed by whoever waits, after the loop has let go of it.
+ * struct is freed by the waiting thread, after the loop has released it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -206,7 +206,7 @@ static void ask_on_end(void *ctx, const struct err *e)
     ask_over(a);
 }
 
-/* Whoever is told the text as it comes has seen it. */
+/* A caller that gets the text as it arrives has seen it. */
 static bool ask_on_anew(void *ctx)
 {
     struct ask *a = ctx;

@@ -29,7 +29,7 @@ static const struct json_node *config_build_find(struct config_build *b, const s
     return json_find(&b->source->doc, v, str_c(key));
 }
 
-/* Names stand in model names, logs and labels. */
+/* Names appear in model names, logs and labels. */
 bool config_check_name(struct config_build *b, const struct json_node *v, str name)
 {
     bool ok = name.n > 0 && name.n <= NAME_MAX_SIZE;

@@ -285,7 +285,8 @@ static const struct unit sizes[] = {
     {"GiB", 1024.0 * 1024 * 1024},
 };
 
-/* Digits, perhaps with a point in them, and a unit behind; white space between the two is fine. */
+/* Digits, perhaps with a point in them, and a unit after them; white space between the two is
+ * fine. */
 static bool measure(str s, const struct unit *units, size_t n, double *out)
 {
     double value = 0, place = 1;

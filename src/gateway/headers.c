@@ -400,7 +400,7 @@ struct headers_secrets {
     size_t n;
 };
 
-/* What follows the last of `before` in each part of a list. */
+/* Adds the text after the first `before` of each part of a list. */
 static void headers_add_secrets(struct headers_secrets *s, str list, str between, str before)
 {
     while (list.n && s->n < HEADERS_SECRETS_MAX) {
@@ -421,9 +421,7 @@ size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_
     for (size_t i = 0; i < h->field_count; i++) {
         const struct http1_field *f = &h->fields[i];
 
-        if (http1_same(f->name, STR("cookie")))
-            headers_add_secrets(&s, f->value, STR(";"), STR("="));
-        else if (headers_is_credential(f->name))
+        if (!http1_same(f->name, STR("cookie")) && headers_is_credential(f->name))
             headers_add_secrets(&s, f->value, STR(","), STR(" "));
     }
     while (query.n) {
@@ -434,6 +432,10 @@ size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_
         if (!headers_param_passes(pair))
             headers_add_secrets(&s, pair, STR("&"), STR("="));
     }
+    /* Last: a client may have more cookies than there is room for. */
+    for (size_t i = 0; i < h->field_count; i++)
+        if (http1_same(h->fields[i].name, STR("cookie")))
+            headers_add_secrets(&s, h->fields[i].value, STR(";"), STR("="));
     return s.n;
 }
 

@@ -15,7 +15,7 @@ static bool optimize_guard_is_word(char c)
 
 /* ---- copies ---- */
 
-/* The words of a text in lower case with one space behind each; and where each began. */
+/* The words of a text in lower case with one space after each; and where each began. */
 struct flat {
     char *text;
     size_t size;
@@ -180,7 +180,7 @@ static void optimize_guard_add_name(struct names *names, const struct json_node 
     names->list[names->n++] = arena_dup(names->arena, text);
 }
 
-/* Walks all of the schema: wherever properties, enum and const stand, they name something. */
+/* Walks the whole schema and collects the names in properties, enum and const at any depth. */
 static void optimize_guard_walk(struct names *names, const struct json_node *v)
 {
     const struct json *doc = names->doc;

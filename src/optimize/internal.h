@@ -95,7 +95,7 @@ struct trial {
     const uint32_t *ids;
     size_t n;
     bool traces;
-    bool cached;                   /* what the cache has is not evaluated */
+    bool cached;                   /* cached examples are not evaluated */
     struct optimize_grade *grades; /* set by trial_run, in the scratch arena */
     double *scores;                /* likewise */
     uint64_t made;                 /* examples evaluated, without cached ones */

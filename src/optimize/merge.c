@@ -61,7 +61,7 @@ static bool optimize_merge_fits(const struct optimize *o, const struct merge *m,
            !map_find(&o->triples, triple_key(m, a, key));
 }
 
-/* Draws an ancestor, weighted by mean; false if there is none. */
+/* Draws an ancestor, weighted by mean; false if no ancestor qualifies. */
 static bool draw_ancestor(struct optimize *o, struct merge *m)
 {
     uint32_t *list = arena_alloc(&o->scratch, o->count * sizeof *list);

@@ -196,7 +196,7 @@ static size_t blamed(const struct problem *p, const struct optimize_ask *ask,
     return 0;
 }
 
-/* The words but the one at `without` (SIZE_MAX: all), and more words behind them. */
+/* The words but the one at `without` (SIZE_MAX: all), and more words after them. */
 static str optimize_problem_join(struct arena *a, const struct words *have, size_t without,
                                  const struct words *more)
 {

@@ -97,7 +97,7 @@ struct problem_source {
     void *ctx;
 };
 
-/* A run; its problem is in it, or in a file that `source` reads (path as it stands in the run). */
+/* A run; its problem is in it, or in a file that `source` reads (path as written in the run). */
 bool problem_run_read(struct arena *a, str text, struct problem_source source,
                       struct problem_run *out, struct err *e) MUST_USE;
 

@@ -36,7 +36,7 @@ static void optimize_prompt_plain(struct buf *out, str text)
     buf_add(out, STR("\n\n"));
 }
 
-/* A string's text without its quotes and escapes, any other scalar as it stands. */
+/* A string's text without its quotes and escapes, any other scalar as written. */
 static str optimize_prompt_scalar(const struct json *doc, const struct json_node *v,
                                   struct arena *a)
 {
@@ -110,7 +110,7 @@ bool prompt_build(str template, str current, const str *records, size_t n, struc
                            STR_ARG(marks[i]));
     while (template.n > 0) {
         size_t at[] = {str_find(template, marks[0]), str_find(template, marks[1])};
-        size_t next = at[1] < at[0]; /* STR_NONE is behind everything */
+        size_t next = at[1] < at[0]; /* STR_NONE is the largest value */
 
         buf_add(out, str_slice(template, 0, at[next]));
         if (at[next] == STR_NONE)
@@ -134,7 +134,7 @@ static size_t last_fence(str s)
     return STR_NONE;
 }
 
-/* Without the word right behind the fence, if its line has nothing else. */
+/* Without the word right after the fence, if its line has nothing else. */
 static str drop_language(str s)
 {
     size_t i = 0;

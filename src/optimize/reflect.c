@@ -17,7 +17,7 @@ struct job {
     uint32_t *components;
     size_t component_count;
     struct optimize_ask *asks; /* one for each component */
-    uint32_t *text;            /* the child's; NULL: there is none */
+    uint32_t *text;            /* the child's; NULL: no child */
     const str *new_texts;
     struct trial of_child;
     double before, after;

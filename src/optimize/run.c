@@ -82,7 +82,7 @@ static void make_clean(struct arena *a, str *text)
     buf_release(&b);
 }
 
-/* ---- what the run was begun with ---- */
+/* ---- the run's inputs ---- */
 
 static void head_settings(struct json_out *o, const struct optimize_settings *s)
 {

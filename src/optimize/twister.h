@@ -5,12 +5,12 @@
  *     size_t place = twister_below(&t, n);
  *
  * MT19937 (Matsumoto and Nishimura), seeded by key as CPython seeds it from a whole number, and the
- * draws that CPython 3.11 makes from its words. A run that was made with the one can be laid beside
- * a run that was made with the other, draw by draw.
+ * draws that CPython 3.11 makes from its words. So a run here and a run of the Python
+ * implementation can be compared draw by draw.
  *
  * Promises:
  *   - The same seed gives the same draws on every machine.
- *   - It is no secret: whoever sees enough words knows the rest. One thread at a time.
+ *   - Not for secrets: enough outputs reveal all later ones. One thread at a time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,8 +50,8 @@ uint64_t twister_below(struct twister *t, uint64_t n);
 void twister_shuffle(struct twister *t, uint32_t *x, size_t n);
 /* k different places below n in the order drawn; k is at most n. */
 void twister_sample(struct twister *t, size_t n, size_t k, uint32_t *out);
-/* One place by weights that are not negative. If all are 0, every place is as likely as any other:
- * Python gives up there, an optimisation whose seed scores 0 must not. */
+/* One place by weights that are not negative. If all are 0, every place is as likely as any
+ * other: Python raises an error there, but an optimisation whose seed scores 0 must continue. */
 size_t twister_weighted(struct twister *t, const double *weights, size_t n);
 /* k places below n, each drawn from all: choices without weights. */
 void twister_choices(struct twister *t, size_t n, size_t k, uint32_t *out);

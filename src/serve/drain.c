@@ -114,6 +114,7 @@ void drain_release(struct daemon *d)
 void drain_all(struct daemon *d, uint64_t ms)
 {
     d->draining = true;
+    watch_runs_stop(d->watch_runs);
     apps_end(d);
     for (unsigned i = 0; i < d->worker_count; i++) {
         loop_task_init(&d->workers[i].drain, serve_drain_drain, &d->workers[i]);

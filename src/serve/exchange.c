@@ -33,6 +33,8 @@ static str exchange_path(struct exchange *ex)
 {
     str path = server_request(ex->x)->path;
 
+    if (ex->route && ex->route->handle == watch_count_handle)
+        return str_c(ex->route->path); /* the id is the run's credential */
     return ex->route == &watch_any ? watch_shown_path(path, server_arena(ex->x)) : path;
 }
 

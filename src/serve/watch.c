@@ -12,8 +12,6 @@
 
 #include <zstd.h>
 
-#define VALUE_SIZE 320 /* what a value of a request takes, read, at most */
-
 struct watch {
     struct exchange *ex;
     struct watch_request request;
@@ -304,7 +302,7 @@ static bool watch_read_body(struct exchange *ex, str *body, struct err *e)
     *body = server_body(ex->x);
     if (!coding.n || http1_same(coding, STR("identity")))
         return true;
-    buf_init(&out, WATCH_BODY_MAX);
+    buf_init(&out, ex->setup->config->body_max); /* the arena has room for several of these */
     if (http1_same(coding, STR("gzip")))
         ok = gzip_unpack(*body, &out, e);
     else if (http1_same(coding, STR("zstd")))
@@ -325,7 +323,7 @@ static bool watch_read_request(struct exchange *ex, const struct watched_call *k
     ex->wire = wire_get(kind->dialect);
     if (!watch_read_body(ex, body, e) || !json_parse(&ex->doc, *body, e))
         return false;
-    if (ex->doc.n > arena_left(a) / VALUE_SIZE)
+    if (ex->doc.n > arena_left(a) / WATCH_VALUE_SIZE)
         return err_set(e, ERR_LIMIT, "the body has too many values");
     if (!ex->wire->read(&ex->doc, a, &ex->request, e))
         return false;

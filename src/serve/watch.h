@@ -15,7 +15,7 @@
 #define WATCH_LINES_MAX 65536 /* bytes of the headers for an upstream */
 #define WATCH_HEADERS_MAX 128 /* headers of a reply */
 #define WATCH_HELD_MAX ((size_t)64 << 20)
-#define WATCH_BODY_MAX ((size_t)256 << 20) /* of a request that was packed, unpacked */
+#define WATCH_VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 
 extern const struct route watch_any; /* the route of all below WATCH_PREFIX */
 

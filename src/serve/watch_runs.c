@@ -58,6 +58,13 @@ void watch_runs_free(struct watch_runs *all)
     free(all);
 }
 
+void watch_runs_stop(struct watch_runs *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->over = true;
+    pthread_mutex_unlock(&all->lock);
+}
+
 /* Ends a temporary daemon without runs. SIGTERM drains, as it does when a person sends it. */
 static void watch_runs_end_unused(void *ctx)
 {
@@ -194,6 +201,13 @@ static bool watch_run_read(struct exchange *ex, struct watch_run *r)
         return true;
     if (all->kind != JSON_OBJECT || json_count(&ex->doc, all) > WATCHED_NAME_MAX) {
         exchange_fail(ex, 400, "invalid_request", "upstreams: must be an object of names and URLs");
+        return false;
+    }
+    if (json_count(&ex->doc, all) > 0 && !api_operator(ex)) {
+        exchange_fail(ex,
+                      403,
+                      "operator_needed",
+                      "upstreams: only a key with role operator may name addresses");
         return false;
     }
     r->targets = arena_zero(&r->arena, json_count(&ex->doc, all) + 1, sizeof *r->targets);

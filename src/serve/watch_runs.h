@@ -45,6 +45,8 @@ struct watch_runs *watch_runs_new(bool temporary);
 void watch_runs_free(struct watch_runs *all); /* after the loops; NULL: nothing */
 /* On a loop of the daemon, once: a temporary daemon that nobody uses ends. */
 void watch_runs_begin(struct worker *w);
+/* The daemon drains: it takes no more runs, and the end of the last one sends no signal. */
+void watch_runs_stop(struct watch_runs *all);
 /* The open runs of this loop end. */
 void watch_runs_drain(struct worker *w);
 /* The run with this id, with a reference; or NULL. */

@@ -202,6 +202,7 @@ static void watch_turn_on_error(void *ctx, const struct chat_error *error)
 
     if (!t->sent)
         watch_turn_refuse(t, error);
+    t->last |= t->sent; /* the error's event waits for the record */
 }
 
 static void watch_turn_on_end(void *ctx, const struct err *e)
@@ -231,6 +232,11 @@ static bool watch_turn_read(struct watch_turn *t)
         !json_is(
             &t->doc, json_find(&t->doc, json_root(&t->doc), STR("type")), STR("response.create")))
         return false;
+    if (t->doc.n > arena_left(&t->arena) / WATCH_VALUE_SIZE) {
+        log_warn("a call of a watched agent is not recorded",
+                 LOG_TEXT("why", "the message has too many values"));
+        return false;
+    }
     if (!t->socket->turn && wire_get(CHAT_RESPONSES)->read(&t->doc, &t->arena, &t->request, &e)) {
         t->request.stream = true;
         return true;

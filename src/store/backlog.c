@@ -1,5 +1,5 @@
-/* backlog.c - how far the tables are behind the journal: in bytes, records and seconds, and how
- * much of their time new calls should wait.
+/* backlog.c - how far the tables lag the journal: in bytes, records and seconds, and how much of
+ * their time new calls should wait.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ static unsigned backlog_part(uint64_t used, uint64_t soft, uint64_t most)
     return (unsigned)((double)(used - soft) / (double)(most - soft) * STORE_PRESSURE_MAX);
 }
 
-/* Of two limits, the one that is nearer: the tables are behind, or the disk is. */
+/* Of two limits, the one that is nearer: the lag of the tables, or of the disk. */
 void journal_backlog_changed(struct journal *j)
 {
     uint64_t queued = j->front.n + j->writing;

@@ -1,4 +1,4 @@
-/* db_postgres.c - PostgreSQL behind db.h.
+/* db_postgres.c - the PostgreSQL implementation of db.h.
  *
  * In a transaction statements are sent without waiting for their answers (pipeline mode); the first
  * error is kept and reported by the next call, at the latest by the commit. The connection does not

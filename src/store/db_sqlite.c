@@ -1,8 +1,8 @@
-/* db_sqlite.c - SQLite behind db.h.
+/* db_sqlite.c - the SQLite implementation of db.h.
  *
  * WAL, and synchronous NORMAL: a commit may be lost with the machine's power, but the database is
  * whole. A durable transaction is made with FULL, which brings all before it to disk as well.
- * Deleted bytes are overwritten (secure_delete): what is erased is not to be found in the file.
+ * Deleted bytes are overwritten (secure_delete): erased data cannot be recovered from the file.
  *
  * A parameter "$1" is a name to SQLite, numbered by where it first appears; the argument of each is
  * looked up once, when the statement is prepared.

@@ -222,7 +222,9 @@ static const char *const rest[] = {
     "DELETE FROM policy_cases WHERE session_id = $1",
     "DELETE FROM policy_reviews WHERE session_id = $1",
     "DELETE FROM policy_reverified WHERE session_id = $1",
-    "DELETE FROM policy_proposals WHERE session_id = $1",
+    /* Confirmed criteria are settings of a policy: they quote it, and no case. */
+    "DELETE FROM policy_proposals WHERE session_id = $1 AND NOT (kind = 'criterion' AND"
+    " state = 'confirmed')",
     "DELETE FROM optimize_lines WHERE run_id = $1",
     "DELETE FROM prompts WHERE run_id = $1 AND state = 'draft'",
 };

@@ -4,7 +4,7 @@
  */
 #include "store/query_export.h"
 
-/* Where each column stands in an event; the first is the session's id. */
+/* The place of each column in an event; the first is the session's id. */
 static const struct {
     const char *name, *pointer;
 } columns[] = {

@@ -9,7 +9,7 @@
  * the records of the batch are stored one by one and that record is dropped.
  *
  * Two threads take turns: one at the lowest priority, and one at normal priority while the tables
- * are far behind. Between batches they run retention, and move the texts of earlier versions.
+ * lag by a lot. Between batches they run retention, and move the texts of earlier versions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

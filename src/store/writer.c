@@ -1,4 +1,5 @@
-/* writer.c - the journal's writer thread: takes all that is queued, brings it to disk, tells.
+/* writer.c - the journal's writer thread: takes all queued records, writes them to disk, and
+ * reports it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -599,7 +599,8 @@ class Socket(Case):
         self.assertEqual(json.loads(self.events(f)[-1][1])["status"], 429)
         self.create(s)
         self.assertIn(b"response.completed", self.events(f)[-1][1])
-        self.finish()
+        self.assertIn("2 model calls", self.finish())
+        self.assertEqual(len(self.calls()), 2)
 
     def test_close_codes_pass(self):
         for code in (1000, 1008, 1013, 4001):

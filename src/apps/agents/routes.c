@@ -86,7 +86,8 @@ static struct run_asker route_asker(const struct app_request *q)
                               .thoughts = q->sees_reasoning};
 }
 
-/* Until the run ends or waits. One that another process has to go on with is not waited for. */
+/* Streams until the run ends or waits. Does not wait for a run that another process has to
+ * resume. */
 static bool stream_run(struct agents_app *app, const struct app_request *q, str run,
                        struct app_reply *r, struct err *e)
 {
@@ -378,8 +379,8 @@ static bool put_tool_results(struct agents_app *app, const struct app_request *q
     return ok;
 }
 
-/* The run looks at its log again, and goes on once the last result is there. A result that is
- * given twice changes nothing. */
+/* The run reads its log again, and resumes once the last result is there. Sending a result twice
+ * changes nothing. */
 void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct agents_app *x = app;

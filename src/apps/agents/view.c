@@ -1,4 +1,4 @@
-/* view.c - agents, workflows and what their runs have come to, as JSON.
+/* view.c - agents, workflows and the results of their runs, as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -86,7 +86,7 @@ static const struct agent_row *agents_view_run_waiting(const struct agent_row *r
     return row;
 }
 
-/* Brief, as in a list: texts are cut, and what may be large is left out. */
+/* Brief, as in a list: texts are truncated, and large members are left out. */
 struct run_form {
     bool brief, thoughts;
 };
@@ -146,7 +146,7 @@ bool agents_write_run(struct agent_log *log, str run, const struct run_asker *wh
 
 /* ---- runs ---- */
 
-/* Whether the run is one that is asked for. */
+/* Whether the run matches the filter. */
 static bool agents_view_run_matches(const struct agent_row *row, const struct agents_run_query *q,
                                     struct arena *a)
 {

@@ -10,7 +10,7 @@
 
 #include <stdarg.h>
 
-#define DATA_MAX ((size_t)64 << 20) /* cleaned: escapes may be longer than what they stand for */
+#define DATA_MAX ((size_t)64 << 20) /* cleaned: escapes may make it longer */
 #define SHOWN_MAX 200               /* bytes of a wrong value in an answer */
 #define SEVERITY "warning"
 #define ENVIRONMENT "production"
@@ -27,9 +27,9 @@ const char *alert_source_name(enum alert_source s)
     return names[s];
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
-/* As JSON that an answer can hold: what is long is cut, and then a text. */
+/* As JSON that fits into an answer: a long value is truncated and becomes a string. */
 static str incident_alert_shown(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     struct buf out;
@@ -74,7 +74,7 @@ static bool has_place(uint32_t code)
            !(code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0));
 }
 
-/* The text as it may stand, in the arena if it had to change. */
+/* The cleaned text; copied into the arena only if it had to change. */
 static str cleaned(struct arena *a, str text, size_t count_max, bool *cut)
 {
     size_t size, count = 0, n = 0;
@@ -306,8 +306,8 @@ static bool is_own(str key)
     return false;
 }
 
-/* What stands beside "data" and has no meaning of its own belongs to it, unless it has that name
- * itself. */
+/* Unknown members next to "data" are added to the data, unless the data has a member of that
+ * name. */
 static void add_others(struct cleaning *c, const struct reading *r, const struct json_node *data)
 {
     for (const struct json_node *k = json_first(r->doc, r->root); k;

@@ -1,12 +1,12 @@
-/* alert.h - alerts as they come in: read, checked, cleaned, told apart.
+/* alert.h - incoming alerts: parsed, checked, cleaned, and compared with each other.
  *
  *     struct alert_faults faults = {0};
  *     if (!alert_read(&doc, json_root(&doc), now_us, &arena, &alert, &faults)) ...   422
  *     if (webhook_source(&doc)) webhook_read(&doc, ..., &hook, &faults) ...          webhook.h
  *
- * What is wrong is said of every field at once, not of the first. Cleaning takes nothing from what
- * an alert says: control characters go (line feed and tab stay), texts are cut at ALERT_TEXT_MAX
- * characters and lists at ALERT_LIST_MAX elements, and how often that was done is told. Quotes and
+ * Errors are reported for all fields at once, not only for the first. Cleaning keeps an alert's
+ * meaning: control characters go (line feed and tab stay), texts are cut at ALERT_TEXT_MAX
+ * characters and lists at ALERT_LIST_MAX elements, and the number of cuts is reported. Quotes and
  * brackets are data.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -39,13 +39,13 @@ const char *alert_source_name(enum alert_source s);
 struct alert {
     str alert_type, severity, environment;
     str runbook; /* or "" */
-    str data;    /* JSON object, cleaned; of what else stood beside it too */
+    str data;    /* JSON object, cleaned; includes unknown members next to "data" */
     int64_t timestamp_us;
     unsigned cut;                 /* values that were too long */
     char digest[SHA256_HEX_SIZE]; /* in our own form: the same for the same alert at any time */
     /* Of webhooks, which have no digest. */
     str fingerprint;                  /* the sender's id of the alert; "" in our own form */
-    str other_types[ALERT_TYPES_MAX]; /* tried if nobody takes alert_type; "" behind the last */
+    str other_types[ALERT_TYPES_MAX]; /* tried if no agent takes alert_type; ends with "" */
     int64_t starts_us;                /* start of the firing; 0: unknown */
     int64_t ends_us;                  /* of a resolved one; 0: unknown */
     bool resolved;
@@ -62,22 +62,22 @@ struct alert_faults {
     size_t n;
 };
 
-extern const char *const alert_required[], *const alert_optional[]; /* NULL behind the last */
+extern const char *const alert_required[], *const alert_optional[]; /* ends with NULL */
 
-/* False: faults say why. What is in *out is in the arena. */
+/* False: faults say why. *out points into the arena. */
 bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_us, struct arena *a,
                 struct alert *out, struct alert_faults *faults) MUST_USE;
 
-/* ---- what the readers share ---- */
+/* ---- shared by the readers ---- */
 
 /* `invalid` may be NULL: it is missing. The field and message are copied. */
 void alert_fault(struct alert_faults *faults, struct arena *a, str field, const char *expected,
                  const struct json *doc, const struct json_node *invalid, const char *fmt, ...)
     PRINTF_LIKE(7, 8);
-/* A value without what has no place in one; returns how many were cut. */
+/* Writes a cleaned value; returns how many texts and lists were cut. */
 unsigned alert_clean(const struct json *doc, const struct json_node *v, struct arena *a,
                      struct buf *out);
 /* A text of an alert without control characters and white space around it. */
 str alert_text(struct arena *a, str text, size_t count_max);
-/* From the parts: the same whatever the order of members. identity: JSON. */
+/* Computed from the parts; the order of members does not matter. identity: JSON. */
 void alert_digest(struct alert *alert, str identity);

@@ -61,8 +61,8 @@ static str alert_of(const struct agent_row *row)
                : row->id;
 }
 
-/* A run that has its word; or one that a command was at work on when it was killed. What a person
- * has left on purpose is gone on with by a person. */
+/* Resumes a run whose approval has been answered, or one whose command was killed. A run that a
+ * person left on purpose is resumed only by a person. */
 static void incident_app_resume(void *app, const struct agent_row *row)
 {
     struct incidents *in = app;
@@ -111,7 +111,7 @@ static void incident_app_close(void *app)
 
 /* ---- routes ---- */
 
-/* Each is answered by what is in force when it is asked. */
+/* Each request uses the configuration in force when it arrives. */
 #define VIEWED(name)                                                                               \
     static void viewed_##name(void *app, const struct app_request *q, struct app_reply *r)         \
     {                                                                                              \

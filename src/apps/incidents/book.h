@@ -1,4 +1,4 @@
-/* book.h - the rows of alerts: what came in, how far it is, what came of it.
+/* book.h - the rows of alerts: their content, progress and result.
  *
  *     struct book *b;
  *     if (!book_open(store_url, &b, e)) ...
@@ -16,13 +16,13 @@
 #include "base/err.h"
 
 #define BOOK_LIST_MAX 500
-#define BOOK_ALERTS_MAX 2000 /* of an incident that are read */
+#define BOOK_ALERTS_MAX 2000 /* read per incident */
 
 struct book;
 
 struct book_row {
     str id, session, digest;
-    str key;   /* whose: the key's name, or "" */
+    str key;   /* owner: the key's name, or "" */
     str state; /* queued, processing, waiting (for a word), completed, error, cancelled */
     str alert_type, severity, environment, runbook;
     str data;  /* JSON; "" in a list */
@@ -33,7 +33,7 @@ struct book_row {
     str report; /* JSON, see status.c; "" in a list */
     int64_t timestamp_us, progress;
     int64_t created_us, started_us, completed_us, updated_us; /* -1: not yet */
-    bool cancelled; /* somebody asked for it, it may not have come to that yet */
+    bool cancelled; /* cancellation was requested; it may not have happened yet */
     /* Of its alerts, when read: how many, how many still fire, reports of them all, and when the
      * last one ended (-1: one fires, or no alert is known). */
     int64_t alerts, firing, seen, resolved_us;
@@ -72,8 +72,8 @@ struct book_intake {
     size_t row_count, alert_count;
 };
 bool book_add(struct book *b, const struct book_intake *in, struct err *e) MUST_USE;
-/* State, progress, step, agent, stages, error, reason, report, cancelled and times, by the id; what
- * was there before is as `row` has it. durable: on disk when it returns. */
+/* State, progress, step, agent, stages, error, reason, report, cancelled and times, by the id;
+ * they replace the earlier values. durable: on disk when it returns. */
 bool book_put(struct book *b, const struct book_row *row, bool durable, struct err *e) MUST_USE;
 
 struct db;
@@ -89,7 +89,7 @@ bool book_announce(struct book *b, const struct book_row *row, struct err *e) MU
 bool book_do(struct book *b, bool (*fn)(void *ctx, struct db *db, struct err *e), void *ctx,
              struct err *e) MUST_USE;
 
-/* ERR_NOT_FOUND if there is none. */
+/* ERR_NOT_FOUND if no row has the id. */
 bool book_get(struct book *b, str id, struct arena *a, struct book_row *out,
               struct err *e) MUST_USE;
 
@@ -113,8 +113,8 @@ bool book_alive(struct book *b, struct arena *a, struct book_row **out, size_t *
 /* The last firing of an alert by its key, source and fingerprint; *found false if none is known. */
 bool book_alert_find(struct book *b, const struct book_alert *of, struct arena *a,
                      struct book_alert *out, bool *found, struct err *e) MUST_USE;
-/* The incident with an alert of this group that fires, and how many alerts it has; "" if there is
- * none. */
+/* The incident with an alert of this group that fires, and how many alerts it has; "" if no such
+ * incident exists. */
 bool book_group_find(struct book *b, const struct book_alert *of, struct arena *a, str *incident,
                      int64_t *alerts, struct err *e) MUST_USE;
 /* The alerts of an incident in their order. */

@@ -1,4 +1,4 @@
-/* book_state.h - what the files of the book share.
+/* book_state.h - shared by the files of the book.
  *
  *   book.c          incidents
  *   book_alerts.c   the alerts of each

@@ -96,7 +96,7 @@ static str incident_chat_run_of(struct follow_up *t, size_t n)
     return arena_printf(t->arena, STR_FMT "/chat/%zu", STR_ARG(t->in.o->run), n);
 }
 
-/* Whether the run of a question that has no answer yet is this question's, to be continued. */
+/* Whether an unanswered run belongs to this question, so that it can be resumed. */
 static bool chat_continues(struct follow_up *t, const struct agent_row *row, struct err *e)
 {
     if (str_eq(incident_chat_member(t, row->input, "question"), t->question))
@@ -112,19 +112,29 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
     return false; /* cut off, and nobody asks it again */
 }
 
-/* What was asked and answered before, and which run this question has. */
+/* From here on incident_chat_cancel finds the question. */
+static bool chat_set_run(struct follow_up *t, str run)
+{
+    pthread_mutex_lock(&chat_lock);
+    t->run = run;
+    pthread_mutex_unlock(&chat_lock);
+    return true;
+}
+
+/* Reads earlier questions and answers, and the run of this question. */
 static bool read_talk(struct follow_up *t, struct err *e)
 {
     struct agent_row row;
+    str run;
 
     t->said = STR("");
     for (; t->count < TALK_MAX; t->count++) {
-        t->run = incident_chat_run_of(t, t->count + 1);
-        if (!agent_log_run_get(t->in.o->host->log, t->run, t->arena, &row, e))
-            return e->code == ERR_NOT_FOUND;
+        run = incident_chat_run_of(t, t->count + 1);
+        if (!agent_log_run_get(t->in.o->host->log, run, t->arena, &row, e))
+            return e->code == ERR_NOT_FOUND && chat_set_run(t, run);
         if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting"))) {
             if (chat_continues(t, &row, e))
-                return true;
+                return chat_set_run(t, run);
             if (e->code != ERR_NONE)
                 return false;
         }

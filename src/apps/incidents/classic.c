@@ -1,4 +1,4 @@
-/* classic.c - the classic strategy: choose tools, go on choosing, analyse.
+/* classic.c - the classic strategy: select tools, select more, analyse.
  *
  * Each model call is one prompt with all that is known, not a conversation. The runtime has taken
  * the reasoning out of each reply; the JSON of the rest is read as tolerantly as it can be without
@@ -14,7 +14,7 @@
 
 #define CALLS_MAX 64 /* of one selection */
 
-/* What a selection came to. */
+/* The result of a selection. */
 struct selection {
     struct point calls[CALLS_MAX]; /* without results */
     size_t n;
@@ -77,8 +77,8 @@ static str incident_classic_text_at(const struct json *doc, const struct json_no
     return json_text(doc, t, a, &s) ? arena_dup(a, s) : STR("");
 }
 
-/* An object; one that was written as a text is taken too, anything else as it stands, for the tool
- * to say what is wrong. */
+/* An object, or an object inside a string. Any other value is passed on unchanged, so that the
+ * tool reports the error. */
 static str parameters_at(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     const struct json_node *p = json_find(doc, v, STR("parameters"));
@@ -267,7 +267,7 @@ static bool made_before(const struct party *p, size_t n, const struct point *c)
     return same;
 }
 
-/* What may still be called, names as the servers have them. False: a limit is reached. */
+/* The tools that may still be called, by the servers' names. False: a limit is reached. */
 static bool admit(struct party *p, struct selection *s, struct ask_call *calls, size_t *n)
 {
     size_t from = p->point_count;
@@ -339,7 +339,7 @@ static void incident_classic_tell(struct party *p, const char *action, str reaso
                                           .ok = true});
 }
 
-/* One selection and its calls. False: it goes on. *over: the run is, whatever comes. */
+/* One selection and its calls. False: select again. *over: the run has ended. */
 static bool round_ends(struct party *p, str system, unsigned i, struct selection *s, bool *over,
                        struct early *early)
 {
@@ -379,7 +379,7 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
                                        calls ? p->agent->max_tool_calls : p->agent->max_data_points,
                                        calls ? "tool calls" : "data points"));
     }
-    return *over || acted == ACTED_NOTHING; /* or it asks for what it has */
+    return *over || acted == ACTED_NOTHING; /* or it repeats calls whose results it has */
 }
 
 /* False: there is nothing to be concluded. */

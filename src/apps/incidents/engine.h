@@ -1,17 +1,17 @@
 /* engine.h - an investigation as its own files see it.
  *
  *   run.c       from the options to the report: runbook, tools, stages, summary, the record
- *   record.c    what is kept of it
+ *   record.c    the stored record of it
  *   version.c   which version of the prompt it has
- *   stage.c     the agents of a stage, side by side, and what is made of their findings
+ *   stage.c     the agents of a stage, side by side, and the synthesis of their findings
  *   party.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
- *   prompt.c    every word that a model is told
+ *   prompt.c    all prompt texts
  *   servers.c   the MCP servers of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
  *   input.c     options as JSON and back
- *   progress.c  how far it is, what it waits for
+ *   progress.c  its progress and waiting approvals
  *   chat.c      questions afterwards
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -36,25 +36,25 @@ struct servers;
 /* One investigation. */
 struct incident {
     const struct incident_options *o; /* told */
-    struct incident_options told;     /* as the caller has them, but what must be masked is */
+    struct incident_options told;     /* the caller's options, with secrets masked */
     const struct incident_chain *chain;
-    struct setup *held; /* the configuration it works by, whatever is read meanwhile */
+    struct setup *held; /* the configuration at its start; a reload does not change it */
     const struct config *config;
     struct arena *arena; /* the caller's: on its thread only */
     str session, model;
     str title; /* for the record: "PodCrashLooping · checkout" */
     struct agent_ask ask;
     struct servers *servers;
-    str role, form; /* of the prompt: who the model is, and what an analysis looks like */
-    str runbook, runbook_note; /* the text, and what is to be said of it; or "" */
+    str role, form;            /* of the prompt: the model's role, and the form of an analysis */
+    str runbook, runbook_note; /* the text, and a note about it; or "" */
     const struct mask *mask;
     uint64_t timeout_ms;
-    uint64_t soft_ns; /* monotonic: from then on agents conclude with what they have */
+    uint64_t soft_ns; /* monotonic: from then on agents conclude with the facts they have */
 
     pthread_t watcher;
     bool watched;
     _Atomic bool stop, ending, overdue; /* stop: cancelled, left or overdue */
-    pthread_mutex_t lock;               /* of what is told to the caller */
+    pthread_mutex_t lock;               /* guards the events reported to the caller */
     int percent;
     size_t stage;        /* the current stage of the chain */
     unsigned stage_done; /* thousandths of the current stage, of all its agents together */
@@ -75,7 +75,7 @@ struct party {
     const struct incident_stage *stage;
     const struct incident_agent *agent;
     str label, run;
-    str earlier; /* what stages before this one found; or "" */
+    str earlier; /* findings of earlier stages; or "" */
     enum incident_strategy strategy;
     bool reasoning;      /* is asked for */
     str level;           /* or "": asked for by the prompt */
@@ -86,11 +86,11 @@ struct party {
     struct agent_result result; /* the run's */
     struct point *points;
     size_t point_count;
-    str notes[INCIDENT_NOTES_MAX]; /* what a reader must know of how it went */
+    str notes[INCIDENT_NOTES_MAX]; /* notes for the reader about the run */
     size_t note_count;
     unsigned done;      /* thousandths of its work, as reported */
     unsigned turns;     /* of a loop, so far */
-    str why;            /* of the decisions that are told next; or "" */
+    str why;            /* of the decisions reported next; or "" */
     size_t step_at;     /* the point that the next step is about (classic) */
     str reasoning_seen; /* of the last reply */
     bool broken;        /* the log failed: err says why */
@@ -108,7 +108,7 @@ void incident_tell(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
 /* The next stage begins. */
 void incident_tell_stage(struct incident *in, size_t stage);
-/* A run of this investigation: what all of them have in common. */
+/* The options that all runs of this investigation share. */
 struct agent_options incident_agent_options(struct incident *in, str run);
 
 /* ---- record.c ---- */
@@ -116,9 +116,9 @@ struct agent_options incident_agent_options(struct incident *in, str run);
 /* As it may be kept; in `out`, which is initialised, if something had to be masked. */
 str record_masked(const struct incident *in, str text, struct buf *out);
 void record_mask(struct incident *in, str *text);
-/* The alert's name and its service, if one is known: what the record names the session. */
+/* The alert's name and its service, if known: the session's name in the record. */
 str record_title(const struct incident_alert *alert, struct arena *a);
-/* r NULL: it goes on. */
+/* r NULL: the run has not ended. */
 void record_session(struct incident *in, const char *status, const struct incident_report *r,
                     int64_t started_us);
 str record_result(struct incident *in, const struct incident_report *r);
@@ -127,8 +127,8 @@ bool record_astray(struct incident *in, struct incident_report *out, const struc
 
 /* ---- version.c ---- */
 
-/* The prompt that is given, else the one the run was begun with (its input; "": it begins), else
- * what is in force. */
+/* The prompt of the options, else the one the run started with (its input; "": a new run), else
+ * the one in force. */
 bool version_choose(struct incident *in, str input, struct err *e) MUST_USE;
 
 /* ---- stage.c ---- */
@@ -137,10 +137,10 @@ struct stage_result {
     struct party *parties;
     size_t party_count;
     struct party *synthesis; /* or NULL */
-    str text;                /* what the stage found */
+    str text;                /* the stage's findings */
     bool ok, left, broken;   /* broken: err */
     bool waiting;            /* somebody is to be asked first */
-    str reason, error;       /* of one that is not ok */
+    str reason, error;       /* if it is not ok */
     struct err err;
 };
 
@@ -185,7 +185,7 @@ void prompt_select(const struct party *p, struct buf *out);
 void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out);
 void prompt_analysis(const struct party *p, struct buf *out);
 void prompt_partial(const struct party *p, str why, struct buf *out);
-/* Behind a prompt whose answer could not be read. */
+/* Appended to a prompt whose answer could not be parsed. */
 void prompt_again(struct buf *out, str answer, const char *why);
 void prompt_loop(const struct party *p, struct buf *out);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
@@ -202,14 +202,14 @@ struct servers *servers_new(struct incident *in);
 void servers_free(struct servers *s);
 /* {"SERVER": {"tools": [...]} or {"error": "..."}}: asks all of them. */
 bool servers_list(void *servers, struct buf *out, struct err *e);
-/* What servers_list gave, now or before a restart. */
+/* The output of servers_list, of now or of before a restart. */
 void servers_listed(struct servers *s, str json);
 /* The tools of the agent's servers into its box. */
 bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
 /* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
 const char *const *servers_of_chain(const struct servers *s, struct arena *a);
-/* What a prompt is told of the tools: [{"server", "tool", "description", "parameters"}]; out is
- * empty before. */
+/* The tools as a prompt describes them: [{"server", "tool", "description", "parameters"}]; out
+ * must be empty. */
 void servers_write(const struct servers *s, const struct party *p, struct buf *out);
 str servers_instructions(const struct servers *s, const struct party *p, struct arena *a);
 

@@ -6,9 +6,9 @@
  *     if (!incident_run(&o, &arena, &report, e)) ...      e: the log failed; it can be resumed
  *     incident_setup_free(s);
  *
- * The chain of the alert's type is gone through stage by stage; the agents of a stage work at once,
- * each by its strategy, and a synthesis follows where there is more than one. Everything that was
- * done is in the agent's log: called again with the same run it goes on where it was.
+ * The engine runs the chain of the alert's type stage by stage. The agents of a stage work in
+ * parallel, each by its strategy; if a stage has several, a synthesis follows. Every step is in the
+ * agent's log: a second call with the same run resumes it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,10 +17,10 @@
 #include "apps/app.h"
 #include "apps/registry.h"
 
-/* What models are told, if the registry has nothing better. */
+/* The default prompts, used if the registry has none. */
 extern const struct prompt_built_in incidents_built_in;
 
-struct incident_setup; /* what agents.yaml says, checked; read only once loaded, any thread */
+struct incident_setup; /* agents.yaml, checked; immutable once loaded, any thread */
 
 /* runbooks: the folder, or "". Errors have file, line, path and the nearest name. */
 bool incident_setup_load(const char *agents, const char *runbooks, struct incident_setup **out,
@@ -31,8 +31,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
 /* For who holds on to it while others may get another one; each is freed. NULL: nothing. */
 struct incident_setup *incident_setup_retain(struct incident_setup *s);
 void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
-/* The alert types that some agent or chain takes, sorted; NULL behind the last. "*" is not among
- * them. */
+/* The alert types that some agent or chain takes, sorted; ends with NULL. "*" is not among them. */
 const char *const *incident_alert_types(const struct incident_setup *s);
 /* Who would take it: the agent's or the chain's name, and the servers it has; false if nobody. An
  * agent or chain with the alert type "*" takes what no other does. */
@@ -60,7 +59,7 @@ struct incident_step {
     str stage, agent;
     str action;      /* "SERVER.TOOL(k='v', ...)", "answer", "summary" ... */
     str reason;      /* why, in the words of the answer; or "" */
-    str reasoning;   /* what was thought before; "" if nothing is known of it */
+    str reasoning;   /* the reasoning before it; "" if unknown */
     str observation; /* of a tool, in short */
     bool ok;
 };
@@ -70,18 +69,18 @@ struct incident_options {
     const struct incident_setup *setup;
     struct incident_alert alert;
     str run, session;                /* session: "" is made of the run */
-    str key;                         /* whose: the name of the client's key, or "" */
+    str key;                         /* owner: the name of the client's key, or "" */
     str runbook_text;                /* instead of the alert's runbook; "" none */
     str model;                       /* of all agents, instead of their own; "" none */
     str default_model;               /* of agents without one; "" the configuration's */
     enum incident_strategy strategy; /* instead of the agents' own */
     enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
-    /* The texts a model is told. NULL: those the run was begun with, else what is in force. */
+    /* The prompts. NULL: those the run started with, else those in force. */
     const struct prompt *prompt;
-    str prompt_id; /* out of incident_input_read: what it was begun with */
+    str prompt_id; /* from incident_input_read: the prompts it started with */
     bool trial;    /* of the optimizer: no session of its own, nothing to be resumed */
-    /* One server, "tools", in place of those configured: its command line, NULL behind the last
-     * word, or its URL as the only one; without a word none at all. NULL: as configured. */
+    /* One server, "tools", instead of the configured ones: its command line, ending with NULL,
+     * or its URL as the only word. An empty list: no server. NULL: as configured. */
     const char *const *server_argv;
     struct agent_ask ask;       /* who answers; .ask NULL: the host's gateway */
     const _Atomic bool *cancel; /* or NULL */
@@ -103,8 +102,8 @@ enum incident_end {
 struct incident_report {
     enum incident_end end;
     str markdown;       /* the whole report */
-    str final_analysis; /* what the last stage said */
-    str summary;        /* for executives; "" if there is none */
+    str final_analysis; /* the last stage's analysis */
+    str summary;        /* for executives; "" if it was not written */
     str error;          /* of a FAILED one */
     str reason;         /* its code */
     unsigned model_calls, tool_calls;
@@ -137,8 +136,8 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
 /* Cancels the question that is being answered under this run; false: none is. Any thread. */
 bool incident_chat_cancel(str run);
 
-/* The options of a run as JSON, and back: all but host, setup, ask, server_argv and functions. What
- * is in them lives in the arena. */
+/* The options of a run as JSON, and back: all but host, setup, ask, server_argv and functions.
+ * The texts live in the arena. */
 void incident_input_write(const struct incident_options *o, struct buf *out);
 bool incident_input_read(str json, struct arena *a, struct incident_options *out,
                          struct err *e) MUST_USE;
@@ -150,10 +149,10 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
 bool incident_stages(const struct incident_setup *s, struct agent_log *log, str run, str alert_type,
                      struct buf *out, struct err *e) MUST_USE;
 
-/* What stands before the last slash of a run's name, and what behind it: RUN/STAGE and AGENT. */
+/* Splits a run's name at its last slash: RUN/STAGE and AGENT. */
 str incident_of_part(str run, str *last);
-/* What it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}]. The word is
- * given with agent_answer. */
+/* The approvals it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}].
+ * agent_answer answers one. */
 bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e) MUST_USE;
-/* The rows of one that is not gone on with are closed: what waits is denied. */
+/* Closes the rows of a run that will not be resumed; waiting approvals are denied. */
 bool incident_drop(struct agent_log *log, str run, int64_t now_us, struct err *e) MUST_USE;

@@ -115,7 +115,7 @@ static void refuse_room(struct intake *t, size_t n, const struct err *e)
 
 /* ---- runbooks ---- */
 
-/* What is wrong with it is said now, not when the alert's turn has come. */
+/* Reports errors now, not when a worker claims the alert. */
 static bool runbook_ok(const struct incidents *in, const struct alert *alert, struct arena *a,
                        struct alert_faults *faults)
 {
@@ -254,6 +254,15 @@ static str incident_intake_type(const struct incidents *in, const struct alert *
     return incidents_knows(in, in->config->default_type) ? in->config->default_type : STR("");
 }
 
+/* The type of the first alert that no agent takes. */
+static str incident_intake_unknown_type(const struct queue_intake *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (!in->items[i].type.n && !in->items[i].alert->resolved)
+            return in->items[i].alert->alert_type;
+    return in->items[0].alert->alert_type;
+}
+
 static bool incident_intake_take(struct intake *t, struct queue_intake *in)
 {
     struct err e;
@@ -263,7 +272,7 @@ static bool incident_intake_take(struct intake *t, struct queue_intake *in)
         return true;
     }
     if (in->unknown_type)
-        refuse_type(t, in->items[0].alert->alert_type);
+        refuse_type(t, incident_intake_unknown_type(in));
     else
         refuse_room(t, in->incidents, &e);
     return false;

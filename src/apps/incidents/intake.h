@@ -1,9 +1,9 @@
 /* intake.h - the application while it is open, and its routes.
  *
  *   app.c      the row: its routes, and the engine it is opened with
- *   open.c     opened, closed; who watches is told
+ *   open.c     opening, closing, events for watchers
  *   intake.c   POST /alerts
- *   status.c   what became of them, for whoever asks
+ *   status.c   states and results of alerts
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,11 +14,11 @@
 
 struct incidents {
     const struct app_host *host;
-    /* What is in force; under the lock, but for who has a view of its own. */
+    /* The configuration in force; guarded by the lock. A view needs no lock. */
     struct setup *held;
     const struct config_incidents *config;
     struct incident_setup *setup;
-    const char *const *types; /* known ones, NULL behind the last */
+    const char *const *types; /* known ones, ends with NULL */
     pthread_mutex_t *lock;
     struct book *book;
     struct queue *queue;
@@ -29,7 +29,7 @@ struct incidents {
                  struct incident_answer *out, struct err *e);
 };
 
-/* What works on the alerts; `setup` is retained. */
+/* The engine that investigates alerts; `setup` is retained. */
 struct incidents_engine {
     struct queue_engine engine;
     bool (*chat)(const struct incident_options *o, str question, struct arena *a,
@@ -42,7 +42,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 void incidents_close(struct incidents *in);
 /* Agents and configuration that are in force from now on; both are retained. */
 void incidents_change(struct incidents *in, struct setup *held, struct incident_setup *setup);
-/* The application as it is now, whatever changes before the view is given back. */
+/* A snapshot of the application; changes before its release do not affect it. */
 void incidents_view(struct incidents *in, struct incidents *view);
 void incidents_view_done(struct incidents *view);
 

@@ -1,4 +1,4 @@
-/* open.c - the application, opened on an engine and told of to those who watch.
+/* open.c - opens the application on an engine and reports changes to watchers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "apps/incidents/status.h"
 #include "base/log.h"
 
-#define TOLD_MAX 200 /* alerts whose last state is told again after a start, for who watches */
+#define TOLD_MAX 200 /* alerts whose last state is published again after a start, for watchers */
 
 bool incidents_knows(const struct incidents *in, str alert_type)
 {
@@ -54,7 +54,7 @@ static void incident_open_on_change(void *ctx, const struct book_row *row)
     incidents_view_done(&view);
 }
 
-/* Whoever watches an alert that ended before this process began is told how. */
+/* Publishes how alerts ended before this process started, for clients that watch them. */
 static bool tell_old(struct incidents *in, struct err *e)
 {
     struct book_filter f = {.all = true,
@@ -113,7 +113,7 @@ static void incident_open_check_default(const struct incidents *in)
                  LOG_STR("type", type));
 }
 
-/* ---- what is in force ---- */
+/* ---- the configuration in force ---- */
 
 void incidents_view(struct incidents *in, struct incidents *view)
 {

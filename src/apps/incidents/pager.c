@@ -14,7 +14,7 @@ struct pager_word {
     enum pager_means means;
 };
 
-/* What an event means; a word that is not in the list says nothing about firing. */
+/* Meaning of each event; an event outside the list does not change whether an alert fires. */
 static bool pager_meaning(const struct pager_word *words, str word, enum pager_means *out)
 {
     for (; words->word; words++)

@@ -53,7 +53,7 @@ str party_shown(const struct party *p, str tool, struct arena *a)
     return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(name));
 }
 
-/* ---- what is told as it happens ---- */
+/* ---- events while it runs ---- */
 
 /* "box__name(k='v')" as "box.name(k='v')". */
 static str shown_action(struct party *p, str action, str tool)
@@ -95,8 +95,8 @@ static void incident_party_on_effect(void *ctx, const struct agent_effect *f)
         p->in->o->on_effect(p->in->o->ctx, f);
 }
 
-/* What is left of the time, as a limit of a run that counts from its first beginning: the time in
- * which no process worked on it is not held against it. */
+/* The remaining time as a limit that counts from the run's first start; the time in which no
+ * process worked on the run does not count. */
 static uint64_t time_limit_ms(struct party *p)
 {
     const struct app_host *host = p->in->o->host;
@@ -160,7 +160,7 @@ static void work_classic(struct party *p)
     p->work = NULL;
 }
 
-/* What the loop called, as points. The trace has the results in short; that is what is shown. */
+/* The loop's tool calls as points, with the shortened results of the trace. */
 static void points_of(struct party *p)
 {
     p->points = arena_zero(&p->arena, p->result.step_count + 1, sizeof *p->points);
@@ -222,7 +222,7 @@ void party_loop(struct party *p, struct agent_options *o, str system, str user)
     o->level = p->level;
     o->ask = agent_view_ask(&view);
     o->conclude = true;
-    o->result_shown = RESULT_SHOWN; /* the view cuts further, by what there is room for */
+    o->result_shown = RESULT_SHOWN; /* the view truncates further, to the room it has */
     if (!agent_run(o, &p->arena, &p->result, &e))
         fail_party(p, &e);
 }

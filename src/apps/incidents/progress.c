@@ -1,4 +1,5 @@
-/* progress.c - how far an investigation is, and what it waits for: from the rows of its runs.
+/* progress.c - the progress of an investigation and the approvals it waits for, from the rows of
+ * its runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +28,7 @@ static str incident_progress_run_of(struct arena *a, str run, const struct incid
 
 /* ---- stages ---- */
 
-/* What the row of one agent says, written into the list. */
+/* Appends the row of one agent to the list. */
 static str write_agent(struct json_out *o, struct agent_log *log,
                        const struct incident_agent *agent, str label, str run, struct arena *a)
 {
@@ -114,7 +115,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
     return json_out_ok(&o, e);
 }
 
-/* ---- what waits ---- */
+/* ---- waiting approvals ---- */
 
 str incident_of_part(str run, str *last)
 {
@@ -126,13 +127,13 @@ str incident_of_part(str run, str *last)
     return str_slice(run, 0, at > 0 ? at - 1 : 0);
 }
 
-#define ANSWERED (-1) /* the seq of a question that has its word already */
+#define ANSWERED (-1) /* the seq of a question that is answered already */
 
 typedef bool on_waiting(void *ctx, const struct agent_row *row, const struct agent_effect *f,
                         struct err *e);
 
-/* Each run of the investigation that waits, with its question: by its name, whatever the agents are
- * by now. */
+/* Each waiting run of the investigation, with its question. Runs are found by name, so a changed
+ * configuration of agents does not matter. */
 static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx, struct err *e)
 {
     struct agent_filter f = {

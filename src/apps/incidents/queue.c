@@ -143,7 +143,7 @@ void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
         q->o.on_change(q->o.ctx, &row);
 }
 
-/* ---- what others need ---- */
+/* ---- helpers for the other files ---- */
 
 str queue_masked(struct queue *q, struct arena *a, str data)
 {

@@ -1,21 +1,21 @@
-/* queue.h - alerts wait, are worked on, and end: so many at once and no more.
+/* queue.h - the queue of alerts: a limited number runs at once, the rest waits.
  *
  *     struct queue *q;
- *     if (!queue_open(&options, &q, e)) ...          what an earlier process left goes on
+ *     if (!queue_open(&options, &q, e)) ...          resumes alerts of an earlier process
  *     queue_add(q, &intake, e)                       on disk when it returns; ERR_LIMIT: it is full
  *     queue_cancel(q, id, &row, e)                   at any state
- *     queue_close(q);                                what runs is left, to go on at the next start
+ *     queue_close(q);                                running alerts resume at the next start
  *
  *     queued --claimed--> processing --> completed | error | cancelled
  *        |                 |  ^                           ^
  *        |                 v  | queue_resume              |
- *        |               waiting  (for a person's word) --|
+ *        |               waiting  (for an approval) ------|
  *        `------------------------------------------------`
  *
  * Promises:
  *   - Room and entry are one step under one lock, and so are the free place and the claim: neither
  *     limit is ever exceeded, however many ask.
- *   - Of a list all are taken or none.
+ *   - The queue accepts all alerts of a list or none.
  *   - A firing has one incident, also after a restart: repeats attach to it (queue_attach.c).
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -27,7 +27,7 @@
 #include "apps/incidents/incident.h"
 #include "base/rand.h"
 
-/* Who does the work: incident.h, or a stand-in. */
+/* The engine: incident.h, or a substitute. */
 struct queue_engine {
     bool (*run)(const struct incident_options *o, struct arena *a, struct incident_report *out,
                 struct err *e);
@@ -39,7 +39,7 @@ struct queue_engine {
     bool (*drop)(struct agent_log *log, str run, int64_t now_us, struct err *e);
 };
 
-/* What may change while alerts are worked on: those that are keep what they began with. */
+/* Settings that may change while alerts run; a running alert keeps those it started with. */
 struct queue_rules {
     struct incident_setup *setup; /* retained, for those that run; or NULL */
     unsigned running_max, waiting_max;
@@ -92,19 +92,19 @@ struct queue_intake {
 /* On an error nothing was taken. ERR_LIMIT: not all of them fit. */
 bool queue_add(struct queue *q, struct queue_intake *in, struct err *e) MUST_USE;
 
-/* How it stands afterwards is in *row: cancelled, or processing with `cancelled` set, which ends
- * soon. ERR_INPUT: it had ended before. ERR_NOT_FOUND. */
+/* *row is the state afterwards: cancelled, or processing with `cancelled` set, which ends soon.
+ * ERR_INPUT: it had ended before. ERR_NOT_FOUND. */
 bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row,
                   struct err *e) MUST_USE;
 
-/* A run that another process left: it goes on as an alert, if it is none. */
+/* Resumes a run that another process left; adds an alert for the run if it has none. */
 bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e) MUST_USE;
 
-/* The word that it waited for has been said: it goes on. False if it is not alive. */
+/* Resumes an alert whose approval was answered. False if the alert is not in the queue. */
 bool queue_resume(struct queue *q, str id);
 
 struct queue_counts {
-    size_t waiting, running, asking; /* asking: for a person's word, and in nobody's way */
+    size_t waiting, running, asking; /* asking: waiting for an approval, without taking a worker */
     int64_t oldest_us;               /* since when the first in the queue waits; 0: none does */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);

@@ -18,7 +18,7 @@
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)
-#define INVESTIGATED_MAX 50      /* alerts of a group that an investigation is given */
+#define INVESTIGATED_MAX 50      /* alerts of a group in the input of an investigation */
 #define INCIDENT_ALERTS_MAX 1000 /* then the group gets another incident */
 
 struct attaching {
@@ -136,7 +136,9 @@ static void attach_describe(struct attaching *t, struct book_row *row,
 {
     if (row->alert_type.n)
         return;
-    row->alert_type = item->type;
+    row->alert_type = queue_masked(t->q, t->arena, item->type);
+    if (!queue_agent(t->q, row->alert_type).n)
+        row->alert_type = item->type; /* a configured type, not text of the sender */
     row->severity = item->alert->severity;
     row->environment = item->alert->environment;
     row->runbook = item->alert->runbook;
@@ -161,8 +163,8 @@ static void attach_add_fresh(struct attaching *t, const struct alert *alert, str
     *x = attach_identity(t, alert);
     x->incident = incident;
     x->position = position;
-    x->name = alert->alert_type;
-    x->severity = alert->severity;
+    x->name = queue_masked(t->q, t->arena, alert->alert_type);
+    x->severity = queue_masked(t->q, t->arena, alert->severity);
     x->data = queue_masked(t->q, t->arena, alert->data);
     x->starts_us = alert->starts_us ? alert->starts_us : alert->timestamp_us;
     x->first_seen_us = x->last_seen_us = t->now_us;
@@ -290,8 +292,11 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
     if (!book_alert_find(t->q->o.book, &of, t->arena, &known, &found, e))
         return false;
     if (alert->resolved) {
-        attach_answer(item, QUEUE_RESOLVED, found ? known.incident : STR(""));
-        return !found || known.ended_us >= 0 || attach_end_firing(t, &known, alert->ends_us, e);
+        /* A report that ended before the known firing began is about an earlier one. */
+        bool of_known = found && !(alert->ends_us && alert->ends_us < known.starts_us);
+
+        attach_answer(item, QUEUE_RESOLVED, of_known ? known.incident : STR(""));
+        return !of_known || known.ended_us >= 0 || attach_end_firing(t, &known, alert->ends_us, e);
     }
     if (!alert->fingerprint.n)
         return attach_own(t, item, &known, found, e);
@@ -357,7 +362,8 @@ static bool attach_store(struct attaching *t, struct err *e)
     return book_add(t->q->o.book, &put, e);
 }
 
-/* Ends a queued incident without a firing alert; else tells watchers that an alert has ended. */
+/* Ends a queued incident without a firing alert; else reports to watchers that an alert has
+ * ended. */
 static void attach_told_resolved(struct attaching *t, str id)
 {
     struct entry *n = attach_alive(t->q, id);

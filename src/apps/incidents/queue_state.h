@@ -1,4 +1,4 @@
-/* queue_state.h - what the files of the queue share.
+/* queue_state.h - shared by the files of the queue.
  *
  *   queue.c          the lists of incidents; cancelling
  *   queue_attach.c   accepts alerts: attaches them to incidents, or starts one
@@ -22,7 +22,7 @@ struct entry {
     struct entry *next, *prev; /* of the list it is in */
     struct book_row row;       /* its texts in the arena, but those below */
     struct arena arena;
-    str name; /* key and digest: what it is told apart by */
+    str name; /* key and digest: the identity of the alert */
     struct buf step, agent;
     bool running, asking; /* else it waits */
     bool again;           /* the word came while it was still being put aside */
@@ -60,14 +60,14 @@ void list_take(struct list *l, struct entry *n);
 void queue_counted(struct queue *q);
 /* Into another list: that of those that wait, or of those that ask somebody. */
 void queue_put_back(struct queue *q, struct entry *n, bool asks);
-/* The rows of an alert that is not gone on with. */
+/* Closes the runs of an alert that will not be resumed. */
 void queue_end_runs(struct queue *q, const struct entry *n);
-/* Put down and told. Trouble with the book is logged: the work goes on. */
+/* Stores and publishes a change. If the book fails, that is logged and the work continues. */
 void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
 /* Who takes it, as things are; or "". */
 str queue_agent(struct queue *q, str alert_type);
-/* What is kept is masked as everything else that is; in the arena if it had to be. */
+/* Masks data before it is stored; copied into the arena only if it changed. */
 str queue_masked(struct queue *q, struct arena *a, str data);
 
 /* Identifies an alert in our own form: a key of the map `names`. */
@@ -82,5 +82,5 @@ str queue_alert_data(const struct book_alert *alerts, size_t n, struct arena *a)
 void queue_start(struct queue *q); /* the keeper */
 void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
 void *queue_worker(void *queue);
-/* What the record of sessions is told of it. */
+/* Adds the alert to the record of sessions. */
 void queue_tell_session(struct queue *q, const struct book_row *row, str data);

@@ -1,4 +1,4 @@
-/* queue_work.c - alerts are claimed, worked on, and what came of them is put down.
+/* queue_work.c - workers claim alerts, investigate them and store the results.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #define REPORT_MAX ((size_t)64 << 20)
 #define KEEP_MS 50 /* how often deadlines are looked at while something runs */
 
-/* ---- what the record of sessions is told ---- */
+/* ---- the record of sessions ---- */
 
 static const struct {
     const char *state, *session;
@@ -48,7 +48,7 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
                               .status = STR(""),
                               .alert_data = data,
                               .error_message = row->error,
-                              .final_analysis = STR(""), /* the engine has told it */
+                              .final_analysis = STR(""), /* the engine has recorded it */
                               .started_us = row->created_us,
                               .completed_us = row->completed_us,
                               .key_name = row->key};
@@ -96,7 +96,7 @@ static void incident_queue_work_on_effect(void *ctx, const struct agent_effect *
     incident_metrics_effect(w->queue->o.metrics, f);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static void write_report(struct buf *out, const struct incident_report *r)
 {
@@ -146,7 +146,7 @@ static void incident_queue_work_explain(struct queue *q, struct entry *n, struct
     }
 }
 
-/* A person is asked: it stands aside, in nobody's way. Its time begins anew when it goes on. */
+/* The alert waits for an approval without taking a worker. Its timeout restarts when it resumes. */
 static void put_aside(struct queue *q, struct entry *n)
 {
     n->row.state = STR("waiting");
@@ -162,7 +162,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
 
     if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
         (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED || r->end == INCIDENT_WAITING)) {
-        queue_drop(q, n); /* it goes on at the next start */
+        queue_drop(q, n); /* it resumes at the next start */
         return;
     }
     if (r->end == INCIDENT_WAITING && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX) {
@@ -193,7 +193,8 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     queue_drop(q, n);
 }
 
-/* What a run was told when it began is what it is about, whatever is configured by now. */
+/* A resumed run keeps the options it started with; the current configuration does not change
+ * them. */
 static void incident_queue_work_as_begun(struct queue *q, struct incident_options *o,
                                          struct arena *a)
 {

@@ -1,4 +1,4 @@
-/* record.c - what is kept of an investigation: its session, its result, nothing unmasked.
+/* record.c - the stored record of an investigation: its session and result, masked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,8 +6,7 @@
 #include "base/json.h"
 #include "gateway/publish.h"
 
-/* What is kept of an alert is masked, and it is what the prompts are made of: a run that is taken
- * up again asks the same. */
+/* The alert is stored masked, and prompts use the masked text: a resumed run asks the same. */
 void record_mask(struct incident *in, str *text)
 {
     struct buf out;
@@ -20,7 +19,7 @@ void record_mask(struct incident *in, str *text)
 
 /* ---- the session ---- */
 
-/* Members of an alert that name the service it is about, the most telling first. */
+/* Members of an alert that name the service it is about, the most specific first. */
 static const char *const record_services[] = {
     "service",
     "service_name",

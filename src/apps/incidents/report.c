@@ -1,7 +1,7 @@
 /* report.c - the report in Markdown, always laid out alike.
  *
- * No time of ours is in it: an investigation that was cut and gone on with has the same report as
- * one that was not. What was thought is not in it either, only the reasons that were given.
+ * The report contains no time, so an interrupted and resumed investigation gives the same report as
+ * an uninterrupted one. It contains no reasoning of models, only the reasons they stated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -94,7 +94,7 @@ static bool several(const struct stage_result *stages, size_t n)
     return n > 1 || (n == 1 && stages[0].party_count > 1);
 }
 
-/* What each of them said, where the analysis is not all of it. */
+/* The findings of each agent, if there are several. */
 static void findings(const struct incident *in, const struct stage_result *stages, size_t n,
                      struct buf *out)
 {

@@ -146,9 +146,9 @@ struct agent_options incident_agent_options(struct incident *in, str run)
                                   .ctx = in};
 }
 
-/* ---- what is found out once ---- */
+/* ---- determined once per run ---- */
 
-/* In the place of a runbook that is not there. */
+/* Used if the runbook is missing. */
 static const char usual_steps[] =
     "# What is looked at where there is no runbook\n\n"
     "1. The state of what the alert is about: is it there, does it run, since when not?\n"
@@ -435,7 +435,7 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                    &in->model,
                    e))
         return false;
-    in->told.default_model = in->model; /* of the whole run, whatever is configured later */
+    in->told.default_model = in->model; /* for the whole run; a later reload does not change it */
     in->session = o->session.n ? o->session : o->run;
     in->title = record_title(&o->alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
@@ -456,7 +456,7 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
     return false;
 }
 
-/* What stays of the stages is in the caller's arena. */
+/* Copies the remaining texts of the stages into the caller's arena. */
 static void incident_run_keep_texts(struct incident_report *out, struct arena *a)
 {
     str *const texts[] = {&out->markdown,
@@ -491,7 +491,7 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
     out->prompt_id = in->o->prompt_id;
     buf_init(&input, INCIDENT_TEXT_MAX);
     incident_input_write(in->o, &input);
-    /* On recordings nobody else could go on with it. */
+    /* No other process could resume a run on recordings. */
     options.app = in->o->server_argv ? STR("incidents.eval") : STR("incidents");
     options.input = buf_str(&input);
     ok = agent_work_begin(&options, in->arena, &own, &w, e);

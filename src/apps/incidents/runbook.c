@@ -1,8 +1,8 @@
 /* runbook.c - runbooks: a file in the folder, or a page of a host that is allowed.
  *
- * The file is opened below the folder and nowhere else, whatever the name says and wherever links
- * in it lead: the kernel refuses to leave (openat2), so there is no moment between looking and
- * opening.
+ * The file is opened below the folder and nowhere else, even if its name or a link points
+ * elsewhere: the kernel refuses to leave the folder (openat2), so no race between check and open
+ * exists.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -124,7 +124,7 @@ static bool host_is(str host, str domain)
            (skip == 0 || host.p[skip - 1] == '.');
 }
 
-/* GitHub's files are on a host of their own, which whoever allows the one means as well. */
+/* GitHub serves files from a second host; allowing github.com allows that host too. */
 static bool host_allowed(const struct runbook_source *r, str host)
 {
     for (size_t i = 0; i < r->domain_count; i++)

@@ -45,7 +45,7 @@ static void score_fact_read(str text, enum score_words_kind kind, struct fact *f
 
 struct stretch {
     size_t counts[SCORE_WORDS_MAX]; /* of each word of the fact in the stretch now */
-    size_t weight, needed;          /* of the words that are there; how many of the needed ones */
+    size_t weight, needed;          /* of the words present; how many of the required ones */
     size_t best;
     bool best_whole;
     bool there[SCORE_WORDS_MAX]; /* in the best stretch */

@@ -2,8 +2,8 @@
  *
  * Only what the analysis states itself counts (score/claims.h): no quotation, nothing that it rules
  * out, asks, or lists as one of many possibilities. Statements and expected texts are compared word
- * by word (score/words.h), and a denied word equals only a denied word. This finds what is said in
- * the same words; it does not understand.
+ * by word (score/words.h), and a denied word equals only a denied word. This finds statements made
+ * in the same words; it does not understand.
  *
  * A fact is a sentence:
  *
@@ -65,7 +65,7 @@ struct score_result {
     str missing; /* points of the cause and names that are not stated; the wrong cause; or "" */
 };
 
-/* evidence: what the analysis could quote, such as outputs of tools; or "". */
+/* evidence: texts that the analysis could quote, such as outputs of tools; or "". */
 void score_analysis(str analysis, str evidence, const struct score_expected *x, struct arena *a,
                     struct score_result *out);
 /* "found", "nothing_stated", "refused", "wrong_cause", "cause_missing", "object_missing" */

@@ -1,4 +1,5 @@
-/* servers.c - the MCP servers of an investigation: clients, what they have, who may use it.
+/* servers.c - the MCP servers of an investigation: clients, their tools, and which agent may use
+ * which.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +18,7 @@ struct serving {
     str name;
     struct mcp_client *client; /* NULL: error says why */
     struct err error;
-    str tools, failure; /* what was listed; one of them is "" */
+    str tools, failure; /* the listed tools, or the error; one of them is "" */
 };
 
 struct servers {
@@ -105,7 +106,7 @@ void servers_free(struct servers *s)
     free(s);
 }
 
-/* ---- what they have ---- */
+/* ---- their tools ---- */
 
 static void mask_error(const struct serving *v, struct err *e)
 {
@@ -216,7 +217,7 @@ static bool has_server(const struct incident_agent *g, const struct serving *v)
     return false;
 }
 
-/* Of the agent's list what is of this server: TOOL, or SERVER.TOOL. */
+/* The entries of the agent's list that belong to this server: TOOL, or SERVER.TOOL. */
 static const char *const *incident_servers_allowed(const struct incident_agent *g,
                                                    const struct serving *v, struct arena *a)
 {
@@ -315,7 +316,7 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
     return true;
 }
 
-/* ---- what is told of them ---- */
+/* ---- descriptions for prompts and reports ---- */
 
 /* One a line, so that a person can read it too. */
 static void write_tool(struct buf *out, const struct party *p, const struct serving *v,

@@ -1,4 +1,4 @@
-/* setup.c - agents.yaml: its shape, its life, and what is asked of it.
+/* setup.c - agents.yaml: its schema, loading and releasing, and lookups.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -138,7 +138,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
     struct config_build b = {.c = c, .source = &source, .e = e};
     bool ok;
 
-    /* The words for what is wrong are the configuration's, so it lends them a place to stand. */
+    /* Errors are formatted by the configuration's code, which needs a struct config. */
     memset(c, 0, sizeof *c);
     memset(s, 0, sizeof *s);
     s->refs = 1;

@@ -1,4 +1,4 @@
-/* setup.h - what agents.yaml says, for the files of the incident application.
+/* setup.h - the parsed agents.yaml, for the files of the incident application.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct incident_server {
     const char *const *approve; /* of these tools; NULL: of all */
 };
 
-/* What is said of one alert type. */
+/* The switch of one alert type. */
 struct incident_switch {
     str type;
     bool on;
@@ -40,7 +40,7 @@ struct incident_agent {
     size_t type_count;
     size_t *servers; /* by index; those switched off are left out */
     size_t server_count;
-    const char *const *server_names; /* NULL behind the last */
+    const char *const *server_names; /* ends with NULL */
     str instructions;
     enum incident_strategy strategy; /* never BY_AGENT */
     enum incident_tri reasoning;     /* AS_CONFIGURED: as the provider has it */
@@ -55,7 +55,7 @@ struct incident_agent {
 
 struct incident_stage {
     str name;
-    size_t *agents; /* by index, replicas one behind the other */
+    size_t *agents; /* by index, replicas next to each other */
     str *labels;    /* of each: its name, and a number if there are more of it */
     size_t agent_count;
     bool all; /* success policy: all, else any */
@@ -67,7 +67,7 @@ struct incident_chain {
     size_t type_count;
     struct incident_stage *stages;
     size_t stage_count;
-    const struct incident_agent *synthesis; /* whose instructions and model; or NULL */
+    const struct incident_agent *synthesis; /* the agent with its instructions and model; or NULL */
     bool summary;
     const char *const *server_names;
 };
@@ -80,7 +80,7 @@ struct incident_setup {
     size_t server_count;
     struct incident_agent *agents;
     size_t agent_count;
-    struct incident_chain *chains; /* those that stand for one agent among them */
+    struct incident_chain *chains; /* including the chains made for single agents */
     size_t chain_count;
     const char *const *types;
 };
@@ -96,5 +96,5 @@ bool setup_read_servers(struct config_build *b, struct incident_setup *s, str fo
 bool setup_read_agents(struct config_build *b, struct incident_setup *s) MUST_USE;
 bool setup_read_chains(struct config_build *b, struct incident_setup *s) MUST_USE;
 
-/* Texts of a list; numbers and flags as they are written. NULL behind the last. */
+/* Texts of a list; numbers and flags as they are written. The list ends with NULL. */
 const char *const *setup_words(struct config_build *b, const struct json_node *list, size_t *n);

@@ -1,7 +1,7 @@
 /* setup_agent.c - agents and chains of agents.yaml.
  *
- * An agent that takes alerts by itself is a chain of one stage, so that whoever investigates knows
- * only chains.
+ * An agent that takes alerts by itself is a chain of one stage, so that the engine knows only
+ * chains.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -192,7 +192,7 @@ static bool read_agent(struct config_build *b, struct incident_setup *s,
     return read_agent_servers(b, s, incident_setup_agent_find(b, v, "mcp_servers"), to);
 }
 
-/* The chain that an agent with alert types of its own stands for. */
+/* Makes the chain for an agent that has alert types of its own. */
 static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_t agent,
                          const struct json_node *types)
 {

@@ -1,7 +1,6 @@
 /* setup_server.c - the servers of agents.yaml: from the tree to the structs.
  *
- * The schema has been over the tree, so types are as they should be; what is checked here is what
- * one value demands of another.
+ * The schema has checked the tree's types; this file checks dependencies between values.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

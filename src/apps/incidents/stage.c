@@ -1,4 +1,4 @@
-/* stage.c - the agents of a stage, side by side, and what is made of their findings.
+/* stage.c - the agents of a stage, side by side, and the synthesis of their findings.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,7 @@ static void incident_stage_work(void *party)
     party_work(party);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static bool left(const struct party *p)
 {

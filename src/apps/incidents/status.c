@@ -1,4 +1,4 @@
-/* status.c - see status.h; and the routes that tell it, cancel, and ask about it.
+/* status.c - see status.h; and the routes that show, cancel and question an alert.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -218,7 +218,7 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
     status_write(&o, &row, servers_of(in, &row));
 }
 
-/* What cannot be meant is said, and what it could be. */
+/* Rejects a bad filter with an error that lists the valid values. */
 static bool read_filter(const struct app_request *q, struct book_filter *f, struct app_reply *r)
 {
     static const char *const states[] = {
@@ -305,7 +305,8 @@ static void write_stages(struct json_out *o, struct incidents *in, const struct 
     buf_release(&out);
 }
 
-/* What somebody is asked, so that it can be answered: POST /api/v1/runs/RUN_ID/answer. */
+/* The question to a person, with the fields needed to answer it: POST
+ * /api/v1/runs/RUN_ID/answer. */
 static void write_pending(struct json_out *o, struct incidents *in, const struct book_row *row)
 {
     struct buf out;
@@ -373,7 +374,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
 
 /* ---- cancelling, asking ---- */
 
-/* 409: it is no longer to be had, and says how it stands. */
+/* 409: not possible in the alert's state, which the reply contains. */
 static void conflict(struct app_reply *r, const struct book_row *row, const char *why)
 {
     struct json_out o;

@@ -1,4 +1,4 @@
-/* status.h - an alert as it is shown: how it stands, as JSON.
+/* status.h - an alert and its state as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 void status_write(struct json_out *o, const struct book_row *row, const char *const *servers);
 /* Members of it, all but result and timestamp. */
 void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers);
-/* What the engine is given of it; its texts are the row's. */
+/* The engine's input from a row; its texts are the row's. */
 struct incident_alert status_alert(const struct book_row *row);
 /* An incident as lists show it: members of an object. */
 void status_members(struct json_out *o, const struct book_row *row);

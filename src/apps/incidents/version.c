@@ -1,11 +1,11 @@
-/* version.c - which version of the prompt an investigation has: for all of its life the same one.
+/* version.c - chooses the prompt version of an investigation, which never changes afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
 #include "base/log.h"
 
-/* A version that is compiled in may be another one by now; then the log will tell. */
+/* A compiled-in version may have changed since; then the log does not match and says so. */
 static bool incident_version_as_begun(struct incident *in, struct registry *r, str id,
                                       struct prompt *out, struct err *e)
 {

@@ -8,7 +8,7 @@
 
 #define DATA_MAX ((size_t)64 << 20)
 
-/* ---- what the readers share ---- */
+/* ---- shared by the readers ---- */
 
 str webhook_text(const struct webhook_reader *r, const struct json_node *map, const char *name)
 {

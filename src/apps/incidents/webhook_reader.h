@@ -1,4 +1,4 @@
-/* webhook_reader.h - what the readers of webhooks share.
+/* webhook_reader.h - shared by the readers of webhooks.
  *
  *   webhook.c   recognises the sender; Alertmanager and Grafana
  *   pager.c     PagerDuty and Opsgenie
@@ -20,7 +20,7 @@ struct webhook_reader {
 
 /* A text member without control characters; "" if it is missing or no text. */
 str webhook_text(const struct webhook_reader *r, const struct json_node *map, const char *name);
-/* The first of the members (NULL behind the last) that has a text. */
+/* The first of the members (the list ends with NULL) that has a text. */
 str webhook_text_of(const struct webhook_reader *r, const struct json_node *map,
                     const char *const *names, const char *otherwise);
 /* A date-time of RFC 3339 in microseconds; 0 if it is missing, null or the year 1. A fault names

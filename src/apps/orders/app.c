@@ -110,7 +110,7 @@ static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
     json_out_end(&o);
 }
 
-/* ---- a turn, and what is told of it ---- */
+/* ---- a turn, and its events ---- */
 
 struct saying {
     struct app_reply *r;

@@ -7,11 +7,11 @@
  *     customer_filter_finish(&v);
  *
  * The gateway's splitter follows the format of a model and leaves a tag in code or quotes alone, as
- * a reader of text would want. Here whatever looks like a tag is one, wherever it is, in any case,
- * with any attributes or prefix. A tag whose name speaks of thinking or of tools (<Reasoning>,
- * <think id="1">, <x:inner_thoughts>, [THINK], &lt;think&gt; and other signs for brackets, the
- * special tokens <|...|> of chat templates) hides what is in it, and so does an HTML comment; of
- * any other tag (<answer>, <b>) only the tag itself is dropped.
+ * a reader of text would want. Here everything that looks like a tag is one, at any place, in any
+ * case, with any attributes or prefix. A tag whose name speaks of thinking or of tools
+ * (<Reasoning>, <think id="1">, <x:inner_thoughts>, [THINK], &lt;think&gt; and other signs for
+ * brackets, the special tokens <|...|> of chat templates) hides its content, and so does an HTML
+ * comment; of any other tag (<answer>, <b>) only the tag itself is dropped.
  *
  *   - A tag inside its own kind is nested; others inside are part of the thought.
  *   - A thought that is never closed reaches to the end of the text. In a whole text, a closer of
@@ -63,7 +63,7 @@ void customer_filter_init(struct customer_filter *v, struct customer_filter_sink
 void customer_filter_feed(struct customer_filter *v, str piece);
 void customer_filter_finish(struct customer_filter *v);
 
-/* A whole text: what the customer gets, without white space at its ends, and the first thought in
+/* A whole text: the customer's part, without white space at its ends, and the first thought in
  * it. Both in the arena, which must have room for twice the text. `tags` leaves labels alone. */
 void customer_filter_tags(str text, struct arena *a, str *said, str *thought);
 void customer_filter_text(str text, struct arena *a, str *said, str *thought);

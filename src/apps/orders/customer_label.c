@@ -129,7 +129,8 @@ static size_t label_skip_aside(str s, size_t at)
     return end;
 }
 
-/* After a word of a label: what makes it one. `heading`: its line is emphasised, and may end. */
+/* Checks the text after a label's word, which decides whether it is a label. `heading`: its line
+ * is emphasised, and may end. */
 static enum label_kind label_rest(str s, size_t at, bool heading, enum label_kind kind, size_t *end)
 {
     if (at < s.n && label_is_letter(s.p[at]))
@@ -260,7 +261,7 @@ static enum label_kind label_json(str s, size_t *end)
     return s.p[key] == '"' || s.p[key] == '\'' ? LABEL_JSON : LABEL_NONE;
 }
 
-/* What s begins with. LABEL_MORE: the text may go on so that it is one. */
+/* The kind of label at the front of s. LABEL_MORE: more text is needed to decide. */
 static enum label_kind label_read(str s, bool line, size_t *end)
 {
     enum label_kind json = LABEL_NONE, rest = LABEL_NONE;

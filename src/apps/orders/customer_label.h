@@ -12,8 +12,8 @@
  * the end of an emphasised line follows it.
  *
  * Two readers share the rules. customer_label_strip has the whole text. customer_guard is a stage
- * for a text that arrives: it passes on what comes before the first of these and nothing more, so
- * its output is always the front of what customer_label_strip gives, white space at the end aside.
+ * for a text that arrives: it passes on the text before the first of these and nothing more, so its
+ * output is always a prefix of customer_label_strip's, white space at the end aside.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -10,7 +10,7 @@
 
 /* ---- letters ---- */
 
-/* Signs that models and what is between us and them write for brackets, and what cannot be seen. */
+/* Signs that models and proxies write for brackets, and invisible characters. */
 static const struct {
     const char *sign;
     char letter; /* 0: none */

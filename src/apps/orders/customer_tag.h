@@ -19,15 +19,15 @@ struct customer_tag {
     size_t size; /* bytes of the tag, without what ends its name if that is not ">" */
     str name;    /* as it is written, without its prefix; in the letters below */
     bool closing, whole;
-    /* What is there, with every sign that stands for "<" or ">" as that, and without what nobody
-     * sees; after each letter how many bytes it ends. */
+    /* The tag's letters: every sign for "<" or ">" is replaced by that character, invisible
+     * characters are left out. ends: the bytes up to the end of each letter. */
     char letters[CUSTOMER_TAG_MAX + 1];
     size_t ends[CUSTOMER_TAG_MAX + 1], count;
 };
 
-/* What is at the front of s, which is at most CUSTOMER_TAG_MAX bytes. */
+/* Reads the front of s, which is at most CUSTOMER_TAG_MAX bytes. */
 enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out);
-/* Its first letter, likewise, and the bytes that it has; 0: more are needed to tell. */
+/* Its first letter, likewise, and the letter's bytes; 0: more are needed to decide. */
 size_t customer_tag_letter(str s, char *out);
 /* Whether something may begin with this byte that is no text. */
 bool customer_tag_may_begin(char c);

@@ -131,7 +131,7 @@ bool graph_settle(struct turn *t, struct err *e)
     }
 }
 
-/* ---- what the customer is told ---- */
+/* ---- the customer's reply ---- */
 
 void graph_say(struct turn *t, str text)
 {

@@ -1,8 +1,8 @@
 /* match.c - names as people say them: which are the same, and which are near.
  *
  * A name is normalized: lower case without accents, words with one space between them, each in the
- * singular, no article in front. Similarity counts common words or, if there are none, common pairs
- * of letters.
+ * singular, no article in front. Similarity counts common words or, without common words, common
+ * pairs of letters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,8 +42,8 @@ static bool order_match_ends(const struct spelling *s, const char *end)
     return s->n - s->word > n && memcmp(s->p + s->n - n, end, n) == 0;
 }
 
-/* One rule for both sides is enough: what it makes of a word need not be one. "cookie", "cookies"
- * and "cooky" are normalized alike. */
+/* One rule for both sides is enough: its result need not be a word. "cookie", "cookies" and
+ * "cooky" are normalized alike. */
 static void singular(struct spelling *s)
 {
     if (order_match_ends(s, "ches") || order_match_ends(s, "shes") || order_match_ends(s, "xes") ||

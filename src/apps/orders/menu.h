@@ -1,7 +1,7 @@
-/* menu.h - what can be ordered: a JSON file, checked by its schema and read into rows.
+/* menu.h - the menu: a JSON file, checked by its schema and read into rows.
  *
  *     struct menu *m;
- *     if (!menu_load("menu.json", &m, e)) ...              e: file, path in it, what is wrong
+ *     if (!menu_load("menu.json", &m, e)) ...              e: file, path in it, error
  *     item = menu_find(m, STR("bf-01"));
  *     n = menu_named(m, STR("harbor burgers"), found, MENU_NAMED_MAX);
  *     n = menu_suggest(m, STR("burger"), found);

@@ -340,7 +340,7 @@ static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_re
     return ok;
 }
 
-/* For the record: the place, and the customer's last text; "" if there is none since. */
+/* For the record: the place, and the customer's last text; "" if the customer wrote none since. */
 static str order_title(struct turn *t)
 {
     const struct json_node *root, *m, *last = NULL;

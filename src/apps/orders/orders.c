@@ -115,7 +115,7 @@ static void order_orders_give_back(struct orders *o, str thread)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* ---- what is told of it ---- */
+/* ---- events ---- */
 
 static str order_orders_run_id(str thread, struct arena *a)
 {

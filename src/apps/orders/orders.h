@@ -72,7 +72,7 @@ bool orders_open(const struct app_host *h, const struct orders_options *opts, st
                  struct err *e) MUST_USE;
 void orders_close(struct orders *o); /* NULL: nothing */
 
-/* What a customer says in a thread. */
+/* A customer's message in a thread. */
 struct orders_said {
     const struct thread_asker *who;
     str thread;
@@ -87,7 +87,7 @@ bool orders_say(struct orders *o, const struct orders_said *said, struct arena *
 /* Ends the thread's last turn if it did not end. */
 bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
                    struct orders_turn *out, struct err *e) MUST_USE;
-/* ERR_NOT_FOUND if there is none. */
+/* ERR_NOT_FOUND if no such thread exists. */
 bool orders_state(struct orders *o, const struct thread_asker *who, str thread, struct arena *a,
                   struct orders_state *out, struct err *e) MUST_USE;
 /* The asker's threads, newest first: elements of an open JSON array. */

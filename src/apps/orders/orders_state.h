@@ -61,7 +61,7 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
 struct orders_shop *shop_hold(struct orders *o);
 void shop_release(struct orders_shop *s); /* NULL: nothing */
 
-/* nodes.c. False: e says why; or the turn has failed, which turn.out->end tells. */
+/* nodes.c. False: e says why; or the turn has failed; then turn.out->end says so. */
 bool node_input(struct turn *t, str text, struct err *e) MUST_USE;
 bool node_orchestrator(struct turn *t, struct err *e) MUST_USE;
 bool node_tools(struct turn *t, struct err *e) MUST_USE;
@@ -81,7 +81,7 @@ struct last_reply {
     struct tools_call *calls;
     size_t call_count;
 };
-/* The text of a member, in the arena; "" if there is none. */
+/* The text of a member, in the arena; "" if it is missing. */
 str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
                   struct arena *a);
 void graph_calls(const struct json *doc, const struct json_node *message, struct arena *a,
@@ -91,8 +91,8 @@ bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply
 bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *out,
                  struct err *e) MUST_USE;
 
-/* calls.c. The calls of a reply without what was thought in them; `number` is that of its message.
- * *thought: what was, or "". */
+/* calls.c. The calls of a reply without the reasoning in them; `number` is that of its message.
+ * *thought: the reasoning, or "". */
 void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct last_reply *out,
                  str *thought);
 /* As elements of an open JSON array. */

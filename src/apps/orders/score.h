@@ -28,7 +28,7 @@ bool score_real(const struct menu *m, str messages, const struct order *got, dou
  *     {"id": "simple-1", "category": "simple", "turns": ["A cola, please."],
  *      "expected": [{"item_id": "cd-01", "quantity": 1, "size": "medium", "modifiers": []}]}
  *
- * `utterance`, a text, may stand for turns; quantity, size and modifiers may be left out. */
+ * `utterance`, a text, may replace turns; quantity, size and modifiers may be left out. */
 
 #define ORDERS_EVAL_MAX ((size_t)16 << 20)
 #define ORDERS_EVAL_TURNS_MAX 64

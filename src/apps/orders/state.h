@@ -6,7 +6,7 @@
  *
  * Channels: messages (reducer messages), reasoning (append), current_order and menu (last). The
  * menu's is a reference: the menu itself is kept once for all conversations, under its digest. Each
- * checkpoint's metadata has the node that produced it, so that a resumed turn knows where to go on.
+ * checkpoint's metadata has the node that produced it, so that a resumed turn knows its next node.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

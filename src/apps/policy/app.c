@@ -429,7 +429,7 @@ static const struct app_route routes[] = {
     {NULL, NULL, NULL},
 };
 
-/* Open whatever the configuration says: prompts are there for all applications. */
+/* Always open, whatever is configured: all applications use the prompt routes. */
 const struct app app_policy = {.name = "policy",
                                .open = policy_app_open,
                                .resume = policy_app_resume,

@@ -1,4 +1,4 @@
-/* case.h - what is to be verified: facts with their confidence and where they stand.
+/* case.h - the case to verify: facts with their confidence and place in a document.
  *
  *     struct policy_case c;
  *     if (!policy_case_read(body, &arena, &c, e)) ...      e: "case_bundle.fields[2].page: ..."
@@ -11,8 +11,8 @@
  * criterion_id), whose defaults are confidence 0.9, page 1, a box of zeros.
  *
  * Everything is checked: a member of the wrong type, a confidence outside of 0 to 1, a page below
- * 1, a box that is not four numbers are errors that begin with the path of the member. Members that
- * are not known are passed over.
+ * 1, a box that is not four numbers are errors that begin with the path of the member. Unknown
+ * members are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,7 +58,7 @@ struct policy_case {
     size_t criterion_count;
     bool criteria_default;                     /* the case names none */
     str policy_document_id, policy_version_id; /* "" if not said */
-    str as_of_date;   /* the day whose version counts, YYYY-MM-DD; "" if not said */
+    str as_of_date;   /* selects the version in force on that day, YYYY-MM-DD; or "" */
     str section_path; /* of the fixture shape: joined by " > " */
     str reasoning_hint, effective_start, effective_end;
     str metadata, options; /* JSON objects; "{}" if not there */

@@ -10,7 +10,7 @@
 #define CODES_MAX 50
 #define CODE_SIZE_MAX 16
 
-/* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters behind a point. */
+/* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters after a point. */
 static bool policy_codes_is_icd10(str s)
 {
     if (s.n < 3 || !char_is_upper(s.p[0]) || !char_is_digit(s.p[1]) ||

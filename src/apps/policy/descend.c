@@ -139,7 +139,7 @@ static size_t descend_narrow(const struct descent *d, struct choice *list, size_
     return DESCEND_PARTS * (size_t)DESCEND_PART_NODES;
 }
 
-/* What is inside of those that were named; those with nothing inside are found. */
+/* Replaces the named nodes by their children; nodes without children are results. */
 static size_t descend_open(struct descent *d, const struct choice *named, size_t n,
                            struct choice **out)
 {

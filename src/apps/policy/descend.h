@@ -22,7 +22,7 @@
 struct policy_descent {
     const struct policy_doc *doc;
     str question;
-    const double *score; /* by place in the tree: what the index gave a node, or 0 */
+    const double *score; /* by place in the tree: the node's score from the index, or 0 */
     const struct policy_pick *pick;
 };
 

@@ -40,7 +40,7 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
     return true;
 }
 
-/* A file's name without what is behind its last dot. */
+/* A file's name without the extension. */
 static str stem_of(str name)
 {
     for (size_t i = name.n; i > 1; i--)

@@ -136,7 +136,7 @@ static void extract_message(struct json_out *o, const char *role, str text)
     json_out_end(o);
 }
 
-/* wrong: the answer before and what is wrong with it; "" the first time. */
+/* wrong: the previous answer and its errors; "" the first time. */
 static str extract_body(const struct policy_extract_ask *q, str text, str before, str wrong,
                         struct arena *a)
 {

@@ -61,8 +61,8 @@ struct policy_extracted {
 bool policy_extract(const struct policy_extract_ask *q, struct arena *a,
                     struct policy_extracted *out, struct err *e) MUST_USE;
 
-/* extract_read.c: what a model wrote, checked against the text, is added to out; false: it is not
- * the JSON that was asked for. */
+/* extract_read.c: checks a model's reply against the text and adds its facts to out; false: it
+ * is not the requested JSON. */
 bool policy_extract_read(const struct policy_extract_ask *q, str reply, struct arena *a,
                          struct policy_extracted *out, struct err *e) MUST_USE;
 const char *policy_dropped_name(enum policy_dropped d);

@@ -46,7 +46,7 @@ static void extract_add(struct policy_extracted *out, const struct policy_propos
 
 /* ---- criteria ---- */
 
-/* Where the quote stands: in the section that the model names, or else anywhere. */
+/* Finds the quote in the section that the model names, or else anywhere. */
 static const struct policy_node *extract_quoted(const struct policy_tree *t, str section, str quote,
                                                 size_t *from, size_t *to)
 {

@@ -302,7 +302,7 @@ void policy_proposals_post(void *app, const struct app_request *q, struct app_re
     json_release(&doc);
 }
 
-/* A bundle of the confirmed facts of a case: what can be verified. */
+/* A bundle of the confirmed facts of a case, ready to be verified. */
 void policy_proposals_case(void *app, const struct app_request *q, struct app_reply *r)
 {
     str id = app_query(q, "case_id"), document = app_query(q, "document_id");

@@ -32,7 +32,7 @@ str policy_key(struct arena *a, str name)
     return (str){p, n};
 }
 
-/* The next character of a name's key, or 0 behind its last. */
+/* The next character of a name's key, or 0 at its end. */
 static char key_next(str s, size_t *i, bool begun)
 {
     size_t at = *i;

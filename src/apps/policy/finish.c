@@ -106,7 +106,7 @@ static const struct policy_node *section(const struct react *r, str text, struct
     return n ? n : by_path(r, text, a);
 }
 
-/* Shown itself, or above something that was: then its title stood in the path. */
+/* The model was shown this node, or a node below it, whose path contains its title. */
 static bool was_retrieved(const struct react *r, const struct policy_node *n)
 {
     for (uint32_t i = 0; i < n->span; i++)
@@ -126,7 +126,7 @@ static bool page_retrieved(const struct react *r, int64_t page)
     return false;
 }
 
-/* What could be cited, for who has to correct it. */
+/* The titles that can be cited, for the model's correction. */
 static str shown_titles(const struct react *r, struct arena *a)
 {
     const struct policy_tree *t = &r->o->doc->tree;
@@ -217,8 +217,7 @@ static bool stands_at(const struct policy_field *f, str doc_id, int64_t page)
     return (!doc_id.n || str_eq(f->doc_id, doc_id)) && (page < 0 || page == (int64_t)f->page);
 }
 
-/* A fact that was read in this run before one that was not; the last that was read if nothing is
- * said of where it stands. */
+/* Prefers a fact that this run has read; without document and page, the last one it read. */
 static const struct policy_field *evidence_at(const struct react *r, str doc_id, int64_t page)
 {
     const struct policy_case *c = r->o->c;
@@ -256,7 +255,7 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
                    STR_ARG(str_slice(doc_id, 0, 60)));
 }
 
-/* Whether a text stands in another, white space, case and quotes aside. */
+/* Whether a text contains another, ignoring white space, case and quotes. */
 static bool quotes(str text, str excerpt)
 {
     for (size_t at = 0; at < text.n; at++) {
@@ -343,7 +342,7 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
         ok = err_set(e, ERR_INPUT, "invalid_confidence: confidence is a number from 0 to 1");
     none = *out;
     if (ok && out->status == POLICY_UNCERTAIN) {
-        /* Who is not sure need not cite; what cannot be found is left out. */
+        /* An uncertain verdict needs no citation; citations that cannot be found are dropped. */
         struct err ignored;
 
         if (!check_citation(r, &doc, a, out, &ignored) ||
@@ -382,7 +381,7 @@ static bool holds_word(str text, str word)
     return false;
 }
 
-/* The share of the words of a name that stand in a section. */
+/* The share of a name's words that the section contains. */
 static double words_held(const struct policy_node *n, str name)
 {
     size_t held = 0, all = 0;
@@ -400,7 +399,8 @@ static double words_held(const struct policy_node *n, str name)
     return all ? (double)held / (double)all : 0;
 }
 
-/* What ties the section to the case: the words of the fact's name, or of the criterion. */
+/* How strongly the section is linked to the case: by the words of the fact's name or of the
+ * criterion. */
 static double linked(const struct react *r, const struct react_proposal *p, struct arena *a)
 {
     double by_criterion = words_held(p->node, policy_key(a, r->o->criterion));
@@ -417,8 +417,8 @@ static bool was_read(const struct react *r, const struct policy_field *f)
     return false;
 }
 
-/* How well the evidence carries the verdict: a fact that was read in this run, by how sure it is
- * and how much of its name the section speaks of. That something is missing needs no fact. */
+/* How well the evidence supports the verdict: for a fact that this run has read, its confidence
+ * and the share of its name in the section. The verdict "missing" needs no fact. */
 static double span_of(const struct react *r, const struct react_proposal *p, double link)
 {
     if (!p->field)
@@ -481,8 +481,8 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
     out->rationale = arena_dup(a, p->rationale);
     out->reason_code = p->status == POLICY_UNCERTAIN ? STR("agent_uncertain") : STR("");
     if (p->node) {
-        /* How sure the search was depends on its words; what the section itself says of the fact
-         * makes up for what they lack. */
+        /* The search's confidence depends on the query's words; the section's own words about
+         * the fact compensate for a poor query. */
         link = linked(r, p, a);
         c_tree += (1 - c_tree) * link;
         policy_finish_cite(r, p, a, out);

@@ -1,4 +1,4 @@
-/* front.h - front matter: what a document says of itself between two lines "---" at its start.
+/* front.h - front matter: metadata of a document between two lines "---" at its start.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #include "apps/policy/tree.h"
 
-/* How many bytes of the text it takes, with the line that ends it; 0 if there is none. What it says
- * of title, description, version, effective_from (or effective_start) and effective_to (or
- * effective_end) goes into the tree. */
+/* How many bytes of the text it takes, with the line that ends it; 0 if the text has none. Its
+ * title, description, version, effective_from (or effective_start) and effective_to (or
+ * effective_end) go into the tree. */
 size_t policy_front(str text, struct arena *a, struct policy_tree *t);

@@ -21,7 +21,7 @@ struct policy_index {
     pthread_mutex_t lock;
     struct arena arena;
     struct policy_sentence *sentences; /* of all nodes, in order */
-    uint32_t *first;                   /* of each node, and one behind the last */
+    uint32_t *first;                   /* of each node, and one more for the end */
     uint32_t *passages;                /* the node of each, from rowid 1 */
     size_t passage_count, passage_cap;
 };
@@ -96,7 +96,7 @@ static bool add_sentences(struct policy_index *x, sqlite3_stmt *s, const struct 
     return true;
 }
 
-/* All sentences behind one another; a pass for each node, one copy. */
+/* Concatenates all sentences; one pass per node, one copy. */
 static void policy_fts_gather(struct policy_index *x, const struct policy_tree *t)
 {
     size_t cap = 0, n = 0;

@@ -1,6 +1,6 @@
 /* fts.h - the index of a document: its passages and its sentences in FTS5, in memory.
  *
- * One connection, behind a lock: any thread may ask.
+ * One connection, guarded by a lock: any thread may query.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,6 +30,6 @@ bool fts_nodes(struct policy_index *x, str expression, struct fts_row *rows, siz
 /* Sentences of one node that match: `at` counts from the node's first. */
 bool fts_sentences(struct policy_index *x, uint32_t node, str expression, struct fts_row *rows,
                    size_t max, size_t *n, struct err *e) MUST_USE;
-/* The sentences of a node, whose places in its text they are. */
+/* The sentences of a node, by their places in its text. */
 size_t fts_sentences_of(const struct policy_index *x, uint32_t node,
                         const struct policy_sentence **out);

@@ -42,7 +42,7 @@ static bool rule_decides(const struct rule *r)
                  r->kind == RULE_ANY);
 }
 
-/* Whether titles or a label narrow a rule to cases that nothing tells apart. */
+/* Whether titles or a label restrict a rule to cases that no fact identifies. */
 static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
 {
     struct word *path;
@@ -84,8 +84,8 @@ static void heuristic_block(struct run *x, const struct reading *r)
         x->blocked = r;
 }
 
-/* The sentences that the criterion is about: those with all of its words, or, if there are none
- * that decide, those below titles that complete it. */
+/* The sentences that the criterion is about: those with all of its words, or, if none of them
+ * decides, those below titles that complete it. */
 static bool *heuristic_select(struct run *x, bool *found)
 {
     bool *own = arena_zero(x->a, x->scope.n + 1, sizeof own[0]);
@@ -240,7 +240,7 @@ static bool heuristic_disagrees(const struct run *x)
     return false;
 }
 
-/* What the rules come to. Ways that are enough by themselves count only if one of them holds. */
+/* The verdict of the rules. Of alternative sufficient conditions, one that holds is enough. */
 static struct decision heuristic_decide(struct run *x)
 {
     static const char *const doubts[] = {[DOUBT_NONE] = "insufficient_policy_context",
@@ -273,7 +273,7 @@ static struct decision heuristic_decide(struct run *x)
     return (struct decision){POLICY_UNCERTAIN, NULL, "insufficient_policy_context"};
 }
 
-/* The least sure of the facts that the verdict rests on. */
+/* The lowest confidence of the facts that the verdict uses. */
 static double heuristic_span(const struct run *x, const struct decision *d)
 {
     double least = 1;

@@ -1,4 +1,4 @@
-/* keep.h - results of verifications on record, and what the shadow found of the same criteria.
+/* keep.h - stores results of verifications, and the shadow's results for the same criteria.
  *
  *     struct policy_keep *k;
  *     if (!policy_keep_open(config->store_url, &k, e)) ...          "none": nothing is kept
@@ -23,7 +23,7 @@ struct policy_keep;
 struct policy_kept {
     str id; /* of the result: its run's */
     str run, session, case_id, criterion, status, controller, mode, prompt_id, key;
-    str document_id, version, hash; /* of the policy; "" if there is none */
+    str document_id, version, hash; /* of the policy; or "" */
     str result;                     /* JSON */
     int64_t created_us;
 };
@@ -53,7 +53,7 @@ bool policy_keep_results(struct policy_keep *k, const struct policy_kept_case *c
 bool policy_keep_shadow(struct policy_keep *k, const struct policy_compared *row,
                         struct err *e) MUST_USE;
 
-/* What an operator set, and over what. */
+/* The switches an operator set, and the configured ones they override. */
 struct policy_set {
     str switches;   /* JSON; "": taken back, the configuration's hold */
     str configured; /* those of the configuration then, JSON */
@@ -63,7 +63,7 @@ struct policy_set {
 /* Once it returns true it outlives a crash. */
 bool policy_keep_switches(struct policy_keep *k, const struct policy_set *s,
                           struct err *e) MUST_USE;
-/* The newest one; *found false if there is none, or nothing is kept. */
+/* The newest one; *found false if none exists or the store is "none". */
 bool policy_keep_switches_last(struct policy_keep *k, struct arena *a, struct policy_set *out,
                                bool *found, struct err *e) MUST_USE;
 /* Elements of an array, the newest first: {"switches", "set_by", "timestamp"}. */
@@ -160,12 +160,12 @@ struct policy_again {
     bool masked; /* values of the body are masked: its verdict may differ for that */
     int64_t created_us;
 };
-/* The next after the run and created_us that it has; *found false: there is none. */
+/* The next after the run and created_us that it has; *found false: that was the last. */
 bool policy_keep_reverify_next(struct policy_keep *k, const struct policy_reverify_row *job,
                                struct arena *a, struct policy_again *it, bool *found,
                                struct err *e) MUST_USE;
 
-/* What came of a criterion; with an error, of the whole case. */
+/* The new result of a criterion; with an error, of the whole case. */
 struct policy_again_done {
     str id, run, criterion, case_id, old_result, new_result, error; /* results: JSON, or "" */
     bool flipped;

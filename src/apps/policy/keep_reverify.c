@@ -1,4 +1,4 @@
-/* keep_reverify.c - cases verified again, and what flipped. See keep.h.
+/* keep_reverify.c - cases verified again, and changed verdicts. See keep.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

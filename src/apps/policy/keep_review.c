@@ -1,4 +1,4 @@
-/* keep_review.c - results that wait for a person, and what persons said of them. See keep.h.
+/* keep_review.c - results that wait for a person's review, and the reviews. See keep.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -106,7 +106,8 @@ bool policy_keep_item(struct policy_keep *k, const struct policy_query *q, str r
 
     return policy_keep_query(k,
                              "SELECT " POLICY_RESULT_COLUMNS ", r.policy_hash, r.run_id, r.status,"
-                             " (SELECT c.body FROM policy_cases c WHERE c.run_id = r.run_id)"
+                             " (SELECT c.body FROM policy_cases c WHERE c.run_id = r.run_id AND"
+                             " c.key_name = r.key_name AND c.case_id = r.case_id)"
                              " FROM " POLICY_RESULT_TABLES
                              " WHERE (r.key_name = $1 OR $2 = 1) AND r.result_id = $3",
                              args,
@@ -199,19 +200,21 @@ bool policy_keep_labels(struct policy_keep *k, str document_id, struct arena *a,
     struct policy_label_read r = {a, arena_zero(a, POLICY_LABELS_MAX, sizeof **out), 0};
     bool ok;
 
-    ok = policy_keep_query(k,
-                           "SELECT c.run_id, r.criterion_id, v.status, v.section, r.document_id,"
-                           " r.policy_version, c.body FROM policy_results r"
-                           " JOIN policy_reviews v ON v.result_id = r.result_id AND v.review_id ="
-                           " (SELECT MAX(w.review_id) FROM policy_reviews w"
-                           " WHERE w.result_id = r.result_id)"
-                           " JOIN policy_cases c ON c.run_id = r.run_id"
-                           " WHERE $1 = '' OR r.document_id = $1"
-                           " ORDER BY c.created_us, c.run_id, r.result_id LIMIT $2",
-                           args,
-                           COUNT_OF(args),
-                           (struct db_rows){policy_keep_on_label, &r},
-                           e);
+    ok = policy_keep_query(
+        k,
+        "SELECT c.run_id, r.criterion_id, v.status, v.section, r.document_id,"
+        " r.policy_version, c.body FROM policy_results r"
+        " JOIN policy_reviews v ON v.result_id = r.result_id AND v.review_id ="
+        " (SELECT MAX(w.review_id) FROM policy_reviews w"
+        " WHERE w.result_id = r.result_id)"
+        " JOIN policy_cases c ON c.run_id = r.run_id AND c.key_name = r.key_name AND"
+        " c.case_id = r.case_id"
+        " WHERE $1 = '' OR r.document_id = $1"
+        " ORDER BY c.created_us, c.run_id, r.result_id LIMIT $2",
+        args,
+        COUNT_OF(args),
+        (struct db_rows){policy_keep_on_label, &r},
+        e);
     *out = r.out;
     *n = r.n;
     return ok;

@@ -134,7 +134,7 @@ bool line_item(str s, unsigned at, unsigned *columns, bool *interrupts)
         return false;
     gap = columns_from(at + (unsigned)mark, str_slice(s, mark, s.n), &bytes);
     if (mark + bytes == s.n || gap > 4)
-        gap = 1; /* nothing behind it, or code */
+        gap = 1; /* nothing after it, or code */
     *columns = (unsigned)mark + gap;
     *interrupts = one && mark + bytes < s.n;
     return true;
@@ -170,7 +170,7 @@ static bool policy_line_named(str name, const char *const *names, size_t n)
     return false;
 }
 
-/* Behind the attributes of a tag, or NULL if they are none. */
+/* The end of a tag's attributes, or NULL if they are invalid. */
 static const char *attributes_end(const char *p, const char *end)
 {
     for (;;) {
@@ -205,7 +205,7 @@ static const char *attributes_end(const char *p, const char *end)
     }
 }
 
-/* A whole tag and nothing behind it. */
+/* A whole tag and nothing after it. */
 static bool tag_alone(str s, size_t name_end, bool closing)
 {
     const char *p = s.p + name_end, *end = s.p + s.n;

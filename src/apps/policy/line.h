@@ -1,6 +1,6 @@
-/* line.h - one line of Markdown: what kind of block it may begin, by CommonMark 0.31.
+/* line.h - one line of Markdown: the kind of block it may begin, by CommonMark 0.31.
  *
- * Nothing here knows what stood before the line; markdown.c does.
+ * These functions do not know the lines before it; markdown.c does.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,12 +17,12 @@ bool line_blank(str line);
 
 /* An ATX heading: its level, and its title without closing marks. */
 bool line_atx(str s, unsigned *level, str *title);
-/* What may stand below a paragraph to make it a heading: 1 for =, 2 for -, else 0. */
+/* An underline that makes the paragraph above it a heading: 1 for =, 2 for -, else 0. */
 unsigned line_setext(str s);
 bool line_break(str s); /* a thematic break */
-/* What opens a code fence: its mark and how many of it. */
+/* The opening of a code fence: its mark and how often it is repeated. */
 bool line_fence(str s, char *mark, size_t *n);
-/* What closes one of n marks. */
+/* The closing of a fence of n marks. */
 bool line_fence_end(str s, char mark, size_t n);
 /* A list item that begins at column `at`: the columns from its mark to its text; `interrupts` says
  * whether it may end a paragraph. */

@@ -1,4 +1,4 @@
-/* lookup.c - cross references, versions by date, and what is out of reach. See lookup.h.
+/* lookup.c - cross references, versions by date, and the refusal for PubMed. See lookup.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 #define SECTIONS_MAX 20
 #define REFERENCES_MAX 50
-#define REFERENCE_WORDS 8 /* behind "see section" that are looked at */
+#define REFERENCE_WORDS 8 /* read after "see section" */
 
 static void policy_lookup_begin(struct json_out *o, bool success)
 {

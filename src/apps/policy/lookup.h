@@ -2,7 +2,7 @@
  *
  *     policy_xref(doc, STR("age"), &arena, &out);        {"success": true, "references": [...]}
  *
- * Each writes one JSON object with "success"; what is wrong with the arguments is in "error".
+ * Each writes one JSON object with "success"; "error" describes bad arguments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
 /* markdown.c - a policy in Markdown to its tree, a line at a time. See tree.h.
  *
- * Only what decides where a section begins is read: headings, and everything in which something
- * that looks like one is none (code, HTML, comments, lists, quotes). What is inside of a list item
- * or a quote is text, whatever it looks like.
+ * The reader parses only what decides where a section begins: headings, and the blocks in which a
+ * line that looks like a heading is not one (code, HTML, comments, lists, quotes). The content of a
+ * list item or a quote is always text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include "apps/policy/outline.h"
 #include "base/utf8.h"
 
-/* What the next plain line would be part of. */
+/* The block that the next plain line would belong to. */
 enum para {
     PARA_NONE,
     PARA_PLAIN, /* a paragraph that an underline makes a heading */
@@ -109,7 +109,7 @@ static bool atx(struct markdown *m, unsigned level, str title)
 {
     if (!policy_markdown_section(m, level, clean_title(m, title), m->o.line, m->o.page))
         return false;
-    /* A marker behind the title is for what comes below. */
+    /* A page marker after the title applies to the text below it. */
     for (size_t i = 0; i + 4 < title.n; i++) {
         str rest = str_slice(title, i, title.n);
         size_t n = rest.p[0] == '<' ? line_comment(rest) : 0;
@@ -192,7 +192,7 @@ static bool other(struct markdown *m, enum para para, unsigned item, str line)
     return policy_markdown_put_text(m, line);
 }
 
-/* A line that is not inside of something: s is what is behind its indent of at most three. */
+/* A line outside of any block: s is the line after its indent of at most three. */
 static bool block_line(struct markdown *m, str line, str s, unsigned indent)
 {
     unsigned level, columns, kind;

@@ -35,7 +35,7 @@ struct policy_metrics {
     struct policy_counts counts;
     struct metrics_hist latency[POLICY_CONTROLLERS][POLICY_MODES], iterations;
     struct metrics_hist tool_latency[POLICY_TOOLS];
-    uint64_t tools[POLICY_TOOLS + 1][2]; /* the last: names that are none */
+    uint64_t tools[POLICY_TOOLS + 1][2]; /* the last: unknown names */
     uint64_t fallbacks[COUNT_OF(reasons)];
     uint64_t last; /* confidence, in SCORE_UNIT */
     bool any;

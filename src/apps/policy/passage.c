@@ -99,7 +99,7 @@ void policy_passage(const struct policy_doc *d, const struct policy_result *r, s
 
 /* ---- the page ---- */
 
-/* The part of a node's text that stands on a page. */
+/* The part of a node's text that is on a page. */
 static str passage_on_page(const struct policy_node *n, uint32_t page, size_t *at)
 {
     size_t from = STR_NONE, to = 0;

@@ -1,4 +1,4 @@
-/* passage.h - where in a policy a result's sentence stands, and the page around it.
+/* passage.h - finds the sentence of a result in the policy, and the page around it.
  *
  *     policy_passage(doc, &result, criterion, &arena, &p);
  *     if (p.node) ...                    the sentence is [p.from, p.to) of p.node->text
@@ -22,7 +22,7 @@ struct policy_passage {
     uint32_t page;
 };
 
-/* Where a quote stands in a text, however its white space is written: bytes. */
+/* Finds a quote in a text, ignoring differences in white space: bytes. */
 bool policy_quote_find(str text, str quote, size_t *from, size_t *to) MUST_USE;
 
 void policy_passage(const struct policy_doc *d, const struct policy_result *r, struct arena *a,

@@ -1,4 +1,4 @@
-/* prompt.c - what the model is told: compiled in, until the registry has something better.
+/* prompt.c - the compiled-in prompt, used until the registry has a version in force.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

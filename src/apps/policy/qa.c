@@ -15,7 +15,7 @@ struct qa {
     size_t issues;
 };
 
-/* Of one or two fields; NULL where there is none. */
+/* Of one or two fields; the missing one is NULL. */
 static void issue(struct qa *q, const char *type, const char *severity, str what,
                   const struct policy_field *f, const struct policy_field *g)
 {
@@ -245,7 +245,7 @@ static void check_twins(struct qa *q, size_t at)
                                STR_ARG(str_slice(g->raw, 0, 80))),
                   f,
                   g);
-        return; /* the next pair is told when its first is looked at */
+        return; /* the next pair is reported when its first field is checked */
     }
 }
 

@@ -1,4 +1,4 @@
-/* qa.h - what is wrong with a case before anybody decides on it: plain checks, no model.
+/* qa.h - checks a case for errors before anybody decides on it, without a model.
  *
  *     policy_qa(&c, doc, &arena, &out);          {"issues": [...], "clean": false}
  *
@@ -10,8 +10,8 @@
  *     missing_value         medium  null, or an empty text
  *     missing_evidence      medium  no document is named, so nobody can look it up
  *     invalid_code          high    a field named as a code that has not its form
- *     invalid_date          medium  a field named as a date that is none
- *     dates_out_of_order    high    a start behind its end, a birth behind a visit
+ *     invalid_date          medium  a field named as a date that is not a date
+ *     dates_out_of_order    high    a start after its end, a birth after a visit
  *     missing_policy_document  high    the case names no policy document that is known
  *     no_fields             high    there is nothing to verify with
  *

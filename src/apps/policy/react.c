@@ -276,7 +276,7 @@ static bool run_it(struct react *r, struct arena *a, struct agent_result *run, s
     return ok;
 }
 
-/* The log is of a run that went another way: a prompt, a document or the program changed. */
+/* The log does not match this run: a prompt, a document or the program changed. */
 static bool another_way(const struct err *e)
 {
     return e->code == ERR_INPUT && strstr(e->text, "replay_mismatch");

@@ -1,19 +1,19 @@
-/* react.h - a criterion verified by a model that searches, reads and proposes; what it proposes is
- * checked here.
+/* react.h - a criterion verified by a model that searches, reads and proposes; this module checks
+ * the proposal.
  *
  *     struct policy_react_options o = {.doc = doc, .c = &c, .criterion = c.criteria[i], ...};
  *     if (!policy_react(&o, &arena, &result, &info, e)) ...     e: the log failed; to be resumed
  *     if (info.llm_failed) ...                                  the heuristic can still be asked
  *
- * The loop is the agent's: each model call and tool call is an effect in its log, and called again
- * with the same run it goes on where it was. `finish` is a proposal. The section must be in the
- * tree and the pages in nodes that this run was shown; the evidence must be in the bundle; the
- * confidence is computed from what was found, and the model's own number can only lower it. What is
- * wrong goes back to the model under its code, and if the run ends so, that code is the result's:
+ * The loop is the agent's: each model call and tool call is an effect in its log, and a second call
+ * with the same run resumes it. `finish` is a proposal. The section must be in the tree and the
+ * pages in nodes that this run was shown; the evidence must be in the bundle; the confidence is
+ * computed from the search results, and the model's own number can only lower it. An error goes
+ * back to the model with its code; if the run ends with it, the result has that code:
  *
  *     citation_unknown_section  no section of the document is called that
  *     citation_not_retrieved    it was not shown in this run, or the pages were not
- *     evidence_unknown          no fact of the case stands there
+ *     evidence_unknown          no fact of the case is at that place
  *     invalid_confidence        no number from 0 to 1
  *
  * Other codes: agent_uncertain (the model says so, or ends without a proposal), low_confidence
@@ -22,7 +22,7 @@
  * could not be asked, retries and all), invalid_output (its calls cannot be read),
  * missing_policy_document_id, agent_error (the record of the run is of another one).
  *
- * A controller is the arguments of one call; there is nothing that two calls share.
+ * A controller is the arguments of one call; two calls share no state.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,7 @@ extern const struct prompt_built_in policy_built_in;
 struct policy_metrics;
 
 struct policy_react_options {
-    const struct policy_doc *doc;         /* or NULL: there is none */
+    const struct policy_doc *doc;         /* or NULL */
     const struct policy_doc *const *docs; /* those that temporal_lookup knows */
     size_t doc_count;
     const struct policy_case *c;

@@ -11,7 +11,7 @@
 
 #define REACT_FACTS_MAX 64
 
-/* What this run was shown of a node. */
+/* The part of a node that this run was shown. */
 struct react_seen {
     bool shown;
     double confidence; /* the best of the searches that gave it */
@@ -43,7 +43,7 @@ struct react_proposal {
 
 /* tools.c */
 bool react_tools(struct react *r, struct err *e) MUST_USE;
-/* What an earlier process did in this run counts as seen. */
+/* Marks as seen the nodes that an earlier process of this run was shown. */
 bool react_prime(struct react *r, struct err *e) MUST_USE;
 /* Of tools by their row: for metrics. */
 int react_tool_place(str name);
@@ -57,7 +57,8 @@ struct react_search {
 bool react_pick(struct react *r, const struct react_search *s, str tree_json, struct arena *a,
                 str ids[POLICY_TOP_MAX], size_t *n, struct err *e);
 
-/* What a model answered, with words or a fence around it, to ids; false if no list is in it. */
+/* Parses the ids in a model's answer, ignoring text or a fence around them; false if it contains
+ * no list. */
 bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n);
 
 /* finish.c: false if it is refused, e begins with the code. */

@@ -68,8 +68,8 @@ struct policy_result {
 double policy_c_final(enum policy_status s);
 double policy_round(double v); /* to three decimals, within 0 to 1 */
 /* Sets the four and the confidence: c_joint = c_tree * max(c_span, floor) * c_final. A met or
- * missing that is under POLICY_ABSTAIN becomes uncertain with the code "low_confidence" (unless it
- * has one), and its confidence stays what was computed. */
+ * missing that is under POLICY_ABSTAIN becomes uncertain with the code "low_confidence" (unless
+ * it has one), and keeps the computed confidence. */
 void policy_confide(struct policy_result *r, double c_tree, double c_span);
 
 const char *policy_status_name(enum policy_status s);  /* met, missing, uncertain */

@@ -5,7 +5,7 @@
  *     policy_reverify_cancel(r, id);
  *
  * Each case is answered by the controller that answered it before, unless the request names one.
- * Progress is in the store after each case, so a process that was killed goes on where it was.
+ * Progress is in the store after each case, so the next process resumes after a kill.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,8 @@
 struct policy_reverify;
 
 struct policy_reverify *policy_reverify_new(struct policy_service *s);
-void policy_reverify_free(struct policy_reverify *r); /* NULL: nothing; a job goes on next time */
+void policy_reverify_free(struct policy_reverify *r); /* NULL: nothing; a job resumes at the next
+                                                       * start */
 /* Puts the row and begins; ERR_CONFLICT if one runs already. */
 bool policy_reverify_start(struct policy_reverify *r, const struct policy_reverify_row *row,
                            struct err *e) MUST_USE;

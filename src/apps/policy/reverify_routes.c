@@ -1,4 +1,4 @@
-/* reverify_routes.c - cases of a document verified again: begun, watched, cancelled. See routes.h.
+/* reverify_routes.c - cases of a document verified again: start, progress, cancel. See routes.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

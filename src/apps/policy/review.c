@@ -1,4 +1,4 @@
-/* review.c - one case: what it is answered by is decided and written down, then it is answered.
+/* review.c - one case: chooses controller, prompt and model, stores the choice, then verifies.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -104,7 +104,7 @@ static void recall_criteria(const struct json *doc, struct arena *a, struct deci
     }
 }
 
-/* What was written down when it was begun. */
+/* Reads the choice that was stored when the run started. */
 static bool recall(struct policy_service *s, const struct policy_ask *q, str body,
                    const struct agent_row *row, struct arena *a, struct decision *d, struct err *e)
 {
@@ -489,8 +489,7 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     w->config = policy_config_now(s);
     *out = (struct policy_review){.run = STR(""), .envelope = STR("")};
     ok = review(w, a, out, e);
-    /* The texts of a document that the verdict points to go with the documents: the envelope is
-     * what outlives this. */
+    /* The verdict's pointers into documents end here; only the envelope remains valid. */
     policy_docs_release(w->docs);
     config_release(w->config);
     setup_release(w->setup);
@@ -523,7 +522,7 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
             q.doc = doc;
         }
     }
-    /* A criterion's own run goes on with its case's. */
+    /* A criterion's own run is resumed by the run of its case. */
     if (ok && q.body.n) {
         out = arena_zero(&a, 1, sizeof *out);
         ok = policy_review(s, &q, &a, out, e);

@@ -1,4 +1,4 @@
-/* rollout.h - which controller answers a case: the switches in force, and what they decide.
+/* rollout.h - which controller answers a case: the switches in force, and their decision.
  *
  *     if (!policy_rollout_open(keep, clock, &r, e)) ...
  *     policy_rollout_now(r, config, &switches, NULL);
@@ -12,10 +12,9 @@
  * if that is below the ratio. So it is always in or always out, on every machine, and a ratio that
  * grows keeps those that were in.
  *
- * The configuration is the base; what an operator sets lies over it. It holds at once, for all
- * calls that begin from then on, and is kept in the store, so that it holds after a restart. It
- * ends when an operator takes it back, or when the switches of the configuration are no longer
- * those it was said over: whatever was said last counts.
+ * The configuration is the base; an operator's switches override it. They hold at once, for all
+ * calls that begin from then on, and are in the store, so they hold after a restart. They end when
+ * an operator takes them back, or when the configured switches change: the latest change counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,7 +39,7 @@ struct policy_origin {
     bool operator_;             /* not the configuration's */
     char who[ROLLOUT_WHO_SIZE]; /* of an operator */
     int64_t set_us;
-    struct policy_switches configured; /* what it lies over */
+    struct policy_switches configured; /* the configured switches it overrides */
 };
 
 /* keep is lent, and may be NULL. */
@@ -68,5 +67,5 @@ struct policy_plan {
 /* asked: "heuristic" or "react" by name; NULL, "" or "auto": by the switches. */
 void policy_decide(const struct policy_switches *s, str salt, str case_id, str asked,
                    struct policy_plan *out);
-/* From 0 to below 1; `what` tells one test from another. */
+/* From 0 to below 1; `what` distinguishes one test from another. */
 double policy_share(str salt, const char *what, str case_id);

@@ -65,7 +65,7 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
     json_out_end(o);
 }
 
-/* What only an operator sees: who set what, and where the shadow differs. */
+/* For operators only: who set which switches, and where the shadow differs. */
 static bool lists_json(struct policy_service *s, bool all, struct json_out *o, struct err *e)
 {
     struct policy_keep *k = policy_kept_results(s);

@@ -1,4 +1,4 @@
-/* routes.h - the routes of policy that have a file of their own, and what all of them use.
+/* routes.h - the routes of policy that have a file of their own, and shared helpers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

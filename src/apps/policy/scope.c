@@ -46,7 +46,7 @@ void scope_question(str criterion, struct arena *a, struct question *out)
     *out = (struct question){w, texts > 0 ? kept : 0};
 }
 
-/* Only rules that were understood are kept: most sentences are none, and a rule is large. */
+/* Only rules that were understood are kept: most sentences are no rules, and a rule is large. */
 static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
 {
     struct rule *kept = arena_alloc(a, sizeof *kept);
@@ -55,7 +55,7 @@ static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
     return kept;
 }
 
-/* One of the ways that a lead offers; false if it is none that can be tested. */
+/* One of the alternatives of a lead; false if it cannot be tested. */
 static bool scope_add_way(struct rule *lead, const struct rule *rule)
 {
     lead->main.any = true;
@@ -79,7 +79,7 @@ static void scope_read_rule(struct reading *r, struct arena *a)
         return;
     }
     if (r->lead && !lead)
-        return; /* what leads to it was not understood */
+        return; /* its lead was not understood */
     if (lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))

@@ -106,7 +106,7 @@ static double policy_search_covered(const struct policy_node *n, str query, stru
     return qn > 0 ? (double)held / (double)qn : 0;
 }
 
-/* How sure: what the best has of the question, and how far it is before the next. */
+/* Confidence: the share of the question in the best hit, and its lead over the next. */
 static double confidence(const struct policy_hits *h, str query, struct arena *a)
 {
     double best = h->hits[0].score, next = h->n > 1 ? h->hits[1].score : 0;

@@ -1,4 +1,4 @@
-/* search.h - a document that can be asked: its tree, its index, and what answers a question.
+/* search.h - a searchable document: its tree, its index, and the search.
  *
  *     struct policy_doc *d;
  *     if (!policy_doc_load("lumbar", "example/policy/lumbar.md", &d, e)) ...
@@ -8,14 +8,15 @@
  *     if (!policy_spans(d, hits.hits[0].node, STR("18 or older"), &arena, &spans, e)) ...
  *     policy_doc_free(d);
  *
- * A document is read only once loaded: any number of threads may ask it.
+ * A loaded document is immutable: any number of threads may search it.
  *
- * Without a model: FTS5 over title, title path, summary and text. What the passages of a subtree
- * score is folded into a score for its root, sum / sqrt(n + 1) for n that matched, and the search
- * goes down the tree where most of the score is. With a model (struct policy_pick) the picks of the
- * model come first; where the scores spread by more than POLICY_HYBRID_VARIANCE, both are merged.
+ * Without a model: FTS5 over title, title path, summary and text. The scores of a subtree's
+ * passages are folded into a score for its root, sum / sqrt(n + 1) for n that matched, and the
+ * search goes down the tree where most of the score is. With a model (struct policy_pick) the picks
+ * of the model come first; where the scores spread by more than POLICY_HYBRID_VARIANCE, both are
+ * merged.
  *
- * Promises: any query is safe, whatever is in it; an empty one finds nothing ("no_matches").
+ * Promises: any query is safe; an empty one finds nothing ("no_matches").
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +27,7 @@
 #define POLICY_TOP_K 3
 #define POLICY_TOP_MAX 20
 #define POLICY_PREVIEW_CHARS 200
-#define POLICY_QUERY_MAX 16384 /* bytes; what is behind them is not looked at */
+#define POLICY_QUERY_MAX 16384 /* bytes; the rest of a longer query is ignored */
 #define POLICY_HYBRID_VARIANCE 0.15
 #define POLICY_SPANS_MAX 5
 
@@ -48,14 +49,14 @@ bool policy_doc_load(const char *id, const char *path, struct policy_doc **out,
 /* The same of a text; `name` becomes doc_name. */
 bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struct err *e) MUST_USE;
 void policy_doc_free(struct policy_doc *d); /* NULL: nothing */
-/* What a citation says: the id by which the case asked for it, or else its own; its version, or its
+/* For citations: the id that the case used, or else the document's own; its version, or its
  * hash. */
 str policy_doc_cited(const struct policy_doc *d, str asked);
 str policy_doc_version(const struct policy_doc *d);
 
 struct policy_hit {
     const struct policy_node *node;
-    double score; /* more is better; 0 for what only the model picked */
+    double score; /* more is better; 0 for nodes that only the model picked */
     str preview;  /* POLICY_PREVIEW_CHARS characters of its text at most */
 };
 
@@ -66,12 +67,12 @@ struct policy_hits {
     size_t trajectory_n;
     double confidence;       /* 0 to 1; 0 when nothing was found */
     const char *method;      /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */
-    const char *reason_code; /* "no_matches" if there are none, else NULL */
+    const char *reason_code; /* "no_matches" without hits, else NULL */
 };
 
-/* Tree search by a model: the question and a part of the tree (JSON, no text, bounded: descend.h)
- * to ids of nodes, best first; one call for each part. False: e says why; the search then goes on
- * without. Ids that are not in the part are left out. */
+/* Tree search by a model: the question and a part of the tree (JSON, no text, bounded:
+ * descend.h) to ids of nodes, best first; one call for each part. False: e says why; the search
+ * then continues without the model. Ids that are not in the part are left out. */
 struct policy_pick {
     bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
                  size_t *n, struct err *e);
@@ -84,11 +85,11 @@ bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
                    const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
                    struct err *e) MUST_USE;
 /* The tool's answer: {"success", "nodes": [{node_id, title, pages, text_preview}], "trajectory",
- * "confidence", "retrieval_method"}, with "reason_code" if there are none. */
+ * "confidence", "retrieval_method"}, with "reason_code" if no node matches. */
 void policy_hits_json(const struct policy_hits *h, struct json_out *o);
 
 struct policy_span {
-    str text;        /* a sentence of the node's text, as it stands */
+    str text;        /* a sentence of the node's text, verbatim */
     size_t from, to; /* bytes of the node's text */
     uint32_t page;
     double score; /* 0 to 1: how much of the query's words, by weight, it holds */

@@ -79,7 +79,7 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
     sp->all[sp->n++] = like;
 }
 
-/* What ends with a colon, or in the middle: "must be one of". */
+/* A sentence that ends with a colon, or is incomplete: "must be one of". */
 static bool leads(const struct splitter *sp, const struct policy_sentence *s)
 {
     static const char *const ends[] = {"of", "following", "either", "include", "includes", "be"};
@@ -153,7 +153,7 @@ static bool rule_row(str s)
     return true;
 }
 
-/* What begins at a line that is not blank: how many bytes of it are marks. */
+/* The block that begins at a non-blank line: how many of its bytes are marks. */
 static size_t marks(str line, struct policy_sentence *like, bool *begins)
 {
     size_t bytes;

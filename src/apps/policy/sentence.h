@@ -4,8 +4,8 @@
  *     size_t n = policy_sentences(node->text, &arena, &all);
  *     str s = str_slice(node->text, all[i].from, all[i].to);
  *
- * A full stop behind an abbreviation, an initial or inside a number ends nothing; code in fences is
- * no sentence. An item knows the sentence that leads to it: one that ends with a colon.
+ * A full stop after an abbreviation, after an initial or inside a number ends no sentence; code in
+ * fences is no sentence. An item knows the sentence that leads to it: one that ends with a colon.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* service.c - the service opened and closed; documents, and runs that go on.
+/* service.c - opens and closes the service; documents, and resumed runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -124,7 +124,7 @@ void policy_service_close(struct policy_service *s)
     free(s);
 }
 
-/* ---- runs that go on ---- */
+/* ---- resumed runs ---- */
 
 static struct resumed *next_run(struct policy_service *s)
 {

@@ -6,10 +6,9 @@
  *     if (!policy_review(s, &q, &arena, &review, e)) ...     ERR_INPUT: "case_bundle.fields[2]: "
  *     policy_service_close(s);
  *
- * The configuration is read for each case, so what a reload changes holds at once: switches,
- * model, documents. What a case is answered by (controller, prompt, model) is decided once and
- * written down with the run before anything else happens; a run that a process did not end is ended
- * by the next one, in the same way.
+ * The configuration is read for each case, so a reload of switches, model or documents holds at
+ * once. The service chooses controller, prompt and model of a case once and stores the choice with
+ * the run before any other step; the next process resumes an interrupted run with the same choice.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,13 +32,13 @@ void policy_service_close(struct policy_service *s); /* NULL: nothing */
 struct policy_ask {
     str body;       /* a case, alone or in the request's envelope */
     str run;        /* "": options.run_id, or a new one */
-    str key;        /* who asks */
-    bool operator_; /* may say which controller answers, and go on with anybody's run */
+    str key;        /* the client */
+    bool operator_; /* may choose the controller, and resume anybody's run */
     str controller; /* "heuristic", "react"; "" or "auto": options.controller, or the switches */
     str model;      /* "": as configured */
-    str version, as_of;           /* of the policy, instead of what the case names; or "" */
+    str version, as_of;           /* of the policy, instead of the case's; or "" */
     const struct policy_doc *doc; /* instead of those configured; or NULL */
-    const char *doc_file;         /* where that is from, for who resumes it; or NULL */
+    const char *doc_file;         /* its file, needed to resume the run; or NULL */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
     void *ctx;
 };
@@ -49,15 +48,15 @@ struct policy_review {
     struct policy_verify_options options;
     struct policy_verdict verdict;
     str run, envelope; /* JSON */
-    bool left;         /* the process ends; the run goes on with the next */
+    bool left;         /* the process ends; the next one resumes the run */
 };
 
 bool policy_review(struct policy_service *s, const struct policy_ask *q, struct arena *a,
                    struct policy_review *out, struct err *e) MUST_USE;
-/* Goes on with a run of the process before, on a thread of its own. */
+/* Resumes a run of an earlier process, on a thread of its own. */
 void policy_resume(struct policy_service *s, const struct agent_row *row);
 
-/* What the routes show. */
+/* The state that the routes show. */
 struct registry *policy_registry(struct policy_service *s);
 struct policy_keep *policy_kept_results(struct policy_service *s);
 struct policy_rollout *policy_rollout_of(struct policy_service *s);
@@ -68,7 +67,7 @@ const struct app_host *policy_host(struct policy_service *s);
 /* The configuration in force for policies, held: the one before, if the documents of the newest
  * could not be loaded. */
 struct config *policy_config_now(struct policy_service *s);
-/* The documents that are configured now, held; NULL: there are none. */
+/* The documents that are configured now, held; NULL: none are configured. */
 struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e);
 void policy_docs_release(struct policy_docs *d); /* NULL: nothing */
 size_t policy_docs_count(const struct policy_docs *d);

@@ -1,5 +1,5 @@
 /* service_state.h - the service as its files see it: service.c opening and sharing, review.c one
- * case, shadow.c what runs behind.
+ * case, shadow.c the background comparison.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,18 +33,19 @@ struct policy_service {
     struct config *refused; /* its documents could not be loaded: the ones before stay */
     pthread_cond_t work;
     struct resumed *first, *last;
-    pthread_t thread; /* goes on with them, one after another */
+    pthread_t thread; /* resumes them, one after another */
     bool started, stop;
 };
 
-/* What answers a case; of a run that was begun before, what was written down then. */
+/* Controller, prompt and model of a case; for a resumed run, those stored at its start. */
 struct decision {
     struct policy_plan plan;
     struct policy_switches switches;
     struct prompt prompt;
-    str model, key;            /* whose it is */
-    str today, version, as_of; /* the day it began; what was asked for over the case's own words */
-    struct policy_names criteria; /* confirmed for the policy; of a case that names none */
+    str model, key;               /* key: the owner */
+    str today, version, as_of;    /* the day it started; the request's values, which override the
+                                * case's */
+    struct policy_names criteria; /* confirmed for the policy; for a case that names no criteria */
     unsigned samples;
 };
 

@@ -1,4 +1,4 @@
-/* shadow.h - the model's controller behind the heuristic's back: the same cases, off their path.
+/* shadow.h - runs the model's controller on the heuristic's cases, in the background.
  *
  *     struct policy_shadow *s = policy_shadow_new(&options);
  *     policy_shadow_post(s, &job);              copies; false if the queue is full: it is dropped
@@ -17,7 +17,7 @@
 
 struct policy_shadow;
 
-/* What was answered, and to what. */
+/* A case and its answer. */
 struct policy_shadow_job {
     str body; /* the case as it came */
     str run, model;
@@ -28,5 +28,5 @@ struct policy_shadow_job {
 };
 
 struct policy_shadow *policy_shadow_new(struct policy_service *s);
-void policy_shadow_free(struct policy_shadow *s); /* NULL: nothing; what waits is dropped */
+void policy_shadow_free(struct policy_shadow *s); /* NULL: nothing; waiting jobs are dropped */
 bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *job);

@@ -179,7 +179,7 @@ static bool scales(const struct word *w)
     return is_spelled(w) && w->number >= 1000;
 }
 
-/* One more word of a number: what the whole is then, or false if it is another number. */
+/* Adds one more word to a number; false if the word begins another number. */
 static bool add_spelled(double *total, double *part, double v)
 {
     double ones = *part - 100 * (double)(long)(*part / 100), tens = ones / 10;

@@ -1,4 +1,4 @@
-/* tell.c - what the heuristic shows of a criterion: its steps, citation, evidence and reasons. See
+/* tell.c - the heuristic's output for a criterion: its steps, citation, evidence and reasons. See
  * heuristic_run.h.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -18,8 +18,8 @@ void heuristic_step(struct run *x, const char *action, str observation)
 
 #define PAGES_MAX 50
 
-/* The pages a sentence stands on: those between two that a marker skips are not there. A tree from
- * JSON does not say where in a section a page begins: all of them up to what is below it. */
+/* The pages of a sentence, without page numbers that the markers skip. A tree from JSON has no
+ * page positions within a section: then all pages up to the first child are cited. */
 static void cite_pages(struct run *x, const struct policy_node *n, size_t from, size_t to)
 {
     const struct policy_node *child = n->span > 1 ? n + 1 : NULL;

@@ -287,8 +287,8 @@ static const struct row {
     const char *name;
     run_fn *run;
     unsigned flags, calls_a_min;
-    const char *schema;  /* strict: all are required, what may be left out may be null */
-    const char *accepts; /* what may be null may be left out; NULL: the same */
+    const char *schema;  /* strict: all are required, optional members may be null */
+    const char *accepts; /* members that may be null may be left out; NULL: the same */
 } rows[POLICY_TOOLS] = {
     {"pi_search",
      pi_search,
@@ -426,7 +426,7 @@ bool react_tools(struct react *r, struct err *e)
 
 /* ---- after a restart ---- */
 
-/* A search that the log has the answer of is not made again; what it showed is in the answer. */
+/* A search whose answer is in the log is not repeated; the answer contains the nodes it showed. */
 static void prime_search(struct react *r, const struct json *doc)
 {
     const struct json_node *root = json_root(doc), *nodes = json_find(doc, root, STR("nodes"));

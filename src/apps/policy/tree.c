@@ -1,4 +1,4 @@
-/* tree.c - a tree once it is read: what follows from its nodes, and ways through it. See tree.h.
+/* tree.c - a parsed tree: values derived from its nodes, and navigation. See tree.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -74,7 +74,7 @@ str policy_summary(str text, struct arena *a)
     return utf8_cut_size(policy_one_line(out, a), SUMMARY_SIZE_MAX);
 }
 
-/* What an inner node without a text of its own is about: what is in it. */
+/* The summary of an inner node without text: the titles of its children. */
 static str children_summary(const struct policy_tree *t, const struct policy_node *n,
                             struct arena *a)
 {

@@ -6,19 +6,19 @@
  *     for (const struct policy_node *c = policy_child(&t, n); c; c = policy_sibling(&t, c)) ...
  *     policy_tree_json(&t, true, &out);
  *
- * The nodes stand in one array in the order of the document (pre-order), so a subtree is a stretch
- * of it: [n, n + n->span). Their ids are their places in it, four digits, from 0001; since places
+ * The nodes are in one array in the order of the document (pre-order), so a subtree is a slice of
+ * it: [n, n + n->span). Their ids are their places in it, four digits, from 0001; since places
  * change when the document is edited, a citation says the title path and the hash as well.
  *
  * Markdown. A heading of any of CommonMark's two kinds begins a node, whose text runs to the next
  * heading; deeper ones nest in it, also when a level is left out. Headings inside of code, HTML
- * comments and the front matter are none. Text before the first heading is a node titled as the
+ * comments and the front matter do not count. Text before the first heading is a node titled as the
  * document. `<!-- page N -->` on a line of its own begins page N; it is not part of any text. Front
  * matter (between two lines "---" at the very start) gives title, version, effective_start and
  * effective_end.
  *
- * JSON. What PageIndex writes: {"doc_name", "structure": [...]} or {"nodes": [...]} or "tree", or
- * the bare list of nodes; a node has title, and may have node_id, start_index and end_index (or
+ * JSON. The formats of PageIndex: {"doc_name", "structure": [...]} or {"nodes": [...]} or "tree",
+ * or the bare list of nodes; a node has title, and may have node_id, start_index and end_index (or
  * page_index), summary or prefix_summary, text, nodes. Ids given are kept; they must differ.
  *
  * Promises: the same bytes give the same tree; time is linear; every text is UTF-8 or an error;
@@ -39,7 +39,7 @@
 #define POLICY_SUMMARY_TOKENS 60           /* words that a summary has at most */
 #define POLICY_PATH_MAX 2000               /* bytes of a title path, likewise */
 #define POLICY_PATH_BETWEEN " > "          /* between the titles of a title path */
-#define POLICY_ARENA_MAX ((size_t)1 << 30) /* what an arena for a tree must allow */
+#define POLICY_ARENA_MAX ((size_t)1 << 30) /* size limit of an arena for a tree */
 
 /* Where in a node's text a page begins. */
 struct policy_page {
@@ -53,7 +53,7 @@ struct policy_node {
     str title_path;                  /* with the titles above: "Coverage > Age" */
     uint32_t start_index, end_index; /* pages, inclusive, of it and all below it */
     str summary;                     /* JSON: "summary" of a leaf, "prefix_summary" otherwise */
-    str text;                        /* its own, without heading, markers and what is below it */
+    str text;                        /* its own, without heading, markers and children */
     const struct policy_page *pages; /* of its own text; pages[0].at is 0 */
     uint32_t page_count;             /* at least 1 */
     uint32_t line;                   /* of its heading in Markdown, from 1; 0 in JSON */
@@ -89,5 +89,5 @@ const struct policy_node *policy_node_titled(const struct policy_tree *t, str se
 const struct policy_node *policy_child(const struct policy_tree *t, const struct policy_node *n);
 const struct policy_node *policy_sibling(const struct policy_tree *t, const struct policy_node *n);
 const struct policy_node *policy_parent(const struct policy_tree *t, const struct policy_node *n);
-/* The page on which a byte of its text stands. */
+/* The page of a byte of its text. */
 uint32_t policy_page_at(const struct policy_node *n, size_t at);

@@ -6,8 +6,8 @@
 
 #include "apps/policy/tree.h"
 
-/* Depth is set in every node, in pre-order; gives spans, ids where there are none, title paths,
- * summaries where there are none, pages of subtrees, and hashes. `source` is what was read. */
+/* Depth is set in every node, in pre-order; gives spans, missing ids, title paths, missing
+ * summaries, pages of subtrees, and hashes. `source` is the input text. */
 void policy_tree_finish(struct policy_tree *t, str source, struct arena *a);
 /* Each stretch of white space is one space, and none at the ends. */
 str policy_one_line(str s, struct arena *a);

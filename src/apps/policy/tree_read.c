@@ -21,7 +21,7 @@ static bool policy_tree_read_wrong(struct reader *r, const char *member, const c
         r->e, ERR_INPUT, "%s%s%s: %s", r->path, r->path[0] && *member ? "." : "", member, what);
 }
 
-/* Left as it is if there is none or it is null. */
+/* Unchanged if the member is missing or null. */
 static bool policy_tree_read_text_of(struct reader *r, const struct json_node *v, const char *key,
                                      str *out)
 {

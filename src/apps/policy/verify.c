@@ -104,8 +104,8 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
 }
 
 /* The model's verdict against the deterministic reading: if one says met and the other missing,
- * nobody knows, and a person has to look. The shadow's verdict stays the model's own, as it is
- * compared with that of the rules anyway. */
+ * nobody knows, and a person has to look. The shadow keeps the model's own verdict, because it
+ * is compared with the rules' verdict anyway. */
 static bool hold_against_rules(const struct policy_react_options *r, struct arena *a,
                                struct policy_result *out, struct err *e)
 {
@@ -172,8 +172,8 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
 
 /* ---- all of them ---- */
 
-/* Criteria of one case, taken by a few threads: each is a run of its own, and mostly waits for the
- * model. Results stand in the order of the criteria, whichever came first. */
+/* Criteria of one case, taken by a few threads: each is a run of its own, and mostly waits for
+ * the model. Results are in the order of the criteria. */
 struct crew {
     const struct policy_verify_options *o;
     struct policy_verdict *out;
@@ -181,7 +181,7 @@ struct crew {
     pthread_mutex_t lock;
     size_t next, count;
     bool *done;
-    bool left, failed; /* nothing more is begun */
+    bool left, failed; /* no further criterion is started */
     struct err *e;     /* of the first that failed */
 };
 

@@ -50,7 +50,7 @@ bool policy_is_version(const struct policy_doc *d, str id)
            policy_version_same_text(str_slice(d->id, 0, n), id);
 }
 
-/* A date may have a time behind it. */
+/* A date may be followed by a time. */
 static str policy_version_day(str date)
 {
     return str_slice(str_trim(date), 0, 10);

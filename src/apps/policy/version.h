@@ -33,8 +33,8 @@ bool policy_in_force(const struct policy_doc *d, str day);
 /* Of the versions of an id, the one in force on a day; NULL: none. *count: how many there are. */
 const struct policy_doc *policy_version_on(const struct policy_doc *const *docs, size_t n, str id,
                                            str day, size_t *count);
-/* *out NULL if there is no such document. False, ERR_INPUT: there are versions, and none of them is
- * the one that was asked for; e has no path at its front. */
+/* *out NULL if there is no such document. False, ERR_INPUT: the document has versions, but not
+ * the requested one; e does not begin with a path. */
 bool policy_version_find(const struct policy_doc *const *docs, size_t n,
                          const struct policy_want *w, const struct policy_doc **out,
                          struct err *e) MUST_USE;
@@ -42,7 +42,7 @@ bool policy_version_find(const struct policy_doc *const *docs, size_t n,
  * NULL if there is no such document. False: e begins with the path of the member. */
 bool policy_case_doc(const struct policy_case *c, const struct policy_doc *const *docs, size_t n,
                      str today, const struct policy_doc **out, struct err *e) MUST_USE;
-/* The same of a document that was named by its file: whatever the case calls it. */
+/* The same for a document given by its file; the case's name for it is ignored. */
 bool policy_file_doc(const struct policy_case *c, const struct policy_doc *doc, str today,
                      const struct policy_doc **out, struct err *e) MUST_USE;
 /* "v1 (2025-01-01 to 2025-12-31), v2 (from 2026-01-01)": those of an id, as many as fit. */

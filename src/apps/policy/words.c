@@ -103,7 +103,7 @@ static size_t stem_verb(char *s, size_t n, size_t ending)
 static const char *const irregular[][2] = {
     {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
 
-/* Endings of number, tense and person; no more, so that what is another thing stays another. */
+/* Endings of number, tense and person; no more, so that different words stay different. */
 static size_t policy_words_stem(char *s, size_t n)
 {
     for (size_t i = 0; i < COUNT_OF(irregular); i++)

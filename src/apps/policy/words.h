@@ -6,9 +6,8 @@
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
  * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
  * up to the millions ("twenty-four", "1.2 million"); a date, however it is written (2024-05-15,
- * "May 15, 2024", 05/15/2024), is the number of its day; 03/05/2024, which has two
- * readings, is none. Everything else that is no white space is
- * a mark, one each.
+ * "May 15, 2024", 05/15/2024), is the number of its day; 03/05/2024, which has two readings, is not
+ * a date. Every other character except white space is a mark.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +27,7 @@ struct word {
     uint32_t hash;     /* of the stem: most words differ here already */
     uint8_t size;      /* of lower */
     char stem[WORD_STEM_MAX + 1];
-    char lower[WORD_STEM_MAX + 1]; /* as it stands but in lower case; of a mark its byte */
+    char lower[WORD_STEM_MAX + 1]; /* verbatim but in lower case; for a mark its byte */
 };
 
 size_t words_of(str text, struct arena *a, struct word **out);
@@ -48,9 +47,9 @@ bool word_dates(const struct word *w);
 bool word_stops(const struct word *w);
 
 /* Of the parts: */
-/* Its texts, from the word as it stands; kind, number and place are left alone. */
+/* Sets its texts from the verbatim word; leaves kind, number and place alone. */
 void word_set(struct word *w, str s);
 /* Those that are one number or one date together become one; gives how many are left. */
 size_t words_join(struct word *w, size_t n);
-/* A day as a number, so that dates compare; false if there is none. */
+/* A day as a number, so that dates compare; false if no such day exists. */
 bool words_day(int year, int month, int day, double *out);

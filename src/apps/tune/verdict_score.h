@@ -29,7 +29,7 @@ enum verdict_kind {
     VERDICT_COUNT
 };
 
-/* Pages first..last; last is 0 if there are none. */
+/* Pages first..last; last is 0 without pages. */
 struct verdict_citation {
     str doc, section;
     uint32_t page_first, page_last;

@@ -1,9 +1,9 @@
-/* admit.c - holds back new calls while the store is behind.
+/* admit.c - delays new calls while the store lags.
  *
  * A call is not started if it cannot be recorded: nobody pays for an answer that is not given.
- * While the tables are behind, new calls wait, the longer the more of the journal is in use: not at
- * all at its soft mark, and all of `journal.wait` at its ceiling. A call that meets the ceiling
- * after the whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
+ * While the tables lag, new calls wait, the longer the more of the journal is in use: not at all at
+ * its soft mark, and all of `journal.wait` at its ceiling. A call that meets the ceiling after the
+ * whole wait gets 503 with Retry-After. With `unrecorded: pass` no call waits.
  *
  * After a start with a long journal, calls of keys with `spend_usd` wait the same way until the
  * spending of their keys is known.
@@ -25,7 +25,7 @@ static bool admit_refuse(struct gateway_loop *gl, struct arena *a, const struct 
     return false;
 }
 
-/* A store that does not work is not waited for; one that is behind is. */
+/* Calls wait for a store that lags, not for one that has failed. */
 bool call_admit_begin(struct gateway_loop *gl, const struct config *c, struct arena *a,
                       struct chat_error *error)
 {

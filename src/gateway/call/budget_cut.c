@@ -3,7 +3,7 @@
  * The request already carries the provider's own budget where it has one (plan.c), so most replies
  * never get here. When our count passes the cap, there are three ways, the best first:
  *
- *     control    the provider is told to end its reasoning (control.c) and the reply continues
+ *     control    asks the provider to end its reasoning (control.c) and the reply continues
  *     prefill    the reply is dropped; a second call continues from the reasoning so far
  *     restate    the same where the provider takes no prefill: the reasoning is quoted (plan.c)
  *
@@ -45,7 +45,7 @@ static void cut_end_with_tool_call(struct call *c)
     call_finish(c);
 }
 
-/* What the reply still has to say is of no interest. */
+/* Drops the rest of the reply. */
 static void cut_release_reply(struct call *c)
 {
     call_record_events(c);
@@ -60,7 +60,8 @@ static void cut_release_reply(struct call *c)
     call_ask_second(c, CALL_CUT);
 }
 
-/* What was to end has, or never will by itself. False: let go. */
+/* Waits for the reasoning to end after a control call. False: it did not, and the reply was
+ * dropped. */
 static bool cut_await_end(struct call *c)
 {
     bool over = c->reply.stop_seen || c->reply.end_seen;

@@ -10,7 +10,7 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
-#define ANSWER_TOKENS 4096 /* few answers are longer, whatever room they are given */
+#define ANSWER_TOKENS 4096 /* few answers are longer, even if they may be */
 #define WHY_MAX 400        /* of an error, noted of an attempt */
 
 bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
@@ -204,7 +204,7 @@ static void call_init_pipe(struct call *c)
               &c->arena);
 }
 
-/* What it may come to: as much as it may say, but no long answer behind its reasoning. */
+/* The highest likely cost: all of the cap for reasoning, and an answer of usual length after it. */
 static double call_estimate_cost(const struct call *c)
 {
     struct chat_usage u = chat_usage_none;
@@ -349,7 +349,7 @@ static void call_reset_pipe(struct call *c)
     call_record_reset(c);
 }
 
-/* The next provider, from its first try. False: there is none. */
+/* The next provider, from its first try. False: no provider is left. */
 bool call_fall_back(struct call *c)
 {
     if (call_next_provider(c) >= c->chain.count)
@@ -399,7 +399,7 @@ void call_attempt(struct call *c)
 
     call_enter_state(c, CALL_CONNECTING);
     if (!call_choose_provider(c, &left_ms, &e)) {
-        if (!c->failure->error.message.n) /* what a provider said itself says more */
+        if (!c->failure->error.message.n) /* a provider's own error says more */
             call_refuse(&c->failure->error,
                         &c->arena,
                         left_ms ? 503 : 401, /* as a provider would say without its key */

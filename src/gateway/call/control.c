@@ -21,7 +21,7 @@
 #include "gateway/provider.h"
 
 #define WAIT_MS 5000    /* for the answer to begin */
-#define LATE_MS 250     /* the same once it is said to be over: what was said before may lie here */
+#define LATE_MS 250     /* the same after "success": false: older bytes may be on the way */
 #define AGAIN_MS 600000 /* a model that failed is asked again then: its server may be a newer one */
 #define UNHEARD_MAX ((size_t)16384) /* bytes of reasoning before it has answered, */
 #define HEARD_MAX ((size_t)2048)    /* and from there until its own answer begins */
@@ -217,7 +217,7 @@ bool call_control_ask(struct call *c)
         return false;
     assert(c->attempt.phase == CALL_FIRST && !k->call);
     call_enter_state(c, CALL_CUTTING);
-    c->decoder.hides = true; /* what is not passed on is not repeated either */
+    c->decoder.hides = true; /* hidden reasoning is not repeated either */
     c->sum.cut_action = STR("control");
     call_note_attempt(c, "told to end its reasoning", STR("the cap was passed"));
     buf_init(&k->reply, REPLY_MAX);

@@ -10,8 +10,8 @@
 #define DECISION_MAX ((size_t)256 << 10)
 #define ROOM 1024 /* for most entries */
 
-/* A model may explain itself in tags that nobody has told us of: then the text came as it was, but
- * its entry tells what is in them from what is behind. */
+/* A model may reason in tags that are not configured. The client got that text unchanged, but
+ * the decision entry separates the reasoning in the tags from the answer after them. */
 static void decide_by_tags(struct call *c, struct decision *d)
 {
     struct split_extract x;

@@ -18,7 +18,7 @@ int64_t call_estimate(const struct call_request *r)
 
     if (r->body.n > ATTACHED_MIN)
         input_tokens_add_data(r->request, &d);
-    d.bytes = d.bytes < r->body.n ? d.bytes : r->body.n; /* what came before may be in it again */
+    d.bytes = d.bytes < r->body.n ? d.bytes : r->body.n; /* earlier data may be counted twice */
     return (int64_t)((r->body.n - d.bytes) / TEXT_BYTES + d.tokens);
 }
 

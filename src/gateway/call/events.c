@@ -32,7 +32,7 @@ void call_note_answer(struct call *c)
         c->sum.reasoning_end_ns = call_now_ns(c);
 }
 
-/* What a text is that reasoning is to be cut out of, shows when it has been through the pipe. */
+/* If reasoning has to be split out of the text, only the pipe's output shows what the text is. */
 static void event_note_content(struct call *c, const struct chat_event *ev)
 {
     if (ev->kind == CHAT_REASONING)
@@ -54,7 +54,8 @@ static void event_add_count(int64_t *to, int64_t more)
         *to += more;
 }
 
-/* Usage of a second call: the first one's comes on top. One that was cut did not tell all of it. */
+/* Adds the first call's usage to the second's. A first call that was cut did not report all of
+ * it. */
 static void event_add_first_usage(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
@@ -63,7 +64,7 @@ static void event_add_first_usage(struct call *c, struct chat_usage *u)
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
-    if (again < 0) /* not reported: what of its reasoning was seen */
+    if (again < 0) /* not reported: our count of its reasoning */
         again = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe) - c->thought.dropped;
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
@@ -96,7 +97,7 @@ static void event_read_usage(struct call *c, const struct chat_event *ev, struct
                                                                  : STR("");
     if (c->attempt.phase != CALL_FIRST) {
         event_add_first_usage(c, u);
-    } else if (c->sum.cut) { /* what it thought beyond the cap was paid for, but not passed on */
+    } else if (c->sum.cut) { /* reasoning beyond the cap was paid for, but not passed on */
         int64_t thought = pipe_reasoning_tokens(&c->pipe);
 
         u->reasoning = u->reasoning > thought ? u->reasoning : thought;

@@ -55,7 +55,7 @@ double call_price(const struct config_model *m, const struct chat_usage *u)
 
 int64_t call_wall_start_ms(struct call *c)
 {
-    /* The loop's clock stands since its round began, which may be before the request was read. */
+    /* The loop's clock advances once per round, so its time may be before the request was read. */
     uint64_t now = call_now_ns(c);
     uint64_t ago = now > c->in.start_ns ? now - c->in.start_ns : 0;
 
@@ -70,7 +70,7 @@ static str finish_mask_name(struct call *c, str name)
                                                                      : call_mask_asked(c, name);
 }
 
-/* It was told how much it may think, and says that it has thought so much. */
+/* The provider had a reasoning budget and reports that it used all of it. */
 static void finish_note_native_cut(struct call *c)
 {
     if (c->sum.cut || c->attempt.budget <= 0 || c->reply.usage.reasoning < c->attempt.budget)
@@ -79,8 +79,8 @@ static void finish_note_native_cut(struct call *c)
     c->sum.cut_action = STR("native");
 }
 
-/* The last count comes with the end: of a reply that did not get there, a provider has told the
- * beginning at most, and what came of it was made, and is paid for, all the same. */
+/* Providers report the final usage at the end of a reply. If a reply ended early, at most its
+ * first usage is known, but the received tokens were generated and are paid for: we count them. */
 static void finish_count_unreported(struct call *c)
 {
     struct chat_usage *u = &c->sum.usage;
@@ -126,7 +126,7 @@ void call_summarize(struct call *c)
     s->cost_usd = call_price(call_model(c), &s->usage);
 }
 
-/* What the client asked for, or else what its level brought. */
+/* The client's value, or else that of its level's preset. */
 static str finish_sampling(const struct call *c, str asked, const struct config_preset *preset,
                            bool warm)
 {
@@ -137,7 +137,7 @@ static str finish_sampling(const struct call *c, str asked, const struct config_
     return warm ? preset->temperature : preset->top_p;
 }
 
-/* What nobody else asks for. */
+/* Exports the call, with fields that only the export needs. */
 static void finish_export(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
@@ -183,7 +183,7 @@ static void finish_push(void *ctx)
     store_push(gl->gateway->store);
 }
 
-/* What a round puts on record goes to disk at its end, together. */
+/* Pushes all records of a round to disk together, at the end of the round. */
 static void finish_push_soon(struct gateway_loop *gl)
 {
     if (!gl->push.fn)
@@ -191,7 +191,7 @@ static void finish_push_soon(struct gateway_loop *gl)
     loop_defer(gl->loop, &gl->push);
 }
 
-/* Behind it comes `over`, but not before whoever called has returned. */
+/* `over` follows, but only after the caller has returned. */
 static void finish_store(struct call *c)
 {
     struct store *store = c->gl->gateway->store;
@@ -280,8 +280,8 @@ bool call_hides(const struct call *c)
     return c->client.hides;
 }
 
-/* What the second call began to say cannot be taken back by itself: all begins anew, as often as a
- * provider is tried again, and then elsewhere. */
+/* A second call that has begun its answer cannot be retried by itself. The whole call restarts,
+ * up to the provider's number of retries, then at the next provider. */
 static bool finish_restart_second(struct call *c)
 {
     if (c->attempt.phase == CALL_FIRST)
@@ -296,7 +296,8 @@ static bool finish_restart_second(struct call *c)
     return true;
 }
 
-/* What the first call said stays, whatever becomes of the second, where it has been seen. */
+/* Whether the whole call may run again: the client has received nothing, or its sink can take
+ * back what it received. After a cut, text of the first call stays. */
 bool call_may_restart(struct call *c)
 {
     if (c->in.watch)

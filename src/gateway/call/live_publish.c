@@ -15,7 +15,7 @@
 #define SPARE ((size_t)64 << 10)
 #define ASKED_MARGIN 512
 #define LIVE_MASK_NS (50 * CLOCK_NS_PER_MS) /* of patterns of the user's own, for a call */
-#define STATUS_NS 1000000000u /* while it thinks, its count of tokens is told so often */
+#define STATUS_NS 1000000000u               /* interval of token counts during reasoning */
 
 static str live_asked_text(const struct call *c)
 {
@@ -263,7 +263,7 @@ void call_live_frame(struct call *c)
     if (!c->live.hub)
         return;
     if (c->sum.reasoning_ns && c->live.state == HUB_WAITING)
-        live_set_state(c, HUB_THINKING); /* behind closed doors */
+        live_set_state(c, HUB_THINKING); /* its reasoning is hidden */
     for (size_t i = 0; i < p->count; i++) {
         const struct chat_event *ev = &p->events[i];
 
@@ -336,7 +336,7 @@ static void live_make_end(struct call *c, const struct store_call *row)
     };
 }
 
-/* What went well and is not on record has an end that can be made if somebody is to see it. */
+/* For a successful call that is not recorded, the end is made only if a watcher needs it. */
 void call_live_finish(struct call *c, const struct store_call *row)
 {
     if (c->live.hub && (c->recorded || live_has_failed(c)))

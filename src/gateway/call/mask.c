@@ -50,7 +50,7 @@ static void call_mask_count_loop(struct call *c)
     c->gl->redacted = (struct mask_counts){{0}, 0};
 }
 
-/* What came out, or the text if nothing had to go. */
+/* The masked text, or the text itself if nothing was masked. */
 static str call_mask_result(struct call *c, bool found, str text, struct buf *out, str left_out)
 {
     call_mask_count_loop(c);

@@ -139,7 +139,7 @@ static void plan_note_cut(struct call *c, str action, const char *what)
     c->sum.cut_action = action;
 }
 
-/* The second call of a cut or starved answer: what was thought goes along. */
+/* The second call of a cut or starved answer: it includes the reasoning so far. */
 static void plan_tail(struct call *c, const struct provider_row *row, struct wire_tail *tail,
                       struct wire_plan *plan)
 {
@@ -206,7 +206,7 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
     char trace[56];
 
     c->sent.known = setup_head(c->in.setup, p, c->attempt.streams);
-    if (!setup_head_sound(c->in.setup, p)) { /* whoever sends them says so */
+    if (!setup_head_sound(c->in.setup, p)) { /* the sender reports the error */
         buf_add(&c->sent.lines, c->sent.known);
         c->sent.known = STR("");
     }
@@ -320,7 +320,7 @@ bool call_plan_request(struct call *c, struct err *e)
     plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;
     if (!same || c->attempt.wire->dialect == CHAT_GEMINI || !str_eq(model, r->model))
-        plan.model = model; /* of Gemini's, no body tells which it is for */
+        plan.model = model; /* Gemini's bodies do not name the model */
     plan.set_stream = !same;
     plan.stream = c->attempt.streams;
     plan.want_usage = c->attempt.streams && !(c->attempt.without & CALL_WITHOUT_USAGE);

@@ -41,7 +41,7 @@ static void quotes_add_text(struct quotes *q, str text)
     buf_add_c(&q->said, '\0');
 }
 
-/* All texts of a JSON value; of bytes that are none, the bytes. */
+/* All texts of a JSON value; if the bytes are not JSON, the bytes. */
 static void quotes_add_json(struct quotes *q, str bytes)
 {
     struct json doc;

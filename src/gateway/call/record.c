@@ -74,7 +74,7 @@ void call_record_reset(struct call *c)
 
 /* ---- as it comes ---- */
 
-/* What came of the text at hand, masked, goes behind what is kept of it. */
+/* Masks the buffered text and appends it to the stored text. */
 void call_record_flush_text(struct call *c, bool over)
 {
     struct call_record *r = &c->record;
@@ -105,7 +105,8 @@ static void record_end_segment(struct call *c)
     if (s->kind != CALL_SEG_TOOL)
         call_record_flush_text(c, true);
     s->end_ns = call_now_ns(c);
-    /* Thoughts are counted before they are kept: what no stretch before has is this one's. */
+    /* Reasoning is counted before it is stored: tokens that no earlier segment has belong to
+     * this one. */
     if (s->kind == CALL_SEG_REASONING && !s->opaque) {
         s->tokens = pipe_kept_tokens(&c->pipe) - c->record.thought_tokens;
         c->record.thought_tokens += s->tokens;
@@ -115,7 +116,7 @@ static void record_end_segment(struct call *c)
         s->size = c->record.kept[s->kind] - s->at;
 }
 
-/* Thoughts that stand apart in the reply do so in its record, as in split/extract.h. */
+/* Separate blocks of reasoning stay separate in the record, as in split/extract.h. */
 static void record_separate_reasoning(struct call *c)
 {
     size_t *kept = &c->record.kept[CALL_SEG_REASONING];
@@ -187,7 +188,7 @@ static void record_add_call(struct call *c, const struct chat_event *ev)
 static void record_add_event(struct call *c, const struct chat_event *ev)
 {
     if (ev->choice > 0)
-        return; /* of several answers the first is the one that was given */
+        return; /* the record has only the first choice */
     switch (ev->kind) {
     case CHAT_TEXT:
     case CHAT_REFUSAL:
@@ -221,8 +222,8 @@ void call_record_events(struct call *c)
         record_add_event(c, &c->pipe.events[r->seen++]);
 }
 
-/* Hidden reasoning does not come out of the pipe, so its text is taken where it goes in; what came
- * out before stands before it. */
+/* Hidden reasoning does not come out of the pipe, so its text is taken at the pipe's input,
+ * after the events that the pipe has put out so far. */
 void call_record_reasoning(struct call *c, str text)
 {
     if (!c->recorded)
@@ -249,7 +250,7 @@ void call_record_finish(struct call *c)
     if (c->record.tool_calls.n)
         buf_add(&c->record.tool_calls, STR("\"}]"));
     if (buf_full(&c->record.tool_calls))
-        buf_reset(&c->record.tool_calls); /* half a list is none */
+        buf_reset(&c->record.tool_calls); /* an incomplete list is dropped */
     if (c->failure && c->failure->attempts.n)
         buf_add_c(&c->failure->attempts, ']');
     if (c->failure && buf_full(&c->failure->attempts))
@@ -313,7 +314,7 @@ static str record_mask_request(struct call *c)
     return c->record.request;
 }
 
-/* Whom it is about: the end user that the request names, or who asks. */
+/* The subject: the end user that the request names, or the client. */
 static str record_subject(struct call *c)
 {
     if (c->in.request->user.n)
@@ -408,8 +409,8 @@ void call_build_row_facts(struct call *c, struct store_call *out)
     *out = row;
 }
 
-/* Whether nothing of an envelope is to be masked: not what stands before the provider's counts, nor
- * in these. */
+/* Whether an envelope needs no masking, neither in the part before the provider's counts nor in
+ * the counts. */
 static bool record_is_clean(struct call *c, str front)
 {
     const struct setup *setup = c->in.setup;
@@ -418,7 +419,7 @@ static bool record_is_clean(struct call *c, str front)
            (!setup->mask || mask_json_clean(setup->mask, front));
 }
 
-/* An envelope without what stands in columns of its own, masked. */
+/* An envelope, masked, without the values that have columns of their own. */
 static str record_write_reply(struct call *c)
 {
     struct buf out;

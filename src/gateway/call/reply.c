@@ -34,7 +34,7 @@ static bool reply_may_repair(const struct call *c)
     return c->config->repair_starved == CONFIG_REPAIR_ALWAYS;
 }
 
-/* END goes last, whatever was put in behind it. */
+/* Moves END to the last place, after events that were added later. */
 static void reply_move_end_last(struct pipe *p)
 {
     if (p->count && p->events[p->count - 1].kind == CHAT_END)
@@ -107,7 +107,7 @@ bool call_end_starved(struct call *c)
     return true;
 }
 
-/* What the events of a frame come to. False: this reply is over for us. */
+/* Acts on the events of a frame. False: this reply is over for us. */
 static bool reply_settle(struct call *c, const struct wire_frame *f)
 {
     if (c->state == CALL_CUTTING ||
@@ -137,7 +137,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
             c->attempt.relays = c->reply.end_seen = false;
             call_deliver_events(c, NULL);
             if (!over)
-                return true; /* what it used is told behind its end */
+                return true; /* the usage follows the end */
             c->sum.repaired = true;
             call_hang_up(c, true);
             call_ask_second(c, CALL_REPAIR);
@@ -417,14 +417,14 @@ static bool call_settle_end(struct call *c)
     return reply_settle(c, NULL);
 }
 
-/* Nothing more comes, and what came is dealt with. */
+/* The reply has ended, and all its events have been processed. */
 static void reply_finish(void *ctx)
 {
     struct call *c = ctx;
 
     if (!call_is_reading(c)) {
         call_on_rest(c);
-        return; /* what came last decided it */
+        return; /* the last event decided it */
     }
     if (!c->reply.end_seen) {
         call_reply_own(c);
@@ -521,13 +521,13 @@ void call_reply_error(struct call *c, const struct err *e)
 {
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->reply.deferred && !call_break_deferred(c))
-        return; /* what came last decided it */
+        return; /* the last event decided it */
     if (call_is_reading(c) &&
         (c->reply.end_seen || (c->reply.stop_seen && c->frames.kind != FRAMES_WHOLE))) {
         reply_finish(c); /* all was said before the line broke */
         return;
     }
-    if (c->state == CALL_CUTTING) { /* what it thought is here: another call can answer */
+    if (c->state == CALL_CUTTING) { /* its reasoning was received: another call can answer */
         call_cut_now(c);
         return;
     }

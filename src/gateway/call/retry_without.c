@@ -373,7 +373,7 @@ static const char *retry_leave_out_reasoning(struct call *c, str words)
     return retry_leave_out_bit(c, CALL_WITHOUT_REASONING, "reasoning parameters dropped");
 }
 
-/* What the error names of the ways to say a level. */
+/* Drops or changes the reasoning parameter that the error names. */
 static const char *retry_leave_out_named(struct call *c, str words)
 {
     enum chat_level effort;
@@ -393,7 +393,7 @@ static const char *retry_leave_out_named(struct call *c, str words)
     return NULL;
 }
 
-/* What the call can do without, which it then is; NULL: there is nothing. */
+/* Drops a parameter that the error refuses, and describes the change; NULL: none can be dropped. */
 static const char *retry_leave_out(struct call *c, const struct chat_error *error)
 {
     str words = call_error_words(c, error);

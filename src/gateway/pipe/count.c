@@ -48,7 +48,7 @@ static int64_t pipe_count_room(struct pipe_count *s)
     return s->cap - (int64_t)(s->counted_before + tokens_counter_most(s->counter));
 }
 
-/* A counter, and what its windows have, as they were. */
+/* A copy of a counter and of its windows. */
 struct pipe_counter_copy {
     struct tokens_counter counter;
     struct tokens_windows windows;
@@ -64,7 +64,7 @@ static void pipe_counter_restore(struct tokens_counter *c, const struct pipe_cou
     c->windows = windows;
 }
 
-/* Under a cap that is near: what surely fits, and then character by character. */
+/* Near the cap: adds the bytes that surely fit, then character by character. */
 static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
 {
     struct pipe_counter_copy before;

@@ -74,7 +74,7 @@ static inline void pipe_redact_note(struct pipe_redact *s, const struct chat_eve
     s->text = !before.n ? more : arena_join(s->shared->scratch, before, more, STR(""));
 }
 
-/* Reasoning is hidden: whether another event tells something of it. */
+/* Reasoning is hidden: whether another event reveals some of it. */
 NOINLINE static bool pipe_redact_drops(struct pipe_redact *s, const struct chat_event *ev,
                                        enum pipe_mark mark)
 {

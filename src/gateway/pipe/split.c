@@ -389,7 +389,7 @@ NOINLINE static void pipe_split_stop(struct pipe_split *s, const struct chat_eve
     struct chat_event stop = *ev;
 
     if (ev->stop == CHAT_STOP_LENGTH)
-        pipe_held_decide(s, PIPE_HELD_INSIDE, SPLIT_REASONING); /* it did not come to its answer */
+        pipe_held_decide(s, PIPE_HELD_INSIDE, SPLIT_REASONING); /* it did not reach its answer */
     pipe_split_flush(s);
     if (s->calls && ev->stop == CHAT_STOP_END) {
         stop.stop = CHAT_STOP_TOOL;

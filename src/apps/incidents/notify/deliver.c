@@ -1,4 +1,4 @@
-/* deliver.c - the thread of a target: what is due is sent, retried or given up.
+/* deliver.c - the thread of a target: sends due messages, retries or drops them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -112,7 +112,7 @@ static int64_t notify_wait_ms(struct notify_target *t, int64_t tries, int64_t af
     return wait / 2 + (int64_t)rand_below(&t->chance, (uint64_t)wait);
 }
 
-/* What becomes of a message whose try failed; returns how long its target rests. */
+/* Decides about a message after a failed attempt; returns how long its target pauses. */
 static int64_t notify_failed(struct notify_target *t, struct outbox_row *m,
                              const struct notify_outcome *out, const struct err *e)
 {
@@ -170,7 +170,7 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
     }
 }
 
-/* Whether the question of the message is no longer asked. The state of the incident does not tell:
+/* Whether the question of the message is no longer asked. The incident's state does not show it:
  * after a start it is "processing" until the run waits again. */
 static bool notify_answered(const struct notify *n, const struct outbox_row *m,
                             const struct book_row *row)
@@ -183,7 +183,8 @@ static bool notify_answered(const struct notify *n, const struct outbox_row *m,
     return row->completed_us >= 0 || !str_eq(m->occasion, str_c(occasion));
 }
 
-/* The message is sent, retried later, or given up. Returns how long the target rests, in ms. */
+/* Sends the message, or schedules a retry, or drops it. Returns how long the target pauses, in
+ * ms. */
 static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, struct arena *a)
 {
     struct notify *n = t->notify;

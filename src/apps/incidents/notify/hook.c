@@ -98,7 +98,7 @@ static void hook_write(struct buf *body, const struct notice *n)
     json_out_close(&o, 2);
 }
 
-/* v1,BASE64(HMAC-SHA256(key, ID.TIMESTAMP.BODY)); the key is what whsec_ precedes. */
+/* v1,BASE64(HMAC-SHA256(key, ID.TIMESTAMP.BODY)); the key follows the prefix whsec_. */
 static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, struct buf *headers,
                       struct err *e)
 {

@@ -1,4 +1,4 @@
-/* notice.c - what a message says: made of the incident's row, masked, cut to size.
+/* notice.c - the text of a message, from the incident's row, masked and truncated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,7 +31,7 @@ str notice_masked(const struct setup *setup, struct arena *a, str text)
     return text;
 }
 
-/* Valid UTF-8 of at most so many bytes, with a word about what is missing. */
+/* Valid UTF-8 of at most so many bytes, with a note about the cut part. */
 static str notice_cut(struct arena *a, str text, size_t size_max)
 {
     str front = utf8_cut_size(text, size_max);
@@ -81,8 +81,11 @@ static str notice_question(str pending, struct arena *a)
     json_init(&doc);
     if (pending.n && json_parse(&doc, pending, &e))
         JSON_FOREACH(v, &doc, json_root(&doc)) {
-            str tool = json_get_text(&doc, v, "tool", a),
-                arguments = json_get_text(&doc, v, "arguments", a);
+            str tool = json_get_text(&doc, v, "tool", a), arguments = STR("");
+            const struct json_node *given = json_get(&doc, v, "arguments");
+
+            if (given && !json_text(&doc, given, a, &arguments))
+                arguments = json_raw(&doc, given);
 
             if (out.n >= QUESTION_MAX)
                 break;

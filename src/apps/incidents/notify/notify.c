@@ -239,7 +239,8 @@ static bool notify_is_sending(const struct notify *n)
     return false;
 }
 
-/* Locked before and after. What is being sent has a moment, then it is cut off. */
+/* Locked before and after. A message being sent gets a short grace period, then its connection
+ * is closed. */
 static void notify_stop(struct notify *n)
 {
     struct timespec until;

@@ -1,15 +1,15 @@
 /* notify.h - tells people how incidents go: Slack, signed webhooks, e-mail.
  *
  *     struct notify *n;
- *     if (!notify_open(&options, &n, e)) ...      messages of an earlier process go on
+ *     if (!notify_open(&options, &n, e)) ...      resumes messages of an earlier process
  *     notify_change(n, setup)                     the targets of another configuration
  *     notify_close(n);
  *
- *   notify.c    targets, and what is added for them
- *   deliver.c   the thread of a target: what is due is sent, retried or given up
+ *   notify.c    targets, and the messages added for them
+ *   deliver.c   the thread of a target: sends due messages, retries or drops them
  *   attempt.c   how each kind is sent to, and test messages
  *   outbox.c    the rows of messages in the store
- *   notice.c    what a message says, from the row of its incident
+ *   notice.c    the text of a message, from the row of its incident
  *   slack.c     Slack: incoming webhooks and bots
  *   hook.c      signed webhooks (Standard Webhooks)
  *   email.c     e-mail, over smtp.c
@@ -48,7 +48,7 @@ struct notify_options {
 };
 
 bool notify_open(const struct notify_options *o, struct notify **out, struct err *e) MUST_USE;
-/* Waits a moment for what is being sent. NULL: nothing. */
+/* Waits briefly for messages being sent. NULL: does nothing. */
 void notify_close(struct notify *n);
 /* Targets of another configuration; messages to targets that are gone fail. */
 void notify_change(struct notify *n, struct setup *setup);
@@ -56,11 +56,11 @@ void notify_change(struct notify *n, struct setup *setup);
 /* "notifications": [...] and "silence_proposal": {...} or null, as members of an incident. */
 void notify_write(struct notify *n, struct json_out *o, const struct book_row *row);
 
-/* Sends a test message to one target, now; *note says what was wrong nevertheless, or is "". */
+/* Sends a test message to one target, now; *note is a warning, or "". */
 bool notify_test(const struct config *c, const struct config_notify *target, struct arena *a,
                  str *note, struct err *e) MUST_USE;
 
-/* ---- what a message says ---- */
+/* ---- the text of a message ---- */
 
 struct notice {
     enum config_notify_event event;
@@ -69,8 +69,8 @@ struct notice {
     str alert_type, severity, environment, agent;
     str status;   /* of the incident now */
     str link;     /* or "" */
-    str text;     /* the analysis or why there is none, Markdown, cut; "" none */
-    str question; /* what a person is asked; "" nothing */
+    str text;     /* the analysis or why it is missing, Markdown, truncated; or "" */
+    str question; /* the question to a person; or "" */
     str silence;  /* the proposal as JSON, and as a link; "" none */
     str silence_link;
     int64_t at_us; /* when it happened */
@@ -104,7 +104,7 @@ struct notify_outcome {
     int64_t after_ms; /* of a failed try: when the target wants the next; -1: it does not say */
     bool permanent;   /* of a failed try: no other will help */
     str receipt;      /* of a successful one, in the arena; "" none */
-    str note;         /* of a successful one: what was wrong nevertheless; "" nothing */
+    str note;         /* warning of a successful attempt; or "" */
 };
 
 /* True: the target has the message. */

@@ -1,7 +1,7 @@
-/* notify_state.h - what the files of notifications share.
+/* notify_state.h - shared by the files of notifications.
  *
- *   notify.c    targets, coming and going; what is added; who looks
- *   deliver.c   the thread of a target: what is due is sent, retried or given up
+ *   notify.c    adding and removing targets, adding messages, reading them
+ *   deliver.c   the thread of a target: sends due messages, retries or drops them
  *
  * Locks: the book's, then ours; ours is never held while waiting for a target.
  *
@@ -16,7 +16,7 @@
 
 #include <pthread.h>
 
-#define NOTIFY_PENDING_MAX ((size_t)1 << 20) /* of JSON about what is asked */
+#define NOTIFY_PENDING_MAX ((size_t)1 << 20) /* of JSON about the waiting calls */
 
 struct notify_target {
     struct notify *notify;
@@ -56,7 +56,7 @@ struct notify {
 int64_t notify_now_us(const struct notify *n);
 /* Locked. With more names than there is room for, the rest share the last. */
 struct notify_counts *notify_counts_of(struct notify *n, str name);
-/* What tells two questions of one incident apart: a digest of the calls that wait. */
+/* Distinguishes two questions of one incident: a digest of the waiting calls. */
 void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE]);
 void notify_timespec(int64_t from_now_ms, struct timespec *out);
 

@@ -84,7 +84,11 @@ bool outbox_next(struct db *db, str target, struct outbox_list *out, struct err 
     struct db_value args[] = {db_text(target)};
 
     return db_query(db,
-                    SELECT " WHERE target = $1 AND state = 'pending'"
+                    SELECT " WHERE target = $1 AND state = 'pending' AND NOT EXISTS"
+                           " (SELECT 1 FROM notifications o"
+                           " WHERE o.alert_id = notifications.alert_id"
+                           " AND o.target = notifications.target AND o.state = 'pending'"
+                           " AND o.notification_id < notifications.notification_id)"
                            " ORDER BY next_us, notification_id LIMIT 1",
                     args,
                     1,

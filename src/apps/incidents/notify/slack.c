@@ -1,5 +1,5 @@
 /* slack.c - messages to Slack: an incoming webhook, or a bot that keeps one message per incident up
- * to date and tells what is new in its thread.
+ * to date and posts news in its thread.
  *
  * A section has at most 3,000 characters and all blocks together about 13,000 (Slack refuses more
  * with msg_blocks_too_long, which its documentation does not mention).
@@ -73,7 +73,7 @@ static void slack_section(struct json_out *o, str text)
     json_out_close(o, 2);
 }
 
-/* Sections of whole lines; what does not fit is left out, and the link leads to it. */
+/* Sections of whole lines; the rest is left out, and the link leads to it. */
 static void slack_sections(struct json_out *o, str text)
 {
     struct buf section, piece;

@@ -119,7 +119,7 @@ struct smtp {
     int code;
 };
 
-/* What the server said, fit for a sentence. */
+/* The server's reply, formatted for use inside a sentence. */
 static bool smtp_refused(struct smtp *c, const char *what, struct err *e)
 {
     char shown[SHOWN_MAX + 1];

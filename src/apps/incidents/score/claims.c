@@ -27,7 +27,7 @@ static const char rule_out[] =
     "look healthy|is ok|are ok|is normal|are normal|looks normal|look normal|"
     "found none|unlike|rather than|as opposed to|dismissed|thought that|i thought|"
     "we thought|assumed that|i assumed|suspected that|was suspected|first suspicion";
-/* What the clause before it said is taken back. */
+/* This clause retracts the clause before it. */
 static const char retracts[] =
     "turned out to be false|turned out to be wrong|turned out not|that is false|"
     "that is wrong|that was wrong|this is false|this is wrong|is not so|"
@@ -163,7 +163,7 @@ static str claim_strip(str line, struct claim_reader *r)
     return line;
 }
 
-/* ---- what a clause does ---- */
+/* ---- the kind of a clause ---- */
 
 static size_t claim_count(str text, char c)
 {
@@ -266,8 +266,8 @@ static void claim_add(struct claim_reader *r, str text)
     c->n++;
 }
 
-/* "The pool is fine, report-job holds the lock": what is ruled out ends at the comma, unless the
- * comma is inside it ("the limit, raised last week, is not the cause"). */
+/* "The pool is fine, report-job holds the lock": the ruled-out part ends at the comma, unless
+ * the comma is inside it ("the limit, raised last week, is not the cause"). */
 static void claim_add_parts(struct claim_reader *r, str text)
 {
     static const char verbs[] = "is|are|was|were|can|could|has|have|isnt|does";
@@ -381,7 +381,7 @@ static void claim_read_lines(struct claim_reader *r, str text)
     buf_release(&paragraph);
 }
 
-/* ---- what only the whole shows ---- */
+/* ---- checks of the whole text ---- */
 
 static void claim_settle(struct claims *c)
 {
@@ -406,7 +406,7 @@ void claims_read(str analysis, str evidence, struct arena *a, struct claims *out
     struct claim_reader r = {.out = out};
 
     *out = (struct claims){
-        .at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->at),
+        .at = arena_alloc(a, (own.n + 1) * sizeof *out->at), /* a mark alone is a clause: "!!!" */
         .words = {.at = arena_alloc(a, (own.n / 2 + 1) * sizeof *out->words.at),
                   .max = own.n / 2 + 1},
     };

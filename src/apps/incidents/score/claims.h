@@ -7,9 +7,9 @@
  *
  * Quotations are removed first (quotes.h). Then each clause is judged by phrases: a clause that
  * rules something out, asks, refuses to say what is wrong, tells somebody to look, or lists
- * alternatives without choosing one states nothing and is dropped. So are keyword lists. What a
- * log, an event or another source is said to report counts only if the analysis also draws a
- * conclusion of its own.
+ * alternatives without choosing one states nothing and is dropped. So are keyword lists. A
+ * statement attributed to a log, an event or another source counts only if the analysis also draws
+ * a conclusion of its own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ enum {
     CLAIM_DROPPED = 1,    /* states nothing */
     CLAIM_NAMES = 2,      /* states nothing, but can name the object: a question, a list of words */
     CLAIM_ROOT = 4,       /* says that it names the cause */
-    CLAIM_REPORTED = 8,   /* what a source says */
+    CLAIM_REPORTED = 8,   /* attributed to a source */
     CLAIM_CONCLUDES = 16, /* draws a conclusion */
     CLAIM_HEDGED = 32,    /* says that something could be */
     CLAIM_REFUSES = 64,   /* says that the cause is not known */

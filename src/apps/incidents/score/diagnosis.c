@@ -64,7 +64,7 @@ bool score_point_is_usable(str text)
     return ok;
 }
 
-/* ---- what a clause states ---- */
+/* ---- the statement of a clause ---- */
 
 enum point_match {
     POINT_STATED, /* all words of an alternative, each denied or not as there */

@@ -14,7 +14,7 @@ struct quote_word {
     size_t line;
 };
 
-/* Digests of what the evidence has: runs of words, and lines. Sorted. */
+/* Digests of the evidence's runs of words and lines. Sorted. */
 struct quote_index {
     uint64_t *at;
     size_t n;
@@ -78,7 +78,7 @@ static void quote_blocks(char *p, str text)
     }
 }
 
-/* How many bytes the quotation mark at the place has; 0: it is none. */
+/* Size in bytes of the quotation mark at the place; 0: no quotation mark. */
 static size_t quote_mark(str text, size_t at)
 {
     str rest = str_slice(text, at, text.n);

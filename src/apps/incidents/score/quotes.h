@@ -1,4 +1,4 @@
-/* quotes.h - what an analysis quotes is removed, so that only its own statements are scored.
+/* quotes.h - removes quotations from an analysis, so that only its own statements are scored.
  *
  *     char *own = score_quotes_remove(analysis, evidence, &arena);     as long as the analysis
  *

@@ -1,8 +1,8 @@
 /* docx.c - a policy in DOCX (Office Open XML) to its tree. See format.h.
  *
  * Footnotes and endnotes follow the paragraph that refers to them. Headers, footers, comments and
- * the table of contents are left out. A document with tracked changes is refused: what it says is
- * not decided.
+ * the table of contents are left out. A document with tracked changes is refused, because its final
+ * text is undecided.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -98,7 +98,17 @@ static bool docx_break(struct docx *d, const struct markup_token *t)
     return true;
 }
 
-/* What a run has beside its text. */
+/* "65" with a raised "1" is not 651. */
+static void docx_raise(struct docx *d, const struct markup_token *t)
+{
+    str how = STR("");
+
+    (void)!markup_attribute(t, "w:val", d->arena, &how);
+    if (str_eq(how, STR("superscript")) || str_eq(how, STR("subscript")))
+        prose_text(&d->p, str_eq(how, STR("superscript")) ? STR("^") : STR("_"));
+}
+
+/* The contents of a run other than its text. */
 static bool docx_run_tag(struct docx *d, const struct markup_token *t)
 {
     if (markup_is(t, "w:t") || markup_is(t, "m:t"))
@@ -107,6 +117,14 @@ static bool docx_run_tag(struct docx *d, const struct markup_token *t)
         d->hidden = false;
     else if (markup_is(t, "w:vanish"))
         d->hidden = docx_flag(t, d->arena);
+    else if (markup_is(t, "w:vertAlign"))
+        docx_raise(d, t);
+    else if (markup_among(t, "w:strike w:dstrike"))
+        return !docx_flag(t, d->arena) ||
+               docx_wrong(d, "has text that is struck out; remove it, and save it again");
+    else if (markup_is(t, "w:sym"))
+        return docx_wrong(
+            d, "has signs of a symbol font; replace them by characters, and save it again");
     else if (markup_is(t, "w:tab"))
         prose_text(&d->p, STR(" "));
     else if (markup_is(t, "w:noBreakHyphen"))
@@ -227,7 +245,7 @@ static bool docx_read_body(struct docx *d, str xml)
     return true;
 }
 
-/* A part of the archive as text; one that may be missing is empty then. */
+/* A part of the archive as text; an optional part that is missing is empty. */
 static bool docx_part(struct docx *d, const char *name, bool must, struct buf *out)
 {
     buf_init(out, 0);

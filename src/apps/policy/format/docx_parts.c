@@ -48,7 +48,7 @@ bool docx_read_styles(struct docx *d, str xml)
     return m.at == xml.n && !m.wrong;
 }
 
-/* "heading 2" is 2, whatever the language of the word processor. */
+/* "heading 2" is 2; style ids depend on the word processor's language, these names do not. */
 static unsigned docx_named_level(str name)
 {
     bool is = name.n == 9 && strncasecmp(name.p, "heading ", 8) == 0 && name.p[8] >= '1' &&

@@ -2,13 +2,14 @@
  *
  *     if (!policy_tree_any(bytes, STR("rules.docx"), &arena, &tree, e)) ...
  *
- * The content decides what a file is; its name only tells a fragment of HTML from Markdown. A file
- * that cannot be read whole (encrypted, damaged, scanned, of an unknown kind) is an error that says
- * what it is and what to do: a policy of which a part is missing would decide cases wrongly.
+ * The content decides what a file is; its name only distinguishes a fragment of HTML from Markdown.
+ * A file that cannot be read whole (encrypted, damaged, scanned, of an unknown kind) is an error
+ * that says what it is and what to do: a policy of which a part is missing would decide cases
+ * wrongly.
  *
- * HTML, DOCX and PDF give what Markdown gives: headings are sections, items of lists and rows of
- * tables are lines of text as outline.h has them. Pages are those of the file: in PDF each page, in
- * DOCX the breaks that the word processor stored; HTML has none.
+ * HTML, DOCX and PDF give the same tree as Markdown: headings are sections, items of lists and rows
+ * of tables are lines of text as outline.h has them. Pages are those of the file: in PDF each page,
+ * in DOCX the breaks that the word processor stored; HTML has none.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

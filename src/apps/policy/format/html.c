@@ -81,6 +81,13 @@ static bool html_tag(struct html *h, const struct markup_token *t)
             markup_skip_raw(&h->m, t);
     } else if (markup_is(t, "title")) {
         h->in_title = open;
+    } else if (markup_among(t, "del s strike")) {
+        return err_set(h->o.e,
+                       ERR_INPUT,
+                       "the HTML has text that is struck out; remove it, and save the page again");
+    } else if (markup_among(t, "sup sub")) { /* "65<sup>1</sup>" is not 651 */
+        if (open)
+            prose_text(&h->p, markup_is(t, "sup") ? STR("^") : STR("_"));
     } else if (markup_is(t, "br")) {
         prose_line(&h->p);
     } else if (markup_among(t, "ul ol menu dir")) {
@@ -135,7 +142,7 @@ static bool html_read(struct html *h, str source)
     while (h->p.tables > 0)
         prose_table(&h->p, false);
     prose_end(&h->p);
-    /* The title comes after the section that is titled as the document has begun. */
+    /* The title may be read after the section that is titled as the document has begun. */
     if (h->o.t->title.n > 0)
         h->o.sections[0].node.title = h->o.t->title;
     return outline_finish(&h->o, source);

@@ -13,13 +13,13 @@ struct policy_pdf_pages {
 };
 
 struct policy_pdf {
-    str layout; /* what pdftotext wrote */
+    str layout; /* output of pdftotext */
     str source; /* the file */
     str name;
 };
 
-/* The tree of what `pdftotext -bbox-layout` wrote: pages, blocks, lines and words with their
- * places. A line in larger type than most of the text is a heading, blocks side by side whose
- * short lines are level are a table, numbers of pages are left out. */
+/* The tree from the output of `pdftotext -bbox-layout`: pages, blocks, lines and words with
+ * their places. A line in larger type than most of the text is a heading, blocks side by side
+ * whose short lines are level are a table, numbers of pages are left out. */
 bool policy_pdf_layout(const struct policy_pdf *in, struct arena *a, struct policy_tree *out,
                        struct policy_pdf_pages *pages, struct err *e) MUST_USE;

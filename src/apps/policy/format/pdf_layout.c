@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define LINES_MAX ((size_t)4 << 20)
-#define SIZES 400          /* half points of type that are told apart */
+#define SIZES 400          /* distinct type sizes, in half points */
 #define HEADING_RATIO 1.12 /* of the size of most text */
 #define HEADING_CHARS 200  /* that a heading has at most, over all its lines */
 #define LEVELS 6
@@ -39,6 +39,7 @@ struct pdf_layout {
     unsigned body;          /* size of most text */
     unsigned sizes[LEVELS]; /* of headings, largest first */
     bool open;              /* a paragraph that the next block may continue */
+    uint32_t open_page;     /* where its last line is */
 };
 
 /* ---- reading ---- */
@@ -158,8 +159,19 @@ static unsigned pdf_level(const struct pdf_layout *l, const struct pdf_line *lin
 
 /* ---- what every page has ---- */
 
-/* "Page 3 of 9", "- 3 -", "3/9": digits, and words that only number. */
-static bool pdf_is_page_number(str s)
+#define PAGES_BEFORE 50 /* a document's first page may have a larger number than 1 */
+
+static uint64_t pdf_number(str s, size_t *at)
+{
+    uint64_t n = 0;
+
+    for (; *at < s.n && char_is_digit(s.p[*at]); ++*at)
+        n = n < 1000000 ? 10 * n + (uint64_t)(s.p[*at] - '0') : n;
+    return n;
+}
+
+/* "Page 3 of 9", "- 3 -", "3/9": numbers that pages can have, and words that only number. */
+static bool pdf_is_page_number(str s, uint32_t pages)
 {
     static const char *const words[] = {"page", "p", "pg", "of", "seite", "von", "pagina"};
     bool digits = false;
@@ -176,21 +188,33 @@ static bool pdf_is_page_number(str s)
             return false;
         if (n == 0 && !char_is_digit(s.p[i]) && !memchr(" -/.|", s.p[i], 5))
             return false;
-        digits = digits || (n == 0 && char_is_digit(s.p[i]));
+        if (n == 0 && char_is_digit(s.p[i])) {
+            if (pdf_number(s, &i) > (uint64_t)pages + PAGES_BEFORE)
+                return false;
+            digits = true;
+            continue;
+        }
         i += n + (n == 0);
     }
     return digits && s.n <= 24;
 }
 
-/* Equal but for numbers. */
-static bool pdf_is_same(str a, str b)
+/* Equal but for a number that goes up with the pages. */
+static bool pdf_is_same(const struct pdf_line *a, const struct pdf_line *b)
 {
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (a.p[i] != b.p[i] && !(char_is_digit(a.p[i]) && char_is_digit(b.p[i])))
+    size_t i = 0, k = 0;
+
+    while (i < a->text.n && k < b->text.n) {
+        if (char_is_digit(a->text.p[i]) && char_is_digit(b->text.p[k])) {
+            uint64_t x = pdf_number(a->text, &i), y = pdf_number(b->text, &k);
+
+            if (x != y && y - x != (uint64_t)b->page - a->page)
+                return false;
+        } else if (a->text.p[i++] != b->text.p[k++]) {
             return false;
-    return true;
+        }
+    }
+    return i == a->text.n && k == b->text.n;
 }
 
 /* Numbers of pages go; a line that the margins of pages repeat stays where it is first. */
@@ -204,9 +228,9 @@ static void pdf_drop_margins(struct pdf_layout *l)
 
         if (!line->margin)
             continue;
-        line->dropped = pdf_is_page_number(line->text);
+        line->dropped = pdf_is_page_number(line->text, l->pages->count);
         for (size_t k = 0; k < n && !line->dropped; k++)
-            line->dropped = kept[k]->page != line->page && pdf_is_same(kept[k]->text, line->text);
+            line->dropped = kept[k]->page != line->page && pdf_is_same(kept[k], line);
         if (!line->dropped && n < COUNT_OF(kept))
             kept[n++] = line;
     }
@@ -300,13 +324,26 @@ static void pdf_put_line(struct pdf_layout *l, str text)
     if (text.n > 0 && (text.p[0] == '|' || text.p[0] == '>' || str_starts(text, STR("```"))))
         outline_put(&l->o, STR("\\"));
     outline_put(&l->o, text);
-    outline_put(&l->o, STR("\n"));
 }
 
-/* A sentence may go on in the next column or on the next page. */
+/* A sentence may continue in the next column or on the next page, there also with a capital: a
+ * sentence that is too long decides nothing, half a sentence decides wrongly. */
 static bool pdf_goes_on(const struct pdf_layout *l, const struct pdf_line *next)
 {
-    return l->open && next->text.n > 0 && next->text.p[0] >= 'a' && next->text.p[0] <= 'z';
+    return l->open && next->text.n > 0 &&
+           (next->page != l->open_page || (next->text.p[0] >= 'a' && next->text.p[0] <= 'z'));
+}
+
+/* "ex-" before "empt" is one word. A compound loses its hyphen, which only makes it unknown. */
+static size_t pdf_hyphen_size(str text, str next)
+{
+    char before = text.n > 1 ? (char)(text.p[text.n - 2] | 0x20) : 0;
+
+    if (next.n == 0 || next.p[0] < 'a' || next.p[0] > 'z')
+        return 0;
+    if (str_ends(text, STR("\xC2\xAD")))
+        return 2;
+    return before >= 'a' && before <= 'z' && text.p[text.n - 1] == '-' ? 1 : 0;
 }
 
 /* A heading of one or more lines of a block; gives the first line after it. */
@@ -328,6 +365,7 @@ static bool pdf_put_block(struct pdf_layout *l, size_t from, size_t to)
 
     for (size_t i = from; i < to;) {
         const struct pdf_line *line = &l->lines[i];
+        size_t hyphen;
         unsigned level = line->dropped ? 0 : pdf_level(l, line);
 
         if (level > 0 && line->text.n <= HEADING_CHARS) {
@@ -341,8 +379,12 @@ static bool pdf_put_block(struct pdf_layout *l, size_t from, size_t to)
         if (!begun && !pdf_goes_on(l, line))
             outline_put(&l->o, STR("\n"));
         begun = true;
-        pdf_put_line(l, line->text);
+        hyphen = pdf_hyphen_size(line->text, i < l->n ? l->lines[i].text : STR(""));
+        pdf_put_line(l, str_slice(line->text, 0, line->text.n - hyphen));
+        if (!hyphen)
+            outline_put(&l->o, STR("\n"));
         l->open = !memchr(".;:!?", line->text.p[line->text.n - 1], 5);
+        l->open_page = line->page;
     }
     return true;
 }

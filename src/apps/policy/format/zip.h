@@ -2,9 +2,9 @@
  *
  *     if (!zip_open(&z, bytes, e) || !zip_read(&z, STR("word/document.xml"), max, &out, e)) ...
  *
- * Only what office files use is read: one disk, no ZIP64, parts stored or deflated. Sizes and
- * checksums must be as the directory says; a part never takes more than `size_max` bytes, whatever
- * it claims.
+ * Supports only the features of office files: one disk, no ZIP64, parts stored or deflated. Sizes
+ * and checksums must be as the directory says; a part never takes more than `size_max` bytes,
+ * whatever size it claims.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -11,8 +11,8 @@
 #define FACTS_MAX 4096
 #define BOUND_MAX 8
 
-/* What a test is about. A fact is bound if the words of its name are these words: all of them, or
- * all but those that may be dropped. */
+/* The subject of a test. A fact is bound if the words of its name are these words: all of them,
+ * or all but those that may be dropped. */
 struct noun {
     const struct word *words[NOUN_WORDS_MAX];
     size_t n;
@@ -35,7 +35,7 @@ struct facts {
     struct arena *arena;
 };
 
-/* Fields whose value says nothing (null, "", "unknown") are left out. */
+/* Fields without information (null, "", "unknown") are left out. */
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
 /* The facts that a noun binds, at most BOUND_MAX; *dropped: without the person's name. */
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],

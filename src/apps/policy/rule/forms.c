@@ -360,7 +360,7 @@ static bool form_has_not(struct reader *r, struct form_out *o)
            (not_ || o->tests->all[o->tests->n - 1].kind != TEST_PRESENT);
 }
 
-/* What a person is like: "aged 65 and over", "who are under 25", "with a pacemaker". */
+/* Properties of a person: "aged 65 and over", "who are under 25", "with a pacemaker". */
 static bool form_person(struct reader *r, const struct noun *person, struct test *t)
 {
     struct noun thing;

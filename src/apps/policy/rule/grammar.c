@@ -79,7 +79,7 @@ static bool grammar_exception(struct reader *r, struct rule *out)
     return true;
 }
 
-/* Main clause and what follows it. */
+/* The main clause and the clauses after it. */
 static bool grammar_clause(struct reader *r, struct rule *out)
 {
     size_t k = r->at;

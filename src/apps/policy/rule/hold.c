@@ -233,7 +233,7 @@ static enum truth hold_is(struct holder *h, const struct test *t, const struct f
     return out == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : out;
 }
 
-/* ---- what is there and what is not ---- */
+/* ---- presence and absence ---- */
 
 /* A text that the policy itself defines: red_flag: "fever". */
 static enum truth hold_defined(struct holder *h, const struct fact *f)

@@ -37,7 +37,8 @@
 #define CATEGORIES                                                                                 \
     "type class status code plan tier color colour category method level grade format size "       \
     "severity rating position brand model"
-/* What has several names: a value that is not in the list may be another name of one that is. */
+/* Nouns whose values have several names: a value that is not in the list may be another name of
+ * one that is. */
 #define MANY_NAMES                                                                                 \
     "country countries state states city cities currency language nationality citizenship "        \
     "residence location destination origin address name region occupation profession degree"

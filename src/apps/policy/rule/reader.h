@@ -60,5 +60,5 @@ bool reader_state(struct reader *r, const struct noun *noun, struct test *t);
 bool form_read(struct reader *r, struct rule *out);
 /* "each NOUN", "all NOUN". */
 bool form_subject(struct reader *r, struct noun *out);
-/* "NOUN is allowed", up to the end: what "if" and "only if" follow. */
+/* "NOUN is allowed", up to the end: the clause before "if" and "only if". */
 bool form_read_allowed(struct reader *r);

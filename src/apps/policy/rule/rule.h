@@ -40,7 +40,7 @@ enum test_kind {
     TEST_LIMIT,   /* the fact compares with a limit */
     TEST_IS,      /* the fact is one of the values */
     TEST_PRESENT, /* there is such a thing */
-    TEST_NONE     /* there is none: false, 0 or "none" */
+    TEST_NONE     /* absent: false, 0 or "none" */
 };
 
 struct test {
@@ -76,7 +76,7 @@ struct rule {
     bool has_when, has_unless;
     bool wants_items;          /* its values, or those of its exception, are the items below it */
     struct phrase label;       /* "Payment" of "Payment: ..." */
-    const struct word *person; /* whose facts it is about: "applicant"; NULL: it does not say */
+    const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
 
 /* False: no form accounts for the whole sentence. Marks that only decorate are passed over. */
@@ -84,7 +84,7 @@ bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out
 /* A row of a table below its header; both without the outer bars. */
 bool rule_read_row(const struct phrase *head, const struct phrase *row, struct arena *a,
                    struct rule *out);
-/* An item below a sentence that wants items: one more value. False: it is none. */
+/* An item below a sentence that wants items: one more value. False: it is not a value. */
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
 
 enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
