@@ -43,7 +43,7 @@ struct cli_args {
     const char *words[CLI_WORDS_MAX];   /* the rest */
     int word_count;
     char *const *rest; /* of a command that takes another command: that one, NULL at its end */
-    bool rest_marked;  /* a "--" stands before it */
+    bool rest_marked;  /* a "--" precedes it */
     char help;         /* 'h' for -h, 'H' for --help; then the rest is ignored */
 };
 

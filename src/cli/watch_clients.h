@@ -1,4 +1,4 @@
-/* watch_clients.h - how each coding agent is told where its provider is.
+/* watch_clients.h - how each coding agent learns the address of its provider.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
