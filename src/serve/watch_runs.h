@@ -5,7 +5,7 @@
  *     GET /api/v1/watch/ID                   {"calls": 12, "tool_calls": 9}
  *     ANY /watch/ID/anthropic/v1/messages    passed on, unchanged: watch.h
  *
- * The id is 128 random bits, and everybody who has it may send requests through the run: no page of a
+ * The id is 128 random bits, and any holder may send requests through the run: no page of a
  * browser and no other user of the machine knows it. The requests count for the key that opened
  * the run.
  *
