@@ -10,6 +10,10 @@ ready: ; @tools/setup build && tools/configure $(BUILD) --prefix $(PREFIX)
 demo: ready
 	ninja -C $(BUILD) rationale
 	@$(BUILD)/rationale demo
+demo-replicas: ready
+	@tools/setup replicas
+	ninja -C $(BUILD) rationale
+	@tools/postgres-run tools/demo-replicas $(BUILD)/rationale
 demo-split: all ; @tools/demo-split $(BUILD)/rationale
 test: ; @tools/setup build test && tools/test
 quick: ; @tools/setup build test && tools/quick
@@ -21,4 +25,4 @@ conformance: all ; @tools/conformance $(BUILD)/rationale
 install: all ; meson install -C $(BUILD) --no-rebuild
 clean: ; rm -rf build build-*
 
-.PHONY: all ready demo demo-split test quick check tsan fuzz bench conformance install clean
+.PHONY: all ready demo demo-replicas demo-split test quick check tsan fuzz bench conformance install clean

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/heuristic.h"
-#include "apps/policy/lookup.h"
 #include "base/utf8.h"
 
 #define FACTS_MAX 16

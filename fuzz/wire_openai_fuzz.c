@@ -103,14 +103,14 @@ static void feed(struct run *r, str input, size_t piece, bool whole)
 }
 
 /* What was told says the same. */
-static void check(const struct run *want, struct buf *told, bool stream)
+static void check(const struct run *want, struct buf *reported, bool stream)
 {
     struct arena a;
     struct run *r;
 
     arena_init(&a, LIMIT * 8);
     r = run_new(&wire_openai, &a);
-    feed(r, buf_str(told), told->n + 1, !stream);
+    feed(r, buf_str(reported), reported->n + 1, !stream);
     assert(r->failed == want->failed);
     if (!want->failed || stream) {
         assert(str_eq(buf_str(&r->text), buf_str(&want->text)));

@@ -45,6 +45,7 @@ static void put(const char *name, const char *text)
 static void open_local(void)
 {
     char path[128], config[1024];
+    struct config *c;
     struct err e;
 
     (void)snprintf(dir, sizeof dir, "/tmp/ask_test.XXXXXX");
@@ -61,7 +62,7 @@ static void open_local(void)
                    0);
     put("c.yaml", config);
     (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
-    if (!local_open(path, &local, &e))
+    if (!config_load(path, &c, &e) || !local_open(c, &local, &e))
         fail_msg("%s", e.text);
 }
 

@@ -87,6 +87,9 @@ static const struct {
     {P "store: 12\n", "c.yaml:2: store: expected string, got number: put it in quotes"},
     /* values */
     {P "store: mysql:x\n", "c.yaml:2: store: must be sqlite:PATH, postgres://USER@HOST/DB or none"},
+    {P "durability: replicated\n",
+     "c.yaml:2: durability: replicated needs a store that is PostgreSQL: set store to"
+     " postgres://USER@HOST/DB, or durability to durable"},
     {P "store: 'sqlite:'\n", "c.yaml:2: store: must be sqlite:PATH"},
     {P "listen: 8484\n", "c.yaml:2: listen: expected string, got number: put it in quotes"},
     {P "listen: localhost\n", "c.yaml:2: listen: must be ADDRESS:PORT, such as 127.0.0.1:8484"},

@@ -262,7 +262,8 @@ static unsigned same_rows(struct place *p, struct exported *x, const char *table
 #define SESSION_COLUMNS                                                                            \
     "session_id, named, alert_id, agent_type, alert_type, status, outcome, title, model,"          \
     " key_name, subject, first_seen_ms, last_seen_ms, started_at_us, completed_at_us, call_count," \
-    " tool_count, input_tokens, output_tokens, reasoning_tokens, cost_usd, has_reasoning,"         \
+    " tool_count, tool_call_count, input_tokens, output_tokens, reasoning_tokens, cost_usd,"       \
+    " has_reasoning,"                                                                              \
     " error_message, alert_data, session_metadata"
 #define TOOL_COLUMNS                                                                               \
     "communication_id, session_id, parent_id, timestamp_us, server_name, communication_type,"      \

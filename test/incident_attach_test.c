@@ -14,7 +14,7 @@
 /* Alerts of Alertmanager: fingerprint, status, start. */
 #define ALERT(print, status, start)                                                                \
     "{\"status\":\"" status "\",\"labels\":{\"alertname\":\"disk\",\"n\":\"" print                 \
-    "\"},\"annotations\":{\"summary\":\"% of " print "\"},\"startsAt\":\"" start                  \
+    "\"},\"annotations\":{\"summary\":\"% of " print "\"},\"startsAt\":\"" start                   \
     "\",\"endsAt\":\"2026-05-01T10:30:00Z\",\"fingerprint\":\"" print "\"}"
 #define GROUP_OF(key, alerts)                                                                      \
     "{\"version\":\"4\",\"groupKey\":\"" key "\",\"receiver\":\"r\",\"alerts\":[" alerts "]}"
@@ -149,6 +149,77 @@ TEST(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident)
     waits_for(&b, next, "completed");
     CHECK_INT(stub.begun, 2);
     bench_end(&b);
+}
+
+TEST(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one)
+{
+    char first[RAND_ID_SIZE], next[RAND_ID_SIZE], id[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = true;
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", first), 202);
+    waits_for(&b, first, "completed");
+    CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", next), 202);
+    waits_for(&b, next, "completed");
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200); /* ended at 10:30 */
+    CHECK(!id[0]);
+    alert_is(&b, first, 0, "resolved", 1);
+    alert_is(&b, next, 0, "firing", 1);
+    CHECK_INT(incidents_known(&b), 2);
+    bench_end(&b);
+}
+
+/* A group of n alerts with this status. */
+static void group_write(struct buf *out, size_t n, const char *status)
+{
+    buf_add(out, STR("{\"version\":\"4\",\"groupKey\":\"g\",\"receiver\":\"r\",\"alerts\":["));
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out,
+                   "%s{\"status\":\"%s\",\"labels\":{\"alertname\":\"disk\"},\"startsAt\":\"" AT1
+                   "\",\"endsAt\":\"2026-05-01T10:30:00Z\",\"fingerprint\":\"f%zu\"}",
+                   i ? "," : "",
+                   status,
+                   i);
+    buf_add(out, STR("]}"));
+    buf_add_c(out, '\0');
+}
+
+/* The resolves of a whole group read its incident, report and all, once and not once each. */
+TEST(a_large_group_with_a_large_report_is_resolved_in_one_request)
+{
+    enum { ALERTS = 900, REPORT = 2 << 20 };
+    char id[RAND_ID_SIZE], last[RAND_ID_SIZE];
+    struct alert_table_row row;
+    struct arena a;
+    struct answer *r;
+    struct buf body;
+    struct bench b;
+    struct err e;
+    char *report = base_alloc(REPORT);
+
+    bench_new(&b, "");
+    stub.open = true;
+    buf_init(&body, (size_t)1 << 20);
+    group_write(&body, ALERTS, "firing");
+    CHECK_INT(posts(&b, body.p, ALERTS - 1, "queued", id), 202);
+    waits_for(&b, id, "completed");
+    arena_init(&a, (size_t)64 << 20);
+    CHECK_F(alert_table_get(b.in->alert_table, str_c(id), &a, &row, &e), "%s", e.text);
+    memset(report, 'r', REPORT);
+    row.report = (str){report, REPORT};
+    CHECK_F(alert_table_put(b.in->alert_table, &row, true, &e), "%s", e.text);
+    buf_reset(&body);
+    group_write(&body, ALERTS, "resolved");
+    CHECK_INT(posts(&b, body.p, ALERTS - 1, "resolved", last), 200);
+    CHECK(strcmp(id, last) == 0);
+    r = asks(&b, status_one, id, "");
+    CHECK_INT(number_at(r, "firing_count"), 0);
+    done(r);
+    bench_end(&b);
+    buf_release(&body);
+    arena_release(&a);
+    free(report);
 }
 
 /* Where Alertmanager does not send what is resolved (send_resolved: false). */
@@ -446,6 +517,8 @@ TEST(a_webhook_is_taken_with_the_right_signature_alone)
 TEST_MAIN(T(repeats_attach_to_the_incident_and_start_nothing),
           T(after_a_restart_a_repeat_still_attaches),
           T(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident),
+          T(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one),
+          T(a_large_group_with_a_large_report_is_resolved_in_one_request),
           T(a_later_start_after_the_end_of_the_investigation_is_a_new_incident),
           T(a_resolve_ends_an_incident_that_nobody_has_begun_with),
           T(a_resolve_of_what_was_never_known_is_acknowledged),

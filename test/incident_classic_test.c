@@ -145,8 +145,8 @@ TEST(partial_analysis_prompts_are_the_same_too_and_say_why)
         size_t calls;
     } cases[] = {
         {"max_total_tool_calls: 2", "the limit of 2 tool calls", "max_tool_calls_reached", 2},
-        {"max_data_points: 1", "the limit of 1 data points", "max_data_points_reached", 1},
-        {"max_iterations: 1", "the limit of 1 rounds", "max_iterations_reached", 4}};
+        {"max_data_points: 1", "the limit of 1 data point is", "max_data_points_reached", 1},
+        {"max_iterations: 1", "the limit of 1 round is", "max_iterations_reached", 4}};
 
     for (size_t c = 0; c < COUNT_OF(cases); c++) {
         str body[2] = {STR(""), STR("")};
@@ -170,6 +170,7 @@ TEST(partial_analysis_prompts_are_the_same_too_and_say_why)
             CHECK_STR(r.final_analysis, "As far as it goes.");
             CHECK(has(s[i].prompts[s[i].prompt_count - 1], "# Analyse what there is"));
             CHECK(has(s[i].prompts[s[i].prompt_count - 1], cases[c].why));
+            CHECK(has(r.markdown, cases[c].calls == 1 ? " 1 tool call\n" : " tool calls\n"));
             CHECK(has(r.markdown, cases[c].why) && has(r.stages, cases[c].reason));
         }
         CHECK(str_eq(body[0], body[1]));

@@ -74,6 +74,81 @@ TEST(the_share_of_each_text_is_as_large_as_all_allow)
     CHECK(agent_data_share(sizes, 3, 0) == 0);
 }
 
-TEST_MAIN(T(an_investigation_whose_time_is_over_analyses_what_there_is),
+static struct agent_row waiting_row(str id, str session, str app)
+{
+    return (struct agent_row){.id = id,
+                              .app = app,
+                              .session_id = session,
+                              .status = STR("waiting"),
+                              .reason = STR(""),
+                              .key = STR(""),
+                              .input = STR("{}"),
+                              .result = STR(""),
+                              .from = STR(""),
+                              .care = AGENT_LATER};
+}
+
+/* The shortest of several tries, in ns. */
+static uint64_t pending_takes(struct agent_log *log)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < 7; i++) {
+        uint64_t from = clock_mono_ns(&clock_real), took;
+        struct buf out;
+        struct err e;
+
+        buf_init(&out, (size_t)1 << 20);
+        CHECK_F(incident_pending(log, STR("r"), &out, &e), "%s", e.text);
+        CHECK_F(has(buf_str(&out), "\"run_id\":\"r/one/A\""), STR_FMT, STR_ARG(buf_str(&out)));
+        CHECK(!has(buf_str(&out), "r/chat/1") && !has(buf_str(&out), "other"));
+        buf_release(&out);
+        took = clock_mono_ns(&clock_real) - from;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+TEST(what_an_incident_waits_for_is_found_among_thousands_of_others_that_wait)
+{
+    enum { OTHERS = 20000 };
+    struct agent_effect question = {.run = STR("r/one/A"),
+                                    .kind = STR("approval"),
+                                    .name = STR("restart"),
+                                    .key = STR("k"),
+                                    .request = STR("{}"),
+                                    .result = STR("")};
+    struct agent_row rows[] = {waiting_row(STR("r"), STR("s"), STR("incidents")),
+                               waiting_row(STR("r/one/A"), STR("s"), STR("incidents.agent")),
+                               waiting_row(STR("r/chat/1"), STR("s"), STR("incidents.chat"))};
+    struct scene s;
+    struct agent_log *log;
+    uint64_t alone, among;
+    char id[32];
+    struct err e;
+
+    scene_init(&s, tools, one, hangs);
+    log = s.local.host.log;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK_F(agent_log_run_put(log, &rows[i], &e), "%s", e.text);
+    CHECK_F(agent_log_put(log, &question, 1, &e), "%s", e.text);
+    alone = pending_takes(log);
+    for (int i = 0; i < OTHERS; i++) {
+        struct agent_row row;
+
+        (void)snprintf(id, sizeof id, "other%d/one/A", i);
+        row = waiting_row(str_c(id), str_c(id), STR("incidents.agent"));
+        CHECK_F(agent_log_run_put(log, &row, &e), "%s", e.text);
+    }
+    among = pending_takes(log);
+    CHECK_F(among < 20 * alone + (uint64_t)5 * CLOCK_NS_PER_MS,
+            "%llu us alone, %llu us among others",
+            (unsigned long long)alone / 1000,
+            (unsigned long long)among / 1000);
+    scene_release(&s);
+}
+
+TEST_MAIN(T(what_an_incident_waits_for_is_found_among_thousands_of_others_that_wait),
+          T(an_investigation_whose_time_is_over_analyses_what_there_is),
           T(a_model_that_hangs_is_cut_off_in_the_end),
           T(the_share_of_each_text_is_as_large_as_all_allow))

@@ -370,7 +370,7 @@ TEST(defect_9_what_was_queued_or_running_goes_on_after_a_restart)
 
 TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
 {
-    struct book_row row;
+    struct alert_table_row row;
     struct arena arena;
     char id[RAND_ID_SIZE];
     struct bench b;
@@ -386,14 +386,14 @@ TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
     bench_close(&b);
     arena_init(&arena, 1 << 20);
     {
-        struct book *book;
+        struct alert_table *alert_table;
 
-        CHECK_F(book_open(str_c(b.place.url), &book, &e), "%s", e.text);
-        CHECK_F(book_get(book, str_c(id), &arena, &row, &e), "%s", e.text);
+        CHECK_F(alert_table_open(str_c(b.place.url), &alert_table, &e), "%s", e.text);
+        CHECK_F(alert_table_get(alert_table, str_c(id), &arena, &row, &e), "%s", e.text);
         CHECK_STR(row.state, "processing");
         row.cancelled = true;
-        CHECK_F(book_put(book, &row, true, &e), "%s", e.text);
-        book_close(book);
+        CHECK_F(alert_table_put(alert_table, &row, true, &e), "%s", e.text);
+        alert_table_close(alert_table);
     }
     bench_open(&b);
     waits_for(&b, id, "cancelled");

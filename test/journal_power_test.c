@@ -38,7 +38,7 @@ static struct {
     char dir[64];
     struct file synced[SEGMENTS_MAX]; /* the bytes that were synced last */
     bool entered[SEGMENTS_MAX];
-    _Atomic bool told[RECORDS];
+    _Atomic bool reported[RECORDS];
     struct moment *moments[SYNCS_MAX];
     size_t count;
 } disk;
@@ -82,7 +82,7 @@ static void remember(void)
 
     *m = (struct moment){0};
     for (unsigned i = 0; i < RECORDS; i++)
-        m->acked[i] = disk.told[i];
+        m->acked[i] = disk.reported[i];
     for (unsigned i = 1; i < SEGMENTS_MAX; i++) {
         m->files[i].bytes = read_all(segment_path(disk.dir, i, path), &m->files[i].size);
         m->files[i].sure_size = disk.synced[i].size;
@@ -140,7 +140,7 @@ struct record {
 static void on_stored(struct store_ticket *t, const struct err *e)
 {
     CHECK(!e);
-    disk.told[((struct record *)(void *)t)->n] = true;
+    disk.reported[((struct record *)(void *)t)->n] = true;
 }
 
 static size_t text_of(unsigned n, char out[128])
@@ -178,7 +178,7 @@ static void work(struct rand *chance)
 
         records[i] = (struct record){.ticket = {.fn = on_stored}, .n = i};
         journal_put(j, &item, piece ? NULL : &records[i].ticket);
-        while (waits && !disk.told[i])
+        while (waits && !disk.reported[i])
             usleep(100);
     }
     journal_free(j);

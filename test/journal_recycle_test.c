@@ -68,13 +68,13 @@ static void place_release(struct place *p)
 
 struct record {
     struct store_ticket ticket; /* first */
-    _Atomic bool told;
+    _Atomic bool reported;
 };
 
 static void on_stored(struct store_ticket *t, const struct err *e)
 {
     CHECK(!e);
-    ((struct record *)(void *)t)->told = true;
+    ((struct record *)(void *)t)->reported = true;
 }
 
 /* All of one size, so that frames of an older use begin where new ones do. */
@@ -100,7 +100,7 @@ static void put_one(struct place *p)
     struct journal_item item = {FRAME_CALL, text_of(n, text), put_text, &n};
 
     journal_put(p->journal, &item, &r.ticket);
-    while (!r.told)
+    while (!r.reported)
         usleep(100);
 }
 
@@ -370,7 +370,7 @@ TEST(records_are_written_into_the_queue_without_the_lock)
     journal_put(p.journal, &item, &r.ticket);
     CHECK(s.in_time);
     pthread_join(other, NULL);
-    while (!r.told)
+    while (!r.reported)
         usleep(100);
     CHECK(folder_holds(p.dir, "xxxxxxxxxxxxxxxx"));
     place_release(&p);

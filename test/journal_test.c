@@ -58,7 +58,7 @@ static struct journal *open_journal(struct place *p, bool durable, uint64_t segm
 struct record {
     struct store_ticket ticket; /* first */
     unsigned n;
-    _Atomic int told; /* 0: not yet, 1: stored, -1: refused */
+    _Atomic int reported; /* 0: not yet, 1: stored, -1: refused */
     enum err_code code;
     _Atomic unsigned *order; /* counts the tickets that were called */
     unsigned at;
@@ -68,10 +68,10 @@ static void on_stored(struct store_ticket *t, const struct err *e)
 {
     struct record *r = (struct record *)(void *)t;
 
-    assert(r->told == 0);
+    assert(r->reported == 0);
     r->code = e ? e->code : ERR_NONE;
     r->at = atomic_fetch_add(r->order, 1);
-    r->told = e ? -1 : 1;
+    r->reported = e ? -1 : 1;
 }
 
 static size_t text_of(unsigned n, char out[128])
@@ -100,9 +100,9 @@ static void put(struct journal *j, struct record *r, unsigned n, _Atomic unsigne
 
 static bool wait_told(struct record *r)
 {
-    for (int ms = 0; ms < 10000 && r->told == 0; ms++)
+    for (int ms = 0; ms < 10000 && r->reported == 0; ms++)
         usleep(1000);
-    return r->told != 0;
+    return r->reported != 0;
 }
 
 struct found {
@@ -344,7 +344,7 @@ TEST(tickets_are_called_in_order_across_segments)
     find_all(p.dir, &f);
     CHECK_INT(f.count, 2000);
     for (unsigned i = 0; i < 2000; i++) {
-        CHECK_INT(records[i].told, 1);
+        CHECK_INT(records[i].reported, 1);
         CHECK_INT(records[i].at, i);
         CHECK_INT(f.n[i], i);
     }
@@ -366,7 +366,7 @@ TEST(what_waits_for_the_disk_is_bounded_and_no_caller_waits)
     while (refused < 10) {
         CHECK(n < COUNT_OF(records));
         put(j, &records[n], n, &order);
-        refused += records[n].told == -1 && records[n].code == ERR_LIMIT;
+        refused += records[n].reported == -1 && records[n].code == ERR_LIMIT;
         n++;
     }
     journal_health(j, &h);
@@ -395,7 +395,7 @@ TEST(after_a_failed_sync_nothing_is_acknowledged)
     for (unsigned i = 0; i < 40; i++) {
         put(j, &records[i], i, &order);
         CHECK(wait_told(&records[i]));
-        CHECK_INT(records[i].told, i < 5 ? 1 : -1);
+        CHECK_INT(records[i].reported, i < 5 ? 1 : -1);
     }
     CHECK_INT(disk_syncs(), 6); /* and it is not asked again */
     journal_health(j, &h);
@@ -424,7 +424,7 @@ TEST(a_full_disk_is_told_and_got_over)
         for (unsigned i = 0; i < 100; i++) {
             put(j, &records[i], i, &order);
             CHECK(wait_told(&records[i]));
-            CHECK_INT(records[i].told, i < 10 ? 1 : -1);
+            CHECK_INT(records[i].reported, i < 10 ? 1 : -1);
         }
         journal_health(j, &h);
         CHECK(!h.ok && h.why[0]);
@@ -439,7 +439,7 @@ TEST(a_full_disk_is_told_and_got_over)
         recover(&p, &f);
         CHECK(f.holes == 0 && f.foreign == 0);
         for (unsigned i = 0; i < 200; i++)
-            CHECK_INT(times(&f, i), records[i].told == 1);
+            CHECK_INT(times(&f, i), records[i].reported == 1);
         CHECK_INT(f.count, 110);
         place_release(&p);
     }
@@ -479,7 +479,7 @@ TEST(no_room_for_zeros_ahead_is_room_for_records)
             disk_no_ahead(ENOSPC);
         put(j, &records[i], i, &order);
         CHECK(wait_told(&records[i]));
-        CHECK_INT(records[i].told, 1);
+        CHECK_INT(records[i].reported, 1);
     }
     journal_free(j);
     find_all(p.dir, &f);
@@ -511,14 +511,14 @@ TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
         recover(&p, &f);
         CHECK_INT(f.foreign, 0);
         for (unsigned i = 0; i < 30; i++) {
-            if (records[i].told == 1)
+            if (records[i].reported == 1)
                 CHECK_INT(times(&f, i), 1);
             CHECK(times(&f, i) <= 1);
-            CHECK(i == 0 || records[i].told <= records[i - 1].told); /* it stops for good */
+            CHECK(i == 0 || records[i].reported <= records[i - 1].reported); /* it stops for good */
         }
         place_release(&p);
         if (calls < nth) {
-            CHECK_INT(records[29].told, 1);
+            CHECK_INT(records[29].reported, 1);
             kind++;
             nth = 0;
         }
@@ -538,7 +538,7 @@ TEST(fast_tickets_do_not_wait_and_the_disk_follows)
     j = open_journal(&p, false, 0);
     for (unsigned i = 0; i < 20; i++) {
         put(j, &records[i], i, &order);
-        CHECK_INT(records[i].told, 1);
+        CHECK_INT(records[i].reported, 1);
     }
     for (; ms < 5000 && disk_syncs() == 0; ms++)
         usleep(1000);

@@ -272,6 +272,69 @@ TEST(threads_together_get_no_more_than_one)
     limits_free(jobs[0].l);
 }
 
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Two daemons: what one reports, the other subtracts. */
+static void report_to(void *ctx, const struct limits_use *u)
+{
+    limits_peer_used(ctx, 1, false, u);
+}
+
+static void base_to(void *ctx, const struct limits_use *u)
+{
+    limits_peer_used(ctx, 1, true, u);
+}
+
+TEST(the_use_by_other_daemons_counts_once)
+{
+    struct config_key k = key_of(60, 1000, 10);
+    struct limits *a, *b;
+    struct clock clock;
+    int64_t wait;
+
+    clock_fake_init(&clock, 1700000000000);
+    a = limits_at(&clock);
+    b = limits_new();
+    limits_share(a, nothing, NULL);
+    for (int i = 0; i < 5; i++)
+        CHECK(take(a, &k, 10, &wait));
+    limits_report(a, true, base_to, b); /* it was used before they met */
+    limits_report(a, false, report_to, b);
+    for (int i = 0; i < 50; i++)
+        CHECK(take(a, &k, 10, &wait));
+    settle(a, &k, 10, 110, 4);
+    limits_report(a, false, report_to, b);
+    limits_report(a, false, report_to, b); /* nothing has changed */
+    limits_report(a, true, report_to, b);  /* and the same total changes nothing */
+    CHECK(limits_spent(b, STR("ci")) == 4);
+    for (int i = 0; i < 10; i++)
+        CHECK(take(b, &k, 1, &wait));
+    CHECK(!take(b, &k, 1, &wait)); /* 50 + 10 requests */
+    k.rpm = -1;
+    CHECK(take(b, &k, 380, &wait));
+    CHECK(!take(b, &k, 20, &wait)); /* 600 + 10 + 380 tokens */
+    limits_free(a);
+    limits_free(b);
+}
+
+TEST(the_reservations_of_a_daemon_that_is_gone_are_free)
+{
+    struct config_key k = key_of(-1, -1, 10);
+    struct limits *b = limits_at(&clock_real);
+    int64_t wait;
+
+    limits_peer_used(b, 1, true, &(struct limits_use){STR("ci"), 1, 1, 3, 0});
+    limits_peer_used(b, 1, false, &(struct limits_use){STR("ci"), 2, 2, 3, 10});
+    CHECK(!take(b, &k, 1, &wait) && wait > 0);
+    limits_peer_gone(b, 1);
+    CHECK(take(b, &k, 1, &wait));
+    CHECK(limits_spent(b, STR("ci")) == 0);
+    limits_free(b);
+}
+
 TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(a_minutes_requests_may_come_at_once_and_flow_back_evenly),
           T(what_a_wait_says_is_enough), T(who_is_behind_the_others_gets_nothing_twice),
@@ -280,4 +343,5 @@ TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(a_refusal_takes_nothing), T(what_was_spent_adds_up_and_ends_it),
           T(calls_at_once_spend_no_more_than_one_after_the_other),
           T(a_reload_changes_the_limit_and_keeps_the_count),
-          T(threads_together_get_no_more_than_one))
+          T(threads_together_get_no_more_than_one), T(the_use_by_other_daemons_counts_once),
+          T(the_reservations_of_a_daemon_that_is_gone_are_free))

@@ -295,22 +295,22 @@ static void lend_twice(struct hub_call *c)
 TEST(what_is_lent_looks_as_if_it_had_been_told)
 {
     static void (*const ways[])(struct hub_call *) = {lend, lend_and_take_back, lend_twice};
-    struct buf told, seen;
+    struct buf reported, seen;
 
-    buf_init(&told, 4096);
+    buf_init(&reported, 4096);
     buf_init(&seen, 4096);
     for (size_t i = 0; i < COUNT_OF(ways) * COMES * 2; i++) {
         enum come when = (enum come)(i / 2 % COMES);
 
-        buf_reset(&told);
+        buf_reset(&reported);
         buf_reset(&seen);
-        seen_of(tell, when, i % 2, &told);
+        seen_of(tell, when, i % 2, &reported);
         seen_of(ways[i / 2 / COMES], when, i % 2, &seen);
-        CHECK(str_eq(buf_str(&seen), buf_str(&told)));
+        CHECK(str_eq(buf_str(&seen), buf_str(&reported)));
         CHECK(str_find(buf_str(&seen), STR("yes|")) != STR_NONE);
         CHECK((str_find(buf_str(&seen), STR("h\xC3\xA4| or|")) != STR_NONE) == (i % 2 == 1));
     }
-    buf_release(&told);
+    buf_release(&reported);
     buf_release(&seen);
 }
 

@@ -121,6 +121,35 @@ TEST(a_modern_server_is_known_by_its_answer_or_its_errors)
     }
 }
 
+TEST(a_modern_server_that_starts_slowly_is_asked_again)
+{
+    struct mcp_result r;
+    struct side s;
+
+    side_init(&s,
+              "sleep 6\n" SERVER("*'\"initialize\"'*) error -32600;;\n"
+                                 "*'\"server/discover\"'*) result "
+                                 "'{\"supportedVersions\":[\"2026-07-28\"]}';;\n"),
+              NULL);
+    CHECK_F(call(&s, "t", &r), "%s", s.e.text);
+    CHECK_INT(mcp_client_era(s.client), MCP_ERA_MODERN);
+    side_release(&s);
+}
+
+TEST(the_error_of_a_server_that_ends_is_reported_and_not_its_usage)
+{
+    struct side s;
+
+    side_init(&s,
+              "echo 'npm warn x' >&2; echo 'Error: no contexts are defined' >&2; i=0\n"
+              "while [ $i -lt 40 ]; do echo \"  --option-$i  what it does\" >&2; i=$((i+1)); done\n"
+              "exit 1\n",
+              NULL);
+    CHECK(!mcp_client_connect(s.client, PATIENCE_MS, &s.e));
+    CHECK_F(strstr(s.e.text, "it said: Error: no contexts are defined"), "%s", s.e.text);
+    side_release(&s);
+}
+
 TEST(a_server_of_an_unknown_version_is_refused)
 {
     struct side s;
@@ -389,6 +418,8 @@ TEST(defaults_answer_an_elicitation)
 }
 
 TEST_MAIN(T(a_legacy_server_is_found_out_and_spoken_to),
+          T(a_modern_server_that_starts_slowly_is_asked_again),
+          T(the_error_of_a_server_that_ends_is_reported_and_not_its_usage),
           T(whatever_error_a_legacy_server_gives_the_probe_it_is_legacy),
           T(a_modern_server_is_known_by_its_answer_or_its_errors),
           T(a_server_of_an_unknown_version_is_refused), T(all_pages_are_read_and_sorted),

@@ -350,7 +350,6 @@ TEST(the_gauges_are_shown)
     CHECK_SAMPLE(buf_str(&page), "rationale_connections", 12);
     CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"ci\"}", 0.25);
     CHECK_SAMPLE(buf_str(&page), "rationale_key_budget_remaining_ratio{key=\"spent\"}", 0);
-    CHECK_SAMPLE(buf_str(&page), "rationale_audit_verify_failures_total", 0);
     CHECK_SAMPLE(buf_str(&page), "rationale_live_clients{transport=\"sse\"}", 0);
     buf_release(&page);
     metrics_free(m);

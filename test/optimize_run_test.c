@@ -79,7 +79,7 @@ TEST(killed_behind_any_line_it_ends_the_same)
     for (uint64_t n = 0; n < 25; n++) {
         struct lines whole, rest;
         uint64_t graded;
-        struct buf told;
+        struct buf reported;
         struct made m;
         struct err e;
 
@@ -87,8 +87,8 @@ TEST(killed_behind_any_line_it_ends_the_same)
         lines_init(&whole);
         CHECK(go(&m, STR(""), &whole, &e));
         graded = m.graded;
-        buf_init(&told, (size_t)64 << 20);
-        buf_add(&told, buf_str(&m.log));
+        buf_init(&reported, (size_t)64 << 20);
+        buf_add(&reported, buf_str(&m.log));
         for (size_t cut = 0; cut <= whole.text.n; cut++) {
             str kept = str_slice(buf_str(&whole.text), 0, cut);
 
@@ -96,12 +96,12 @@ TEST(killed_behind_any_line_it_ends_the_same)
                 continue;
             lines_init(&rest);
             CHECK_F(go(&m, kept, &rest, &e), "%s", e.text);
-            CHECK(str_eq(buf_str(&m.log), buf_str(&told)));
+            CHECK(str_eq(buf_str(&m.log), buf_str(&reported)));
             CHECK(str_eq(buf_str(&rest.text), str_slice(buf_str(&whole.text), cut, SIZE_MAX)));
             CHECK(m.graded <= graded && (cut < whole.text.n || m.graded == 0));
             buf_release(&rest.text);
         }
-        buf_release(&told);
+        buf_release(&reported);
         buf_release(&whole.text);
         made_release(&m);
     }

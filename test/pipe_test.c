@@ -526,22 +526,22 @@ TEST(no_token_beyond_the_cap_is_told_by_its_odds)
 
 struct asked {
     int times;
-    char told[64];
+    char reported[64];
 };
 
 static void tell(void *ctx, str text)
 {
     struct asked *a = ctx;
 
-    assert(strlen(a->told) + text.n < sizeof a->told);
-    memcpy(a->told + strlen(a->told), text.p, text.n);
+    assert(strlen(a->reported) + text.n < sizeof a->reported);
+    memcpy(a->reported + strlen(a->reported), text.p, text.n);
 }
 
 static int64_t to_four(void *ctx)
 {
     struct asked *a = ctx;
 
-    CHECK(str_eq(str_c(a->told), STR("one two")));
+    CHECK(str_eq(str_c(a->reported), STR("one two")));
     a->times++;
     return 4;
 }

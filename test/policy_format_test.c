@@ -95,6 +95,22 @@ TEST(html_gives_sections_items_and_rows)
         {"<html><p>| no row</p><p>&gt; no quote</p><p>``` no fence",
          "0:doc{\\| no row//\\> no quote//\\``` no fence}"},
         {"<html><h1></h1><h1> </h1>x", "0:doc{x}"},
+        {"<html><p>Up to 65<sup>1</sup> years, 10<sup>3</sup> m<SUB>2</SUB>.",
+         "0:doc{Up to 65^1 years, 10^3 m_2.}"},
+        {"<html>\xE2\x80\xA2 one<p>\xC2\xB7&nbsp; two<p>\xE2\x80\x93 three<p>x \xC2\xB7 "
+         "y<p>\xE2\x80\x93"
+         "5 C",
+         "0:doc{- one/- two/- three/x \xC2\xB7 y//\xE2\x80\x93"
+         "5 C}"},
+        /* as Microsoft Word saves it */
+        {"<html xmlns:o=\"urn:schemas-microsoft-com:office:office\"><head><!--[if gte mso 9]><xml>"
+         "<o:a>1</o:a></xml><![endif]--><style><!-- p {} --></style></head><body lang=EN-US><h1>A"
+         "<o:p></o:p></h1><p class=MsoNormal>Bring:<o:p></o:p></p><p class=MsoListParagraph "
+         "style='mso-list:l0'><![if !supportLists]><span style='font-family:Symbol'><span>\xC2\xB7"
+         "<span style='font:7.0pt \"Times New Roman\"'>&nbsp;&nbsp; </span></span></span><![endif]>"
+         "a pass<o:p></o:p></p><![if !supportEmptyParas]>&nbsp;<![endif]><?xml:namespace prefix = o"
+         " /><p>Done.</p></body></html>",
+         "1:A{Bring://- a pass/Done.}"},
         {"\xEF\xBB\xBF <?xml version='1.0'?>\n<html xmlns='x'><body><h1>A</h1>a</body></html>",
          "1:A{a}"},
     };
@@ -117,6 +133,11 @@ TEST(damaged_html_is_refused)
         {"<html><p>a<b", "a tag does not end"},
         {"<html>a\xFF", "not UTF-8 (byte 7); save the page as UTF-8"},
         {"<html><!DOCTYPE x [<!ENTITY a 'b'>]>", "declares entities of its own"},
+        {"<html><p>a<![CDATA[b]]>", "declares entities of its own"},
+        {"<html><p>a<![if !mso", "a condition does not end"},
+        {"<html><p>The fee is <del>20</del> 30.", "text that is struck out; remove it"},
+        {"<html><p>The fee is <s>20</s> 30.", "text that is struck out"},
+        {"<html><p>The fee is <STRIKE>20</STRIKE> 30.", "text that is struck out"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -129,6 +150,8 @@ TEST(damaged_html_is_refused)
 #define STYLED(style, text)                                                                        \
     "<w:p><w:pPr><w:pStyle w:val=\"" style "\"/></w:pPr><w:r><w:t>" text "</w:t></w:r></w:p>"
 #define CELL(text) "<w:tc><w:tcPr/>" P(text) "</w:tc>"
+#define RUN(properties, text)                                                                      \
+    "<w:r><w:rPr>" properties "</w:rPr><w:t xml:space=\"preserve\">" text "</w:t></w:r>"
 #define BREAK "<w:r><w:lastRenderedPageBreak/></w:r>"
 
 TEST(docx_gives_sections_items_rows_notes_and_pages)
@@ -162,6 +185,11 @@ TEST(docx_gives_sections_items_rows_notes_and_pages)
                            "Three.") "<w:p><w:r><w:t>Four </w:t></w:r>" BREAK
                                      "<w:r><w:t>five.</w:t></w:r></w:p>",
          "1:A@1-2{One.//Two.} 1:B@3-4{Three.//Four five.}"},
+        {"<w:p>" RUN("", "65") RUN("<w:vertAlign w:val=\"superscript\"/>", "1")
+             RUN("<w:vertAlign w:val=\"baseline\"/>", " years, CO")
+                 RUN("<w:vertAlign w:val=\"subscript\"/>", "2")
+                     RUN("<w:strike w:val=\"0\"/><w:dstrike w:val=\"false\"/>", ".") "</w:p>",
+         "0:doc{65^1 years, CO_2.}"},
         {P("One.") "<w:p><w:r><w:br w:type=\"page\"/></w:r></w:p>" STYLED("berschrift1", "A")
              P("Two."),
          "0:doc@1-1{One.} 1:A@2-2{Two.}"},
@@ -199,6 +227,11 @@ TEST(a_docx_file_that_cannot_be_read_whole_is_refused)
          "has tracked changes; accept or reject them"},
         {"<w:p><w:del w:id=\"1\"><w:r><w:delText>old</w:delText></w:r></w:del></w:p>",
          "has tracked changes"},
+        {"<w:p>" RUN("", "The fee is ") RUN("<w:strike/>", "20") "</w:p>",
+         "has text that is struck out; remove it"},
+        {"<w:p>" RUN("<w:dstrike w:val=\"1\"/>", "20") "</w:p>", "has text that is struck out"},
+        {"<w:p><w:r><w:sym w:font=\"Symbol\" w:char=\"F0B3\"/></w:r></w:p>",
+         "has signs of a symbol font; replace them by characters"},
         {"<w:altChunk r:id=\"x\"/>", "has parts of other files"},
         {"<w:p>", "is damaged: it ends early"},
         {"</w:body></w:document></w:p>", "a tag is closed that is not open"},
@@ -315,6 +348,122 @@ TEST(pdf_gives_sections_pages_and_rows)
     buf_release(&b);
 }
 
+/* Pages of three lines each: the text, and the margins above and below it. */
+struct margin_page {
+    const char *header, *text, *footer;
+};
+
+static void margin_pdf(const struct margin_page *pages, size_t n, struct buf *out)
+{
+    struct sample_line lines[24];
+    size_t count = 0;
+
+    for (size_t i = 0; i < n && pages[i].text; i++) {
+        const char *rest = pages[i].text;
+        static char copy[16][120];
+        static size_t copies;
+
+        if (pages[i].header)
+            lines[count++] = (struct sample_line){72, 770, 9, pages[i].header};
+        for (int y = 400; *rest; y -= 14) {
+            size_t size = strcspn(rest, "/");
+            char *line = copy[copies++ % COUNT_OF(copy)];
+
+            (void)snprintf(line, sizeof copy[0], "%.*s", (int)size, rest);
+            lines[count++] = (struct sample_line){72, y, 12, line};
+            rest += size + (rest[size] == '/');
+        }
+        if (pages[i].footer)
+            lines[count++] = (struct sample_line){72, 30, 9, pages[i].footer};
+        lines[count++] = (struct sample_line){0, 0, 0, NULL};
+    }
+    sample_pdf(lines, count, SAMPLE_PLAIN, out);
+}
+
+static const struct {
+    struct margin_page pages[4];
+    const char *want;
+} margins[] = {
+    /* A footer or a header between the halves of a sentence. */
+    {{{NULL, "The applicant must be at least", "House rules"},
+      {NULL, "18 years old.", "House rules"}},
+     "0:doc@1-2{House rules//The applicant must be at least/18 years old.}"},
+    {{{"House rules", "The tenant must ask the", "Draft"},
+      {"House rules", "Board of the house.", "Draft"}},
+     "0:doc@1-2{House rules//Draft//The tenant must ask the/Board of the house.}"},
+    {{{NULL, "It must be paid.", NULL},
+      {"House rules", "The fee is", "2"},
+      {"House rules", "20 euros.", "3"}},
+     "0:doc@1-3{House rules//It must be paid.//The fee is/20 euros.}"},
+    {{{NULL, "The fee is", "House rules, page 11"}, {NULL, "20 euros.", "House rules, page 12"}},
+     "0:doc@1-2{House rules, page 11//The fee is/20 euros.}"},
+    {{{NULL, "The fee is", "House rules 1"}, {NULL, "20 euros.", "House rules 2"}},
+     "0:doc@1-2{House rules 1//The fee is/20 euros.}"},
+    {{{NULL, "One.", "Rules 11"}, {NULL, "Two.", "Rules 12"}, {NULL, "Three.", "Rules 13"}},
+     "0:doc@1-3{Rules 11//One.//Two.//Three.}"},
+    /* Numbers of pages. */
+    {{{NULL, "The fee is", "- 1 -"}, {NULL, "20 euros.", "- 2 -"}},
+     "0:doc@1-2{The fee is/20 euros.}"},
+    {{{NULL, "The fee is", "p. 65"}, {NULL, "20 euros.", "p. 66"}},
+     "0:doc@1-2{The fee is/20 euros.}"},
+    {{{NULL, "One.", "65"}, {NULL, "Two.", "66"}, {NULL, "Three.", "67"}},
+     "0:doc@1-3{One.//Two.//Three.}"},
+    /* Numbers that go up as pages do, and are none. */
+    {{{NULL, "One.", "The age limit is 65"}, {NULL, "Two.", "The age limit is 66"}},
+     "0:doc@1-2{One.//The age limit is 65/Two.//The age limit is 66}"},
+    {{{NULL, "The age limit is", "65"}, {NULL, "years. In Rome it is", "66"}},
+     "0:doc@1-2{The age limit is//65/years. In Rome it is//66}"},
+    {{{NULL, "One.", "At most 30 days"}, {NULL, "Two.", "At most 60 days"}},
+     "0:doc@1-2{One.//At most 30 days/Two.//At most 60 days}"},
+    /* Once is no header. */
+    {{{NULL, "One.", "Pets are not allowed."}, {NULL, "Two.", NULL}},
+     "0:doc@1-2{One.//Pets are not allowed.//Two.}"},
+    /* Words that a line divides; a compound and a name stay as they are. */
+    {{{NULL, "The tenant is ex-/empt from it.", NULL}}, "0:doc@1-1{The tenant is exempt from it.}"},
+    {{{NULL, "The tenant is ex-", "House"}, {NULL, "empt from it.", "House"}},
+     "0:doc@1-2{House//The tenant is exempt from it.}"},
+    {{{NULL, "A fee of 20-/30 euros, or Baden-/Baden.", NULL}},
+     "0:doc@1-1{A fee of 20-/30 euros, or Baden-/Baden.}"},
+    {{{NULL, "The tenant is ex-", "house"}, {NULL, "Empt is a name.", "house"}},
+     "0:doc@1-2{house//The tenant is ex-/Empt is a name.}"},
+    /* A paragraph that goes on after a page break, also with a capital; or does not. */
+    {{{NULL, "It needs the consent of", NULL}, {NULL, "Ms Miller.", NULL}},
+     "0:doc@1-2{It needs the consent of/Ms Miller.}"},
+    {{{NULL, "It needs consent.", NULL}, {NULL, "Pets do not.", NULL}},
+     "0:doc@1-2{It needs consent.//Pets do not.}"},
+};
+
+TEST(margins_of_a_pdf_neither_tear_sentences_nor_take_rules_away)
+{
+    /* The last lines of two paragraphs, as low as a footer. */
+    static const struct sample_line low[] = {
+        {72, 86, 12, "The deposit is at most three months"},
+        {72, 72, 12, "of the rent, and it must be paid before the"},
+        {72, 58, 12, "first day of the month."},
+        {0, 0, 0, NULL},
+        {72, 86, 12, "The last rent is at most four months"},
+        {72, 72, 12, "of the rent, and it must be paid before the"},
+        {72, 58, 12, "first day of the month."},
+        {0, 0, 0, NULL},
+    };
+    struct buf b;
+
+    buf_init(&b, 1 << 20);
+    for (size_t i = 0; i < COUNT_OF(margins); i++) {
+        buf_reset(&b);
+        margin_pdf(margins[i].pages, COUNT_OF(margins[i].pages), &b);
+        check_outline(buf_str(&b), "doc", margins[i].want);
+    }
+    buf_reset(&b);
+    sample_pdf(low, COUNT_OF(low), SAMPLE_PLAIN, &b);
+    check_outline(buf_str(&b),
+                  "doc",
+                  "0:doc@1-2{The deposit is at most three months/of the rent, and it must be paid "
+                  "before the/first day of the month.//The last rent is at most four months/of the "
+                  "rent, and it must be paid before the/first day of the month.}");
+    buf_release(&b);
+}
+
 TEST(a_pdf_rule_is_cited_with_its_page)
 {
     struct policy_result r;
@@ -421,7 +570,8 @@ TEST_MAIN(T(html_gives_sections_items_and_rows), T(damaged_html_is_refused),
           T(docx_gives_sections_items_rows_notes_and_pages),
           T(a_docx_file_that_cannot_be_read_whole_is_refused),
           T(a_docx_file_cut_anywhere_or_with_any_byte_changed_is_refused_or_whole),
-          T(pdf_gives_sections_pages_and_rows), T(a_pdf_rule_is_cited_with_its_page),
-          T(a_pdf_file_that_cannot_be_read_whole_is_refused),
+          T(pdf_gives_sections_pages_and_rows),
+          T(margins_of_a_pdf_neither_tear_sentences_nor_take_rules_away),
+          T(a_pdf_rule_is_cited_with_its_page), T(a_pdf_file_that_cannot_be_read_whole_is_refused),
           T(a_pdf_file_cut_anywhere_is_refused_or_whole),
           T(without_poppler_a_pdf_names_the_package), T(a_file_of_another_kind_is_refused_by_name))

@@ -171,7 +171,7 @@ static const struct {
     {"# A\nThe diagnosis must be one of (sciatica, spinal stenosis, disc herniation).",
      "{\"diagnosis\":\"migraine\"}",
      "diagnosis",
-     "missing"},
+     "uncertain"},
     {"# A\nThe plan must be gold or platinum.", "{\"plan\":\"gold\"}", "plan", "met"},
     {"# A\nThe plan must be gold or platinum.", "{\"plan\":\"bronze\"}", "plan", "missing"},
     /* unless */

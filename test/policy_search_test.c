@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/lookup.h"
+#include "apps/policy/fact_tools.h"
 #include "base/utf8.h"
 #include "test.h"
 

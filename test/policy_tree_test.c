@@ -232,7 +232,8 @@ TEST(what_is_wrong_has_its_line)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"a\n<!-- page 3 -->\nb\n<!-- page 2 -->\n", "line 4: page 2 comes behind page 3"},
+        {"a\n<!-- page 3 -->\nb\n<!-- page 2 -->\n",
+         "line 4: page 2 comes after page 3; number the pages in order"},
         {"<!-- page 0 -->\n", "line 1: a page is from 1 to 1000000"},
         {"a\n\n<!-- page 99999999999999999999 -->\n", "line 3: a page is from 1 to 1000000"},
         {"a\nb\n\xff\n", "line 3: a byte that is not text; save the file as UTF-8"},

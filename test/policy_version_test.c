@@ -93,6 +93,55 @@ TEST(a_version_is_found_by_name_and_by_day)
         policy_doc_free(docs[i]);
 }
 
+TEST(versions_under_ids_of_their_own_are_told_apart_or_refused)
+{
+    static const struct {
+        const char *id, *version, *as_of;
+        const char *want;    /* the document's id; NULL: refused */
+        const char *refusal; /* words of it */
+    } cases[] = {
+        {"plan@a", "", "", "plan@a", NULL},
+        {"plan", "1", "", "plan@a", NULL},
+        {"plan", "2", "", "plan:b", NULL},
+        {"plan", "", "2026-01-01", NULL, "\"plan@a\" and \"plan:b\" are both versions of \"plan\""},
+        {"plan",
+         "",
+         "",
+         "plan@c",
+         NULL}, /* began later; its day is written with blanks and a time */
+        {"plan", "", "2026-02-01", "plan@c", NULL},
+        {"rent", "", "", "rent", NULL}, /* the very id */
+        {"rent", "7", "", "rent", NULL},
+        {"rent@2", "", "", "rent@2", NULL},
+        {"loan", "5", "", NULL, "\"loan@x\" and \"loan@y\" are both version \"5\"; name one"},
+    };
+    struct policy_doc *docs[] = {version_doc("plan@a", "1", "2026-01-01", NULL),
+                                 version_doc("plan:b", "2", "2026-01-01T00:00:00Z", NULL),
+                                 version_doc("plan@c", "3", "\" 2026-02-01T08:00\"", NULL),
+                                 version_doc("rent@2", "7", NULL, NULL),
+                                 version_doc("rent", "7", NULL, NULL),
+                                 version_doc("loan@x", "5", "2026-01-01", NULL),
+                                 version_doc("loan@y", "5", "2026-02-01", NULL)};
+    const struct policy_doc *const *all = (const struct policy_doc *const *)docs;
+    struct err e;
+
+    CHECK_F(policy_versions_check(all, COUNT_OF(docs), &e), "%s", e.text);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct policy_want w = {
+            str_c(cases[i].id), str_c(cases[i].version), str_c(cases[i].as_of), STR("2026-11-17")};
+        const struct policy_doc *d;
+        bool ok = policy_version_find(all, COUNT_OF(docs), &w, &d, &e);
+
+        CHECK_F(ok == (cases[i].want != NULL), "%zu", i);
+        if (ok)
+            CHECK_STR(d ? d->id : STR(""), cases[i].want);
+        else
+            CHECK_F(strstr(e.text, cases[i].refusal), "%s", e.text);
+    }
+    for (size_t i = 0; i < COUNT_OF(docs); i++)
+        policy_doc_free(docs[i]);
+}
+
 TEST(many_versions_fit_into_a_refusal)
 {
     struct policy_doc *docs[40];
@@ -181,5 +230,6 @@ TEST(a_long_page_is_shown_around_its_sentence)
 }
 
 TEST_MAIN(T(days_are_days_of_the_calendar), T(a_version_is_found_by_name_and_by_day),
+          T(versions_under_ids_of_their_own_are_told_apart_or_refused),
           T(many_versions_fit_into_a_refusal), T(a_quote_is_found_whatever_its_white_space),
           T(a_long_page_is_shown_around_its_sentence))

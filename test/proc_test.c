@@ -469,6 +469,65 @@ TEST(a_confined_child_can_use_little)
     (void)unlink(kept);
 }
 
+/* Without the filter most of these succeed: they signal or limit this very process. */
+TEST(a_confined_child_cannot_reach_other_processes_or_write_files)
+{
+    static const struct proc_confine confine = {(size_t)512 << 20, 10};
+    static const struct {
+        const char *what;
+        long call;
+        const char *args; /* "me" is the process of this test */
+        bool denied;
+    } cases[] = {
+        {"kill", SYS_kill, "me,0", true},
+        {"tkill", SYS_tkill, "me,0", true},
+        {"tgkill", SYS_tgkill, "me,me,0", true},
+        {"rt_sigqueueinfo", SYS_rt_sigqueueinfo, "me,0,info", true},
+        {"rt_tgsigqueueinfo", SYS_rt_tgsigqueueinfo, "me,me,0,info", true},
+        {"prlimit64 of another", SYS_prlimit64, "me,7,0,info", true},
+        {"prlimit64 of its own", SYS_prlimit64, "0,7,0,info", false},
+        {"setpriority", SYS_setpriority, "0,me,19", true},
+        {"openat to write", SYS_openat, "-100,path,1", true},
+        {"openat to read and write", SYS_openat, "-100,path,2", true},
+        {"openat to make", SYS_openat, "-100,path,64,384", true},
+        {"openat to read", SYS_openat, "-100,path,0", false},
+        {"openat2", SYS_openat2, "-100,path,info,24", true},
+        {"utimensat", SYS_utimensat, "-100,path,0,0", true},
+        {"fchmod", SYS_fchmod, "0,511", true},
+#ifdef SYS_open
+        {"open to write", SYS_open, "path,1", true},
+        {"open to read", SYS_open, "path,0", false},
+#endif
+    };
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char script[600];
+        const char *argv[4];
+        struct proc_spec spec = shell(argv, script);
+        struct proc_result r;
+        struct err e;
+
+        (void)snprintf(script,
+                       sizeof script,
+                       "exec python3 -c 'import ctypes; me = %d; path = b\"/etc/passwd\";"
+                       " info = ctypes.create_string_buffer(128);"
+                       " lib = ctypes.CDLL(None, use_errno=True);"
+                       " print(lib.syscall(%ld, %s) < 0 and ctypes.get_errno() == 1)'",
+                       (int)getpid(),
+                       cases[i].call,
+                       cases[i].args);
+        spec.confine = &confine;
+        CHECK_F(proc_run(&spec, &usual, &r, &e), "%s: %s", cases[i].what, e.text);
+        CHECK_F(str_eq(buf_str(&r.out), cases[i].denied ? STR("True\n") : STR("False\n")),
+                "%s: " STR_FMT STR_FMT,
+                cases[i].what,
+                STR_ARG(buf_str(&r.out)),
+                STR_ARG(buf_str(&r.err)));
+        proc_result_release(&r);
+    }
+}
+
 TEST(a_confined_program_that_is_not_there_is_not_found)
 {
     static const char *const argv[] = {"no-such-program-here", NULL};
@@ -529,4 +588,5 @@ TEST_MAIN(T(proc_run_tells_how_a_program_ended), T(proc_run_does_not_hang_on_ful
           T(proc_stop_asks_first_and_then_kills), T(proc_takes_its_grandchildren_with_it),
           T(proc_sets_up_the_child_when_our_own_descriptors_are_closed),
           T(proc_spawn_from_many_threads_shares_no_pipes), T(a_confined_child_can_use_little),
+          T(a_confined_child_cannot_reach_other_processes_or_write_files),
           T(a_confined_program_that_is_not_there_is_not_found))

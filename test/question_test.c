@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "gateway/question.h"
+#include "store/title.h"
 #include "test.h"
 #include "wire/wire.h"
 
@@ -152,15 +154,36 @@ TEST(the_question_is_what_the_person_typed)
     }
 }
 
+#define TEN "123456789 "
+#define FORTY TEN TEN TEN TEN
+
 TEST(a_title_is_one_line_of_at_most_80_characters)
 {
-    char text[400];
+    static const struct {
+        const char *asked, *title;
+    } titles[] = {
+        {"", ""},
+        {" one \ntwo", "one"},
+        {FORTY FORTY, FORTY TEN TEN TEN "123456789"},
+        {FORTY FORTY "1", FORTY TEN TEN TEN "123456789…"},
+        {FORTY TEN TEN TEN "1234567890", FORTY TEN TEN TEN "1234567890"},
+        {FORTY TEN TEN TEN "1234567890 1", FORTY TEN TEN "123456789…"},
+        {FORTY TEN TEN TEN "12345678901", FORTY TEN TEN "123456789…"},
+        {FORTY TEN TEN TEN "12345 6 89", FORTY TEN TEN TEN "12345 6 89"},
+        {FORTY TEN TEN TEN "12345 6 8901", FORTY TEN TEN TEN "12345 6…"},
+    };
+    char text[400], out[TITLE_SIZE];
+    str long_word = {text, sizeof text};
 
+    for (size_t i = 0; i < COUNT_OF(titles); i++) {
+        CHECK_STR(title_of(str_c(titles[i].asked), out), titles[i].title);
+        CHECK(utf8_count(title_of(str_c(titles[i].asked), out)) <= TITLE_COUNT_MAX);
+    }
     memset(text, 'x', sizeof text);
-    CHECK_STR(question_title(STR("one\ntwo")), "one");
-    CHECK_STR(question_title(STR("one")), "one");
-    CHECK_STR(question_title(STR("")), "");
-    CHECK(question_title((str){text, sizeof text}).n == 80);
+    CHECK(utf8_count(title_of(long_word, out)) == TITLE_COUNT_MAX);
+    CHECK(title_of_earlier_versions(long_word).n == TITLE_COUNT_MAX);
+    memset(text, '\xff', sizeof text);
+    CHECK(utf8_count(title_of(long_word, out)) == TITLE_COUNT_MAX);
 }
 
 /* A text of many tags takes no longer than its size. */
@@ -187,5 +210,5 @@ TEST(the_work_is_bounded)
     }
 }
 
-TEST_MAIN(T(the_question_is_what_the_person_typed),
-          T(a_title_is_one_line_of_at_most_80_characters), T(the_work_is_bounded))
+TEST_MAIN(T(the_question_is_what_the_person_typed), T(a_title_is_one_line_of_at_most_80_characters),
+          T(the_work_is_bounded))

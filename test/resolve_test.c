@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/resolve.h"
+#include "net/stream.h"
 
 #include "test.h"
 
@@ -306,7 +307,33 @@ TEST(resolver_of_the_system_knows_this_machine)
     resolver_free(NULL);
 }
 
-TEST_MAIN(T(resolve_knows_addresses_by_sight), T(resolve_lets_families_take_turns),
+TEST(a_wait_for_a_name_ends_at_its_deadline_or_when_it_is_cancelled)
+{
+    static struct names n; /* the lookups that are left behind use it */
+    _Atomic bool cancel = true;
+    struct stream_until until = {.deadline_ns = clock_deadline_ns(&clock_real, 600000)};
+    struct resolve_addrs addrs;
+    struct err e;
+
+    n = names_new();
+    CHECK_F(resolve_wait(look_up, &n, STR("good"), &until, &addrs, &e), "%s", e.text);
+    CHECK_INT(addrs.n, 1);
+    CHECK(!resolve_wait(look_up, &n, STR("bad"), &until, &addrs, &e));
+    CHECK(e.code == ERR_UPSTREAM);
+    CHECK(resolve_wait(NULL, NULL, STR("127.0.0.1"), &until, &addrs, &e));
+    n.held = true;
+    until.cancel = &cancel;
+    CHECK(!resolve_wait(look_up, &n, STR("slow"), &until, &addrs, &e));
+    CHECK(e.code == ERR_CANCELLED);
+    until = (struct stream_until){.deadline_ns = clock_deadline_ns(&clock_real, 20)};
+    CHECK(!resolve_wait(look_up, &n, STR("slow"), &until, &addrs, &e));
+    CHECK(e.code == ERR_TIMEOUT);
+    wait_entered(&n, 4);
+    hold(&n, false);
+}
+
+TEST_MAIN(T(a_wait_for_a_name_ends_at_its_deadline_or_when_it_is_cancelled),
+          T(resolve_knows_addresses_by_sight), T(resolve_lets_families_take_turns),
           T(resolver_answers_on_the_loop_and_remembers_for_a_while),
           T(resolver_looks_a_name_up_once_for_all_who_ask_meanwhile),
           T(resolver_does_not_answer_what_was_dropped_even_if_it_is_on_its_way),

@@ -116,6 +116,30 @@ TEST(any_bytes_are_scored)
     CHECK(score_facts(fact, &fact, 1, NULL) >= 0);
 }
 
-TEST_MAIN(T(a_fact_is_there_if_its_words_are), T(defect_21_what_is_denied_is_not_found),
-          T(words_that_are_far_apart_do_not_make_a_fact), T(the_share_of_facts_is_the_score),
-          T(any_bytes_are_scored))
+/* A clause ends at each mark: as many clauses as bytes, and none with a word. */
+TEST(an_analysis_of_marks_alone_states_nothing)
+{
+    static const char *const marks[] = {"!", "?", ".", "\"", "`", ">", "\n", "! "};
+    str cause = STR("disk full"), object = STR("`db-3`"), fact = STR("the disk is full");
+    struct score_expected x = {{&fact, 1}, {&cause, 1}, {&object, 1}, {&cause, 0}};
+    struct score_result r;
+    struct buf text;
+    struct arena a;
+
+    for (size_t i = 0; i < COUNT_OF(marks); i++) {
+        buf_init(&text, 1 << 20);
+        arena_init(&a, (size_t)64 << 20);
+        for (int n = 0; n < 8192; n++)
+            buf_add(&text, str_c(marks[i]));
+        score_analysis(buf_str(&text), STR(""), &x, &a, &r);
+        CHECK(r.verdict == SCORE_VERDICT_SILENT && r.score == 0);
+        score_analysis(buf_str(&text), buf_str(&text), &x, &a, &r);
+        CHECK(r.verdict == SCORE_VERDICT_SILENT && r.score == 0);
+        arena_release(&a);
+        buf_release(&text);
+    }
+}
+
+TEST_MAIN(T(an_analysis_of_marks_alone_states_nothing), T(a_fact_is_there_if_its_words_are),
+          T(defect_21_what_is_denied_is_not_found), T(words_that_are_far_apart_do_not_make_a_fact),
+          T(the_share_of_facts_is_the_score), T(any_bytes_are_scored))

@@ -136,7 +136,7 @@ static void NORETURN die_in_a_call(struct place *p)
     row.id = STR("again"); /* its first attempt failed */
     store_call_begin(s, &row);
     store_piece_put(s, &(struct store_piece){row.id, 0, STR("reasoning"), STR("not this")});
-    store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_ANEW), STR("")});
+    store_piece_put(s, &(struct store_piece){row.id, 1, STR(STORE_RESTART), STR("")});
     store_piece_put(s, &(struct store_piece){row.id, 2, STR("reasoning"), STR("Let me see")});
     row.id = STR("ended");
     row.complete = true;

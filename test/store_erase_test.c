@@ -13,7 +13,7 @@
  * stand for what they say. */
 static const char *const rows[] = {
     "INSERT INTO agent_runs VALUES ('SESSION-run', 'policy', 'SESSION', 'finished', 'zanzibar',"
-    " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2, 'WHO')",
+    " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2, 'WHO', 'd', '')",
     "INSERT INTO agent_effects VALUES ('SESSION-run', 1, 'tool', 'look', 'k', 'zanzibar',"
     " 'zanzibar', 0, 1, 1, 2)",
     "INSERT INTO policy_results (result_id, run_id, session_id, case_id, criterion_id, status,"
@@ -25,7 +25,8 @@ static const char *const rows[] = {
     " 'zanzibar', 'p', 0, 1)",
     "INSERT INTO alerts VALUES ('SESSION-a', 'SESSION', 'd', 'KEY', 'completed', 'pod', 'high',"
     " 'prod', 'zanzibar', '{\"owner\":\"WHO\",\"text\":\"zanzibar\"}', 1, 'zanzibar', 100,"
-    " 'zanzibar', 'zanzibar', 'zanzibar', 0, 'zanzibar', 'zanzibar', 'zanzibar', 1, 1, 2, 2)",
+    " 'zanzibar', 'zanzibar', 'zanzibar', 0, 'zanzibar', 'zanzibar', 'zanzibar', 1, 1, 2, 2, 'd', "
+    "'')",
     "INSERT INTO optimize_runs VALUES ('SESSION-tune', 'policy', 'finished', 'zanzibar',"
     " '{\"train\":\"zanzibar\"}', 1, 1, 1, 0.5, 0.4, NULL, 1, 2)",
     "INSERT INTO optimize_lines VALUES ('SESSION-tune', 1, '{\"trace\":\"a case: {\\\"who\\\":"
@@ -215,6 +216,77 @@ TEST(what_is_over_is_nowhere)
     place_release(&p);
 }
 
+/* 130 old cases of three criteria each, and a new one, none of which has a session; one more
+ * belongs to a session that has not ended. */
+static const char *const heuristic_rows[] = {
+    "INSERT INTO policy_results (result_id, run_id, session_id, case_id, criterion_id, status,"
+    " controller, mode, prompt_id, key_name, created_us, result)"
+    " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 390)"
+    " SELECT 'h-' || i, 'h' || (i / 3), 'h' || (i / 3), 'zanzibar', 'c' || i, 'uncertain',"
+    " 'heuristic', 'heuristic', 'p', 'k', 1, '{}' FROM n",
+    "INSERT INTO policy_cases SELECT DISTINCT run_id, session_id, case_id, 'd', 'k', 'zanzibar', 0,"
+    " 1 FROM policy_results",
+    "INSERT INTO policy_reviews SELECT result_id, result_id, session_id, 'uncertain', 'met', '',"
+    " 'zanzibar', 'op', 1 FROM policy_results",
+    "INSERT INTO policy_reverified SELECT 'v', run_id, session_id, criterion_id, case_id,"
+    " 'zanzibar', '', 0, '', 1 FROM policy_results",
+    "INSERT INTO policy_reverify (reverify_id, document_id, request, status, error, total,"
+    " created_by, created_us, ended_us) VALUES ('v', 'd', 'zanzibar', 'done', '', 130, 'op', 1, 2),"
+    " ('now', 'd', '{}', 'running', '', 0, 'op', 1, NULL)",
+    "INSERT INTO policy_results (result_id, run_id, session_id, case_id, criterion_id, status,"
+    " controller, mode, prompt_id, key_name, created_us, result) VALUES"
+    " ('new', 'new', 'new', 'case-2', 'c', 'met', 'heuristic', 'heuristic', 'p', 'k',"
+    " 9000000000000000, '{}'), ('open', 'open', 'open', 'case-3', 'c', 'met', 'heuristic',"
+    " 'llm', 'p', 'k', 1, '{}')",
+    "INSERT INTO policy_cases VALUES ('new', 'new', 'case-2', 'd', 'k', '{}', 0,"
+    " 9000000000000000)",
+};
+
+TEST(results_without_a_session_that_are_over_are_nowhere)
+{
+    struct store_session open = {.id = STR("open"),
+                                 .alert_id = STR(""),
+                                 .agent_type = STR("policy"),
+                                 .alert_type = STR(""),
+                                 .status = STR("in_progress"),
+                                 .alert_data = STR(""),
+                                 .session_metadata = STR(""),
+                                 .error_message = STR(""),
+                                 .final_analysis = STR(""),
+                                 .key_name = STR("k"),
+                                 .started_us = 1,
+                                 .completed_us = -1};
+    struct store_options o;
+    struct audit_report r;
+    struct place p;
+    struct store *s;
+    struct err e;
+
+    place_init(&p);
+    s = open_store(&p);
+    store_session_put(s, &open, NULL);
+    store_close(s);
+    for (size_t i = 0; i < COUNT_OF(heuristic_rows); i++)
+        do_sql(&p, heuristic_rows[i]);
+    CHECK(in_tables(&p, WORD));
+    o = options(&p);
+    o.retention_age_ms = 1000;
+    o.retention_every_ms = 50;
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    for (int i = 0; i < 600 && ask(&p, "SELECT count(*) FROM policy_results") > 2; i++)
+        usleep(50000);
+    store_close(s);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_results"), 2);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_cases"), 1);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_reviews"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_reverified"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM policy_reverify"), 1);
+    CHECK(!in_tables(&p, WORD));
+    r = verify(&p);
+    CHECK_F(r.ok, "%s", r.why);
+    place_release(&p);
+}
+
 TEST_MAIN(T(a_subject_that_a_key_or_a_text_names_is_nowhere),
           T(a_session_of_an_application_is_nowhere), T(a_subject_of_very_many_sessions_is_nowhere),
-          T(what_is_over_is_nowhere))
+          T(what_is_over_is_nowhere), T(results_without_a_session_that_are_over_are_nowhere))

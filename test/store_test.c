@@ -45,7 +45,7 @@ static struct store_call every_field(struct arena *a, unsigned seed, bool plain)
     c.id = arena_printf(a, "id-%u", seed);
     if (plain) /* names are cut by PostgreSQL */
         c.session_id = c.parent_id = c.subject = c.model = c.key_name = c.provider = c.level =
-            c.talk = arena_printf(a, "name-%u", seed);
+            c.route = c.talk = arena_printf(a, "name-%u", seed);
     return c;
 }
 

@@ -64,8 +64,13 @@ static void put_noise(struct store *s, unsigned i, int64_t started_ms)
     store_call_put(s, &row, NULL);
 }
 
-static const char *const kept[] = {
-    "llm_interactions", "call_blocks", "call_texts", "call_tools", "usage_hours", "store_counters"};
+static const char *const kept[] = {"llm_interactions",
+                                   "call_blocks",
+                                   "call_texts",
+                                   "call_tools",
+                                   "usage_hours",
+                                   "usage_slots",
+                                   "store_counters"};
 
 /* Calls in two packed blocks and in an open one, those of session s-6 erased; closed. */
 static void make_blocks(struct place *p)
@@ -350,17 +355,19 @@ TEST(the_sums_of_an_hour_are_those_of_its_calls)
     struct place p;
 
     make_blocks(&p);
-    for (unsigned i = 0; names.n > 0; i++) {
-        size_t end = str_find(names, STR(", "));
-
-        end = end == STR_NONE ? names.n : end;
+    for (unsigned i = 0; names.n > 0; i++)
         check_column(&p,
                      "usage_hours",
-                     str_slice(names, 0, end),
+                     usage_next_name(&names),
                      i >= 1 && i <= 4, /* model, provider, key_name, level */
-                     "the sums of an hour are not those of its calls: hour");
-        names = str_slice(names, end + 2, names.n);
-    }
+                     "the sums of an hour are not those of its calls: usage_hours");
+    names = STR(USAGE_SLOT_WHICH ", " USAGE_SLOT_SUMS);
+    for (unsigned i = 0; names.n > 0; i++)
+        check_column(&p,
+                     "usage_slots",
+                     usage_next_name(&names),
+                     i >= 2 && i <= 4,
+                     "the sums of an hour are not those of its calls: usage_slots");
     do_sql(&p, "UPDATE usage_hours SET cost_usd = cost_usd * 1.000001");
     check_why(&p, "a small change of the cost", "the sums of an hour");
     do_sql(&p, "DELETE FROM usage_hours");

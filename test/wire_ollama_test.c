@@ -161,7 +161,7 @@ TEST(touched_lines_say_what_they_are_told)
     str line = STR("{\"model\":\"m\",\"x\":1,\"message\":{\"role\":\"assistant\",\"content\":"
                    "\"<think>a</think>b\"},\"done\":false}");
     struct wire_frame f = {.name = STR(""), .data = line, .raw = line};
-    struct chat_event told[] = {
+    struct chat_event reported[] = {
         {.kind = CHAT_REASONING, .text = STR("a"), .id = STR(""), .name = STR("")},
         {.kind = CHAT_TEXT, .block = 1, .text = STR("b"), .id = STR(""), .name = STR("")},
         {.kind = CHAT_CALL, .block = 2, .text = STR(""), .id = STR("c1"), .name = STR("f")},
@@ -176,12 +176,12 @@ TEST(touched_lines_say_what_they_are_told)
     json_init(&doc);
     CHECK(json_parse(&doc, line, &e));
     f.doc = &doc;
-    wire_relay(&r.relay, &f, told, 2, true);
+    wire_relay(&r.relay, &f, reported, 2, true);
     CHECK_STR(buf_str(&r.relayed),
               "{\"model\":\"m\",\"x\":1,\"message\":{\"role\":\"assistant\",\"content\":\"b\","
               "\"thinking\":\"a\"},\"done\":false}\n");
     buf_reset(&r.relayed);
-    wire_relay(&r.relay, &f, told + 2, 2, true);
+    wire_relay(&r.relay, &f, reported + 2, 2, true);
     CHECK_STR(buf_str(&r.relayed), "");
     f.data = f.raw = line = STR("{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true}");
     CHECK(json_parse(&doc, line, &e));

@@ -413,7 +413,7 @@ TEST(hidden_reasoning_of_a_whole_reply_goes_too)
 }
 
 /* A frame and what it is to say now. */
-static void relay_one(struct run *r, const char *data, const struct chat_event *told, size_t n,
+static void relay_one(struct run *r, const char *data, const struct chat_event *reported, size_t n,
                       bool touched)
 {
     struct wire_frame f = {.name = STR(""), .data = str_c(data)};
@@ -430,7 +430,7 @@ static void relay_one(struct run *r, const char *data, const struct chat_event *
     json_init(&doc);
     CHECK_F(json_parse(&doc, f.data, &e), "%s", e.text);
     f.doc = &doc;
-    wire_relay(&r->relay, &f, told, n, touched);
+    wire_relay(&r->relay, &f, reported, n, touched);
     json_release(&doc);
     buf_release(&raw);
 }
@@ -499,7 +499,7 @@ TEST(text_that_was_split_is_the_same_in_every_place)
 TEST(a_whole_text_that_was_split_gets_its_reasoning_item)
 {
     static struct run r;
-    static const struct chat_event told[] = {
+    static const struct chat_event reported[] = {
         {.kind = CHAT_REASONING, .text = STR_INIT("why"), .id = STR_INIT(""), .name = STR_INIT("")},
         {.kind = CHAT_TEXT,
          .block = 1,
@@ -513,7 +513,7 @@ TEST(a_whole_text_that_was_split_gets_its_reasoning_item)
     relay_one(&r,
               "{\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":"
               "\"<think>why</think>yes\"}]}],\"status\":\"completed\"}",
-              told,
+              reported,
               2,
               true);
     CHECK_STR(buf_str(&r.relayed),
@@ -557,17 +557,17 @@ TEST(tokens_that_we_counted_are_said_where_the_host_does_not)
 {
     static struct run r;
     static const struct chat_usage usage = {.input = 1, .output = 2, .reasoning = 5};
-    static const struct chat_event told[] = {{.kind = CHAT_USAGE,
-                                              .usage = &usage,
-                                              .text = STR_INIT(""),
-                                              .id = STR_INIT(""),
-                                              .name = STR_INIT("")}};
+    static const struct chat_event reported[] = {{.kind = CHAT_USAGE,
+                                                  .usage = &usage,
+                                                  .text = STR_INIT(""),
+                                                  .id = STR_INIT(""),
+                                                  .name = STR_INIT("")}};
 
     run_init(&r, &wire_responses, true);
     relay_one(&r,
               "{\"type\":\"response.completed\",\"response\":{\"output\":[],\"usage\":{"
               "\"output_tokens\":2}}}",
-              told,
+              reported,
               1,
               true);
     CHECK_STR(buf_str(&r.relayed),

@@ -106,7 +106,7 @@ function session(id, title, events, over = {}) {
   const sum = (f) => calls.reduce((a, e) => a + (e.details[f] || 0), 0);
   return {
     ...base, session_id: id, title, started_at_us: from, completed_at_us: to, duration_ms: Math.round((to - from) / 1000), llm_interaction_count: calls.length,
-    mcp_communication_count: events.length - calls.length, input_tokens: sum("input_tokens"), output_tokens: sum("output_tokens"), reasoning_tokens: sum("reasoning_tokens"),
+    mcp_communication_count: events.length - calls.length, tool_call_count: events.length - calls.length, input_tokens: sum("input_tokens"), output_tokens: sum("output_tokens"), reasoning_tokens: sum("reasoning_tokens"),
     cost_usd: sum("cost_usd"), alert_data: null, final_analysis: calls.at(-1)?.details.response ?? null, session_metadata: null, chronological_timeline: events,
     summary: { llm_interaction_count: calls.length, mcp_communication_count: events.length - calls.length, total_duration_ms: Math.round((to - from) / 1000), errors: 0,
       tokens: { input: sum("input_tokens"), output: sum("output_tokens"), reasoning: sum("reasoning_tokens") }, cost_usd: sum("cost_usd") },
@@ -143,6 +143,49 @@ function agentRun() {
   ];
 }
 
+// 500 steps: a model call and what its tool found, again and again; one thought is 100 kB long.
+export const LONG_STEPS = 500;
+function longRun() {
+  const t = NOW - 3600 * SECOND, events = [];
+  const names = ["search_code", "read_file", "run_tests", "edit_file", "list_dir"];
+  for (let i = 0; i < LONG_STEPS / 2; i++) {
+    const at = t + i * 12 * SECOND, name = names[(i * 7) % names.length], bad = i % 60 === 41;
+    const thought = i === 100 ? Array.from({ length: 420 }, (_, k) => `**Step ${k}.** The pool has ${k} slots; ${"a query waits, and what it waits for waits as well. ".repeat(4)}`).join("\n\n") : `Look at \`${name}\` next, for the ${i}th time: it may show who holds the lock.`;
+    events.push(call({ interaction_id: `long-${i}`, started_at_us: at, prompt: `Part ${Math.floor(i / 50) + 1}: find out why checkout is slow`, response: i === 249 ? "It was the pool." : null, model_name: "r1-small",
+      reasoning_content: thought, reasoning_tokens: 40 + (i % 200), cap_tokens: 256, reasoning_cut: i % 83 === 82 ? "budget" : "", reasoning_state: i % 83 === 82 ? "cut" : "complete", level: "medium",
+      tool_calls: i === 249 ? null : [{ id: `t${i}`, name, arguments: JSON.stringify({ path: `src/pool_${i}.c`, line: i }) }], decision: `[${i === 249 ? "DIRECT" : `TOOL_CALL`}] ${i === 249 ? "" : `${name}: `}${thought.slice(0, 300)}`,
+      reasoning_started_us: at + SECOND, reasoning_ended_us: at + 5 * SECOND }, 7000));
+    if (i !== 249) events.push({ ...tool({ at: at + 7.5 * SECOND, tool_name: name, server_name: "code", parameters: { path: `src/pool_${i}.c` }, result: `line ${i}`, ...(bad && { success: false, error_message: "no such file" }), parent_id: `long-${i}` }, 3000), event_id: `long-tool-${i}` });
+  }
+  return events;
+}
+
+// A coding agent: two turns, tool results in the next request, a sub-agent.
+const CODE_SYSTEM = "You are a coding agent.\nBe brief.";
+export const NEW = {};
+function codingAgent() {
+  const t = NOW - 300 * SECOND;
+  const ask1 = "Why does the date test fail on Sundays?\nLook at src/date.c.", ask2 = "Fix it.";
+  const step = (i, over) => call({ interaction_id: `code-${i}`, started_at_us: t + i * 14 * SECOND, model_name: "claude-opus-5-5", provider: "anthropic", dialect: "anthropic", level: null, cap_tokens: null, response: null,
+    input_tokens: 18000 + i * 900, cache_read_tokens: 17200 + i * 850, output_tokens: 210, cost_usd: 0.021, prompt: ask1, ...over }, 6000);
+  const events = [
+    step(0, { reasoning_content: "The test name says Sunday: read the file first.", tool_calls: [{ id: "a1", name: "Read", arguments: "{\"file_path\":\"/repo/src/date.c\"}" }, { id: "a2", name: "Task", arguments: JSON.stringify({ description: "find callers", prompt: "Find all callers of week_day()\nReport file and line." }) }], decision: "[TOOL_CALL] Read, Task: The test name says Sunday: read the file first." }),
+    step(1, { reasoning_content: "tm_wday begins with Sunday as 0; the code subtracts one.", tool_calls: [{ id: "a3", name: "Bash", arguments: "{\"command\":\"make test TEST=date\"}" }], decision: "[TOOL_CALL] Bash: tm_wday begins with Sunday as 0; the code subtracts one." }),
+    step(2, { response: "On Sundays `tm_wday` is 0 and the code subtracts one: it becomes **-1**.", reasoning_content: null, has_reasoning: false, reasoning_state: "none", decision: "[DIRECT] On Sundays tm_wday is 0" }),
+    step(3, { prompt: ask2, reasoning_content: "Use modulo seven.", tool_calls: [{ id: "a4", name: "Edit", arguments: "{\"file_path\":\"/repo/src/date.c\",\"old_string\":\"wday - 1\",\"new_string\":\"(wday + 6) % 7\"}" }], decision: "[TOOL_CALL] Edit: Use modulo seven." }),
+    step(4, { prompt: ask2, response: "Fixed: the test passes on every day.", decision: "[DIRECT] Fixed" }),
+  ];
+  const tools = [{ name: "Read" }, { name: "Bash" }, { name: "Edit" }, { name: "Task" }];
+  const said = (i, messages, more = {}) => (NEW[`code-${i}`] = { interaction_id: `code-${i}`, previous_id: i ? `code-${i - 1}` : null, dialect: "anthropic", same_count: i * 2, dropped_count: 0, system: null, tools: null, messages, ...more });
+  const result = (id, content, is_error) => ({ type: "tool_result", tool_use_id: id, content, ...(is_error && { is_error }) });
+  said(0, [{ role: "user", content: ask1 }], { system: [{ type: "text", text: CODE_SYSTEM }], tools });
+  said(1, [{ role: "assistant", content: [] }, { role: "user", content: [result("a1", "int week_day(struct tm *t) { return t->tm_wday - 1; }"), result("a2", "src/report.c:41 and src/mail.c:7")] }]);
+  said(2, [{ role: "assistant", content: [] }, { role: "user", content: [result("a3", "date_test: FAILED on Sunday", true), { type: "text", text: "<system-reminder>The todo list is empty.</system-reminder>" }] }]);
+  said(3, [{ role: "assistant", content: [] }, { role: "user", content: ask2 }], { system: [{ type: "text", text: `${CODE_SYSTEM}\nRun the tests before you say that it works.` }] });
+  said(4, [{ role: "assistant", content: [] }, { role: "user", content: [result("a4", "The file was updated.")] }]);
+  return events;
+}
+
 const WORDS = ["Why is checkout slow?", "Summarise the incident of Tuesday", "May a contractor read the payment logs?", "Change the address of order 4711", "Draft a reply to the customer", "Which alerts fired twice?", "Translate the runbook", "Explain this stack trace"];
 const MODELS = ["demo-thinker", "demo-tags", "gpt-5", "claude-sonnet-5", "qwen3-32b"];
 
@@ -150,12 +193,15 @@ export function history(total = 240) {
   const fixed = [
     session("agent-run", "Checkout is slow since the 14:02 deploy. Database CPU is at 35 %, but 71 of 80 connections are idle in transaction.", agentRun(), { agent_type: "incident", alert_type: "latency", summary: undefined }),
     ...Object.entries(STATES).map(([name, over]) => session(`state-${name}`, `Reasoning: ${name}`, [call({ ...over, interaction_id: `call-${name}` })])),
+    session("long-run", "Why is checkout slow? All of it, please.", longRun(), { agent_type: "gateway" }),
+    session("coding-agent", "Why does the date test fail on Sundays?", codingAgent(), { alert_type: "anthropic", model: "claude-opus-5-5", tool_call_count: 4 }),
+    session("sub-agent", "Find all callers of week_day()", [call({ interaction_id: "sub-1", started_at_us: NOW - 293 * SECOND, prompt: "Find all callers of week_day()\nReport file and line.", response: "src/report.c:41 and src/mail.c:7" })], { model: "claude-haiku-5" }),
     session("xss", XSS[1], XSS.map((text, i) => call({ interaction_id: `xss-${i}`, response: text, reasoning_content: text, prompt: text, decision: `[DIRECT] ${text}`, error_message: text, model_name: text, tool_calls: [{ name: text, arguments: text }] })), { key_name: XSS[0], model: XSS[1] }),
     session("failed", "A call that failed", [call({ interaction_id: "call-failed", response: null, reasoning_content: null, reasoning_state: "none", has_reasoning: false, reasoning_tokens: 0, status: 502, error_code: "upstream_error", error_message: "the provider answered 502 three times", attempts: [{ provider: "demo", status: 502, ms: 40 }, { provider: "demo", status: 502, ms: 55 }] })], { status: "failed", error_message: "the provider answered 502 three times" }),
   ];
   const made = (i) => ({
     ...base, session_id: `s-${String(i).padStart(6, "0")}`, title: WORDS[i % WORDS.length], model: MODELS[i % MODELS.length], status: i % 17 === 3 ? "failed" : i === 1 ? "in_progress" : "completed",
-    started_at_us: NOW - (700 + i * 97) * SECOND, completed_at_us: NOW - (690 + i * 97) * SECOND, duration_ms: 900 + ((i * 7919) % 60000), llm_interaction_count: 1 + (i % 5), mcp_communication_count: i % 3,
+    started_at_us: NOW - (700 + i * 97) * SECOND, completed_at_us: NOW - (690 + i * 97) * SECOND, duration_ms: 900 + ((i * 7919) % 60000), llm_interaction_count: 1 + (i % 5), mcp_communication_count: i % 3, tool_call_count: i % 3,
     input_tokens: 200 + ((i * 31) % 9000), output_tokens: 100 + ((i * 17) % 3000), reasoning_tokens: i % 4 ? 50 + ((i * 13) % 900) : 0, cost_usd: ((i * 7) % 100) / 2000, has_reasoning: i % 4 !== 0,
   });
   return { fixed, total: fixed.length + total, at: (i) => (i < fixed.length ? fixed[i] : made(i - fixed.length)), find: (id) => fixed.find((s) => s.session_id === id) };
@@ -169,10 +215,11 @@ export function decisions() {
     ["TOOL_CALL", ["deploys", "rollback"], "the deploy at 14:02 is the only change in the window, so roll it back and watch"],
     ["DIRECT", [], "The deploy leaks transactions: roll back, then fix."],
   ];
-  return Array.from({ length: 64 }, (_, i) => {
+  const started = { decision_id: 2000, interaction_id: "code-0", session_id: "coding-agent", timestamp_us: NOW - 294 * SECOND, kind: "TOOL_CALL", tools: ["Read", "Task"], model: "claude-opus-5-5", entry: "[TOOL_CALL] Read, Task: The test name says Sunday: read the file first." };
+  return [started, ...Array.from({ length: 64 }, (_, i) => {
     const [kind, tools, why] = whys[i % whys.length];
     return { decision_id: 1000 - i, interaction_id: "run-1", session_id: "agent-run", timestamp_us: NOW - i * 137 * SECOND, kind, tools, model: MODELS[i % 2], entry: `[${kind}] ${tools.length ? `${tools.join(", ")}: ` : ""}${why}` };
-  });
+  })];
 }
 
 export const rest = {
@@ -207,7 +254,7 @@ export const rest = {
     { name: "checkout-app", hint: "rk-…9f3a", models: ["demo-thinker"], levels: ["low", "medium"], rpm: 600, tpm: 200000, spend_usd: 50, spent: 46.2, reasoning: "hide", role: null },
     { name: "ops", hint: "rk-…11c0", models: [], levels: [], rpm: null, tpm: null, spend_usd: null, spent: 1.2, reasoning: "show", role: "operator" },
   ] },
-  "/api/v1/system": { version: "0.1.0", uptime_seconds: 91234, connections: 12, loops: 2, store: { enabled: true, ok: true, tables_ok: true, why: "", stored: 1284, dropped: 0, errors: 0, queue_bytes: 0, journal_bytes: 18432, journal_max_bytes: 1073741824, pending_records: 3, pending_seconds: 0, free_bytes: 81234567890, commits: 402, commit_ms: 1.4, durability: "durable", window_ms: 0 },
+  "/api/v1/system": { applications: ["agents"], version: "0.1.0", uptime_seconds: 91234, connections: 12, loops: 2, store: { enabled: true, ok: true, tables_ok: true, why: "", stored: 1284, dropped: 0, errors: 0, queue_bytes: 0, journal_bytes: 18432, journal_max_bytes: 1073741824, pending_records: 3, pending_seconds: 0, free_bytes: 81234567890, commits: 402, commit_ms: 1.4, durability: "durable", window_ms: 0 },
     config: [
       { path: "listen", value: "127.0.0.1:8484", origin: "flag" }, { path: "store", value: "sqlite:history.db", origin: "file" }, { path: "durability", value: "durable", origin: "default" },
       { path: "providers.openai.api_key", value: "****", origin: "env" }, { path: "reasoning.keep", value: "counts", origin: "default" }, { path: "log.level", value: "info", origin: "default" },
@@ -219,3 +266,28 @@ export const rest = {
   ],
   "/v1/models": { data: [{ id: "demo-thinker" }, { id: "demo-tags" }] },
 };
+
+// Calls over time: a day's wave for each model.
+export function overview(q) {
+  const end = Number(q.get("end_date_us") ?? NOW), start = Number(q.get("start_date_us") ?? end - 24 * 3600 * SECOND);
+  const range = (end - start) / SECOND;
+  const bucket_s = range > 10 * 86400 ? 86400 : range > 4 * 86400 ? 3 * 3600 : range > 8 * 3600 ? 3600 : 300;
+  const first = Math.floor(start / SECOND / bucket_s) * bucket_s, buckets = Math.ceil((end / SECOND - first) / bucket_s);
+  const series = (weight) => {
+    const calls = Array.from({ length: buckets }, (_, i) => Math.round(weight * (2 + Math.sin(((first + i * bucket_s) / 86400) * 2 * Math.PI)) * 20));
+    const of = (f) => calls.map((n, i) => f(n, i));
+    return { calls, failed: of((n) => Math.floor(n / 25)), input_tokens: of((n) => n * 800), output_tokens: of((n) => n * 300), reasoning_tokens: of((n) => n * 120), starved: of((n) => Math.floor(n / 60)), cut: of((n) => Math.floor(n / 30)),
+      cost_usd: of((n) => n * 0.004), p50_ms: of((n, i) => (n ? 2600 + (i % 3) * 600 : null)), p95_ms: of((n, i) => (n ? 16400 + (i % 4) * 3000 : null)) };
+  };
+  const sums = (s) => ({ ...Object.fromEntries(Object.entries(s).map(([k, v]) => [k, v.reduce((a, b) => a + (b ?? 0), 0)])), p50_ms: 3200, p95_ms: 18000, series: s });
+  const keys = { model: MODELS, key: ["checkout-app", "ops", ""], application: ["gateway", "incidents", "policy"] }[q.get("by")] ?? [];
+  const groups = keys.map((key, i) => ({ key, members: 1, ...sums(series(1 / (i + 1))) }));
+  return { start_us: first * SECOND, end_us: (first + buckets * bucket_s) * SECOND, bucket_s, buckets, total: sums(series(2)), groups };
+}
+
+export function callList(q) {
+  const end = Math.min(NOW, Number(q.get("end_date_us") ?? NOW));
+  const calls = Array.from({ length: 12 }, (_, i) => ({ interaction_id: i === 0 ? "run-1" : i === 1 ? "run-2" : `call-${1000 + i}`, session_id: "agent-run", title: WORDS[i % WORDS.length], model: MODELS[i % MODELS.length], provider: "demo", key_name: "checkout-app", application: i % 4 ? "gateway" : "incidents",
+    started_at_us: end - i * 50 * SECOND, duration_ms: 900 + i * 700, status: i % 5 === 3 ? 502 : 200, error_code: i % 5 === 3 ? "upstream_error" : null, complete: true, level: "medium", input_tokens: 400 + i, output_tokens: 300 + i, reasoning_tokens: 100 + i, has_reasoning: true, cost_usd: 0.004, cut: i % 7 === 2, starved: i % 11 === 5 }));
+  return { calls: q.get("outcome") === "failed" ? calls.filter((c) => c.error_code) : calls, searched_back_to_us: null, next_cursor: null };
+}

@@ -1,18 +1,18 @@
 // server.mjs - the dashboard on a made-up history, for development and for browser tests of what is
 // hard to provoke: node dev/server.mjs [PORT]. SPDX-License-Identifier: Apache-2.0
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { decisions, history, REASONING, rest } from "./fixtures.mjs";
+import { callList, decisions, history, NEW, overview, REASONING, rest } from "./fixtures.mjs";
 import { accept } from "./ws.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-const PAGE = /^\/((sessions|agents|incidents|orders)(\/[^/]+)?|(workflows|runs)\/[^/]+|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
+const PAGE = /^\/((sessions|agents|incidents|orders)(\/[^/]+)?|(workflows|runs)\/[^/]+|live|compare|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
 const BUILD = fileURLToPath(new URL("../../tools/dashboard-build", import.meta.url));
 
 // The files as the binary would have them.
@@ -20,7 +20,8 @@ function bundle() {
   const out = mkdtempSync(join(tmpdir(), "dashboard-"));
   try {
     execFileSync(BUILD, [out], { stdio: ["ignore", "inherit", "inherit"] });
-    return Object.fromEntries(["index.html", "icon.svg", "page.js", "page.css"].map((name) => [name, gunzipSync(readFileSync(join(out, `${name}.gz`)))]));
+    const packed = readdirSync(out).filter((name) => name.endsWith(".gz"));
+    return { sizes: JSON.parse(readFileSync(join(out, "sizes.json"), "utf8")), files: Object.fromEntries(packed.map((name) => [name.slice(0, -3), gunzipSync(readFileSync(join(out, name)))])) };
   } finally {
     rmSync(out, { recursive: true });
   }
@@ -29,7 +30,7 @@ function bundle() {
 const pause = (ms) => new Promise((r) => setTimeout(r, ms));
 
 export async function start({ port = 0, total = 240, key = "", fresh = true } = {}) {
-  let files = bundle();
+  let { files, sizes } = bundle();
   const past = history(total);
   const all = decisions();
   const sockets = new Set();
@@ -63,10 +64,16 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
 
   function api(path, q, method) {
     const one = /^\/api\/v1\/history\/sessions\/([^/]+)$/.exec(path)?.[1];
+    const fresh = /^\/api\/v1\/history\/interactions\/([^/]+)\/new$/.exec(path)?.[1];
     if (path === "/api/v1/history/sessions") return list(q);
+    const whole = /^\/api\/v1\/history\/interactions\/([^/]+)$/.exec(path)?.[1];
+    if (whole) return past.fixed.flatMap((s) => s.chronological_timeline).find((e) => e.event_id === whole)?.details ?? null;
+    if (fresh) return NEW[fresh] ?? { interaction_id: fresh, previous_id: null, dialect: "openai", same_count: 0, dropped_count: 0, system: null, tools: null, messages: [{ role: "user", content: "What is new." }] };
     if (one && method === "DELETE") return { receipt_id: "r-1", erased_at_us: 1, sessions: 1 };
     if (one) return state.sessions[one] ?? past.find(decodeURIComponent(one)) ?? null;
     if (path === "/api/v1/history/decisions") return decided(q);
+    if (path === "/api/v1/overview") return state.empty ? { ...overview(q), total: { ...overview(q).total, calls: 0 } } : overview(q);
+    if (path === "/api/v1/history/interactions") return callList(q);
     if (path === "/api/v1/history/search") return { results: past.fixed.slice(0, 3).map((s) => ({ type: "interaction", session_id: s.session_id, interaction_id: s.chronological_timeline[0].event_id, timestamp_us: s.started_at_us, snippet: `… ${q.get("q")} …` })), searched_back_to_us: state.searchedBack };
     if (path === "/api/v1/history/health") return { ...rest[path], status: state.health.status };
     if (path === "/api/v1/history/active-sessions") return state.empty ? [] : [{ session_id: "s-000001", duration_seconds: 4 }];
@@ -143,8 +150,8 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     };
     const file = PAGE.test(path) ? "index.html" : path.startsWith("/page/") ? path.slice(6) : "";
     if (files[file]) {
-      if (!fresh && file === "page.js") files = bundle();
-      response.writeHead(200, { "content-type": TYPES[file.split(".")[1]], "content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache" });
+      if (!fresh && file === "page.js") ({ files, sizes } = bundle());
+      response.writeHead(200, { "content-type": TYPES[file.split(".").pop()], "content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-cache" });
       return response.end(files[file]);
     }
     if (path === "/api/v1/login") {
@@ -157,6 +164,10 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
     if (key && path.startsWith("/api/") && !request.headers.cookie?.includes("rationale_session=in")) return json(401, { detail: { error: "invalid_api_key", message: "a key is needed" } });
     if (path === "/generate") return generate(response);
     if (state.slow) await pause(state.slow);
+    if (!path.startsWith("/api/") && !path.startsWith("/page/") && request.headers.accept?.includes("text/html")) {
+      response.writeHead(404, { "content-type": TYPES.html, "content-security-policy": POLICY });
+      return response.end(files["index.html"]);
+    }
     const body = api(path, url.searchParams, request.method);
     return body ? json(200, body) : json(404, { detail: { error: "not_found", message: "there is nothing of that name" } });
   }
@@ -180,7 +191,7 @@ export async function start({ port = 0, total = 240, key = "", fresh = true } = 
   });
   await new Promise((r) => server.listen(port, "127.0.0.1", r));
   return {
-    root: `http://127.0.0.1:${server.address().port}`, stream, push, tell, sendHealth, state, seen,
+    root: `http://127.0.0.1:${server.address().port}`, stream, push, tell, sendHealth, state, seen, sizes,
     drop: () => [...sockets].forEach((s) => s.link.end()),
     stop: () => {
       [...sockets].forEach((s) => s.link.end());

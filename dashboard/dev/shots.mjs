@@ -1,4 +1,4 @@
-// shots.mjs - the pictures of docs/dashboard.md, taken of a demo: node dev/shots.mjs ROOT OUT
+// shots.mjs - the pictures of docs/reference/dashboard.md, taken of a demo: node dev/shots.mjs ROOT OUT
 // SPDX-License-Identifier: Apache-2.0
 import { chromium } from "playwright-core";
 
@@ -8,7 +8,7 @@ const open = async (width, height, colorScheme) => (await browser.newContext({ v
 const shot = (page, name) => page.screenshot({ path: `${out}/${name}.png` });
 
 const page = await open(1120, 760, "light");
-await page.goto(`${root}/`);
+await page.goto(`${root}/live`);
 await page.locator("#questions button").nth(2).waitFor();
 for (const n of [1, 2, 3, 0]) {
   await page.locator("#questions button").nth(n).click();

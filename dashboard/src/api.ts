@@ -14,6 +14,7 @@ export interface Session {
   duration_ms: number | null;
   llm_interaction_count: number;
   mcp_communication_count: number;
+  tool_call_count: number;
   title: string | null;
   model: string | null;
   key_name: string | null;
@@ -116,8 +117,8 @@ export interface SessionDetail extends Session {
   chronological_timeline: Event[];
   summary: {
     llm_interaction_count?: number;
-    mcp_communication_count?: number;
-    total_duration_ms?: number;
+    tool_call_count?: number;
+    total_duration_ms?: number | null;
     errors?: number;
     tokens?: { input?: number; output?: number; reasoning?: number };
     cost_usd?: number | null;
@@ -164,6 +165,54 @@ export interface UsageGroup {
   cost_usd: number | null;
   starved: number;
   cut: number;
+}
+
+type Numbers = (number | null)[];
+
+export interface OverviewSums {
+  calls: number;
+  failed: number;
+  input_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
+  starved: number;
+  cut: number;
+  cost_usd: number | null;
+  p50_ms: number | null;
+  p95_ms: number | null;
+  series: { calls: number[]; failed: number[]; input_tokens: number[]; output_tokens: number[]; reasoning_tokens: number[]; starved: number[]; cut: number[]; cost_usd: Numbers; p50_ms: Numbers; p95_ms: Numbers };
+}
+
+export interface Overview {
+  start_us: number;
+  end_us: number;
+  bucket_s: number;
+  buckets: number;
+  total: OverviewSums;
+  groups: (OverviewSums & { key: string | null; members: number })[];
+}
+
+export interface CallRow {
+  interaction_id: string;
+  session_id: string | null;
+  title: string | null;
+  model: string | null;
+  provider: string | null;
+  key_name: string | null;
+  application: string;
+  started_at_us: number;
+  duration_ms: number | null;
+  status: number | null;
+  error_code: string | null;
+  complete: boolean;
+  level: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  reasoning_tokens: number | null;
+  has_reasoning: boolean;
+  cost_usd: number | null;
+  cut: boolean;
+  starved: boolean;
 }
 
 export class ApiError extends Error {
@@ -252,14 +301,26 @@ async function readEvents(reply: Response, on: OnEvent): Promise<void> {
   }
 }
 
-export async function login(given: string): Promise<void> {
+async function loginWith(body: { key: string } | { code: string }): Promise<void> {
   const reply = await fetch("/api/v1/login", {
     method: "POST",
     credentials: "same-origin",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ key: given }),
+    body: JSON.stringify(body),
   });
   if (!reply.ok) throw await failure(reply);
+}
+
+// A link may log its reader in, once: #login=CODE. The address is shown without it from then on.
+export async function loginByLink(): Promise<void> {
+  const code = /^#login=(\w+)$/.exec(location.hash)?.[1];
+  if (!code) return;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  await loginWith({ code }).catch(() => undefined); // used before: the cookie may still be good
+}
+
+export async function login(given: string): Promise<void> {
+  await loginWith({ key: given });
   key = given;
   needLogin.value = false;
   visits.value++;

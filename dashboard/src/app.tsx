@@ -1,25 +1,13 @@
 // app.tsx - the frame: navigation, login, help, and the page of the address. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Announcer } from "./announce";
 import { login, logout, needLogin, visits } from "./api";
 import { useCell } from "./cell";
 import { followHealth } from "./health";
 import { helpOpen, KEYS } from "./keyboard";
 import { live } from "./live";
-import { AgentPage, AgentsPage, WorkflowPage } from "./pages/agents";
-import { DecisionsPage } from "./pages/decisions";
-import { IncidentPage, IncidentsPage } from "./pages/incidents";
-import { KeysPage } from "./pages/keys";
-import { LivePage } from "./pages/live";
-import { OptimizePage } from "./pages/optimize";
-import { OrderPage, OrdersPage } from "./pages/orders";
-import { PolicyPage } from "./pages/policy";
-import { ProvidersPage } from "./pages/providers";
-import { ReasoningPage } from "./pages/reasoning";
-import { RunPage } from "./pages/run";
-import { SessionPage } from "./pages/session";
-import { SessionsPage } from "./pages/sessions";
-import { SystemPage } from "./pages/system";
-import { Boundary, Empty, Text } from "./parts/basics";
+import { decoded, ONES, PAGES, useOpened } from "./pages";
+import { Boundary, Empty, Text, Title } from "./parts/basics";
 import { HealthBanner } from "./parts/health";
 import { LinkDialog } from "./parts/link";
 import { usePlace } from "./route";
@@ -27,13 +15,14 @@ import { nextTheme, theme } from "./theme";
 
 // Address, name, and the lines of its picture.
 const NAV: [string, string, string][] = [
-  ["/", "Live", "M2 8h3l2-5 3 10 2-5h2"],
+  ["/", "Overview", "M2 14V2M2 14h12M5 11V8M8 11V5M11 11V7"],
+  ["/live", "Live", "M2 8h3l2-5 3 10 2-5h2"],
   ["/sessions", "Sessions", "M2 4h12M2 8h12M2 12h8"],
   ["/agents", "Agents", "M8 1.5v2.5M3.5 4h9v7h-9zM6 7v1.5M10 7v1.5M5 14h6"],
   ["/incidents", "Incidents", "M8 2 1.5 14h13zM8 6.5v3.5M8 12h.01"],
   ["/policy", "Policy", "M4 2h6l3 3v9H4zM6.5 9l1.5 1.5L11 7.5"],
   ["/orders", "Orders", "M2 3h2l1.5 8h7L14 5H4.5M6 14h.01M12 14h.01"],
-  ["/optimize", "Optimiser", "M2 13c3 0 4-9 6-9s2 4 6 1M11 3l3 2-2 3"],
+  ["/optimize", "Optimizer", "M2 13c3 0 4-9 6-9s2 4 6 1M11 3l3 2-2 3"],
   ["/decisions", "Decisions", "M8 2v4M8 6 3 10v4M8 6l5 4v4"],
   ["/reasoning", "Reasoning", "M3 14V9M7 14V4M11 14V7M15 14H1"],
   ["/providers", "Providers and levels", "M2 3h12v4H2zM2 9h12v4H2zM4 5h2M4 11h2"],
@@ -42,7 +31,7 @@ const NAV: [string, string, string][] = [
 ];
 
 function current(href: string, path: string): "page" | undefined {
-  const at = path.replace(/^\/(workflows|runs)\//, "/agents/");
+  const at = path.replace(/^\/(workflows|runs)\//, "/agents/").replace(/^\/compare$/, "/sessions");
   return href === at || (href !== "/" && at.startsWith(`${href}/`)) ? "page" : undefined;
 }
 
@@ -69,6 +58,8 @@ function Link() {
   return <span class={`status ${link === "open" ? "good" : "warm"}`} role="status" title="The connection for live updates"><i aria-hidden="true" />{words}</span>;
 }
 
+const THEMES: Record<string, string> = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+
 function Side({ path }: { path: string }) {
   const now = useCell(theme);
   const entered = useCell(visits) > 0;
@@ -78,7 +69,8 @@ function Side({ path }: { path: string }) {
       <Nav path={path} />
       <div class="tools">
         <Link />
-        <button type="button" class="small" onClick={nextTheme} aria-label={`Colours: ${now}`} title="Colours">{now === "auto" ? "Auto" : now === "dark" ? "Dark" : "Light"}</button>
+        <a class="button small" href="/docs">Manual</a>
+        <button type="button" class="small" onClick={nextTheme} title="Colours: as the system has them, light or dark">{THEMES[now] ?? THEMES.auto}</button>
         <button type="button" class="small help" onClick={() => (helpOpen.value = true)} aria-label="Keyboard help">?</button>
         {entered ? <button type="button" class="small" onClick={() => void logout()}>Log out</button> : null}
       </div>
@@ -136,37 +128,26 @@ function Login() {
   );
 }
 
-const PAGES: Record<string, () => preact.JSX.Element> = {
-  "/": LivePage,
-  "/sessions": SessionsPage,
-  "/agents": AgentsPage,
-  "/incidents": IncidentsPage,
-  "/policy": PolicyPage,
-  "/orders": OrdersPage,
-  "/optimize": OptimizePage,
-  "/decisions": DecisionsPage,
-  "/reasoning": ReasoningPage,
-  "/providers": ProvidersPage,
-  "/keys": KeysPage,
-  "/system": SystemPage,
-};
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+function Missing({ path }: { path: string }) {
+  return (
+    <>
+      <Title title="There is no such page" />
+      <Empty title="Nothing is at this address">
+        <p><code><Text>{path}</Text></code> is not a page of the dashboard. A link to it may be old, or a letter may be missing.</p>
+        <p><a href="/">Overview</a> · <a href="/sessions">Sessions</a> · <a href="/live">Live</a> · <a href="/docs">Manual</a></p>
+      </Empty>
+    </>
+  );
 }
-
-const ONES: Record<string, (of: { id: string }) => preact.JSX.Element> = { sessions: SessionPage, agents: AgentPage, workflows: WorkflowPage, runs: RunPage, incidents: IncidentPage, orders: OrderPage };
 
 function Page({ path }: { path: string }) {
   const [, kind, id] = /^\/(\w+)\/([^/]+)$/.exec(path) ?? [];
-  const Detail = kind ? ONES[kind] : undefined;
-  if (Detail && id) return <Detail key={id} id={decoded(id)} />;
-  const One = PAGES[path];
-  return One ? <One /> : <Empty title="There is no such page"><p><a href="/">Back to Live</a></p></Empty>;
+  const open = id && kind ? ONES[kind] : PAGES[path];
+  const Shown = useOpened(open);
+  if (!open) return <Missing path={path} />;
+  if (Shown === null) return <p class="loading" role="status">Loading…</p>;
+  if (Shown === "failed") return <Empty title="This page could not be loaded"><p>The gateway does not answer, or it was updated since you opened the dashboard.</p><p><button type="button" onClick={() => location.reload()}>Reload</button></p></Empty>;
+  return <Shown key={id} id={id ? decoded(id) : ""} />;
 }
 
 export function App() {
@@ -186,6 +167,7 @@ export function App() {
       </main>
       <Help />
       <LinkDialog />
+      <Announcer path={path} />
     </>
   );
 }

@@ -31,6 +31,11 @@ export function duration(ms: number | null | undefined): string {
   return `${h} h ${Math.round((ms % 3600_000) / 60_000)} min`;
 }
 
+// Of the sums over time, whose lowest class is not divided.
+export function latency(ms: number | null | undefined): string {
+  return ms != null && ms < 64 ? "< 64 ms" : duration(ms);
+}
+
 export function money(usd: number | null | undefined): string {
   if (usd == null || !Number.isFinite(usd)) return "–";
   if (usd === 0) return "$0";
@@ -78,7 +83,7 @@ export function ago(us: number | null | undefined, now = Date.now()): string {
 
 // "Thought for 15 s · 1,204 tokens · 61 % of cap"
 export function thought(t: { ms?: number | null; tokens?: number | null; cap?: number | null; cut?: boolean; exact?: boolean }): string {
-  const said = [t.ms != null && t.ms > 0 ? `Thought for ${seconds(Math.max(t.ms, 500))}` : "Thought"];
+  const said = [t.ms != null && t.ms > 0 ? `Thought for ${t.ms < 1000 ? duration(t.ms) : seconds(t.ms)}` : "Thought"];
   if (t.tokens != null && t.tokens > 0)
     said.push(`${t.exact === false ? "about " : ""}${plural(t.tokens, "token")}`);
   if (t.cut) said.push(t.cap ? `stopped at the cap of ${count(t.cap)}` : "stopped at its cap");

@@ -2,6 +2,8 @@
 import { Cell } from "./cell";
 import { go } from "./route";
 
+const SEARCH_WAIT_MS = 5000;
+
 export const helpOpen = new Cell(false);
 
 export const KEYS: [string, string][] = [
@@ -10,15 +12,20 @@ export const KEYS: [string, string][] = [
   ["Enter", "open it; on a call: fold its reasoning out"],
   ["[  ]", "the session or page before, the next"],
   ["x", "fold all reasoning out, or in"],
+  ["e  c  t", "the next error, cut or tool call; with shift the one before"],
+  ["g o", "Overview"],
   ["g l", "Live"],
   ["g s", "Sessions"],
   ["g a", "Agents"],
   ["g d", "Decisions"],
   ["g r", "Reasoning"],
+  ["g p", "Providers and levels"],
+  ["g k", "Keys"],
+  ["g y", "System"],
   ["?", "this help"],
 ];
 
-const PLACES: Record<string, string> = { l: "/", s: "/sessions", a: "/agents", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
+const PLACES: Record<string, string> = { o: "/", l: "/live", s: "/sessions", a: "/agents", d: "/decisions", r: "/reasoning", p: "/providers", k: "/keys", y: "/system" };
 
 function typing(e: KeyboardEvent): boolean {
   const t = e.target as HTMLElement | null;
@@ -37,14 +44,30 @@ function press(selector: string): void {
   document.querySelector<HTMLElement>(`main ${selector}:not(:disabled)`)?.click();
 }
 
-function search(): void {
+function focusSearch(): boolean {
   const box = document.querySelector<HTMLInputElement>("main [data-search]");
-  if (box) return void (box.focus(), box.select());
+  box?.focus();
+  box?.select();
+  return Boolean(box);
+}
+
+// On a page without a search, in that of Sessions; it may have to be loaded first.
+function search(): void {
+  if (focusSearch()) return;
+  const until = performance.now() + SEARCH_WAIT_MS;
+  const retry = () => void (focusSearch() || performance.now() > until || requestAnimationFrame(retry));
   go("/sessions");
-  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("main [data-search]")?.focus());
+  retry();
+}
+
+function jump(what: string, by: number): () => void {
+  return () => document.dispatchEvent(new CustomEvent("rationale-jump", { detail: { what, by } }));
 }
 
 const ACTIONS: Record<string, () => void> = {
+  e: jump("error", 1), E: jump("error", -1),
+  c: jump("cut", 1), C: jump("cut", -1),
+  t: jump("tool", 1), T: jump("tool", -1),
   "/": search,
   j: () => move(1),
   k: () => move(-1),
@@ -63,7 +86,7 @@ export function startKeyboard(): void {
     going = e.key === "g" ? e.timeStamp : -Infinity;
     const item = e.target as HTMLElement;
     if (place) go(place);
-    else if (e.key === "Enter" && item.matches?.("li[data-item]")) item.querySelector<HTMLElement>(".reasoning-head")?.click();
+    else if (e.key === "Enter" && item.matches?.("li[data-item]")) item.querySelector<HTMLElement>(item.matches(".folded") ? ".fold" : ".reasoning-head")?.click();
     else if (ACTIONS[e.key]) ACTIONS[e.key]?.();
     else return;
     e.preventDefault();

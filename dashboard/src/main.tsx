@@ -1,5 +1,6 @@
 // main.tsx - the dashboard begins here. SPDX-License-Identifier: Apache-2.0
 import { render } from "preact";
+import { loginByLink } from "./api";
 import { App } from "./app";
 import { startKeyboard } from "./keyboard";
 import { startRouting } from "./route";
@@ -9,7 +10,8 @@ startTheme();
 startRouting();
 startKeyboard();
 const root = document.getElementById("app");
-if (root) {
-  root.replaceChildren();
-  render(<App />, root);
-}
+if (root)
+  void loginByLink().then(() => {
+    root.replaceChildren();
+    render(<App />, root);
+  });

@@ -11,7 +11,7 @@ export type Inline =
 
 export type Block =
   | { kind: "paragraph"; inner: Inline[] }
-  | { kind: "heading"; level: number; inner: Inline[] }
+  | { kind: "heading"; level: number; rank?: number; inner: Inline[] }
   | { kind: "code"; language: string; text: string }
   | { kind: "quote"; blocks: Block[] }
   | { kind: "list"; ordered: boolean; start: number; items: Block[][] }

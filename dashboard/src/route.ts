@@ -43,7 +43,7 @@ export function withQuery(change: Record<string, string | null>): string {
   return location.pathname + (text ? `?${text}` : "");
 }
 
-const PAGES = /^\/((sessions|agents|incidents|orders)(\/[^/]+)?|(workflows|runs)\/[^/]+|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
+const PAGES = /^\/((sessions|agents|incidents|orders)(\/[^/]+)?|(workflows|runs)\/[^/]+|live|compare|policy|optimize|decisions|reasoning|providers|keys|system)?$/;
 
 export function isPage(path: string): boolean {
   return PAGES.test(path);

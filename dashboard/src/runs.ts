@@ -46,6 +46,7 @@ export interface ModelStep {
   calls: string[];
   tokens: { input: number; output: number; reasoning: number } | null;
   ms: number | null;
+  from: number; // us; 0: not known
 }
 
 export interface ToolStep {
@@ -59,6 +60,7 @@ export interface ToolStep {
   ok: boolean;
   result: unknown;
   ms: number | null;
+  from: number; // us; 0: not known
 }
 
 export interface ApprovalStep {
@@ -162,7 +164,7 @@ function find<K extends Step["kind"]>(p: Part, kind: K, seq: number): Extract<St
 function modelStep(p: Part, data: Data): ModelStep {
   const seq = number(data.seq);
   let s = find(p, "model", seq);
-  if (!s) p.steps.push((s = { kind: "model", seq, call: "", model: "", reasoning: "", text: "", calls: [], tokens: null, ms: null }));
+  if (!s) p.steps.push((s = { kind: "model", seq, call: "", model: "", reasoning: "", text: "", calls: [], tokens: null, ms: null, from: 0 }));
   s.call ||= text(data.interaction_id);
   return s;
 }
@@ -182,17 +184,18 @@ const handlers: Record<string, (p: Part, data: Data) => void> = {
     s.calls = (Array.isArray(data.tool_calls) ? (data.tool_calls as Data[]) : []).map((c) => text(c?.name));
     s.tokens = { input: Math.max(0, number(usage.input_tokens)), output: Math.max(0, number(usage.output_tokens)), reasoning: Math.max(0, number(usage.reasoning_tokens)) };
     s.ms = took(data);
+    s.from = number(data.started_at_us);
   },
   error(p, data) {
     p.steps.push({ kind: "error", seq: number(data.seq), error: data.error });
   },
   tool_call(p, data) {
-    p.steps.push({ kind: "tool", seq: number(data.seq), id: text(data.call_id), tool: text(data.tool), arguments: data.arguments, client: data.client === true, done: false, ok: true, result: null, ms: null });
+    p.steps.push({ kind: "tool", seq: number(data.seq), id: text(data.call_id), tool: text(data.tool), arguments: data.arguments, client: data.client === true, done: false, ok: true, result: null, ms: null, from: number(data.started_at_us) });
   },
   tool_result(p, data) {
     const s = find(p, "tool", number(data.seq));
     if (!s) return;
-    Object.assign(s, { done: true, ok: data.ok !== false, result: data.result, ms: took(data) });
+    Object.assign(s, { done: true, ok: data.ok !== false, result: data.result, ms: took(data), from: number(data.started_at_us) });
   },
   approval(p, data) {
     p.steps.push({ kind: "approval", seq: number(data.seq), question: { run_id: p.run, seq: number(data.seq), tool: text(data.tool), arguments: data.arguments, why: text(data.why) }, decided: null });

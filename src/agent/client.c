@@ -37,6 +37,7 @@ static bool client_put(struct agent_log *log, const struct agent_client_result *
     both[0].state = AGENT_DONE;
     both[0].care = AGENT_ON_DISK;
     both[0].ended_us = r->now_us;
+    both[0].outside = true;
     both[1] = both[0];
     both[1].seq += AGENT_SAID_SEQ;
     both[1].kind = STR("note");

@@ -68,13 +68,16 @@ static void decide_read_calls(str json, struct arena *a, struct ask_reply *reply
     json_release(&doc);
 }
 
-static str decide_read_react(const struct agent_view *v, struct ask_reply *reply, struct arena *a)
+static str decide_read_react(const struct agent_view *v, struct ask_reply *reply, struct arena *a,
+                             struct decision *d)
 {
     struct react_reply r;
 
     react_read(reply->text, a, &r);
     if (r.has_action)
         agent_view_call(v, r.action, r.input, a, reply);
+    else if (r.has_answer)
+        d->answer = r.answer;
     return r.has_action || r.has_answer ? r.thought : STR("");
 }
 
@@ -95,7 +98,7 @@ static void decide_read(void *ctx, str text, struct arena *a, struct decision *d
     agent_extract_reply(&reply, a);
     agent_decide_why(reply.reasoning, d);
     if (v->strategy == AGENT_REACT) {
-        why = decide_read_react(v, &reply, a);
+        why = decide_read_react(v, &reply, a, d);
     } else if (v->strategy == AGENT_CLASSIC) {
         why = decide_read_plan(v, &reply, a);
     } else {

@@ -249,6 +249,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
         done.state = AGENT_DONE;
         done.result = buf_str(&out);
         done.ended_us = d->now_us;
+        done.outside = true;
         ok = buf_ok(&out, "the answer", e) && agent_log_put(log, &done, 1, e) &&
              agent_log_read(log, run, &a, &all, &n, e);
     }

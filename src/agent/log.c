@@ -7,9 +7,12 @@
  */
 #include "agent/log_state.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define BATCH_MAX 2048
+#define RETRY_MS 30000 /* how long the puts of a run wait for a database that is away */
+#define RETRY_PAUSE_MS 200
 
 static const char put_effect[] =
     "INSERT INTO agent_effects (run_id, seq, kind, name, effect_key, request, result, failed, "
@@ -20,9 +23,11 @@ static const char put_effect[] =
 
 static const char put_run[] =
     "INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, result, created_us,"
-    " updated_us, key_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    " updated_us, key_name, daemon_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12)"
     " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, reason = excluded.reason,"
-    " result = excluded.result, updated_us = excluded.updated_us"
+    " result = excluded.result, updated_us = excluded.updated_us,"
+    " daemon_id = CASE WHEN agent_runs.status IN ('running', 'waiting') THEN agent_runs.daemon_id"
+    " ELSE excluded.daemon_id END"
     " WHERE $11 = '' OR agent_runs.status = $11";
 
 static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct err *e)
@@ -44,7 +49,7 @@ static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struc
     return db_run(db, put_effect, args, COUNT_OF(args), e);
 }
 
-static bool agent_log_put_row(struct db *db, const struct agent_row *r, struct err *e)
+static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, struct err *e)
 {
     struct db_value args[] = {
         db_text(r->id),
@@ -58,22 +63,29 @@ static bool agent_log_put_row(struct db *db, const struct agent_row *r, struct e
         db_int(r->updated_us),
         r->key.n ? db_text(r->key) : db_null(),
         db_text(r->from.n ? r->from : STR("")),
+        db_text(str_c(l->daemon)),
     };
 
-    return db_run(db, put_run, args, COUNT_OF(args), e);
+    return db_run(l->writer, put_run, args, COUNT_OF(args), e);
 }
 
-static bool put_wait(struct db *db, const struct wait *w, struct err *e)
+static bool put_wait(struct agent_log *l, const struct wait *w, struct err *e)
 {
+    struct db *db = l->writer;
+
+    if (w->run)
+        return w->run(w->ctx, db, e);
+    if (w->owned && !log_check_owner(l, db, w->n ? w->effects[0].run : w->row->id, e))
+        return false;
     for (size_t i = 0; i < w->n; i++)
         if (!agent_log_put_one(db, &w->effects[i], e))
             return false;
-    return !w->row || agent_log_put_row(db, w->row, e);
+    return !w->row || agent_log_put_row(l, w->row, e);
 }
 
 static enum agent_care care_of(const struct wait *w)
 {
-    enum agent_care care = w->row ? w->row->care : AGENT_LATER;
+    enum agent_care care = w->run ? AGENT_SAFE : w->row ? w->row->care : AGENT_LATER;
 
     for (size_t i = 0; i < w->n; i++)
         care = w->effects[i].care < care ? w->effects[i].care : care;
@@ -81,8 +93,9 @@ static enum agent_care care_of(const struct wait *w)
 }
 
 /* All or nothing: one row that is refused is tried alone, so that it fails alone. */
-static bool agent_log_put_all(struct db *db, struct wait *list, struct err *e)
+static bool agent_log_put_all(struct agent_log *l, struct wait *list, struct err *e)
 {
+    struct db *db = l->writer;
     bool durable = false;
 
     for (struct wait *w = list; w; w = w->next)
@@ -90,7 +103,7 @@ static bool agent_log_put_all(struct db *db, struct wait *list, struct err *e)
     if (!db_begin(db, durable, e))
         return false;
     for (struct wait *w = list; w; w = w->next)
-        if (!put_wait(db, w, e)) {
+        if (!put_wait(l, w, e)) {
             db_rollback(db);
             return false;
         }
@@ -103,7 +116,7 @@ static bool agent_log_put_all(struct db *db, struct wait *list, struct err *e)
 static void agent_log_put_batch(struct agent_log *l, struct wait *list)
 {
     struct err e;
-    bool ok = agent_log_put_all(l->writer, list, &e), alone = !ok && list->next;
+    bool ok = agent_log_put_all(l, list, &e), alone = !ok && list->next;
 
     for (struct wait *w = list; w; w = w->next) {
         struct wait *next = w->next;
@@ -112,7 +125,7 @@ static void agent_log_put_batch(struct agent_log *l, struct wait *list)
         w->ok = ok;
         if (alone) {
             w->next = NULL;
-            w->ok = agent_log_put_all(l->writer, w, &w->err);
+            w->ok = agent_log_put_all(l, w, &w->err);
             w->next = next;
         }
     }
@@ -137,14 +150,56 @@ static void later_end(struct agent_log *l, struct wait *w)
 {
     if (!w->ok)
         log_warn("the log of a run: something is not in it", LOG_ERR(&w->err));
-    l->written++;
+    l->written += !w->passed;
     free(w);
+}
+
+/* Under the lock. PostgreSQL may restart while a run works: its puts wait, because the result of a
+ * tool that is not logged is unknown after a restart of the run. All others fail at once. */
+static bool agent_log_retries(const struct agent_log *l, struct wait *w)
+{
+    int64_t now_ms = (int64_t)(clock_mono_ns(&clock_real) / CLOCK_NS_PER_MS);
+
+    if (w->ok || !w->owned || !l->daemon[0] || w->err.code != ERR_SYSTEM || l->stop)
+        return false;
+    if (!w->give_up_ms)
+        w->give_up_ms = now_ms + RETRY_MS;
+    return now_ms < w->give_up_ms;
+}
+
+/* Under the lock: wakes those who wait for the batch. The puts to retry are the first ones of the
+ * next batch, in their order. Returns whether there are any. */
+static bool agent_log_end_batch(struct agent_log *l, struct wait *list)
+{
+    struct wait *next, *again = NULL, **end = &again, *last = NULL;
+
+    for (struct wait *w = list; w; w = next) {
+        next = w->next;
+        if (agent_log_retries(l, w)) {
+            l->written += w->later && !w->passed;
+            w->passed = true;
+            *end = last = w;
+            end = &w->next;
+        } else if (w->later) {
+            later_end(l, w);
+        } else {
+            (void)sem_post(&w->over); /* from here on it is its owner's */
+        }
+    }
+    *end = again ? l->first : NULL;
+    if (again) {
+        l->first = again;
+        l->last = l->last ? l->last : last;
+    }
+    pthread_cond_broadcast(&l->done);
+    return again != NULL;
 }
 
 static void *agent_log_write_all(void *arg)
 {
+    static const struct timespec pause = {.tv_nsec = RETRY_PAUSE_MS * 1000000L};
     struct agent_log *l = arg;
-    struct wait *list, *next;
+    struct wait *list;
 
     pthread_mutex_lock(&l->lock);
     for (;;) {
@@ -156,14 +211,11 @@ static void *agent_log_write_all(void *arg)
         pthread_mutex_unlock(&l->lock);
         agent_log_put_batch(l, list);
         pthread_mutex_lock(&l->lock);
-        for (struct wait *w = list; w; w = next) {
-            next = w->next;
-            if (w->later)
-                later_end(l, w);
-            else
-                (void)sem_post(&w->over); /* from here on it is its owner's */
+        if (agent_log_end_batch(l, list)) {
+            pthread_mutex_unlock(&l->lock);
+            (void)nanosleep(&pause, NULL);
+            pthread_mutex_lock(&l->lock);
         }
-        pthread_cond_broadcast(&l->done);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -260,9 +312,11 @@ static size_t size_of(const struct agent_effect *f)
     return f->run.n + f->kind.n + f->name.n + f->key.n + f->request.n + f->result.n;
 }
 
-static void post_later(struct agent_log *l, const struct agent_effect *effects, size_t n,
-                       const struct agent_row *row)
+static void post_later(struct agent_log *l, const struct wait *like)
 {
+    const struct agent_effect *effects = like->effects;
+    const struct agent_row *row = like->row;
+    size_t n = like->n;
     size_t size = sizeof(struct wait) + n * sizeof *effects + (row ? sizeof *row : 0);
     struct agent_effect *f;
     struct agent_row *r;
@@ -275,7 +329,7 @@ static void post_later(struct agent_log *l, const struct agent_effect *effects, 
         size += row->id.n + row->app.n + row->session_id.n + row->status.n + row->reason.n +
                 row->key.n + row->input.n + row->result.n + row->from.n;
     w = base_alloc(size);
-    *w = (struct wait){.n = n, .later = true};
+    *w = (struct wait){.n = n, .owned = like->owned, .later = true};
     f = (struct agent_effect *)(void *)(w + 1);
     r = (struct agent_row *)(void *)(f + n);
     at = (char *)(row ? (void *)(r + 1) : (void *)r);
@@ -326,13 +380,13 @@ static bool agent_log_write_effect(struct agent_log *l, struct wait *w, struct e
         return err_set(e, ERR_SYSTEM, "the log is open to be read only");
     if (care_of(w) != AGENT_LATER)
         return agent_log_wait_for(l, w, e);
-    post_later(l, w->effects, w->n, w->row);
+    post_later(l, w);
     return true;
 }
 
 bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size_t n, struct err *e)
 {
-    struct wait w = {.effects = effects, .n = n};
+    struct wait w = {.effects = effects, .n = n, .owned = n && !effects[0].outside};
 
     return n == 0 || agent_log_write_effect(l, &w, e);
 }
@@ -340,7 +394,7 @@ bool agent_log_put(struct agent_log *l, const struct agent_effect *effects, size
 bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects, size_t n,
                         const struct agent_row *row, struct err *e)
 {
-    struct wait w = {.effects = effects, .n = n, .row = row};
+    struct wait w = {.effects = effects, .n = n, .row = row, .owned = n || row};
 
     return agent_log_write_effect(l, &w, e);
 }
@@ -348,6 +402,14 @@ bool agent_log_put_with(struct agent_log *l, const struct agent_effect *effects,
 bool agent_log_run_put(struct agent_log *l, const struct agent_row *row, struct err *e)
 {
     struct wait w = {.row = row};
+
+    return agent_log_write_effect(l, &w, e);
+}
+
+bool log_run(struct agent_log *l, bool (*run)(void *ctx, struct db *db, struct err *e), void *ctx,
+             struct err *e)
+{
+    struct wait w = {.run = run, .ctx = ctx};
 
     return agent_log_write_effect(l, &w, e);
 }

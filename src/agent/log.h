@@ -44,6 +44,7 @@ struct agent_effect {
     enum agent_care care;
     enum agent_state state;
     int64_t started_us, ended_us;
+    bool outside; /* a word from outside the run: any daemon may put it */
 };
 
 /* A run: its task, and how it ended. `status`: running, waiting, done, stopped, failed, cancelled.
@@ -54,6 +55,7 @@ struct agent_row {
     str input;  /* JSON: enough to start it again */
     str result; /* JSON, or "" */
     str from;   /* for a put: replaces an existing row only if it has this status; "": always */
+    str daemon; /* when read: the daemon that it belongs to, or "" */
     int64_t created_us, updated_us;
     enum agent_care care;
 };
@@ -105,7 +107,38 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
 /* Whether a session of the record, or of another run, belongs to another key. */
 bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *taken,
                              struct err *e) MUST_USE;
-/* The runs that were running when the process ended; only those of `app` if that is not empty.
- * Oldest first. */
+/* The runs that were running when the process ended; only those of `app` if that is not empty, and
+ * of this daemon or nobody. Oldest first. */
 bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
                           size_t *n, struct err *e) MUST_USE;
+
+/* ---- several daemons: log_share.c ---- */
+
+struct bus;
+
+/* Several daemons share the log. A run belongs to the daemon that started it, or that took over its
+ * work: only that one resumes it, and no other can put an effect that is not `outside`. Call it
+ * before the first put; `bus` is lent. Without this call all runs belong to this process. */
+void agent_log_share(struct agent_log *l, str daemon, struct bus *bus);
+bool agent_log_is_shared(const struct agent_log *l);
+/* Makes the unfinished runs that belong to nobody this daemon's: all, or those that another daemon
+ * released. The runs of an alert belong to the daemon of the alert. */
+bool agent_log_adopt(struct agent_log *l, bool released, struct err *e) MUST_USE;
+/* Gives all unfinished runs of this daemon to nobody: another one adopts and resumes them. */
+bool agent_log_release(struct agent_log *l, struct err *e) MUST_USE;
+/* Whether the run belongs to this daemon. If it belongs to another one, that daemon is to do
+ * `word`, "resume" or "cancel": it looks at once if the bus works, else within a second. */
+bool agent_log_hand(struct agent_log *l, str run, const char *word, bool *mine,
+                    struct err *e) MUST_USE;
+/* Whether it belongs to another daemon. */
+bool agent_log_elsewhere(const struct agent_log *l, const struct agent_row *row);
+/* Whether another daemon runs an agent of this key in the thread. `thread` is a part of its input:
+ * "thread":NAME as JSON. */
+bool agent_log_thread_busy(struct agent_log *l, str key, str thread, bool *busy,
+                           struct err *e) MUST_USE;
+/* The runs that others handed to this daemon, oldest first; each is returned once. The word is in
+ * `from`. */
+#define AGENT_DUE_MAX 256
+#define AGENT_DUE_TOPIC "due" /* of the bus: somebody is to look */
+bool agent_log_due(struct agent_log *l, struct arena *a, struct agent_row **out, size_t *n,
+                   struct err *e) MUST_USE;

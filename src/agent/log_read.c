@@ -6,15 +6,6 @@
 
 #define READ_MAX 100000u
 
-struct list {
-    struct arena *arena;
-    union {
-        struct agent_effect *effects;
-        struct agent_row *rows;
-    } u;
-    size_t n, max;
-};
-
 static str agent_log_read_text_of(struct arena *a, const struct db_value *v)
 {
     return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
@@ -22,7 +13,7 @@ static str agent_log_read_text_of(struct arena *a, const struct db_value *v)
 
 static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t n)
 {
-    struct list *l = ctx;
+    struct agent_log_list *l = ctx;
     struct agent_effect *grown;
 
     (void)n;
@@ -49,12 +40,11 @@ static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t
     return l->n < READ_MAX;
 }
 
-static bool agent_log_read_on_row(void *ctx, const struct db_value *c, size_t n)
+bool log_on_row(void *ctx, const struct db_value *c, size_t n)
 {
-    struct list *l = ctx;
+    struct agent_log_list *l = ctx;
     struct agent_row *grown;
 
-    (void)n;
     if (l->n == l->max) {
         l->max = l->max ? 2 * l->max : 8;
         grown = arena_zero(l->arena, l->max, sizeof *grown);
@@ -73,12 +63,14 @@ static bool agent_log_read_on_row(void *ctx, const struct db_value *c, size_t n)
         .created_us = c[7].i,
         .updated_us = c[8].i,
         .key = agent_log_read_text_of(l->arena, &c[9]),
+        .daemon = agent_log_read_text_of(l->arena, &c[10]),
+        .from = n > 11 ? agent_log_read_text_of(l->arena, &c[11]) : STR(""),
     };
     return l->n < READ_MAX;
 }
 
-static bool agent_log_read_ask(struct agent_log *l, const char *sql, const struct db_value *args,
-                               size_t n, struct db_rows rows, struct err *e)
+bool log_ask(struct agent_log *l, const char *sql, const struct db_value *args, size_t n,
+             struct db_rows rows, struct err *e)
 {
     bool ok;
 
@@ -92,7 +84,7 @@ static bool agent_log_read_ask(struct agent_log *l, const char *sql, const struc
 static bool agent_log_read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
                                 struct err *e)
 {
-    return agent_log_read_ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
+    return log_ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
 }
 
 #define EFFECT_COLUMNS                                                                             \
@@ -102,7 +94,7 @@ static bool agent_log_read_list(struct agent_log *l, const char *sql, str arg, s
 bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_effect **out,
                     size_t *n, struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
     if (!agent_log_read_list(l,
                              EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq",
@@ -118,14 +110,14 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
 bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct arena *a,
                           struct agent_effect *out, struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_ask(l,
-                            EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
-                            (struct db_value[]){db_text(run), db_int(seq)},
-                            2,
-                            (struct db_rows){agent_log_read_on_effect, &list},
-                            e))
+    if (!log_ask(l,
+                 EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
+                 (struct db_value[]){db_text(run), db_int(seq)},
+                 2,
+                 (struct db_rows){agent_log_read_on_effect, &list},
+                 e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "the run has no effect %lld", (long long)seq);
@@ -136,7 +128,7 @@ bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct aren
 bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct agent_effect *out,
                         struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
     if (!agent_log_read_list(l,
                              EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND state = 0"
@@ -151,20 +143,13 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
     return true;
 }
 
-#define RUN_COLUMNS                                                                                \
-    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us,"       \
-    " key_name FROM agent_runs"
-
 bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agent_row *out,
                        struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_list(l,
-                             RUN_COLUMNS " WHERE run_id = $1",
-                             id,
-                             (struct db_rows){agent_log_read_on_row, &list},
-                             e))
+    if (!agent_log_read_list(
+            l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){log_on_row, &list}, e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
@@ -175,14 +160,15 @@ bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agen
 bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct agent_row **out,
                           size_t *n, struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_list(l,
-                             RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
-                                         " ORDER BY created_us, run_id",
-                             app,
-                             (struct db_rows){agent_log_read_on_row, &list},
-                             e))
+    if (!log_ask(l,
+                 RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
+                             " AND coalesce(daemon_id, '') IN ('', $2) ORDER BY created_us, run_id",
+                 (struct db_value[]){db_text(app), db_text(str_c(l->daemon))},
+                 2,
+                 (struct db_rows){log_on_row, &list},
+                 e))
         return false;
     *out = list.u.rows;
     *n = list.n;
@@ -192,13 +178,13 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
 bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
                      struct agent_rows *out, struct err *e)
 {
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
     size_t kept = 0;
 
     if (!agent_log_read_list(l,
                              RUN_COLUMNS " WHERE session_id = $1 ORDER BY created_us, run_id",
                              session,
-                             (struct db_rows){agent_log_read_on_row, &list},
+                             (struct db_rows){log_on_row, &list},
                              e))
         return false;
     for (size_t i = 0; i < list.n; i++) {
@@ -226,12 +212,12 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
         " AND coalesce(key_name, '') <> $2 LIMIT 1";
 
     *taken = false;
-    return agent_log_read_ask(l,
-                              sql,
-                              (struct db_value[]){db_text(session), db_text(key)},
-                              2,
-                              (struct db_rows){agent_log_read_on_taken, taken},
-                              e);
+    return log_ask(l,
+                   sql,
+                   (struct db_value[]){db_text(session), db_text(key)},
+                   2,
+                   (struct db_rows){agent_log_read_on_taken, taken},
+                   e);
 }
 
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
@@ -239,8 +225,8 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
 {
     static const char sql[] =
         "SELECT run_id, app, session_id, status, reason, CASE WHEN $8 = 1 THEN input ELSE '' END,"
-        " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name"
-        " FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
+        " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name,"
+        " daemon_id FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
         " AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"
         " AND ($7 = '' OR session_id = $7)"
         " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
@@ -254,10 +240,9 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                               db_int((int64_t)f->offset),
                               db_text(f->session.n ? f->session : STR("")),
                               db_int(f->whole)};
-    struct list list = {.arena = a};
+    struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_ask(
-            l, sql, args, COUNT_OF(args), (struct db_rows){agent_log_read_on_row, &list}, e))
+    if (!log_ask(l, sql, args, COUNT_OF(args), (struct db_rows){log_on_row, &list}, e))
         return false;
     *out = list.u.rows;
     *n = list.n;

@@ -14,10 +14,16 @@ struct wait {
     const struct agent_effect *effects;
     size_t n;
     const struct agent_row *row; /* after them; NULL: none */
+    bool owned;                  /* by the run itself: fails if the run is another daemon's */
     struct wait *next;
     sem_t over; /* one for each waiter: a broadcast would wake all of them for one */
+    /* Instead of all of the above. */
+    bool (*run)(void *ctx, struct db *db, struct err *e);
+    void *ctx;
     bool ok;
-    bool later; /* nobody waits: the writer owns it, with all its texts */
+    bool later;         /* nobody waits: the writer owns it, with all its texts */
+    bool passed;        /* readers do not wait for it any more: it has failed once */
+    int64_t give_up_ms; /* when the writer stops to retry it; 0: it has not failed yet */
     struct err err;
 };
 
@@ -29,7 +35,30 @@ struct agent_log {
     struct wait *first, *last;
     uint64_t later, written; /* number of puts that nobody waits for: queued, and done */
     bool stop;
+    char daemon[64]; /* "": the log is not shared */
+    struct bus *bus;
 };
 
 /* Waits until all queued puts are written. */
 void log_settle(struct agent_log *l);
+/* log.c: in a transaction of the writer. */
+bool log_run(struct agent_log *l, bool (*run)(void *ctx, struct db *db, struct err *e), void *ctx,
+             struct err *e) MUST_USE;
+/* log_read.c: a query of the reader, which sees all puts. */
+bool log_ask(struct agent_log *l, const char *sql, const struct db_value *args, size_t n,
+             struct db_rows rows, struct err *e) MUST_USE;
+/* log_read.c: rows of RUN_COLUMNS. */
+struct agent_log_list {
+    struct arena *arena;
+    union {
+        struct agent_effect *effects;
+        struct agent_row *rows;
+    } u;
+    size_t n, max;
+};
+bool log_on_row(void *ctx, const struct db_value *columns, size_t n);
+#define RUN_COLUMNS                                                                                \
+    "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us,"       \
+    " key_name, daemon_id FROM agent_runs"
+/* log_share.c: fails if the run belongs to another daemon. In a transaction. */
+bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e) MUST_USE;

@@ -11,6 +11,8 @@
 #define HISTORY_MAX ((size_t)32 << 20)
 #define BODY_MAX ((size_t)64 << 20)
 #define NUDGES_MAX 2
+#define UNRECORDED_PAUSE_MS 250
+#define UNRECORDED_RETRIES 1200 /* five minutes */
 
 static const char nudge[] = "Your last answer was empty. Call a tool, or give your answer.";
 static const char conclude_now[] =
@@ -159,6 +161,24 @@ static bool put_intent(struct run *r, const struct agent_effect *f)
     return ok;
 }
 
+/* Asks until the call can be recorded: a record that is away for a while must not end the run. */
+static bool ask_until_recorded(struct run *r, const struct ask_request *q, struct ask_reply *reply)
+{
+    static const struct timespec pause = {.tv_nsec = UNRECORDED_PAUSE_MS * 1000000L};
+    const struct agent_ask *to = &r->o->ask;
+    bool ok = to->ask(to->ctx, q, r->o->cancel, r->arena, reply);
+
+    for (int i = 0; !ok && i < UNRECORDED_RETRIES; i++) {
+        if (!str_eq(reply->error.code, STR("not_recorded")) || run_cancelled(r) || run_is_late(r))
+            break;
+        count_usage(r, reply);
+        r->out->model_calls--;
+        (void)nanosleep(&pause, NULL);
+        ok = to->ask(to->ctx, q, r->o->cancel, r->arena, reply);
+    }
+    return ok;
+}
+
 static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                     struct ask_reply *reply)
 {
@@ -179,7 +199,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
 
     if (!put_intent(r, f))
         return false;
-    ok = r->o->ask.ask(r->o->ask.ctx, &q, r->o->cancel, r->arena, reply);
+    ok = ask_until_recorded(r, &q, reply);
     if (!ok)
         count_usage(r, reply);
     if (!ok && run_cancelled(r))
@@ -395,7 +415,7 @@ bool run_open(struct run *r)
                             .input = r->o->input,
                             .result = STR(""),
                             .created_us = run_now_us(r),
-                            .updated_us = run_now_us(r),
+                            .updated_us = r->ended_us ? r->ended_us : run_now_us(r),
                             .care = r->o->part ? AGENT_LATER : AGENT_SAFE},
                      old;
     struct err e;
@@ -413,7 +433,7 @@ bool run_open(struct run *r)
     } else if (e.code != ERR_NOT_FOUND) {
         return run_break(r, &e);
     }
-    if (!r->o->replay && !agent_log_run_put(r->o->log, &row, &e))
+    if (!r->o->replay && !agent_log_put_with(r->o->log, NULL, 0, &row, &e))
         return run_break(r, &e);
     if (r->out->resumed &&
         !agent_log_read(r->o->log, r->o->run, r->arena, &r->logged, &r->logged_count, &e))
@@ -488,7 +508,7 @@ static void result_write(const struct run *r, struct buf *out)
                x->over_budget ? "true" : "false");
 }
 
-bool run_close(struct run *r, str told)
+bool run_close(struct run *r, str report)
 {
     struct agent_row row = {.id = r->o->run,
                             .app = r->o->app,
@@ -509,8 +529,8 @@ bool run_close(struct run *r, str told)
         return effect_flush(r, NULL, 0, NULL);
     buf_init(&result, BODY_MAX);
     buf_init(&masked, BODY_MAX);
-    if (told.n)
-        buf_add(&result, told);
+    if (report.n)
+        buf_add(&result, report);
     else
         result_write(r, &result);
     row.result = buf_str(&result);
@@ -538,6 +558,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
         loop(&r);
         agent_run_conclude(&r);
         run_settle(&r);
+        r.ended_us = run_now_us(&r);
         if (!r.broken)
             tell_end(&r);
     }

@@ -7,8 +7,8 @@
 #include "agent/history.h"
 #include "agent/withheld.h"
 #include "base/json.h"
-#include "chat/repr.h"
 #include "base/utf8.h"
+#include "chat/repr.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 
@@ -121,6 +121,11 @@ static void write_row(struct agent_log *log, struct json_out *o, const struct ag
     json_member_str(o, "reason", row->reason);
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
+    json_out_key(o, STR("duration_ms"));
+    if (str_eq(row->status, STR("running")) || str_eq(row->status, STR("waiting")))
+        json_out_null(o);
+    else
+        json_out_i64(o, (row->updated_us - row->created_us) / 1000);
     json_out_key(o, STR("pending"));
     run_json_pending(log, row, thoughts, o, a);
 }

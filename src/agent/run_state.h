@@ -27,11 +27,11 @@ struct run {
     int64_t seq;                 /* of the next effect */
     struct agent_effect held[2]; /* done, and written with the next intent; texts in arena */
     size_t held_count, steps_max;
-    bool concluding; /* the last call, without tools and without the time limit */
-    bool looped;     /* it uses the loop, and can be replayed from its log alone */
-    bool ended;      /* its row said so when the run began */
-    str was;         /* in a replay: the reason for the run's end in its row */
-    int64_t created_us;
+    bool concluding;              /* the last call, without tools and without the time limit */
+    bool looped;                  /* it uses the loop, and can be replayed from its log alone */
+    bool ended;                   /* its row said so when the run began */
+    str was;                      /* in a replay: the reason for the run's end in its row */
+    int64_t created_us, ended_us; /* ended: 0 until then */
     int64_t waited_us; /* for people and the caller's tools: not part of the run's time */
     struct buf tools;  /* JSON of the tools */
     str reply_id;      /* of the model call whose tools are running */
@@ -120,7 +120,7 @@ void tell_tool(const struct run *r, const struct tool *tool, const struct agent_
 /* run.c: false if the run is over or broken. */
 bool run_open(struct run *r);
 /* told: the row's result; "": made from the known results. */
-bool run_close(struct run *r, str told);
+bool run_close(struct run *r, str report);
 /* One model call, from the log or made now. */
 bool run_think(struct run *r, str body, str level, struct ask_reply *reply);
 

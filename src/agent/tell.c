@@ -54,10 +54,11 @@ void tell_end(const struct run *r)
     bool well = r->out->end == AGENT_FINISHED || r->out->end == AGENT_STOPPED;
     struct buf text, detail;
 
-    if (!r->o->store || !r->o->session.n || r->o->part || r->out->end == AGENT_WAITING)
+    if (!r->o->store || !r->o->session.n || r->o->part || r->out->end == AGENT_WAITING ||
+        str_eq(r->out->reason, STR("left"))) /* it goes on, here or elsewhere */
         return;
     s.status = well ? STR("completed") : STR("failed");
-    s.completed_us = run_now_us(r);
+    s.completed_us = r->ended_us;
     s.final_analysis = agent_tell_masked(r, r->out->text, &text);
     s.error_message = agent_tell_masked(r, well ? STR("") : r->out->detail, &detail);
     publish_session(r->o->store, r->o->hub, &s);

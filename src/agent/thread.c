@@ -343,11 +343,35 @@ static bool all_versioned(struct putting *p, struct err *e)
     return true;
 }
 
+/* The claim has locked the thread, so the answer holds until the commit. */
+static bool agent_thread_is_newest(struct putting *p, struct err *e)
+{
+    struct db_value args[] = {db_text(p->put->thread), db_text(p->put->ns)};
+    struct texts t = {.arena = &p->arena, .a = STR("")};
+
+    if (!p->put->newest)
+        return true;
+    if (!db_query(p->db,
+                  "SELECT checkpoint_id FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
+                  " ORDER BY checkpoint_id DESC LIMIT 1",
+                  args,
+                  COUNT_OF(args),
+                  (struct db_rows){on_texts, &t},
+                  e))
+        return false;
+    return str_eq(t.a, p->put->parent) ||
+           err_set(e,
+                   ERR_CONFLICT,
+                   "the thread \"" STR_FMT
+                   "\" went on at the same time, perhaps on another daemon: read it and try again",
+                   STR_ARG(str_slice(p->put->thread, 0, 80)));
+}
+
 static bool agent_thread_put_all(struct putting *p, struct err *e)
 {
     return json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
-           agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_read_parent(p, e) &&
-           put_channels(p, e) && agent_thread_put_row(p, e);
+           agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_is_newest(p, e) &&
+           agent_thread_read_parent(p, e) && put_channels(p, e) && agent_thread_put_row(p, e);
 }
 
 static bool agent_thread_put_writes(struct db *db, const struct thread_asker *who,

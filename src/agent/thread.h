@@ -54,6 +54,7 @@ struct thread_write {
 struct thread_tuple {
     str thread, ns, id;
     str parent;               /* "": no parent */
+    bool newest;              /* of a put: ERR_CONFLICT if the parent is not the newest any more */
     str checkpoint, metadata; /* JSON objects; channel_versions is in the checkpoint */
     struct thread_value *values;
     size_t value_count;
@@ -117,6 +118,9 @@ bool threads_prune(struct threads *t, const struct thread_asker *who, str thread
  * the checkpoint before, with the update's members replacing those of the same name. */
 struct thread_update {
     str thread, ns, from;
+    /* ERR_CONFLICT if `from` is no longer the newest checkpoint, or if it is "" and the thread has
+     * one: another daemon has continued the thread. */
+    bool newest;
     str values, reducers, metadata; /* JSON objects */
 };
 

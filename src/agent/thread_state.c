@@ -4,11 +4,13 @@
  */
 #include "agent/channel.h"
 #include "agent/thread_store.h"
+#include "base/ctype.h"
 #include "base/rand.h"
 
 #include <time.h>
 
 #define ID_SIZE 37
+#define CONFLICTS_MAX 8 /* with updates of other daemons, until an update of the newest fails */
 /* From 1582-10-15 to 1970, in tenths of microseconds: UUIDs count from 1582. */
 #define UUID_EPOCH 0x01b21dd213814000u
 
@@ -21,8 +23,28 @@ struct updating {
     int64_t version; /* of what changes now */
 };
 
-/* A UUID of version 6, as other savers of checkpoints make them: as text they sort by time. */
-static str agent_thread_state_new_id(struct threads *t, const struct thread_asker *who,
+/* The time of an id of version 6; 0: it is another. */
+static uint64_t thread_state_id_time(str id)
+{
+    uint64_t at = 0;
+
+    if (id.n != ID_SIZE - 1 || id.p[14] != '6')
+        return 0;
+    for (size_t i = 0; i < 18; i++) {
+        int digit = char_hex_value(id.p[i]);
+
+        if (i == 8 || i == 13 || i == 14)
+            continue;
+        if (digit < 0)
+            return 0;
+        at = at << 4 | (uint64_t)digit;
+    }
+    return at;
+}
+
+/* A UUID of version 6, as other savers of checkpoints make them: as text they sort by time. It is
+ * later than its parent, which the clock of another machine may have made. */
+static str agent_thread_state_new_id(struct threads *t, const struct thread_asker *who, str parent,
                                      struct arena *a)
 {
     uint64_t at = (uint64_t)who->now_us * 10 + UUID_EPOCH, chance;
@@ -30,6 +52,8 @@ static str agent_thread_state_new_id(struct threads *t, const struct thread_aske
     if (at <= t->last_id)
         at = t->last_id + 1;
     t->last_id = at;
+    if (at <= thread_state_id_time(parent))
+        at = thread_state_id_time(parent) + 1;
     rand_os(&chance, sizeof chance);
     return arena_printf(a,
                         "%08llx-%04llx-6%03llx-%04llx-%012llx",
@@ -259,7 +283,9 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
     const struct thread_update *from = u->update;
     struct err none;
 
-    if (!threads_get(t,
+    err_set(&none, ERR_NOT_FOUND, "the thread is new");
+    if ((from->newest && !from->from.n) ||
+        !threads_get(t,
                      who,
                      (struct thread_key){from->thread, from->ns, from->from},
                      u->arena,
@@ -272,8 +298,9 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
     }
     u->put = (struct thread_tuple){.thread = from->thread,
                                    .ns = from->ns,
-                                   .id = agent_thread_state_new_id(t, who, u->arena),
-                                   .parent = u->from.id};
+                                   .id = agent_thread_state_new_id(t, who, u->from.id, u->arena),
+                                   .parent = u->from.id,
+                                   .newest = from->newest || !from->from.n};
     return thread_state_metadata(u, e) && json_parse(&u->before, u->from.checkpoint, e) &&
            next_version(u, e) && fold_all(u, e) && write_checkpoint(u, who, e) &&
            thread_put_locked(t, who, &u->put, e);
@@ -290,7 +317,12 @@ bool threads_update(struct threads *t, const struct thread_asker *who,
     json_init(&u.reducers);
     ok = json_parse(&u.values, update->values, e) && json_parse(&u.reducers, update->reducers, e);
     pthread_mutex_lock(&t->lock);
-    ok = ok && update_locked(t, who, &u, e);
+    for (int i = 0; ok && i < CONFLICTS_MAX; i++)
+        if (update_locked(t, who, &u, e))
+            break;
+        else
+            ok = i + 1 < CONFLICTS_MAX && e->code == ERR_CONFLICT && !update->from.n &&
+                 !update->newest;
     pthread_mutex_unlock(&t->lock);
     json_release(&u.before);
     json_release(&u.values);

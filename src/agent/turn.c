@@ -7,8 +7,8 @@
 #include "agent/work.h"
 
 #include "base/json.h"
-#include "chat/repr.h"
 #include "base/utf8.h"
+#include "chat/repr.h"
 
 #define WHY_MAX 4096
 
@@ -286,6 +286,8 @@ static bool intents(struct turn *t)
         if (known == KNOWN_DONE) {
             turn_settle(t, c, !f->failed, f->result);
             t->r->out->tool_calls++;
+            if (c->tool->flags & TOOL_CLIENT) /* its caller has carried it out meanwhile */
+                tell_tool(t->r, c->tool, f, f->started_us);
         } else if (known == KNOWN_NOT) {
             n++;
         } else if (!(c->tool->flags & TOOL_CLIENT) && !unknown_end(t, c)) {

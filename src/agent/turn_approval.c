@@ -21,7 +21,7 @@ static str agent_turn_member(struct run *r, str json, const char *key)
     return text;
 }
 
-static bool wait_for_word(struct run *r, const struct turn_call *c, int64_t seq, str why)
+static bool turn_wait_for_decision(struct run *r, const struct turn_call *c, int64_t seq, str why)
 {
     r->out->end = AGENT_WAITING;
     r->out->reason = STR("approval_needed");
@@ -65,7 +65,7 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
                       1,
                       NULL))
         return false;
-    return wait_for_word(r, c, seq, why);
+    return turn_wait_for_decision(r, c, seq, why);
 }
 
 /* The model's own reason, as the log may have it. While the question is open its effect has the

@@ -176,13 +176,13 @@ bool agent_work_once(struct agent_work *w, str name, str asked,
     return true;
 }
 
-bool agent_work_end(struct agent_work *w, str told, struct err *e)
+bool agent_work_end(struct agent_work *w, str report, struct err *e)
 {
     bool ok;
 
     if (!w->r.broken) {
         tell_end(&w->r);
-        (void)run_close(&w->r, told);
+        (void)run_close(&w->r, report);
     }
     ok = !w->r.broken;
     if (!ok)

@@ -55,4 +55,4 @@ bool agent_work_once(struct agent_work *w, str name, str asked,
                      struct agent_done *out) MUST_USE;
 /* Frees w. The result is as the caller left it; `told` is JSON for the row; "": made from the
  * result. A broken run keeps its row, to be resumed. */
-bool agent_work_end(struct agent_work *w, str told, struct err *e) MUST_USE;
+bool agent_work_end(struct agent_work *w, str report, struct err *e) MUST_USE;

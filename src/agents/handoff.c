@@ -29,7 +29,7 @@ bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
                          .description =
                              arena_printf(p->arena,
                                           "Passes the conversation on to the agent " STR_FMT
-                                          ", which goes on with it%s" STR_FMT,
+                                          ", which continues with it%s" STR_FMT,
                                           STR_ARG(to->name),
                                           to->description.n ? ": " : ".",
                                           STR_ARG(to->description)),

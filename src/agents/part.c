@@ -64,7 +64,7 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
         .hub = h->gateway->hub,
         .clock = h->clock,
         .cancel = &j->stop,
-        .leave = &j->runner->leaving,
+        .leave = &j->left,
         .on_effect = part_on_effect,
         .ctx = j,
     };

@@ -7,6 +7,8 @@
 #include "base/log.h"
 
 #define LOOK_NS 50000000L
+#define BROKEN_LOOKS 20   /* each LOOK_NS: until a run that PostgreSQL broke is resumed */
+#define ELSEWHERE_LOOKS 4 /* each LOOK_NS: how often the log of another daemon's run is read */
 #define STACK_SIZE ((size_t)2 << 20)
 
 /* ---- the table of active runs; under the lock ---- */
@@ -35,6 +37,19 @@ static void runner_remove(struct agents_runner *r, struct agents_job *j)
         at = &(*at)->next;
     *at = j->next;
     r->job_count--;
+}
+
+static void runner_wait_a_little(struct agents_runner *r)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
 }
 
 /* ---- a job ---- */
@@ -120,7 +135,7 @@ static bool job_run_agent(struct agents_job *j, struct arena *a, struct agent_re
                                "agent_not_found",
                                arena_printf(a,
                                             "the configuration does not have the agent \"" STR_FMT
-                                            "\" any more, and the run cannot go on without it",
+                                            "\" any more, and the run cannot continue without it",
                                             STR_ARG(j->q.name)),
                                e);
     if (!agents_memory_read(j, a, &before, e))
@@ -140,10 +155,11 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
     bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND;
     struct err e;
 
-    log_warn("a run of an agent cannot go on",
-             LOG_STR("run", j->q.run),
-             LOG_STR("agent", j->q.name),
-             LOG_ERR(why));
+    if (!j->broken) /* once, until it works again */
+        log_warn("a run of an agent cannot continue",
+                 LOG_STR("run", j->q.run),
+                 LOG_STR("agent", j->q.name),
+                 LOG_ERR(why));
     *out = (struct agent_result){.end = AGENT_CANCELLED, .reason = STR("left")};
     if (astray)
         (void)!agents_part_end(&p,
@@ -173,19 +189,44 @@ static bool job_work(struct agents_job *j)
         ok = job_run_agent(j, &a, &out, &e);
     if (!ok)
         job_fail(j, &a, &out, &e);
+    j->broken = !ok && e.code == ERR_SYSTEM && j->runner->host.log &&
+                agent_log_is_shared(j->runner->host.log);
     arena_release(&a);
     return out.end == AGENT_WAITING;
 }
 
-/* Whether it is to look at its log once more: a word or a result has come while it was about to
- * wait. If not, it is out of the table. */
+/* Under the lock. A run goes on, from its log,
+ *   - if a word, a result or a cancel has come while it was about to wait;
+ *   - if PostgreSQL failed, after a pause: nobody else resumes a run of this daemon;
+ *   - if another daemon took it over, and it came back before this thread had left it. */
+static bool job_goes_on(struct agents_job *j, bool waits)
+{
+    struct agents_runner *r = j->runner;
+    bool back = atomic_load(&j->left) && j->again && !atomic_load(&r->leaving);
+
+    if (back) {
+        atomic_store(&j->left, false);
+        atomic_store(&j->stop, false);
+    }
+    for (int i = 0; j->broken && i < BROKEN_LOOKS && !atomic_load(&j->left); i++)
+        runner_wait_a_little(r);
+    if (atomic_load(&j->left))
+        return false;
+    if (back || j->broken || !atomic_load(&j->stop))
+        return back || j->broken || (waits && j->again);
+    waits = waits && !j->ending;
+    j->ending = true;
+    return waits;
+}
+
+/* If it does not go on, it is out of the table. */
 static bool job_again(struct agents_job *j, bool waits)
 {
     struct agents_runner *r = j->runner;
     bool again;
 
     pthread_mutex_lock(&r->lock);
-    again = waits && j->again && !atomic_load(&j->stop);
+    again = job_goes_on(j, waits);
     j->again = false;
     j->version++;
     if (!again) {
@@ -265,6 +306,26 @@ static bool job_choose_session(struct agents_job *j, struct err *e)
     return true;
 }
 
+/* A thread has one run at a time, also if another daemon runs it. Two that start within a moment on
+ * two daemons are not noticed. */
+static bool job_thread_is_free(struct agents_job *j, struct err *e)
+{
+    struct buf part;
+    bool busy = false, ok = true;
+
+    if (!j->runner->host.log || !j->q.thread.n)
+        return true;
+    buf_init(&part, AGENTS_TEXT_MAX);
+    buf_add(&part, STR("\"thread\":"));
+    (void)json_quote(&part, j->q.thread);
+    ok = agent_log_thread_busy(j->runner->host.log, j->q.key, buf_str(&part), &busy, e);
+    buf_release(&part);
+    return ok && (!busy || err_set(e,
+                                   ERR_CANCELLED,
+                                   "a run is active in this thread, on another daemon: wait for"
+                                   " its end"));
+}
+
 static void job_leave(struct agents_job *j)
 {
     pthread_mutex_lock(&j->runner->lock);
@@ -286,7 +347,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
         return false;
     }
     *run = arena_dup(a, j->q.run);
-    if (!job_choose_session(j, e) || !job_put_row(j, e)) {
+    if (!job_thread_is_free(j, e) || !job_choose_session(j, e) || !job_put_row(j, e)) {
         job_leave(j);
         return false;
     }
@@ -294,7 +355,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     return true;
 }
 
-static void runner_resume_root(struct agents_runner *r, const struct agent_row *row)
+static void runner_resume_root(struct agents_runner *r, const struct agent_row *row, bool stop)
 {
     struct agents_request q;
     struct agents_job *j;
@@ -310,36 +371,58 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
     q.run = row->id;
     j = agents_runner_job_new(r, &q);
     j->session = arena_dup(&j->arena, row->session_id);
+    j->stop = stop;
     arena_release(&a);
     if (job_enter(j, &e)) {
         job_begin(j);
         return;
     }
-    log_warn("a run cannot go on now", LOG_STR("run", row->id), LOG_ERR(&e));
+    log_warn("a run cannot continue now", LOG_STR("run", row->id), LOG_ERR(&e));
     agents_runner_job_free(j);
 }
 
-void agents_resume(struct agents_runner *r, const struct agent_row *row)
+/* A run that is not active is resumed. `stop`: only to end, as cancelled. */
+static void runner_resume(struct agents_runner *r, str root, bool stop)
 {
-    str root = str_slice(row->id, 0, str_find(row->id, STR("/")));
     struct agents_job *active;
     struct agent_row whole;
     struct arena a;
     struct err e;
+    bool mine;
 
     pthread_mutex_lock(&r->lock);
     active = runner_find(r, root);
-    if (active)
+    if (active && stop)
+        atomic_store(&active->stop, true);
+    else if (active)
         active->again = true;
     pthread_mutex_unlock(&r->lock);
     if (active || !r->host.log)
         return;
     arena_init(&a, (size_t)256 << 20);
-    if (!agent_log_run_get(r->host.log, root, &a, &whole, &e))
+    if (!agent_log_run_get(r->host.log, root, &a, &whole, &e) ||
+        !agent_log_hand(r->host.log, root, stop ? "cancel" : "resume", &mine, &e))
         log_warn("a run cannot be read", LOG_STR("run", root), LOG_ERR(&e));
+    else if (!mine)
+        log_info("a run continues in another daemon", LOG_STR("run", root));
     else if (str_eq(whole.status, STR("running")) || str_eq(whole.status, STR("waiting")))
-        runner_resume_root(r, &whole); /* one that has ended stays ended */
+        runner_resume_root(r, &whole, stop); /* one that has ended stays ended */
     arena_release(&a);
+}
+
+static str runner_root(str run)
+{
+    return str_slice(run, 0, str_find(run, STR("/")));
+}
+
+void agents_resume(struct agents_runner *r, const struct agent_row *row)
+{
+    runner_resume(r, runner_root(row->id), false);
+}
+
+void agents_end(struct agents_runner *r, str run)
+{
+    runner_resume(r, runner_root(run), true);
 }
 
 bool agents_cancel(struct agents_runner *r, str run)
@@ -347,24 +430,45 @@ bool agents_cancel(struct agents_runner *r, str run)
     struct agents_job *j;
 
     pthread_mutex_lock(&r->lock);
-    j = runner_find(r, str_slice(run, 0, str_find(run, STR("/"))));
+    j = runner_find(r, runner_root(run));
     if (j)
         atomic_store(&j->stop, true);
     pthread_mutex_unlock(&r->lock);
     return j != NULL;
 }
 
-static void runner_wait_a_little(struct agents_runner *r)
+void agents_lost(struct agents_runner *r)
 {
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
+    pthread_mutex_lock(&r->lock);
+    for (struct agents_job *j = r->jobs; j; j = j->next) {
+        atomic_store(&j->left, true);
+        atomic_store(&j->stop, true);
     }
-    (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Whether another daemon runs it. Then the caller looks at its log now and then. */
+static bool runner_wait_elsewhere(struct agents_runner *r, str run, const _Atomic bool *cancel)
+{
+    struct agent_row row;
+    struct arena a;
+    struct err e;
+    bool elsewhere;
+
+    if (!r->host.log)
+        return false;
+    arena_init(&a, (size_t)256 << 20);
+    elsewhere = agent_log_run_get(r->host.log, run, &a, &row, &e) &&
+                agent_log_elsewhere(r->host.log, &row) && str_eq(row.status, STR("running"));
+    arena_release(&a);
+    for (int i = 0; elsewhere && i < ELSEWHERE_LOOKS; i++) {
+        if ((cancel && atomic_load(cancel)) || (r->host.leave && atomic_load(r->host.leave)))
+            break;
+        pthread_mutex_lock(&r->lock);
+        runner_wait_a_little(r);
+        pthread_mutex_unlock(&r->lock);
+    }
+    return elsewhere;
 }
 
 bool agents_wait(struct agents_runner *r, str run, uint64_t *version, const _Atomic bool *cancel)
@@ -380,7 +484,7 @@ bool agents_wait(struct agents_runner *r, str run, uint64_t *version, const _Ato
     if (j)
         *version = j->version;
     pthread_mutex_unlock(&r->lock);
-    return j != NULL;
+    return j || runner_wait_elsewhere(r, run, cancel);
 }
 
 void agents_wait_gone(struct agents_runner *r, str run)
@@ -417,8 +521,10 @@ void agents_runner_free(struct agents_runner *r)
         return;
     atomic_store(&r->leaving, true);
     pthread_mutex_lock(&r->lock);
-    for (struct agents_job *j = r->jobs; j; j = j->next)
+    for (struct agents_job *j = r->jobs; j; j = j->next) {
+        atomic_store(&j->left, true);
         atomic_store(&j->stop, true);
+    }
     while (r->jobs)
         runner_wait_a_little(r);
     pthread_mutex_unlock(&r->lock);

@@ -71,12 +71,18 @@ void agents_runner_reload(struct agents_runner *r);
 bool agents_start(struct agents_runner *r, const struct agents_request *q, struct arena *a,
                   str *run, struct err *e) MUST_USE;
 /* Resumes the run, or the run that it is a part of. An active run reads its log again before it
- * ends. */
+ * ends. If the run belongs to another daemon, that one does it. */
 void agents_resume(struct agents_runner *r, const struct agent_row *row);
+/* Cancels the run, or the run that it is a part of; one that waits is resumed to end. If the run
+ * belongs to another daemon, that one does it. */
+void agents_end(struct agents_runner *r, str run);
 /* False: the run is not active in this process. */
 bool agents_cancel(struct agents_runner *r, str run);
+/* Another daemon took over all runs: they stop here. */
+void agents_lost(struct agents_runner *r);
 /* Waits until the log of the run has more than at *version (0 at first), which is then updated, or
- * *cancel is true (may be NULL). False: the run is no longer active. */
+ * *cancel is true (may be NULL). False: the run is no longer active. The log of a run that another
+ * daemon runs may have more after each wait. */
 bool agents_wait(struct agents_runner *r, str run, uint64_t *version, const _Atomic bool *cancel);
 /* Waits until a run that has ended in the log is no longer active here: then its thread is free. */
 void agents_wait_gone(struct agents_runner *r, str run);

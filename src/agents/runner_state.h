@@ -32,10 +32,12 @@ struct agents_job {
     struct setup *setup; /* held: the run's configuration */
     pthread_t thread;
     _Atomic bool stop; /* cancelled, or the process ends */
+    _Atomic bool left; /* the process ends, or another daemon has the run: it is not over */
     struct agents_job *next;
     /* Under the runner's lock. */
     uint64_t version; /* counts the puts into the log */
-    bool again, over;
+    bool again;
+    bool broken, ending; /* its thread's own: by PostgreSQL; resumed once to end as cancelled */
 };
 
 struct agents_runner {

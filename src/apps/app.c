@@ -19,6 +19,7 @@ static const struct app *const rows[] = {
 struct apps {
     struct app_host host;
     void *open[COUNT_OF(rows)]; /* by row; NULL: not configured */
+    bool blind;                 /* the last look failed */
 };
 
 const struct app *app_at(size_t i)
@@ -74,7 +75,7 @@ static void resume_runs(struct apps *a, size_t i, str app)
         n = 0;
     }
     for (size_t j = 0; j < n; j++) {
-        log_info("a run goes on", LOG_STR("app", app), LOG_STR("run", list[j].id));
+        log_info("a run continues", LOG_STR("app", app), LOG_STR("run", list[j].id));
         rows[i]->resume(a->open[i], &list[j]);
     }
     arena_release(&arena);
@@ -82,17 +83,85 @@ static void resume_runs(struct apps *a, size_t i, str app)
 
 /* A part may be running while the run that it is of still waits: the process ended right after a
  * person's word was kept. */
-void apps_resume(struct apps *a)
+static void apps_resume_row(struct apps *a, size_t i)
 {
     char part[64];
 
-    for (size_t i = 0; a->host.log && i < COUNT_OF(rows); i++) {
-        if (!a->open[i] || !rows[i]->resume)
+    if (!a->open[i] || !rows[i]->resume)
+        return;
+    resume_runs(a, i, str_c(rows[i]->name));
+    (void)snprintf(part, sizeof part, "%s.part", rows[i]->name);
+    resume_runs(a, i, str_c(part));
+}
+
+/* A run of the row's application, or a part of one; parts of another name are resumed by their
+ * root. */
+static bool apps_resumes(const struct app *row, str name)
+{
+    str of = str_slice(name, 0, str_find(name, STR(".")));
+
+    return str_eq(of, str_c(row->name)) &&
+           (of.n == name.n || str_eq(str_slice(name, of.n, name.n), STR(".part")));
+}
+
+static void apps_do_due(struct apps *a, const struct agent_row *run)
+{
+    bool cancels = str_eq(run->from, STR("cancel"));
+    str of = str_slice(run->app, 0, str_find(run->app, STR(".")));
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (!a->open[i] || !str_eq(of, str_c(rows[i]->name)))
             continue;
-        resume_runs(a, i, str_c(rows[i]->name));
-        (void)snprintf(part, sizeof part, "%s.part", rows[i]->name);
-        resume_runs(a, i, str_c(part));
+        if (cancels && rows[i]->cancel && rows[i]->cancel(a->open[i], run))
+            log_info("a run ends, as another daemon was asked", LOG_STR("run", run->id));
+        else if (!cancels && rows[i]->resume &&
+                 (str_eq(run->status, STR("waiting")) || apps_resumes(rows[i], run->app)))
+            rows[i]->resume(a->open[i], run);
     }
+}
+
+void apps_look(struct apps *a)
+{
+    struct agent_row *list;
+    struct arena arena;
+    struct err e;
+    size_t n;
+    bool ok;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (a->open[i] && rows[i]->look)
+            rows[i]->look(a->open[i]);
+    arena_init(&arena, RUNS_ARENA);
+    ok =
+        agent_log_adopt(a->host.log, true, &e) && agent_log_due(a->host.log, &arena, &list, &n, &e);
+    if (!ok && !a->blind) /* once, until it works again */
+        log_warn("runs that other daemons hand over cannot be read", LOG_ERR(&e));
+    n = ok ? n : 0;
+    for (size_t i = 0; i < n; i++)
+        apps_do_due(a, &list[i]);
+    /* The last look may have taken runs without getting them: its commit was not confirmed. */
+    for (size_t i = 0; ok && a->blind && i < COUNT_OF(rows); i++)
+        if (rows[i]->resumes_active)
+            apps_resume_row(a, i);
+    a->blind = !ok;
+    arena_release(&arena);
+}
+
+void apps_lost(struct apps *a)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (a->open[i] && rows[i]->lost)
+            rows[i]->lost(a->open[i]);
+}
+
+void apps_resume(struct apps *a)
+{
+    struct err e;
+
+    if (a->host.log && !agent_log_adopt(a->host.log, false, &e))
+        log_warn("runs of nobody cannot be adopted", LOG_ERR(&e));
+    for (size_t i = 0; a->host.log && i < COUNT_OF(rows); i++)
+        apps_resume_row(a, i);
 }
 
 void apps_reload(struct apps *a)

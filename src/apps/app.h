@@ -31,6 +31,8 @@ struct app_host {
     struct threads *threads; /* likewise */
     const struct clock *clock;
     const _Atomic bool *leave; /* the process ends: runs stop where they are, to be resumed */
+    str daemon;                /* this daemon, if several share the store; else "" */
+    struct bus *bus;           /* to the others; or NULL */
 };
 
 #define APP_PARTS_MAX 4
@@ -91,11 +93,19 @@ struct app {
      * approval was answered: of the app NAME, or a part of one, NAME.PART. Starts it and
      * returns; may be NULL. */
     void (*resume)(void *app, const struct agent_row *row);
+    bool resumes_active; /* resume may get a run that is active in this process */
     /* A run of its own that waited was ended by a person. May be NULL. */
     void (*ended)(void *app, const struct agent_row *row);
     /* Stops a run of its own that is running, as soon as it can be; false: it is not active in this
-     * process. May be NULL: such runs cannot be stopped. */
+     * process. If row->from is "cancel", another daemon was asked, and the run may wait by now. May
+     * be NULL: such runs cannot be stopped. */
     bool (*cancel)(void *app, const struct agent_row *row);
+    /* Several daemons share the store. Once a second, and when another one hands something to this
+     * one: looks for work in the tables that is this daemon's by now. May be NULL. */
+    void (*look)(void *app);
+    /* Another daemon took over all work of this one: drops it from memory, and returns once nothing
+     * of it can write to the tables any more. Until then no write succeeds. May be NULL. */
+    void (*lost)(void *app);
     /* The configuration was reloaded; bad settings are logged and change nothing. May be NULL. */
     void (*reload)(void *app);
     /* Waits until all running work can be left. */
@@ -112,6 +122,10 @@ struct apps;
 
 bool apps_open(const struct app_host *h, struct apps **out, struct err *e) MUST_USE;
 void apps_resume(struct apps *a);
+/* For several daemons: `look` and `lost` of all; apps_look also resumes or cancels the runs that
+ * others handed to this daemon. */
+void apps_look(struct apps *a);
+void apps_lost(struct apps *a);
 void apps_reload(struct apps *a); /* any thread, one at a time */
 void apps_close(struct apps *a);  /* NULL: nothing */
 /* The opened application of a row, or NULL. */
@@ -147,7 +161,7 @@ str app_query(const struct app_request *q, const char *name);
 bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r) MUST_USE;
 
 /* The model of an application: `told` if it is not empty, else the first provider's first. */
-bool app_model(const struct config *c, str told, str *out, struct err *e) MUST_USE;
+bool app_model(const struct config *c, str wanted, str *out, struct err *e) MUST_USE;
 
 /* A host for a command: a gateway without a server, the log and the threads of its store. */
 struct app_local {
@@ -156,4 +170,6 @@ struct app_local {
     _Atomic bool leave; /* set by the thread that waits for signals */
 };
 bool app_local_open(const char *config, struct app_local *l, struct err *e) MUST_USE;
+/* The same with a configuration that is loaded, which it takes over, also if it fails. */
+bool app_local_start(struct config *c, struct app_local *l, struct err *e) MUST_USE;
 void app_local_close(struct app_local *l);

@@ -3,17 +3,19 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/app.h"
+#include "store/daemons.h"
 
-bool app_model(const struct config *c, str told, str *out, struct err *e)
+bool app_model(const struct config *c, str wanted, str *out, struct err *e)
 {
     struct config_route route;
 
-    if (told.n > 0) {
-        *out = told;
-        return config_find(c, told, &route) || err_set(e,
-                                                       ERR_INPUT,
-                                                       "no provider has the model \"" STR_FMT "\"",
-                                                       STR_ARG(str_slice(told, 0, 80)));
+    if (wanted.n > 0) {
+        *out = wanted;
+        return config_find(c, wanted, &route) ||
+               err_set(e,
+                       ERR_INPUT,
+                       "no provider has the model \"" STR_FMT "\"",
+                       STR_ARG(str_slice(wanted, 0, 80)));
     }
     for (size_t i = 0; i < c->provider_count; i++)
         if (c->providers[i].model_count > 0) {
@@ -28,21 +30,32 @@ bool app_model(const struct config *c, str told, str *out, struct err *e)
 
 bool app_local_open(const char *config, struct app_local *l, struct err *e)
 {
-    const struct config *c;
+    struct config *c;
+
+    memset(l, 0, sizeof *l);
+    return config_load(config, &c, e) && app_local_start(c, l, e);
+}
+
+bool app_local_start(struct config *c, struct app_local *l, struct err *e)
+{
     struct gateway *g;
 
     memset(l, 0, sizeof *l);
-    if (!local_open(config, &l->local, e))
+    if (!local_open(c, &l->local, e))
         return false;
     g = local_loop(l->local)->gateway;
-    c = g->setup->config;
-    l->host = (struct app_host){
-        .gateway = g, .gl = local_loop(l->local), .clock = g->clock, .leave = &l->leave};
+    l->host = (struct app_host){.gateway = g,
+                                .gl = local_loop(l->local),
+                                .clock = g->clock,
+                                .leave = &l->leave,
+                                .daemon = STR("")};
     if (!g->records)
         return true;
     if (agent_log_open(c->store_url, &l->host.log, e) &&
-        threads_open(c->store_url, &l->host.threads, e))
+        threads_open(c->store_url, &l->host.threads, e)) {
+        agent_log_share(l->host.log, store_daemon(g->store), NULL);
         return true;
+    }
     app_local_close(l);
     return false;
 }

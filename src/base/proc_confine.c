@@ -41,11 +41,20 @@
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1),                                               \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
+#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+
+/* The same if the low half of an argument meets the jump; both machines are little-endian. */
+#define DENY_IF(call, arg, jump)                                                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[arg]), jump,                      \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), LOAD(nr)
+#define NOT_ZERO BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0)
+#define WRITES BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0, 1)
+
 static struct sock_filter confine_filter[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+    LOAD(arch),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    LOAD(nr),
     BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     DENY(SYS_socket),
@@ -55,12 +64,25 @@ static struct sock_filter confine_filter[] = {
     DENY(SYS_clone),
     DENY(SYS_clone3),
     DENY(SYS_kill),
+    DENY(SYS_tkill),
+    DENY(SYS_tgkill),
+    DENY(SYS_rt_sigqueueinfo),
+    DENY(SYS_rt_tgsigqueueinfo),
     DENY(SYS_ptrace),
     DENY(SYS_process_vm_readv),
     DENY(SYS_process_vm_writev),
     DENY(SYS_pidfd_open),
     DENY(SYS_pidfd_getfd),
     DENY(SYS_pidfd_send_signal),
+    DENY_IF(SYS_prlimit64, 0, NOT_ZERO), /* those of another process */
+    DENY(SYS_setpriority),
+    DENY(SYS_ioprio_set),
+    DENY(SYS_sched_setaffinity),
+    DENY(SYS_sched_setattr),
+    DENY(SYS_sched_setparam),
+    DENY(SYS_sched_setscheduler),
+    DENY(SYS_migrate_pages),
+    DENY(SYS_move_pages),
     DENY(SYS_setns),
     DENY(SYS_unshare),
     DENY(SYS_mount),
@@ -75,15 +97,30 @@ static struct sock_filter confine_filter[] = {
     DENY(SYS_add_key),
     DENY(SYS_request_key),
     DENY(SYS_open_by_handle_at),
+    DENY_IF(SYS_openat, 2, WRITES),
+    DENY(SYS_openat2), /* its flags are in memory */
     DENY(SYS_unlinkat),
+    DENY(SYS_renameat),
     DENY(SYS_renameat2),
     DENY(SYS_mkdirat),
     DENY(SYS_linkat),
     DENY(SYS_symlinkat),
     DENY(SYS_mknodat),
+    DENY(SYS_fchmod),
     DENY(SYS_fchmodat),
+    DENY(SYS_fchown),
     DENY(SYS_fchownat),
+    DENY(SYS_utimensat),
+    DENY(SYS_setxattr),
+    DENY(SYS_lsetxattr),
+    DENY(SYS_fsetxattr),
+    DENY(SYS_removexattr),
+    DENY(SYS_lremovexattr),
+    DENY(SYS_fremovexattr),
     DENY(SYS_truncate),
+#ifdef SYS_fchmodat2
+    DENY(SYS_fchmodat2),
+#endif
 #if defined(__x86_64__)
     DENY(SYS_fork),
     DENY(SYS_vfork),
@@ -96,6 +133,11 @@ static struct sock_filter confine_filter[] = {
     DENY(SYS_mknod),
     DENY(SYS_chmod),
     DENY(SYS_chown),
+    DENY(SYS_lchown),
+    DENY(SYS_utime),
+    DENY(SYS_utimes),
+    DENY(SYS_futimesat),
+    DENY_IF(SYS_open, 1, WRITES),
     DENY(SYS_creat),
 #endif
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -14,7 +14,7 @@
  *
  * References can point into the schema itself, documents registered with schema_add, and the
  * 2020-12 metaschema, which is built in. Nothing is ever fetched. Older drafts (4, 6, 7, 2019-09)
- * apply if $schema names them. docs/json-schema.md has the details.
+ * apply if $schema names them. docs/reference/json-schema.md has the details.
  *
  * Promises:
  *   - After schema_compile a schema is read only: any number of threads may check with it.

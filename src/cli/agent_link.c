@@ -69,7 +69,7 @@ bool agent_link_open(struct agent_link *l, const char *config, int *code)
 
     memset(l, 0, sizeof *l);
     if (!config_load(config, &l->config, &e)) {
-        *code = cli_complain(CLI_CONFIG, "%s", e.text);
+        *code = cli_fail_config(&e);
         return false;
     }
     l->daemon = daemon_open(&d, l->config, &e);

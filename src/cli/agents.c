@@ -98,6 +98,36 @@ static struct agents_request agents_request_of(const struct agent_link *l, const
                                    .key = STR("")};
 }
 
+/* The names of the configuration that is asked about: cli_guess takes a list without a context. */
+static const struct config_agents *agents_named;
+
+static const char *agents_name_at(size_t index)
+{
+    const struct config_agents *a = agents_named;
+
+    if (index < a->agent_count)
+        return a->agents[index].name.p;
+    index -= a->agent_count;
+    return index < a->workflow_count ? a->workflows[index].name.p : NULL;
+}
+
+static bool agents_has(const struct config *c, const char *name)
+{
+    const char *known;
+
+    agents_named = c->agents;
+    for (size_t i = 0; (known = agents_name_at(i)); i++)
+        if (strcmp(known, name) == 0)
+            return true;
+    (void)cli_complain(
+        CLI_NEGATIVE,
+        "there is no agent \"%s\" in " STR_FMT "%s",
+        name,
+        STR_ARG(c->path),
+        cli_guess(str_c(name), agents_name_at, "`rationale agents` lists them").text);
+    return false;
+}
+
 static int agents_run_once(struct agent_link *l, struct cli *cli, const struct cli_args *args)
 {
     struct agent_show s;
@@ -129,7 +159,9 @@ static int agents_run_command(struct cli *cli, const struct cli_args *args)
                             "run needs the name of an agent and what it is to do: rationale run "
                             "NAME \"INPUT\"");
     if (agent_link_open(&l, agents_config(args), &code))
-        code = agents_run_once(&l, cli, args);
+        code = args->value[RUN_RUN] || agents_has(l.config, args->words[0])
+                   ? agents_run_once(&l, cli, args)
+                   : CLI_NEGATIVE;
     agent_link_close(&l);
     return code;
 }
@@ -208,7 +240,7 @@ static int agents_chat_command(struct cli *cli, const struct cli_args *args)
     if (args->word_count < 1)
         return cli_complain(CLI_USAGE, "chat needs the name of an agent: rationale chat NAME");
     if (agent_link_open(&l, agents_config(args), &code))
-        code = agents_chat(&l, cli, args);
+        code = agents_has(l.config, args->words[0]) ? agents_chat(&l, cli, args) : CLI_NEGATIVE;
     agent_link_close(&l);
     return code;
 }
@@ -298,7 +330,7 @@ static int agents_list_command(struct cli *cli, const struct cli_args *args)
     struct err e;
 
     if (!config_load(path, &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     if (args->value[LIST_JSON])
         agents_list_json(cli, c);
     else if (c->agents->agent_count + c->agents->workflow_count)

@@ -65,11 +65,6 @@ static int audit_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    if (!str_eq(word, STR("verify")) && !str_eq(word, STR("list")))
-        return cli_complain(CLI_USAGE,
-                            "audit knows no \"%s\"%s",
-                            word.p,
-                            cli_guess(word, audit_verb, "it is verify or list").text);
     if (!history_count("limit", args->value[LIMIT], 50, QUERY_LIMIT_MAX, &limit))
         return CLI_USAGE;
     code = history_open(&h, args->value[CONFIG]);
@@ -81,8 +76,10 @@ static int audit_run(struct cli *cli, const struct cli_args *args)
         bool ok = query_audit(h.reader, limit, &h.out, &e);
 
         code = history_show(&h, cli, ok, &e, json);
-        if (code == CLI_OK && !json)
+        if (code == CLI_OK && !json) {
             code = history_table(&h, cli, "entries", columns, COUNT_OF(columns));
+            history_say_empty(&h, args, "entries", "entries");
+        }
     }
     history_close(&h);
     return code;

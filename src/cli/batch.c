@@ -234,7 +234,7 @@ static void batch_take_lines(struct batch *b, struct buf *in)
     file_out_flush(&b->cli->out);
 }
 
-static bool batch_read_lines(struct batch *b, const struct cli_input *from, struct err *e)
+static bool batch_read_lines(struct batch *b, struct cli_input *from, struct err *e)
 {
     struct buf in;
     bool ok = false;
@@ -263,7 +263,7 @@ out:
     return ok;
 }
 
-int cli_split_batch(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+int cli_split_batch(struct cli *cli, struct cli_input *in, const struct split_format *format,
                     bool inside)
 {
     struct batch b = {.cli = cli, .format = format, .inside = inside};

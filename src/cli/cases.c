@@ -9,6 +9,8 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/progress.h"
+#include "cli/cli.h"
 
 #define LINES_MAX ((size_t)1 << 30)
 
@@ -35,6 +37,7 @@ void cases_init(struct cases *c, const char *const *words, size_t n)
 
 static bool each_line(const char *path, str text, on_case *fn, void *ctx)
 {
+    struct progress p = progress_begin("cases", "lines", cli_count_lines(text));
     char name[FILE_PATH_MAX + 32];
 
     for (size_t number = 1; text.n; number++) {
@@ -44,8 +47,10 @@ static bool each_line(const char *path, str text, on_case *fn, void *ctx)
         (void)snprintf(name, sizeof name, "%s:%zu", path, number);
         if (line.n)
             fn(ctx, name, line);
+        progress_set(&p, number);
         text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
     }
+    progress_end(&p);
     return true;
 }
 
@@ -102,6 +107,7 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
 static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
 {
     const char **names = NULL;
+    struct progress p;
     struct arena a;
     size_t n = 0;
     bool ok;
@@ -110,8 +116,12 @@ static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
     ok = cases_list(path, &a, &names, &n, e);
     if (ok && !n)
         ok = err_set(e, ERR_NOT_FOUND, "%s: no case (*.json, *.jsonl) is in it", path);
-    for (size_t i = 0; ok && i < n; i++)
+    p = progress_begin("cases", "files", n);
+    for (size_t i = 0; ok && i < n; i++) {
+        progress_set(&p, i);
         ok = each_file(names[i], fn, ctx, e);
+    }
+    progress_end(&p);
     free(names);
     arena_release(&a);
     return ok;

@@ -10,9 +10,10 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/str.h"
 
-/* The same everywhere; `rationale help exit-codes` prints this table. */
+/* The same everywhere: help.c has their meanings, which `rationale help exit-codes` prints. */
 enum cli_exit {
     CLI_OK = 0,
     CLI_NEGATIVE = 1,    /* the command ran, and the answer is no */
@@ -38,7 +39,10 @@ struct cli_option {
     const char *help;
 };
 
+struct cli_command;
+
 struct cli_args {
+    const struct cli_command *command;
     const char *value[CLI_OPTIONS_MAX]; /* by the option's index; "" for a flag that was given */
     const char *words[CLI_WORDS_MAX];   /* the rest */
     int word_count;
@@ -60,7 +64,7 @@ struct cli_command {
     const char *name;
     const char *summary; /* one line, without a full stop */
     const char *words;   /* the words after the options, for the usage line */
-    cli_names *values;   /* the allowed words; NULL for a file */
+    cli_names *values;   /* what the first word may be; NULL for anything, a file say */
     const char *about;   /* paragraphs */
     const char *examples;
     const struct cli_option *options;
@@ -72,11 +76,20 @@ struct cli_command {
 
 #define CLI_CONFIG_FILE "rationale.yaml" /* the default of --config */
 
-#define COMMAND(name) extern const struct cli_command cli_##name;
+#define GROUP(title, examples)
+#define COMMAND(name, file) extern const struct cli_command cli_##name;
 #include "cli/commands.def"
 #undef COMMAND
-/* The table, NULL after the last; and the row of that name, or NULL. */
+#undef GROUP
+/* The rows of commands.def: a command, or the head of a group of them. */
+struct cli_row {
+    const struct cli_command *command; /* NULL: this is a head */
+    const char *title, *examples;      /* of a head */
+};
+/* By index, NULL after the last: the rows, and the commands alone. */
+const struct cli_row *cli_row_at(size_t index);
 const struct cli_command *cli_command_at(size_t index);
+/* NULL: there is no such command. */
 const struct cli_command *cli_command_find(str name);
 const char *cli_command_name(size_t index);
 
@@ -90,13 +103,30 @@ const struct cli_option *cli_common_option(size_t index);
 /* Help for one command, short (-h) or full (--help); for all of them. */
 void cli_usage(struct cli *cli, const struct cli_command *c, bool full);
 void cli_overview(struct cli *cli, bool full);
+/* The exit codes with their meanings, by index; NULL after the last. */
+struct cli_exit_row {
+    int code;
+    const char *meaning;
+};
+const struct cli_exit_row *cli_exit_row(size_t index);
 void cli_exit_codes(struct cli *cli);
+/* All commands in Markdown: docs/reference/commands.md. */
+void cli_reference(struct cli *cli);
 
 /* Prints "rationale: ..." as one line on stderr, escaped if necessary. Returns the given exit
  * code. */
 int cli_complain(int code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same for an error: prints its sentence and returns the exit code of its kind. */
 int cli_fail(const struct err *e);
+/* The same if a configuration could not be loaded. */
+int cli_fail_config(const struct err *e);
+/* The same if a configuration and its store could not be opened: 3, 4 or 6. `instead` says what to
+ * do if a daemon uses the store; or NULL. */
+int cli_fail_open(const struct err *e, const char *instead);
+/* Prints on stderr that nothing was found: "no sessions match --status failed --since 7d", by the
+ * options and words that select, or, without any, "no sessions are on record yet", where `place`
+ * (may be NULL) says more. */
+void cli_say_none(const struct cli_args *args, const char *things, const char *place);
 
 /* The end of a message about an unknown name: "did you mean" and the most similar name or, if none
  * is similar, a given text. */
@@ -105,18 +135,27 @@ struct cli_guess {
 };
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise);
 
+/* Shows the results so far, in place of a line of progress. */
+void cli_flush(struct cli *cli);
+
 /* FILE, or stdin without one and for "-". */
 struct cli_input {
     int fd;
     const char *name; /* for error messages; from the arguments */
     bool owned;       /* closed by cli_close */
+    uint64_t size;    /* bytes read so far */
+    struct progress progress;
 };
 
-bool cli_open(const struct cli_args *args, struct cli_input *in, struct err *e) MUST_USE;
+/* Shows its progress if the results do not go to the terminal. */
+bool cli_open(const struct cli *cli, const struct cli_args *args, struct cli_input *in,
+              struct err *e) MUST_USE;
 void cli_close(struct cli_input *in);
 /* Reads the available bytes, waiting for the first; 0 bytes at the end. */
-bool cli_read(const struct cli_input *in, char *to, size_t size, size_t *got,
-              struct err *e) MUST_USE;
+bool cli_read(struct cli_input *in, char *to, size_t size, size_t *got, struct err *e) MUST_USE;
+
+/* The lines of a text, for the progress. */
+uint64_t cli_count_lines(str text);
 
 /* The number of bytes at the start of s that are safe on a terminal; `bad` is the number of unsafe
  * bytes after them, 0 at the end of s. */
@@ -129,3 +168,5 @@ void cli_init_color(struct cli *cli);
 const char *cli_dim(const struct cli *cli);
 const char *cli_bold(const struct cli *cli);
 const char *cli_plain(const struct cli *cli);
+/* The colour of a status: green for a good end, red for a failure, yellow for what goes on. */
+const char *cli_status(const struct cli *cli, str status);

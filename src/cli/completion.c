@@ -86,13 +86,13 @@ static void bash(struct cli *cli)
                  STR("\" -- \"$word\")); return\n  fi\n  case \"${COMP_WORDS[1]}:$last\" in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++)
         for_options(cli, c, bash_value);
-    file_out_add(&cli->out, STR("  esac\n  case \"${COMP_WORDS[1]}:$word\" in\n"));
+    file_out_add(&cli->out, STR("  esac\n  case \"${COMP_WORDS[1]}:$word:$COMP_CWORD\" in\n"));
     for (size_t i = 0; (c = cli_command_at(i)); i++) {
         file_out_printf(&cli->out, "    %s:-*) COMPREPLY=($(compgen -W \"", c->name);
         for_options(cli, c, bash_option);
         file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
         if (c->values) {
-            file_out_printf(&cli->out, "    %s:*) COMPREPLY=($(compgen -W \"", c->name);
+            file_out_printf(&cli->out, "    %s:*:2) COMPREPLY=($(compgen -W \"", c->name);
             add_names(cli, c->values);
             file_out_add(&cli->out, STR("\" -- \"$word\")) ;;\n"));
         }
@@ -173,7 +173,7 @@ static void zsh(struct cli *cli)
             add_names(cli, c->values);
             file_out_add(&cli->out, STR(")"));
         }
-        file_out_add(&cli->out, STR("' ;;\n"));
+        file_out_add(&cli->out, c->word_max > 1 ? STR("' '*:file:_files' ;;\n") : STR("' ;;\n"));
     }
     /* Found in fpath, the file itself is the function, and this is its first call. */
     file_out_add(&cli->out,

@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/config_check.h"
+#include "cli/config_start.h"
 
 #include "apps/incidents/incident.h"
 #include "apps/orders/menu.h"
+#include "apps/policy/docs.h"
 #include "apps/policy/version.h"
 #include "apps/tune/folder.h"
 #include "base/json.h"
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #define PROBLEMS_MAX 200
+#define NOTES_MAX 8
 #define ARENA_MAX ((size_t)256 << 20)
 
 struct problem {
@@ -32,7 +35,11 @@ struct check {
     const struct config *config; /* NULL while it is read */
     struct problem at[PROBLEMS_MAX];
     size_t n;
-    bool more; /* than there is room for */
+    bool more;                /* than there is room for */
+    unsigned documents_line;  /* of the newest policy.documents */
+    bool documents_are_wrong; /* one by itself */
+    str notes[NOTES_MAX];     /* warnings besides the configuration's own */
+    size_t note_count;
 };
 
 /* In the order of their lines. */
@@ -249,11 +256,84 @@ static void check_one(void *ctx, const struct config_file *f)
     if (!c->look)
         return;
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(f->file));
-    if (!c->look(k->config, path, &k->arena, &e))
-        check_add(
-            k,
-            &(struct problem){
-                f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix, STR("")});
+    k->documents_line = c->look == check_document ? f->line : k->documents_line;
+    if (c->look(k->config, path, &k->arena, &e))
+        return;
+    k->documents_are_wrong |= c->look == check_document;
+    check_add(k,
+              &(struct problem){
+                  f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix, STR("")});
+}
+
+/* Versions of one document must differ, which none of their files shows. */
+static void check_document_versions(struct check *k, struct config *c)
+{
+    static const char setting[] = "policy.documents";
+    const struct config_policy *p = &c->policy;
+    struct policy_docs *docs;
+    bool several = false;
+    struct err e;
+
+    for (size_t i = 1; i < p->document_count; i++)
+        several |= str_eq(p->documents[i].id, p->documents[i - 1].id);
+    if (!several || k->documents_are_wrong)
+        return;
+    if (policy_docs_load(c, &docs, &e))
+        policy_docs_release(docs);
+    else
+        check_add(k,
+                  &(struct problem){k->documents_line,
+                                    str_c(setting),
+                                    str_slice(str_c(e.text), strlen(setting) + 1, strlen(e.text)),
+                                    "",
+                                    STR("")});
+}
+
+/* ---- whether serve would start ---- */
+
+struct check_line {
+    const char *setting;
+    unsigned line;
+};
+
+static void check_find_line(void *ctx, const struct config_item *item)
+{
+    struct check_line *l = ctx;
+
+    if (str_eq(item->path, str_c(l->setting)))
+        l->line = item->line;
+}
+
+static unsigned check_line_of(const struct check *k, const char *setting)
+{
+    struct check_line l = {setting, 0};
+
+    config_each(k->config, check_find_line, &l);
+    return l.line;
+}
+
+static void check_on_refusal(void *ctx, const char *setting, const char *what, const char *fix)
+{
+    struct check *k = ctx;
+
+    check_add(
+        k, &(struct problem){check_line_of(k, setting), str_c(setting), str_c(what), fix, STR("")});
+}
+
+static void check_on_note(void *ctx, const char *setting, const char *what)
+{
+    struct check *k = ctx;
+    unsigned line = check_line_of(k, setting);
+
+    if (k->note_count < NOTES_MAX)
+        k->notes[k->note_count++] =
+            line ? arena_printf(&k->arena,
+                                STR_FMT ":%u: %s: %s",
+                                STR_ARG(k->config->path),
+                                line,
+                                setting,
+                                what)
+                 : arena_printf(&k->arena, "%s%s%s", setting, setting[0] ? ": " : "", what);
 }
 
 /* ---- what is said ---- */
@@ -335,6 +415,8 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
         if (!is_reported(k, path, k->config->warnings[i]))
             json_out_str(&o, k->config->warnings[i]);
+    for (size_t i = 0; i < k->note_count; i++)
+        json_out_str(&o, k->notes[i]);
     json_out_end(&o);
     json_out_end(&o);
     buf_add_c(&b, '\n');
@@ -351,6 +433,8 @@ static void config_check_write_text(struct check *k, struct cli *cli, const char
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
         if (!is_reported(k, path, k->config->warnings[i]))
             cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(k->config->warnings[i]));
+    for (size_t i = 0; i < k->note_count; i++)
+        cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(k->notes[i]));
     if (k->n == 0)
         file_out_printf(&cli->out, "%s: ok\n", path);
 }
@@ -371,6 +455,10 @@ int config_check(struct cli *cli, const char *path, bool json)
     if (config_load_each(path, &sink, &c, &e)) {
         k->config = c;
         config_files(c, check_one, k);
+        check_document_versions(k, c);
+        if (k->n == 0)
+            config_start_check(
+                path, c, &(struct config_start_sink){check_on_refusal, check_on_note, k});
     }
     if (json)
         config_check_write_json(k, cli, path);

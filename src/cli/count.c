@@ -23,7 +23,7 @@ struct total {
 };
 
 /* Counts as it reads, so that a text may be of any size. */
-static bool count_input(const struct cli_input *in, const struct tokens_vocab *v, struct total *out,
+static bool count_input(struct cli_input *in, const struct tokens_vocab *v, struct total *out,
                         struct err *e)
 {
     struct tokens_windows windows;
@@ -74,8 +74,7 @@ static void count_write_result(struct cli *cli, const struct tokens_vocab *v, co
     }
 }
 
-static int run_ids(struct cli *cli, const struct cli_input *in, const struct tokens_vocab *v,
-                   bool json)
+static int run_ids(struct cli *cli, struct cli_input *in, const struct tokens_vocab *v, bool json)
 {
     struct tokens_list ids;
     struct arena a;
@@ -109,7 +108,7 @@ static int count_run(struct cli *cli, const struct cli_args *args)
     int code = CLI_OK;
 
     assert(v); /* the choices of the option are the vocabularies */
-    if (!cli_open(args, &in, &e))
+    if (!cli_open(cli, args, &in, &e))
         return cli_fail(&e);
     if (args->value[IDS])
         code = run_ids(cli, &in, v, json);

@@ -4,6 +4,8 @@
  */
 #include "cli/daemon.h"
 
+#include "cli/data.h"
+
 #include "base/clock.h"
 #include "base/json.h"
 #include "store/store.h"
@@ -254,10 +256,13 @@ bool daemon_settle(const struct config *c, unsigned wait_ms)
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, struct err *e)
 {
     const char *key = getenv(KEY_VARIABLE);
+    char own[DATA_KEY_SIZE];
     struct buf out;
     size_t size;
     bool ok;
 
+    if (data_key(d->config, own)) /* RATIONALE_KEY may be for another gateway */
+        key = own;
     buf_init(&out, path.n + body.n + 16384);
     buf_printf(&out, "%s " STR_FMT " HTTP/1.0\r\nhost: localhost\r\n", method, STR_ARG(path));
     if (key && *key)

@@ -8,8 +8,8 @@
  *     while (daemon_line(&d, &line, e)) ...           lines of the body, until it ends
  *     daemon_close(&d);
  *
- * The key comes from the environment: RATIONALE_KEY. The requests use HTTP/1.0, so that bodies are
- * not chunked.
+ * The key comes from the data folder if the configuration knows that key (data.h), else from the
+ * environment: RATIONALE_KEY. The requests use HTTP/1.0, so that bodies are not chunked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

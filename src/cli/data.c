@@ -4,6 +4,8 @@
  */
 #include "cli/data.h"
 
+#include "base/rand.h"
+#include "base/sha256.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -11,7 +13,8 @@
 
 #define DATA_STORE "rationale.db"
 
-/* What agents send and get is not capped or hidden; a person may suspend an agent for long. */
+/* What agents send and get is not capped or hidden; a person may suspend an agent for long. The
+ * providers are not probed: most users have an account with only one of them. */
 static const str data_builtin =
     STR_INIT("listen: 127.0.0.1:8484\n"
              "store: sqlite:" DATA_STORE "\n"
@@ -19,6 +22,7 @@ static const str data_builtin =
              "log: {level: warn}\n"
              "timeouts: {write: 24h, idle: 24h, drain: 5s}\n"
              "reasoning: {show: true}\n"
+             "probe: {interval: 0s}\n"
              "providers: {anthropic: {}, openai: {kind: responses}, gemini: {}}\n");
 
 bool data_folder(char out[FILE_PATH_MAX], struct err *e)
@@ -34,6 +38,88 @@ bool data_folder(char out[FILE_PATH_MAX], struct err *e)
         return err_set(e, ERR_NOT_FOUND, "neither HOME nor XDG_DATA_HOME is an absolute path");
     return (n > 0 && n < FILE_PATH_MAX - 64) ||
            err_set(e, ERR_INPUT, "the path of the data folder is too long");
+}
+
+/* ---- the key ---- */
+
+static bool data_key_path(char out[FILE_PATH_MAX], struct err *e)
+{
+    size_t n;
+
+    if (!data_folder(out, e))
+        return false;
+    n = strlen(out);
+    (void)snprintf(out + n, FILE_PATH_MAX - n, "/" DATA_KEY);
+    return true;
+}
+
+/* False: there is no key, or it cannot be read. */
+static bool data_key_read(char out[DATA_KEY_SIZE], uint8_t digest[SHA256_SIZE])
+{
+    char path[FILE_PATH_MAX];
+    struct arena a;
+    struct err e;
+    str text;
+    bool ok;
+
+    arena_init(&a, 65536);
+    ok = data_key_path(path, &e) && file_read(&a, path, DATA_KEY_SIZE - 1, &text, &e);
+    text = ok ? str_trim(text) : STR("");
+    ok = text.n > 0;
+    if (ok) {
+        memcpy(out, text.p, text.n);
+        out[text.n] = '\0';
+        sha256_of(text, digest);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+bool data_key(const struct config *c, char out[DATA_KEY_SIZE])
+{
+    uint8_t digest[SHA256_SIZE];
+
+    return data_key_read(out, digest) && config_key_find(c, digest);
+}
+
+/* link() fails if another `watch` has made the key meanwhile: then that one is the key. */
+bool data_make_key(struct err *e)
+{
+    char path[FILE_PATH_MAX], fresh[FILE_PATH_MAX + 64], hex[SHA256_HEX_SIZE];
+    uint8_t bytes[SHA256_SIZE];
+    struct buf text;
+    bool ok;
+
+    if (!data_folder(path, e) || !file_mkdirs(path, 0700, e) || !data_key_path(path, e))
+        return false;
+    if (file_exists(path))
+        return true;
+    rand_os(bytes, sizeof bytes);
+    buf_init(&text, DATA_KEY_SIZE);
+    buf_printf(&text, "rk-" STR_FMT "\n", STR_ARG(sha256_hex(bytes, hex)));
+    (void)snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    ok = file_write_atomic(fresh, buf_str(&text), 0600, e);
+    if (ok && link(fresh, path) != 0 && errno != EEXIST)
+        ok = err_sys(e, "%s", path);
+    (void)unlink(fresh);
+    buf_release(&text);
+    return ok;
+}
+
+/* ---- the configuration ---- */
+
+static void data_use_builtin(struct data_place *p)
+{
+    uint8_t digest[SHA256_SIZE];
+    char key[DATA_KEY_SIZE], hex[SHA256_HEX_SIZE], keys[200] = "";
+
+    if (data_key_read(key, digest))
+        (void)snprintf(keys,
+                       sizeof keys,
+                       "keys: [{name: watch, role: operator, sha256: " STR_FMT "}]\n",
+                       STR_ARG(sha256_hex(digest, hex)));
+    (void)snprintf(p->builtin, sizeof p->builtin, STR_FMT "%s", STR_ARG(data_builtin), keys);
+    p->text = str_c(p->builtin);
 }
 
 bool data_find(const char *given, struct data_place *out, struct err *e)
@@ -52,7 +138,7 @@ bool data_find(const char *given, struct data_place *out, struct err *e)
     (void)snprintf(
         out->path, sizeof out->path, "%.*s/" CLI_CONFIG_FILE, FILE_PATH_MAX - 64, folder);
     if (!file_exists(out->path))
-        out->text = data_builtin;
+        data_use_builtin(out);
     return true;
 }
 

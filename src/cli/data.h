@@ -12,11 +12,22 @@
 #include "gateway/config.h"
 
 /* The file to load, absolute, or `text` where there is none: then `path` is what the built-in
- * configuration would be called. */
+ * configuration would be called. `text` points into the struct: do not copy it. */
 struct data_place {
     char path[FILE_PATH_MAX];
+    char builtin[1024];
     str text;
 };
+
+/* The built-in configuration has one key, with role operator: the gateway that `watch` starts is
+ * for its user alone. The key is in the file DATA_KEY of the data folder, for the user to read. */
+#define DATA_KEY "watch.key"
+#define DATA_KEY_SIZE 128
+
+/* Makes the data folder and the key, unless they are there. */
+bool data_make_key(struct err *e) MUST_USE;
+/* The key, if the configuration knows it; else false. */
+bool data_key(const struct config *c, char out[DATA_KEY_SIZE]);
 
 /* False: there is neither a home nor XDG_DATA_HOME. The folder need not exist. */
 bool data_folder(char out[FILE_PATH_MAX], struct err *e) MUST_USE;

@@ -23,7 +23,7 @@ static const struct history_column columns[] = {
     {"TIME", "timestamp_us", HISTORY_TIME, 19},
     {"SESSION", "session_id", HISTORY_TEXT, 36},
     {"MODEL", "model", HISTORY_TEXT, 24},
-    {"STATE", "state", HISTORY_TEXT, 8},
+    {"STATE", "state", HISTORY_STATUS, 8},
     {"ENTRY", "entry", HISTORY_TEXT, 0},
 };
 
@@ -43,7 +43,14 @@ static void decisions_note(struct history *h, struct cli *cli)
         for (const struct json_node *row = json_first(&h->doc, rows); row;
              row = json_next(&h->doc, rows, row))
             n += str_eq(history_member(h, row, "reasoning_absent"), str_c(codes[i]));
-        if (n)
+        if (n && str_eq(str_c(codes[i]), STR("none_given")))
+            history_note(cli,
+                         arena_printf(&h->arena,
+                                      "%zu of %zu entries are from the answer; the model sent no "
+                                      "separate reasoning",
+                                      n,
+                                      all));
+        else if (n)
             history_note(cli,
                          arena_printf(&h->arena,
                                       STR_FMT " (%zu of %zu)",
@@ -78,7 +85,7 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
             decisions_note(&h, cli);
-            history_say_empty(&h, "decisions", "no decisions match");
+            history_say_empty(&h, args, "decisions", "decisions");
         }
     }
     history_close(&h);

@@ -126,8 +126,7 @@ static void decode_on_frame(void *ctx, const struct frames_frame *frame)
     file_out_flush(&d->cli->out);
 }
 
-static bool decode_pump(struct decode *d, const struct cli_input *in, struct frames *f,
-                        struct err *e)
+static bool decode_pump(struct decode *d, struct cli_input *in, struct frames *f, struct err *e)
 {
     char *piece = base_alloc(READ_SIZE);
     size_t n = 1, seen = 0;
@@ -152,8 +151,7 @@ static bool decode_pump(struct decode *d, const struct cli_input *in, struct fra
     return true;
 }
 
-static int decode_decode(struct cli *cli, const struct wire *w, const struct cli_input *in,
-                         bool stream)
+static int decode_decode(struct cli *cli, const struct wire *w, struct cli_input *in, bool stream)
 {
     struct decode d = {.cli = cli, .stream = stream};
     enum frames_kind kind = !stream                            ? FRAMES_WHOLE
@@ -191,7 +189,7 @@ static int decode_run(struct cli *cli, const struct cli_args *args)
     w = wire_find(str_c(name));
     if (!w || !w->decode)
         return cli_complain(CLI_USAGE, "there is no dialect \"%s\" in this build", name);
-    if (!cli_open(args, &in, &e))
+    if (!cli_open(cli, args, &in, &e))
         return cli_fail(&e);
     code = decode_decode(cli, w, &in, args->value[STREAM] != NULL);
     cli_close(&in);

@@ -19,6 +19,7 @@
 
 #define PORTS 32 /* that are tried */
 #define DEMO_FILE_MAX ((size_t)16 << 20)
+#define DEMO_PAGE "/live"    /* has the questions */
 #define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
 enum { LISTEN, OPEN, ONCE };
@@ -195,7 +196,7 @@ static void open_page(str at)
     struct proc p;
     struct err e;
 
-    (void)snprintf(url, sizeof url, "http://" STR_FMT "/", STR_ARG(at));
+    (void)snprintf(url, sizeof url, "http://" STR_FMT DEMO_PAGE, STR_ARG(at));
     if (!proc_spawn(&p, &spec, &e))
         cli_complain(0, "no browser could be opened: %s", e.text);
 }
@@ -208,12 +209,14 @@ static void demo_on_ready(void *ctx, str url)
 
     file_out_printf(out,
                     "The gateway, on recorded replies: no key, no network, nothing stays.\n\n"
-                    "  %shttp://" STR_FMT "/%s\n\n",
+                    "  %shttp://" STR_FMT DEMO_PAGE "%s\n\n",
                     cli_bold(d->cli),
                     STR_ARG(at),
                     cli_plain(d->cli));
     if (!d->tour.done) {
-        file_out_add(out, STR("Open it in a browser, or ask from another terminal:\n\n"));
+        file_out_add(
+            out,
+            STR("Open it in a browser and choose a question, or ask from another terminal:\n\n"));
         print_curls(d, at);
         file_out_add(out, STR("Ctrl-C ends it.\n"));
     }

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "cli/daemon.h"
+#include "cli/data.h"
 #include "cli/history.h"
 #include "cli/probe.h"
 #include "gateway/storage_info.h"
@@ -73,14 +74,20 @@ static void doctor_say(struct doctor *d, const char *group, enum level level, co
 
 /* ---- what is looked at ---- */
 
-static void look_at_config(struct doctor *d, const struct config *c)
+static void look_at_config(struct doctor *d, const struct config *c, bool builtin)
 {
-    doctor_say(d, "configuration", GOOD, "", STR_FMT " is good", STR_ARG(c->path));
+    doctor_say(d,
+               "configuration",
+               GOOD,
+               "",
+               STR_FMT "%s",
+               STR_ARG(c->path),
+               builtin ? " is not there; `rationale watch` needs none" : " is good");
     for (size_t i = 0; i < c->warning_count; i++)
         doctor_say(d,
                    "configuration",
                    WARN,
-                   "see docs/configuration.md, or `rationale config`",
+                   "see docs/reference/configuration.md, or `rationale config`",
                    STR_FMT,
                    STR_ARG(c->warnings[i]));
     if (c->key_count == 0)
@@ -159,14 +166,25 @@ static void doctor_say_provider(struct doctor *d, const struct config_provider *
 
 static void look_at_providers(struct doctor *d, const struct config *c, bool offline)
 {
+    struct progress p;
     struct err e;
+    bool asked;
 
     if (!offline) {
         d->probes = arena_zero(&d->arena, c->provider_count + 1, sizeof *d->probes);
-        if (probe_run(c, d->probes, &d->arena, &e)) {
+        progress_enable();
+        p = progress_begin("asking the providers", "", 0);
+        asked = probe_run(c, d->probes, &d->arena, &e);
+        progress_end(&p);
+        if (asked) {
             d->probe_count = c->provider_count;
         } else {
-            doctor_say(d, "providers", BAD, "see ca_file in docs/configuration.md", "%s", e.text);
+            doctor_say(d,
+                       "providers",
+                       BAD,
+                       "see ca_file in docs/reference/configuration.md",
+                       "%s",
+                       e.text);
             d->probes = NULL;
         }
     }
@@ -402,8 +420,10 @@ static void doctor_put_text(struct cli *cli, const struct doctor *d)
             file_out_printf(&cli->out, "%s%s%s\n", cli_bold(cli), f->group, cli_plain(cli));
         group = f->group;
         file_out_printf(&cli->out,
-                        "  %-8s" STR_FMT "\n",
+                        "  %s%-8s%s" STR_FMT "\n",
+                        cli_status(cli, str_c(level_names[f->level])),
                         level_names[f->level],
+                        cli_plain(cli),
                         STR_ARG(history_line(&a, str_c(f->what), WHAT_SIZE)));
         if (f->fix[0] && f->level != GOOD)
             file_out_printf(&cli->out, "          to do: %s\n", f->fix);
@@ -413,7 +433,6 @@ static void doctor_put_text(struct cli *cli, const struct doctor *d)
 
 static int doctor_run(struct cli *cli, const struct cli_args *args)
 {
-    const char *path = args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE;
     struct doctor *d = base_alloc(sizeof *d);
     struct config *c = NULL;
     struct err e;
@@ -421,12 +440,21 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
 
     *d = (struct doctor){0};
     arena_init(&d->arena, (size_t)64 << 20);
-    if (config_load(path, &c, &e)) {
-        look_at_config(d, c);
-        look_at_providers(d, c, args->value[OFFLINE] != NULL);
+    if (data_config(args->value[CONFIG], &c, &e)) {
+        bool builtin = !file_exists(arena_printf(&d->arena, STR_FMT, STR_ARG(c->path)).p);
+
+        look_at_config(d, c, builtin);
+        if (!builtin) /* watched agents have their own providers and keys */
+            look_at_providers(d, c, args->value[OFFLINE] != NULL);
         look_at_store(d, c);
     } else {
-        doctor_find(d, "configuration", BAD, e.text, "docs/configuration.md has every name");
+        doctor_find(d,
+                    "configuration",
+                    BAD,
+                    e.text,
+                    e.code == ERR_NOT_FOUND
+                        ? "write one (README.md has five lines), or give --config"
+                        : "docs/reference/configuration.md has every name");
         d->code = CLI_CONFIG;
     }
     look_at_system(d);

@@ -31,6 +31,7 @@ struct wish {
 static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, struct err *e)
 {
     struct daemon_link d;
+    struct progress p;
     struct buf body;
     str reply;
     bool there;
@@ -39,10 +40,12 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
     buf_printf(&body, "{\"%s\":", w->what == STORE_ERASE_SESSION ? "session_id" : "subject");
     (void)json_quote(&body, w->name);
     buf_add_c(&body, '}');
+    p = progress_begin("the daemon erases", "", 0);
     there = daemon_open(&d, w->config, e) &&
             daemon_ask(&d, "POST", STR("/api/v1/erase"), buf_str(&body), e) &&
             daemon_body(&d, &reply, e) &&
             (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));
+    progress_end(&p);
     buf_release(&body);
     if (there && d.status == 200) {
         buf_add(out, reply);
@@ -119,6 +122,28 @@ static bool of_nothing(str receipt)
     return ok && sum == 0;
 }
 
+static void erase_tell_counts(struct cli *cli, struct history *h, const struct json_node *root)
+{
+    static const struct {
+        const char *member, *noun;
+    } counts[] = {
+        {"sessions", "session"},
+        {"interactions", "call"},
+        {"decisions", "decision"},
+        {"communications", "tool exchange"},
+        {"threads", "thread"},
+        {"runs", "run"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        long long n = (long long)history_number(h, root, counts[i].member);
+
+        file_out_printf(
+            &cli->out, "%s%lld %s%s", i ? ", " : "erased: ", n, counts[i].noun, n == 1 ? "" : "s");
+    }
+    file_out_add(&cli->out, STR("\n"));
+}
+
 static int erase_tell(struct cli *cli, struct buf *out, bool json)
 {
     struct history h = {0};
@@ -134,16 +159,9 @@ static int erase_tell(struct cli *cli, struct buf *out, bool json)
     arena_init(&h.arena, 1 << 20);
     if (json_parse(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
+        erase_tell_counts(cli, &h, root);
         file_out_printf(&cli->out,
-                        "erased: %lld sessions, %lld calls, %lld decisions, %lld tool exchanges,"
-                        " %lld threads, %lld runs\n"
                         "receipt " STR_FMT "\naudit log " STR_FMT "\n",
-                        (long long)history_number(&h, root, "sessions"),
-                        (long long)history_number(&h, root, "interactions"),
-                        (long long)history_number(&h, root, "decisions"),
-                        (long long)history_number(&h, root, "communications"),
-                        (long long)history_number(&h, root, "threads"),
-                        (long long)history_number(&h, root, "runs"),
                         STR_ARG(history_member(&h, root, "receipt_id")),
                         STR_ARG(history_member(&h, root, "head_hash")));
     }
@@ -165,7 +183,8 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
         return cli_complain(CLI_USAGE, "erase needs --session ID or --subject NAME");
     if (!data_config(args->value[CONFIG], &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
+    progress_enable();
     w.config = c;
     buf_init(&out, 1 << 20);
     if (!args->value[YES] && !is_sure(&w))
@@ -173,7 +192,10 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     else if (!erase_by_daemon(&w, &out, &code, &e))
         code = erase_by_ourselves(&w, &out, &e);
     if (code == CLI_OK && of_nothing(buf_str(&out)))
-        code = cli_complain(CLI_NEGATIVE, "there was nothing to erase");
+        code = cli_complain(CLI_NEGATIVE,
+                            "there was nothing to erase: no %s \"" STR_FMT "\" is on record",
+                            args->value[SESSION] ? "session" : "session of the subject",
+                            STR_ARG(w.name));
     else if (code == CLI_OK)
         code = erase_tell(cli, &out, args->value[JSON] != NULL);
     buf_release(&out);

@@ -41,8 +41,8 @@ struct work {
     struct eval_result *results;
     size_t result_count;
     const char *name; /* of the case that runs */
-    size_t number, all;
-    bool terminal; /* stderr is one */
+    size_t all;
+    struct progress progress;
     double min;
 };
 
@@ -51,30 +51,10 @@ struct work {
 static void eval_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
-    struct file_out out;
+    char note[80];
+    int n = snprintf(note, sizeof note, "%.24s %d %%", w->name, p->percent);
 
-    if (!w->terminal)
-        return;
-    file_out_init(&out, STDERR_FILENO);
-    file_out_printf(&out,
-                    "\r\033[K%zu/%zu %s %d %% " STR_FMT,
-                    w->number,
-                    w->all,
-                    w->name,
-                    p->percent,
-                    STR_ARG(str_slice(p->step, 0, 40)));
-    file_out_flush(&out);
-}
-
-static void clear_progress(const struct work *w)
-{
-    struct file_out out;
-
-    if (!w->terminal)
-        return;
-    file_out_init(&out, STDERR_FILENO);
-    file_out_printf(&out, "\r\033[K");
-    file_out_flush(&out);
+    progress_note(&w->progress, (str){note, (size_t)n});
 }
 
 static const char *mode_name(enum incident_tri t)
@@ -118,7 +98,7 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
     (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
     file_out_printf(
         &w->cli->out,
-        "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s\n",
+        "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s%s%s\n",
         NAME_WIDTH,
         (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
         r->name.p,
@@ -128,8 +108,10 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
         r->tool_calls,
         (long long)r->tokens,
         STR_ARG(clock_duration((uint64_t)(r->ms > 0 ? r->ms : 0) * CLOCK_NS_PER_MS, time)),
-        r->status);
-    file_out_flush(&w->cli->out);
+        cli_status(w->cli, str_c(r->status)),
+        r->status,
+        cli_plain(w->cli));
+    cli_flush(w->cli);
 }
 
 static void print_result(struct work *w, const struct eval_result *r)
@@ -140,7 +122,6 @@ static void print_result(struct work *w, const struct eval_result *r)
                           str_c(mode_name(r->reasoning)),
                           STR(""));
 
-    clear_progress(w);
     if (w->args->value[JSON])
         return;
     eval_print_row(w,
@@ -226,7 +207,7 @@ static bool run_all(struct work *w, enum incident_tri reasoning)
         if (atomic_load(&w->local.leave))
             return false;
         w->name = w->cases[i].name.p;
-        w->number = w->result_count + 1;
+        progress_set(&w->progress, w->result_count);
         eval_run(&w->options, &w->cases[i], reasoning, &w->arena, r);
         w->result_count++;
         print_result(w, r);
@@ -273,6 +254,7 @@ static int run_cases(struct work *w)
     w->all = ab ? 2 * w->case_count : w->case_count;
     w->results = arena_zero(&w->arena, w->all + 1, sizeof *w->results);
     print_head(w);
+    w->progress = progress_begin("eval", "cases", w->all);
     if (ab)
         ok = run_all(w, INCIDENT_OFF) && run_all(w, INCIDENT_ON);
     else
@@ -280,6 +262,7 @@ static int run_cases(struct work *w)
                      !mode                     ? INCIDENT_AS_CONFIGURED
                      : strcmp(mode, "on") == 0 ? INCIDENT_ON
                                                : INCIDENT_OFF);
+    progress_end(&w->progress);
     return ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
 }
 
@@ -350,7 +333,7 @@ static int eval_begin(struct work *w)
         (void)cli_complain(CLI_OK, STR_FMT, STR_ARG(faults->at[i]));
     if (!app_local_open(
             w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE, &w->local, &e))
-        return cli_fail(&e);
+        return cli_fail_open(&e, "stop it, or name another store");
     code = CLI_CONFIG;
     w->options = (struct eval_options){.host = &w->local.host,
                                        .server = self,
@@ -376,9 +359,10 @@ static int eval_begin(struct work *w)
 
 static int cli_eval_run(struct cli *cli, const struct cli_args *args)
 {
-    struct work w = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO)};
+    struct work w = {.cli = cli, .args = args};
     int code;
 
+    progress_enable();
     if (args->word_count != 1)
         return cli_complain(CLI_USAGE, "eval needs one folder: of cases, or a case");
     if (!read_min(args->value[MIN], &w.min))
@@ -398,14 +382,14 @@ const struct cli_command cli_eval = {
         "tools, and the cause that a good analysis names. The command investigates the alert like "
         "any other, with the recordings in place of the tools. It scores the analysis by its "
         "words; quoted outputs do not count. No model judges, so the same analysis always has "
-        "the same score. docs/eval.md has the form of a case and the formula.\n\n"
+        "the same score. docs/reference/eval.md has the form of a case and the formula.\n\n"
         "With --reasoning ab the command runs every case without reasoning and with it, and "
         "compares the two: score, tools, tokens, time.\n\n"
         "Agents are those of the configuration; a built-in agent handles alerts that none of them "
         "handles. The exit code is 1 if the score is below --min or a case could not be read.",
     .examples = "  rationale eval example/incidents/cases --config example/incidents/eval.yaml\n"
                 "  rationale eval cases --reasoning ab --out results\n"
-                "  rationale eval cases --case disk --json --min 0.8\n",
+                "  rationale eval cases --case disk-full --json --min 0.8\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,

@@ -78,7 +78,7 @@ static void events_on_note(void *ctx, const struct split_note *note)
     split_reader_note(&v->tools, note);
 }
 
-int cli_split_events(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+int cli_split_events(struct cli *cli, struct cli_input *in, const struct split_format *format,
                      bool inside)
 {
     struct events v = {.cli = cli};

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/progress.h"
 #include "cli/history.h"
 #include "store/export_sqlite.h"
 #include "store/store.h"
@@ -64,19 +65,29 @@ static int export_check_file(struct history *h, const char *path, bool force)
 
 /* ---- the forms ---- */
 
-static void export_show_count(const char *what, uint64_t n, bool last)
+/* The number of sessions to write, for the progress; 0 if it is not known. */
+static uint64_t export_total(struct history *h, const struct query_filter *f)
 {
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r%llu %s%s", (unsigned long long)n, what, last ? "\n" : "");
+    struct query_page p = {.page = 1, .limit = 1, .cursor = STR(""), .sort = STR("")};
+    int64_t n = 0;
+    struct err e;
+
+    if (query_sessions(h->reader, &h->asker, f, &p, &h->out, &e) &&
+        json_parse(&h->doc, buf_str(&h->out), &e))
+        (void)!json_i64(&h->doc, json_pointer(&h->doc, STR("/pagination/total_items")), &n);
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 static int export_stream(struct history *h, struct file_out *out, bool quiet,
                          enum query_format format, const struct query_filter *f)
 {
+    struct progress p = {.shown = false};
     struct query_export x;
     int code = CLI_OK;
     struct err e;
 
+    if (!quiet)
+        p = progress_begin("export", "sessions", export_total(h, f));
     query_export_init(&x, format, f);
     while (!x.done && code == CLI_OK && !out->error) {
         buf_reset(&h->out);
@@ -84,27 +95,23 @@ static int export_stream(struct history *h, struct file_out *out, bool quiet,
             code = history_fail(&e);
         else
             file_out_add(out, buf_str(&h->out));
-        if (!quiet)
-            export_show_count("sessions", x.sessions, x.done);
+        progress_set(&p, x.sessions);
     }
+    progress_end(&p);
+    if (code == CLI_OK && x.sessions == 0)
+        cli_say_none(h->args, "sessions", NULL);
     query_export_release(&x);
     return code;
 }
 
-static void export_on_page(void *ctx, const struct export_sqlite_to *to)
-{
-    (void)ctx;
-    export_show_count("calls", to->calls, false);
-}
-
 static int export_tables(struct history *h, const char *path, const struct query_filter *f)
 {
-    struct export_sqlite_to to = {.path = path, .on_page = export_on_page};
+    struct export_sqlite_to to = {.path = path};
     struct err e;
     bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
 
-    if (ok || to.calls)
-        export_show_count("calls", to.calls, true);
+    if (ok && to.sessions == 0)
+        cli_say_none(h->args, "sessions", NULL);
     return ok ? CLI_OK : history_fail(&e);
 }
 
@@ -166,6 +173,7 @@ static int cli_export_run(struct cli *cli, const struct cli_args *args)
         code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
+    h.args = args;
     f.session_id = str_c(args->value[SESSION]);
     f.status[0] = str_c(args->value[STATUS]);
     f.status_count = args->value[STATUS] != NULL;

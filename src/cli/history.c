@@ -5,6 +5,7 @@
 #include "cli/history.h"
 
 #include "base/clock.h"
+#include "base/progress.h"
 #include "base/utf8.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
@@ -20,6 +21,7 @@
 int history_fail(const struct err *e)
 {
     static const int codes[ERR_CODE_COUNT] = {
+        [ERR_AUTH] = CLI_AUTH,
         [ERR_NOT_FOUND] = CLI_NEGATIVE,
         [ERR_CONFLICT] = CLI_NEGATIVE,
         [ERR_CANCELLED] = CLI_TIMEOUT,
@@ -35,16 +37,22 @@ int history_fail(const struct err *e)
 
 int history_open(struct history *h, const char *config)
 {
+    struct progress p;
     struct err e;
+    bool settled;
 
+    progress_enable();
     *h = (struct history){.asker = {.key_name = STR("")}};
     if (!data_config(config, &h->config, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     if (str_eq(h->config->store_url, STR("none"))) {
         config_release(h->config);
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     }
-    if (!daemon_settle(h->config, SETTLE_MS)) {
+    p = progress_begin("waiting for the newest calls", "", 0);
+    settled = daemon_settle(h->config, SETTLE_MS);
+    progress_end(&p);
+    if (!settled) {
         config_release(h->config);
         return cli_complain(CLI_TIMEOUT,
                             "the daemon's newest calls are not in the tables after %d seconds, so "
@@ -53,7 +61,12 @@ int history_open(struct history *h, const char *config)
     }
     if (!reader_open(h->config->store_url, &h->reader, &e)) {
         config_release(h->config);
-        return cli_complain(CLI_STORE, "the store: %s", e.text);
+        return cli_complain(CLI_STORE,
+                            "the store: %s%s",
+                            e.text,
+                            e.code == ERR_NOT_FOUND
+                                ? "; nothing was recorded yet: `rationale serve` makes it"
+                                : "");
     }
     h->asker.now_us = clock_wall_ms(&clock_real) * 1000;
     buf_init(&h->out, QUERY_OUT_MAX);
@@ -259,23 +272,31 @@ static str history_cell(struct history *h, const struct history_column *c,
     return history_line(&h->arena, s, c->width_max ? c->width_max : 1000);
 }
 
-static void put_cell(struct cli *cli, str text, size_t width, bool right, bool last)
+static void put_cell(struct cli *cli, str text, size_t width, enum history_form form, bool last)
 {
+    const char *color = form == HISTORY_STATUS ? cli_status(cli, text) : "";
     size_t n = utf8_count(text);
 
-    if (right)
+    if (form >= HISTORY_NUMBER)
         for (; n < width; n++)
             file_out_add(&cli->out, STR(" "));
-    file_out_add(&cli->out, text);
+    file_out_printf(
+        &cli->out, "%s" STR_FMT "%s", color, STR_ARG(text), color[0] ? cli_plain(cli) : "");
     for (; n < width && !last; n++)
         file_out_add(&cli->out, STR(" "));
     file_out_add(&cli->out, last ? STR("\n") : STR("  "));
 }
 
-void history_say_empty(struct history *h, const char *member, const char *sentence)
+void history_say_empty(struct history *h, const struct cli_args *args, const char *member,
+                       const char *things)
 {
-    if (json_count(&h->doc, json_find(&h->doc, json_root(&h->doc), str_c(member))) == 0)
-        (void)cli_complain(CLI_OK, "%s", sentence);
+    char journal[FILE_PATH_MAX], store[FILE_PATH_MAX] = "";
+    struct err e;
+
+    if (json_count(&h->doc, json_find(&h->doc, json_root(&h->doc), str_c(member))) > 0)
+        return;
+    (void)!store_places(h->config->store_url, h->config->spool, store, journal, &e);
+    cli_say_none(args, things, store[0] ? store : NULL);
 }
 
 int history_table(struct history *h, struct cli *cli, const char *member,
@@ -305,14 +326,17 @@ int history_table(struct history *h, struct cli *cli, const char *member,
         widths[n - 1] = line_width(cli) - used;
     file_out_add(&cli->out, str_c(cli_bold(cli)));
     for (size_t i = 0; i < n; i++)
-        put_cell(
-            cli, str_c(columns[i].head), widths[i], columns[i].form >= HISTORY_NUMBER, i + 1 == n);
+        put_cell(cli,
+                 str_c(columns[i].head),
+                 widths[i],
+                 columns[i].form == HISTORY_STATUS ? HISTORY_TEXT : columns[i].form,
+                 i + 1 == n);
     file_out_add(&cli->out, str_c(cli_plain(cli)));
     for (at = 0; at < count * n; at++)
         put_cell(cli,
                  history_line(&h->arena, cells[at], widths[at % n]),
                  widths[at % n],
-                 columns[at % n].form >= HISTORY_NUMBER,
+                 columns[at % n].form,
                  at % n + 1 == n);
     back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
     if (back_to_us >= 0)

@@ -19,6 +19,7 @@
 #include "store/query.h"
 
 struct history {
+    const struct cli_args *args; /* of a command that sets it; else NULL */
     struct config *config;
     struct reader *reader;
     struct query_asker asker; /* a user with access to the file sees all */
@@ -42,6 +43,7 @@ bool history_since(const struct history *h, const char *option, const char *valu
 
 enum history_form {
     HISTORY_TEXT,
+    HISTORY_STATUS, /* text in the colour of a status */
     HISTORY_TIME,   /* us */
     HISTORY_NUMBER, /* right-aligned */
     HISTORY_MS,
@@ -54,8 +56,9 @@ struct history_column {
     size_t width_max; /* characters; 0: the rest of the line */
 };
 
-/* Prints the sentence on stderr if the list has no rows. */
-void history_say_empty(struct history *h, const char *member, const char *sentence);
+/* Says on stderr that the list has no rows, and why: see cli_say_none. */
+void history_say_empty(struct history *h, const struct cli_args *args, const char *member,
+                       const char *things);
 /* Prints the answer in h->out: unchanged, or the rows of a member as a table. Returns the exit
  * code. */
 int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json);

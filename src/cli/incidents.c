@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
 
 static const struct history_column columns[] = {
     {"CREATED", "created_at_us", HISTORY_TIME, 19},
-    {"STATUS", "status", HISTORY_TEXT, 10},
+    {"STATUS", "status", HISTORY_STATUS, 10},
     {"SEVERITY", "severity", HISTORY_TEXT, 10},
     {"ALERTS", "alert_count", HISTORY_NUMBER, 6},
     {"FIRING", "firing_count", HISTORY_NUMBER, 6},
@@ -31,7 +31,7 @@ static const struct history_column columns[] = {
 };
 
 static const struct history_column alert_columns[] = {
-    {"STATE", "state", HISTORY_TEXT, 8},
+    {"STATE", "state", HISTORY_STATUS, 8},
     {"SEEN", "seen", HISTORY_NUMBER, 6},
     {"STARTED", "starts_at_us", HISTORY_TIME, 19},
     {"ENDED", "ended_at_us", HISTORY_TIME, 19},
@@ -43,7 +43,7 @@ static const struct history_column alert_columns[] = {
 
 struct incidents_command {
     struct history h;
-    struct book *book;
+    struct alert_table *alert_table;
     struct cli *cli;
     const struct cli_args *args;
 };
@@ -55,12 +55,12 @@ static int incidents_show_json(struct incidents_command *c, bool ok, const struc
 
 static int incidents_list(struct incidents_command *c)
 {
-    struct book_filter f = {.all = true,
-                            .key = STR(""),
-                            .state = str_c(c->args->value[STATUS]),
-                            .alert_type = str_c(c->args->value[TYPE]),
-                            .before = STR("")};
-    struct book_row *rows;
+    struct alert_table_filter f = {.all = true,
+                                   .key = STR(""),
+                                   .state = str_c(c->args->value[STATUS]),
+                                   .alert_type = str_c(c->args->value[TYPE]),
+                                   .before = STR("")};
+    struct alert_table_row *rows;
     struct json_out o;
     struct err e;
     int64_t limit;
@@ -71,7 +71,7 @@ static int incidents_list(struct incidents_command *c)
     if (!history_count("limit", c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
-    ok = book_list(c->book, &f, &c->h.arena, &rows, &n, &e);
+    ok = alert_table_list(c->alert_table, &f, &c->h.arena, &rows, &n, &e);
     json_out_init(&o, &c->h.out);
     json_out_object(&o);
     json_member_array(&o, "incidents");
@@ -85,7 +85,7 @@ static int incidents_list(struct incidents_command *c)
     code = incidents_show_json(c, ok, &e);
     if (code != CLI_OK || c->args->value[JSON])
         return code;
-    history_say_empty(&c->h, "incidents", "no incident is on record");
+    history_say_empty(&c->h, c->args, "incidents", "incidents");
     return history_table(&c->h, c->cli, "incidents", columns, COUNT_OF(columns));
 }
 
@@ -95,20 +95,52 @@ static void incidents_line(struct incidents_command *c, const char *name, const 
 
     if (text.n)
         file_out_printf(&c->cli->out,
-                        "%s%s%s " STR_FMT "\n",
+                        "%s%s%s %s" STR_FMT "%s\n",
                         cli_bold(c->cli),
                         title,
                         cli_plain(c->cli),
-                        STR_ARG(history_line(&c->h.arena, text, 1000)));
+                        cli_status(c->cli, text),
+                        STR_ARG(history_line(&c->h.arena, text, 1000)),
+                        cli_plain(c->cli));
+}
+
+static bool incidents_questions(struct incidents_command *c, const struct alert_table_row *row,
+                                struct json_out *o, struct err *e)
+{
+    struct agent_log *log = NULL;
+    bool ok = agent_log_open_read(c->h.config->store_url, &log, e) &&
+              incident_chat_list(log, row->id, row->session, &c->h.arena, o, e);
+
+    agent_log_close(log);
+    return ok;
+}
+
+static void incidents_show_questions(struct incidents_command *c)
+{
+    const struct json *doc = &c->h.doc;
+
+    JSON_FOREACH(v, doc, json_find(doc, json_root(doc), STR("questions"))) {
+        str answer = history_member(&c->h, v, "answer");
+
+        file_out_printf(
+            &c->cli->out,
+            "\n%squestion%s " STR_FMT "\n",
+            cli_bold(c->cli),
+            cli_plain(c->cli),
+            STR_ARG(history_line(&c->h.arena, history_member(&c->h, v, "question"), 1000)));
+        if (!answer.n)
+            answer = history_member(&c->h, v, "error");
+        history_show_text(c->cli, answer.n ? answer : history_member(&c->h, v, "status"), "");
+    }
 }
 
 static int incidents_show(struct incidents_command *c)
 {
-    struct book_row row = {0};
+    struct alert_table_row row = {0};
     struct json_out o;
     struct json report;
     struct err e;
-    bool ok = book_get(c->book, str_c(c->args->words[1]), &c->h.arena, &row, &e);
+    bool ok = alert_table_get(c->alert_table, str_c(c->args->words[1]), &c->h.arena, &row, &e);
     int code;
 
     json_out_init(&o, &c->h.out);
@@ -119,7 +151,8 @@ static int incidents_show(struct incidents_command *c)
         bool has = row.report.n && json_parse(&report, row.report, &none);
 
         status_members(&o, &row);
-        status_alerts(&o, c->book, row.id, &c->h.arena);
+        status_alerts(&o, c->alert_table, row.id, &c->h.arena);
+        ok = incidents_questions(c, &row, &o, &e);
         json_out_key(&o, STR("report"));
         json_out_raw(
             &o,
@@ -129,7 +162,10 @@ static int incidents_show(struct incidents_command *c)
     json_out_end(&o);
     json_release(&report);
     if (!ok && e.code == ERR_NOT_FOUND)
-        return cli_complain(CLI_NEGATIVE, "%s", e.text);
+        return cli_complain(CLI_NEGATIVE,
+                            "%s; `rationale incidents list` has their ids, and `rationale show` "
+                            "shows a session without one",
+                            e.text);
     code = incidents_show_json(c, ok, &e);
     if (code != CLI_OK || c->args->value[JSON])
         return code;
@@ -141,6 +177,7 @@ static int incidents_show(struct incidents_command *c)
     incidents_line(c, "error", "error");
     code = history_table(&c->h, c->cli, "alerts", alert_columns, COUNT_OF(alert_columns));
     history_show_text(c->cli, history_member(&c->h, json_root(&c->h.doc), "report"), "");
+    incidents_show_questions(c);
     return code;
 }
 
@@ -151,11 +188,11 @@ static int incidents_carry_out(struct incidents_command *c, bool show)
 
     if (code)
         return code;
-    if (book_open_read(c->h.config->store_url, &c->book, &e))
+    if (alert_table_open_read(c->h.config->store_url, &c->alert_table, &e))
         code = show ? incidents_show(c) : incidents_list(c);
     else
         code = cli_complain(CLI_STORE, "the store: %s", e.text);
-    book_close(c->book);
+    alert_table_close(c->alert_table);
     history_close(&c->h);
     return code;
 }
@@ -173,11 +210,6 @@ static int incidents_run(struct cli *cli, const struct cli_args *args)
     struct incidents_command c = {.cli = cli, .args = args};
     bool show = strcmp(word, "show") == 0;
 
-    if (!show && strcmp(word, "list") != 0)
-        return cli_complain(CLI_USAGE,
-                            "incidents: there is no \"%s\"%s",
-                            word,
-                            cli_guess(str_c(word), incidents_verb, "").text);
     if (args->word_count > 1 + show || (show && args->word_count < 2))
         return cli_complain(CLI_USAGE,
                             "incidents %s takes %s",
@@ -190,8 +222,10 @@ const struct cli_command cli_incidents = {
     .name = "incidents",
     .summary = "incidents and the alerts of each: list, show",
     .words = "[list | show] [ID]",
+    .values = incidents_verb,
     .about = "Lists the incidents on record, the newest first, or shows one: its alerts, whether "
-             "each fires or is resolved, how often it was reported, and the report.",
+             "each fires or is resolved, how often it was reported, the report, and the questions "
+             "that were asked about it.",
     .examples = "  rationale incidents --status error\n"
                 "  rationale incidents show 0199f0c4 --json\n",
     .options = options,

@@ -521,7 +521,7 @@ static int investigate_work(struct work *w)
     struct err e;
 
     if (!open_setup(w, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     if (!investigate_gather(w, &o, &e))
         return cli_fail(&e);
     return w->args->value[AB] ? investigate_both(w, &o) : investigate_one(w, &o);
@@ -544,12 +544,7 @@ static int investigate_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
     investigate_block_signals();
     if (!app_local_open(config, &w.local, &e))
-        return cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE,
-                            "%s%s",
-                            e.text,
-                            strstr(e.text, "in use")
-                                ? ": if it serves, send it the alert (POST /alerts), or stop it"
-                                : "");
+        return cli_fail_open(&e, "if it serves, send it the alert (POST /alerts), or stop it");
     arena_init(&w.arena, ARENA_MAX);
     buf_init(&w.decisions, ARENA_MAX);
     w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;

@@ -15,10 +15,11 @@
 #define DIGEST_SHOWN 8
 #define OUT_MAX ((size_t)16 << 20)
 
-enum { CONFIG, MODELS, LEVELS, RPM, TPM, SPEND, REASONING, JSON };
+enum { CONFIG, ROLE, MODELS, LEVELS, RPM, TPM, SPEND, REASONING, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "of list: the file (default: rationale.yaml)"},
+    [ROLE] = {"role", 0, "ROLE", "client operator", "of new: an operator sees all of the record"},
     [MODELS] = {"models", 0, "A,B", NULL, "of new: only these models"},
     [LEVELS] = {"levels", 0, "A,B", NULL, "of new: only these reasoning levels"},
     [RPM] = {"rpm", 0, "N", NULL, "of new: requests a minute"},
@@ -99,6 +100,8 @@ static void keys_add_entry(struct buf *b, const struct cli_args *args, str diges
     buf_add(b, STR("{\"name\":"));
     json_quote(b, str_c(args->words[1]));
     buf_printf(b, ",\"sha256\":\"" STR_FMT "\"", STR_ARG(digest));
+    if (args->value[ROLE])
+        buf_printf(b, ",\"role\":\"%s\"", args->value[ROLE]);
     keys_add_list(b, "models", args->value[MODELS]);
     keys_add_list(b, "levels", args->value[LEVELS]);
     keys_add_number(b, "rpm", args->value[RPM]);
@@ -200,7 +203,7 @@ static int keys_hash(struct cli *cli, const struct cli_args *args)
 
     if (args->word_count != 1)
         return cli_complain(CLI_USAGE, "a key is read from standard input, not from the line");
-    ok = cli_open(&none, &in, &e);
+    ok = cli_open(cli, &none, &in, &e);
     while (ok && got > 0 && n < sizeof bytes) {
         ok = cli_read(&in, bytes + n, sizeof bytes - n, &got, &e);
         n += ok ? got : 0;
@@ -232,6 +235,8 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
     json_out_str(&o, k->name);
     json_out_key(&o, STR("sha256_begins"));
     json_out_str(&o, (str){hex, DIGEST_SHOWN});
+    json_out_key(&o, STR("role"));
+    json_out_str(&o, k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
     json_out_key(&o, STR("models"));
     json_out_array(&o);
     for (size_t i = 0; i < k->model_count; i++)
@@ -263,6 +268,7 @@ static void keys_put_line(struct buf *b, const struct config_key *k)
 
     sha256_hex(k->sha256, hex);
     buf_printf(b, STR_FMT "\t%.*s", STR_ARG(k->name), DIGEST_SHOWN, hex);
+    buf_add(b, k->role == CONFIG_OPERATOR ? STR("\trole=operator") : STR(""));
     buf_add(b, k->model_count ? STR("\tmodels=") : STR(""));
     for (size_t i = 0; i < k->model_count; i++)
         buf_printf(b, "%s" STR_FMT, i ? "," : "", STR_ARG(k->models[i]));
@@ -294,7 +300,7 @@ static int keys_list(struct cli *cli, const struct cli_args *args)
     if (args->word_count != 1)
         return cli_complain(CLI_USAGE, "list takes no name: rationale keys list --config FILE");
     if (!config_load(path, &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     buf_init(&b, OUT_MAX);
     for (size_t i = 0; i < c->key_count; i++) {
         buf_add(&b, json ? (i ? STR(",") : STR("[")) : STR(""));
@@ -305,6 +311,11 @@ static int keys_list(struct cli *cli, const struct cli_args *args)
     }
     if (json)
         buf_add(&b, c->key_count ? STR("]\n") : STR("[]\n"));
+    else if (c->key_count == 0)
+        (void)cli_complain(CLI_OK,
+                           STR_FMT " has no keys: only this machine may call; make one with "
+                                   "`rationale keys new NAME`",
+                           STR_ARG(c->path));
     file_out_add(&cli->out, buf_str(&b));
     buf_release(&b);
     config_release(c);
@@ -319,26 +330,23 @@ static int keys_run(struct cli *cli, const struct cli_args *args)
         return keys_list(cli, args);
     if (str_eq(word, STR("hash")))
         return keys_hash(cli, args);
-    if (str_eq(word, STR("new")))
-        return make(cli, args);
     if (word.n == 0)
         return cli_complain(CLI_USAGE, "keys needs a word: new, hash or list");
-    return cli_complain(CLI_USAGE,
-                        "keys knows no \"%s\"%s",
-                        word.p,
-                        cli_guess(word, keys_verb, "it takes one of: new hash list").text);
+    return make(cli, args);
 }
 
 const struct cli_command cli_keys = {
     .name = "keys",
     .summary = "make, hash and list the keys of clients",
     .words = "new NAME | hash | list",
+    .values = keys_verb,
     .about =
         "new creates a key of 256 random bits and prints it, only this once, with the entry for "
         "the configuration, which has only its digest. hash reads a key from standard input and "
-        "prints its digest. list shows the keys of a configuration: names, limits and the first "
-        "digits of each digest.",
+        "prints its digest. list shows the keys of a configuration: names, roles, limits and the "
+        "first digits of each digest. A client sees its own sessions, an operator all.",
     .examples = "  rationale keys new ci --models fast,slow --rpm 60\n"
+                "  rationale keys new ops --role operator\n"
                 "  rationale keys hash < key.txt\n"
                 "  rationale keys list --config rationale.yaml\n",
     .options = options,

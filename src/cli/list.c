@@ -28,10 +28,12 @@ static const struct cli_option options[] = {
 
 static const struct history_column columns[] = {
     {"STARTED", "started_at_us", HISTORY_TIME, 19},
-    {"STATUS", "status", HISTORY_TEXT, 12},
+    {"STATUS", "status", HISTORY_STATUS, 12},
     {"SESSION", "session_id", HISTORY_TEXT, 40},
     {"MODEL", "model", HISTORY_TEXT, 24},
     {"CALLS", "llm_interaction_count", HISTORY_NUMBER, 8},
+    {"TOOLS", "tool_call_count", HISTORY_NUMBER, 8},
+    {"TOOK", "duration_ms", HISTORY_MS, 10},
     {"OUT", "output_tokens", HISTORY_NUMBER, 10},
     {"THOUGHT", "reasoning_tokens", HISTORY_NUMBER, 10},
     {"USD", "cost_usd", HISTORY_USD, 10},
@@ -79,6 +81,7 @@ static int list_run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
             list_more(&h, cli);
+            history_say_empty(&h, args, "sessions", "sessions");
         }
     }
     history_close(&h);

@@ -9,28 +9,42 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define COMMAND(name) &cli_##name,
-static const struct cli_command *const commands[] = {
+#define GROUP(heading, lines) {.title = (heading), .examples = (lines)},
+#define COMMAND(name, file) {.command = &cli_##name},
+static const struct cli_row rows[] = {
 #include "cli/commands.def"
 };
 #undef COMMAND
+#undef GROUP
+
+const struct cli_row *cli_row_at(size_t index)
+{
+    return index < COUNT_OF(rows) ? &rows[index] : NULL;
+}
 
 const struct cli_command *cli_command_at(size_t index)
 {
-    return index < COUNT_OF(commands) ? commands[index] : NULL;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].command && index-- == 0)
+            return rows[i].command;
+    return NULL;
 }
 
 const struct cli_command *cli_command_find(str name)
 {
-    for (size_t i = 0; i < COUNT_OF(commands); i++)
-        if (str_eq(name, str_c(commands[i]->name)))
-            return commands[i];
+    const struct cli_command *c;
+
+    for (size_t i = 0; (c = cli_command_at(i)); i++)
+        if (str_eq(name, str_c(c->name)))
+            return c;
     return NULL;
 }
 
 const char *cli_command_name(size_t index)
 {
-    return index < COUNT_OF(commands) ? commands[index]->name : NULL;
+    const struct cli_command *c = cli_command_at(index);
+
+    return c ? c->name : NULL;
 }
 
 static const char *own_option(size_t index)

@@ -6,6 +6,12 @@
 
 #define LINE_MAX_SIZE 72 /* of running text in the source, as its readers like it */
 
+enum { MARKDOWN };
+
+static const struct cli_option options[] = {
+    [MARKDOWN] = {"markdown", 0, NULL, NULL, "all commands on one page, in Markdown"},
+};
+
 /* Text in roff: a hyphen that is one, no line that begins with a control character. */
 static void roff_part(struct cli *cli, str text)
 {
@@ -49,25 +55,6 @@ static void manpage_head(struct cli *cli, const char *name, const char *summary)
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void option(struct cli *cli, const struct cli_option *o)
-{
-    file_out_add(&cli->out, STR(".TP\n"));
-    if (o->letter)
-        file_out_printf(&cli->out, "\\fB\\-%c\\fR, ", o->letter);
-    file_out_add(&cli->out, STR("\\fB\\-\\-"));
-    roff(cli, o->name);
-    file_out_add(&cli->out, STR("\\fR"));
-    if (o->value)
-        file_out_printf(&cli->out, " \\fI%s\\fR", o->value);
-    file_out_add(&cli->out, STR("\n"));
-    roff(cli, o->help);
-    if (o->choices) {
-        file_out_add(&cli->out, STR("; one of: "));
-        roff(cli, o->choices);
-    }
-    file_out_add(&cli->out, STR("\n"));
-}
-
 static void paragraphs(struct cli *cli, const char *text)
 {
     size_t column = 0;
@@ -92,12 +79,21 @@ static void paragraphs(struct cli *cli, const char *text)
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void examples(struct cli *cli, const char *first, const char *second)
+static void option(struct cli *cli, const struct cli_option *o)
 {
-    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
-    roff(cli, first);
-    roff(cli, second);
-    file_out_add(&cli->out, STR(".fi\n"));
+    file_out_add(&cli->out, STR(".TP\n"));
+    if (o->letter)
+        file_out_printf(&cli->out, "\\fB\\-%c\\fR, ", o->letter);
+    file_out_add(&cli->out, STR("\\fB\\-\\-"));
+    roff(cli, o->name);
+    file_out_add(&cli->out, STR("\\fR"));
+    if (o->value)
+        file_out_printf(&cli->out, " \\fI%s\\fR", o->value);
+    file_out_add(&cli->out, STR("\n"));
+    roff(cli, o->help);
+    file_out_add(&cli->out, o->choices ? STR("; one of:\n") : STR("\n"));
+    if (o->choices)
+        paragraphs(cli, o->choices);
 }
 
 static void command_page(struct cli *cli, const struct cli_command *c)
@@ -116,15 +112,16 @@ static void command_page(struct cli *cli, const struct cli_command *c)
         option(cli, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
         option(cli, o);
-    examples(cli, c->examples, "");
+    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
+    roff(cli, c->examples);
     file_out_add(&cli->out,
-                 STR(".SH EXIT STATUS\nAs in\n.BR rationale (1).\n"
+                 STR(".fi\n.SH EXIT STATUS\nAs in\n.BR rationale (1).\n"
                      ".SH SEE ALSO\n.BR rationale (1)\n"));
 }
 
 static void main_page(struct cli *cli)
 {
-    const struct cli_command *c;
+    const struct cli_row *r;
 
     manpage_head(cli, "rationale", "a gateway to language models that keeps their reasoning");
     file_out_add(&cli->out,
@@ -134,9 +131,12 @@ static void main_page(struct cli *cli)
                "Separates the reasoning of a language model's reply from its answer while it "
                "arrives, holds it to a budget and records it. Each command has its own page.");
     file_out_add(&cli->out, STR(".SH COMMANDS\n"));
-    for (size_t i = 0; (c = cli_command_at(i)); i++) {
-        file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", c->name);
-        roff(cli, c->summary);
+    for (size_t i = 0; (r = cli_row_at(i)); i++) {
+        if (r->command)
+            file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", r->command->name);
+        else
+            file_out_add(&cli->out, STR(".SS "));
+        roff(cli, r->command ? r->command->summary : r->title);
         file_out_add(&cli->out, STR("\n"));
     }
     file_out_add(&cli->out, STR(".SH EXIT STATUS\n.nf\n"));
@@ -146,12 +146,19 @@ static void main_page(struct cli *cli)
                      ".TP\nNO_COLOR\nset and not empty: no colours\n"
                      ".TP\nCLICOLOR_FORCE\nset and not empty: colours even where stdout is no "
                      "terminal\n"));
-    examples(cli, cli_split.examples, cli_count.examples);
+    file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
+    for (size_t i = 0; (r = cli_row_at(i)); i++)
+        roff(cli, r->command ? "" : r->examples);
+    file_out_add(&cli->out, STR(".fi\n"));
 }
 
 static int manpage_run(struct cli *cli, const struct cli_args *args)
 {
-    if (args->word_count == 0)
+    if (args->value[MARKDOWN] && args->word_count)
+        return cli_complain(CLI_USAGE, "--markdown is for all commands: leave out the name");
+    if (args->value[MARKDOWN])
+        cli_reference(cli);
+    else if (args->word_count == 0)
         main_page(cli);
     else
         command_page(cli, cli_command_find(str_c(args->words[0])));
@@ -163,6 +170,8 @@ const struct cli_command cli_manpage = {
     .summary = "print a manual page",
     .words = "[COMMAND]",
     .about = "Prints the manual page of a command, or of rationale itself, for man to format.",
+    .options = options,
+    .option_count = COUNT_OF(options),
     .examples = "  rationale manpage split | man -l -\n"
                 "  rationale manpage > /usr/local/share/man/man1/rationale.1\n",
     .values = cli_command_name,

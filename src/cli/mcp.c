@@ -78,6 +78,8 @@ static int mcp_serve(struct serving *s, const struct cli_args *args)
     ok = args->value[HTTP] ? mcp_serve_http(server, &http, &e)
                            : mcp_serve_stdio(server, STDIN_FILENO, STDOUT_FILENO, &e);
     mcp_server_free(server);
+    if (!ok && e.code == ERR_INPUT) /* the address */
+        return cli_complain(CLI_USAGE, "%s", e.text);
     return ok ? CLI_OK : cli_fail(&e);
 }
 
@@ -96,7 +98,7 @@ static int cli_mcp_run(struct cli *cli, const struct cli_args *args)
     if (args->word_count)
         return cli_complain(CLI_USAGE, "mcp takes no words, but \"%s\" was given", args->words[0]);
     if (args->value[CONFIG] && !config_load(args->value[CONFIG], &config, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     s.config = config;
     if (args->value[REPLAY] && !replay_open(args->value[REPLAY], &s.replay, &e)) {
         if (config)
@@ -129,13 +131,13 @@ const struct cli_command cli_mcp = {
         "name of this machine; with keys, each request needs one: Authorization: Bearer KEY.\n\n"
         "With a configuration that has a store, tools query the record: search_decisions, "
         "why_was_this_called, show_session. Each agent and workflow of the configuration is a "
-        "tool, too. split_text needs no store. docs/mcp.md describes them all.\n\n"
+        "tool, too. split_text needs no store. docs/reference/mcp.md describes them all.\n\n"
         "With --replay the tools are those of a folder of recordings, which give their recorded "
-        "answers: docs/eval.md.",
+        "answers: docs/reference/eval.md.",
     .examples = "  rationale mcp\n"
                 "  rationale mcp --http 127.0.0.1:8485\n"
-                "  rationale mcp --config rationale.yaml --http 0.0.0.0:8485\n"
-                "  rationale mcp --replay example/incidents/cases/disk\n",
+                "  rationale mcp --config rationale.yaml\n"
+                "  rationale mcp --replay example/incidents/cases/disk-full\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .word_max = 1,

@@ -8,6 +8,7 @@
 #include "cli/mcp_record.h"
 
 #include "base/clock.h"
+#include "cli/daemon.h"
 #include "mcp/rpc.h"
 #include "mcp/server.h"
 #include "wire/redact_reasoning.h"
@@ -15,6 +16,7 @@
 #define ANSWER_MAX ((size_t)8 << 20) /* of JSON; it goes out twice, as text too */
 #define LIMIT_USUAL 20
 #define WHY_LIMIT 5
+#define SETTLE_MS 30000 /* the longest wait for calls that were acknowledged before */
 
 static struct query_asker asker_of(const struct cli_mcp_record *r, const struct mcp_ask *ask)
 {
@@ -28,10 +30,15 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 
-/* An unused reader, or a new one. */
+/* An unused reader, or a new one, once the tables have every call that was acknowledged before. */
 static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct err *e)
 {
     *out = NULL;
+    if (!daemon_settle(r->config, SETTLE_MS))
+        return err_set(e,
+                       ERR_TIMEOUT,
+                       "the daemon's newest calls are not in the tables yet, so the answer would "
+                       "lack them: try again later");
     pthread_mutex_lock(&r->lock);
     if (r->idle_count)
         *out = r->idle[--r->idle_count];

@@ -18,7 +18,7 @@ static const struct history_column columns[] = {
     {"UPDATED", "updated_at_us", HISTORY_TIME, 19},
     {"TARGET", "target", HISTORY_TEXT, 20},
     {"EVENT", "event", HISTORY_TEXT, 10},
-    {"STATUS", "status", HISTORY_TEXT, 8},
+    {"STATUS", "status", HISTORY_STATUS, 8},
     {"TRIES", "tries", HISTORY_NUMBER, 5},
     {"INCIDENT", "incident_id", HISTORY_TEXT, 36},
     {"ERROR", "error", HISTORY_TEXT, 0},
@@ -80,7 +80,7 @@ static int notify_cli_test(struct cli *cli, const struct cli_args *args)
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "which target? rationale notify test TARGET");
     if (!config_load(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     code = notify_cli_try(cli, c, args->words[1]);
     config_release(c);
     return code;
@@ -129,7 +129,7 @@ static int notify_cli_list(struct cli *cli, const struct cli_args *args)
     ok = notify_cli_read(&h, args, limit, &e);
     code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
     if (code == CLI_OK && !args->value[JSON]) {
-        history_say_empty(&h, "notifications", "no messages about incidents are on record");
+        history_say_empty(&h, args, "notifications", "messages about incidents");
         code = history_table(&h, cli, "notifications", columns, COUNT_OF(columns));
     }
     history_close(&h);
@@ -147,22 +147,16 @@ static int notify_cli_run(struct cli *cli, const struct cli_args *args)
 {
     str word = str_c(args->word_count ? args->words[0] : "");
 
-    if (str_eq(word, STR("test")))
-        return notify_cli_test(cli, args);
-    if (str_eq(word, STR("list")))
-        return notify_cli_list(cli, args);
     if (word.n == 0)
         return cli_complain(CLI_USAGE, "notify needs a word: test or list");
-    return cli_complain(CLI_USAGE,
-                        "notify knows no \"%s\"%s",
-                        word.p,
-                        cli_guess(word, notify_cli_verb, "it takes one of: test list").text);
+    return str_eq(word, STR("test")) ? notify_cli_test(cli, args) : notify_cli_list(cli, args);
 }
 
 const struct cli_command cli_notify = {
     .name = "notify",
-    .summary = "try a target of messages about incidents, or list the messages",
+    .summary = "messages about incidents: try a target, list the messages",
     .words = "test TARGET | list [INCIDENT]",
+    .values = notify_cli_verb,
     .about =
         "test sends a message to a target of incidents.notify, now and once, and says what the "
         "target answers; no daemon is needed. list shows the messages about all incidents, "

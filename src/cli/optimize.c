@@ -77,6 +77,7 @@ static bool optimize_read_run(struct arena *a, const char *path, struct problem_
 
 struct printer {
     struct cli *cli;
+    struct progress progress;
     struct buf line;
 };
 
@@ -128,6 +129,13 @@ static void optimize_on_signal(int sig)
     asked_to_stop = true;
 }
 
+static void optimize_progress(struct printer *p, const struct optimize_event *ev)
+{
+    if (!p->progress.shown)
+        p->progress = progress_begin("optimize", "evaluations", optimize_calls_max(ev->run));
+    progress_set(&p->progress, optimize_calls(ev->run));
+}
+
 /* Prints the part of an event that a person wants to see. */
 static void tell_event(void *ctx, const struct optimize_event *ev)
 {
@@ -135,6 +143,7 @@ static void tell_event(void *ctx, const struct optimize_event *ev)
     struct file_out *out = &p->cli->out;
     unsigned long long calls = (unsigned long long)optimize_calls(ev->run);
 
+    optimize_progress(p, ev);
     if (ev->kind == OPTIMIZE_EV_VALSET)
         file_out_printf(out, "%6llu  candidate %u scores %.3f\n", calls, ev->candidate, ev->mean);
     else if (ev->kind == OPTIMIZE_EV_REJECTED)
@@ -145,7 +154,7 @@ static void tell_event(void *ctx, const struct optimize_event *ev)
         file_out_printf(out, "%6llu  two branches are merged\n", calls);
     else if (ev->kind == OPTIMIZE_EV_NOTICE && ev->reason)
         file_out_printf(out, "%6llu  %s\n", calls, ev->reason);
-    file_out_flush(out);
+    cli_flush(p->cli);
 }
 
 static void optimize_note(void *ctx, const char *words)
@@ -218,14 +227,21 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     if (!tune_options_of(args, &o, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))
-        return cli_fail(&e);
+        return cli_fail_open(&e, "stop it, or name another store");
+    if (strcmp(args->value[APP], "policy") == 0 &&
+        !local.host.gateway->setup->config->policy.document_count) {
+        app_local_close(&local);
+        return cli_complain(CLI_CONFIG, "the configuration has no policy.documents");
+    }
     (void)sigaction(SIGINT, &act, NULL);
     (void)sigaction(SIGTERM, &act, NULL);
     arena_init(&a, ARENA_MAX);
     buf_init(&p.line, LINE_SIZE_MAX);
     o.host = &local.host;
     o.sink = (struct optimize_sink){args->value[JSON] ? print_event : tell_event, &p};
+    progress_enable();
     ok = tune_run(&o, &a, &r, &e);
+    progress_end(&p.progress);
     app_local_close(&local);
     buf_release(&p.line);
     if (ok && !args->value[JSON])
@@ -269,12 +285,13 @@ const struct cli_command cli_optimize = {
         "Prompt optimisation by reflection (GEPA): propose new texts from graded runs, keep what "
         "is best somewhere, merge what different branches learnt.\n\n"
         "With --app the prompts of an application are improved on labelled cases. The run is kept "
-        "in the store, answer by answer: killed or interrupted, it goes on with --resume. The best "
+        "in the store, answer by answer: killed or interrupted, it continues with --resume. The "
+        "best "
         "candidate becomes a draft in the registry of prompts; a person approves it.\n\n"
         "With --reference it makes the run that FILE describes (problem, settings, seed, and an "
         "evaluator and a reflector that are data), exactly as the reference implementation makes "
         "it, so that the two logs can be compared. With --run the run is kept in a folder: killed "
-        "at any point and started again, it goes on and prints the same events.",
+        "at any point and started again, it continues and prints the same events.",
     .examples = "  rationale optimize --app policy --train example/policy/cases\n"
                 "  rationale optimize --app incidents --train example/incidents/cases\n"
                 "  rationale optimize --app policy --resume opt-01JX...\n"

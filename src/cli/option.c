@@ -261,11 +261,13 @@ static bool option_add_word(const struct cli_command *c, const char *word, struc
 
     if (args->word_count == c->word_max)
         return too_many(c, word);
-    for (size_t i = 0; c->values && (value = c->values(i)); i++)
-        if (str_eq(str_c(word), str_c(value)))
-            break;
-    if (c->values && !value)
-        return bad_word(c, word);
+    if (c->values && args->word_count == 0) {
+        for (size_t i = 0; (value = c->values(i)); i++)
+            if (str_eq(str_c(word), str_c(value)))
+                break;
+        if (!value)
+            return bad_word(c, word);
+    }
     args->words[args->word_count++] = word;
     return true;
 }
@@ -276,7 +278,7 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
     bool options = true; /* until a "--" */
 
     assert(c->option_count <= CLI_OPTIONS_MAX && c->word_max <= CLI_WORDS_MAX);
-    *args = (struct cli_args){0};
+    *args = (struct cli_args){.command = c};
     for (int i = 0; i < argc && !args->help; i++) {
         bool is_option = options && argv[i][0] == '-' && argv[i][1] != '\0';
         bool dashes = options && str_eq(str_c(argv[i]), STR("--"));
@@ -293,145 +295,4 @@ bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *con
             return false;
     }
     return true;
-}
-
-/* The values an option may have, in as many lines as a terminal needs. */
-static void write_choices(struct cli *cli, const char *choices)
-{
-    size_t column = 34;
-
-    file_out_printf(&cli->out, "  %-24s one of:", "");
-    for (const char *at = choices; *at;) {
-        size_t n = strcspn(at, " ");
-
-        if (column + 1 + n > 79) {
-            file_out_printf(&cli->out, "\n  %-24s", "");
-            column = 26;
-        }
-        file_out_printf(&cli->out, " %.*s", (int)n, at);
-        column += 1 + n;
-        at += n + strspn(at + n, " ");
-    }
-    file_out_add(&cli->out, STR("\n"));
-}
-
-/* ---- help ---- */
-
-static void option_line(struct cli *cli, const struct cli_option *o)
-{
-    char left[64];
-
-    snprintf(left,
-             sizeof left,
-             "%c%c%s --%s%s%s",
-             o->letter ? '-' : ' ',
-             o->letter ? o->letter : ' ',
-             o->letter ? "," : " ",
-             o->name,
-             o->value ? " " : "",
-             o->value ? o->value : "");
-    file_out_printf(&cli->out, "  %-24s %s\n", left, o->help);
-    if (o->choices)
-        write_choices(cli, o->choices);
-}
-
-/* Paragraphs broken into lines that fit a terminal. */
-static void wrap(struct cli *cli, const char *text)
-{
-    size_t column = 0;
-
-    while (*text) {
-        size_t n = strcspn(text, " \n");
-
-        if (column > 0 && column + 1 + n > 79) {
-            file_out_add(&cli->out, STR("\n"));
-            column = 0;
-        } else if (column > 0 && n > 0) {
-            file_out_add(&cli->out, STR(" "));
-            column++;
-        }
-        file_out_add(&cli->out, (str){text, n});
-        column += n;
-        text += n;
-        if (*text == '\n') {
-            file_out_add(&cli->out, STR("\n"));
-            column = 0;
-        }
-        text += *text != '\0';
-    }
-    file_out_add(&cli->out, STR("\n"));
-}
-
-static void title(struct cli *cli, const char *text)
-{
-    file_out_printf(&cli->out, "%s%s%s\n", cli_bold(cli), text, cli_plain(cli));
-}
-
-void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
-{
-    file_out_printf(&cli->out, "rationale %s - %s\n\n", c->name, c->summary);
-    if (full) {
-        title(cli, "Examples");
-        file_out_printf(&cli->out, "%s\n", c->examples);
-    }
-    title(cli, "Usage");
-    file_out_printf(&cli->out, "  rationale %s [OPTIONS] %s\n\n", c->name, c->words);
-    if (full) {
-        wrap(cli, c->about);
-        file_out_add(&cli->out, STR("\n"));
-    }
-    title(cli, "Options");
-    for (size_t i = 0; i < c->option_count; i++)
-        option_line(cli, &c->options[i]);
-    for (size_t i = 0; i < COUNT_OF(common); i++)
-        option_line(cli, &common[i]);
-    if (!full)
-        file_out_printf(&cli->out, "\n`rationale %s --help` has examples.\n", c->name);
-}
-
-void cli_overview(struct cli *cli, bool full)
-{
-    const struct cli_command *c;
-
-    file_out_add(&cli->out,
-                 STR("rationale - a gateway to language models that keeps their reasoning\n\n"
-                     "It separates reasoning from answers, holds it to a budget and records it.\n"
-                     "Try it with `rationale demo`, run it with `rationale serve`, and read what\n"
-                     "models thought with `list`, `show`, `decisions` and `search`.\n\n"));
-    if (full) {
-        title(cli, "Examples");
-        file_out_printf(&cli->out, "%s%s\n", cli_split.examples, cli_count.examples);
-    }
-    title(cli, "Commands");
-    for (size_t i = 0; (c = cli_command_at(i)); i++)
-        file_out_printf(&cli->out, "  %-12s %s\n", c->name, c->summary);
-    file_out_add(&cli->out, STR("\n"));
-    title(cli, "Options");
-    file_out_add(&cli->out,
-                 STR("  -h, --help       the short or the full help, also after a command\n"
-                     "  -V, --version    the version\n\n"
-                     "`rationale help exit-codes` says what the exit codes mean.\n"));
-}
-
-void cli_exit_codes(struct cli *cli)
-{
-    static const struct {
-        int code;
-        const char *meaning;
-    } rows[] = {
-        {CLI_OK, "it worked"},
-        {CLI_NEGATIVE, "it ran, but not all is well: a bad line, a file that cannot be read"},
-        {CLI_USAGE, "the command line is wrong"},
-        {CLI_CONFIG, "the configuration is invalid; do not restart automatically"},
-        {CLI_AUTH, "authentication or permission, of a file too"},
-        {CLI_UNREACHABLE, "the daemon or the upstream cannot be reached"},
-        {CLI_STORE, "the store: locked, corrupt, full, failed sync"},
-        {CLI_TIMEOUT, "timed out or interrupted before it finished"},
-        {CLI_LIMIT, "a budget or a limit was exceeded"},
-        {CLI_INTERNAL, "an internal error"},
-        {CLI_SIGINT, "interrupted by Ctrl-C"},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        file_out_printf(&cli->out, "%4d  %s\n", rows[i].code, rows[i].meaning);
 }

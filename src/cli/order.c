@@ -39,7 +39,9 @@ struct window {
     char thread[ORDERS_THREAD_MAX + 8];
     bool person; /* somebody types, and sees prompts */
     struct buf line;
-    struct buf said; /* of the reply, so far */
+    struct buf said;          /* of the reply, so far */
+    struct progress progress; /* of --eval */
+    uint64_t cases;
 };
 
 /* ---- what is shown ---- */
@@ -210,7 +212,7 @@ static int order_shown(struct window *w, const struct orders_turn *turn)
         return CLI_OK;
     return cli_complain(turn->status == 401 || turn->status == 403 ? CLI_AUTH : CLI_UNREACHABLE,
                         "the model call failed (%d): " STR_FMT
-                        "; the turn is kept: rationale order --thread %s goes on with it",
+                        "; the turn is kept: rationale order --thread %s continues it",
                         turn->status,
                         STR_ARG(turn->why),
                         w->thread);
@@ -393,6 +395,7 @@ static void order_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
 
+    progress_set(&w->progress, ++w->cases);
     if (w->args->value[JSON]) {
         order_eval_json(w, "utterance", r, &r->score);
         return;
@@ -411,6 +414,8 @@ static void order_on_case(void *ctx, const struct orders_eval_result *r)
         order_put_safe(&w->cli->out, r->failed);
     }
     file_out_add(&w->cli->out, STR("\n"));
+    if (w->cli->terminal)
+        cli_flush(w->cli);
 }
 
 static int order_evaluate(struct window *w)
@@ -434,11 +439,14 @@ static int order_evaluate(struct window *w)
                         "protocol",
                         "real",
                         cli_plain(w->cli));
+    progress_enable();
+    w->progress = progress_begin("order --eval", "utterances", ok ? cli_count_lines(text) : 0);
     ok = ok && orders_eval_run(w->orders,
                                &(struct orders_eval_source){
                                    .text = text, .path = path, .on_case = order_on_case, .ctx = w},
                                &sums,
                                &e);
+    progress_end(&w->progress);
     if (ok && w->args->value[JSON])
         order_eval_json(w, "mean", NULL, &sums.mean);
     else if (ok)
@@ -487,7 +495,7 @@ static int order_run_open(struct window *w)
     if (!name_thread(w, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!orders_open(&w->local.host, &o, &w->orders, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     buf_init(&w->line, THREAD_TUPLE_MAX);
     buf_init(&w->said, THREAD_TUPLE_MAX);
     w->person = isatty(STDIN_FILENO) && w->cli->terminal && !w->args->value[JSON];
@@ -525,7 +533,7 @@ static int order_run(struct cli *cli, const struct cli_args *args)
     if (args->value[STATE] && !args->value[THREAD])
         return cli_complain(CLI_USAGE, "--state needs a conversation: --thread ID");
     if (!config_load(config, &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     if (args->value[STATE]) {
         code = print_state(cli, c, str_c(args->value[THREAD]));
         config_release(c);
@@ -533,13 +541,8 @@ static int order_run(struct cli *cli, const struct cli_args *args)
     }
     config_release(c);
     if (!open_local(config, &w.local, &e))
-        return cli_complain(CLI_STORE,
-                            "%s%s",
-                            e.text,
-                            str_find(str_c(e.text), STR("in use by")) == STR_NONE
-                                ? ""
-                                : "; stop it, or let it take the order: POST "
-                                  "/api/v1/orders/THREAD/say");
+        return cli_fail_open(&e,
+                             "stop it, or let it take the order: POST /api/v1/orders/THREAD/say");
     code = order_run_open(&w);
     app_local_close(&w.local);
     return code;

@@ -12,6 +12,7 @@
 #include "cli/daemon.h"
 #include "cli/history.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,7 +56,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
                             .key = STR("cli"),
                             .subject = STR(""),
                             .operator_ = true,
-                            .arena = &p->arena};
+                            .arena = &p->newest};
 
     if (!p->app) {
         if (!app_local_open(p->config_file, &p->local, e) ||
@@ -69,7 +70,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
     buf_init(&r.body, OUT_MAX);
     match.route->answer(p->app, &q, &r);
     p->status = r.status;
-    p->reply = arena_dup(&p->arena, buf_str(&r.body));
+    p->reply = arena_dup(&p->newest, buf_str(&r.body));
     buf_release(&r.body);
     return true;
 }
@@ -85,7 +86,7 @@ static bool policy_ask_daemon(struct policy_cmd *p, const char *method, str path
 
     if (ok) {
         p->status = d.status;
-        p->reply = arena_dup(&p->arena, reply);
+        p->reply = arena_dup(&p->newest, reply);
     }
     daemon_close(&d);
     return ok;
@@ -109,20 +110,24 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 {
     struct err e = {0}, daemon;
 
+    arena_reset(&p->newest);
+    p->reply = STR("");
     if (p->app || !policy_ask_daemon(p, method, path, body, &daemon)) {
         if (!p->app && daemon.code != ERR_NOT_FOUND)
             return cli_complain(CLI_UNREACHABLE, "%s", daemon.text);
         if (!policy_ask_here(p, method, path, body, &e))
-            return e.code == ERR_INPUT ? cli_complain(CLI_CONFIG, "%s", e.text)
-                                       : daemon_complain(&daemon, &e);
+            return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? cli_fail_config(&e)
+                                                                  : daemon_complain(&daemon, &e);
     }
     if (p->status < 300)
         return CLI_OK;
     if (p->status == 401 || p->status == 403)
         return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
-    return cli_complain(p->status == 409 || p->status == 404 ? CLI_NEGATIVE
-                        : p->status >= 500                   ? CLI_UNREACHABLE
-                                                             : CLI_USAGE,
+    return cli_complain(str_eq(policy_reply_text(p, "/detail/error"), STR("not_configured"))
+                            ? CLI_CONFIG
+                        : p->status == 409 || p->status == 404 ? CLI_NEGATIVE
+                        : p->status >= 500                     ? CLI_UNREACHABLE
+                                                               : CLI_USAGE,
                         STR_FMT,
                         STR_ARG(policy_cmd_detail(p)));
 }
@@ -180,7 +185,7 @@ static int policy_cmd_reverify(struct policy_cmd *p, const char *document)
         usleep(POLL_US);
         code = policy_request(p, "GET", path, STR(""));
     }
-    policy_show_progress(p);
+    progress_end(&p->progress);
     return code == CLI_OK ? policy_show_reverify(p) : code;
 }
 
@@ -292,6 +297,45 @@ static int policy_cmd_list(struct policy_cmd *p, const char *path, int (*show)(s
     return code == CLI_OK ? show(p) : code;
 }
 
+static int policy_cmd_labels(struct policy_cmd *p)
+{
+    const char *const *v = p->args->value;
+    str cursor = STR("");
+    size_t n = 0;
+    int code;
+
+    if (v[POLICY_OUT] && mkdir(v[POLICY_OUT], 0777) != 0 && errno != EEXIST)
+        return cli_complain(CLI_USAGE, "%s: %s", v[POLICY_OUT], strerror(errno));
+    do {
+        buf_reset(&p->body);
+        buf_add(&p->body, STR("/api/v1/policy/labels"));
+        policy_add_query(&p->body, "document_id", v[POLICY_DOCUMENT]);
+        policy_add_query(&p->body, "cursor", cursor.p);
+        code = policy_request(p, "GET", buf_str(&p->body), STR(""));
+        if (code == CLI_OK)
+            code = policy_show_labels(p, &n);
+        cursor = policy_reply_text(p, "/next_cursor");
+    } while (code == CLI_OK && cursor.n);
+    if (v[POLICY_OUT] && code == CLI_OK)
+        file_out_printf(&p->cli->out, "%zu labelled cases in %s\n", n, v[POLICY_OUT]);
+    return code;
+}
+
+static const char *policy_verb(size_t index)
+{
+    static const char *const verbs[] = {"versions",
+                                        "reverify",
+                                        "criteria",
+                                        "facts",
+                                        "proposals",
+                                        "confirm",
+                                        "reject",
+                                        "review",
+                                        "labels"};
+
+    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+}
+
 static int policy_cmd_act(struct policy_cmd *p)
 {
     const struct cli_args *args = p->args;
@@ -303,7 +347,7 @@ static int policy_cmd_act(struct policy_cmd *p)
     if (strcmp(word, "review") == 0)
         return policy_cmd_review(p);
     if (strcmp(word, "labels") == 0)
-        return policy_cmd_list(p, "/api/v1/policy/labels", policy_show_labels);
+        return policy_cmd_labels(p);
     if (strcmp(word, "proposals") == 0)
         return policy_cmd_list(p, "/api/v1/policy/proposals", policy_show_proposals);
     if (strcmp(word, "confirm") == 0 || strcmp(word, "reject") == 0)
@@ -320,23 +364,28 @@ static int policy_cmd_act(struct policy_cmd *p)
                                                     word,
                                                     word[0] == 'c' ? "DOCUMENT" : "FILE --case ID");
     if (strcmp(word, "facts") == 0 && strcmp(second, "case") == 0)
-        return policy_cmd_list(p, "/api/v1/policy/proposals/case", policy_show_raw);
+        return args->value[POLICY_CASE] && args->value[POLICY_DOCUMENT]
+                   ? policy_cmd_list(p, "/api/v1/policy/proposals/case", policy_show_raw)
+                   : cli_complain(CLI_USAGE, "rationale policy facts case --case ID --document ID");
     return cli_complain(CLI_USAGE,
-                        "policy knows no \"%s\"; it takes versions, reverify, criteria extract, "
-                        "facts extract, facts case, proposals, confirm, reject, review or labels",
-                        word);
+                        "rationale policy %s: it is %s",
+                        word,
+                        word[0] == 'c' ? "criteria extract DOCUMENT"
+                                       : "facts extract FILE --case ID, or facts case --case ID");
 }
 
 static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
 {
-    struct policy_cmd p = {.cli = cli, .args = args, .terminal = isatty(STDERR_FILENO) == 1};
+    struct policy_cmd p = {.cli = cli, .args = args};
     struct err e;
     int code;
 
+    progress_enable();
     p.config_file = args->value[POLICY_CONFIG] ? args->value[POLICY_CONFIG] : CLI_CONFIG_FILE;
     if (!config_load(p.config_file, &p.config, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     arena_init(&p.arena, ARENA_MAX);
+    arena_init(&p.newest, ARENA_MAX);
     buf_init(&p.body, OUT_MAX);
     code = policy_cmd_act(&p);
     if (p.app)
@@ -345,6 +394,7 @@ static int policy_cmd_run(struct cli *cli, const struct cli_args *args)
         app_local_close(&p.local);
     buf_release(&p.body);
     arena_release(&p.arena);
+    arena_release(&p.newest);
     config_release(p.config);
     return code;
 }
@@ -353,10 +403,11 @@ const struct cli_command cli_policy = {
     .name = "policy",
     .summary = "versions, re-verification, proposals and reviews of policies",
     .words = "[VERB ...]",
+    .values = policy_verb,
     .about =
         "versions lists the documents with their versions and effective dates. reverify DOCUMENT "
-        "verifies the document's cases again, by the version in force today, or by "
-        "--policy-version or --as-of, and shows which verdicts flipped.\n\n"
+        "verifies the document's cases again and shows which verdicts flipped: by --policy-version "
+        "or --as-of, else by the version that each case names, or the one in force today.\n\n"
         "criteria extract DOCUMENT lets a model propose the criteria of a policy with the "
         "sentences that set them; facts extract FILE --case ID proposes the facts that a document "
         "of a case states. proposals lists them, confirm ID... and reject ID... decide. Nothing "

@@ -34,9 +34,10 @@ struct policy_cmd {
     void *app; /* answers in this process; NULL: a daemon does */
     struct arena arena;
     struct buf body;
-    int status; /* of the newest reply */
+    struct arena newest; /* of the newest request: its reply */
+    int status;
     str reply;
-    bool terminal; /* stderr is one */
+    struct progress progress; /* of a re-verification */
 };
 
 /* CLI_OK: the reply is there; else it has complained. */
@@ -55,4 +56,5 @@ int policy_show_extracted(struct policy_cmd *p);
 int policy_show_proposals(struct policy_cmd *p);
 int policy_show_queue(struct policy_cmd *p);
 int policy_show_versions(struct policy_cmd *p);
-int policy_show_labels(struct policy_cmd *p);
+/* One page of them; *n counts the cases of all pages. */
+int policy_show_labels(struct policy_cmd *p, size_t *n);

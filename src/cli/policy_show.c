@@ -114,19 +114,18 @@ void policy_show_progress(struct policy_cmd *p)
     struct json doc;
     struct err e;
 
-    if (!p->terminal)
-        return;
     json_init(&doc);
     if (json_parse(&doc, p->reply, &e)) {
         const struct json_node *root = json_root(&doc);
-        bool runs = json_is(&doc, json_find(&doc, root, STR("status")), STR("running"));
 
-        (void)fprintf(stderr,
-                      "\r\033[K%lld of %lld cases, %lld verdicts flipped%s",
-                      (long long)policy_number(&doc, root, "done"),
-                      (long long)policy_number(&doc, root, "total"),
-                      (long long)policy_number(&doc, root, "flipped"),
-                      runs ? "" : "\n");
+        if (!p->progress.shown)
+            p->progress =
+                progress_begin("reverify", "cases", (uint64_t)policy_number(&doc, root, "total"));
+        progress_set(&p->progress, (uint64_t)policy_number(&doc, root, "done"));
+        progress_note(&p->progress,
+                      arena_printf(&p->arena,
+                                   "%lld verdicts flipped",
+                                   (long long)policy_number(&doc, root, "flipped")));
     }
     json_release(&doc);
 }
@@ -297,30 +296,25 @@ static int policy_label_write(struct policy_cmd *p, size_t n, str text)
     return file_write_atomic(path, text, 0666, &e) ? CLI_OK : cli_fail(&e);
 }
 
-int policy_show_labels(struct policy_cmd *p)
+int policy_show_labels(struct policy_cmd *p, size_t *n)
 {
-    const char *folder = p->args->value[POLICY_OUT];
+    bool files = p->args->value[POLICY_OUT] != NULL;
     struct json doc;
     struct err e;
-    size_t n = 0;
     int code = CLI_OK;
 
-    if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return cli_complain(CLI_USAGE, "%s: %s", folder, strerror(errno));
     json_init(&doc);
     if (json_parse(&doc, p->reply, &e)) {
         const struct json_node *list = json_find(&doc, json_root(&doc), STR("cases"));
 
         JSON_FOREACH(v, &doc, list) {
-            n++;
-            if (folder && code == CLI_OK)
-                code = policy_label_write(p, n, json_raw(&doc, v));
-            else if (!folder)
+            ++*n;
+            if (!files)
                 file_out_printf(&p->cli->out, STR_FMT "\n", STR_ARG(json_raw(&doc, v)));
+            else if (code == CLI_OK)
+                code = policy_label_write(p, *n, json_raw(&doc, v));
         }
     }
     json_release(&doc);
-    if (folder && code == CLI_OK)
-        file_out_printf(&p->cli->out, "%zu labelled cases in %s\n", n, folder);
     return code;
 }

@@ -148,7 +148,7 @@ static int price_open_config(const char *path, struct config **out)
     if (!path && access(CLI_CONFIG_FILE, F_OK) != 0)
         return CLI_OK;
     if (!config_load(path ? path : CLI_CONFIG_FILE, out, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     return CLI_OK;
 }
 

@@ -56,9 +56,11 @@ static void prompts_put(struct prompts *p)
 static void prompts_row(struct prompts *p, const struct prompt *v)
 {
     file_out_printf(&p->cli->out,
-                    "%-30s %-9s %s  %s\n",
+                    "%-30s %s%-9s%s %s  %s\n",
                     v->id.p,
+                    v->built_in ? "" : cli_status(p->cli, str_c(prompt_state_name(v->state))),
                     v->built_in ? "built in" : prompt_state_name(v->state),
+                    cli_plain(p->cli),
                     v->created_us ? history_time(&p->arena, v->created_us).p : "-",
                     history_line(&p->arena, v->scores.n ? v->scores : v->parent, 60).p);
 }
@@ -261,21 +263,10 @@ static int prompts_act(struct prompts *p)
     if (strcmp(word, "add") == 0)
         return n == 3 ? prompts_add(p, args->words[1], args->words[2])
                       : cli_complain(CLI_USAGE, "rationale prompts add NAME FILE");
-    for (size_t i = 0; prompts_verb(i); i++) {
-        if (strcmp(word, prompts_verb(i)) != 0)
-            continue;
-        if (n != 2)
-            return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
-        return strcmp(word, "show") == 0 ? prompts_show(p, str_c(args->words[1]))
-                                         : prompts_move(p, word, str_c(args->words[1]));
-    }
-    return cli_complain(CLI_USAGE,
-                        "prompts knows no \"%s\"%s",
-                        word,
-                        cli_guess(str_c(word),
-                                  prompts_verb,
-                                  "it takes one of: list show add approve activate retire")
-                            .text);
+    if (n != 2)
+        return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
+    return strcmp(word, "show") == 0 ? prompts_show(p, str_c(args->words[1]))
+                                     : prompts_move(p, word, str_c(args->words[1]));
 }
 
 static int prompts_run(struct cli *cli, const struct cli_args *args)
@@ -285,7 +276,7 @@ static int prompts_run(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (!config_load(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &p.config, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     arena_init(&p.arena, ARENA_MAX);
     buf_init(&p.out, OUT_MAX);
     code = prompts_act(&p);
@@ -302,6 +293,7 @@ const struct cli_command cli_prompts = {
     .name = "prompts",
     .summary = "list, add, approve and activate versions of prompts",
     .words = "[list | add NAME FILE | VERB ID]",
+    .values = prompts_verb,
     .about =
         "A version of a prompt is a set of texts, named by their digest: it never changes. A new "
         "version is a draft; a person approves it and then makes it active, which retires the "

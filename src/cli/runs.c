@@ -29,10 +29,11 @@ static const struct cli_option options[] = {
 
 static const struct history_column columns[] = {
     {"CREATED", "created_at_us", HISTORY_TIME, 19},
-    {"STATUS", "status", HISTORY_TEXT, 10},
+    {"STATUS", "status", HISTORY_STATUS, 10},
     {"APP", "app", HISTORY_TEXT, 12},
     {"RUN", "run_id", HISTORY_TEXT, 40},
     {"SESSION", "session_id", HISTORY_TEXT, 40},
+    {"TOOK", "duration_ms", HISTORY_MS, 10},
     {"REASON", "reason", HISTORY_TEXT, 0},
 };
 
@@ -41,6 +42,7 @@ struct runs {
     struct agent_log *log; /* to read */
     struct cli *cli;
     const struct cli_args *args;
+    bool of_agent; /* `rationale run` can resume it */
 };
 
 static int runs_show(struct runs *r, bool ok, const struct err *e)
@@ -97,10 +99,11 @@ static int runs_list(struct runs *r)
     f.count_max = (size_t)limit;
     ok = run_json_list(r->log, &f, true, &r->h.out, &e);
     code = runs_show(r, ok, &e);
-    if (code == CLI_OK && !r->args->value[JSON])
-        code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
-    if (code == CLI_OK && !r->args->value[JSON])
-        tell_cut_off(r);
+    if (code != CLI_OK || r->args->value[JSON])
+        return code;
+    code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
+    history_say_empty(&r->h, r->args, "runs", "runs");
+    tell_cut_off(r);
     return code;
 }
 
@@ -118,11 +121,13 @@ static void runs_line(struct runs *r, const struct json_node *v, const char *nam
         text = json_raw(&r->h.doc, at);
     if (text.n)
         file_out_printf(&r->cli->out,
-                        "%s%s%s " STR_FMT "\n",
+                        "%s%s%s %s" STR_FMT "%s\n",
                         cli_bold(r->cli),
                         title,
                         cli_plain(r->cli),
-                        STR_ARG(history_line(&r->h.arena, text, 1000)));
+                        cli_status(r->cli, text),
+                        STR_ARG(history_line(&r->h.arena, text, 1000)),
+                        cli_plain(r->cli));
 }
 
 static void trace(struct runs *r, const struct json_node *root)
@@ -246,7 +251,8 @@ static bool runs_by_daemon(struct runs *r, str body, int *code)
 static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
 {
     struct agent_log *log;
-    struct err e;
+    struct agent_row row;
+    struct err e, bad;
     bool ok;
 
     if (!agent_log_open(r->h.config->store_url, &log, &e))
@@ -263,6 +269,8 @@ static int runs_by_ourselves(struct runs *r, int64_t seq, enum agent_word word)
                                                .who = STR("cli"),
                                                .now_us = clock_wall_ms(&clock_real) * 1000},
                       &e);
+    r->of_agent = ok && agent_log_run_get(log, str_c(r->args->words[1]), &r->h.arena, &row, &bad) &&
+                  str_eq(row.app, STR("agents"));
     agent_log_close(log);
     if (!ok)
         return cli_complain(e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? CLI_NEGATIVE
@@ -322,9 +330,15 @@ static int runs_say(struct runs *r, enum agent_word word)
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
-    file_out_add(&r->cli->out,
-                 resumed ? STR("the run resumes\n")
-                         : STR("stored; the run resumes when its application starts\n"));
+    if (r->of_agent && !resumed)
+        file_out_printf(&r->cli->out,
+                        "stored; go on with: rationale run --run %.*s\n",
+                        (int)strcspn(r->args->words[1], "/"), /* the run, not a part of it */
+                        r->args->words[1]);
+    else
+        file_out_add(&r->cli->out,
+                     resumed ? STR("the run resumes\n")
+                             : STR("stored; the run resumes when its application starts\n"));
     return CLI_OK;
 }
 
@@ -377,27 +391,25 @@ static int runs_run(struct cli *cli, const struct cli_args *args)
 {
     const char *word = args->word_count ? args->words[0] : "list";
     struct runs r = {.cli = cli, .args = args};
+    size_t i = 0;
 
-    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        if (strcmp(word, verbs[i].name) != 0)
-            continue;
-        if (args->word_count != verbs[i].words && args->word_count + verbs[i].words > 1)
-            return cli_complain(CLI_USAGE,
-                                "runs %s takes %s",
-                                word,
-                                verbs[i].words == 1   ? "nothing else"
-                                : verbs[i].words == 2 ? "the ID of a run"
-                                                      : "the ID of a run and the SEQ of a call");
-        return runs_carry_out(&r, &verbs[i], args->value[CONFIG]);
-    }
-    return cli_complain(
-        CLI_USAGE, "runs: there is no \"%s\"%s", word, cli_guess(str_c(word), verb_name, "").text);
+    while (strcmp(word, verbs[i].name) != 0)
+        i++;
+    if (args->word_count != verbs[i].words && args->word_count + verbs[i].words > 1)
+        return cli_complain(CLI_USAGE,
+                            "runs %s takes %s",
+                            word,
+                            verbs[i].words == 1   ? "nothing else"
+                            : verbs[i].words == 2 ? "the ID of a run"
+                                                  : "the ID of a run and the SEQ of a call");
+    return runs_carry_out(&r, &verbs[i], args->value[CONFIG]);
 }
 
 const struct cli_command cli_runs = {
     .name = "runs",
     .summary = "runs of agents: list, show, replay, approve or deny a call",
     .words = "[list | show | replay | approve | deny] [ID [SEQ]]",
+    .values = verb_name,
     .about = "Lists the recorded runs of agents, shows one with its trace, or replays one from its "
              "log alone, which asks no model and runs no tool. approve and deny decide a call that "
              "waits for a person: through the daemon, if it runs, with an operator's key from "

@@ -5,7 +5,9 @@
 #include "serve/serve.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "serve/listen.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 enum { CONFIG, LISTEN };
@@ -19,6 +21,7 @@ static void serve_on_ready(void *ctx, str url)
 {
     struct cli *cli = ctx;
 
+    progress_disable(); /* from here on the log is all that it writes */
     file_out_printf(&cli->out, "listening on " STR_FMT "\n", STR_ARG(url));
     file_out_flush(&cli->out);
 }
@@ -30,8 +33,12 @@ static int cli_serve_run(struct cli *cli, const struct cli_args *args)
                               .on_ready = serve_on_ready,
                               .ctx = cli};
     char here[FILE_PATH_MAX];
+    unsigned port;
+    str host;
     struct err e;
 
+    if (o.listen && !listen_parse(str_c(o.listen), &host, &port, &e))
+        return cli_complain(CLI_USAGE, "--listen: %s", e.text);
     if (!o.config && access(CLI_CONFIG_FILE, F_OK) != 0)
         return cli_complain(CLI_CONFIG,
                             "no configuration at %s/" CLI_CONFIG_FILE
@@ -39,10 +46,18 @@ static int cli_serve_run(struct cli *cli, const struct cli_args *args)
                             getcwd(here, sizeof here) ? here : ".");
     if (!o.config)
         o.config = CLI_CONFIG_FILE;
+    progress_enable();
     if (serve_run(&o, &e))
         return CLI_OK;
-    return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND ? cli_complain(CLI_CONFIG, "%s", e.text)
-                                                          : cli_fail(&e);
+    if (e.code == ERR_INPUT || e.code == ERR_NOT_FOUND)
+        return cli_fail_config(&e);
+    if (str_ends(str_c(e.text), str_c(strerror(EADDRINUSE))))
+        return cli_complain(CLI_NEGATIVE,
+                            "%s; end the other program, or use another port, such as --listen "
+                            "127.0.0.1:8485",
+                            e.text);
+    return str_starts(str_c(e.text), STR("store: ")) ? cli_complain(CLI_STORE, "%s", e.text)
+                                                     : cli_fail(&e);
 }
 
 const struct cli_command cli_serve = {

@@ -4,6 +4,11 @@
  */
 #include "cli/history.h"
 
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#define REPEAT_CHARS 200 /* that decide whether a text is shown already */
+
 enum { CONFIG, JSON };
 
 static const struct cli_option options[] = {
@@ -24,17 +29,8 @@ static void part(struct history *h, struct cli *cli, const struct json_node *v, 
     file_out_add(&cli->out, str_c(dim ? cli_plain(cli) : ""));
 }
 
-/* A value that is no text, in one line. */
-static void show_value(struct history *h, struct cli *cli, const struct json_node *v,
-                       const char *name, const char *title)
+static void show_line(struct history *h, struct cli *cli, const char *title, str text)
 {
-    const struct json_node *at = json_find(&h->doc, v, str_c(name));
-    str text;
-
-    if (!at || at->kind == JSON_NULL)
-        return;
-    if (!json_text(&h->doc, at, &h->arena, &text))
-        text = json_raw(&h->doc, at);
     if (text.n)
         file_out_printf(&cli->out,
                         "  %s%s%s " STR_FMT "\n",
@@ -42,6 +38,24 @@ static void show_value(struct history *h, struct cli *cli, const struct json_nod
                         title,
                         cli_plain(cli),
                         STR_ARG(history_line(&h->arena, text, 1000)));
+}
+
+/* A value in one line; one whose name ends in _ms as a duration. */
+static void show_value(struct history *h, struct cli *cli, const struct json_node *v,
+                       const char *name, const char *title)
+{
+    const struct json_node *at = json_find(&h->doc, v, str_c(name));
+    char took[CLOCK_DURATION_SIZE];
+    int64_t ms;
+    str text;
+
+    if (!at || at->kind == JSON_NULL)
+        return;
+    if (str_ends(str_c(name), STR("_ms")) && json_i64(&h->doc, at, &ms))
+        text = arena_dup(&h->arena, clock_duration((uint64_t)(ms < 0 ? 0 : ms) * 1000000, took));
+    else if (!json_text(&h->doc, at, &h->arena, &text))
+        text = json_raw(&h->doc, at);
+    show_line(h, cli, title, text);
 }
 
 static void show_absent(struct history *h, struct cli *cli, const struct json_node *d)
@@ -70,6 +84,32 @@ static void show_over(struct history *h, struct cli *cli, const struct json_node
                     cli_plain(cli));
 }
 
+/* Whether one of the first n of these, which are shown too, has the text. Its first characters
+ * decide: a shortened text ends in "...". */
+static bool show_repeats(struct history *h, const struct json_node *d, str text, size_t n)
+{
+    static const char *const shown[] = {"reasoning_content", "response", "reasoning_summary"};
+    str first = str_ends(text, STR("...")) ? str_slice(text, 0, text.n - 3) : text;
+
+    first = utf8_cut_count(str_trim(first), REPEAT_CHARS);
+    for (size_t i = 0; i < n && i < COUNT_OF(shown); i++)
+        if (first.n && str_find(history_member(h, d, shown[i]), first) != STR_NONE)
+            return true;
+    return false;
+}
+
+/* "[TOOL_CALL] names: reason" or "[DIRECT] reason", without a reason that is shown already. */
+static void show_decision(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    str entry = history_member(h, d, "decision");
+    str mark = str_starts(entry, STR("[DIRECT]")) ? STR("] ") : STR(": ");
+    size_t at = str_find(entry, mark);
+
+    if (at != STR_NONE && show_repeats(h, d, str_slice(entry, at + mark.n, entry.n), 3))
+        entry = str_slice(entry, 0, mark.p[0] == ']' ? at + 1 : at);
+    show_line(h, cli, "decision", entry);
+}
+
 static void details(struct history *h, struct cli *cli, const struct json_node *d)
 {
     show_value(h, cli, d, "provider", "provider");
@@ -85,13 +125,14 @@ static void details(struct history *h, struct cli *cli, const struct json_node *
     show_value(h, cli, d, "reasoning_state", "reasoning");
     show_absent(h, cli, d);
     part(h, cli, d, "reasoning_content", "thought", true);
-    show_value(h, cli, d, "reasoning_summary", "in short");
+    if (!show_repeats(h, d, history_member(h, d, "reasoning_summary"), 2))
+        show_value(h, cli, d, "reasoning_summary", "in short");
     part(h, cli, d, "response", "answer", false);
     show_value(h, cli, d, "tool_calls", "tool calls");
     show_value(h, cli, d, "server_name", "server");
     show_value(h, cli, d, "parameters", "parameters");
     show_value(h, cli, d, "result", "result");
-    show_value(h, cli, d, "decision", "decision");
+    show_decision(h, cli, d);
     show_value(h, cli, d, "attempts", "attempts");
     part(h, cli, d, "error_message", "error", false);
 }
@@ -118,25 +159,30 @@ static void show_event(struct history *h, struct cli *cli, const struct json_nod
 
 static void session(struct history *h, struct cli *cli)
 {
-    static const char *const facts[] = {"session_id",
-                                        "status",
-                                        "agent_type",
-                                        "alert_type",
-                                        "alert_id",
-                                        "key_name",
-                                        "subject",
-                                        "model",
-                                        "input_tokens",
-                                        "output_tokens",
-                                        "reasoning_tokens",
-                                        "cost_usd",
-                                        "error_message",
-                                        "alert_data"};
+    static const struct {
+        const char *name, *title;
+    } facts[] = {{"session_id", "session"},
+                 {"status", "status"},
+                 {"agent_type", "kind"},
+                 {"alert_type", "type"},
+                 {"alert_id", "incident"},
+                 {"key_name", "key"},
+                 {"subject", "for"},
+                 {"model", "model"},
+                 {"llm_interaction_count", "model calls"},
+                 {"tool_call_count", "tool calls"},
+                 {"duration_ms", "took"},
+                 {"input_tokens", "tokens in"},
+                 {"output_tokens", "tokens out"},
+                 {"reasoning_tokens", "tokens thought"},
+                 {"cost_usd", "USD"},
+                 {"error_message", "error"},
+                 {"alert_data", "given"}};
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *events = json_find(&h->doc, root, STR("chronological_timeline"));
 
     for (size_t i = 0; i < COUNT_OF(facts); i++)
-        show_value(h, cli, root, facts[i], facts[i]);
+        show_value(h, cli, root, facts[i].name, facts[i].title);
     for (const struct json_node *ev = events ? json_first(&h->doc, events) : NULL; ev;
          ev = json_next(&h->doc, events, ev))
         show_event(h, cli, ev);

@@ -158,7 +158,7 @@ static void look_at_front(str piece)
             "text of the events");
 }
 
-bool cli_split_pump(struct cli *cli, const struct cli_input *in, struct split *sp, struct err *e)
+bool cli_split_pump(struct cli *cli, struct cli_input *in, struct split *sp, struct err *e)
 {
     char *piece = base_alloc(READ_SIZE);
     size_t n = 1;
@@ -178,7 +178,7 @@ bool cli_split_pump(struct cli *cli, const struct cli_input *in, struct split *s
     return ok;
 }
 
-static int run_json(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+static int run_json(struct cli *cli, struct cli_input *in, const struct split_format *format,
                     bool inside)
 {
     struct split_collect c;
@@ -209,7 +209,7 @@ static int run_json(struct cli *cli, const struct cli_input *in, const struct sp
     return ok ? CLI_OK : cli_fail(&e);
 }
 
-static int run_live(struct cli *cli, const struct cli_input *in, const struct split_format *format,
+static int run_live(struct cli *cli, struct cli_input *in, const struct split_format *format,
                     const struct cli_args *args)
 {
     str show = str_c(args->value[SHOW] ? args->value[SHOW] : "answer");
@@ -340,7 +340,7 @@ static int split_run(struct cli *cli, const struct cli_args *args)
     format = choose(args, &pair);
     if (!format)
         return CLI_USAGE;
-    if (!cli_open(args, &in, &e))
+    if (!cli_open(cli, args, &in, &e))
         return cli_fail(&e);
     if (args->value[BATCH])
         code = cli_split_batch(cli, &in, format, args->value[INSIDE] != NULL);

@@ -62,9 +62,11 @@ static int stats_run(struct cli *cli, const struct cli_args *args)
         ok = thinking ? query_reasoning(h.reader, &h.asker, &f, &h.out, &e)
                       : query_usage(h.reader, &h.asker, by, &f, &h.out, &e);
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
-        if (code == CLI_OK && !args->value[JSON])
+        if (code == CLI_OK && !args->value[JSON]) {
             code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
                             : history_table(&h, cli, "groups", usage, COUNT_OF(usage));
+            history_say_empty(&h, args, thinking ? "rows" : "groups", "calls");
+        }
     }
     history_close(&h);
     return code;

@@ -120,24 +120,24 @@ static bool follow_daemon(struct tail *t, int *code)
     struct daemon_link d;
     str path, line;
     struct err e;
-    bool told = false;
+    bool printed = false;
 
     path = t->session.n ? arena_join(&t->h.arena, STR(LIVE "session_"), t->session, STR(""))
                         : STR(LIVE "dashboard_updates");
     if (daemon_open(&d, t->h.config, &e) && daemon_ask(&d, "GET", path, STR(""), &e) &&
         d.status == 200) {
-        told = true;
+        printed = true;
         while (!file_out_gone(&t->cli->out) && daemon_line(&d, &line, &e))
             if (str_starts(line, STR("data:")))
                 say_message(t, str_trim(str_slice(line, 5, line.n)));
         end_text(t);
         *code = file_out_gone(&t->cli->out) ? CLI_OK : cli_complain(CLI_UNREACHABLE, "%s", e.text);
     } else if (d.fd >= 0 && (d.status == 401 || d.status == 403)) {
-        told = true;
+        printed = true;
         *code = cli_complain(CLI_AUTH, "the daemon needs a key: set RATIONALE_KEY, or use --store");
     }
     daemon_close(&d);
-    return told;
+    return printed;
 }
 
 /* ---- from the store ---- */

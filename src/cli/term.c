@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/progress.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 
@@ -43,6 +44,35 @@ const char *cli_plain(const struct cli *cli)
     return cli->color ? "\033[0m" : "";
 }
 
+const char *cli_status(const struct cli *cli, str status)
+{
+    static const struct {
+        const char *escape;
+        const char *words[16];
+    } colors[] = {
+        {"\033[32m", {"ok", "completed", "done", "sent", "met", "complete", "active", "approved"}},
+        {"\033[31m",
+         {"error", "failed", "missing", "cut", "firing", "stopped", "cancelled", "dropped"}},
+        {"\033[33m",
+         {"warning",
+          "running",
+          "in_progress",
+          "processing",
+          "pending",
+          "queued",
+          "waiting",
+          "uncertain",
+          "retrying",
+          "draft"}},
+    };
+
+    for (size_t i = 0; cli->color && i < COUNT_OF(colors); i++)
+        for (const char *const *w = colors[i].words; *w; w++)
+            if (str_eq(status, str_c(*w)))
+                return colors[i].escape;
+    return "";
+}
+
 size_t cli_safe_size(str s, size_t *bad)
 {
     size_t at = 0;
@@ -80,9 +110,77 @@ int cli_complain(int code, const char *fmt, ...)
         buf_add(&line, bad ? STR("?") : STR(""));
     }
     buf_add_c(&line, '\n');
+    progress_clear();
     fwrite(line.p, 1, line.n, stderr);
     buf_release(&line);
     return code;
+}
+
+/* Options that select nothing. */
+static bool term_selects(const struct cli_option *o)
+{
+    static const char *const others[] = {
+        "config", "json", "limit", "cursor", "sort", "by", "format", "output", "force", "store"};
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (strcmp(o->name, others[i]) == 0)
+            return false;
+    return true;
+}
+
+void cli_say_none(const struct cli_args *args, const char *things, const char *place)
+{
+    const struct cli_command *c = args->command;
+    struct buf b;
+
+    buf_init(&b, COMPLAINT_MAX);
+    for (size_t i = 0; i < c->option_count; i++)
+        if (args->value[i] && term_selects(&c->options[i]))
+            buf_printf(&b,
+                       " --%s%s%s",
+                       c->options[i].name,
+                       c->options[i].value ? " " : "",
+                       args->value[i]);
+    for (int i = 0; i < args->word_count; i++)
+        if (i > 0 || strcmp(args->words[0], "list") != 0) /* the verb of some commands */
+            buf_printf(&b, " \"%s\"", args->words[i]);
+    if (b.n)
+        (void)cli_complain(CLI_OK, "no %s match" STR_FMT, things, STR_ARG(buf_str(&b)));
+    else
+        (void)cli_complain(
+            CLI_OK, "no %s are on record yet%s%s", things, place ? ": " : "", place ? place : "");
+    buf_release(&b);
+}
+
+void cli_flush(struct cli *cli)
+{
+    progress_clear();
+    file_out_flush(&cli->out);
+}
+
+int cli_fail_config(const struct err *e)
+{
+    bool missing = e->code == ERR_NOT_FOUND && str_starts(str_c(e->text), STR("open "));
+
+    return cli_complain(CLI_CONFIG,
+                        "%s%s",
+                        e->text,
+                        missing ? ": write a configuration (README.md has five lines), or give "
+                                  "--config FILE"
+                                : "");
+}
+
+int cli_fail_open(const struct err *e, const char *instead)
+{
+    bool used = strstr(e->text, "in use by") != NULL;
+
+    if (e->code == ERR_INPUT || e->code == ERR_NOT_FOUND)
+        return cli_fail_config(e);
+    return cli_complain(e->code == ERR_AUTH ? CLI_AUTH : CLI_STORE,
+                        "%s%s%s",
+                        e->text,
+                        used && instead ? "; " : "",
+                        used && instead ? instead : "");
 }
 
 int cli_fail(const struct err *e)

@@ -20,7 +20,7 @@ struct guide {
     struct json script;
     struct arena arena;
     char session[SESSION_MAX]; /* whose decisions are printed */
-    size_t told;               /* of them */
+    size_t printed;            /* of them */
     struct err err;
 };
 
@@ -114,7 +114,7 @@ static bool tell_decisions(struct guide *g)
     ok = tour_ask(g, "GET", path, STR(""), &doc);
     list = ok ? json_find(&doc, json_root(&doc), STR("decisions")) : NULL;
     n = list ? json_count(&doc, list) : 0;
-    for (size_t i = n > g->told ? n - g->told : 0; i-- > 0; g->told++)
+    for (size_t i = n > g->printed ? n - g->printed : 0; i-- > 0; g->printed++)
         tell_line(g, "why", tour_member(g, &doc, json_at(&doc, list, i), "entry"));
     json_release(&doc);
     return ok;
@@ -123,7 +123,7 @@ static bool tell_decisions(struct guide *g)
 static void session_set(struct guide *g, str id)
 {
     (void)snprintf(g->session, sizeof g->session, STR_FMT, STR_ARG(str_slice(id, 0, 200)));
-    g->told = 0;
+    g->printed = 0;
 }
 
 /* ---- the three ---- */

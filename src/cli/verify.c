@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
                     "WHICH",
                     "heuristic react auto",
                     "who decides (default: auto, by the switches)"},
-    [RUN] = {"run", 0, "ID", NULL, "the run's id; one that was cut off goes on"},
+    [RUN] = {"run", 0, "ID", NULL, "the run's id; one that was cut off continues"},
     [MODEL] = {"model", 'm', "NAME", NULL, "the model to ask"},
     [VERSION] = {"policy-version", 0, "NAME", NULL, "this version, whatever the case names"},
     [AS_OF] = {"as-of", 0, "DAY", NULL, "the version in force on that day (YYYY-MM-DD)"},
@@ -69,11 +69,13 @@ static void show_result(struct verifying *v, const struct policy_result *r, stru
         pages = arena_printf(
             a, STR_FMT "%s%u", STR_ARG(pages), i ? ", " : ", p. ", r->citation.pages[i]);
     file_out_printf(&cli->out,
-                    "\n  %s" STR_FMT "%s  %s  %.3f",
+                    "\n  %s" STR_FMT "%s  %s%s%s  %.3f",
                     cli_bold(cli),
                     STR_ARG(history_line(a, r->criterion_id, LINE_MAX_SHOWN)),
                     cli_plain(cli),
+                    cli_status(cli, str_c(policy_status_name(r->status))),
                     policy_status_name(r->status),
+                    cli_plain(cli),
                     r->confidence);
     if (r->reason_code.n)
         file_out_printf(&cli->out, "  (" STR_FMT ")", STR_ARG(r->reason_code));
@@ -119,10 +121,12 @@ static void show_row(struct verifying *v, const struct policy_review *r, struct 
 {
     for (size_t i = 0; i < r->verdict.n; i++)
         file_out_printf(&v->cli->out,
-                        "%-32s %-24s %-9s  %.3f  " STR_FMT "\n",
+                        "%-32s %-24s %s%-9s%s  %.3f  " STR_FMT "\n",
                         history_line(a, r->c.case_id, 60).p,
                         history_line(a, r->verdict.results[i].criterion_id, 60).p,
+                        cli_status(v->cli, str_c(policy_status_name(r->verdict.results[i].status))),
                         policy_status_name(r->verdict.results[i].status),
+                        cli_plain(v->cli),
                         r->verdict.results[i].confidence,
                         STR_ARG(r->verdict.results[i].reason_code));
 }
@@ -252,7 +256,7 @@ static void verify_one(void *ctx, const char *name, str text)
             show_case(v, r, &a);
         }
         if (v->cli->terminal)
-            file_out_flush(&v->cli->out);
+            cli_flush(v->cli);
     }
     arena_release(&a);
 }
@@ -276,14 +280,9 @@ static int open_all(struct verifying *v)
     if (!wants_config(args))
         return CLI_OK;
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &v->local, &e))
-        return e.code == ERR_INPUT || e.code == ERR_NOT_FOUND
-                   ? cli_complain(CLI_CONFIG, "%s", e.text)
-                   : cli_complain(CLI_STORE,
-                                  "%s; if the daemon has the store, post the case to its "
-                                  "/reason/auth-review, or name another store",
-                                  e.text);
+        return cli_fail_open(&e, "post the case to its /reason/auth-review, or name another store");
     if (!policy_service_open(&v->local.host, &v->service, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     return CLI_OK;
 }
 
@@ -293,6 +292,7 @@ static int verify_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
+    progress_enable();
     if (!args->word_count)
         return cli_complain(CLI_USAGE, "verify needs a case: rationale verify CASE.json");
     if (args->value[RUN] && args->word_count > 1)
@@ -325,7 +325,8 @@ const struct cli_command cli_verify = {
         "the way.\n\n"
         "With --policy alone the heuristic decides: no model, no configuration, nothing is kept. "
         "With --config the switches of its policy section say who decides (--controller says it "
-        "outright), runs are on record, and one that was cut off goes on under the same --run.\n\n"
+        "outright), runs are on record, and one that was cut off continues under the same "
+        "--run.\n\n"
         "A CASE is a file, a folder of *.json, or a .jsonl file with a case a line; of several, "
         "a row each is printed, and sums at the end. Exit code 0: every criterion of every case "
         "is met; 1: some are not.",

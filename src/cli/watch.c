@@ -49,6 +49,7 @@ struct watch_command {
     struct buf body;
     char root[256]; /* http://127.0.0.1:8484/watch/RUN */
     char page[128]; /* of the dashboard */
+    str login;      /* a code for it, good once; "": it asks for no key */
     str run;
 };
 
@@ -89,6 +90,18 @@ static bool watch_read_upstreams(struct watch_command *w, str list)
     return true;
 }
 
+/* The address without the path that the agent wants in it. */
+static str watch_without_suffix(const struct watch_setting *s, str address)
+{
+    const char *here = s->upstream ? strstr(s->value, "%s") : NULL;
+    str suffix = here ? str_c(here + 2) : STR("");
+
+    while (address.n && address.p[address.n - 1] == '/')
+        address.n--;
+    return suffix.n && str_ends(address, suffix) ? str_slice(address, 0, address.n - suffix.n)
+                                                 : address;
+}
+
 /* A base URL that the user has set already is where the requests go. */
 static bool watch_keep_addresses(struct watch_command *w, str asked)
 {
@@ -99,6 +112,7 @@ static bool watch_keep_addresses(struct watch_command *w, str asked)
     for (; s < w->client->variables + WATCH_VARIABLES_MAX && s->name; s++) {
         const char *value = s->upstream ? getenv(s->name) : NULL;
         str flag = s->upstream ? arena_printf(&w->arena, "%s=", s->upstream) : STR("");
+        str address = watch_without_suffix(s, str_c(value ? value : ""));
         struct err e;
 
         if (!value || !value[0] || str_find(asked, flag) != STR_NONE ||
@@ -112,7 +126,7 @@ static bool watch_keep_addresses(struct watch_command *w, str asked)
                          s->upstream);
             return false;
         }
-        watch_put_upstream(w, str_c(s->upstream), str_c(value));
+        watch_put_upstream(w, str_c(s->upstream), address);
         seen = arena_join(&w->arena, seen, flag, STR(""));
     }
     return true;
@@ -212,13 +226,17 @@ static bool watch_start_daemon(const struct watch_command *w, struct err *e)
 
 static bool watch_explain_refusal(struct daemon_link *d, str address, struct err *e)
 {
+    char own[DATA_KEY_SIZE];
     str body;
 
     if (d->status == 401)
         return err_set(e,
                        ERR_AUTH,
-                       "the gateway at " STR_FMT " needs a key of its own: set RATIONALE_KEY",
-                       STR_ARG(address));
+                       "the gateway at " STR_FMT " needs a key of its own: %s",
+                       STR_ARG(address),
+                       data_key(d->config, own)
+                           ? "name its configuration with --config, and set RATIONALE_KEY"
+                           : "set RATIONALE_KEY");
     if (!daemon_body(d, &body, e))
         body = STR("");
     return err_set(e,
@@ -249,6 +267,11 @@ static bool watch_open_run(struct watch_command *w, struct err *e)
     json_init(&doc);
     ok = daemon_line(&w->hold, &line, e) && json_parse(&doc, line, e);
     ok = ok && json_text(&doc, json_find(&doc, json_root(&doc), STR("run")), &w->arena, &w->run);
+    w->login = STR("");
+    if (ok && json_text(&doc, json_find(&doc, json_root(&doc), STR("login")), &w->arena, &w->login))
+        w->login = arena_dup(&w->arena, w->login);
+    if (ok)
+        w->run = arena_dup(&w->arena, w->run);
     json_release(&doc);
     if (!ok)
         return false;
@@ -324,6 +347,34 @@ static void watch_bypass_proxy(struct watch_command *w)
     }
 }
 
+static int watch_complain_start(const char *name, int why)
+{
+    return cli_complain(why == ENOENT ? NOT_FOUND_STATUS : NOT_RUN_STATUS,
+                        "%s could not be started: %s",
+                        name,
+                        why == ENOENT ? "it is not in PATH" : strerror(why));
+}
+
+/* A name with a slash is for exec to find. */
+static bool watch_in_path(const char *name)
+{
+    char path[FILE_PATH_MAX];
+    const char *env = getenv("PATH");
+    str list = str_c(env ? env : "");
+    bool found = strchr(name, '/') || !env;
+
+    while (list.n && !found) {
+        size_t colon = str_find(list, STR(":"));
+        str folder = str_slice(list, 0, colon);
+
+        list = colon == STR_NONE ? STR("") : str_slice(list, colon + 1, list.n);
+        (void)snprintf(
+            path, sizeof path, STR_FMT "/%s", STR_ARG(folder.n ? folder : STR(".")), name);
+        found = access(path, F_OK) == 0;
+    }
+    return found;
+}
+
 /* In the child: becomes the agent. */
 static _Noreturn void watch_become_agent(struct watch_command *w)
 {
@@ -354,10 +405,7 @@ static _Noreturn void watch_become_agent(struct watch_command *w)
     (void)signal(SIGTERM, SIG_DFL);
     (void)signal(SIGHUP, SIG_DFL);
     (void)execvp(argv[0], (char *const *)(uintptr_t)argv);
-    _exit(cli_complain(errno == ENOENT ? NOT_FOUND_STATUS : NOT_RUN_STATUS,
-                       "%s could not be started: %s",
-                       argv[0],
-                       errno == ENOENT ? "it is not in PATH" : strerror(errno)));
+    _exit(watch_complain_start(argv[0], errno));
 }
 
 static volatile sig_atomic_t watch_agent_pid;
@@ -422,11 +470,13 @@ static void watch_say_count(struct watch_command *w)
 
 static int watch_with_gateway(struct watch_command *w)
 {
-    char folder[FILE_PATH_MAX];
+    const char *hint;
     struct err e;
     int code;
 
-    if (w->place.text.n && (!data_folder(folder, &e) || !file_mkdirs(folder, 0700, &e)))
+    if (!watch_in_path(w->argv[0]))
+        return watch_complain_start(w->argv[0], ENOENT);
+    if (w->place.text.n && (!data_make_key(&e) || !data_find(w->given, &w->place, &e)))
         return cli_fail(&e);
     if (!data_load(&w->place, &w->config, &e))
         return cli_complain(CLI_CONFIG, "%s", e.text);
@@ -441,12 +491,39 @@ static int watch_with_gateway(struct watch_command *w)
         config_release(w->config);
         return cli_complain(e.code == ERR_AUTH ? CLI_AUTH : CLI_UNREACHABLE, "%s", e.text);
     }
-    (void)cli_complain(0, "watching %s; the dashboard is at %s", w->argv[0], w->page);
+    (void)cli_complain(0,
+                       "watching %s; the dashboard is at %s%s" STR_FMT,
+                       w->argv[0],
+                       w->page,
+                       w->login.n ? "#login=" : "",
+                       STR_ARG(w->login));
     code = watch_run_agent(w);
     (void)!daemon_settle(w->config, SETTLE_MS); /* commands after this one see every call */
     watch_say_count(w);
+    hint = watch_client_hint(w->client, code);
+    if (hint)
+        (void)cli_complain(0, "%s", hint);
     daemon_close(&w->hold);
     config_release(w->config);
+    return code;
+}
+
+static int watch_complain_unknown(const char *name)
+{
+    struct buf known;
+    int code;
+
+    buf_init(&known, 300);
+    buf_add(&known, STR("the known ones are "));
+    for (size_t i = 0; watch_client_name(i); i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", watch_client_name(i));
+    buf_add(&known, STR("; put -- before it to watch any other command"));
+    buf_add_c(&known, '\0');
+    code = cli_complain(CLI_USAGE,
+                        "\"%s\" is no agent that is known%s",
+                        name,
+                        cli_guess(str_c(name), watch_client_name, known.p).text);
+    buf_release(&known);
     return code;
 }
 
@@ -463,12 +540,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
                             "watch needs an agent: rationale watch claude, or -- COMMAND");
     w.client = watch_client_find(args->rest_marked ? NULL : w.argv[0]);
     if (!w.client)
-        return cli_complain(
-            CLI_USAGE,
-            "\"%s\" is no agent that is known%s",
-            w.argv[0],
-            cli_guess(str_c(w.argv[0]), watch_client_name, "put -- before it to watch any command")
-                .text);
+        return watch_complain_unknown(w.argv[0]);
     if (strcmp(w.client->name ? w.client->name : "", "opencode") == 0 &&
         getenv("OPENCODE_CONFIG_CONTENT"))
         return cli_complain(CLI_USAGE,

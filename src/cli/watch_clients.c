@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define AT "%s"
+#define GEMINI_NO_AUTH 41 /* exit status of Gemini CLI */
 
 /* Gemini CLI takes GOOGLE_GEMINI_BASE_URL as another way to log in, so a login with Google must not
  * see it; that login's address is CODE_ASSIST_ENDPOINT. */
@@ -27,7 +28,7 @@ static const struct watch_client clients[] = {
      "aider",
      {{"ANTHROPIC_API_BASE", "anthropic", AT, NULL},
       {"OPENAI_API_BASE", "openai", AT, NULL},
-      {"GEMINI_API_BASE", "gemini", AT, NULL},
+      {"GEMINI_API_BASE", "gemini", AT "/v1beta", NULL},
       {"DEEPSEEK_API_BASE", "deepseek", AT, NULL},
       {"OPENROUTER_API_BASE", "openrouter", AT, NULL}},
      {{0}}},
@@ -67,6 +68,17 @@ const struct watch_client *watch_client_find(const char *name)
         if (!name ? !clients[i].name : clients[i].name && strcmp(clients[i].name, name) == 0)
             return &clients[i];
     return NULL;
+}
+
+/* With GOOGLE_GEMINI_BASE_URL set, Gemini CLI (0.61) chooses a way to log in that it refuses
+ * without a terminal, unless its settings choose the key. */
+const char *watch_client_hint(const struct watch_client *c, int status)
+{
+    return status == GEMINI_NO_AUTH && c->name && strcmp(c->name, "gemini") == 0
+               ? "without a terminal, Gemini CLI takes an API key at another address only if "
+                 "~/.gemini/settings.json has {\"security\": {\"auth\": {\"selectedType\": "
+                 "\"gemini-api-key\"}}}"
+               : NULL;
 }
 
 void watch_providers_json(const char *root, struct buf *out)

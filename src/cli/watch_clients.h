@@ -9,7 +9,8 @@
 
 #define WATCH_VARIABLES_MAX 8
 
-/* A value that names the address of an upstream; %s in `value` stands for that address. */
+/* A value that names the address of an upstream; %s in `value` stands for that address. Text after
+ * %s is a path that the agent wants in its address; the upstream's address has none of it. */
 struct watch_setting {
     const char *name;     /* the variable, or the argument before the value ("-c") */
     const char *upstream; /* gateway/watched.h; NULL: `value` is a list: watch_providers_json */
@@ -32,3 +33,6 @@ const char *watch_client_name(size_t index);
 /* The settings of opencode: a base URL for each provider that it has a name for. `root` is the
  * address of the run. */
 void watch_providers_json(const char *root, struct buf *out);
+
+/* What to do about an exit status of the agent, or NULL. */
+const char *watch_client_hint(const struct watch_client *c, int status);

@@ -27,8 +27,9 @@ struct decision; /* chat/decision.h */
 
 /* Reads the tool calls of a reply for the decision log, for callers whose models may write them as
  * text. `text` is the answer without masks; d is the entry as the gateway has it. The function may
- * replace d->calls and d->why, which are masked afterwards. On the loop's thread, before on_end or
- * the cancel; texts of more than CALL_READ_MAX bytes are not read. */
+ * replace d->calls, d->why and d->answer, which are masked afterwards; a d->why of its own is kept
+ * as reasoning.keep says. On the loop's thread, before on_end or the cancel; texts of more than
+ * CALL_READ_MAX bytes are not read. */
 #define CALL_READ_MAX ((size_t)256 << 10)
 struct call_reader {
     void (*read)(void *ctx, str text, struct arena *a, struct decision *d); /* or NULL */
@@ -97,7 +98,7 @@ struct call_sink {
     void (*on_rest)(void *ctx);
     /* The gateway wants to retry: the receiver discards everything so far, and the reply starts
      * again. False: some bytes have already been sent, so no retry. NULL means false. */
-    bool (*on_anew)(void *ctx);
+    bool (*on_restart)(void *ctx);
 };
 
 /* The receiver of a call's events. */

@@ -8,7 +8,7 @@
  * in a value is replaced by the environment variable; an unset variable is an error. Keys come only
  * from the environment or a file. A problem that does not affect the rest (a provider whose key is
  * missing) is a warning, which the caller logs. Paths in these structs are absolute: relative paths
- * of the file start at its folder. docs/configuration.md lists every name.
+ * of the file start at its folder. docs/reference/configuration.md lists every name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -145,6 +145,7 @@ struct config {
     size_t body_max;
     unsigned breaker_failures; /* consecutive; default 5 */
     uint64_t breaker_ms;       /* time the circuit stays open; default 30 s */
+    uint64_t probe_ms;         /* how often providers are connected to; 0: never */
     enum log_level log_level;
     struct config_incidents incidents;
     struct config_policy policy;

@@ -104,10 +104,16 @@ bool config_check_store(struct config_build *b, const struct json_node *root)
 {
     str url = b->c->store_url;
     const struct json_node *v = config_at(&b->source->doc, root, "store");
+    bool postgres = str_starts(url, STR("postgres://")) || str_starts(url, STR("postgresql://"));
 
+    if (b->c->durability == STORE_REPLICATED && !postgres)
+        return config_wrong(b,
+                            config_at(&b->source->doc, root, "durability"),
+                            "replicated needs a store that is PostgreSQL: set store to"
+                            " postgres://USER@HOST/DB, or durability to durable");
     if (str_eq(url, STR("none")))
         return true;
-    if (str_starts(url, STR("postgres://")) || str_starts(url, STR("postgresql://")))
+    if (postgres)
         return b->c->spool.n > 0 || config_resolve(b, v, STR(SPOOL_FOLDER), &b->c->spool);
     if (!str_starts(url, STR("sqlite:")) || url.n <= 7)
         return config_wrong(b, v, "must be sqlite:PATH, postgres://USER@HOST/DB or none");

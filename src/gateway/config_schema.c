@@ -125,7 +125,7 @@ static const char first[] =
     "'spool':" TEXT ","
     "'journal':" OBJECT("'max':" MEASURE ",'wait':" MEASURE) ","
     "'retention':" OBJECT("'age':" MEASURE ",'minimum':" MEASURE ",'size':" MEASURE) ","
-    "'durability':" ONE_OF("'durable','fast'") ","
+    "'durability':" ONE_OF("'durable','fast','replicated'") ","
     "'unrecorded':" ONE_OF("'refuse','pass'") ","
     "'keys':{'type':'array','items':" KEY "},"
     "'providers':{'type':'object','minProperties':1,'additionalProperties':" PROVIDER "},"
@@ -144,6 +144,7 @@ static const char second[] =
     "'orders':" OBJECT("'menu':" TEXT ",'model':" TEXT ","
         "'max_pieces':" COUNT ",'max_price':" AMOUNT) ","
     "'breaker':" OBJECT("'failures':" COUNT ",'open':" MEASURE) ","
+    "'probe':" OBJECT("'interval':" MEASURE) ","
     "'log':" OBJECT("'level':" ONE_OF("'debug','info','warn','error'")) ",";
 static const char third[] = "'incidents':" INCIDENTS ",";
 static const char fourth[] =

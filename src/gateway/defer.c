@@ -41,7 +41,7 @@ struct defer {
     struct defer_frame *next;    /* for defer_next */
     struct defer_choice *choices;
     size_t count, size, waiting;
-    bool told; /* the pipe knows which texts are plain */
+    bool announced; /* the pipe knows which texts are plain */
 };
 
 /* ---- copies ---- */
@@ -237,10 +237,10 @@ bool defer_next(struct defer *d, struct wire_frame *f)
     struct wire_decoder *decoder = d->decoder;
     struct err e;
 
-    for (struct defer_choice *c = d->choices; c && !d->told; c = c->next)
+    for (struct defer_choice *c = d->choices; c && !d->announced; c = c->next)
         if (c->plain)
             pipe_set_plain(d->pipe, c->choice);
-    d->told = true;
+    d->announced = true;
     d->current = d->next;
     if (!d->current)
         return false;

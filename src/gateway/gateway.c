@@ -191,6 +191,19 @@ void setup_release(struct setup *s)
     free(s);
 }
 
+/* All daemons of a store have the same seed: a turn may come to any of them. */
+static struct vault *gateway_vault(struct gateway *g)
+{
+    struct vault *v = vault_new(g->clock, VAULT_MAX);
+    uint8_t secret[32];
+    uint64_t seed[2];
+
+    store_secret(g->store, STR("vault"), secret);
+    memcpy(seed, secret, sizeof seed);
+    vault_seed(v, seed);
+    return v;
+}
+
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
 {
     const struct config *c = o->setup->config;
@@ -221,7 +234,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     }
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
-    g->vault = vault_new(o->clock, VAULT_MAX);
+    g->vault = gateway_vault(g);
     g->previous_responses = previous_response_new(o->clock, PAST_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();

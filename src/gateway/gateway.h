@@ -86,7 +86,8 @@ struct gateway {
     struct otlp *otlp; /* or NULL */
     struct cassette_writer *cassette_writer;
     struct mask_work *mask_work;
-    struct hub *hub; /* the running calls, for watchers */
+    struct hub *hub;                 /* the running calls, for watchers */
+    struct gateway_sharing *sharing; /* with other daemons, see share.h; or NULL */
     struct rand_ids ids;
     pthread_mutex_t lock; /* protects taking a reference to `setup` */
     _Atomic(struct setup *) setup;

@@ -5,9 +5,9 @@
  *     n = headers_copy_reply(head, key, &arena, &fields)    those that the client may see
  *
  * Every header passes unless a row of the tables in headers.c says otherwise: provider and client
- * see each other as they would without the gateway. docs/gateway.md has the list. Order and
- * repetition are kept. Names and values come from http1.h, which refuses control characters, so no
- * line can be injected.
+ * see each other as they would without the gateway. docs/reference/gateway.md has the list. Order
+ * and repetition are kept. Names and values come from http1.h, which refuses control characters, so
+ * no line can be injected.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

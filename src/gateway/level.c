@@ -94,7 +94,7 @@ static enum chat_level level_weigh(const struct config *c, int64_t tokens)
 /* The level in the request's own words. An amount of tokens alone is the level that providers would
  * call it. "Think", without an amount, leaves the amount to the model's name; on /generate, which
  * always thinks, to the key and the provider, too. */
-static enum chat_level told(const struct chat_request *r, enum chat_level by_name)
+static enum chat_level level_requested(const struct chat_request *r, enum chat_level by_name)
 {
     if (r->budget_tokens > 0 && (r->level == CHAT_LEVEL_NOT_GIVEN || r->level == CHAT_LEVEL_ON))
         return wire_tokens_level(r->budget_tokens);
@@ -179,7 +179,7 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
                        STR_ARG(header));
     if (!find_model(c, r, out, &by_name, e))
         return false;
-    by_body = told(r, by_name);
+    by_body = level_requested(r, by_name);
     out->source = LEVEL_BY_NOBODY;
     out->asked = CHAT_LEVEL_NOT_GIVEN;
     if (by_header != CHAT_LEVEL_NOT_GIVEN) {
@@ -200,7 +200,7 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
 
 void level_watch(const struct config_provider *p, const struct chat_request *r, struct level *out)
 {
-    enum chat_level asked = told(r, CHAT_LEVEL_NOT_GIVEN);
+    enum chat_level asked = level_requested(r, CHAT_LEVEL_NOT_GIVEN);
 
     *out =
         (struct level){.asked = asked == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : asked,

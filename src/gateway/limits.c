@@ -21,10 +21,22 @@ struct bucket {
     bool begun;
 };
 
+/* The use of a key by another daemon, as it reported last. */
+struct peer_use {
+    struct peer_use *next;
+    unsigned peer;
+    double requests, tokens, spent_usd, aside_usd;
+};
+
 struct entry {
     struct bucket requests, tokens;
     double spent_usd;
     double aside_usd; /* for calls under way */
+    double peers_aside_usd;
+    struct peer_use *peers;
+    /* By this process, for the others. */
+    struct limits_use own;
+    bool changed;
     size_t name_size;
     char name[];
 };
@@ -33,13 +45,16 @@ struct limits {
     pthread_mutex_t lock;
     struct map entries;
     struct entry *last; /* that was asked for: mostly the next is the same */
+    void (*wake)(void *ctx);
+    void *ctx;
+    bool changed;
 };
 
 struct limits *limits_new(void)
 {
     struct limits *l = base_alloc(sizeof *l);
 
-    l->last = NULL;
+    memset(l, 0, sizeof *l);
     pthread_mutex_init(&l->lock, NULL);
     map_init(&l->entries, NULL, NAMES_MAX);
     return l;
@@ -49,8 +64,15 @@ void limits_free(struct limits *l)
 {
     if (!l)
         return;
-    for (struct map_entry *i = map_next(&l->entries, NULL); i; i = map_next(&l->entries, i))
-        free(i->value.ptr);
+    for (struct map_entry *i = map_next(&l->entries, NULL); i; i = map_next(&l->entries, i)) {
+        struct entry *e = i->value.ptr;
+
+        for (struct peer_use *u = e->peers, *next; u; u = next) {
+            next = u->next;
+            free(u);
+        }
+        free(e);
+    }
     map_release(&l->entries);
     pthread_mutex_destroy(&l->lock);
     free(l);
@@ -86,11 +108,12 @@ static struct entry *limits_get(struct limits *l, str name)
     return NULL;
 }
 
-/* What has flowed back since; a limit that was changed by a reload counts from now on. */
+/* What has flowed back since; a limit that was changed by a reload counts from now on. Before the
+ * first use, `left` is what others used. */
 static void limits_refill(struct bucket *b, double per_minute, uint64_t now)
 {
     if (!b->begun)
-        *b = (struct bucket){per_minute, now, true};
+        *b = (struct bucket){per_minute + b->left, now, true};
     if (now < b->at_ns)
         now = b->at_ns; /* another loop's round began later */
     b->left += per_minute * (double)(now - b->at_ns) / MINUTE_NS;
@@ -120,7 +143,7 @@ static bool out(const struct config_key *key, const char *what, int64_t wait, st
 static bool affords(const struct entry *s, const struct config_key *key, int64_t *retry_after_ms,
                     struct err *e)
 {
-    if (key->spend_usd < 0 || s->spent_usd + s->aside_usd < key->spend_usd)
+    if (key->spend_usd < 0 || s->spent_usd + s->aside_usd + s->peers_aside_usd < key->spend_usd)
         return true;
     if (s->spent_usd >= key->spend_usd) {
         *retry_after_ms = LIMITS_SPENT;
@@ -195,6 +218,17 @@ static bool unlimited(const struct config_key *key)
     return key->spend_usd < 0 && key->rpm < 0 && key->tpm < 0;
 }
 
+/* For limits_report. */
+static void limits_changed(struct limits *l, struct entry *s)
+{
+    if (!l->wake)
+        return;
+    s->changed = true;
+    if (!l->changed)
+        l->wake(l->ctx);
+    l->changed = true;
+}
+
 bool limits_take(struct limits *l, const struct config_key *key, const struct limits_want *want,
                  int64_t *retry_after_ms, struct err *e)
 {
@@ -209,8 +243,12 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
     ok =
         s ? gateway_limits_take(s, key, limits_count(want->tokens), want->now_ns, retry_after_ms, e)
           : err_set(e, ERR_LIMIT, "too many keys to keep count of");
-    if (ok)
+    if (ok) {
         s->aside_usd += limits_amount(want->usd);
+        s->own.requests++;
+        s->own.tokens += limits_count(want->tokens);
+        limits_changed(l, s);
+    }
     pthread_mutex_unlock(&l->lock);
     return ok;
 }
@@ -233,6 +271,9 @@ void limits_settle(struct limits *l, const struct config_key *key, const struct 
     if (s) {
         s->spent_usd += cost;
         s->aside_usd = s->aside_usd > aside ? s->aside_usd - aside : 0;
+        s->own.spent_usd += cost;
+        s->own.tokens += limits_count(tokens) - limits_count(taken->tokens);
+        limits_changed(l, s);
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -257,5 +298,103 @@ void limits_spent_add(struct limits *l, str key_name, double usd)
     s = limits_get(l, key_name);
     if (s)
         s->spent_usd += limits_amount(usd);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- several daemons ---- */
+
+void limits_share(struct limits *l, void (*wake)(void *ctx), void *ctx)
+{
+    l->wake = wake;
+    l->ctx = ctx;
+}
+
+void limits_report(struct limits *l, bool all, void (*fn)(void *ctx, const struct limits_use *u),
+                   void *ctx)
+{
+    pthread_mutex_lock(&l->lock);
+    for (struct map_entry *i = all || l->changed ? map_next(&l->entries, NULL) : NULL; i;
+         i = map_next(&l->entries, i)) {
+        struct entry *s = i->value.ptr;
+
+        if (!all && !s->changed)
+            continue;
+        s->changed = s->changed && all; /* a report of all is not for everybody */
+        s->own.key = (str){s->name, s->name_size};
+        s->own.aside_usd = s->aside_usd;
+        fn(ctx, &s->own);
+    }
+    l->changed = l->changed && all;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static struct peer_use *limits_peer_of(struct entry *s, unsigned peer)
+{
+    struct peer_use *u = s->peers;
+
+    while (u && u->peer != peer)
+        u = u->next;
+    if (u)
+        return u;
+    u = base_alloc(sizeof *u);
+    *u = (struct peer_use){.next = s->peers, .peer = peer};
+    s->peers = u;
+    return u;
+}
+
+void limits_peer_used(struct limits *l, unsigned peer, bool base, const struct limits_use *u)
+{
+    struct entry *s;
+    struct peer_use *was;
+
+    pthread_mutex_lock(&l->lock);
+    s = limits_get(l, u->key);
+    if (s) {
+        was = limits_peer_of(s, peer);
+        if (!base) {
+            s->requests.left -= u->requests - was->requests;
+            s->tokens.left -= u->tokens - was->tokens;
+            s->spent_usd += limits_amount(u->spent_usd - was->spent_usd);
+        }
+        s->peers_aside_usd += limits_amount(u->aside_usd) - was->aside_usd;
+        *was = (struct peer_use){
+            was->next, peer, u->requests, u->tokens, u->spent_usd, limits_amount(u->aside_usd)};
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void limits_peer_silent(struct limits *l, unsigned peer)
+{
+    pthread_mutex_lock(&l->lock);
+    for (struct map_entry *i = map_next(&l->entries, NULL); i; i = map_next(&l->entries, i)) {
+        struct entry *s = i->value.ptr;
+
+        for (struct peer_use *u = s->peers; u; u = u->next)
+            if (u->peer == peer) {
+                s->peers_aside_usd -= u->aside_usd;
+                u->aside_usd = 0;
+            }
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void limits_peer_gone(struct limits *l, unsigned peer)
+{
+    pthread_mutex_lock(&l->lock);
+    for (struct map_entry *i = map_next(&l->entries, NULL); i; i = map_next(&l->entries, i)) {
+        struct entry *s = i->value.ptr;
+
+        for (struct peer_use **at = &s->peers, *u; (u = *at);) {
+            if (u->peer != peer) {
+                at = &u->next;
+                continue;
+            }
+            s->peers_aside_usd -= u->aside_usd;
+            *at = u->next;
+            free(u);
+        }
+        if (!s->peers)
+            s->peers_aside_usd = 0; /* without what rounding left */
+    }
     pthread_mutex_unlock(&l->lock);
 }

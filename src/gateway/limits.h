@@ -36,3 +36,27 @@ void limits_settle(struct limits *l, const struct config_key *key, const struct 
 double limits_spent(struct limits *l, str key_name);
 /* Adds the amount that the record shows for earlier processes. */
 void limits_spent_add(struct limits *l, str key_name, double usd);
+
+/* ---- several daemons ----
+ *
+ * Each daemon reports the use of its keys as totals since its start, so that a lost report is
+ * repaired by the next one; the others subtract the difference from their buckets. A limit is
+ * exceeded at most by the calls that the others admit until the report reaches them. */
+
+struct limits_use {
+    str key;
+    double requests, tokens, spent_usd;
+    double aside_usd; /* now, for running calls */
+};
+
+/* wake: a key was used that limits_report has not reported yet; any thread, under a lock. */
+void limits_share(struct limits *l, void (*wake)(void *ctx), void *ctx);
+/* The keys that were used since the last report, or all. fn may not call the limits. */
+void limits_report(struct limits *l, bool all, void (*fn)(void *ctx, const struct limits_use *u),
+                   void *ctx);
+/* The use of a key by another daemon; base: the beginning of our acquaintance, nothing is
+ * subtracted for it. */
+void limits_peer_used(struct limits *l, unsigned peer, bool base, const struct limits_use *u);
+/* Nothing is set aside for its running calls any more; its totals stay known. */
+void limits_peer_silent(struct limits *l, unsigned peer);
+void limits_peer_gone(struct limits *l, unsigned peer);

@@ -71,15 +71,13 @@ static void local_release(struct local *l)
     free(l);
 }
 
-bool local_open(const char *config, struct local **out, struct err *e)
+bool local_open(struct config *c, struct local **out, struct err *e)
 {
     struct gateway_options o = {.clock = &clock_real, .loops = 1};
     struct local *l = base_alloc(sizeof *l);
-    struct config *c;
 
     memset(l, 0, sizeof *l);
-    if (!config_load(config, &c, e) || !setup_new(c, &o.setup, e) ||
-        !gateway_init(&l->gateway, &o, e)) {
+    if (!setup_new(c, &o.setup, e) || !gateway_init(&l->gateway, &o, e)) {
         free(l);
         return false;
     }

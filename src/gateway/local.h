@@ -1,7 +1,7 @@
 /* local.h - a gateway without a server: for commands that make calls themselves.
  *
  *     struct local *l;
- *     if (!local_open("rationale.yaml", &l, e)) ...
+ *     if (!local_open(config, &l, e)) ...
  *     ask_begin(local_loop(l), &request) ...
  *     local_close(l);                                   after the last ask_wait
  *
@@ -15,6 +15,7 @@
 
 struct local;
 
-bool local_open(const char *config, struct local **out, struct err *e) MUST_USE;
+/* Takes over the configuration, also if it fails. */
+bool local_open(struct config *c, struct local **out, struct err *e) MUST_USE;
 struct gateway_loop *local_loop(struct local *l);
 void local_close(struct local *l); /* stores everything that is queued first */

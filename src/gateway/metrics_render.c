@@ -90,7 +90,7 @@ static void request_lines(struct sums *s)
     const struct metrics_route_model *c;
     const char *labels;
 
-    metrics_family(s->t, PREFIX "requests", METRICS_COUNTER, "Calls that ended.");
+    metrics_family(s->t, PREFIX "requests", METRICS_COUNTER, "Model calls that have ended.");
     for (size_t at = 0; (c = sums_next(s, &at, &labels));)
         for (size_t class = 0; class < METRICS_CLASSES; class ++)
             for (size_t stream = 0; stream < 2; stream++) {
@@ -118,7 +118,7 @@ static void overhead_lines(struct sums *s)
     metrics_family(s->t,
                    PREFIX "overhead_seconds",
                    METRICS_HISTOGRAM,
-                   "Time spent here, waiting for upstream left out.");
+                   "Time in the gateway, without waiting for the provider.");
     for (size_t at = 0; (c = sums_next(s, &at, &labels));)
         metrics_hist_lines(s->t, labels, &c->overhead, &metrics_overhead);
 }
@@ -129,7 +129,8 @@ static void rule_lines(struct sums *s)
     const char *labels;
     size_t at = 0;
 
-    metrics_family(s->t, PREFIX "redactions", METRICS_COUNTER, "What was made unreadable.");
+    metrics_family(
+        s->t, PREFIX "redactions", METRICS_COUNTER, "Matches of masking rules in texts.");
     if (!sums_next(s, &at, &labels))
         metrics_line(s->t, "", "rule=\"none\"", 0, 1); /* so that its first is a rise */
     for (at = 0; (c = sums_next(s, &at, &labels));)
@@ -183,9 +184,10 @@ static void model_lines(struct sums *s)
     metrics_family(s->t,
                    PREFIX "tokens",
                    METRICS_COUNTER,
-                   "Tokens; no kind has another in it, so they may be added up.");
+                   "Tokens by kind; no kind contains another, so they can be added up.");
     counter_lines(s, offsetof(struct metrics_model, tokens), "kind", kinds, METRICS_TOKEN_KINDS, 1);
-    metrics_family(s->t, PREFIX "cost_usd", METRICS_COUNTER, "Cost, and who worked it out.");
+    metrics_family(
+        s->t, PREFIX "cost_usd", METRICS_COUNTER, "Cost in USD; source says who computed it.");
     counter_lines(s, offsetof(struct metrics_model, cost), "source", sources, 2, USD);
     metrics_family(s->t,
                    PREFIX "starved_answers",
@@ -198,12 +200,12 @@ static void model_lines(struct sums *s)
                    "From the first to the last byte of reasoning.");
     level_lines(s, offsetof(struct metrics_model, reasoning), &metrics_seconds);
     metrics_family(
-        s->t, PREFIX "reasoning_tokens", METRICS_HISTOGRAM, "Tokens of reasoning of a call.");
+        s->t, PREFIX "reasoning_tokens", METRICS_HISTOGRAM, "Reasoning tokens of a call.");
     level_lines(s, offsetof(struct metrics_model, reasoning_tokens), &metrics_tokens);
     metrics_family(s->t,
                    PREFIX "reasoning_cap_ratio",
                    METRICS_HISTOGRAM,
-                   "Tokens of reasoning by those that were allowed.");
+                   "Reasoning tokens of a call divided by its cap.");
     level_lines(s, offsetof(struct metrics_model, cap_ratio), &metrics_ratio);
 }
 
@@ -237,9 +239,10 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
                                                         "unclosed"};
     uint64_t begun = metrics_render_value(&sum->begun), done = metrics_render_value(&sum->done);
 
-    metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Calls that run now.");
+    metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Model calls that are running.");
     metrics_line(t, "", "", begun > done ? begun - done : 0, 1);
-    metrics_family(t, PREFIX "rejected", METRICS_COUNTER, "Requests turned away before a call.");
+    metrics_family(
+        t, PREFIX "rejected", METRICS_COUNTER, "Requests that were refused before a call started.");
     total_lines(t, "", "reason", reasons, sum->rejected, METRICS_REJECTED_COUNT);
     metrics_family(t,
                    PREFIX "time_to_first_token_seconds",
@@ -252,12 +255,15 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
         t, "by=\"gateway\"", "action", metrics_cut_actions, sum->cut[0], METRICS_CUT_ACTIONS);
     total_lines(
         t, "by=\"upstream\"", "action", metrics_cut_actions, sum->cut[1], METRICS_CUT_ACTIONS);
-    metrics_family(t, PREFIX "reasoning_source", METRICS_COUNTER, "Where reasoning was found.");
+    metrics_family(t,
+                   PREFIX "reasoning_source",
+                   METRICS_COUNTER,
+                   "Calls by the place where their reasoning was found.");
     total_lines(t, "", "source", sources, sum->source, SUMMARY_SOURCE_COUNT);
     metrics_family(t,
                    PREFIX "reasoning_parse_anomalies",
                    METRICS_COUNTER,
-                   "What was odd in text that reasoning was told from.");
+                   "Irregularities in texts that were split.");
     total_lines(t, "", "kind", kinds, sum->anomalies, SPLIT_FLAG_COUNT);
 }
 
@@ -285,23 +291,23 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
     } rows[] = {
         {PREFIX "queue_depth",
          METRICS_GAUGE,
-         "What waits in a queue.",
+         "Bytes that wait in a queue.",
          "queue=\"history\"",
          g->queue_depth},
         {PREFIX "queue_capacity",
          METRICS_GAUGE,
-         "What a queue can hold.",
+         "Bytes that a queue can hold.",
          "queue=\"history\"",
          g->queue_capacity},
         {PREFIX "connections", METRICS_GAUGE, "Open connections of clients.", "", g->connections},
         {PREFIX "history_pending_bytes",
          METRICS_GAUGE,
-         "In the journal, not in the tables yet.",
+         "Bytes in the journal that are not in the tables yet.",
          "",
          g->history_pending},
         {PREFIX "history_pending_records",
          METRICS_GAUGE,
-         "Records in the journal, not in the tables yet.",
+         "Records in the journal that are not in the tables yet.",
          "",
          g->history_records},
         {PREFIX "history_pending_seconds",
@@ -309,25 +315,25 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
          "Age of the oldest record that is not in the tables yet.",
          "",
          g->history_seconds},
-        {PREFIX "history_bytes", METRICS_GAUGE, "Size of the history.", "", g->history_bytes},
+        {PREFIX "history_bytes", METRICS_GAUGE, "Size of the record.", "", g->history_bytes},
         {PREFIX "history_free_bytes",
          METRICS_GAUGE,
-         "Free where the history is.",
+         "Free disk space where the record is.",
          "",
          g->history_free},
         {PREFIX "history_errors",
          METRICS_COUNTER,
-         "Failures of the history.",
+         "Failed writes of the record.",
          "",
          g->history_errors},
         {PREFIX "history_dropped",
          METRICS_COUNTER,
-         "Records that were not kept.",
+         "Records that were lost or not written.",
          "",
          g->history_dropped},
         {PREFIX "export_queue_depth",
          METRICS_GAUGE,
-         "Spans that wait.",
+         "Spans that wait to be sent.",
          "exporter=\"otlp\"",
          g->export_depth},
         {PREFIX "export_sent",
@@ -350,15 +356,16 @@ static void gauge_lines(struct metrics_text *t, const struct metrics_gauges *g)
 
 static void disk_lines(struct metrics_text *t, const struct metrics_gauges *g)
 {
-    metrics_family(t,
-                   PREFIX "history_window_seconds",
-                   METRICS_GAUGE,
-                   "What may be lost with the machine's power: 0 where calls wait for the disk.");
+    metrics_family(
+        t,
+        PREFIX "history_window_seconds",
+        METRICS_GAUGE,
+        "Time span of records that a power loss may lose; 0 if calls wait for the disk.");
     metrics_line(t, "", "", g->history_window_ms, 1000);
     metrics_family(t,
                    PREFIX "history_commit_seconds",
                    METRICS_HISTOGRAM,
-                   "Bringing a group of records to disk.");
+                   "Time to write a group of records to disk.");
     commit_lines(t, g);
 }
 
@@ -366,33 +373,15 @@ static void live_lines(struct metrics_text *t, const struct metrics_live live[ME
 {
     static const char *const ways[METRICS_WAYS] = {"transport=\"ws\"", "transport=\"sse\""};
 
-    metrics_family(t, PREFIX "live_clients", METRICS_GAUGE, "Who watches live.");
+    metrics_family(t, PREFIX "live_clients", METRICS_GAUGE, "Connected viewers of live events.");
     for (size_t i = 0; i < METRICS_WAYS; i++)
         metrics_line(t, "", ways[i], live[i].clients, 1);
-    metrics_family(t, PREFIX "live_lag_bytes", METRICS_GAUGE, "What they are behind.");
+    metrics_family(t, PREFIX "live_lag_bytes", METRICS_GAUGE, "Bytes that wait for live viewers.");
     for (size_t i = 0; i < METRICS_WAYS; i++)
         metrics_line(t, "", ways[i], live[i].lag_bytes, 1);
-    metrics_family(t, PREFIX "live_dropped", METRICS_COUNTER, "What they missed.");
+    metrics_family(t, PREFIX "live_dropped", METRICS_COUNTER, "Messages that live viewers missed.");
     for (size_t i = 0; i < METRICS_WAYS; i++)
         metrics_line(t, "", ways[i], live[i].dropped, 1);
-}
-
-/* What has nothing to count yet is there all the same, so that its first is a rise. */
-static void later_lines(struct metrics_text *t)
-{
-    static const struct {
-        const char *name;
-        enum metrics_type type;
-        const char *help, *labels;
-    } rows[] = {
-        {PREFIX "audit_records", METRICS_COUNTER, "Records of the audit.", ""},
-        {PREFIX "audit_verify_failures", METRICS_COUNTER, "Breaks in its chain.", ""},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        metrics_family(t, rows[i].name, rows[i].type, rows[i].help);
-        metrics_line(t, "", rows[i].labels, 0, 1);
-    }
 }
 
 static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
@@ -400,7 +389,7 @@ static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
     metrics_family(t,
                    PREFIX "key_budget_remaining_ratio",
                    METRICS_GAUGE,
-                   "What is left of the money a key may spend; 1 is all.");
+                   "Part of a key's spend_usd that is left; 1 is all of it.");
     for (size_t i = 0; i < g->key_count && i < METRICS_SERIES_MAX; i++) {
         char name[65], labels[LABELS_MAX];
         double left = g->keys[i].left > 0 ? g->keys[i].left : 0;
@@ -435,7 +424,10 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
     struct metrics_text t = {.out = out, .open = openmetrics};
     struct metrics_totals totals;
 
-    metrics_family(&t, PREFIX "build_info", METRICS_GAUGE, "What is running.");
+    metrics_family(&t,
+                   PREFIX "build_info",
+                   METRICS_GAUGE,
+                   "Version and commit of the program; the value is 1.");
     build_line(&t);
     for (size_t set = 0; set < METRICS_SET_COUNT; set++) {
         struct sums s;
@@ -453,7 +445,6 @@ void metrics_render(struct metrics *m, const struct metrics_gauges *g, bool open
     gauge_lines(&t, g);
     disk_lines(&t, g);
     live_lines(&t, g->live);
-    later_lines(&t);
     key_lines(&t, g);
     pthread_mutex_lock(&m->source_lock);
     for (size_t i = 0; i < m->source_count; i++)

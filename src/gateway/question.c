@@ -4,13 +4,10 @@
  */
 #include "gateway/question.h"
 
-#include "base/utf8.h"
-
 #define NAME_MAX_SIZE 48
 #define ATTRIBUTES_MAX 256
 #define LOOK_MAX ((size_t)256 << 10) /* bytes of one part that are looked at */
 #define ABOUT_MAX 8192               /* bytes of a prompt in which a request for a title is seen */
-#define TITLE_MAX 80
 
 /* ---- elements ---- */
 
@@ -296,12 +293,4 @@ void question_init(struct question *q, const struct chat_request *r)
         if (question_in(q, m, false) || question_has_result(m))
             return;
     }
-}
-
-str question_title(str words)
-{
-    size_t end = str_find(words, STR("\n"));
-
-    words = str_trim(str_slice(words, 0, end == STR_NONE ? words.n : end));
-    return utf8_cut_count(words, TITLE_MAX);
 }

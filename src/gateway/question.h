@@ -31,5 +31,3 @@ struct question {
 void question_init(struct question *q, const struct chat_request *r);
 /* The next text: trimmed, never empty. */
 bool question_next(struct question *q, str *words);
-/* The first line of the text, at most 120 characters: a session's title. */
-str question_title(str words);

@@ -66,6 +66,11 @@ struct vault *vault_new(const struct clock *clock, size_t size_max)
     return v;
 }
 
+void vault_seed(struct vault *v, const uint64_t seed[2])
+{
+    memcpy(v->seed, seed, sizeof v->seed);
+}
+
 /* ---- the list ---- */
 
 static void unlink_held(struct vault *v, struct held *h)
@@ -177,10 +182,7 @@ static struct held *find_same(struct vault *v, str origin, const struct vault_ca
     while (same && !(str_eq(same->origin, origin) && same->asked == call->asked &&
                      same->system == call->system && same->results == call->results))
         same = same->sibling;
-    if (!same || (same->reply == call->reply && !is_old(v, same)))
-        return same;
-    remove_held(v, same);
-    return NULL;
+    return same;
 }
 
 static struct call *get_call(struct vault *v, str id)
@@ -280,16 +282,15 @@ uint64_t vault_reply(struct vault *v)
     return n;
 }
 
-void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text)
+/* Locked. */
+static void vault_store(struct vault *v, str origin, const struct vault_call *call, str name,
+                        str text, struct held *h)
 {
-    struct held *h;
+    uint64_t now = clock_mono_ns(v->clock), put_ns = now > call->age_ns ? now - call->age_ns : 0;
 
-    pthread_mutex_lock(&v->lock);
-    vault_sweep(v);
-    h = find_same(v, origin, call);
     h = h ? h : add_held(v, origin, call);
     if (h && !vault_has(h, name, text)) {
-        h->put_ns = clock_mono_ns(v->clock);
+        h->put_ns = put_ns;
         unlink_held(v, h);
         link_newest(v, h);
         /* Half of what must go back is worse than nothing. */
@@ -299,11 +300,64 @@ void vault_put(struct vault *v, str origin, const struct vault_call *call, str n
         else
             append(v, h, name, text);
     } else if (h) {
-        h->put_ns = clock_mono_ns(v->clock);
+        h->put_ns = put_ns;
     }
     while (v->size > v->size_max && v->oldest)
         remove_held(v, v->oldest);
+}
+
+void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text)
+{
+    struct held *h;
+
+    pthread_mutex_lock(&v->lock);
+    vault_sweep(v);
+    h = find_same(v, origin, call);
+    if (h && (h->reply != call->reply || is_old(v, h))) {
+        remove_held(v, h);
+        h = NULL;
+    }
+    vault_store(v, origin, call, name, text, h);
     pthread_mutex_unlock(&v->lock);
+}
+
+void vault_add(struct vault *v, str origin, const struct vault_call *call, str name, str text)
+{
+    struct held *h;
+
+    pthread_mutex_lock(&v->lock);
+    h = find_same(v, origin, call);
+    if (call->age_ns <= AGE_MAX_NS && (!h || h->reply == call->reply))
+        vault_store(v, origin, call, name, text, h);
+    pthread_mutex_unlock(&v->lock);
+}
+
+size_t vault_latest(struct vault *v, size_t size_max, struct arena *a, struct vault_fragment **out)
+{
+    struct held *h, *from = NULL;
+    size_t size = 0, count = 0, n = 0;
+    uint64_t now = clock_mono_ns(v->clock);
+
+    pthread_mutex_lock(&v->lock);
+    for (h = v->newest; h && size + h->size <= size_max; h = h->older) {
+        size += h->size;
+        count += h->count;
+        from = h;
+    }
+    *out = arena_zero(a, count + 1, sizeof **out);
+    for (h = from; h; h = h->newer)
+        for (const struct fragment *f = h->first; f && !is_old(v, h); f = f->next)
+            (*out)[n++] = (struct vault_fragment){{arena_dup(a, h->call->id),
+                                                   h->asked,
+                                                   h->system,
+                                                   h->results,
+                                                   h->reply,
+                                                   now - h->put_ns},
+                                                  arena_dup(a, h->origin),
+                                                  arena_dup(a, f->name),
+                                                  arena_dup(a, f->text)};
+    pthread_mutex_unlock(&v->lock);
+    return n;
 }
 
 size_t vault_find(struct vault *v, str origin, const struct vault_call *call, struct arena *a,

@@ -21,6 +21,8 @@ struct vault;
 
 struct vault *vault_new(const struct clock *clock, size_t size_max);
 void vault_free(struct vault *v);
+/* Vaults with the same seed give the same hashes. Call it before any other function. */
+void vault_seed(struct vault *v, const uint64_t seed[2]);
 
 /* A tool call: its id, and its position in a conversation. */
 struct vault_call {
@@ -29,6 +31,7 @@ struct vault_call {
     uint32_t results;       /* since the last question */
     uint64_t reply;         /* for vault_put: entries of an earlier reply at this position are
                                replaced */
+    uint64_t age_ns;        /* for vault_add: since another vault stored it */
 };
 
 /* Appends a text to the hash `chain`; 0 is the empty hash. Another vault gives other hashes. */
@@ -39,6 +42,15 @@ uint64_t vault_reply(struct vault *v); /* the number of a new reply */
  * order they came, a repeated fragment once. A call whose fragments do not all fit is not
  * stored. */
 void vault_put(struct vault *v, str origin, const struct vault_call *call, str name, str text);
+/* Like vault_put, for a fragment of another vault: an entry of another reply at this position
+ * stays unchanged. */
+void vault_add(struct vault *v, str origin, const struct vault_call *call, str name, str text);
+/* Copies the latest entries with up to size_max bytes into the arena, the oldest of them first. */
+struct vault_fragment {
+    struct vault_call call;
+    str origin, name, text;
+};
+size_t vault_latest(struct vault *v, size_t size_max, struct arena *a, struct vault_fragment **out);
 /* Copies into the arena. Fragments of another origin are not found. */
 size_t vault_find(struct vault *v, str origin, const struct vault_call *call, struct arena *a,
                   struct wire_kept *out, size_t n_max);

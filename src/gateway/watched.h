@@ -1,7 +1,8 @@
 /* watched.h - the upstreams of calls that the gateway only records, and the dialect of their paths.
  *
+ *     const struct watched_upstream *u = watched_upstream_find(STR("anthropic"));
  *     struct watched_call w;
- *     if (watched_find(STR("anthropic"), STR("/v1/messages"), &w)) ...   w.dialect, w.provider
+ *     if (u && watched_read_path(STR("/v1/messages"), &w)) ...   watched_provider(u, w.dialect)
  *
  * A client that is watched keeps its own credentials, so no configuration describes its upstream.
  * The table names each upstream and its default address; a client may give another address.

@@ -40,20 +40,29 @@ static void keep_last(struct hub *h, struct hub_channel *c, struct hub_message *
 
 void hub_alert(struct hub *h, str id, str key, str status, str members)
 {
+    struct hub_told_alert a = {id, key, status, members};
+
+    hub_alert_here(h, &a);
+    if (h->relay_ops.send)
+        hub_relay_alert(h, &a);
+}
+
+void hub_alert_here(struct hub *h, const struct hub_told_alert *a)
+{
     struct hub_channel *c;
     struct hub_message *m;
 
     hub_lock(h, NULL);
-    c = hub_channel_of(h, HUB_ALERT, id);
+    c = hub_channel_of(h, HUB_ALERT, a->id);
     if (c) {
-        hub_say_alert(h, c, status);
-        m = hub_message_new(h, c, key, HUB_ANYONE);
+        hub_say_alert(h, c, a->status);
+        m = hub_message_new(h, c, a->key, HUB_ANYONE);
         keep_last(h, c, m);
         hub_publish(h, c, m);
     }
     if (atomic_load_explicit(&h->dash.watched, memory_order_acquire)) {
-        hub_say_alert_status(h, &h->dash, members);
-        hub_publish(h, &h->dash, hub_message_new(h, &h->dash, key, HUB_ANYONE));
+        hub_say_alert_status(h, &h->dash, a->members);
+        hub_publish(h, &h->dash, hub_message_new(h, &h->dash, a->key, HUB_ANYONE));
     }
     hub_unlock(h);
 }

@@ -14,17 +14,24 @@ static bool hub_call_tells(const struct hub_channel *to)
     return atomic_load_explicit(&to->watched, memory_order_acquire);
 }
 
+static bool hub_call_relays(const struct hub_call *c)
+{
+    return !c->b.mirror && hub_call_tells(&c->hub->relay);
+}
+
 bool hub_call_watched(const struct hub_call *c)
 {
     const struct hub_channel *of = c ? c->channel : NULL;
 
-    return of && (hub_call_tells(&c->hub->dash) || hub_call_tells(of));
+    return of && (hub_call_tells(&c->hub->dash) || hub_call_tells(of) || hub_call_relays(c));
 }
 
-static void flush_both(struct hub_call *c, enum hub_flush how)
+static void flush_all(struct hub_call *c, enum hub_flush how)
 {
     hub_call_flush(c, HUB_DASH, how);
     hub_call_flush(c, HUB_SESSION, how);
+    if (hub_call_relays(c))
+        hub_call_flush(c, HUB_RELAY, how);
 }
 
 static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audience audience)
@@ -47,6 +54,10 @@ static void tell_status(struct hub_call *c)
         hub_say_status(h, to[i], c, true);
         publish(c, to[i], HUB_SEES_THOUGHTS);
     }
+    if (hub_call_relays(c)) {
+        hub_say_status(h, &h->relay, c, true);
+        publish(c, &h->relay, HUB_ANYONE);
+    }
 }
 
 static void hub_call_tell_begin(struct hub_call *c, bool first)
@@ -61,6 +72,10 @@ static void hub_call_tell_begin(struct hub_call *c, bool first)
             hub_tell_session(c, to[i], NULL);
         hub_say_started(h, to[i], c);
         publish(c, to[i], HUB_ANYONE);
+    }
+    if (hub_call_relays(c)) {
+        hub_say_started(h, &h->relay, c);
+        publish(c, &h->relay, HUB_ANYONE);
     }
 }
 
@@ -81,6 +96,10 @@ static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool 
         publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
         if (last)
             hub_tell_session(c, to[i], e);
+    }
+    if (hub_call_relays(c)) {
+        hub_say_end(h, &h->relay, c, e, true);
+        publish(c, &h->relay, HUB_ANYONE);
     }
 }
 
@@ -376,7 +395,7 @@ static void dirty(struct hub_call *c)
         p->dirty = c;
         loop_defer(p->loop, &p->flush);
     }
-    if (!c->late && hub_call_tells(&c->hub->dash)) {
+    if (!c->late && (hub_call_tells(&c->hub->dash) || hub_call_relays(c))) {
         c->late = true;
         c->late_next = p->late;
         p->late = c;
@@ -390,11 +409,11 @@ static void tell_now_and_then(struct hub_call *c)
 {
     uint64_t now = clock_mono_ns(c->hub->clock);
 
-    if (now - c->told_ns < (uint64_t)PERIOD_MS * CLOCK_NS_PER_MS)
+    if (!c->b.mirror && now - c->reported_ns < (uint64_t)PERIOD_MS * CLOCK_NS_PER_MS)
         return;
-    c->told_ns = now;
+    c->reported_ns = now;
     hub_lock(c->hub, NULL);
-    flush_both(c, HUB_FLUSH);
+    flush_all(c, HUB_FLUSH);
     hub_unlock(c->hub);
 }
 
@@ -421,7 +440,7 @@ static void tell_all(struct hub_call *c)
         return;
     hub_call_prepare(c);
     hub_lock(c->hub, c->home);
-    flush_both(c, HUB_FLUSH);
+    flush_all(c, HUB_FLUSH);
     tell_status(c);
     hub_unlock(c->hub);
 }
@@ -499,7 +518,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     hub_lock(h, c->home);
     if (hub_call_watched(c)) {
         last = c->channel->calls == c && !c->session_next && !c->b.part;
-        flush_both(c, HUB_FLUSH_LAST);
+        flush_all(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
         tell_status(c);
         hub_call_tell_end(c, e, last);
@@ -507,6 +526,15 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     if (c->channel)
         link_out(h, c);
     hub_unlock(h);
+    call_free(c);
+}
+
+void hub_call_drop(struct hub_call *c)
+{
+    hub_lock(c->hub, NULL);
+    if (c->channel)
+        link_out(c->hub, c);
+    hub_unlock(c->hub);
     call_free(c);
 }
 
@@ -544,46 +572,8 @@ void hub_port_flush_late(void *port)
         p->late = c->late_next;
         c->late = false;
         hub_call_flush(c, HUB_DASH, HUB_FLUSH);
+        if (hub_call_relays(c))
+            hub_call_flush(c, HUB_RELAY, HUB_FLUSH);
     }
     hub_unlock(p->hub);
-}
-
-size_t hub_running(struct hub *h, str session, bool (*fn)(void *ctx, const struct hub_running *r),
-                   void *ctx)
-{
-    struct hub_channel *of;
-    struct map_entry *found;
-    struct hub_call *c;
-    bool go_on = true;
-    size_t n = 0;
-
-    hub_lock(h, NULL);
-    hub_calls_enter(h);
-    found = session.n ? map_find(&h->sessions, session) : NULL;
-    of = found ? found->value.ptr : NULL;
-    c = session.n ? (of ? of->calls : NULL) : h->calls;
-    for (; c && go_on; c = session.n ? c->session_next : c->next, n++) {
-        struct hub_running r;
-
-        pthread_mutex_lock(&c->lock);
-        hub_call_open(c);
-        r = (struct hub_running){c->b.id,
-                                 c->b.session,
-                                 c->b.key,
-                                 c->b.subject,
-                                 c->b.dialect,
-                                 c->b.model,
-                                 c->b.provider,
-                                 c->b.level,
-                                 c->b.asked,
-                                 c->b.cap,
-                                 c->b.started_us,
-                                 c->progress.reasoning_tokens,
-                                 c->progress.state,
-                                 c->b.stream};
-        pthread_mutex_unlock(&c->lock);
-        go_on = fn(ctx, &r);
-    }
-    hub_unlock(h);
-    return n;
 }

@@ -16,10 +16,12 @@ struct hub *hub_new(const struct clock *clock)
 
     *h = (struct hub){.clock = clock,
                       .dash = {.kind = HUB_DASH, .name = STR("")},
-                      .health = {.kind = HUB_HEALTH, .name = STR("")}};
+                      .health = {.kind = HUB_HEALTH, .name = STR("")},
+                      .relay = {.kind = HUB_RELAY, .name = STR("")}};
     pthread_mutex_init(&h->lock, NULL);
     map_init(&h->sessions, NULL, SESSIONS_MAX);
     map_init(&h->alerts, NULL, SESSIONS_MAX);
+    map_init(&h->mirrors.calls, NULL, HUB_CALLS_MAX);
     buf_init(&h->scratch, SCRATCH_MAX);
     /* So that the numbers of a process that ran before are not mistaken for ours. */
     h->seq = (uint64_t)clock_wall_ms(clock) * 1000;
@@ -34,6 +36,9 @@ void hub_free(struct hub *h)
 {
     if (!h)
         return;
+    for (unsigned i = 0; i < HUB_PEERS_MAX; i++)
+        hub_relay_gone(h, i);
+    map_release(&h->mirrors.calls);
     assert(!h->calls);
     for (size_t i = 0; i < HUB_CHANNEL_KINDS; i++) {
         struct hub_ring *r = h->rings[i];
@@ -112,7 +117,9 @@ static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
     if (c->kind != HUB_DASH && c->kind != HUB_SESSION)
         return;
     h->watched = watched ? h->watched + 1 : h->watched - 1;
-    h->awake = h->watched > 0;
+    h->awake = h->watched > 0 || hub_relay_watched(h);
+    if (h->relay_ops.wake && h->watched == watched)
+        h->relay_ops.wake(h->relay_ops.ctx);
 }
 
 void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
@@ -244,7 +251,12 @@ static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
 
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
 {
-    m->told = true;
+    if (to->kind == HUB_RELAY) {
+        h->relay_ops.send(h->relay_ops.ctx, m->json);
+        hub_message_free(m);
+        return;
+    }
+    m->sent = true;
     hub_ring_add(h->rings[m->kind], m);
     for (uint64_t left = to->ports; left; left &= left - 1)
         inbox_add(h, h->ports[__builtin_ctzll(left)], m);

@@ -18,8 +18,8 @@
  *     ... ops.send(ctx, message) ...
  *     hub_viewer_free(v);
  *
- * A message is written once, as the JSON of docs/live.md, and shared by all viewers. The channels
- * are "dashboard_updates", "system_health", "session_ID" and "alert_ID".
+ * A message is written once, as the JSON of docs/reference/live.md, and shared by all viewers. The
+ * channels are "dashboard_updates", "system_health", "session_ID" and "alert_ID".
  *
  * Promises:
  *   - A viewer never slows a call. Without viewers, a call is an entry in its loop's list, and a
@@ -93,6 +93,7 @@ struct hub_begin {
     int64_t started_us;
     bool thoughts; /* its reasoning may be shown; otherwise that text is not kept */
     bool part;     /* of an application's session: the call does not change the session's status */
+    bool mirror;   /* it runs in another daemon: not relayed */
     /* `describe` may set the members from here on. */
     bool stream;
     int64_t cap; /* tokens; -1: none */

@@ -6,6 +6,7 @@
  *   words.c    the JSON of each message, see words.h
  *   alert.c    the state of alerts
  *   session.c  the state and events of applications' sessions
+ *   relay.c    calls of other daemons
  *   port.c     loops: passes messages to their viewers
  *   sweep.c    the same for many viewers: a few at a time
  *   viewer.c   subscriptions: missed and lost messages
@@ -25,20 +26,28 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "live/hub.h"
+#include "live/relay.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum hub_channel_kind { HUB_DASH, HUB_HEALTH, HUB_SESSION, HUB_ALERT, HUB_CHANNEL_KINDS };
+enum hub_channel_kind {
+    HUB_DASH,
+    HUB_HEALTH,
+    HUB_SESSION,
+    HUB_ALERT,
+    HUB_RELAY, /* to other daemons; it has no viewers here */
+    HUB_CHANNEL_KINDS
+};
 #define HUB_RAW_MAX ((size_t)32 << 10) /* of a text, not filtered yet */
-enum { HUB_TOLD = 2 };                 /* kinds of channel that get texts: cursors of a text */
+enum { HUB_REPORTED = 3 };             /* kinds of channel that get texts: cursors of a text */
 
 enum hub_audience { HUB_ANYONE, HUB_SEES_THOUGHTS, HUB_SEES_NONE };
 
 struct hub_message {
     _Atomic unsigned refs;
     uint64_t seq;
-    bool told;    /* sent to all; otherwise for one viewer */
+    bool sent;    /* sent to all; otherwise for one viewer */
     bool passing; /* useless to a viewer that later got all running calls */
     enum hub_channel_kind kind;
     enum hub_audience audience;
@@ -70,7 +79,7 @@ struct hub_channel {
 };
 
 /* A text of a call; `raw` is not filtered yet. */
-struct hub_told {
+struct hub_reported {
     uint64_t at, units; /* bytes sent so far, and the same in UTF-16 units */
 };
 
@@ -79,7 +88,7 @@ struct hub_words {
     uint64_t base, base_units; /* dropped from the start of the text */
     bool begun;                /* it has text since its last end */
     bool over;                 /* complete for now: the filter must pass all of it */
-    struct hub_told told[HUB_TOLD];
+    struct hub_reported sent[HUB_REPORTED];
 };
 
 struct hub_call {
@@ -92,7 +101,7 @@ struct hub_call {
     _Atomic(const struct hub_lent *) lent;        /* not copied yet; or NULL */
     /* Used by its own thread only. */
     struct hub_call *dirty_next, *late_next;
-    uint64_t told_ns;
+    uint64_t reported_ns;
     bool dirty, late;
     bool described; /* under the hub's lock, or before others know the call */
     bool quiet;     /* under the port's lock */
@@ -111,7 +120,9 @@ struct hub {
     pthread_mutex_t lock;
     struct hub_port *here; /* of the thread that holds the lock */
     struct hub_port *ports[HUB_PORTS_MAX];
-    struct hub_channel dash, health;
+    struct hub_channel dash, health, relay;
+    struct hub_relay relay_ops;
+    struct hub_mirrors mirrors;
     struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
@@ -128,72 +139,7 @@ struct hub {
     _Atomic uint64_t text_bytes, dropped[HUB_WAYS];
 };
 
-struct hub_sub {
-    struct hub_viewer *viewer;
-    struct hub_place *place;
-    struct hub_sub *next, *prev; /* of the place */
-    uint64_t from;               /* messages after this one */
-    uint64_t caught;             /* the same for passing ones */
-    uint64_t done;               /* the last message that it got or may not see */
-    uint64_t missed;
-    uint64_t missed_seen; /* of the messages that the whole place missed */
-    uint64_t replay_ns;
-};
-
-struct hub_batch {
-    struct hub_message **at;
-    size_t n, cap, size;
-};
-
-/* A channel in a port. If it has many subscribers, messages wait for the next sweep. */
-struct hub_place {
-    struct hub_channel *channel;
-    struct hub_sub *subs;
-    size_t sub_count;
-    struct hub_batch waiting, batch; /* for the next sweep; of the current one */
-    uint64_t missed;                 /* messages that had no room to wait */
-    uint64_t batch_missed;           /* the same when the sweep began */
-    bool queued, sweeping;
-    struct hub_place *queue_next;
-    struct hub_sub *sweep_at;
-    uint64_t spent_ns, rest_until_ns;
-};
-
-struct hub_viewer {
-    struct hub_port *port;
-    struct hub_viewer *next, *prev;
-    struct hub_scope scope;
-    const struct hub_viewer_ops *ops;
-    void *ctx;
-    struct hub_sub *subs[HUB_SUBS_MAX];
-    size_t sub_count;
-};
-
-struct hub_port {
-    struct hub *hub;
-    struct loop *loop;
-    unsigned index;
-    /* Used by its own thread only. */
-    struct hub_viewer *viewers;
-    struct hub_place dash, health;
-    struct map sessions, alerts;   /* of struct hub_place */
-    struct hub_call *dirty, *late; /* with news for session channels; for the other channel */
-    struct hub_call *idle;         /* ended calls, for reuse */
-    size_t idle_count;
-    struct loop_task flush, turn;
-    struct loop_timer late_timer, tick, sweep;
-    struct hub_viewer *tick_next;
-    struct hub_place *queue; /* with something to sweep */
-    _Atomic uint64_t lag_bytes[HUB_WAYS];
-    pthread_mutex_t quiet_lock;
-    struct hub_call *quiet; /* newest first */
-    /* Under the hub's lock. */
-    struct loop_task task;
-    bool posted;
-    struct hub_message **inbox;
-    size_t inbox_n, inbox_cap, inbox_size;
-    bool overrun;
-};
+#include "live/port.h"
 
 /* hub.c; the hub is locked, except for the first */
 void hub_lock(struct hub *h, struct hub_port *here);
@@ -240,6 +186,9 @@ void hub_sweep(void *port);
 void hub_sweep_forget(struct hub_port *p, struct hub_place *place);
 /* The oldest message that it has not got yet; UINT64_MAX if none. */
 uint64_t hub_sweep_oldest(const struct hub_sub *s);
+
+/* call.c: frees a call without a message. */
+void hub_call_drop(struct hub_call *c);
 
 /* alert.c; the hub is locked */
 void hub_alert_forget(struct hub *h, struct hub_channel *c);

@@ -10,7 +10,7 @@ bool hub_awake(struct hub *h)
 }
 
 /* The channels of a session that somebody watches; the hub is locked. */
-static size_t session_channels(struct hub *h, str id, struct hub_channel *out[HUB_TOLD])
+static size_t session_channels(struct hub *h, str id, struct hub_channel *out[HUB_REPORTED])
 {
     struct map_entry *found = map_find(&h->sessions, id);
     struct hub_channel *all[] = {&h->dash, found ? found->value.ptr : NULL};
@@ -38,7 +38,14 @@ static bool session_changes(struct hub *h, const struct hub_session *s)
 
 void hub_session(struct hub *h, const struct hub_session *s)
 {
-    struct hub_channel *to[HUB_TOLD];
+    hub_session_here(h, s);
+    if (s->status.n && hub_relay_watched(h))
+        hub_relay_session(h, s);
+}
+
+void hub_session_here(struct hub *h, const struct hub_session *s)
+{
+    struct hub_channel *to[HUB_REPORTED];
     size_t n = 0;
 
     if (!s->status.n || !hub_awake(h))
@@ -72,7 +79,14 @@ void hub_tell_session(const struct hub_call *c, struct hub_channel *to, const st
 
 void hub_event(struct hub *h, const char *type, str session, str key, str members)
 {
-    struct hub_channel *to[HUB_TOLD];
+    hub_event_here(h, type, session, key, members);
+    if (hub_relay_watched(h))
+        hub_relay_event(h, type, session, key, members);
+}
+
+void hub_event_here(struct hub *h, const char *type, str session, str key, str members)
+{
+    struct hub_channel *to[HUB_REPORTED];
     size_t n;
 
     if (!hub_awake(h))

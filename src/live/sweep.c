@@ -84,7 +84,7 @@ static void hub_sweep_serve(struct hub_place *place, struct hub_sub *s)
         v->ops->flush(v->ctx);
 }
 
-static uint64_t first_behind(const struct hub_batch *b, uint64_t seq)
+static uint64_t first_after(const struct hub_batch *b, uint64_t seq)
 {
     size_t low = 0, high = b->n;
 
@@ -102,9 +102,9 @@ static uint64_t first_behind(const struct hub_batch *b, uint64_t seq)
 uint64_t hub_sweep_oldest(const struct hub_sub *s)
 {
     uint64_t after = s->done > s->from ? s->done : s->from;
-    uint64_t oldest = first_behind(&s->place->batch, after);
+    uint64_t oldest = first_after(&s->place->batch, after);
 
-    return oldest != UINT64_MAX ? oldest : first_behind(&s->place->waiting, after);
+    return oldest != UINT64_MAX ? oldest : first_after(&s->place->waiting, after);
 }
 
 static void hub_sweep_begin(struct hub_place *place)

@@ -174,39 +174,44 @@ static bool hub_text_tells(const struct hub_channel *to)
 
 static struct hub_channel *channel_at(struct hub_call *c, enum hub_channel_kind kind)
 {
-    return kind == HUB_DASH ? &c->hub->dash : c->channel;
+    return kind == HUB_DASH ? &c->hub->dash : kind == HUB_RELAY ? &c->hub->relay : c->channel;
 }
 
-static void told_more(struct hub_told *told, str text)
+static struct hub_reported *told_at(struct hub_words *w, const struct hub_channel *to)
 {
-    told->at += text.n;
-    told->units += hub_units(text);
+    return &w->sent[to->kind == HUB_DASH ? 0 : to->kind == HUB_RELAY ? 2 : 1];
+}
+
+static void reported_add(struct hub_reported *sent, str text)
+{
+    sent->at += text.n;
+    sent->units += hub_units(text);
 }
 
 static void hub_text_tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
                                enum hub_flush how)
 {
     struct hub_words *w = &c->words[kind];
-    struct hub_told *told = &w->told[to->kind == HUB_DASH ? 0 : 1];
+    struct hub_reported *sent = told_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     str text;
 
-    if (told->at < w->base)
-        *told = (struct hub_told){w->base, w->base_units};
-    text = str_slice(buf_str(&w->text), (size_t)(told->at - w->base), w->text.n);
+    if (sent->at < w->base)
+        *sent = (struct hub_reported){w->base, w->base_units};
+    text = str_slice(buf_str(&w->text), (size_t)(sent->at - w->base), w->text.n);
     if (how != HUB_FLUSH_LAST)
         text.n -= utf8_tail(text);
     if (to->kind == HUB_DASH && text.n > DASH_MAX) {
         size_t skip = hub_text_char_at(text, text.n - DASH_MAX);
 
-        told_more(told, str_slice(text, 0, skip));
+        reported_add(sent, str_slice(text, 0, skip));
         text = str_slice(text, skip, text.n);
     }
     if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
-        hub_say_text(c->hub, to, c, kind, text, told->units);
+        hub_say_text(c->hub, to, c, kind, text, sent->units);
         hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
     }
-    told_more(told, text);
+    reported_add(sent, text);
 }
 
 void hub_call_open(struct hub_call *c)
@@ -251,9 +256,9 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
                         size_t text_max, struct hub_message **out)
 {
     struct hub_words *w = &c->words[kind];
-    const struct hub_told *told = &w->told[to->kind == HUB_DASH ? 0 : 1];
+    const struct hub_reported *sent = told_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
-    str text = str_slice(buf_str(&w->text), 0, (size_t)(told->at - w->base));
+    str text = str_slice(buf_str(&w->text), 0, (size_t)(sent->at - w->base));
     size_t skip = text.n > text_max ? text.n - text_max : 0;
 
     skip = hub_text_char_at(text, skip);

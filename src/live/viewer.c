@@ -232,7 +232,7 @@ uint64_t hub_viewer_mark(const struct hub_viewer *v, const struct hub_message *m
 {
     uint64_t mark = m->seq;
 
-    if (!m->told)
+    if (!m->sent)
         return 0;
     for (size_t i = 0; i < v->sub_count; i++) {
         uint64_t oldest = hub_sweep_oldest(v->subs[i]);

@@ -1,4 +1,4 @@
-/* words.c - the JSON of each message, as docs/live.md has it.
+/* words.c - the JSON of each message, as docs/reference/live.md has it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,6 +31,10 @@ static void channel_name(struct json_out *o, const struct hub_channel *to)
     int n;
 
     json_out_key(o, STR("channel"));
+    if (to->kind == HUB_RELAY) {
+        json_out_str(o, STR("relay"));
+        return;
+    }
     if (to->kind < HUB_SESSION) {
         json_out_str(o, to->kind == HUB_DASH ? STR("dashboard_updates") : STR("system_health"));
         return;
@@ -97,6 +101,12 @@ void hub_say_started(struct hub *h, const struct hub_channel *to, const struct h
     hub_words_text_or_null(&o, "key_name", c->b.key);
     json_member_str(&o, "asked", c->b.asked);
     json_member_bool(&o, "stream", c->b.stream);
+    if (to->kind == HUB_RELAY) {
+        json_member_str(&o, "subject", c->b.subject);
+        json_member_str(&o, "dialect", c->b.dialect);
+        json_member_bool(&o, "thoughts", c->b.thoughts);
+        json_member_bool(&o, "part", c->b.part);
+    }
     json_out_key(&o, STR("started_us"));
     json_out_i64(&o, c->b.started_us);
     hub_words_end(h, &o);
@@ -180,6 +190,8 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
     hub_words_text_or_null(&o, "key_name", c->b.key);
     hub_words_text_or_null(&o, "decision", decision ? e->decision : STR(""));
     hub_words_tokens(&o, e);
+    if (to->kind == HUB_RELAY)
+        json_member_bool(&o, "decision_thought", e->decision_thought);
     json_out_key(&o, STR("started_us"));
     json_out_i64(&o, c->b.started_us);
     json_out_key(&o, STR("ended_us"));

@@ -7,8 +7,8 @@
  *     mask_free(m);
  *
  * A match is replaced by "[MASKED:rule]", always the same text for the same rule, or by the
- * replacement of a user's pattern. Groups of rules are enabled by name; docs/masking.md lists what
- * each of them finds.
+ * replacement of a user's pattern. Groups of rules are enabled by name; docs/reference/masking.md
+ * lists what each of them finds.
  *
  * A filter scans the text once for the first four bytes of every rule; a text without any of them
  * is not copied and needs no other work. Rules are tried only at the places that the filter finds.

@@ -231,7 +231,7 @@ static bool mask_tokens_is_token_char(char c)
     return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
 }
 
-static enum mask_found word_behind(const struct mask_view *t, size_t at, str word, str *out)
+static enum mask_found word_after(const struct mask_view *t, size_t at, str word, str *out)
 {
     enum mask_found f = mask_goes_on(t, at, word);
     size_t from, end;
@@ -259,7 +259,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
                                   struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_behind(t, at, STR("bearer"), &token);
+    enum mask_found f = word_after(t, at, STR("bearer"), &token);
     size_t odd = 0;
 
     (void)arg;
@@ -316,7 +316,7 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
                                  struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_behind(t, at, STR("basic"), &token);
+    enum mask_found f = word_after(t, at, STR("basic"), &token);
 
     (void)arg;
     if (f != MASK_YES)

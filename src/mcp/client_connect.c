@@ -183,6 +183,23 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
     buf_release(&params);
 }
 
+/* A program that starts slowly, such as one that npx fetches first, answers the probe late. If it
+ * is modern, it refuses the `initialize` that followed: then it is asked again. */
+static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+{
+    uint64_t idle_ms = x->idle_ms;
+    struct err again;
+    bool ok = probe(c, x, e), silent = !ok && e->code == ERR_NONE && !x->is_error;
+
+    x->idle_ms = idle_ms;
+    if (!ok && e->code == ERR_NONE)
+        ok = begin_legacy(c, x, e);
+    if (!ok && silent && !c->o.url.n && mcp_pipe_alive(c->pipe))
+        ok = probe(c, x, &again);
+    x->idle_ms = idle_ms;
+    return ok;
+}
+
 static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
 {
     struct arena a;
@@ -203,12 +220,7 @@ static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
     } else if (ok && c->era == MCP_ERA_LEGACY) {
         ok = begin_legacy(c, &x, e);
     } else if (ok) {
-        uint64_t idle_ms = x.idle_ms;
-
-        ok = probe(c, &x, e);
-        x.idle_ms = idle_ms;
-        if (!ok && e->code == ERR_NONE)
-            ok = begin_legacy(c, &x, e);
+        ok = find_era(c, &x, e);
         if (!ok)
             set_era(c, MCP_ERA_UNKNOWN, STR(""));
     }

@@ -106,6 +106,7 @@ uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
 /* Sends a request to a connected server, and repeats it where the protocol requires: other
  * versions, expired sessions, requests to the client. */
 bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e) MUST_USE;
-bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool anew, struct err *e) MUST_USE;
+bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart,
+                       struct err *e) MUST_USE;
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name);
 void mcp_tools_release(struct mcp_client *c);

@@ -210,11 +210,11 @@ static bool list_anew(struct mcp_client *c, int64_t timeout_ms, struct err *e)
 }
 
 /* With `listing` held. */
-bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool anew, struct err *e)
+bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart, struct err *e)
 {
     if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e))
         return false;
-    if (!anew && c->listed && !atomic_load(&c->stale) &&
+    if (!restart && c->listed && !atomic_load(&c->stale) &&
         clock_mono_ns(&clock_real) < c->fresh_until_ns)
         return true;
     return list_anew(c, timeout_ms, e);
@@ -252,7 +252,7 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
 
 /* Copies the marked arguments of a call, because the list of tools may change while the call runs.
  * Only HTTP in the modern era requires that the tool is known. */
-static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool anew,
+static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool restart,
                          struct arena *a, struct mcp_mirrors *out, struct err *e)
 {
     const struct mcp_known_tool *t;
@@ -260,8 +260,8 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
 
     *out = (struct mcp_mirrors){0};
     pthread_mutex_lock(&c->listing);
-    if (anew || !c->listed)
-        ok = mcp_tools_refresh(c, call->timeout_ms, anew, e);
+    if (restart || !c->listed)
+        ok = mcp_tools_refresh(c, call->timeout_ms, restart, e);
     t = ok ? mcp_known_find(c, call->tool) : NULL;
     if (ok && !t && c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN)
         ok = err_set(e,

@@ -13,7 +13,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <strings.h>
 #include <unistd.h>
+
+#define SAID_MAX 160 /* bytes of standard error in an error text */
 
 struct mcp_pipe {
     struct mcp_io *io;
@@ -96,11 +99,26 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
     }
 }
 
+/* The part of standard error that says most: from the first line that begins with "Error" on, else
+ * its end. A program may print its usage after the error. */
+static str mcp_pipe_last_words(const struct mcp_pipe *p)
+{
+    str all = str_trim((str){p->tail, p->tail_size}), rest = all;
+
+    while (rest.n) {
+        size_t end = str_find(rest, STR("\n"));
+
+        if (rest.n >= 5 && strncasecmp(rest.p, "error", 5) == 0)
+            return str_slice(rest, 0, rest.n < SAID_MAX ? rest.n : SAID_MAX);
+        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+    }
+    return str_slice(all, all.n > SAID_MAX ? all.n - SAID_MAX : 0, all.n);
+}
+
 static void die(struct mcp_pipe *p, enum err_code code, const char *why)
 {
-    str tail = str_trim((str){p->tail, p->tail_size});
+    str tail = mcp_pipe_last_words(p);
 
-    tail = str_slice(tail, tail.n > 120 ? tail.n - 120 : 0, tail.n);
     pthread_mutex_lock(&p->lock);
     if (!p->dead) {
         p->dead = true;

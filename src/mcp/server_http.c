@@ -512,7 +512,7 @@ static bool open_socket(const char *listen_at, bool any, int *fd, char address[9
     str bare;
 
     if (!colon || !colon[1])
-        return err_set(e, ERR_INPUT, "\"%.80s\" is not ADDR:PORT", listen_at);
+        return err_set(e, ERR_INPUT, "--http: \"%.80s\" is not ADDR:PORT", listen_at);
     bare = bare_host(str_c(listen_at));
     if (!any && !is_local(bare))
         return err_set(

@@ -16,6 +16,7 @@
 #include "base/spare.h"
 #include "net/client_check.h"
 #include "net/client_head.h"
+#include "net/client_parts.h"
 #include "net/conn.h"
 #include "net/dial.h"
 #include "net/http1_again.h"
@@ -442,6 +443,12 @@ static void net_client_start(struct client_call *call)
     } else {
         dial(call);
     }
+}
+
+void client_dial_to(struct client *c, bool tls, struct dial_to *out)
+{
+    *out = (struct dial_to){
+        .loop = c->loop, .resolver = c->resolver, .tls = tls ? c->tls : NULL, .host = STR("")};
 }
 
 void client_cancel(struct client_call *call)

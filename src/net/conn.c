@@ -70,7 +70,8 @@ void conn_set_fault(struct conn *c, const struct err *e)
 
 static bool reads(const struct conn *c)
 {
-    return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead && !c->end_told;
+    return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead &&
+           !c->end_reported;
 }
 
 /* Reads at most this many bytes; the result says whether there are more. */
@@ -180,7 +181,7 @@ static void read_turn(struct conn *c)
         if (got.n > 0) {
             hand_on(c, got);
         } else if (result == TLS_END) {
-            c->end_told = true;
+            c->end_reported = true;
             c->handler->on_end(c->ctx);
         } else if (result == TLS_FAILED) {
             conn_tell_error(c, &e);
@@ -209,7 +210,7 @@ static void look_for_error(struct conn *c)
     socklen_t size = sizeof number;
     struct err e;
 
-    if (!c->gone || c->fault || (!c->paused && !c->end_told))
+    if (!c->gone || c->fault || (!c->paused && !c->end_reported))
         return;
     c->gone = false;
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number != 0) {
@@ -282,8 +283,8 @@ static void conn_work(struct conn *c)
         if (c->handler->on_room)
             c->handler->on_room(c->ctx);
     }
-    if (!c->closed && c->paused && c->ended && !c->hangup_told) {
-        c->hangup_told = true;
+    if (!c->closed && c->paused && c->ended && !c->hangup_reported) {
+        c->hangup_reported = true;
         if (c->handler->on_hangup)
             c->handler->on_hangup(c->ctx);
     }

@@ -28,7 +28,7 @@ struct conn {
     bool readable, blocked; /* there may be bytes to read; the socket accepts none */
     bool ended, gone;       /* epoll reported that the peer closed its side; that the connection
                                broke */
-    bool hangup_told, end_told;
+    bool hangup_reported, end_reported;
     bool paused, was_full;
     bool greedy; /* it sent more than its share of a round: others are served first */
     bool finishing, finished;

@@ -12,7 +12,7 @@
  */
 #include "net/resolve.h"
 
-#include "net/tls.h"
+#include "net/stream.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -368,13 +368,13 @@ static void *resolve_run(void *ctx)
     return NULL;
 }
 
-static bool resolve_start_threads(struct resolver *r, struct err *e)
+/* Detached and without signals; 0, or the error of pthread_create. */
+static int resolve_start_thread(void *(*run)(void *ctx), void *ctx)
 {
-    unsigned threads = r->options.threads ? r->options.threads : 1;
     sigset_t all, before;
     pthread_attr_t attr;
     pthread_t thread;
-    int code = 0;
+    int code;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -382,19 +382,33 @@ static bool resolve_start_threads(struct resolver *r, struct err *e)
         base_die("a thread's attributes cannot be made");
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, THREAD_STACK_SIZE);
+    code = pthread_create(&thread, &attr, run, ctx);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+static bool resolve_say_thread(int code, struct err *e)
+{
+    return code == 0 || err_set(e,
+                                ERR_SYSTEM,
+                                "a thread to look up names cannot be made: %s",
+                                strerrordesc_np(code));
+}
+
+static bool resolve_start_threads(struct resolver *r, struct err *e)
+{
+    unsigned threads = r->options.threads ? r->options.threads : 1;
+    int code = 0;
+
     pthread_mutex_lock(&r->lock);
     for (unsigned i = 0; i < threads && i < THREADS_MAX && code == 0; i++) {
-        code = pthread_create(&thread, &attr, resolve_run, r);
+        code = resolve_start_thread(resolve_run, r);
         if (code == 0)
             r->uses++;
     }
     pthread_mutex_unlock(&r->lock);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0)
-        return err_set(
-            e, ERR_SYSTEM, "a thread to look up names cannot be made: %s", strerrordesc_np(code));
-    return true;
+    return resolve_say_thread(code, e);
 }
 
 struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e)
@@ -430,4 +444,94 @@ void resolver_free(struct resolver *r)
     r->stopping = true;
     pthread_cond_broadcast(&r->more);
     resolve_leave(r);
+}
+
+/* One name, for a thread that waits. */
+
+#define LOOK_MS 50 /* how often the wait looks at *cancel */
+
+struct lookup {
+    resolver_lookup *fn;
+    void *ctx;
+    char host[RESOLVE_HOST_MAX + 1];
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    unsigned uses; /* the thread that looks it up, and the one that waits */
+    bool ended, ok;
+    struct resolve_addrs addrs;
+    struct err err;
+};
+
+/* With the lock held; it is gone afterwards. */
+static void lookup_leave(struct lookup *l)
+{
+    bool last = --l->uses == 0;
+
+    pthread_mutex_unlock(&l->lock);
+    if (!last)
+        return;
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->done);
+    free(l);
+}
+
+static void *lookup_run(void *ctx)
+{
+    struct lookup *l = ctx;
+    bool ok = l->fn(l->ctx, l->host, &l->addrs, &l->err);
+
+    pthread_mutex_lock(&l->lock);
+    l->ok = ok;
+    l->ended = true;
+    pthread_cond_signal(&l->done);
+    lookup_leave(l);
+    return NULL;
+}
+
+/* Locked. False: the time is over, or it is cancelled. */
+static bool lookup_wait(struct lookup *l, const struct stream_until *until, struct err *e)
+{
+    while (!l->ended) {
+        struct timespec at;
+
+        if (until->cancel && atomic_load(until->cancel))
+            return err_set(e, ERR_CANCELLED, "interrupted");
+        if (clock_left_ms(&clock_real, until->deadline_ns) == 0)
+            return err_set(e, ERR_TIMEOUT, "the host %s is not found in time", l->host);
+        (void)clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_nsec += LOOK_MS * 1000000L;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&l->done, &l->lock, &at);
+    }
+    return true;
+}
+
+bool resolve_wait(resolver_lookup *lookup, void *ctx, str host, const struct stream_until *until,
+                  struct resolve_addrs *out, struct err *e)
+{
+    struct lookup *l;
+    int code;
+    bool ok;
+
+    if (resolve_literal(host, out))
+        return true;
+    l = base_alloc(sizeof *l);
+    *l = (struct lookup){.fn = lookup ? lookup : system_lookup, .ctx = ctx, .uses = 2};
+    assert(host.n <= RESOLVE_HOST_MAX);
+    memcpy(l->host, host.p, host.n);
+    if (pthread_mutex_init(&l->lock, NULL) != 0 || pthread_cond_init(&l->done, NULL) != 0)
+        base_die("a mutex cannot be made");
+    pthread_mutex_lock(&l->lock);
+    code = resolve_start_thread(lookup_run, l);
+    if (code != 0)
+        l->uses--;
+    ok = resolve_say_thread(code, e) && lookup_wait(l, until, e);
+    if (ok && l->ok)
+        *out = l->addrs;
+    else if (ok)
+        *e = l->err;
+    ok = ok && l->ok;
+    lookup_leave(l);
+    return ok;
 }

@@ -63,6 +63,13 @@ bool resolver_known(struct resolver *r, str host, struct resolve_addrs *out) MUS
 /* Removes the name from the cache, because none of its addresses could be reached. */
 void resolver_forget(struct resolver *r, str host);
 
+/* Looks a name up for a thread that may wait. The wait ends at the deadline, or soon after the
+ * cancel; the system's lookup then ends on a thread of its own, whose answer is dropped, so ctx
+ * must outlive it. lookup NULL: the system's. */
+struct stream_until;
+bool resolve_wait(resolver_lookup *lookup, void *ctx, str host, const struct stream_until *until,
+                  struct resolve_addrs *out, struct err *e) MUST_USE;
+
 struct resolver_ask;
 
 /* Called on the loop's thread. The answer arrives on the same thread, never before this returns:

@@ -104,7 +104,9 @@ str server_body(const struct server_exchange *x);
 void server_body_drop(struct server_exchange *x);
 /* The peer's address as text, for the access log. */
 str server_peer(const struct server_exchange *x);
-bool server_peer_loopback(const struct server_exchange *x);
+/* Whether the peer is on this machine: a loopback address, a Unix socket, or an address that is the
+ * one it has connected to. */
+bool server_peer_near(const struct server_exchange *x);
 /* Memory that lives as long as the exchange. */
 struct arena *server_arena(struct server_exchange *x);
 void *server_user(const struct server_exchange *x);
@@ -162,4 +164,7 @@ void server_ws_send_frames(struct server_ws *w, str frames);
 bool server_ws_full(const struct server_ws *w);
 size_t server_ws_queued(const struct server_ws *w);
 void server_ws_flush(struct server_ws *w);
+/* No messages until the resume, but for those that have been read already. */
+void server_ws_pause(struct server_ws *w);
+void server_ws_resume(struct server_ws *w);
 void server_ws_close(struct server_ws *w, int code, str reason);

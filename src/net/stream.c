@@ -10,7 +10,6 @@
 #include "net/sys.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 
 #define LOOK_MS 100 /* how often a wait looks at *cancel */
@@ -41,27 +40,6 @@ static bool stream_wait(struct stream *s, short events, struct err *e)
 }
 
 /* ---- opening ---- */
-
-static bool stream_resolve(struct stream *s, str host, struct resolve_addrs *out, struct err *e)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found;
-    int rc;
-
-    if (resolve_literal(host, out))
-        return true;
-    rc = getaddrinfo(s->host, NULL, &hints, &found);
-    if (rc != 0)
-        return err_set(e, ERR_UPSTREAM, "the name %s is not found: %s", s->host, gai_strerror(rc));
-    out->n = 0;
-    for (struct addrinfo *a = found; a && out->n < RESOLVE_ADDRS_MAX; a = a->ai_next)
-        if (a->ai_addrlen <= sizeof out->addr[0].at) {
-            out->addr[out->n].size = a->ai_addrlen;
-            memcpy(&out->addr[out->n++].at, a->ai_addr, a->ai_addrlen);
-        }
-    freeaddrinfo(found);
-    resolve_take_turns(out);
-    return out->n > 0 || err_set(e, ERR_UPSTREAM, "the name %s has no address", s->host);
-}
 
 static bool stream_connect(struct stream *s, const struct resolve_addr *a, struct err *e)
 {
@@ -95,7 +73,7 @@ struct stream *stream_open(str host, unsigned port, const struct stream_until *u
     s = base_alloc(sizeof *s);
     *s = (struct stream){.fd = -1, .until = until};
     memcpy(s->host, host.p, host.n);
-    if (stream_resolve(s, host, &addrs, e))
+    if (resolve_wait(NULL, NULL, host, until, &addrs, e))
         for (size_t i = 0; !ok && i < addrs.n; i++) {
             if (s->fd >= 0)
                 close(s->fd);

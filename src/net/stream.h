@@ -11,7 +11,7 @@
  *
  * Promises:
  *   - Every wait ends at the deadline, or soon after *cancel becomes true: ERR_TIMEOUT,
- *     ERR_CANCELLED. Only the system's name resolution has limits of its own.
+ *     ERR_CANCELLED.
  *   - Certificates are verified as tls.h says.
  *
  * SPDX-License-Identifier: Apache-2.0

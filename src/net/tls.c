@@ -216,7 +216,7 @@ static void tls_system_load(void)
         loaded = access(bundles[i], R_OK) == 0 && X509_STORE_load_file(store, bundles[i]) == 1;
     if (!loaded && X509_STORE_set_default_paths(store) != 1)
         base_die("OpenSSL has no memory left");
-    ERR_clear_error();
+    OPENSSL_thread_stop(); /* nothing of this thread is left if the process ends before it */
     tls_system_ctx = ctx;
 }
 

@@ -414,6 +414,11 @@ uint64_t optimize_calls(const struct optimize *o)
     return o->calls;
 }
 
+uint64_t optimize_calls_max(const struct optimize *o)
+{
+    return o->task.settings.metric_calls;
+}
+
 size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2])
 {
     assert(candidate < o->count);

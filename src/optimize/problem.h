@@ -1,7 +1,7 @@
 /* problem.h - runs that are data: a problem whose evaluator and reflector are described in a file.
  *
  * With such a file an engine in any language can repeat the run, and the logs can be compared.
- * The files are gepa-run/1 and gepa-problem/1; docs/optimize.md describes them.
+ * The files are gepa-run/1 and gepa-problem/1; docs/reference/optimize.md describes them.
  *
  *     struct problem_run run;
  *     if (!problem_run_read(&arena, path, text, &run, e) ...

@@ -5,6 +5,7 @@
 #include "serve/admin.h"
 #include "base/embed.h"
 #include "gateway/provider.h"
+#include "serve/provider_probe.h"
 
 #define OUT_MAX ((size_t)16 << 20)
 
@@ -113,6 +114,24 @@ static bool breaker_is_open(struct admin *a, const struct config_provider *p)
     return false;
 }
 
+static void admin_write_probe(struct admin *a, const struct config_provider *p)
+{
+    struct provider_probe_result r;
+
+    provider_probe_look_up(a->ex->worker->daemon, a->ex->setup->config, p, &r);
+    json_out_key(&a->o, STR("probe"));
+    json_out_object(&a->o);
+    admin_text(a, "state", str_c(provider_probe_word(r.state)));
+    json_out_key(&a->o, STR("error"));
+    if (r.why[0])
+        json_out_str(&a->o, str_c(r.why));
+    else
+        json_out_null(&a->o);
+    serve_admin_count_or_null(a, "checked_at_us", r.checked_ms < 0 ? -1 : r.checked_ms * 1000);
+    serve_admin_count_or_null(a, "took_ms", r.checked_ms < 0 ? -1 : (int64_t)r.took_ms);
+    json_out_end(&a->o);
+}
+
 static void provider_write(struct admin *a, const struct config_provider *p)
 {
     json_out_object(&a->o);
@@ -141,6 +160,7 @@ static void provider_write(struct admin *a, const struct config_provider *p)
         json_out_str(&a->o, a->ex->setup->config->providers[p->fallback[i]].name);
     json_out_end(&a->o);
     admin_text(a, "breaker", breaker_is_open(a, p) ? STR("open") : STR("closed"));
+    admin_write_probe(a, p);
     admin_flag(a, "has_key", secret_reveal(&p->key).n > 0);
     admin_flag(a, "key_missing", p->key_missing.n > 0);
     json_out_end(&a->o);

@@ -26,7 +26,8 @@ static void on_item(void *ctx, const struct config_item *item)
 static void store_write(struct admin *a)
 {
     struct gateway *g = &a->ex->worker->daemon->gateway;
-    bool durable = a->ex->setup->config->durability == STORE_DURABLE;
+    static const char *const names[] = {"durable", "fast", "replicated"};
+    enum store_durability durability = a->ex->setup->config->durability;
     struct store_health h;
 
     store_health(g->store, &h);
@@ -48,8 +49,23 @@ static void store_write(struct admin *a)
     admin_number(a, "commits", (int64_t)h.commits);
     json_out_key(&a->o, STR("commit_ms"));
     json_out_double(&a->o, h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
-    admin_text(a, "durability", durable ? STR("durable") : STR("fast"));
-    admin_number(a, "window_ms", durable ? 0 : STORE_FAST_MS);
+    admin_text(a, "durability", str_c(names[durability]));
+    admin_number(a, "window_ms", durability == STORE_FAST ? STORE_FAST_MS : 0);
+    json_out_end(&a->o);
+}
+
+/* Those that are configured. */
+static void applications_write(struct admin *a)
+{
+    const struct daemon *d = a->ex->worker->daemon;
+    const struct app *app;
+
+    json_out_key(&a->o, STR("applications"));
+    json_out_array(&a->o);
+    for (size_t i = 0; d->apps && (app = app_at(i)); i++)
+        if (apps_find(d->apps, app) &&
+            (app != &app_policy || a->ex->setup->config->policy.document_count))
+            json_out_str(&a->o, str_c(app->name));
     json_out_end(&a->o);
 }
 
@@ -71,6 +87,7 @@ void system_handle(struct exchange *ex)
     admin_number(&a, "connections", (int64_t)connections);
     admin_flag(&a, "draining", d->draining);
     store_write(&a);
+    applications_write(&a);
     json_out_key(&a.o, STR("config"));
     json_out_array(&a.o);
     if (api_operator(ex))

@@ -10,7 +10,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/params.h"
+#include "serve/peers.h"
 #include "serve/work.h"
+#include "store/daemons.h"
 
 #define HANDS 64 /* requests that wait for runs hold one each */
 #define ARENA_MAX ((size_t)256 << 20)
@@ -301,7 +303,9 @@ bool apps_begin(struct daemon *d, struct err *e)
                             .log = d->runs,
                             .threads = d->threads,
                             .clock = d->gateway.clock,
-                            .leave = &d->leave};
+                            .leave = &d->leave,
+                            .daemon = store_daemon(d->gateway.store),
+                            .bus = peers_bus(d->peers)};
 
     if (!apps_open(&host, &d->apps, e))
         return false;
@@ -316,7 +320,9 @@ static void *close_all(void *arg)
 
     log_scope_enter(&scope, d->log, STR(""));
     work_free(d->hands);
+    peers_stop(d->peers);
     apps_close(d->apps);
+    peers_release_runs(d->peers);
     log_scope_leave(&scope);
     d->apps_ended = true;
     return NULL;

@@ -95,11 +95,11 @@ static void refused(struct count *k)
                                .code = STR(""),
                                .param = STR(""),
                                .retry_after_ms = k->retry_after_ms};
-    bool told = read_refusal(k, server_arena(ex->x), &error);
+    bool is_refusal = read_refusal(k, server_arena(ex->x), &error);
 
     serve_count_release(k);
     k->live = false;
-    if (!told) {
+    if (!is_refusal) {
         count_locally(k);
         return;
     }

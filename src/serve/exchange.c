@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "serve/page.h"
 #include "serve/params.h"
 #include "serve/watch.h"
 
@@ -258,7 +259,7 @@ static void share(struct exchange *ex)
  * may have gone since it was opened. */
 static bool is_near(struct exchange *ex)
 {
-    if (server_peer_loopback(ex->x))
+    if (server_peer_near(ex->x))
         return true;
     exchange_fail(ex,
                   403,
@@ -405,7 +406,7 @@ static bool routed(struct exchange *ex)
                       STR_FMT " does not take " STR_FMT,
                       STR_ARG(str_slice(h->path, 0, 200)),
                       STR_ARG(str_slice(h->method, 0, 20)));
-    } else {
+    } else if (!page_missing(ex)) {
         fail_unknown_route(ex);
     }
     return false;

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "gateway/storage_info.h"
+#include "store/daemons.h"
 
 #define PAGE_MAX 100
 #define PAGES_MAX 1000000
@@ -81,6 +82,11 @@ static bool ask_call_segments(struct history_job *j, struct reader *r, struct bu
     return query_call_segments(r, &j->asker, j->id, out, e);
 }
 
+static bool ask_call_new(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    return query_call_new(r, &j->asker, j->id, out, e);
+}
+
 /* The rest of a path after an id. */
 struct view {
     const char *name;
@@ -97,6 +103,7 @@ static const struct view session_views[] = {
 static const struct view call_views[] = {
     {"", ask_call, NULL},
     {"segments", ask_call_segments, NULL},
+    {"new", ask_call_new, NULL},
 };
 
 static void view_handle(struct exchange *ex, const struct view *views, size_t n)
@@ -139,6 +146,37 @@ void session_handle(struct exchange *ex)
 void interaction_handle(struct exchange *ex)
 {
     view_handle(ex, call_views, COUNT_OF(call_views));
+}
+
+static bool ask_call_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    const struct query_calls w = {.filter = j->filter, .outcome = j->words, .page = j->page};
+
+    return query_call_list(r, &j->asker, &w, out, e);
+}
+
+/* The filters that the overview and the list of its calls share. */
+static void serve_history_call_filter(struct params *p, struct query_filter *f)
+{
+    f->model = params_text(p, "model");
+    f->key = params_text(p, "key");
+    f->agent_type = params_text(p, "application");
+    params_dates(p, f);
+}
+
+void interactions_handle(struct exchange *ex)
+{
+    static const char *const outcomes[] = {"failed", "cut", "starved"};
+    struct params p;
+    struct history_job *j = serve_history_begin(ex, &p, ask_call_list);
+
+    if (!j)
+        return;
+    serve_history_call_filter(&p, &j->filter);
+    j->words = params_choice(&p, "outcome", outcomes, COUNT_OF(outcomes));
+    j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
+    j->page.cursor = params_text(&p, "cursor");
+    serve_history_go(j, &p);
 }
 
 /* ---- decisions, search ---- */
@@ -242,6 +280,28 @@ void usage_handle(struct exchange *ex)
     serve_history_go(j, &p);
 }
 
+static bool ask_overview(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+{
+    const struct query_overview w = {
+        .filter = j->filter, .by = j->words, .bucket_s = j->page.limit};
+
+    return query_overview(r, &j->asker, &w, out, e);
+}
+
+void overview_handle(struct exchange *ex)
+{
+    static const char *const groups[] = {"model", "key", "application"};
+    struct params p;
+    struct history_job *j = serve_history_begin(ex, &p, ask_overview);
+
+    if (!j)
+        return;
+    serve_history_call_filter(&p, &j->filter);
+    j->words = params_choice(&p, "by", groups, COUNT_OF(groups));
+    j->page.limit = params_i64(&p, "bucket_s", 0, 0, INT32_MAX);
+    serve_history_go(j, &p);
+}
+
 static bool ask_reasoning(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     return query_reasoning(r, &j->asker, &j->filter, out, e);
@@ -308,6 +368,30 @@ void history_kept_handle(struct exchange *ex)
     serve_history_go(j, &p);
 }
 
+static void history_write_daemons(struct store *store, struct json_out *o)
+{
+    struct daemons *d = store_daemons(store);
+    struct daemons_list list = {0};
+
+    if (d)
+        daemons_list(d, &list);
+    json_out_key(o, STR("daemons"));
+    json_out_array(o);
+    for (size_t i = 0; i < list.count; i++) {
+        json_out_object(o);
+        json_member_str(o, "daemon_id", str_c(list.items[i].id));
+        json_member_str(o, "state", str_c(list.items[i].state));
+        json_member_str(o, "address", str_c(list.items[i].address));
+        json_member_str(o, "version", str_c(list.items[i].version));
+        json_out_key(o, STR("seen_us"));
+        json_out_i64(o, list.items[i].seen_us);
+        json_out_key(o, STR("self"));
+        json_out_bool(o, list.items[i].self);
+        json_out_end(o);
+    }
+    json_out_end(o);
+}
+
 void history_health_handle(struct exchange *ex)
 {
     struct gateway *g = &ex->worker->daemon->gateway;
@@ -316,7 +400,7 @@ void history_health_handle(struct exchange *ex)
     struct buf b;
 
     store_health(g->store, &h);
-    buf_init(&b, 8192);
+    buf_init(&b, 65536);
     json_out_init(&o, &b);
     json_out_object(&o);
     json_out_key(&o, STR("service"));
@@ -349,6 +433,7 @@ void history_health_handle(struct exchange *ex)
     json_out_u64(&o, h.pending_s);
     json_out_key(&o, STR("free_bytes"));
     json_out_u64(&o, h.free_bytes);
+    history_write_daemons(g->store, &o);
     json_out_end(&o);
     json_out_end(&o);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&b));

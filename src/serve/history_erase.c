@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "gateway/share.h"
 #include "serve/history_job.h"
 
 static bool operators_only(struct exchange *ex)
@@ -25,8 +26,7 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
     struct store_receipt got;
 
     (void)r;
-    previous_response_forget(g->previous_responses,
-                             j->what == STORE_ERASE_SESSION ? j->id : STR(""));
+    gateway_share_forget(g, j->what == STORE_ERASE_SESSION ? j->id : STR(""));
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
         return false;
     if (j->what == STORE_ERASE_SESSION && got.sessions + got.interactions + got.runs == 0)

@@ -4,7 +4,7 @@
  */
 #include "serve/history_job.h"
 
-#include "gateway/question.h"
+#include "store/title.h"
 #include "wire/redact_reasoning.h"
 
 #define ARENA_MAX ((size_t)8 << 20)
@@ -15,6 +15,7 @@ static bool on_running(void *ctx, const struct hub_running *c)
 {
     struct history_job *j = ctx;
     struct query_running *to = &j->running[j->asker.running_count];
+    char title[TITLE_SIZE];
 
     if (c->session.n == 0)
         return true;
@@ -22,7 +23,7 @@ static bool on_running(void *ctx, const struct hub_running *c)
                                  .session_id = arena_dup(&j->arena, c->session),
                                  .key_name = arena_dup(&j->arena, c->key),
                                  .model = arena_dup(&j->arena, c->model),
-                                 .title = arena_dup(&j->arena, question_title(c->asked)),
+                                 .title = arena_dup(&j->arena, title_of(c->asked, title)),
                                  .dialect = arena_dup(&j->arena, c->dialect),
                                  .started_us = c->started_us};
     return ++j->asker.running_count < QUERY_RUNNING_MAX;

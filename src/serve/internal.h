@@ -27,6 +27,7 @@
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "net/server.h"
+#include "serve/login.h"
 #include "serve/passed.h"
 #include "serve/previous_response.h"
 #include "serve/serve.h"
@@ -72,7 +73,9 @@ struct daemon {
     _Atomic bool apps_ended; /* no application runs any more */
     pthread_t closer;
     struct login *login;
+    struct peers *peers; /* other daemons of the store; or NULL */
     struct watch_runs *watch_runs;
+    struct provider_probe *probe; /* serve/provider_probe.h */
     int64_t started_ms;
     const char *listen_flag; /* or NULL */
 };
@@ -161,6 +164,8 @@ bool api_operator(const struct exchange *ex);
 void sessions_handle(struct exchange *ex);
 void session_handle(struct exchange *ex); /* and the paths after its id */
 void interaction_handle(struct exchange *ex);
+void interactions_handle(struct exchange *ex);
+void overview_handle(struct exchange *ex);
 void decisions_handle(struct exchange *ex);
 void search_handle(struct exchange *ex);
 void active_handle(struct exchange *ex);
@@ -200,24 +205,11 @@ extern const struct route apps_any;   /* the route of all their paths */
 void providers_handle(struct exchange *ex);
 void levels_handle(struct exchange *ex);
 void keys_handle(struct exchange *ex);
-void system_handle(struct exchange *ex);
-void openapi_handle(struct exchange *ex);
-
-/* login.c */
-struct login *login_new(const struct clock *clock);
-void login_free(struct login *l); /* NULL is allowed */
-/* The digest of a cookie's key; false if the cookie is unknown. */
-bool login_find(struct login *l, str cookies, uint8_t sha256[32]) MUST_USE;
-void login_handle(struct exchange *ex), logout_handle(struct exchange *ex);
+void system_handle(struct exchange *ex), openapi_handle(struct exchange *ex);
 
 /* chat.c */
 void chat_handle(struct exchange *ex), gemini_handle(struct exchange *ex);
 void chat_room(struct exchange *ex);
-
-/* page.c: the page of every address of the dashboard, including the root, and its files. */
-void page_handle(struct exchange *ex);
-void root_handle(struct exchange *ex);
-void page_file_handle(struct exchange *ex);
 
 /* models.c, count.c, status.c */
 /* Whether the key of the exchange allows this model. */
@@ -239,8 +231,7 @@ void live_health_begin(struct worker *w);
 void live_drain(struct worker *w); /* disconnects all viewers */
 
 /* drain.c: a worker's thread, and the end of all workers: drain_all joins them. */
-void drain_init(struct daemon *d);
-void drain_release(struct daemon *d);
+void drain_init(struct daemon *d), drain_release(struct daemon *d);
 void *drain_work(void *arg);
 void drain_all(struct daemon *d, uint64_t ms);
 

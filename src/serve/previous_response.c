@@ -27,7 +27,7 @@ static str previous_key_name(const struct exchange *ex)
 }
 
 /* The body again, with these changes; false: it was answered. */
-static bool put_anew(struct exchange *ex, struct json_edits *edits)
+static bool put_restart(struct exchange *ex, struct json_edits *edits)
 {
     size_t size_max = ex->setup->config->body_max;
     struct buf body;
@@ -87,7 +87,7 @@ static bool put_items(struct exchange *ex)
             json_edit_replace(&edits, v, item);
         any |= item.n > 0;
     }
-    return !any || put_anew(ex, &edits);
+    return !any || put_restart(ex, &edits);
 }
 
 /* Puts the previous items before the new ones. */
@@ -102,7 +102,7 @@ static bool previous_put_before(struct exchange *ex, struct buf *items)
     list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
-    ex->previous.whole = put_anew(ex, &edits);
+    ex->previous.whole = put_restart(ex, &edits);
     return ex->previous.whole;
 }
 

@@ -8,12 +8,18 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/ctype.h"
 #include "base/json_get.h"
 #include "serve/history_job.h"
+#include "store/daemons.h"
+
+#include <unistd.h>
 
 #define PREFIX STR("resp_")
 #define ID_SIZE 36
 #define CHAIN_MAX 1024 /* responses of one conversation */
+#define ARRIVES_WITHIN_MS 3000
+#define ARRIVES_LOOK_US 50000
 #define READ_SIZE_MAX ((size_t)32 << 20)
 
 /* The id of the call that a response came of, or "": not one of ours. */
@@ -132,12 +138,29 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
     return ok;
 }
 
-static bool previous_read_all(struct history_job *j, struct reader *r, struct buf *out,
-                              struct err *e)
+/* The call of another daemon may still be in that one's journal: it is waited for. The first 12
+ * digits of an id are its time in ms. */
+static bool previous_may_arrive(const struct history_job *j, str id)
+{
+    struct daemons *all = store_daemons(j->worker->daemon->gateway.store);
+    int64_t made_ms = 0;
+
+    for (size_t i = 0, n = 0; n < 12; i++)
+        if (id.p[i] != '-') {
+            made_ms = made_ms * 16 + char_hex_value(id.p[i]);
+            n++;
+        }
+    return all && daemons_others(all) &&
+           clock_wall_ms(j->worker->daemon->gateway.clock) - made_ms < ARRIVES_WITHIN_MS;
+}
+
+static bool previous_read_chain(struct history_job *j, struct reader *r, struct buf *out,
+                                struct err *e)
 {
     struct json_out o;
     str id = j->id;
 
+    buf_reset(out);
     json_out_init(&o, out);
     json_out_array(&o);
     for (size_t n = 0; id.n; n++) {
@@ -148,6 +171,17 @@ static bool previous_read_all(struct history_job *j, struct reader *r, struct bu
     }
     json_out_end(&o);
     return json_out_ok(&o, e);
+}
+
+static bool previous_read_all(struct history_job *j, struct reader *r, struct buf *out,
+                              struct err *e)
+{
+    bool ok;
+
+    while (!(ok = previous_read_chain(j, r, out, e)) && e->code == ERR_NOT_FOUND &&
+           previous_may_arrive(j, call_of(j->id)))
+        (void)usleep(ARRIVES_LOOK_US);
+    return ok;
 }
 
 /* ---- on the loop ---- */

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "serve/internal.h"
+#include "serve/page.h"
 #include "serve/watch_runs.h"
 
 #define METHODS_MAX 256
@@ -25,6 +25,8 @@ static const struct route routes[] = {
     {"GET", "/api/version", CHAT_OLLAMA, false, ollama_version_handle},
     {"POST", "/generate", CHAT_GENERATE, false, chat_handle},
     {"GET", "/", CHAT_OPENAI, true, root_handle},
+    {"GET", "/live", CHAT_OPENAI, true, page_handle},
+    {"GET", "/compare", CHAT_OPENAI, true, page_handle},
     {"GET", "/sessions", CHAT_OPENAI, true, page_handle},
     {"GET", "/sessions/*", CHAT_OPENAI, true, page_handle},
     {"GET", "/agents", CHAT_OPENAI, true, page_handle},
@@ -43,6 +45,9 @@ static const struct route routes[] = {
     {"GET", "/keys", CHAT_OPENAI, true, page_handle},
     {"GET", "/system", CHAT_OPENAI, true, page_handle},
     {"GET", "/page/*", CHAT_OPENAI, true, page_file_handle},
+    {"GET", "/docs", CHAT_OPENAI, true, manual_handle},
+    {"GET", "/docs/", CHAT_OPENAI, true, manual_handle},
+    {"GET", "/docs/*", CHAT_OPENAI, true, manual_handle},
     {"GET", "/ws/dashboard/*", CHAT_OPENAI, true, live_socket_handle},
     {"GET", "/ws/*", CHAT_OPENAI, true, live_alert_handle},
     {"GET", "/api/v1/live", CHAT_OPENAI, true, live_stream_handle},
@@ -55,6 +60,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/erase", CHAT_OPENAI, false, erase_handle},
     {"GET", "/api/v1/audit", CHAT_OPENAI, false, audit_handle},
     {"POST", "/api/v1/audit/verify", CHAT_OPENAI, false, audit_verify_handle},
+    {"GET", "/api/v1/history/interactions", CHAT_OPENAI, false, interactions_handle},
     {"GET", "/api/v1/history/interactions/*", CHAT_OPENAI, false, interaction_handle},
     {"GET", "/api/v1/history/decisions", CHAT_OPENAI, false, decisions_handle},
     {"GET", "/api/v1/history/search", CHAT_OPENAI, false, search_handle},
@@ -73,6 +79,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/runs/*", CHAT_OPENAI, false, run_get_handle},
     {"POST", "/api/v1/runs/*", CHAT_OPENAI, false, run_post_handle},
     {"GET", "/api/v1/usage", CHAT_OPENAI, false, usage_handle},
+    {"GET", "/api/v1/overview", CHAT_OPENAI, false, overview_handle},
     {"GET", "/api/v1/reasoning", CHAT_OPENAI, false, reasoning_handle},
     {"GET", "/api/v1/providers", CHAT_OPENAI, false, providers_handle},
     {"GET", "/api/v1/levels", CHAT_OPENAI, false, levels_handle},

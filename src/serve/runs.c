@@ -113,14 +113,19 @@ static const struct app *app_of(struct daemon *d, const struct agent_row *row, v
     return NULL;
 }
 
-/* The run is taken up by its application; false if that is not open. */
+/* The run is taken up by its application; false if that is not open. If the run belongs to another
+ * daemon, that one takes it up. */
 static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
 {
     void *open;
     const struct app *app = app_of(d, row, &open);
+    struct err e;
+    bool mine;
 
-    if (!app || !app->resume)
+    if (!app || !app->resume || !agent_log_hand(d->runs, row->id, "resume", &mine, &e))
         return false;
+    if (!mine)
+        return true;
     app->resume(open, row);
     return true;
 }
@@ -227,13 +232,20 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     return ok;
 }
 
-/* An active run ends itself after the request. */
+/* An active run ends itself after the request; another daemon's, after it was told. */
 static bool serve_runs_cancel_running(struct history_job *j, const struct agent_row *row)
 {
     void *open;
     const struct app *app = app_of(j->worker->daemon, row, &open);
+    struct err e;
+    bool mine = true;
 
-    return app && app->cancel && app->cancel(open, row);
+    if (!app || !app->cancel)
+        return false;
+    if (str_eq(row->status, STR("running")) && row->daemon.n &&
+        agent_log_hand(log_of(j), row->id, "cancel", &mine, &e) && !mine)
+        return true;
+    return app->cancel(open, row);
 }
 
 /* Denies the pending call, so that only one of a simultaneous decision and cancel counts. */

@@ -3,13 +3,17 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/serve.h"
+#include "serve/provider_probe.h"
 
 #include "agent/thread.h"
 #include "base/log.h"
 #include "serve/internal.h"
 #include "serve/listen.h"
+#include "serve/login.h"
+#include "serve/peers.h"
 #include "serve/watch_runs.h"
 #include "serve/work.h"
+#include "store/daemons.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +67,8 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
     w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
     if (!w->gl.client)
         return false;
+    if (index == 0 && !provider_probe_begin(w, e))
+        return false;
     w->server = server_new(w->gl.loop, &o, &exchange_handler, w, e);
     if (!w->server)
         return false;
@@ -72,6 +78,8 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
 
 static void worker_release(struct worker *w)
 {
+    if (w->daemon && w == w->daemon->workers)
+        provider_probe_end(w);
     if (w->server)
         server_free(w->server);
     setup_cache_release(&w->gl.setup_cache);
@@ -233,6 +241,8 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
     ok = daemon_init(d, o, &l, e) && apps_begin(d, e);
     if (ok)
         apps_resume(d->apps); /* before any request is read: a new run is not one to resume */
+    if (ok)
+        peers_start(d->peers);
     d->working = d->worker_count;
     for (unsigned i = 0; ok && i < d->worker_count; i++)
         if (pthread_create(&d->workers[i].thread, NULL, drain_work, &d->workers[i]) != 0)
@@ -288,7 +298,8 @@ bool serve_run(const struct serve_options *o, struct err *e)
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},
                       e);
     if (ok) {
-        d.login = login_new(&clock_real);
+        d.login = login_new(&d);
+        d.peers = peers_new(&d);
         d.watch_runs = watch_runs_new(o->temporary);
         if (d.gateway.records) {
             d.work = work_new(c->store_url, d.gateway.store, READERS, &log);
@@ -296,8 +307,11 @@ bool serve_run(const struct serve_options *o, struct err *e)
                 log_warn("there are no threads", LOG_ERR(e));
             if (!agent_log_open(c->store_url, &d.runs, e))
                 log_warn("there are no runs", LOG_ERR(e));
+            else
+                agent_log_share(d.runs, store_daemon(d.gateway.store), peers_bus(d.peers));
         }
         ok = serve_run_command(&d, o, &set, e);
+        peers_free(d.peers);
         work_free(d.work);
         agent_log_close(d.runs);
         threads_close(d.threads);

@@ -2,9 +2,27 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "serve/internal.h"
+#include "serve/provider_probe.h"
 
 #define DAY_MS ((uint64_t)24 * 60 * 60 * 1000)
+
+/* How many providers accept connections, without their names: everybody may ask. */
+static void health_write_providers(struct exchange *ex, struct buf *out)
+{
+    const struct config *c = ex->setup->config;
+    size_t counts[PROVIDER_PROBE_UNREACHABLE + 1] = {0};
+    struct provider_probe_result r;
+
+    for (size_t i = 0; i < c->provider_count; i++) {
+        provider_probe_look_up(ex->worker->daemon, c, &c->providers[i], &r);
+        counts[r.state]++;
+    }
+    buf_printf(out,
+               ",\"providers\":{\"reachable\":%zu,\"unreachable\":%zu,\"unknown\":%zu}",
+               counts[PROVIDER_PROBE_REACHABLE],
+               counts[PROVIDER_PROBE_UNREACHABLE],
+               counts[PROVIDER_PROBE_UNKNOWN] + counts[PROVIDER_PROBE_OFF]);
+}
 
 /* Reports the health with status 200 in any case, so that a full disk does not cause a restart. */
 void health_handle(struct exchange *ex)
@@ -35,7 +53,9 @@ void health_handle(struct exchange *ex)
         buf_add_u64(&body, c->retention_age_ms / DAY_MS);
     else
         buf_add(&body, STR("null"));
-    buf_add(&body, STR("}}"));
+    buf_add(&body, STR("}"));
+    health_write_providers(ex, &body);
+    buf_add(&body, STR("}"));
     if (g->records)
         buf_printf(&body,
                    ",\"store_id\":\"" STR_FMT "\",\"stored_records\":%llu,\"pending_records\":%llu"

@@ -20,6 +20,7 @@ struct watch_hold {
     struct exchange *ex;
     struct watch_run *run;
     struct watch_hold *next;
+    char login[65]; /* the code of its link; "": it has none */
 };
 
 struct watch_runs {
@@ -225,6 +226,8 @@ static void watch_hold_end(struct watch_hold *h)
     while (*at != h)
         at = &(*at)->next;
     *at = h->next;
+    if (h->login[0])
+        login_code_drop(w->daemon->login, str_c(h->login));
     watch_runs_remove(w->daemon->watch_runs, h->run);
 }
 
@@ -249,10 +252,13 @@ void watch_runs_drain(struct worker *w)
 static void watch_hold_begin(struct exchange *ex, struct watch_run *r)
 {
     struct watch_hold *h = arena_alloc(server_arena(ex->x), sizeof *h);
-    char line[WATCH_RUN_ID_SIZE + 16];
-    int n = snprintf(line, sizeof line, "{\"run\":\"%s\"}\n", r->id);
+    char line[WATCH_RUN_ID_SIZE + 128];
+    int n;
 
-    *h = (struct watch_hold){ex, r, ex->worker->watch_holds};
+    *h = (struct watch_hold){ex, r, ex->worker->watch_holds, ""};
+    if (ex->key)
+        (void)login_code_new(ex->worker->daemon->login, ex->key, h->login);
+    n = snprintf(line, sizeof line, "{\"run\":\"%s\",\"login\":\"%s\"}\n", r->id, h->login);
     ex->worker->watch_holds = h;
     ex->job = h;
     ex->on_gone = watch_hold_on_gone;

@@ -1,7 +1,9 @@
 /* watch_runs.h - the coding agents that are being watched: one run for each `rationale watch`.
  *
  *     POST /api/v1/watch {"upstreams": {"anthropic": "https://..."}}   a stream: its first line is
- *                                            {"run": ID}; the run lasts as long as the connection
+ *                                            {"run": ID, "login": CODE}; the run lasts as long
+ *                                            as the connection. The code logs a browser in, once,
+ *                                            with the key of the request; "" without a key
  *     GET /api/v1/watch/ID                   {"calls": 12, "tool_calls": 9}
  *     ANY /watch/ID/anthropic/v1/messages    passed on, unchanged: watch.h
  *

@@ -10,9 +10,10 @@
 #include "net/ws.h"
 #include "serve/internal.h"
 
-#define MESSAGE_MAX ((size_t)64 << 20)
+#define MESSAGE_MAX ((size_t)60 << 20) /* with what waits before it, it fits into CONN_QUEUE_MAX */
 #define TURN_ARENA_MAX ((size_t)512 << 20)
 #define EVENT_MAX (MESSAGE_MAX + 64)
+#define WAITING_MAX CONN_QUEUE_MAX
 #define SECRETS_SIZE_MAX ((size_t)1 << 20)
 
 enum { CLOSE_NORMAL = 1000, CLOSE_NO_CODE = 1005, CLOSE_CUT = 1006, CLOSE_BROKEN = 1011 };
@@ -107,6 +108,16 @@ static void watch_socket_send_up(struct watch_socket *s, enum ws_op op, str data
     else if (s->up)
         conn_write(s->up, buf_str(&frame));
     buf_release(&frame);
+    if (s->ws && (s->waiting.n >= CONN_HIGH || (s->up && conn_full(s->up))))
+        server_ws_pause(s->ws);
+}
+
+static void watch_socket_on_up_room(void *ctx)
+{
+    struct watch_socket *s = ctx;
+
+    if (s->ws && s->waiting.n < CONN_HIGH)
+        server_ws_resume(s->ws);
 }
 
 /* ---- to the client ---- */
@@ -115,6 +126,8 @@ static void watch_socket_send_down(struct watch_socket *s, bool text, str data)
 {
     if (s->holds) {
         ws_encode(&s->held, text ? WS_TEXT : WS_BINARY, data);
+        if (s->up && s->held.n >= CONN_HIGH)
+            conn_pause(s->up);
         return;
     }
     if (!s->ws)
@@ -133,7 +146,9 @@ static void watch_socket_release_held(struct watch_socket *s)
         server_ws_flush(s->ws);
     }
     buf_release(&s->held);
-    buf_init(&s->held, EVENT_MAX);
+    buf_init(&s->held, WAITING_MAX);
+    if (s->up && s->ws && !server_ws_full(s->ws))
+        conn_resume(s->up);
 }
 
 /* ---- a call ---- */
@@ -149,6 +164,8 @@ static void watch_turn_on_start(void *ctx, struct upstream *u)
     if (s->up && s->waiting.n)
         conn_write(s->up, buf_str(&s->waiting));
     buf_reset(&s->waiting);
+    if (!s->up || !conn_full(s->up))
+        watch_socket_on_up_room(s);
 }
 
 static void watch_turn_on_detach(void *ctx)
@@ -350,6 +367,8 @@ static void watch_socket_up_over(struct watch_socket *s, int code, str reason)
         return;
     conn_close(s->up);
     s->up = NULL;
+    if (s->ws)
+        server_ws_resume(s->ws); /* its close frame is read */
     s->closing = true;
     s->close_code = code == CLOSE_NO_CODE ? CLOSE_NORMAL : code;
     reason = str_slice(reason, 0, sizeof s->reason);
@@ -406,6 +425,7 @@ static void watch_socket_on_up_error(void *ctx, const struct err *e)
 }
 
 static const struct conn_handler watch_socket_up = {.on_bytes = watch_socket_on_bytes,
+                                                    .on_room = watch_socket_on_up_room,
                                                     .on_end = watch_socket_on_up_end,
                                                     .on_error = watch_socket_on_up_error};
 
@@ -479,8 +499,8 @@ void watch_socket_begin(struct exchange *ex, const struct watch_request *r,
     s->secret_count = headers_find_secrets(server_request(x), s->secrets);
     for (size_t i = 0; i < s->secret_count; i++)
         s->secrets[i] = arena_dup(&s->arena, s->secrets[i]);
-    buf_init(&s->held, EVENT_MAX);
-    buf_init(&s->waiting, EVENT_MAX);
+    buf_init(&s->held, WAITING_MAX);
+    buf_init(&s->waiting, WAITING_MAX);
     ws_init(&s->codec, WS_FROM_SERVER, MESSAGE_MAX, (struct ws_sink){watch_socket_on_frame, s});
     conn_handler_set(c, &watch_socket_up, s);
     ex->status = 101;

@@ -8,7 +8,7 @@
  *   WRAP_TAG  a wrapper around the answer, plain text, right behind the reasoning
  *   WRAP      the same with special tokens
  *
- * docs/formats.md lists the families and their prompts.
+ * docs/reference/formats.md lists the families and their prompts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

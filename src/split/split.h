@@ -16,7 +16,7 @@
  *     OUT ---open---> REASON ---close---> OUT        OUT ---wrapper---> WRAP ---its end---> OUT
  *     OUT, WRAP, sometimes REASON ---tool---> TOOL ---its end---> OUT
  *
- * The rules, in short (docs/splitting.md has them at length, with the reasons):
+ * The rules, in short (docs/explanation/splitting.md has them at length, with the reasons):
  *   - White space and a marker that begin the text are framing: an opener, one stray closer, and
  *     repeated openers inside.
  *   - A text tag opens only at the start of a line or right after a block, and not in a code

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/progress.h"
 #include "store/audit_verify_state.h"
 
 #define PAGE VERIFY_PAGE
@@ -217,9 +218,10 @@ static bool next_page(struct verify *v, struct err *e)
            verify_read_calls(v, e) && audit_verify_read_tools(v, e) && read_erased(v, e);
 }
 
-static bool verify_all(struct verify *v, struct err *e)
+static bool verify_entries(struct verify *v, const struct progress *p, struct err *e)
 {
     do {
+        progress_set(p, (uint64_t)v->r->head.seq);
         if (!next_page(v, e))
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
@@ -228,10 +230,34 @@ static bool verify_all(struct verify *v, struct err *e)
         if (v->r->ok && !(verify_page_more(v, e) && verify_doubts(v, e)))
             return false;
     } while (v->count == PAGE && v->r->ok);
+    return true;
+}
+
+static bool verify_all(struct verify *v, struct err *e)
+{
+    struct progress p;
+    int64_t last = 0;
+    bool ok;
+
+    if (!db_query(v->db,
+                  "SELECT coalesce(max(seq), 0) FROM audit_log",
+                  NULL,
+                  0,
+                  (struct db_rows){engine_keep_number, &last},
+                  e))
+        return false;
+    p = progress_begin("audit", "entries", (uint64_t)last);
+    ok = verify_entries(v, &p, e);
+    progress_end(&p);
+    if (!ok)
+        return false;
+    p = progress_begin("audit, sessions and blocks", "", 0);
     if (v->r->ok && v->r->anchor.seq > v->r->head.seq)
         verify_wrong(v, v->r->head.seq + 1, "the log ends before its anchored head", STR(""));
-    return (!v->r->ok || verify_sessions(v, e)) && (!v->r->ok || verify_blocks(v, e)) &&
-           (!v->r->ok || verify_rest(v, e)) && (!v->r->ok || verify_usage(v, e));
+    ok = (!v->r->ok || verify_sessions(v, e)) && (!v->r->ok || verify_blocks(v, e)) &&
+         (!v->r->ok || verify_rest(v, e)) && (!v->r->ok || verify_usage(v, e));
+    progress_end(&p);
+    return ok;
 }
 
 static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
@@ -317,7 +343,7 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     json_init(&v->doc);
     map_init(&v->states, NULL, MAP_COUNT_MAX);
     buf_init(&v->bytes, PAGE_ARENA_MAX);
-    buf_init(&v->sql, 16384);
+    buf_init(&v->sql, 65536);
     map_init(&v->digests, NULL, 2 * PAGE);
     map_init(&v->erased, NULL, 2 * PAGE);
     /* The head before the tables: it must not be newer than what is looked at. */

@@ -147,26 +147,35 @@ static bool verify_on_hour(void *ctx, const struct db_value *c, size_t n)
 }
 
 /* The sums and, taken away from them, the calls: nothing may be left. */
-bool verify_usage(struct verify *v, struct err *e)
+static bool verify_usage_table(struct verify *v, const struct usage_table *t, struct err *e)
 {
-    str names = STR(USAGE_SUMS);
+    str names = str_c(t->sums), name;
 
     buf_reset(&v->sql);
     buf_printf(&v->sql,
-               "SELECT 'hour ' || hour || ' model ' || model FROM (SELECT 1 AS sign, " USAGE_WHICH
-               ", " USAGE_SUMS " FROM usage_hours UNION ALL SELECT -1, %s, %s FROM llm_interactions"
-               " i) x GROUP BY " USAGE_WHICH " HAVING min(sign) = max(sign)"
+               "SELECT '%s of model ' || model FROM (SELECT 1 AS sign, %s, %s FROM %s"
+               " UNION ALL SELECT -1, ",
+               t->name,
+               t->which,
+               t->sums,
+               t->name);
+    usage_write_call(t, &v->sql);
+    buf_printf(&v->sql,
+               " FROM %s) x GROUP BY %s HAVING min(sign) = max(sign)"
                " OR abs(sum(sign * cost_usd)) > 0.000000001 * (1 + sum(abs(cost_usd)))",
-               usage_of_call_which,
-               usage_of_call_sums);
-    while (names.n > 0) {
-        size_t end = str_find(names, STR(", "));
-        str name = str_slice(names, 0, end == STR_NONE ? names.n : end);
-
+               t->call_from,
+               t->which);
+    while ((name = usage_next_name(&names)).n)
         if (!str_eq(name, STR("cost_usd")))
             buf_printf(&v->sql, " OR sum(sign * " STR_FMT ") <> 0", STR_ARG(name));
-        names = str_slice(names, end == STR_NONE ? names.n : end + 2, names.n);
-    }
     buf_add_c(&v->sql, '\0');
     return db_query(v->db, v->sql.p, NULL, 0, (struct db_rows){verify_on_hour, v}, e);
+}
+
+bool verify_usage(struct verify *v, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(usage_tables); i++)
+        if (!verify_usage_table(v, &usage_tables[i], e))
+            return false;
+    return true;
 }

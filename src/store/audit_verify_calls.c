@@ -38,6 +38,7 @@ static bool verify_on_call(void *ctx, const struct db_value *c, size_t n)
     engine_row_keep(&call->row, &v->call_arena);
     call->text_bits = c[ENGINE_TEXT_BITS].i;
     call->decision_kind = c[ENGINE_DECISION_KIND];
+    call->tool_count = c[ENGINE_TOOL_COUNT].i;
     if (call->decision_kind.type == DB_TEXT)
         call->decision_kind.s = arena_dup(&v->call_arena, c[ENGINE_DECISION_KIND].s);
     return true;
@@ -153,6 +154,11 @@ static void verify_judge_columns(struct verify *v, const struct verify_call *cal
         verify_wrong(v, 0, "a call does not have the texts that its row says", call->row.id);
     if (!verify_same_value(&values[ENGINE_DECISION_KIND], &call->decision_kind))
         verify_wrong(v, 0, "a decision is not of the kind that its row says", call->row.id);
+    /* Schema step 022 has counted each tool of an older call once. */
+    if (call->tool_count > values[ENGINE_TOOL_COUNT].i ||
+        (call->tool_count == 0) != (values[ENGINE_TOOL_COUNT].i == 0))
+        verify_wrong(
+            v, 0, "a call asks for another number of tools than its row says", call->row.id);
 }
 
 /* How the digest of a call was made. */

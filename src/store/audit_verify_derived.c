@@ -54,6 +54,11 @@ static const struct rule rules[] = {
     {"SELECT s.session_id FROM alert_sessions s WHERE s.tool_count <> (SELECT count(*) FROM"
      " mcp_communications t WHERE t.session_id = s.session_id)",
      "a session does not add up"},
+    {"SELECT s.session_id FROM alert_sessions s WHERE s.tool_call_count <> (SELECT count(*) FROM"
+     " mcp_communications t WHERE t.session_id = s.session_id AND t.communication_type ="
+     " 'tool_call') + (SELECT coalesce(sum(i.tool_count), 0) FROM llm_interactions i WHERE"
+     " i.session_id = s.session_id)",
+     "a session does not add up"},
     {"SELECT s.session_id FROM alert_sessions s WHERE s.call_count > 0 AND NOT " A_CALL
      "coalesce(" ENDED ", 0) = coalesce(s.last_seen_ms, 0) AND coalesce(i.model, '') ="
      " coalesce(s.model, '') AND s.outcome = CASE WHEN " FAILED " THEN 'failed' ELSE 'completed'"

@@ -111,7 +111,7 @@ bool verify_follow(struct verify *v, const struct verify_call *call, struct err 
     if (!verify_tools(v, call, e))
         return false;
     if (!s || ((s->runs || call->at.call_n != s->first_n ||
-                str_eq(s->title, engine_title(v->en, &call->row))) &&
+                engine_title_fits(v->en, &call->row, s->title)) &&
                (!verify_gave_error(s, &call->row) || verify_has_error(v, s, &call->row))))
         return true;
     kept = arena_alloc(&v->arena, sizeof *kept);
@@ -140,15 +140,15 @@ static bool verify_doubt(struct verify *v, const struct verify_session *s, struc
             return false;
         for (size_t i = 0; i < v->call_count && ok; i++) {
             struct verify_call *call = &v->call_page[i];
-            str title;
+            bool fits;
 
             args[1] = db_int(call->row.started_ms);
             args[2] = db_int(call->at.call_n);
             if (!verify_texts_read(v, call, &ok, e))
                 return false;
-            title = engine_title(v->en, &call->row);
-            titled |= title.n > 0 && str_eq(title, s->title);
-            if (s->title.n == 0 && title.n > 0 && !s->runs)
+            fits = engine_title_fits(v->en, &call->row, s->title);
+            titled |= fits;
+            if (s->title.n == 0 && !fits && !s->runs)
                 verify_wrong(v, 0, "a session is not the one of its calls", s->id);
             failed |= verify_gave_error(s, &call->row);
             error |= verify_gave_error(s, &call->row) && verify_has_error(v, s, &call->row);

@@ -24,6 +24,7 @@ struct verify_call {
     struct texts_place at;
     int64_t text_bits;
     struct db_value decision_kind;
+    int64_t tool_count;
     bool same; /* the row and its columns agree */
     uint8_t digest[SHA256_SIZE];
 };

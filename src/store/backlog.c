@@ -108,10 +108,12 @@ bool journal_hurries(struct journal *j, bool now)
     uint64_t most = now ? JOURNAL_HURRY_SIZE / 8 : JOURNAL_HURRY_SIZE;
     bool hurries;
 
+    if (j->o.replicated)
+        return true; /* calls wait for it */
     if (most > j->o.size_max / JOURNAL_RUNNING_SHARE)
         most = j->o.size_max / JOURNAL_RUNNING_SHARE;
     pthread_mutex_lock(&j->lock);
-    hurries = j->waiting > most;
+    hurries = j->waiting > most || (j->settling > 0 && j->waiting > 0);
     pthread_mutex_unlock(&j->lock);
     return hurries;
 }

@@ -80,6 +80,14 @@ bool db_begin(struct db *db, bool durable, struct err *e)
     return db->driver->begin(db, durable, e);
 }
 
+struct db_turn db_turn(struct db *db)
+{
+    struct db_turn turn = db->turn;
+
+    db->turn.passed = db->turn.lost = false;
+    return turn;
+}
+
 bool db_commit(struct db *db, struct err *e)
 {
     return db->driver->commit(db, e);

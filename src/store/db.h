@@ -58,9 +58,9 @@ static inline struct db_value db_blob(str s)
 }
 
 enum db_mode {
-    DB_WRITE,  /* its owner: creates the database if needed and migrates its tables */
+    DB_WRITE,  /* the engine's: creates the database if needed and migrates its tables */
     DB_READ,   /* read only; a writer may run in another process */
-    DB_BESIDE, /* like DB_WRITE, for tables that the owner shares; many are allowed */
+    DB_BESIDE, /* like DB_WRITE, for tables that the engine shares; many are allowed */
     DB_NEW     /* an empty SQLite file for an export; unusable after a failed call */
 };
 
@@ -92,6 +92,13 @@ bool db_query(struct db *db, const char *sql, const struct db_value *args, size_
 /* durable: after the commit, this and all earlier transactions survive a power failure. For a
  * reader, the transaction is one snapshot of the database. */
 bool db_begin(struct db *db, bool durable, struct err *e) MUST_USE;
+/* What the transactions of DB_WRITE under a lease (store/db_lease.h) found at their beginning. */
+struct db_turn {
+    bool passed;    /* another daemon wrote since db_turn was last called */
+    bool lost;      /* so was the connection, and with it perhaps the last commits */
+    int64_t erased; /* grows with each erasure, whichever daemon makes it */
+};
+struct db_turn db_turn(struct db *db);
 bool db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
 

@@ -14,6 +14,7 @@
 
 struct db {
     const struct db_driver *driver;
+    struct db_turn turn;
 };
 
 struct db_driver {

@@ -4,8 +4,8 @@
  * error is kept and reported by the next call, at the latest by the commit. The connection does not
  * block while it sends, so that both sides can always get rid of what they have to say.
  *
- * The next begin (or query, outside of a transaction) opens a lost connection again. Only the owner
- * proves that it owns the tables (db_postgres_owner.c); DB_BESIDE does not.
+ * The next begin (or query, outside of a transaction) opens a lost connection again. The writes of
+ * a daemon prove its lease (db_postgres_lease.c), a single one in a transaction of its own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -389,11 +389,16 @@ static bool alone(struct pg_db *d, const char *sql, const struct db_value *args,
     return pg_send(&d->db, sql, args, n, e) && read_alone(d, rows, e);
 }
 
+static bool db_postgres_run_leased(struct db *db, const char *sql, const struct db_value *args,
+                                   size_t n, struct err *e);
+
 static bool db_postgres_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
                             struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
+    if (d->lease && !d->open)
+        return db_postgres_run_leased(db, sql, args, n, e);
     if (!ready(d, e))
         return false;
     if (!d->open)
@@ -460,8 +465,10 @@ static bool db_postgres_script(struct db *db, const char *sql, struct err *e)
 static bool begin_once(struct pg_db *d, const char *sql, struct err *e)
 {
     return pg_connected(d, e) &&
-           (d->mode == DB_WRITE ? pg_owner_begin(d, sql, e) : pg_exec(d, sql, e));
+           (d->lease && d->mode != DB_READ ? pg_lease_begin(d, sql, e) : pg_exec(d, sql, e));
 }
+
+static void db_postgres_rollback(struct db *db);
 
 static bool db_postgres_begin(struct db *db, bool durable, struct err *e)
 {
@@ -476,7 +483,13 @@ static bool db_postgres_begin(struct db *db, bool durable, struct err *e)
         return false;
     d->open = true;
     d->failed = false;
-    return true;
+    if (!d->claims)
+        return true;
+    d->claims = false;
+    if (pg_lease_claim_turn(d, e))
+        return true;
+    db_postgres_rollback(db);
+    return false;
 }
 
 static bool db_postgres_commit(struct db *db, struct err *e)
@@ -522,49 +535,29 @@ static void db_postgres_rollback(struct db *db)
     }
 }
 
+static bool db_postgres_run_leased(struct db *db, const char *sql, const struct db_value *args,
+                                   size_t n, struct err *e)
+{
+    if (db_postgres_begin(db, true, e)) {
+        if (db_postgres_run(db, sql, args, n, e) && db_postgres_commit(db, e))
+            return true;
+        db_postgres_rollback(db);
+    }
+    return false;
+}
+
 /* Dead rows give their room to others; what is on the disk below is the server's. */
 static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
 {
-    static const char *const tables[] = {
-        "alert_sessions",
-        "llm_interactions",
-        "mcp_communications",
-        "call_blocks",
-        "call_texts",
-        "call_tools",
-        "word_pages",
-        "call_pieces",
-        "agent_runs",
-        "agent_effects",
-        "threads",
-        "thread_checkpoints",
-        "thread_values",
-        "thread_writes",
-    };
     struct pg_db *d = pg_of(db);
-    char sql[64];
 
-    *done = false;
-    if (!ready(d, e))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        (void)snprintf(sql, sizeof sql, "VACUUM %s", tables[i]);
-        if (!pg_exec(d, sql, e))
-            return false;
-    }
-    *done = true;
-    return true;
-}
-
-static void db_postgres_interrupt(struct db *db)
-{
-    struct pg_db *d = pg_of(db);
-    char why[256];
-
-    pthread_mutex_lock(&d->lock);
-    if (d->cancel)
-        (void)PQcancel(d->cancel, why, sizeof why);
-    pthread_mutex_unlock(&d->lock);
+    *done = ready(d, e) &&
+            pg_exec(d,
+                    "VACUUM alert_sessions, llm_interactions, mcp_communications, call_blocks,"
+                    " call_texts, call_tools, word_pages, call_pieces, agent_runs, agent_effects,"
+                    " threads, thread_checkpoints, thread_values, thread_writes",
+                    e);
+    return *done;
 }
 
 #define OURS                                                                                       \
@@ -588,7 +581,7 @@ const struct db_driver db_driver_postgres = {
     .begin = db_postgres_begin,
     .commit = db_postgres_commit,
     .rollback = db_postgres_rollback,
-    .interrupt = db_postgres_interrupt,
+    .interrupt = pg_interrupt,
     .scrub = db_postgres_scrub,
     .size_sql = "SELECT coalesce(sum(600 * calls + pg_column_size(texts)), 0)::bigint"
                 " + (SELECT coalesce(sum(600 + pg_column_size(texts)), 0)::bigint FROM call_texts)"

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "store/db_driver.h"
 #include "store/db_gather.h"
+#include "store/db_lease.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -32,13 +33,14 @@ struct pg_db {
     struct arena sending;   /* of one statement */
     struct db_gather *rows; /* rows that wait to be sent */
     int64_t changed;
-    uint64_t given;   /* rows that the query has returned */
-    bool ready;       /* this connection is set up; an owner's holds the lock */
-    bool claimed;     /* for the owner: epoch is that of this connection */
-    int64_t epoch;    /* for the owner; 0 before its first transaction */
-    bool open, piped; /* in a transaction; in pipeline mode */
-    unsigned pending; /* results not read yet */
-    bool failed;      /* a statement of this transaction failed, and why */
+    uint64_t given;         /* rows that the query has returned */
+    bool ready;             /* this connection is set up */
+    struct db_lease *lease; /* NULL: none */
+    bool claims;            /* the turn was another daemon\'s, */
+    int64_t claimed;        /* and is taken with this fence */
+    bool open, piped;       /* in a transaction; in pipeline mode */
+    unsigned pending;       /* results not read yet */
+    bool failed;            /* a statement of this transaction failed, and why */
     struct err why;
 
     pthread_mutex_t lock; /* protects cancel, which another thread uses */
@@ -62,18 +64,19 @@ bool pg_connected(struct pg_db *d, struct err *e) MUST_USE;
 void pg_reset(struct pg_db *d);
 void pg_forget_statements(struct pg_db *d);
 void pg_set_cancel(struct pg_db *d, PGcancel *cancel);
+void pg_interrupt(struct db *db);
 
 /* Runs statements that return no rows, outside of pipeline mode. */
 bool pg_exec(struct pg_db *d, const char *sql, struct err *e);
 /* The first column of the first row of the last statement, "" if it has no row. */
 bool pg_exec_text(struct pg_db *d, const char *sql, char *out, size_t size, struct err *e);
 
-/* Only one process owns the tables (db_postgres_owner.c). The lock excludes others as long as the
- * connection lives. */
-bool pg_owner_take_lock(struct pg_db *d, struct err *e) MUST_USE;
-/* Begins a transaction of the owner with sql. Fails if another process has owned the tables since
- * the previous transaction, so that the caller reads its state again. */
-bool pg_owner_begin(struct pg_db *d, const char *sql, struct err *e) MUST_USE;
+/* db_postgres_lease.c. pg_lease_set_up prepares a connection. pg_lease_begin begins a transaction
+ * with sql under the connection's lease; it fails if the lease is lost. */
+bool pg_lease_set_up(struct pg_db *d, struct err *e) MUST_USE;
+bool pg_lease_begin(struct pg_db *d, const char *sql, struct err *e) MUST_USE;
+/* Sends, in the transaction, that the turn is this daemon's, if d->claims. */
+bool pg_lease_claim_turn(struct pg_db *d, struct err *e) MUST_USE;
 
 /* Sends a statement, in pipeline mode or alone. */
 bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t n,

@@ -107,12 +107,14 @@ static const char *const pg_settings[] = {
     [DB_READ] = PG_SHORT "SET default_transaction_read_only = on",
 };
 
-/* Prepares a new connection. An owner that does not get the lock is not ready, however good its
- * connection is. */
+/* Prepares a connection. One whose lease does not hold is not ready, however good it is. */
 static bool pg_set_up(struct pg_db *d, struct err *e)
 {
+    if (PQstatus(d->conn) == CONNECTION_OK && map_count(&d->statements) > 0 &&
+        !pg_exec(d, "DEALLOCATE ALL", e))
+        return false;
     pg_forget_statements(d);
-    d->ready = d->open = d->piped = d->failed = d->claimed = false;
+    d->ready = d->open = d->piped = d->failed = false;
     d->pending = 0;
     if (PQstatus(d->conn) != CONNECTION_OK)
         return pg_fail_conn(d, e);
@@ -121,8 +123,7 @@ static bool pg_set_up(struct pg_db *d, struct err *e)
     pg_set_cancel(d, PQgetCancel(d->conn));
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
-    d->ready =
-        pg_exec(d, pg_settings[d->mode], e) && (d->mode != DB_WRITE || pg_owner_take_lock(d, e));
+    d->ready = pg_exec(d, pg_settings[d->mode], e) && pg_lease_set_up(d, e);
     return d->ready;
 }
 
@@ -135,9 +136,21 @@ bool pg_connected(struct pg_db *d, struct err *e)
     return pg_set_up(d, e);
 }
 
+void pg_interrupt(struct db *db)
+{
+    struct pg_db *d = pg_of(db);
+    char why[256];
+
+    pthread_mutex_lock(&d->lock);
+    if (d->cancel)
+        (void)PQcancel(d->cancel, why, sizeof why);
+    pthread_mutex_unlock(&d->lock);
+}
+
 void pg_reset(struct pg_db *d)
 {
     d->ready = false;
+    d->db.turn.lost = true;
     pg_set_cancel(d, NULL);
     PQreset(d->conn);
 }
@@ -154,6 +167,7 @@ void pg_close(struct db *db)
     arena_release(&d->arena);
     arena_release(&d->sending);
     db_gather_free(d->rows);
+    db_lease_release(d->lease);
     free(d->url);
     free(d);
 }
@@ -196,6 +210,8 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
         if (!d->conn)
             base_die("no memory for a connection");
         PQsetNoticeReceiver(d->conn, no_notices, NULL);
+        if (mode == DB_BESIDE)
+            d->lease = db_lease_find(where);
         if (pg_set_up(d, e)) {
             *out = &d->db;
             return true;

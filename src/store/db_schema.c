@@ -2,7 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/progress.h"
 #include "store/db_driver.h"
+
+#include <stdatomic.h>
 
 #define VERSIONS                                                                                   \
     "CREATE TABLE IF NOT EXISTS store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
@@ -52,16 +55,32 @@ static bool take_step(struct db *db, const struct schema_step *step, struct err 
 static bool take_steps(struct db *db, struct err *e)
 {
     const struct schema_step *steps = db->driver->steps;
+    struct progress p;
     int64_t now;
+    bool ok = true;
 
     if (db->driver->alone_sql && !db->driver->script(db, db->driver->alone_sql, e))
         return false;
     if (!db->driver->script(db, VERSIONS, e) || !version_now(db, &now, e))
         return false;
-    for (size_t i = 0; i < *db->driver->step_count; i++)
-        if (steps[i].version > now && !take_step(db, &steps[i], e))
-            return false;
-    return true;
+    p = progress_begin("bringing the store up to date", "steps", *db->driver->step_count);
+    for (size_t i = 0; ok && i < *db->driver->step_count; i++) {
+        progress_set(&p, i);
+        ok = steps[i].version <= now || take_step(db, &steps[i], e);
+    }
+    progress_end(&p);
+    return ok;
+}
+
+/* Migrations only add. So a daemon that has its tables continues when a newer one adds to them; it
+ * does not start on them, because what it does not know may be needed. */
+static bool db_schema_runs(const struct db *db, enum db_mode mode, bool known)
+{
+    static _Atomic bool running;
+
+    if (db_kind(db) == DB_POSTGRES && mode == DB_WRITE && known)
+        atomic_store(&running, true);
+    return db_kind(db) == DB_POSTGRES && mode != DB_WRITE && atomic_load(&running);
 }
 
 bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
@@ -70,6 +89,8 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
 
     if (!version_now(db, &now, e))
         return false;
+    if (db_schema_runs(db, mode, now <= newest) && now > newest)
+        return true;
     if (now > newest)
         return err_set(
             e,

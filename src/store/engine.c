@@ -69,7 +69,7 @@ void engine_close(struct engine *en)
     if (!en)
         return;
     /* The last head: of what is on disk for good. */
-    if (en->db && engine_stale(en) && db_begin(en->db, true, &e)) {
+    if (en->db && engine_stale(en) && engine_turn(en, true, &e)) {
         if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", NULL, 0, &e) &&
             db_commit(en->db, &e))
             engine_anchor(en);
@@ -84,7 +84,7 @@ void engine_close(struct engine *en)
     engine_pieces_forget(en);
     map_release(&en->pieced);
     map_release(&en->owners);
-    map_release(&en->usage);
+    engine_usage_release(&en->usage);
     map_release(&en->sessions);
     json_release(&en->doc);
     buf_release(&en->canon);
@@ -111,7 +111,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     arena_reserve(&en->arena, ENGINE_ARENA_KEPT);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
-    map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
+    engine_usage_init(&en->usage);
     map_init(&en->sessions, NULL, ENGINE_OWNERS_MAX);
     json_init(&en->doc);
     buf_init(&en->canon, ENGINE_CANON_MAX);
@@ -124,6 +124,8 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e) &&
         db_open(o->url, DB_READ, &en->reader_texts, e)) {
         en->kind = db_kind(en->db);
+        if (o->lease)
+            db_lease_join(en->db, o->lease);
         en->texts.db = en->db;
         if (engine_audit_open(en, e) && engine_move_begin(en, e)) {
             engine_anchor(en);
@@ -139,18 +141,15 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
 
 static const struct {
     const char *get, *put;
-    size_t args; /* of get; the first of put */
 } places[] = {
-    [DB_SQLITE] = {"SELECT segment, place FROM store_progress",
-                   "INSERT INTO store_progress (one, segment, place) VALUES (1, $2, $3)"
-                   " ON CONFLICT (one) DO UPDATE SET segment = excluded.segment,"
-                   " place = excluded.place",
-                   0},
+    [DB_SQLITE] = {"SELECT segment, place FROM store_progress WHERE spool IN ($1, '')",
+                   "INSERT INTO store_progress (one, spool, segment, place) VALUES (1, $1, $2, $3)"
+                   " ON CONFLICT (one) DO UPDATE SET spool = excluded.spool,"
+                   " segment = excluded.segment, place = excluded.place"},
     [DB_POSTGRES] = {"SELECT segment, place FROM store_progress WHERE spool = $1",
                      "INSERT INTO store_progress (spool, segment, place) VALUES ($1, $2, $3)"
                      " ON CONFLICT (spool) DO UPDATE SET segment = excluded.segment,"
-                     " place = excluded.place",
-                     1},
+                     " place = excluded.place"},
 };
 
 bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n)
@@ -173,12 +172,8 @@ bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
     struct db_value spool = db_text(str_c(en->spool));
 
     *out = (struct journal_place){0, 0};
-    return db_query(en->db,
-                    places[en->kind].get,
-                    &spool,
-                    places[en->kind].args,
-                    (struct db_rows){engine_keep_place, out},
-                    e);
+    return db_query(
+        en->db, places[en->kind].get, &spool, 1, (struct db_rows){engine_keep_place, out}, e);
 }
 
 /* ---- a batch ---- */
@@ -192,11 +187,37 @@ static void clear(struct engine *en)
     arena_reset(&en->arena);
 }
 
+/* Cached requests and texts stay: a call never changes, it is only erased. */
+bool engine_turn(struct engine *en, bool durable, struct err *e)
+{
+    struct db_turn turn;
+
+    if (!db_begin(en->db, durable, e))
+        return false;
+    turn = db_turn(en->db);
+    if (turn.lost) { /* a server that crashed has lost commits that were not durable */
+        db_rollback(en->db);
+        return err_set(e,
+                       ERR_SYSTEM,
+                       "the connection to PostgreSQL was lost: how far the tables are is read"
+                       " again");
+    }
+    if (!turn.passed)
+        return true;
+    en->blocks_known = en->head_known = false;
+    if (turn.erased != en->erased) {
+        engine_requests_forget(en);
+        texts_forget(&en->texts);
+        en->erased_any = true;
+        en->erased = turn.erased;
+    }
+    return en->move != ENGINE_MOVE || engine_move_look(en, e);
+}
+
 bool engine_begin(struct engine *en, bool durable, struct err *e)
 {
     assert(en->count == 0);
-    return db_begin(en->db, durable, e) && engine_audit_begin(en, e) &&
-           engine_blocks_begin(en, e) &&
+    return engine_turn(en, durable, e) && engine_audit_begin(en, e) && engine_blocks_begin(en, e) &&
            (!en->caught_up || !en->pieced_unknown || engine_pieces_recall(en, e));
 }
 
@@ -210,7 +231,8 @@ bool engine_full(const struct engine *en)
 
 static bool read_record(uint32_t type, str body, union engine_content *out)
 {
-    static const struct store_session no_session = {.started_us = -1, .completed_us = -1};
+    static const struct store_session no_session = {
+        .started_us = -1, .completed_us = -1, .put_us = -1};
     static const struct store_tool no_tool = {.duration_ms = -1};
 
     switch (type) {

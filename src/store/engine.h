@@ -12,7 +12,9 @@
  * reach. One query finds the records that are already stored; after that query the commit waits for
  * no answer. The texts of calls go into blocks (block.h), everything else into narrow rows.
  *
- * One thread writes (begin to commit); any thread may call get and list at any time.
+ * One thread writes (begin to commit); any thread may call get and list at any time. The engines of
+ * several daemons on one PostgreSQL take turns, a transaction each; if another one wrote since, the
+ * engine reads again what it knew of the tables.
  *
  * ERR_INPUT concerns one record that can never be stored: the caller puts each record alone in a
  * batch to find it. Every other error concerns the database, and the caller retries the batch.
@@ -28,8 +30,9 @@ struct engine;
 
 struct engine_options {
     str url;
-    str spool; /* journal that the place belongs to, if the database has seen several; or "" */
-    const char *head_path; /* file for the head of the audit log; NULL: none */
+    str spool;              /* name of the journal that the place belongs to */
+    const char *head_path;  /* file for the head of the audit log; NULL: none */
+    struct db_lease *lease; /* of this daemon, for PostgreSQL; or NULL */
 };
 
 #define ENGINE_BATCH_MAX 1000u

@@ -185,7 +185,7 @@ bool engine_audit_open(struct engine *en, struct err *e)
 
     if (en->head_path)
         file_remove_unfinished(en->head_path);
-    if (!db_begin(en->db, true, e))
+    if (!engine_turn(en, true, e))
         return false;
     if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&
         db_query(en->db,

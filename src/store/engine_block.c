@@ -2,7 +2,9 @@
  *
  * A block is filled in memory. What it has at the end of a batch is in call_texts as well, a row
  * for each call; once it is full it is packed into call_blocks, and those rows go. Under load most
- * calls go straight into a packed block, because a batch has more than one block of them.
+ * calls go straight into a packed block, because a batch has more than one block of them. Daemons
+ * that take turns fill the same block: each knows how full it is, and the one that packs it reads
+ * what the others put.
  *
  * Two blocks are filled at a time: one with calls as they come, one with calls that an earlier
  * version of the tables had (engine_move.c). The blocks of these have the lower numbers, up to
@@ -43,21 +45,16 @@ void engine_blocks_release(struct engine *en)
 static void engine_block_begin(struct engine_filling *f, int64_t number)
 {
     f->number = number;
-    f->stored = 0;
+    f->before = f->stored = 0;
+    f->before_size = 0;
     buf_reset(&f->calls);
     block_reset(&f->block);
-    words_set_reset(&f->words);
 }
 
-static void engine_block_add(struct engine_filling *f, int64_t call_n, str entry, struct arena *a)
+static void engine_block_add(struct engine_filling *f, int64_t call_n, str entry)
 {
-    struct block_texts t;
-    struct err bad;
-
     buf_add(&f->calls, (str){(const char *)&call_n, sizeof call_n});
     block_add(&f->block, entry);
-    if (entry.n > 0 && block_entry_get(entry, a, &t, &bad))
-        engine_words_add(&f->words, &t);
 }
 
 /* The number of the call at a place of it. */
@@ -69,18 +66,61 @@ static int64_t engine_block_call(const struct engine_filling *f, size_t place)
     return n;
 }
 
-static bool engine_on_open_text(void *ctx, const struct db_value *v, size_t n)
+static bool engine_on_open_block(void *ctx, const struct db_value *v, size_t n)
 {
     struct engine *en = ctx;
     struct engine_filling *f = &en->filling[v[0].i <= en->moved_to];
 
-    assert(n == 4);
-    if (f->number != v[0].i)
-        engine_block_begin(f, v[0].i);
-    while (f->block.count < (size_t)v[1].i)
-        engine_block_add(f, v[2].i, STR(""), &en->arena); /* erased since */
-    engine_block_add(f, v[2].i, v[3].s, &en->arena);
-    f->stored = f->block.count;
+    assert(n == 3);
+    engine_block_begin(f, v[0].i);
+    f->before = (size_t)v[1].i;
+    f->before_size = (uint64_t)v[2].i;
+    return true;
+}
+
+static bool engine_on_open_text(void *ctx, const struct db_value *v, size_t n)
+{
+    struct engine_filling *f = ctx;
+
+    assert(n == 3);
+    while (f->block.count < (size_t)v[0].i)
+        engine_block_add(f, v[1].i, STR("")); /* erased since */
+    engine_block_add(f, v[1].i, v[2].s);
+    return true;
+}
+
+/* All of its entries into memory. */
+static bool engine_block_load(struct engine *en, struct engine_filling *f, struct err *e)
+{
+    struct db_value args[] = {db_int(f->number), db_int((int64_t)f->before)};
+    struct block_view own = {.count = f->block.count};
+    uint32_t *ends;
+    str calls;
+
+    if (f->before == 0)
+        return true;
+    calls = arena_dup(&en->arena, buf_str(&f->calls));
+    own.raw = arena_dup(&en->arena, buf_str(&f->block.raw));
+    own.ends = ends = arena_alloc(&en->arena, (own.count + 1) * sizeof *ends);
+    memcpy(ends, f->block.ends, own.count * sizeof *ends);
+    block_reset(&f->block);
+    buf_reset(&f->calls);
+    if (!db_query(en->db,
+                  "SELECT block_n, call_n, texts FROM call_texts WHERE block = $1 AND block_n < $2"
+                  " ORDER BY block_n",
+                  args,
+                  2,
+                  (struct db_rows){engine_on_open_text, f},
+                  e))
+        return false;
+    while (f->block.count < f->before) /* damage, which `audit verify` reports */
+        engine_block_add(f, en->last_n, STR(""));
+    for (size_t i = 0; i < own.count; i++)
+        block_add(&f->block, block_entry(&own, i));
+    buf_add(&f->calls, calls);
+    f->stored += f->before;
+    f->before = 0;
+    f->before_size = 0;
     return true;
 }
 
@@ -112,10 +152,11 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
     engine_block_begin(&en->filling[ENGINE_MOVED],
                        en->last_moved < en->moved_to ? en->last_moved + 1 : 0);
     if (!db_query(en->db,
-                  "SELECT block, block_n, call_n, texts FROM call_texts ORDER BY block, block_n",
+                  "SELECT block, max(block_n) + 1, sum(length(texts)) FROM call_texts"
+                  " GROUP BY block ORDER BY block",
                   NULL,
                   0,
-                  (struct db_rows){engine_on_open_text, en},
+                  (struct db_rows){engine_on_open_block, en},
                   e))
         return false;
     en->blocks_known = true;
@@ -124,15 +165,39 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
 
 /* ---- a full block ---- */
 
+static bool engine_block_due(const struct engine_filling *f)
+{
+    return block_due(&f->block) || f->before_size + block_size(&f->block) >= BLOCK_SIZE ||
+           f->before + f->block.count >= BLOCK_CALLS_MAX;
+}
+
+/* The words of all entries: the daemon that packs a block reads them, once. */
+static void engine_block_read_words(struct engine *en, struct engine_filling *f)
+{
+    struct block_view view = {buf_str(&f->block.raw), f->block.ends, f->block.count};
+    struct block_texts t;
+    struct err bad;
+
+    words_set_reset(&f->words);
+    for (size_t i = 0; i < view.count; i++) {
+        str entry = block_entry(&view, i);
+
+        if (entry.n > 0 && block_entry_get(entry, &en->arena, &t, &bad))
+            engine_words_add(&f->words, &t);
+    }
+}
+
 static bool engine_block_write(struct engine *en, struct engine_filling *f, struct err *e)
 {
-    struct db_value args[] = {db_int(f->number),
-                              db_int(engine_block_call(f, 0)),
-                              db_int(engine_block_call(f, f->block.count - 1)),
-                              db_int((int64_t)f->block.count),
-                              db_int((int64_t)block_size(&f->block)),
-                              db_null()};
+    struct db_value args[6] = {db_int(f->number)};
 
+    if (!engine_block_load(en, f, e))
+        return false;
+    args[1] = db_int(engine_block_call(f, 0));
+    args[2] = db_int(engine_block_call(f, f->block.count - 1));
+    args[3] = db_int((int64_t)f->block.count);
+    args[4] = db_int((int64_t)block_size(&f->block));
+    engine_block_read_words(en, f);
     buf_reset(&en->packed);
     if (!block_pack(&f->block, &en->packed, e))
         return false;
@@ -163,11 +228,9 @@ bool engine_block_put(struct engine *en, enum engine_filled which, struct store_
     if (buf_full(&en->entry))
         return err_set(e, ERR_INPUT, "the texts of a call are too long");
     at->block = f->number;
-    at->block_n = (int64_t)f->block.count;
-    buf_add(&f->calls, (str){(const char *)&at->call_n, sizeof at->call_n});
-    block_add(&f->block, buf_str(&en->entry));
-    engine_words_add(&f->words, &t);
-    if (!block_due(&f->block))
+    at->block_n = (int64_t)(f->before + f->block.count);
+    engine_block_add(f, at->call_n, buf_str(&en->entry));
+    if (!engine_block_due(f))
         return true;
     if (!engine_block_write(en, f, e))
         return false;
@@ -185,7 +248,7 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
     for (; f->stored < f->block.count; f->stored++) {
         str entry = block_entry(&view, f->stored);
         struct db_value args[] = {db_int(f->number),
-                                  db_int((int64_t)f->stored),
+                                  db_int((int64_t)(f->before + f->stored)),
                                   db_int(engine_block_call(f, f->stored)),
                                   db_blob(entry)};
 
@@ -244,7 +307,6 @@ static bool engine_block_blank_open(struct engine *en, struct engine_filling *f,
     memcpy(ends, f->block.ends, f->block.count * sizeof *ends);
     view = (struct block_view){raw, ends, f->block.count};
     block_reset(&f->block);
-    words_set_reset(&f->words);
     engine_block_blank(&view, gone, &en->arena, f);
     f->stored = stored;
     for (size_t i = 0; i < stored; i++) {
@@ -331,6 +393,8 @@ bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n
 
         if (open->number != number)
             open = NULL; /* it is packed */
+        if (open && !engine_block_load(en, open, e))
+            return false;
         if (!open && !texts_block(&en->texts, number, &view, &why)) {
             if (!en->texts.damaged) {
                 *e = why;

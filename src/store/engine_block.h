@@ -22,7 +22,9 @@ struct engine_filling {
     struct block block;
     struct buf calls; /* the numbers of its calls: int64_t each */
     struct words_set words;
-    size_t stored; /* number of its entries that are in call_texts */
+    size_t before;        /* so many of its entries, the first, are only in call_texts: other */
+    uint64_t before_size; /* daemons put them there; and their bytes */
+    size_t stored;        /* number of entries in the block that are in call_texts as well */
 };
 
 /* The last request of a session: its name, then the request. */
@@ -36,7 +38,7 @@ struct engine_request {
 /* engine_block.c: writes and reads texts of blocks. */
 void engine_blocks_init(struct engine *en);
 void engine_blocks_release(struct engine *en);
-/* Loads the open blocks from the tables. */
+/* Reads from the tables how far the open blocks are. Their texts are read when they are needed. */
 bool engine_blocks_begin(struct engine *en, struct err *e) MUST_USE;
 /* Puts the texts of a row into a block; the caller sets at->call_n, this sets the place. */
 bool engine_block_put(struct engine *en, enum engine_filled which, struct store_call *row,

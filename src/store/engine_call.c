@@ -3,11 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/utf8.h"
 #include "store/engine_state.h"
 #include "store/row.h"
+#include "store/title.h"
 
-#define TITLE_MAX 80u /* characters */
 #define TOOLS_MAX 1000u
 
 static const char begin_sql[] =
@@ -21,12 +20,12 @@ static const char begin_sql[] =
     " THEN NULL ELSE alert_sessions.completed_at_us END,"
     " title = coalesce(alert_sessions.title, excluded.title)";
 
-str engine_title(struct engine *en, const struct store_call *row)
+bool engine_title_fits(struct engine *en, const struct store_call *row, str title)
 {
-    size_t end = str_find(row->asked, STR("\n"));
-    str line = str_slice(row->asked, 0, end == STR_NONE ? row->asked.n : end);
+    char out[TITLE_SIZE];
 
-    return engine_clean(en, utf8_cut_count(line, TITLE_MAX));
+    return str_eq(title, engine_clean(en, title_of(row->asked, out))) ||
+           str_eq(title, engine_clean(en, title_of_earlier_versions(row->asked)));
 }
 
 /* ---- tools ---- */
@@ -89,6 +88,7 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)
 {
     struct store_piece piece;
+    char title[TITLE_SIZE];
     str named;
 
     engine_row_clean(en, row);
@@ -103,7 +103,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        engine_text(engine_title(en, row)),
+        engine_text(engine_clean(en, title_of(row->asked, title))),
         engine_text(named),
     };
 

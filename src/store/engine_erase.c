@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "store/engine_state.h"
 
 #define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
@@ -278,12 +279,20 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
                       struct err *e)
 {
     struct erased_places places = {0};
+    struct progress p;
     bool ok = engine_blocks_begin(en, e) && engine_audit_records(en, e) &&
               engine_blocks_commit(en, e) && (names->count == 0 || engine_move_drop_words(en, e));
 
-    for (size_t i = 0; ok && i < names->count; i++)
-        ok = erase_session(en, names->items[i], c, &places, e);
-    ok = ok && engine_blocks_blank(en, places.items, places.count, e);
+    p = progress_begin("erase", "sessions", names->count);
+    for (size_t i = 0; ok && i < names->count; i++) {
+        progress_set(&p, i);
+        if (i == 0 || !str_eq(names->items[i], names->items[i - 1]))
+            ok = erase_session(en, names->items[i], c, &places, e);
+    }
+    progress_end(&p);
+    ok = ok && engine_blocks_blank(en, places.items, places.count, e) &&
+         (en->kind != DB_POSTGRES || names->count == 0 ||
+          db_run(en->db, "UPDATE store_turn SET erased = erased + 1", NULL, 0, e));
     free(places.items);
     engine_requests_forget(en);
     if (c->interactions + c->communications > 0)
@@ -417,7 +426,9 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     free(names.items);
     entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
-    return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e);
+    return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e) &&
+           (en->kind != DB_POSTGRES ||
+            db_run(en->db, "UPDATE store_turn SET asked = asked + 1", NULL, 0, e));
 }
 
 bool engine_note_put(struct engine *en, const struct store_note *note, struct err *e)
@@ -441,13 +452,19 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
 #define ENDED_US "coalesce(completed_at_us, last_seen_ms * 1000, started_at_us, 0)"
 #define UNFINISHED "('running', 'waiting')"
 
-enum { OLD_SESSIONS, OLD_THREADS, OLD_RUNS, OLD_TUNED, OLD_COUNT };
+enum { OLD_SESSIONS, OLD_RESULTS, OLD_THREADS, OLD_RUNS, OLD_TUNED, OLD_COUNT };
 static const char *const oldest[OLD_COUNT] = {
     [OLD_SESSIONS] =
         "SELECT session_id FROM alert_sessions WHERE status <> 'in_progress' AND " ENDED_US
         " < $1 AND NOT EXISTS (SELECT 1 FROM agent_runs r WHERE r.session_id ="
         " alert_sessions.session_id AND r.status IN " UNFINISHED
         ") ORDER BY started_at_us LIMIT 50",
+    /* Results of the heuristic and their cases, which have no session: one row for each criterion,
+     * so names come again, one after the other. */
+    [OLD_RESULTS] =
+        "SELECT session_id FROM policy_results p WHERE controller = 'heuristic' AND created_us < $1"
+        " AND NOT EXISTS (SELECT 1 FROM alert_sessions s WHERE s.session_id = p.session_id)"
+        " ORDER BY created_us, session_id LIMIT 50",
     [OLD_THREADS] = "SELECT thread_id FROM threads WHERE updated_us < $1"
                     " ORDER BY updated_us LIMIT 50",
     [OLD_RUNS] = "SELECT run_id FROM agent_runs WHERE updated_us < $1 AND status NOT IN " UNFINISHED
@@ -456,17 +473,25 @@ static const char *const oldest[OLD_COUNT] = {
                   " ORDER BY updated_us LIMIT 50",
 };
 
+/* A second verification goes with the last of its cases. */
+static const char empty_reverifications[] =
+    "DELETE FROM policy_reverify WHERE ended_us < $1 AND NOT EXISTS (SELECT 1 FROM"
+    " policy_reverified d WHERE d.reverify_id = policy_reverify.reverify_id)";
+
 static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
                          struct audit_entry *entry, struct audit_counts *c, struct err *e)
 {
+    struct db_value before = db_int(before_us);
     bool ok;
 
-    if (!db_begin(en->db, false, e))
+    if (!engine_turn(en, false, e))
         return false;
     ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
+         erase_all(en, &old[OLD_RESULTS], c, e) &&
          engine_erase_forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
          engine_erase_forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
-         engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e);
+         engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e) &&
+         db_run(en->db, empty_reverifications, &before, 1, e);
     entry->detail = audit_erasure(&en->arena, STR(""), c);
     ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)

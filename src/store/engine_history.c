@@ -8,16 +8,20 @@
  * opened it. */
 static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
-    " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name)"
-    " VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7, $8, $9,"
-    " $10, $11, $12)"
+    " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name,"
+    " put_at_us) VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7,"
+    " $8, $9, $10, $11, $12, $13)"
     " ON CONFLICT (session_id) DO UPDATE SET"
     " alert_id = coalesce(excluded.alert_id, alert_sessions.alert_id),"
     " agent_type = CASE WHEN excluded.agent_type <> 'application' OR"
     " coalesce(alert_sessions.agent_type, 'gateway') = 'gateway' THEN excluded.agent_type"
     " ELSE alert_sessions.agent_type END,"
     " alert_type = coalesce(excluded.alert_type, alert_sessions.alert_type),"
-    " status = coalesce($5, alert_sessions.status),"
+    /* Journals of several daemons arrive in any order. */
+    " status = CASE WHEN excluded.put_at_us < alert_sessions.put_at_us THEN alert_sessions.status"
+    " ELSE coalesce($5, alert_sessions.status) END,"
+    " put_at_us = CASE WHEN $5 IS NULL OR excluded.put_at_us < alert_sessions.put_at_us"
+    " THEN alert_sessions.put_at_us ELSE excluded.put_at_us END,"
     " alert_data = coalesce(excluded.alert_data, alert_sessions.alert_data),"
     " session_metadata = coalesce(excluded.session_metadata, alert_sessions.session_metadata),"
     " error_message = coalesce(excluded.error_message, alert_sessions.error_message),"
@@ -89,6 +93,7 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
         engine_known(row->started_us),
         engine_known(row->completed_us),
         engine_text(row->key_name),
+        engine_known(row->put_us),
     };
 
     (void)map_remove(&en->owners, row->id);
@@ -97,13 +102,17 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
 
 static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
 {
-    struct db_value args[] = {db_text(row->session_id), db_int(row->timestamp_us)};
+    struct db_value args[] = {db_text(row->session_id),
+                              db_int(row->timestamp_us),
+                              db_int(str_eq(row->communication_type, STR("tool_call")))};
 
     (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
-                  "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count)"
-                  " VALUES ($1, 'in_progress', $2, 1) ON CONFLICT (session_id) DO UPDATE SET"
-                  " tool_count = alert_sessions.tool_count + 1",
+                  "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count,"
+                  " tool_call_count)"
+                  " VALUES ($1, 'in_progress', $2, 1, $3) ON CONFLICT (session_id) DO UPDATE SET"
+                  " tool_count = alert_sessions.tool_count + 1,"
+                  " tool_call_count = alert_sessions.tool_call_count + excluded.tool_call_count",
                   args,
                   COUNT_OF(args),
                   e);

@@ -94,6 +94,17 @@ bool engine_move_needed(struct db *db, bool *out, struct err *e)
     return ok;
 }
 
+bool engine_move_look(struct engine *en, struct err *e)
+{
+    bool needed;
+
+    if (!engine_move_needed(en->db, &needed, e))
+        return false;
+    if (!needed)
+        en->move = ENGINE_IN_BLOCKS;
+    return true;
+}
+
 bool engine_move_begin(struct engine *en, struct err *e)
 {
     bool needed, rewrite = false;
@@ -104,10 +115,10 @@ bool engine_move_begin(struct engine *en, struct err *e)
     en->move = needed ? ENGINE_MOVE : rewrite ? ENGINE_REWRITE : ENGINE_IN_BLOCKS;
     if (!needed || en->head.seq > 0)
         return true;
-    if (!db_begin(en->db, true, e))
+    if (!engine_turn(en, true, e))
         return false;
-    if (engine_audit_begin(en, e) && engine_blocks_begin(en, e) && move_adopt(en, e) &&
-        db_commit(en->db, e)) {
+    if (engine_audit_begin(en, e) && engine_blocks_begin(en, e) &&
+        (en->head.seq > 0 || move_adopt(en, e)) && db_commit(en->db, e)) {
         en->blocks_known = false;
         arena_reset(&en->arena);
         return true;
@@ -158,7 +169,7 @@ static bool move_drop(struct engine *en, struct err *e)
 {
     bool rewrite;
 
-    if (!db_begin(en->db, false, e)) /* at once, for who reads them */
+    if (!engine_turn(en, false, e)) /* at once, for who reads them */
         return false;
     if (!move_drop_tables(en, old_tables, COUNT_OF(old_tables), e) ||
         !engine_move_drop_words(en, e) || !db_commit(en->db, e)) {
@@ -198,8 +209,12 @@ bool engine_move(struct engine *en, struct err *e)
         move_rewrite(en);
     if (en->move == ENGINE_IN_BLOCKS)
         return true;
-    if (!db_begin(en->db, false, e))
+    if (!engine_turn(en, false, e))
         return false;
+    if (en->move == ENGINE_IN_BLOCKS) { /* another daemon has finished it */
+        db_rollback(en->db);
+        return true;
+    }
     ok = engine_blocks_begin(en, e) && move_calls(en, &count, e) && engine_blocks_commit(en, e) &&
          db_commit(en->db, e);
     arena_reset(&en->arena);

@@ -65,12 +65,14 @@ static bool recall_one(void *ctx, const struct db_value *columns, size_t n)
 
 bool engine_pieces_recall(struct engine *en, struct err *e)
 {
+    struct db_value spool = db_text(str_c(en->spool));
+
     engine_pieces_forget(en);
     en->pieced_unknown = false;
     if (db_query(en->db,
-                 "SELECT DISTINCT call_id FROM call_pieces",
-                 NULL,
-                 0,
+                 "SELECT DISTINCT call_id FROM call_pieces WHERE spool = $1",
+                 &spool,
+                 1,
                  (struct db_rows){recall_one, en},
                  e))
         return true;
@@ -83,7 +85,6 @@ static bool engine_pieces_may_have(struct engine *en, str id)
     return en->pieced_unknown || map_find(&en->pieced, id);
 }
 
-/* PostgreSQL's table may have those of other processes as well. */
 bool engine_pieces_none(const struct engine *en)
 {
     return en->kind == DB_SQLITE && !en->pieced_unknown && map_count(&en->pieced) == 0;
@@ -98,12 +99,13 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_int(piece->n),
                               db_text(engine_clean_name(en, piece->kind)),
                               db_blob(piece->bytes),
-                              engine_text(session_id)};
+                              engine_text(session_id),
+                              db_text(str_c(en->spool))};
 
     engine_pieces_remember(en, args[0].s);
     return db_run(en->db,
-                  "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id)"
-                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                  "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id, spool)"
+                  " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
                   args,
                   COUNT_OF(args),
                   e);
@@ -134,7 +136,7 @@ static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
     str kind = columns[0].s, bytes = columns[1].s;
 
     assert(n == 2);
-    if (str_eq(kind, STR(STORE_ANEW))) {
+    if (str_eq(kind, STR(STORE_RESTART))) {
         o->continued = false;
         for (size_t i = 0; i < COUNT_OF(piece_kinds); i++)
             buf_reset(&o->text[i]);
@@ -248,16 +250,15 @@ bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
 
     en->pieced_unknown = true;
     for (;;) {
-        struct db_value after;
+        struct db_value args[] = {db_text(arena_dup(&en->arena, f.id)), db_text(str_c(en->spool))};
 
-        after = db_text(arena_dup(&en->arena, f.id));
         f.id = STR("");
         if (!db_query(en->db,
                       "SELECT call_id, (SELECT interaction_id FROM llm_interactions"
                       " WHERE interaction_id = call_id) FROM call_pieces"
-                      " WHERE call_id > $1 ORDER BY call_id LIMIT 1",
-                      &after,
-                      1,
+                      " WHERE call_id > $1 AND spool IN ($2, '') ORDER BY call_id LIMIT 1",
+                      args,
+                      2,
                       (struct db_rows){keep_id, &f},
                       e))
             return false;

@@ -24,7 +24,7 @@ void engine_columns(struct buf *out, bool marks)
         for (unsigned i = 1; i <= n; i++)
             buf_printf(out, "%s$%u", i > 1 ? ", " : "", i);
     else
-        buf_add(out, STR("call_n, block, block_n, texts, decision_kind"));
+        buf_add(out, STR("call_n, block, block_n, texts, decision_kind, tool_count"));
     for (size_t i = 0; i < row_field_count; i++) {
         if (row_fields[i].text)
             continue;
@@ -94,6 +94,7 @@ size_t engine_row_values(const struct store_call *row, const struct texts_place 
     out[ENGINE_BLOCK_N] = db_int(at->block_n);
     out[ENGINE_TEXT_BITS] = db_int(row_text_bits(row));
     out[ENGINE_DECISION_KIND] = engine_decision_kind(row);
+    out[ENGINE_TOOL_COUNT] = db_int(row_tool_count(row));
     for (size_t i = 0; i < row_field_count; i++)
         if (!row_fields[i].text)
             out[n++] = engine_field_value(&row_fields[i], row);
@@ -148,6 +149,7 @@ void engine_row_clean(struct engine *en, struct store_call *row)
                     &row->key_name,
                     &row->provider,
                     &row->level,
+                    &row->route,
                     &row->talk};
 
     if (!(row->cost_usd >= 0))

@@ -7,6 +7,7 @@
  */
 #include "store/engine_state.h"
 #include "store/row.h"
+#include "store/title.h"
 
 /* A session runs while another call of it has begun and not ended. Its result is that of its last
  * call; an application that runs the session sets the result itself. */
@@ -18,13 +19,14 @@
     "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count, agent_type," \
     " alert_type, status, outcome, started_at_us, completed_at_us, error_message,"                 \
     " key_name, subject, model, title, input_tokens, output_tokens, reasoning_tokens, cost_usd,"   \
-    " has_reasoning, named)"                                                                       \
+    " has_reasoning, named, tool_call_count)"                                                      \
     " VALUES ($1, $3, $4, $20, 'gateway', $5, CASE WHEN " runs                                     \
     " THEN 'in_progress' ELSE $6 END, $6,"                                                         \
     " $7, CASE WHEN " runs " THEN NULL ELSE CAST($8 AS BIGINT) END, $9, $10, $11, $12, $13,"       \
-    " $14, $15, $16, $17, $18, $19)"                                                               \
+    " $14, $15, $16, $17, $18, $19, $21)"                                                          \
     " ON CONFLICT (session_id) DO UPDATE SET call_count = alert_sessions.call_count + "            \
     "excluded.call_count,"                                                                         \
+    " tool_call_count = alert_sessions.tool_call_count + excluded.tool_call_count,"                \
     " first_seen_ms = CASE WHEN alert_sessions.first_seen_ms <= excluded.first_seen_ms"            \
     " OR excluded.first_seen_ms IS NULL THEN alert_sessions.first_seen_ms"                         \
     " ELSE excluded.first_seen_ms END,"                                                            \
@@ -83,6 +85,7 @@ enum engine_session_value {
     SESSION_HAS_REASONING,
     SESSION_NAMED,
     SESSION_CALLS,
+    SESSION_TOOL_CALLS,
     SESSION_VALUES
 };
 
@@ -95,24 +98,16 @@ static const enum engine_session_sum {
     SESSION_SUM_ADD,
     SESSION_SUM_LAST,
 } engine_session_sums[SESSION_VALUES] = {
-    [SESSION_CALL] = SESSION_SUM_LAST,
-    [SESSION_FIRST_MS] = SESSION_SUM_LEAST,
-    [SESSION_LAST_MS] = SESSION_SUM_NEWEST,
-    [SESSION_DIALECT] = SESSION_SUM_FIRST,
-    [SESSION_OUTCOME] = SESSION_SUM_NEWEST,
-    [SESSION_STARTED_US] = SESSION_SUM_LEAST,
-    [SESSION_COMPLETED_US] = SESSION_SUM_NEWEST,
-    [SESSION_ERROR] = SESSION_SUM_NEWEST,
-    [SESSION_KEY] = SESSION_SUM_FIRST,
-    [SESSION_SUBJECT] = SESSION_SUM_FIRST,
-    [SESSION_MODEL] = SESSION_SUM_NEWEST,
-    [SESSION_TITLE] = SESSION_SUM_FIRST,
-    [SESSION_INPUT] = SESSION_SUM_ADD,
-    [SESSION_OUTPUT] = SESSION_SUM_ADD,
-    [SESSION_REASONING] = SESSION_SUM_ADD,
-    [SESSION_COST] = SESSION_SUM_ADD,
-    [SESSION_HAS_REASONING] = SESSION_SUM_ADD,
-    [SESSION_CALLS] = SESSION_SUM_ADD,
+    [SESSION_CALL] = SESSION_SUM_LAST,           [SESSION_FIRST_MS] = SESSION_SUM_LEAST,
+    [SESSION_LAST_MS] = SESSION_SUM_NEWEST,      [SESSION_DIALECT] = SESSION_SUM_FIRST,
+    [SESSION_OUTCOME] = SESSION_SUM_NEWEST,      [SESSION_STARTED_US] = SESSION_SUM_LEAST,
+    [SESSION_COMPLETED_US] = SESSION_SUM_NEWEST, [SESSION_ERROR] = SESSION_SUM_NEWEST,
+    [SESSION_KEY] = SESSION_SUM_FIRST,           [SESSION_SUBJECT] = SESSION_SUM_FIRST,
+    [SESSION_MODEL] = SESSION_SUM_NEWEST,        [SESSION_TITLE] = SESSION_SUM_FIRST,
+    [SESSION_INPUT] = SESSION_SUM_ADD,           [SESSION_OUTPUT] = SESSION_SUM_ADD,
+    [SESSION_REASONING] = SESSION_SUM_ADD,       [SESSION_COST] = SESSION_SUM_ADD,
+    [SESSION_HAS_REASONING] = SESSION_SUM_ADD,   [SESSION_CALLS] = SESSION_SUM_ADD,
+    [SESSION_TOOL_CALLS] = SESSION_SUM_ADD,
 };
 
 static int64_t engine_session_ended_ms(const struct store_call *row)
@@ -135,6 +130,7 @@ static void engine_session_read(struct engine *en, const struct store_call *row,
 {
     bool failed = engine_session_failed(row);
     int64_t ended_ms = engine_session_ended_ms(row);
+    char title[TITLE_SIZE];
     const struct db_value values[SESSION_VALUES] = {
         db_text(row->session_id),
         db_text(row->id),
@@ -148,7 +144,7 @@ static void engine_session_read(struct engine *en, const struct store_call *row,
         engine_text(row->key_name),
         engine_text(row->subject),
         engine_text(row->model),
-        engine_text(arena_dup(&en->arena, engine_title(en, row))),
+        engine_text(arena_dup(&en->arena, engine_clean(en, title_of(row->asked, title)))),
         engine_session_tokens(row->input_tokens),
         engine_session_tokens(row->output_tokens),
         engine_session_tokens(row->reasoning_tokens),
@@ -156,6 +152,7 @@ static void engine_session_read(struct engine *en, const struct store_call *row,
         db_int(row->has_reasoning),
         engine_text(named),
         db_int(1),
+        db_int(row_tool_count(row)),
     };
 
     memcpy(out, values, sizeof values);

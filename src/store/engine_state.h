@@ -10,8 +10,10 @@
 #include "base/map.h"
 #include "store/audit_bytes.h"
 #include "store/db.h"
+#include "store/db_lease.h"
 #include "store/engine.h"
 #include "store/engine_block.h"
+#include "store/engine_usage.h"
 #include "store/texts.h"
 
 #include <pthread.h>
@@ -70,9 +72,7 @@ struct engine {
 
     struct map sessions; /* additions of its calls to sessions, not in the tables yet */
 
-    struct map usage;                /* additions to the hourly sums: struct engine_usage */
-    struct engine_usage *usage_last; /* the last of them used, or NULL */
-    bool usage_less;                 /* or subtractions */
+    struct engine_sums usage;
 
     /* Ids of calls that may have pieces in the tables; any call may, if that is unknown. */
     struct map pieced;
@@ -84,6 +84,7 @@ struct engine {
     struct audit_head head; /* includes the tables and the batch */
     bool head_known;        /* else it is read again */
     bool erased_any;        /* a row was ever erased */
+    int64_t erased;         /* struct db_turn */
     bool scrub;             /* erased data is still in the files */
     bool freed;             /* retention has freed space in them */
     int64_t anchored_seq;   /* seq in the head file */
@@ -113,6 +114,9 @@ struct engine {
     struct db *reader, *reader_texts; /* NULL: not open yet */
 };
 
+/* Begins a transaction. If another daemon wrote since the last one, forgets what is known. */
+bool engine_turn(struct engine *en, bool durable, struct err *e) MUST_USE;
+
 /* engine_row.c: a call as a row of llm_interactions and back. Columns: those of the enum, then the
  * fields of row.h that are columns; with `marks` "$1, $2, ...". */
 enum {
@@ -121,6 +125,7 @@ enum {
     ENGINE_BLOCK_N,
     ENGINE_TEXT_BITS,
     ENGINE_DECISION_KIND,
+    ENGINE_TOOL_COUNT,
     ENGINE_FIRST_FIELD
 };
 void engine_columns(struct buf *out, bool marks);
@@ -142,10 +147,8 @@ str engine_clean_name(struct engine *en, str name);
 
 /* db_rows.on_row: stores the only number of the only row; NULL is 0. */
 bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n);
-/* NULL for "". */
-struct db_value engine_text(str s);
-/* NULL for -1. */
-struct db_value engine_known(int64_t v);
+struct db_value engine_text(str s);      /* NULL for "" */
+struct db_value engine_known(int64_t v); /* NULL for -1 */
 /* Milliseconds as microseconds; unknown stays unknown. */
 int64_t engine_us(int64_t ms);
 
@@ -153,11 +156,11 @@ int64_t engine_us(int64_t ms);
 bool engine_call_put(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e) MUST_USE;
 
-/* Runs a statement for each tool that a call used: $1 is the tool, $2 the call's number. */
+/* Runs a statement for each tool of a call: $1 is the tool, $2 the call's number. */
 bool engine_call_tools(struct engine *en, const struct store_call *row, int64_t call_n,
                        const char *sql, struct err *e) MUST_USE;
-/* The title of a session from a call: the first line of its question. */
-str engine_title(struct engine *en, const struct store_call *row);
+/* Whether a session of this call may have the title; see title.h. */
+bool engine_title_fits(struct engine *en, const struct store_call *row, str title);
 
 /* Calls that a statement selects, in the arena, without their texts. */
 struct engine_call {
@@ -190,13 +193,6 @@ bool engine_sessions_write(struct engine *en, struct err *e) MUST_USE;
 bool engine_sessions_write_with(struct engine *en, str session_id, struct err *e) MUST_USE;
 void engine_sessions_forget(struct engine *en);
 
-/* engine_usage.c: hourly sums. A session's calls are subtracted before they are deleted; all is
- * written before the commit. */
-void engine_usage_add(struct engine *en, const struct store_call *row);
-bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e) MUST_USE;
-bool engine_usage_flush(struct engine *en, struct err *e) MUST_USE;
-void engine_usage_forget(struct engine *en);
-
 /* engine_history.c: sessions that applications run, and their exchanges with tools. */
 #define ENGINE_TOOL_COLUMNS                                                                        \
     "communication_id, session_id, parent_id, server_name, communication_type, tool_name,"         \
@@ -207,14 +203,15 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e) M
 /* Columns in the order above; texts are lent. */
 void engine_tool_read(const struct db_value *columns, struct store_tool *out);
 
-/* engine_audit.c */
 /* engine_move.c: moves calls of an earlier version into blocks, some in each transaction. */
 bool engine_move_begin(struct engine *en, struct err *e) MUST_USE;
 /* Drops the old word index: it contains words of erased texts and is no longer used. */
 bool engine_move_drop_words(struct engine *en, struct err *e) MUST_USE;
-/* Whether the tables of an earlier version exist. */
+/* Whether the tables of an earlier version exist; engine_move_look: or another daemon moved all. */
 bool engine_move_needed(struct db *db, bool *out, struct err *e) MUST_USE;
+bool engine_move_look(struct engine *en, struct err *e) MUST_USE;
 
+/* engine_audit.c */
 bool engine_audit_open(struct engine *en, struct err *e) MUST_USE;
 bool engine_audit_begin(struct engine *en, struct err *e) MUST_USE;
 /* Sets seq and time. */
@@ -222,9 +219,8 @@ bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *
 /* The digest of a stored call. */
 void engine_audit_digest_call(struct engine *en, const struct store_call *row, int64_t call_n,
                               str entry, uint8_t out[SHA256_SIZE]);
-/* A call was stored; its block entry is in `entry`. The next entry of the log includes it. */
+/* A call was stored; its block entry is in `entry`. engine_audit_records adds one entry for all. */
 void engine_audit_record(struct engine *en, const struct store_call *row, int64_t call_n);
-/* Adds that entry, if there are such calls. */
 bool engine_audit_records(struct engine *en, struct err *e) MUST_USE;
 /* Adds an entry for the row whose bytes are in canon. */
 bool engine_audit_row(struct engine *en, str action, str subject, str detail,
@@ -241,10 +237,8 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
 bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
 /* Puts the texts of the pieces before the row's texts, if the pieces say so. */
 bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
-/* Whether certainly no call has pieces. */
-bool engine_pieces_none(const struct engine *en);
+bool engine_pieces_none(const struct engine *en); /* certainly no call has pieces */
 void engine_pieces_forget(struct engine *en);
 /* Reads from the table which calls may have pieces. */
 bool engine_pieces_recall(struct engine *en, struct err *e) MUST_USE;
-
 #define ENGINE_BEGIN_KIND "begin"

@@ -1,28 +1,27 @@
-/* engine_usage.c - the sums by the hour, kept up with the calls: gathered in a batch, and written
+/* engine_usage.c - the sums of calls, kept up with them: gathered in a batch, and written
  * at its end, because many calls of one batch are of the same hour.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
-#include "store/usage.h"
 
 #define USAGE_COUNT_MAX ((int64_t)1 << 40)
+#define USAGE_SQL_MAX 65536
 #define BUCKETS_WHOLE (USAGE_BUCKETS - 1)
 
+#define USAGE_WHICH_MAX USAGE_WHICH_COUNT
+#define USAGE_SUMS_MAX USAGE_SLOT_SUM_COUNT
+
 struct engine_usage {
-    struct db_value which[USAGE_WHICH_COUNT];
-    int64_t sums[USAGE_COST];
+    const struct usage_table *table;
+    struct db_value which[USAGE_WHICH_MAX];
+    int64_t sums[USAGE_SUMS_MAX]; /* without the cost */
     double cost_usd;
 };
 
-static const char put_sql[] =
-    "INSERT INTO usage_hours (" USAGE_WHICH ", " USAGE_SUMS ") VALUES ($1, $2, $3, $4, $5, $6, $7,"
-    " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,"
-    " $27)" USAGE_ADD;
-
 static bool engine_usage_is_of(const struct engine_usage *u, const struct db_value *which)
 {
-    for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
+    for (size_t i = 0; i < u->table->which_count; i++)
         if (which[i].type != u->which[i].type ||
             (which[i].type == DB_INT ? which[i].i != u->which[i].i
                                      : !str_eq(which[i].s, u->which[i].s)))
@@ -30,36 +29,39 @@ static bool engine_usage_is_of(const struct engine_usage *u, const struct db_val
     return true;
 }
 
-/* The sums of the batch that these belong to: mostly those of the call before. */
-static struct engine_usage *usage_of(struct engine *en, const struct db_value *which)
+/* The sums of the batch that these belong to: mostly those of the call before, which is *last. */
+static struct engine_usage *usage_of(struct engine *en, const struct usage_table *t,
+                                     const struct db_value *which, struct engine_usage **last)
 {
     struct engine_usage *u;
     struct map_entry *found;
     struct buf key;
     struct err e;
 
-    if (en->usage_last && engine_usage_is_of(en->usage_last, which))
-        return en->usage_last;
+    if (*last && (*last)->table == t && engine_usage_is_of(*last, which))
+        return *last;
     buf_init(&key, (size_t)64 << 20);
-    for (size_t i = 0; i < USAGE_WHICH_COUNT; i++)
+    buf_add(&key, str_c(t->name));
+    for (size_t i = 0; i < t->which_count; i++)
         if (which[i].type == DB_INT)
             buf_printf(&key, "%lld\n", (long long)which[i].i);
         else
             buf_printf(&key, "%zu:" STR_FMT, which[i].s.n, STR_ARG(which[i].s));
-    found = map_find(&en->usage, buf_str(&key));
+    found = map_find(&en->usage.map, buf_str(&key));
     u = found ? found->value.ptr : NULL;
     if (!u) {
         u = arena_zero(&en->arena, 1, sizeof *u);
-        for (size_t i = 0; i < USAGE_WHICH_COUNT; i++) {
+        u->table = t;
+        for (size_t i = 0; i < t->which_count; i++) {
             u->which[i] = which[i];
             if (which[i].type == DB_TEXT)
                 u->which[i].s = arena_dup(&en->arena, which[i].s);
         }
-        if (!map_set(&en->usage, arena_dup(&en->arena, buf_str(&key)), MAP_PTR(u), &e))
+        if (!map_set(&en->usage.map, arena_dup(&en->arena, buf_str(&key)), MAP_PTR(u), &e))
             base_die("a batch has more sums than it may");
     }
     buf_release(&key);
-    en->usage_last = u;
+    *last = u;
     return u;
 }
 
@@ -69,25 +71,44 @@ static int64_t engine_usage_counted(int64_t n)
     return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
 }
 
-void engine_usage_add(struct engine *en, const struct store_call *row)
+static bool engine_usage_failed(const struct store_call *row)
 {
-    bool capped = row->cap_tokens > 0, failed = row->status >= 400 || row->error_code.n > 0;
+    return row->status >= 400 || row->error_code.n > 0;
+}
+
+static bool engine_usage_starved(const struct store_call *row)
+{
+    return row->has_reasoning && row->status < 400 && row->complete && !row->answer.n &&
+           !row->tool_calls.n;
+}
+
+static void engine_usage_add_cost(struct engine_usage *u, size_t priced, double usd)
+{
+    if (usd < 0)
+        return;
+    u->sums[priced]++;
+    u->cost_usd += usd;
+}
+
+static void engine_usage_add_hour(struct engine *en, const struct store_call *row)
+{
+    bool capped = row->cap_tokens > 0;
     struct db_value which[] = {db_int(row->started_ms / USAGE_HOUR_MS),
                                db_text(row->model),
                                db_text(row->provider),
                                db_text(row->key_name),
                                db_text(row->level),
                                db_int(capped ? row->cap_tokens : 0)};
-    struct engine_usage *u = usage_of(en, which);
+    struct engine_usage *u =
+        usage_of(en, &usage_tables[USAGE_BY_HOUR], which, &en->usage.last[ENGINE_USAGE_HOUR]);
     const int64_t add[USAGE_BUCKET_0] = {
         1,
-        failed,
+        engine_usage_failed(row),
         engine_usage_counted(row->input_tokens),
         engine_usage_counted(row->output_tokens),
         engine_usage_counted(row->reasoning_tokens),
         engine_usage_counted(row->cache_read_tokens),
-        row->has_reasoning && row->status < 400 && row->complete && !row->answer.n &&
-            !row->tool_calls.n,
+        engine_usage_starved(row),
         row->cut.n > 0,
         row->has_reasoning,
     };
@@ -100,67 +121,162 @@ void engine_usage_add(struct engine *en, const struct store_call *row)
         u->sums[USAGE_BUCKET_0 + (bucket < 0               ? 0
                                   : bucket > BUCKETS_WHOLE ? BUCKETS_WHOLE
                                                            : bucket)]++;
-    if (row->cost_usd >= 0) {
-        u->sums[USAGE_PRICED]++;
-        u->cost_usd += row->cost_usd;
-    }
+    engine_usage_add_cost(u, USAGE_PRICED, row->cost_usd);
 }
+
+static void engine_usage_add_slot(struct engine *en, const struct store_call *row, int64_t seconds,
+                                  enum engine_usage_last last)
+{
+    struct db_value which[] = {db_int(seconds),
+                               db_int(row->started_ms / (seconds * 1000)),
+                               db_text(row->model),
+                               db_text(row->key_name),
+                               db_text(row->route)};
+    struct engine_usage *u =
+        usage_of(en, &usage_tables[USAGE_BY_SLOT], which, &en->usage.last[last]);
+    const int64_t add[USAGE_SLOT_LATENCY_0] = {
+        1,
+        engine_usage_failed(row),
+        engine_usage_counted(row->input_tokens),
+        engine_usage_counted(row->output_tokens),
+        engine_usage_counted(row->reasoning_tokens),
+        engine_usage_starved(row),
+        row->cut.n > 0,
+    };
+    size_t class = 0;
+
+    for (size_t i = 0; i < COUNT_OF(add); i++)
+        u->sums[i] += add[i];
+    while (class < COUNT_OF(usage_latency_ms) &&
+           row->ended_ms - row->started_ms >= usage_latency_ms[class])
+        class ++;
+    if (row->ended_ms >= 0 && !engine_usage_failed(row))
+        u->sums[USAGE_SLOT_LATENCY_0 + class]++;
+    engine_usage_add_cost(u, USAGE_SLOT_PRICED, row->cost_usd);
+}
+
+void engine_usage_add(struct engine *en, const struct store_call *row)
+{
+    engine_usage_add_hour(en, row);
+    engine_usage_add_slot(en, row, USAGE_SLOT_S, ENGINE_USAGE_SLOT);
+    engine_usage_add_slot(en, row, USAGE_HOUR_S, ENGINE_USAGE_SLOT_HOUR);
+    engine_usage_add_slot(en, row, USAGE_DAY_S, ENGINE_USAGE_SLOT_DAY);
+}
+
+struct engine_usage_taking {
+    struct engine *en;
+    const struct usage_table *table;
+    struct engine_usage *last;
+};
 
 static bool engine_usage_take_call(void *ctx, const struct db_value *c, size_t n)
 {
-    struct engine *en = ctx;
-    struct engine_usage *u = usage_of(en, c);
+    struct engine_usage_taking *t = ctx;
+    struct engine_usage *u = usage_of(t->en, t->table, c, &t->last);
+    size_t cost = t->table->sum_count - 1;
 
-    assert(n == USAGE_WHICH_COUNT + USAGE_SUM_COUNT);
-    c += USAGE_WHICH_COUNT;
-    for (size_t i = 0; i < USAGE_COST; i++)
+    assert(n == t->table->which_count + t->table->sum_count);
+    c += t->table->which_count;
+    for (size_t i = 0; i < cost; i++)
         u->sums[i] -= c[i].i;
-    u->cost_usd -= c[USAGE_COST].type == DB_INT ? (double)c[USAGE_COST].i : c[USAGE_COST].d;
-    en->usage_less = true;
+    u->cost_usd -= c[cost].type == DB_INT ? (double)c[cost].i : c[cost].d;
     return true;
 }
 
 bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e)
 {
     struct buf sql;
-    bool ok;
+    bool ok = true;
 
-    buf_init(&sql, 16384);
-    buf_printf(&sql,
-               "SELECT %s, %s FROM llm_interactions i WHERE i.session_id = $1",
-               usage_of_call_which,
-               usage_of_call_sums);
-    buf_add_c(&sql, '\0');
-    ok = db_query(en->db, sql.p, session, 1, (struct db_rows){engine_usage_take_call, en}, e);
+    buf_init(&sql, USAGE_SQL_MAX);
+    for (size_t i = 0; ok && i < COUNT_OF(usage_tables); i++) {
+        const struct usage_table *t = &usage_tables[i];
+        struct engine_usage_taking taking = {en, t, NULL};
+
+        buf_reset(&sql);
+        buf_add(&sql, STR("SELECT "));
+        usage_write_call(t, &sql);
+        buf_printf(&sql, " FROM %s WHERE i.session_id = $1", t->call_from);
+        buf_add_c(&sql, '\0');
+        assert(!buf_full(&sql));
+        ok = db_query(
+            en->db, sql.p, session, 1, (struct db_rows){engine_usage_take_call, &taking}, e);
+    }
     buf_release(&sql);
     return ok;
 }
 
+static void engine_usage_write_drop(const struct usage_table *t, struct buf *out)
+{
+    str names = str_c(t->which);
+
+    buf_init(out, USAGE_SQL_MAX);
+    buf_printf(out, "DELETE FROM %s WHERE calls <= 0", t->name);
+    for (size_t n = 1; n <= t->which_count; n++) {
+        str name = usage_next_name(&names);
+
+        buf_printf(out, " AND " STR_FMT " = $%zu", STR_ARG(name), n);
+    }
+    buf_add_c(out, '\0');
+    assert(!buf_full(out));
+}
+
+void engine_usage_init(struct engine_sums *s)
+{
+    map_init(&s->map, NULL, ENGINE_OWNERS_MAX);
+    for (size_t i = 0; i < COUNT_OF(usage_tables); i++) {
+        const struct usage_table *t = &usage_tables[i];
+        struct buf *out = &s->put[i];
+
+        buf_init(out, USAGE_SQL_MAX);
+        buf_printf(out, "INSERT INTO %s (%s, %s) VALUES (", t->name, t->which, t->sums);
+        for (size_t n = 1; n <= t->which_count + t->sum_count; n++)
+            buf_printf(out, "%s$%zu", n > 1 ? ", " : "", n);
+        buf_add(out, STR(")"));
+        usage_write_add(t, out);
+        buf_add_c(out, '\0');
+        assert(!buf_full(out));
+        engine_usage_write_drop(t, &s->drop[i]);
+    }
+}
+
+void engine_usage_release(struct engine_sums *s)
+{
+    map_release(&s->map);
+    for (size_t i = 0; i < COUNT_OF(s->put); i++)
+        buf_release(&s->put[i]), buf_release(&s->drop[i]);
+}
+
+/* A row whose last calls were subtracted goes. */
+static bool engine_usage_put(struct engine *en, const struct engine_usage *u, struct err *e)
+{
+    struct db_value args[USAGE_WHICH_MAX + USAGE_SUMS_MAX];
+    size_t which = u->table->which_count, sums = u->table->sum_count;
+    size_t table = (size_t)(u->table - usage_tables);
+
+    memcpy(args, u->which, which * sizeof args[0]);
+    for (size_t i = 0; i < sums - 1; i++)
+        args[which + i] = db_int(u->sums[i]);
+    args[which + sums - 1] = db_real(u->cost_usd);
+    return db_run(en->db, en->usage.put[table].p, args, which + sums, e) &&
+           (u->sums[USAGE_CALLS] > 0 ||
+            db_run(en->db, en->usage.drop[table].p, u->which, which, e));
+}
+
 bool engine_usage_flush(struct engine *en, struct err *e)
 {
-    struct db_value args[USAGE_WHICH_COUNT + USAGE_SUM_COUNT];
-    bool less = en->usage_less;
-
-    for (struct map_entry *i = map_next(&en->usage, NULL); i; i = map_next(&en->usage, i)) {
-        const struct engine_usage *u = i->value.ptr;
-
-        memcpy(args, u->which, sizeof u->which);
-        for (size_t k = 0; k < USAGE_COST; k++)
-            args[USAGE_WHICH_COUNT + k] = db_int(u->sums[k]);
-        args[USAGE_WHICH_COUNT + USAGE_COST] = db_real(u->cost_usd);
-        if (!db_run(en->db, put_sql, args, COUNT_OF(args), e))
+    for (struct map_entry *i = map_next(&en->usage.map, NULL); i; i = map_next(&en->usage.map, i))
+        if (!engine_usage_put(en, i->value.ptr, e))
             return false;
-    }
     engine_usage_forget(en);
-    return !less || db_run(en->db, "DELETE FROM usage_hours WHERE calls <= 0", NULL, 0, e);
+    return true;
 }
 
 void engine_usage_forget(struct engine *en)
 {
-    map_release(&en->usage);
-    map_init(&en->usage, NULL, ENGINE_OWNERS_MAX);
-    en->usage_last = NULL;
-    en->usage_less = false;
+    map_release(&en->usage.map);
+    map_init(&en->usage.map, NULL, ENGINE_OWNERS_MAX);
+    memset(en->usage.last, 0, sizeof en->usage.last);
 }
 
 /* ---- what they come to ---- */

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/export_sqlite.h"
+#include "base/progress.h"
 
 #include "store/engine_state.h"
 #include "store/query_build.h"
@@ -21,7 +22,8 @@
 #define EXPORT_SESSION_COLUMNS                                                                     \
     "session_id, named, alert_id, agent_type, alert_type, status, outcome, title, model,"          \
     " key_name, subject, first_seen_ms, last_seen_ms, started_at_us, completed_at_us, call_count," \
-    " tool_count, input_tokens, output_tokens, reasoning_tokens, cost_usd, has_reasoning,"         \
+    " tool_count, tool_call_count, input_tokens, output_tokens, reasoning_tokens, cost_usd,"       \
+    " has_reasoning,"                                                                              \
     " error_message, final_analysis, alert_data, session_metadata"
 
 /* llm_interactions is made of the fields of row.h. */
@@ -30,7 +32,8 @@ static const char *const export_tables[] = {
     " agent_type TEXT, alert_type TEXT, status TEXT NOT NULL, outcome TEXT, title TEXT, model TEXT,"
     " key_name TEXT, subject TEXT, first_seen_ms INTEGER, last_seen_ms INTEGER,"
     " started_at_us INTEGER, completed_at_us INTEGER, call_count INTEGER NOT NULL,"
-    " tool_count INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,"
+    " tool_count INTEGER NOT NULL, tool_call_count INTEGER NOT NULL,"
+    " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,"
     " reasoning_tokens INTEGER NOT NULL, cost_usd REAL, has_reasoning INTEGER NOT NULL,"
     " error_message TEXT, final_analysis TEXT, alert_data TEXT, session_metadata TEXT)",
     "CREATE INDEX alert_sessions_by_start ON alert_sessions (started_at_us)",
@@ -174,15 +177,16 @@ static void export_make_statements(struct export_sqlite *x)
     export_add_marks(&x->put_call, export_call_values(&store_call_none, 0, none));
     buf_add(&x->put_call, STR(")"));
     buf_add_c(&x->put_call, '\0');
-    /* usage_of_call_sums asks for the bits of answer and tool calls. */
+    /* The sums of a call ask for the bits of answer and tool calls. */
+    buf_add(&x->put_usage,
+            STR("INSERT INTO usage_hours (" USAGE_WHICH ", " USAGE_SUMS ") SELECT "));
+    usage_write_call(&usage_tables[USAGE_BY_HOUR], &x->put_usage);
     buf_printf(&x->put_usage,
-               "INSERT INTO usage_hours (" USAGE_WHICH ", " USAGE_SUMS
-               ") SELECT %s, %s FROM (SELECT *, CASE WHEN answer IS NULL AND tool_calls IS NULL"
+               " FROM (SELECT *, CASE WHEN answer IS NULL AND tool_calls IS NULL"
                " THEN 0 ELSE %d END AS texts FROM llm_interactions WHERE call_n > $1) i"
-               " WHERE true" USAGE_ADD,
-               usage_of_call_which,
-               usage_of_call_sums,
+               " WHERE true",
                1 << BLOCK_ANSWER | 1 << BLOCK_TOOL_CALLS);
+    usage_write_add(&usage_tables[USAGE_BY_HOUR], &x->put_usage);
     buf_add_c(&x->put_usage, '\0');
     assert(!buf_full(&x->put_call) && !buf_full(&x->put_usage));
 }
@@ -434,17 +438,24 @@ static bool export_call_page(struct export_sqlite *x, int64_t after, struct err 
 
 static bool export_calls(struct export_sqlite *x, struct err *e)
 {
-    int64_t after = 0;
+    int64_t after = 0, last = 0;
+    struct progress p;
+    bool ok = db_query(x->r->db,
+                       "SELECT coalesce(max(call_n), 0) FROM llm_interactions",
+                       NULL,
+                       0,
+                       (struct db_rows){engine_keep_number, &last},
+                       e);
 
+    p = progress_begin("export", "calls", (uint64_t)last);
     do {
-        if (!export_call_page(x, after, e))
-            return false;
-        if (x->count)
+        progress_set(&p, (uint64_t)after);
+        ok = ok && export_call_page(x, after, e);
+        if (ok && x->count)
             after = x->calls[x->count - 1].at.call_n;
-        if (x->to->on_page)
-            x->to->on_page(x->to->ctx, x->to);
-    } while (x->count == EXPORT_PAGE);
-    return true;
+    } while (ok && x->count == EXPORT_PAGE);
+    progress_end(&p);
+    return ok;
 }
 
 /* ---- all of it ---- */

@@ -5,8 +5,8 @@
  *
  * The file has alert_sessions, llm_interactions with all texts of each call, reasoning_segments,
  * decisions, decision_tools, mcp_communications and usage_hours, for the sessions that match the
- * filter; docs/history.md lists the columns. The keys, audit log and conversation digests of the
- * store are left out. Everything is read from one snapshot of the store, a page at a time.
+ * filter; docs/reference/history.md lists the columns. The keys, audit log and conversation digests
+ * of the store are left out. Everything is read from one snapshot of the store, a page at a time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,9 +16,6 @@
 
 struct export_sqlite_to {
     const char *path;
-    /* Called after each page of calls; may be NULL. */
-    void (*on_page)(void *ctx, const struct export_sqlite_to *to);
-    void *ctx;
     uint64_t sessions, calls; /* number written so far */
 };
 

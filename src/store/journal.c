@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,29 +14,15 @@
 
 static bool take_lock(struct journal *j, struct err *e)
 {
-    char path[FILE_PATH_MAX + 8], text[32] = "";
-    ssize_t n;
+    char path[FILE_PATH_MAX + 8];
 
     (void)snprintf(path, sizeof path, "%s/lock", j->dir);
-    j->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (j->lock_fd < 0)
-        return err_sys(e, "open %s", path);
-    if (flock(j->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            return err_sys(e, "lock %s", path);
-        n = read(j->lock_fd, text, sizeof text - 1);
-        text[n > 0 ? n : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        return err_set(e,
-                       ERR_SYSTEM,
-                       "%s is in use by process %s: a store has one owner",
-                       j->dir,
-                       text[0] ? text : "(unknown)");
-    }
-    n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
-        return err_sys(e, "write %s", path);
-    return true;
+    return store_lock_take(&j->lock_file, path, e);
+}
+
+bool journal_check_lock(const struct journal *j, struct err *e)
+{
+    return store_lock_check(&j->lock_file, e);
 }
 
 /* The versions are looked at before anything is changed. */
@@ -82,7 +67,9 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     pthread_condattr_t attr;
 
     assert(o->queue_size_max > 0 && o->queue_size_max <= FRAME_BODY_MAX);
-    *j = (struct journal){.o = *o, .lock_fd = -1, .fd = -1};
+    *j = (struct journal){.o = *o, .lock_file = STORE_LOCK_NONE, .fd = -1};
+    j->acks_last = &j->acks;
+    j->gather_ms = JOURNAL_GATHER_MS;
     if (!j->o.segment_size)
         j->o.segment_size = JOURNAL_SEGMENT_SIZE;
     if (!j->o.clock)
@@ -171,8 +158,8 @@ void journal_stop(struct journal *j)
 void journal_free(struct journal *j)
 {
     journal_stop(j);
-    if (j->lock_fd >= 0)
-        close(j->lock_fd);
+    journal_acks_expire(j, true);
+    store_lock_release(&j->lock_file);
     segment_list_release(&j->segments);
     free(j->front.p);
     free(j->front.filling);
@@ -228,6 +215,8 @@ static bool store_journal_takes(const struct journal *j, struct err *e)
         return journal_refuse(j, 0, e);
     if (j->waiting + j->front.n + j->writing + kept > j->o.size_max)
         return at_limit(j, e);
+    if (journal_acks_late(j, e))
+        return false;
     return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);
 }
 
@@ -334,9 +323,16 @@ static const struct segment *behind(struct journal *j, struct journal_place *pla
     return NULL;
 }
 
+bool journal_is_taken(const struct journal *j, struct journal_place end)
+{
+    return j->taken.segment > end.segment ||
+           (j->taken.segment == end.segment && j->taken.offset >= end.offset);
+}
+
 static bool little(const struct journal *j, const struct segment *s, struct journal_place place)
 {
-    return !s->sealed && s->size - place.offset < JOURNAL_GATHER_SIZE && !j->settling && !j->woken;
+    return !s->sealed && s->size - place.offset < JOURNAL_GATHER_SIZE && !j->settling &&
+           !j->woken && !j->acks;
 }
 
 bool journal_next(struct journal *j, struct journal_place *place, struct journal_part *out,
@@ -351,7 +347,7 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
     while (!(s = behind(j, place)) && !j->woken && in_time)
         in_time = journal_wait_until(j, &j->news, until);
     j->taker_waits = false;
-    until = deadline_ns(JOURNAL_GATHER_MS);
+    until = deadline_ns(j->gather_ms);
     in_time = true;
     while (s && little(j, s, *place) && in_time) {
         in_time = journal_wait_until(j, &j->news, until);
@@ -454,12 +450,28 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     j->taken = place;
     journal_marks_taken(j);
     journal_backlog_changed(j);
+    journal_acks_taken(j);
     pthread_mutex_unlock(&j->lock);
     while (pop_segment(j, place, &s))
         remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
+}
+
+uint64_t journal_untake(struct journal *j, struct journal_place place)
+{
+    uint64_t n;
+
+    pthread_mutex_lock(&j->lock);
+    n = journal_between(j, place, j->taken);
+    j->waiting += n;
+    if (place.segment < j->first_new)
+        j->old_waiting += n;
+    j->taken = place;
+    journal_backlog_changed(j);
+    pthread_mutex_unlock(&j->lock);
+    return n;
 }
 
 uint64_t journal_first_new(const struct journal *j)
@@ -469,8 +481,7 @@ uint64_t journal_first_new(const struct journal *j)
 
 static bool reached(const struct journal *j, struct journal_place end)
 {
-    return j->taken.segment > end.segment ||
-           (j->taken.segment == end.segment && j->taken.offset >= end.offset);
+    return journal_is_taken(j, end) && !j->acking;
 }
 
 /* Until there is news, or the time is over, or nobody wants to wait any more. */
@@ -519,12 +530,28 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms)
     return journal_settle_while(j, timeout_ms, NULL, NULL);
 }
 
-void journal_roll(struct journal *j)
+void journal_share(struct journal *j, size_t daemons)
+{
+    size_t n = daemons > JOURNAL_GATHER_SHARES ? JOURNAL_GATHER_SHARES : daemons;
+
+    pthread_mutex_lock(&j->lock);
+    j->gather_ms = JOURNAL_GATHER_MS * (n ? n : 1);
+    pthread_mutex_unlock(&j->lock);
+}
+
+void journal_roll_soon(struct journal *j)
 {
     pthread_mutex_lock(&j->lock);
     j->roll = true;
     if (j->sleep != JOURNAL_AWAKE)
         pthread_cond_signal(&j->work);
+    pthread_mutex_unlock(&j->lock);
+}
+
+void journal_roll(struct journal *j)
+{
+    journal_roll_soon(j);
+    pthread_mutex_lock(&j->lock);
     while (j->roll && !j->stopped)
         pthread_cond_wait(&j->news, &j->lock);
     pthread_mutex_unlock(&j->lock);

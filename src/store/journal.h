@@ -47,6 +47,7 @@ struct journal;
 struct journal_options {
     const char *dir; /* created if missing */
     bool durable;
+    bool replicated; /* and tickets wait for the tables, not for the disk */
     size_t queue_size_max;
     uint64_t size_max;
     uint64_t segment_size;     /* a larger segment is ended; 0: JOURNAL_SEGMENT_SIZE */
@@ -68,13 +69,15 @@ struct journal_item {
 /* Locks the folder, reads its files and drops an incomplete end. */
 bool journal_open(const struct journal_options *o, struct journal **out, struct err *e) MUST_USE;
 bool journal_start(struct journal *j, struct journal_place taken, struct err *e) MUST_USE;
+/* Whether this process still has the lock of the folder (lock.h). */
+bool journal_check_lock(const struct journal *j, struct err *e) MUST_USE;
 
 /* The writer ends once everything queued is on disk or refused. */
 void journal_stop(struct journal *j);
 void journal_free(struct journal *j);
 
-/* Each ticket is called exactly once: on the writer's thread, or before this returns if the record
- * is refused or nobody has to wait (not durable). */
+/* Each ticket is called exactly once: on the writer's thread, or on the taker's (replicated), or
+ * before this returns if the record is refused or nobody has to wait (not durable). */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
 /* Whether there is room for new calls. A part of the size limit is reserved for running calls. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
@@ -82,7 +85,8 @@ bool journal_takes(struct journal *j, struct err *e) MUST_USE;
 unsigned journal_pressure(const struct journal *j);
 /* About how many records of earlier processes wait, if `taken` of them are in the tables. */
 uint64_t journal_old_records(struct journal *j, uint64_t taken);
-/* Whether the backlog is so large that the taker should not yield to other threads. */
+/* Whether the backlog is so large, or somebody waits for it, that its thread should not yield to
+ * others. */
 bool journal_hurries(struct journal *j, bool now);
 /* Wakes the writer for records that were put with `later`. */
 void journal_push(struct journal *j);
@@ -94,13 +98,15 @@ struct journal_part {
 };
 
 /* Finds the segment with data after *place; if *place is at the end of an earlier segment, moves it
- * there. Waits up to wait_ms for data and, if there is little, JOURNAL_GATHER_MS for more. */
+ * there. Waits up to wait_ms for data and, if there is little, for more (journal_share). */
 bool journal_next(struct journal *j, struct journal_place *place, struct journal_part *out,
                   uint64_t wait_ms) MUST_USE;
 
 /* Everything before place is in the tables. Deletes the segments that end there, or renames them to
  * *.damaged if the taker found damage. */
 void journal_taken(struct journal *j, struct journal_place place, bool damaged);
+/* The database lost commits: only what is before `place` is stored. Returns the lost bytes. */
+uint64_t journal_untake(struct journal *j, struct journal_place place);
 
 /* The number of the first segment that did not exist when the journal was opened. */
 uint64_t journal_first_new(const struct journal *j);
@@ -113,6 +119,10 @@ bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
 /* Ends the current segment, so that it can be deleted once it is taken; waits for that. */
 void journal_roll(struct journal *j);
+void journal_roll_soon(struct journal *j); /* without waiting */
+/* So many daemons share the tables: the more, the longer the taker waits for more records, because
+ * a transaction of few records costs nearly as much as one of many. */
+void journal_share(struct journal *j, size_t daemons);
 
 /* From now on journal_next returns false at once. */
 void journal_wake(struct journal *j);

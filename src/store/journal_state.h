@@ -5,10 +5,12 @@
 #pragma once
 
 #include "store/journal.h"
+#include "store/lock.h"
 
 #include <pthread.h>
 
-#define JOURNAL_GATHER_MS 250u           /* the taker waits this long for more rows */
+#define JOURNAL_GATHER_MS 250u           /* the taker waits this long for more rows, */
+#define JOURNAL_GATHER_SHARES 4u         /* times the daemons, of which so many count */
 #define JOURNAL_WANTED_MS 250u           /* how often `wanted` is called */
 #define JOURNAL_GATHER_SIZE (1u << 20)   /* or, for the taker, until this many bytes wait */
 #define JOURNAL_LINGER_MS 5u             /* the writer waits this long if nobody waits for it, */
@@ -20,12 +22,14 @@
 #define JOURNAL_RESERVE_SHARE 64u              /* on a small disk, 1/64 of it */
 #define JOURNAL_RUNNING_SHARE 16u              /* 1/16 of the limit: reserved for running calls */
 
-#define JOURNAL_SOFT_SHARE 4u         /* 1/4 of the limit: above it, calls wait */
-#define JOURNAL_HURRY_SIZE (8u << 20) /* backlog from which the taker runs at normal priority */
-#define JOURNAL_STALE_NS 60000000000u /* how long bytes of stored records stay on disk */
-#define JOURNAL_MARKS 64u             /* places whose time is known */
-#define JOURNAL_MARK_NS 1000000000u   /* minimum time between two of them */
-#define JOURNAL_RECORD_SIZE 1024u     /* assumed size of records that were not counted */
+#define JOURNAL_ACK_MS ((uint64_t)30000)  /* that a ticket waits for the tables, */
+#define JOURNAL_LATE_MS ((uint64_t)10000) /* and after which no new call begins */
+#define JOURNAL_SOFT_SHARE 4u             /* 1/4 of the limit: above it, calls wait */
+#define JOURNAL_HURRY_SIZE (8u << 20)     /* backlog from which the taker runs at normal priority */
+#define JOURNAL_STALE_NS 60000000000u     /* how long bytes of stored records stay on disk */
+#define JOURNAL_MARKS 64u                 /* places whose time is known */
+#define JOURNAL_MARK_NS 1000000000u       /* minimum time between two of them */
+#define JOURNAL_RECORD_SIZE 1024u         /* assumed size of records that were not counted */
 
 /* Records from this place on were put at this time or later. */
 struct journal_mark {
@@ -49,7 +53,7 @@ struct journal_group {
 struct journal {
     struct journal_options o;
     char dir[FILE_PATH_MAX];
-    int lock_fd;
+    struct store_lock lock_file;
     uint64_t first_new;
 
     pthread_mutex_t lock;
@@ -65,6 +69,7 @@ struct journal {
     bool roll; /* the segment has to end */
     bool low;  /* the disk is nearly full: running calls may end, no new ones begin */
     unsigned settling;
+    uint64_t gather_ms;
     uint64_t groups_put, groups_done; /* the front group is not counted until the writer takes it */
     struct segment_list segments;
     uint64_t next_number;
@@ -75,6 +80,9 @@ struct journal {
     uint64_t old_size, old_waiting; /* of earlier processes: at the start, and now */
     struct journal_mark marks[JOURNAL_MARKS];
     size_t mark_count;
+    struct journal_acks *acks, **acks_last; /* acks.c */
+    bool acking;                            /* some of them are being called */
+    uint64_t unconfirmed_ns; /* since when the tables do not confirm a record; 0: they did */
     _Atomic unsigned pressure;
     uint64_t stored, dropped, errors, commits, commit_ns;
     uint64_t commit_steps[STORE_COMMIT_STEPS + 1];
@@ -103,6 +111,18 @@ void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns)
 void journal_marks_taken(struct journal *j);
 uint64_t journal_backlog_s(const struct journal *j);
 uint64_t journal_soft_size(const struct journal *j);
+
+/* acks.c, under the lock but for the two that call tickets of failed groups. journal_acks_taken
+ * calls the tickets of all that is taken, and gives the lock up for that. journal_acks_due_ns: when
+ * the first of them has waited too long. journal_acks_late: new calls should not begin. */
+void journal_call_tickets(struct store_ticket *t, const struct err *e);
+void journal_acks_expire(struct journal *j, bool all);
+void journal_acks_add(struct journal *j, struct store_ticket *first);
+void journal_acks_taken(struct journal *j);
+uint64_t journal_acks_due_ns(const struct journal *j);
+bool journal_acks_late(const struct journal *j, struct err *e);
+/* Whether the tables have all records before this place. */
+bool journal_is_taken(const struct journal *j, struct journal_place end);
 
 /* The writer's thread. */
 void *journal_writer(void *journal);

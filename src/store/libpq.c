@@ -109,6 +109,7 @@ LIBPQ(char *, PQgetvalue, (const PGresult *res, int tup_num, int field_num),
       (res, tup_num, field_num))
 LIBPQ(int, PQisBusy, (PGconn * conn), (conn))
 LIBPQ(int, PQnfields, (const PGresult *res), (res))
+LIBPQ(PGnotify *, PQnotifies, (PGconn * conn), (conn))
 LIBPQ(int, PQntuples, (const PGresult *res), (res))
 LIBPQ(int, PQpipelineSync, (PGconn * conn), (conn))
 LIBPQ(PGresult *, PQprepare,

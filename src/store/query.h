@@ -88,6 +88,10 @@ bool query_call_segments(struct reader *r, const struct query_asker *a, str id, 
 /* One call with its whole request and reply. */
 bool query_call(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                 struct err *e) MUST_USE;
+/* {previous_id, same_count, dropped_count, system, tools, messages}: the part of its request that
+ * no earlier call of its session had. */
+bool query_call_new(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                    struct err *e) MUST_USE;
 /* {decisions, searched_back_to_us, next_cursor}; f->search: words of the entry. */
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p, struct buf *out, struct err *e) MUST_USE;
@@ -108,6 +112,27 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
                  const struct query_filter *f, struct buf *out, struct err *e) MUST_USE;
 /* {rows} by model and level. */
 bool query_reasoning(struct reader *r, const struct query_asker *a, const struct query_filter *f,
+                     struct buf *out, struct err *e) MUST_USE;
+
+/* Calls over time: {start_us, end_us, bucket_s, buckets, total, groups}; of the filter only dates,
+ * model, key and, as the application, agent_type are used. Latencies are within 13 %. */
+struct query_overview {
+    struct query_filter filter;
+    str by; /* "model", "key", "application" or "": no groups */
+    /* 0: chosen by the range; else rounded up to 300, to 3600 if the range is over 2 days, to 86400
+     * if it is over 62 days, and to at most 400 buckets. At most the last 800 days are read. */
+    int64_t bucket_s;
+};
+bool query_overview(struct reader *r, const struct query_asker *a, const struct query_overview *w,
+                    struct buf *out, struct err *e) MUST_USE;
+
+/* {calls, searched_back_to_us, next_cursor}, newest first, with the same filter. */
+struct query_calls {
+    struct query_filter filter;
+    str outcome; /* "failed", "cut", "starved" or "": all */
+    struct query_page page;
+};
+bool query_call_list(struct reader *r, const struct query_asker *a, const struct query_calls *w,
                      struct buf *out, struct err *e) MUST_USE;
 
 /* A receipt as JSON. */

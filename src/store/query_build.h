@@ -161,6 +161,7 @@ str find_like(str words, struct arena *a);
 /* query_sessions.c */
 extern const struct column session_columns[];
 extern const size_t session_column_count;
+#define SESSION_COLUMNS_MAX 24
 /* The results of session_look, which session_where needs to write the statement. */
 struct session_found {
     str ids;              /* ids that the search found, a JSON array */
@@ -183,6 +184,11 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
 bool session_is_running(const struct query_asker *a, const struct db_value *v);
 /* Writes the members of a row, with its current status. */
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
+/* The columns of a session of which only a first call runs. */
+void session_running_values(const struct query_running *c, struct db_value *out);
+/* How many sessions run that the tables do not have as in progress. */
+bool session_running_unseen(struct reader *r, const struct query_asker *a, int64_t *out,
+                            struct err *e) MUST_USE;
 
 /* query_session.c: the id of the session that a key knows by this name. If the key has none, or for
  * an operator, the name itself. */
@@ -217,7 +223,7 @@ struct event {
     struct event *next;
 };
 struct event_sums {
-    int64_t calls, tools, errors, duration_ms;
+    int64_t errors;
     str last_answer;
     bool cut; /* more events exist than fit */
 };
@@ -227,6 +233,10 @@ bool events_read(struct reader *r, const struct query_asker *a, str session_id, 
 /* query_usage.c: the text after FROM: rows of usage_hours (usage.h) for the calls within the
  * filter's dates that the asker may see. */
 void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f);
+
+/* query_overview.c: the application of a call's route, and the condition for it; "": none. */
+str overview_application(str route);
+void overview_where_application(struct sql *q, const char *column, str app, struct arena *a);
 
 /* query_cursor.c: "sort|value|id" as an opaque text and back. */
 str cursor_make(struct arena *a, str sort, str value, str id);

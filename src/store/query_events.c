@@ -85,9 +85,7 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     json_out_end(&o);
     json_out_end(&o);
     json_out_end(&o);
-    t->sums->calls++;
     t->sums->errors += c.failed;
-    t->sums->duration_ms += c.duration_ms > 0 ? c.duration_ms : 0;
     if (c.answer.n && c.answer.n < (1 << 20))
         t->sums->last_answer = arena_dup(&t->r->arena, c.answer);
     ev = event_make(t, c.id, c.started_us);
@@ -148,9 +146,7 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     columns_write(tool_columns, COUNT_OF(tool_columns), v, false, &o);
     json_out_end(&o);
     json_out_end(&o);
-    t->sums->tools++;
     t->sums->errors += v[TOOL_SUCCESS].i == 0;
-    t->sums->duration_ms += v[TOOL_MS].type == DB_INT ? v[TOOL_MS].i : 0;
     ev = event_make(t, v[TOOL_ID].s, at_us);
     if (!ev)
         return false;

@@ -73,17 +73,40 @@ static const struct column more_columns[] = {
     {"session_metadata", "s.session_metadata", COLUMN_JSON},
 };
 
+/* The summary repeats these columns of the session; docs/reference/history.md defines them. */
+static const struct {
+    const char *name, *column;
+} session_sums[] = {
+    {"llm_interaction_count", "llm_interaction_count"},
+    {"mcp_communication_count", "mcp_communication_count"},
+    {"tool_call_count", "tool_call_count"},
+    {"total_duration_ms", "duration_ms"},
+    {"cost_usd", "cost_usd"},
+    {"input", "input_tokens"},
+    {"output", "output_tokens"},
+    {"reasoning", "reasoning_tokens"},
+};
+#define SESSION_SUM_TOKENS 5 /* the first that is a member of tokens */
+
 struct one {
     const struct query_asker *a;
     struct json_out *o;
     bool there, has_analysis;
-    int64_t tokens[3];
-    struct db_value cost;
+    struct db_value sums[COUNT_OF(session_sums)];
 };
+
+static void one_sums_read(struct one *x, const struct db_value *v)
+{
+    for (size_t i = 0; i < COUNT_OF(session_sums); i++)
+        for (size_t j = 0; j < session_column_count; j++)
+            if (strcmp(session_columns[j].name, session_sums[i].column) == 0)
+                x->sums[i] = v[j];
+    if (session_is_running(x->a, v))
+        x->sums[3] = db_null();
+}
 
 static bool on_one(void *ctx, const struct db_value *v, size_t n)
 {
-    enum { INPUT = 15, COST = 18 };
     struct one *x = ctx;
     const struct db_value *more = v + session_column_count;
 
@@ -97,15 +120,15 @@ static bool on_one(void *ctx, const struct db_value *v, size_t n)
         x->has_analysis = true;
         columns_write(more_columns + 1, 1, more + 1, false, x->o);
     }
-    for (size_t i = 0; i < 3; i++)
-        x->tokens[i] = v[INPUT + i].i;
-    x->cost = v[COST];
+    one_sums_read(x, v);
     return false;
 }
 
 /* Only a first call of it runs: what is known of that. */
 static bool one_running(struct one *x, str id)
 {
+    struct db_value v[SESSION_COLUMNS_MAX];
+
     for (size_t i = 0; i < x->a->running_count; i++) {
         const struct query_running *c = &x->a->running[i];
 
@@ -114,27 +137,9 @@ static bool one_running(struct one *x, str id)
             continue;
         x->there = true;
         json_out_object(x->o);
-        json_member_str(x->o, "session_id", id);
-        json_member_null(x->o, "alert_id");
-        json_member_str(x->o, "agent_type", STR("gateway"));
-        json_member_str(x->o, "alert_type", c->dialect);
-        json_member_str(x->o, "status", STR("in_progress"));
-        json_member_i64(x->o, "started_at_us", c->started_us);
-        json_member_null(x->o, "completed_at_us");
-        json_member_null(x->o, "error_message");
-        json_member_null(x->o, "duration_ms");
-        json_member_i64(x->o, "llm_interaction_count", 0);
-        json_member_i64(x->o, "mcp_communication_count", 0);
-        json_member_str(x->o, "title", c->title);
-        json_member_str(x->o, "model", c->model);
-        json_member_str(x->o, "key_name", c->key_name);
-        json_member_null(x->o, "subject");
-        json_member_i64(x->o, "input_tokens", 0);
-        json_member_i64(x->o, "output_tokens", 0);
-        json_member_i64(x->o, "reasoning_tokens", 0);
-        json_member_null(x->o, "cost_usd");
-        json_out_key(x->o, STR("has_reasoning"));
-        json_out_bool(x->o, false);
+        session_running_values(c, v);
+        session_write(x->a, v, x->o);
+        one_sums_read(x, v);
         json_member_null(x->o, "alert_data");
         json_member_null(x->o, "session_metadata");
         return true;
@@ -144,22 +149,18 @@ static bool one_running(struct one *x, str id)
 
 static void summary_write(const struct one *x, const struct event_sums *s)
 {
-    static const char *const names[] = {"input", "output", "reasoning"};
     struct json_out *o = x->o;
 
     json_out_key(o, STR("summary"));
     json_out_object(o);
-    json_member_i64(o, "llm_interaction_count", s->calls);
-    json_member_i64(o, "mcp_communication_count", s->tools);
-    json_member_i64(o, "total_duration_ms", s->duration_ms);
-    json_member_i64(o, "errors", s->errors);
-    json_out_key(o, STR("tokens"));
-    json_out_object(o);
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        json_member_i64(o, names[i], x->tokens[i]);
+    for (size_t i = 0; i < COUNT_OF(session_sums); i++) {
+        if (i == SESSION_SUM_TOKENS)
+            json_member_object(o, "tokens");
+        json_out_key(o, str_c(session_sums[i].name));
+        value_write(COLUMN_NUMBER, &x->sums[i], false, o);
+    }
     json_out_end(o);
-    json_out_key(o, STR("cost_usd"));
-    value_write(COLUMN_NUMBER, &x->cost, false, o);
+    json_member_i64(o, "errors", s->errors);
     json_out_key(o, STR("timeline_cut"));
     json_out_bool(o, s->cut);
     json_out_end(o);
@@ -187,7 +188,7 @@ static bool session_answer(struct reader *r, const struct query_asker *a, str id
                            struct err *e)
 {
     struct json_out o;
-    struct one x = {.a = a, .o = &o, .cost = db_null()};
+    struct one x = {.a = a, .o = &o};
     struct event_sums sums;
     struct event *events;
 

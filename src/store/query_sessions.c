@@ -10,7 +10,7 @@
 #define SORT_MAX 10000   /* sessions that are sorted in another order than that of time */
 #define SCAN_MAX 20000   /* sessions that are looked at for a condition without an index */
 
-enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 13, NAMED = 20 };
+enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 14, NAMED = 21 };
 
 const struct column session_columns[] = {
     {"session_id", "s.session_id", COLUMN_TEXT},
@@ -24,6 +24,7 @@ const struct column session_columns[] = {
     {"duration_ms", "(s.completed_at_us - s.started_at_us) / 1000", COLUMN_NUMBER},
     {"llm_interaction_count", "s.call_count", COLUMN_NUMBER},
     {"mcp_communication_count", "s.tool_count", COLUMN_NUMBER},
+    {"tool_call_count", "s.tool_call_count", COLUMN_NUMBER},
     {"title", "s.title", COLUMN_TEXT},
     {"model", "s.model", COLUMN_TEXT},
     {"key_name", "s.key_name", COLUMN_TEXT},
@@ -36,6 +37,7 @@ const struct column session_columns[] = {
     {"named", "s.named", COLUMN_SKIP},
 };
 const size_t session_column_count = COUNT_OF(session_columns);
+static_assert(COUNT_OF(session_columns) <= SESSION_COLUMNS_MAX, "they fit");
 
 static const struct sort {
     const char *name, *sql;
@@ -246,7 +248,8 @@ static bool query_sessions_fits(const struct list *l, const struct query_running
            (f->end_us < 0 || c->started_us <= f->end_us);
 }
 
-static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
+/* Those that the tables do not have, or not with the status. */
+static bool find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
 {
     str ids[QUERY_RUNNING_MAX];
     struct sql q;
@@ -269,8 +272,10 @@ static bool find_unseen(struct list *l, struct unseen *u, struct err *e)
     sql_init(&q);
     sql_add(&q, "SELECT s.session_id, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.session_id", ids, u->n);
+    sql_add(&q, status);
     sql_add(&q, " UNION ALL SELECT s.named, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.named", ids, u->n);
+    sql_add(&q, status);
     ok = sql_query(l->r, &q, (struct db_rows){on_seen, u}, e);
     sql_release(&q);
     return ok;
@@ -281,8 +286,7 @@ static struct db_value query_sessions_text_or_null(str s)
     return s.n ? db_text(s) : db_null();
 }
 
-static void running_write(const struct query_asker *a, const struct query_running *c,
-                          struct json_out *o)
+void session_running_values(const struct query_running *c, struct db_value *out)
 {
     const struct db_value none = db_null(), zero = db_int(0);
     const struct db_value v[COUNT_OF(session_columns)] = {
@@ -297,6 +301,7 @@ static void running_write(const struct query_asker *a, const struct query_runnin
         none,
         zero,
         zero,
+        zero,
         query_sessions_text_or_null(c->title),
         query_sessions_text_or_null(c->model),
         query_sessions_text_or_null(c->key_name),
@@ -309,6 +314,15 @@ static void running_write(const struct query_asker *a, const struct query_runnin
         none,
     };
 
+    memcpy(out, v, sizeof v);
+}
+
+static void running_write(const struct query_asker *a, const struct query_running *c,
+                          struct json_out *o)
+{
+    struct db_value v[COUNT_OF(session_columns)];
+
+    session_running_values(c, v);
     session_write(a, v, o);
 }
 
@@ -392,7 +406,7 @@ static bool sessions_answer(struct list *l, struct err *e)
     int64_t total, offset, max = p->page * p->limit + COUNT_MAX;
     struct unseen u;
 
-    if (!find_sort(l, e) || !find_unseen(l, &u, e) ||
+    if (!find_sort(l, e) || !find_unseen(l, "", &u, e) ||
         !session_look(l->r, l->a, l->f, false, &l->found, e) || !look_bound(l, e))
         return false;
     if (l->from_us > l->found.back_to_us)
@@ -466,7 +480,7 @@ static bool active_answer(struct active *x, struct list *l, struct err *e)
     struct sql q;
     bool ok;
 
-    if (!find_unseen(l, &u, e))
+    if (!find_unseen(l, "", &u, e))
         return false;
     json_out_array(x->o);
     for (size_t i = 0; i < u.n; i++) {
@@ -500,4 +514,16 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
     f.status_count = 2;
     json_out_init(&o, out);
     return query_begin(r, e) && query_end(r, active_answer(&x, &l, e), out, e);
+}
+
+bool session_running_unseen(struct reader *r, const struct query_asker *a, int64_t *out,
+                            struct err *e)
+{
+    struct list l = {.r = r, .a = a, .f = &query_filter_none};
+    struct unseen u;
+
+    if (!find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
+        return false;
+    *out = (int64_t)u.n;
+    return true;
 }

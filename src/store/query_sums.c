@@ -383,32 +383,19 @@ static bool totals_used(struct reader *r, const struct query_asker *a, struct db
     return ok;
 }
 
-static int64_t running_sessions(const struct query_asker *a)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < a->running_count; i++) {
-        bool first = !a->key_name.n || str_eq(a->running[i].key_name, a->key_name);
-
-        for (size_t j = 0; j < i && first; j++)
-            first = !str_eq(a->running[j].session_id, a->running[i].session_id);
-        n += first;
-    }
-    return n;
-}
-
 bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out, struct err *e)
 {
     struct db_value duration = db_null(), used[USED_COUNT] = {{0}};
-    int64_t day = 0, tools = 0, ended;
+    int64_t day = 0, tools = 0, unseen = 0, ended;
     struct totals t = {0};
     struct json_out o;
     bool ok;
 
     if (!query_begin(r, e))
         return false;
-    ok = totals_of_sessions(r, a, &t, e) && totals_duration(r, a, &duration, e) &&
-         totals_tools(r, a, &tools, e) && totals_day(r, a, &day, e) && totals_used(r, a, used, e);
+    ok = totals_of_sessions(r, a, &t, e) && session_running_unseen(r, a, &unseen, e) &&
+         totals_duration(r, a, &duration, e) && totals_tools(r, a, &tools, e) &&
+         totals_day(r, a, &day, e) && totals_used(r, a, used, e);
     ended = t.failed + t.completed;
     json_out_init(&o, out);
     json_out_object(&o);
@@ -427,7 +414,7 @@ bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *ou
     value_write(COLUMN_NUMBER, &duration, false, &o);
     json_out_key(&o, STR("error_rate"));
     json_out_double(&o, ended ? (double)t.failed / (double)ended : 0);
-    json_member_i64(&o, "active_sessions", t.active + running_sessions(a));
+    json_member_i64(&o, "active_sessions", t.active + unseen);
     json_member_i64(&o, "sessions_last_24h", day);
     json_member_i64(&o, "timestamp_us", a->now_us);
     json_out_end(&o);

@@ -27,9 +27,7 @@ static void add_calls(struct sql *q, const struct query_asker *a, int64_t from, 
     if (from > to)
         return;
     sql_add(q, " UNION ALL SELECT ");
-    sql_add(q, usage_of_call_which);
-    sql_add(q, ", ");
-    sql_add(q, usage_of_call_sums);
+    usage_write_call(&usage_tables[USAGE_BY_HOUR], &q->text);
     sql_add(q, " FROM llm_interactions i");
     q->where = false;
     sql_where(q, "i.started_ms >=", db_int(from));

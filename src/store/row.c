@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/row.h"
 
+#include "base/json.h"
+
 #define TEXT_MAX ((size_t)UINT32_MAX)
 
 #define FIELD_OF(type, column, kind, row_member)                                                   \
@@ -82,6 +84,7 @@ static const struct row_field session_fields[] = {
     SESSION("started_at_us", ROW_KNOWN, started_us),
     SESSION("completed_at_us", ROW_KNOWN, completed_us),
     SESSION("key_name", ROW_TEXT, key_name),
+    SESSION("put_at_us", ROW_KNOWN, put_us),
 };
 
 static const struct row_field tool_fields[] = {
@@ -368,4 +371,21 @@ bool row_piece_get(str bytes, struct store_piece *out)
         return false;
     *out = got;
     return true;
+}
+
+/* The names are written by decision.c: a JSON array of texts, one for each call. An application
+ * records the calls that it makes itself, so only those asked of a client are counted here. */
+int64_t row_tool_count(const struct store_call *row)
+{
+    struct json doc;
+    struct err e;
+    int64_t n = 0;
+
+    if (!str_starts(row->route, STR("/")) || row->tools.n == 0 || row->decision.n == 0)
+        return 0;
+    json_init(&doc);
+    if (json_parse(&doc, row->tools, &e) && json_root(&doc)->kind == JSON_ARRAY)
+        n = (int64_t)json_count(&doc, json_root(&doc));
+    json_release(&doc);
+    return n;
 }

@@ -56,6 +56,8 @@ static inline str *row_text(struct store_call *c, const struct row_field *f)
 
 /* The texts for a block that are not empty: bit N is text N of enum block_text. */
 int64_t row_text_bits(const struct store_call *row);
+/* How many tool calls the call asked its client for. */
+int64_t row_tool_count(const struct store_call *row);
 
 /* For any of the tables. Fields that are not in the bytes keep their value in out. out may be
  * changed even if row_get fails. */

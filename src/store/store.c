@@ -5,9 +5,8 @@
 #include "base/rand.h"
 #include "base/sha256.h"
 #include "store/audit.h"
-#include "store/engine.h"
 #include "store/row.h"
-#include "store/take.h"
+#include "store/store_state.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -21,96 +20,6 @@
 #define SEGMENT_SIZE_MIN ((uint64_t)1 << 20)
 #define CLOSE_MS 5000u
 #define RETENTION_MS 60000u
-#define SPOOL "rationale.spool"
-#define ADDRESS_MAX 256
-#define SPOOL_NAME_SIZE 33                 /* 32 characters and a NUL */
-#define PATH_SIZE_MAX (FILE_PATH_MAX - 64) /* names are made of it */
-
-/* With "none" all of it is NULL. */
-struct store {
-    struct journal *journal;
-    struct engine *engine;
-    struct take *take;
-    char path[FILE_PATH_MAX], dir[FILE_PATH_MAX], head[FILE_PATH_MAX];
-    char id[STORE_ID_SIZE]; /* of this opening, by chance */
-    bool reached;           /* the file with the address is ours */
-};
-
-/* ---- where ---- */
-
-static bool is_postgres(str url)
-{
-    return str_starts(url, STR("postgres://")) || str_starts(url, STR("postgresql://"));
-}
-
-static bool sqlite_path(str url, str *path)
-{
-    if (!str_starts(url, STR("sqlite:")))
-        return false;
-    *path = str_slice(url, 7, url.n);
-    if (str_starts(*path, STR("//")))
-        *path = str_slice(*path, 2, path->n);
-    return true;
-}
-
-static bool set_path(char out[FILE_PATH_MAX], str path, const char *suffix, struct err *e)
-{
-    if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
-    (void)snprintf(out, FILE_PATH_MAX, STR_FMT "%s", STR_ARG(path), suffix);
-    return true;
-}
-
-/* A URL may hold a password: of one that is wrong only the scheme is said. */
-static bool store_find_place(struct store *s, const struct store_options *o, struct err *e)
-{
-    str path = STR("");
-    size_t colon = str_find(o->url, STR(":"));
-
-    if (is_postgres(o->url))
-        return set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e) &&
-               set_path(s->head, str_c(s->dir), "/head", e);
-    if (!sqlite_path(o->url, &path))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a store is \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\" or \"none\","
-                       " not \"" STR_FMT "\"",
-                       STR_ARG(str_slice(o->url, 0, colon < 40 ? colon + 1 : 40)));
-    if (path.n == 0)
-        return err_set(e, ERR_INPUT, "a store needs a path: \"sqlite:PATH\"");
-    if (str_eq(path, STR(":memory:")))
-        return err_set(e,
-                       ERR_INPUT,
-                       "a store in memory would lose what it acknowledged: name a file, or use "
-                       "\"none\"");
-    return set_path(s->path, path, "", e) && set_path(s->head, path, ".head", e) &&
-           (o->spool.n > 0 ? set_path(s->dir, o->spool, "", e)
-                           : set_path(s->dir, path, ".spool", e));
-}
-
-/* A database may have seen several spools; each has a name of its own. */
-static bool spool_name(const char *dir, char out[SPOOL_NAME_SIZE], struct err *e)
-{
-    char path[FILE_PATH_MAX + 8];
-    uint8_t chance[SHA256_SIZE];
-    char hex[SHA256_HEX_SIZE];
-    struct arena a;
-    bool ok;
-    str text;
-
-    (void)snprintf(path, sizeof path, "%s/name", dir);
-    arena_init(&a, 4096);
-    ok = file_read(&a, path, SPOOL_NAME_SIZE, &text, e);
-    if (!ok && e->code == ERR_NOT_FOUND) {
-        rand_os(chance, sizeof chance);
-        text = str_slice(sha256_hex(chance, hex), 0, SPOOL_NAME_SIZE - 1);
-        ok = file_write_atomic(path, text, 0600, e);
-    }
-    if (ok)
-        (void)snprintf(out, SPOOL_NAME_SIZE, STR_FMT, STR_ARG(str_trim(text)));
-    arena_release(&a);
-    return ok;
-}
 
 /* ---- open and close ---- */
 
@@ -126,20 +35,6 @@ static bool sync_parent(const char *path, struct err *e)
     return segment_sync_dir(dir, e);
 }
 
-static bool address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
-{
-    return set_path(out, str_c(dir), "/address", e);
-}
-
-static void store_remove_address(const char *dir)
-{
-    char path[FILE_PATH_MAX];
-    struct err e;
-
-    if (address_path(dir, path, &e))
-        (void)unlink(path);
-}
-
 static void store_make_id(char out[STORE_ID_SIZE])
 {
     uint8_t chance[SHA256_SIZE];
@@ -150,6 +45,41 @@ static void store_make_id(char out[STORE_ID_SIZE])
     out[STORE_ID_SIZE - 1] = '\0';
 }
 
+static void store_on_beat(void *store, size_t running, bool erased)
+{
+    struct store *s = store;
+
+    journal_share(s->journal, running);
+    if (erased)
+        journal_roll_soon(s->journal);
+}
+
+static bool store_register(struct store *s, const struct store_options *o, str name, struct err *e)
+{
+    struct daemons_options d = {.url = o->url,
+                                .id = name,
+                                .log = o->log,
+                                .heartbeat_ms = o->heartbeat_ms,
+                                .lease_ms = o->lease_ms,
+                                .on_beat = store_on_beat,
+                                .ctx = s};
+
+    return !store_is_postgres(o->url) || daemons_start(&d, &s->daemons, e);
+}
+
+/* The journal's folder may be another one for each process; the file is the same. */
+static bool store_lock_database(struct store *s, struct err *e)
+{
+    char path[FILE_PATH_MAX + 8], *real;
+
+    if (!s->path[0])
+        return true;
+    real = realpath(s->path, NULL); /* the file may have other names, if it exists */
+    (void)snprintf(path, sizeof path, "%s.lock", real ? real : s->path);
+    free(real);
+    return store_lock_take(&s->lock, path, e);
+}
+
 static bool store_start(struct store *s, const struct store_options *o, struct err *e)
 {
     size_t queue = o->queue_size_max ? o->queue_size_max : QUEUE_SIZE;
@@ -157,7 +87,8 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
     uint64_t segment = size_max / SEGMENTS_MIN; /* a segment stays until all of it is taken */
     struct journal_options jo = {
         .dir = s->dir,
-        .durable = o->durability == STORE_DURABLE,
+        .durable = o->durability != STORE_FAST,
+        .replicated = o->durability == STORE_REPLICATED,
         .queue_size_max = queue < QUEUE_SIZE_MIN   ? QUEUE_SIZE_MIN
                           : queue > FRAME_BODY_MAX ? FRAME_BODY_MAX
                                                    : queue,
@@ -168,113 +99,56 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
         .clock = o->clock,
         .log = o->log,
     };
-    char name[SPOOL_NAME_SIZE] = "";
+    char name[STORE_SPOOL_SIZE] = "";
     struct engine_options eo = {.url = o->url};
-    struct take_options to = {
+    struct ingest_options to = {
         .dir = s->dir,
         .log = o->log,
         .retention = {(int64_t)o->retention_age_ms * 1000,
                       (int64_t)o->retention_bytes,
                       (int64_t)o->retention_min_ms * 1000},
         .retention_every_ms = o->retention_every_ms ? o->retention_every_ms : RETENTION_MS,
+        .replicated = o->durability == STORE_REPLICATED,
     };
 
-    /* The journal first: its lock keeps others off the tables too. */
-    if (!journal_open(&jo, &s->journal, e) || (is_postgres(o->url) && !spool_name(s->dir, name, e)))
+    /* The journal first: its lock keeps others off the tables too, or off this daemon's row. */
+    if (!journal_open(&jo, &s->journal, e) || !store_lock_database(s, e) ||
+        !store_spool_name(s->dir, name, e) || !store_register(s, o, str_c(name), e))
         return false;
     eo.spool = str_c(name);
     eo.head_path = s->head;
+    eo.lease = s->daemons ? daemons_lease(s->daemons) : NULL;
     store_remove_address(s->dir); /* of a process that did not end well */
     store_make_id(s->id);
     if (!engine_open(&eo, &s->engine, e) || !sync_parent(s->path[0] ? s->path : s->dir, e) ||
         !engine_place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
+    to.lock = &s->lock;
     to.engine = s->engine;
-    return take_start(&to, &s->take, e);
+    return ingest_start(&to, &s->ingest, e);
 }
-
-/* ---- where its owner is reached ---- */
 
 str store_id(const struct store *s)
 {
     return str_c(s->id);
 }
 
-void store_reached(struct store *s, str address)
+struct daemons *store_daemons(struct store *s)
 {
-    char path[FILE_PATH_MAX], text[ADDRESS_MAX];
-    struct err e;
-    int n = snprintf(text, sizeof text, STR_FMT "\n%s\n", STR_ARG(address), s->id);
-
-    if (!s->journal)
-        return;
-    s->reached = n > 0 && (size_t)n < sizeof text && address_path(s->dir, path, &e) &&
-                 file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
-    if (!s->reached)
-        log_warn("commands cannot find this daemon: its address could not be written", LOG_ERR(&e));
+    return s->daemons;
 }
 
-bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, struct err *e)
+str store_daemon(const struct store *s)
 {
-    struct store_options o = {.url = url, .spool = spool};
-    struct store *s = base_alloc(sizeof *s);
-    char path[FILE_PATH_MAX];
-    str text = STR("");
-    size_t line;
-    bool ok;
-
-    *s = (struct store){0};
-    ok = store_find_place(s, &o, e) && address_path(s->dir, path, e) &&
-         file_read(a, path, ADDRESS_MAX, &text, e);
-    free(s);
-    line = str_find(text, STR("\n"));
-    out->address = str_slice(text, 0, line);
-    out->id = line == STR_NONE ? STR("") : str_trim(str_slice(text, line, text.n));
-    if (ok && out->id.n != STORE_ID_SIZE - 1)
-        ok = err_set(e,
-                     ERR_UPSTREAM,
-                     "%s was written by an older daemon: restart the daemon, or delete the file",
-                     path);
-    return ok;
-}
-
-bool store_places(str url, str spool, char path[FILE_PATH_MAX], char journal[FILE_PATH_MAX],
-                  struct err *e)
-{
-    struct store_options o = {.url = url, .spool = spool};
-    struct store *s = base_alloc(sizeof *s);
-    bool ok;
-
-    *s = (struct store){0};
-    ok = store_find_place(s, &o, e);
-    if (ok) {
-        memcpy(path, s->path, FILE_PATH_MAX);
-        memcpy(journal, s->dir, FILE_PATH_MAX);
-    }
-    free(s);
-    return ok;
-}
-
-bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e)
-{
-    struct store_options o = {.url = url, .spool = spool};
-    struct store *s = base_alloc(sizeof *s);
-    bool ok;
-
-    *s = (struct store){0};
-    ok = store_find_place(s, &o, e);
-    if (ok && (size_t)snprintf(out, size, "%s", s->head) >= size)
-        ok = err_set(e, ERR_LIMIT, "a path longer than %zu bytes", size);
-    free(s);
-    return ok;
+    return s->daemons ? daemons_self(s->daemons) : STR("");
 }
 
 bool store_open(const struct store_options *o, struct store **out, struct err *e)
 {
     struct store *s = base_alloc(sizeof *s);
 
-    *s = (struct store){0};
+    *s = (struct store){.lock = STORE_LOCK_NONE};
     if (!str_eq(o->url, STR("none")) && (!store_find_place(s, o, e) || !store_start(s, o, e))) {
         store_close(s);
         return err_prefix(e, "store: ");
@@ -289,17 +163,19 @@ void store_close(struct store *s)
 
     if (s->journal)
         journal_stop(s->journal);
-    if (s->take) {
+    if (s->ingest) {
         if (!journal_settle(s->journal, CLOSE_MS)) {
             journal_health(s->journal, &health);
             log_warn("store: closed before all was in the tables; the next start takes it in",
                      LOG_U64("bytes", health.journal_bytes));
         }
-        take_stop(s->take);
+        ingest_stop(s->ingest);
     }
     engine_close(s->engine);
+    daemons_stop(s->daemons);
     if (s->reached)
         store_remove_address(s->dir);
+    store_lock_release(&s->lock);
     if (s->journal)
         journal_free(s->journal);
     free(s);
@@ -384,10 +260,12 @@ void store_piece_put(struct store *s, const struct store_piece *piece)
 
 void store_session_put(struct store *s, const struct store_session *row, struct store_ticket *t)
 {
-    struct journal_item item = {
-        FRAME_SESSION, row_size(&row_sessions, row), store_put_session, row};
+    struct store_session now = *row;
+    struct journal_item item = {FRAME_SESSION, 0, store_put_session, &now};
 
     assert(row->id.n > 0);
+    now.put_us = clock_wall_ms(&clock_real) * 1000;
+    item.size = row_size(&row_sessions, &now);
     store_put(s, &item, t);
 }
 
@@ -413,7 +291,7 @@ void store_audit_put(struct store *s, str actor, str action, str subject, str de
 struct waiter {
     struct store_ticket ticket; /* first */
     pthread_mutex_t lock;
-    pthread_cond_t told;
+    pthread_cond_t called;
     bool over, ok;
     struct err *e;
 };
@@ -427,7 +305,7 @@ static void store_wake(struct store_ticket *t, const struct err *e)
     w->ok = !e;
     if (e)
         *w->e = *e;
-    pthread_cond_signal(&w->told);
+    pthread_cond_signal(&w->called);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -436,13 +314,13 @@ static bool put_and_wait(struct store *s, const struct journal_item *item, struc
     struct waiter w = {.ticket = {.fn = store_wake}, .e = e};
 
     pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.told, NULL);
+    pthread_cond_init(&w.called, NULL);
     store_put(s, item, &w.ticket);
     pthread_mutex_lock(&w.lock);
     while (!w.over)
-        pthread_cond_wait(&w.told, &w.lock);
+        pthread_cond_wait(&w.called, &w.lock);
     pthread_mutex_unlock(&w.lock);
-    pthread_cond_destroy(&w.told);
+    pthread_cond_destroy(&w.called);
     pthread_mutex_destroy(&w.lock);
     return w.ok;
 }
@@ -516,13 +394,13 @@ void store_health(struct store *s, struct store_health *out)
 {
     struct statvfs st;
     struct err why;
-    struct take_counts c;
+    struct ingest_counts c;
 
     *out = (struct store_health){.ok = true, .tables_ok = true};
     if (!s->journal)
         return;
     journal_health(s->journal, out);
-    out->tables_ok = take_health(s->take, &why, &c);
+    out->tables_ok = ingest_health(s->ingest, &why, &c);
     out->errors += c.errors;
     out->pending = (out->stored > c.taken ? out->stored - c.taken : 0) +
                    journal_old_records(s->journal, c.taken_old);

@@ -18,8 +18,8 @@
  * reaches its size limit, tickets fail with ERR_LIMIT.
  *
  * The database is PATH, the journal is the folder PATH.spool; only one process may open them at a
- * time. With PostgreSQL the journal is a folder on this machine too. Rows are plain fields: the
- * caller converts.
+ * time. With PostgreSQL the journal is a folder on this machine too, and several daemons, each with
+ * its journal, share the database (daemons.h). Rows are plain fields: the caller converts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,8 +35,9 @@
 
 struct store;
 
-enum store_durability { STORE_DURABLE, STORE_FAST }; /* fast: tickets at once, sync soon */
-#define STORE_FAST_MS 50                             /* the sync happens within this time */
+/* fast: tickets at once, synced within STORE_FAST_MS; replicated: once PostgreSQL has the row. */
+enum store_durability { STORE_DURABLE, STORE_FAST, STORE_REPLICATED };
+#define STORE_FAST_MS 50
 
 struct store_options {
     str url;   /* "sqlite:PATH", "postgres://..."; or "none": nothing is stored, tickets succeed */
@@ -49,13 +50,13 @@ struct store_options {
     /* Sessions that ended this long ago are erased, and the oldest ones while the tables have more
      * bytes than this; never a session younger than the minimum. 0: no such rule. */
     uint64_t retention_age_ms, retention_bytes, retention_min_ms;
-    uint64_t retention_every_ms; /* how often the rules are applied; 0: every minute */
+    uint64_t retention_every_ms;     /* how often the rules are applied; 0: every minute */
+    unsigned heartbeat_ms, lease_ms; /* store/daemons.h; 0: as there */
 };
 
-/* Called exactly once; e is NULL if the record is stored. Called on the writer's thread in the
- * order of the puts, or before the put returns if there is nothing to wait for (fast, "none",
- * refused). The caller owns the struct, which must live until then. fn must not block; it may
- * put. */
+/* Called exactly once; e is NULL if the record is stored. Called on a thread of the store in the
+ * order of the puts, or before the put returns if nothing is waited for (fast, "none", refused).
+ * The caller owns the struct, which must live until then. fn must not block; it may put. */
 struct store_ticket {
     void (*fn)(struct store_ticket *t, const struct err *e);
     struct store_ticket *next; /* for the store */
@@ -104,8 +105,8 @@ struct store_session {
     str status;                       /* pending, in_progress, completed, failed */
     str alert_data, session_metadata; /* JSON */
     str error_message, final_analysis;
-    int64_t started_us, completed_us;
-    str key_name; /* the owner's key; "": from its calls */
+    int64_t started_us, completed_us, put_us; /* put_us: set by the put; the latest status counts */
+    str key_name;                             /* the owner's key; "": from its calls */
 };
 
 /* One exchange with a tool server: a row of mcp_communications. */
@@ -118,15 +119,14 @@ struct store_tool {
     bool success;
 };
 
-/* All texts empty, all numbers unknown. */
-extern const struct store_call store_call_none;
+extern const struct store_call store_call_none; /* all texts empty, all numbers unknown */
 
 /* A piece of this kind says that the final row will have only the rest of the texts, which follows
  * the text in pieces. Without such a piece the row has the whole texts. */
 #define STORE_CONTINUED "continued"
 
 /* A piece of this kind cancels the pieces before it: the call was restarted. */
-#define STORE_ANEW "anew"
+#define STORE_RESTART "anew"
 
 /* Part of a running call, so that an interrupted call is recorded up to its last byte. */
 struct store_piece {

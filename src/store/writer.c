@@ -161,7 +161,7 @@ static enum outcome write_group(struct journal *j, struct err *e)
         return got;
     for (size_t i = 0; i < g->n;)
         i += frame_seal(g->p + i, j->salt, j->size + i);
-    if (g->sync)
+    if (g->sync && !j->o.replicated)
         writer_prepare(j, g->n);
     if (!segment_write(j->fd, (str){g->p, g->n})) {
         got = by_errno();
@@ -170,7 +170,7 @@ static enum outcome write_group(struct journal *j, struct err *e)
     }
     if (!j->unsynced_ns)
         j->unsynced_ns = writer_now_ns();
-    return g->sync ? sync_now(j, e) : DONE;
+    return g->sync && !j->o.replicated ? sync_now(j, e) : DONE;
 }
 
 /* From now on every ticket fails with this reason, until there is room again if space was the
@@ -216,16 +216,6 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
     j->commit_steps[step]++;
 }
 
-static void call_tickets(struct store_ticket *t, const struct err *e)
-{
-    while (t) {
-        struct store_ticket *next = t->next;
-
-        t->fn(t, e); /* which may free it */
-        t = next;
-    }
-}
-
 static void clear_group(struct journal_group *g)
 {
     g->n = 0;
@@ -240,6 +230,7 @@ static void do_group(struct journal *j)
     uint64_t began_ns = clock_mono_ns(j->o.clock);
     struct err e = j->why; /* only this thread changes it, or the mode */
     enum outcome got;
+    bool later;
 
     while (atomic_load_explicit(j->back.filling, memory_order_acquire) > 0)
         (void)sched_yield(); /* other threads fill it, in microseconds */
@@ -255,10 +246,14 @@ static void do_group(struct journal *j)
         j->dropped += j->back.count;
     j->writing = 0;
     journal_backlog_changed(j);
+    later = j->o.replicated && got == DONE;
+    if (later && j->back.first)
+        journal_acks_add(j, j->back.first);
     if (j->taker_waits)
         pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
-    call_tickets(j->back.first, got == DONE ? NULL : &e);
+    if (!later)
+        journal_call_tickets(j->back.first, got == DONE ? NULL : &e);
     clear_group(&j->back);
     pthread_mutex_lock(&j->lock);
     j->groups_done++; /* who settles finds the tickets called */
@@ -337,6 +332,8 @@ static bool next_group(struct journal *j)
         until = j->stale_ns + JOURNAL_STALE_NS;
     if (j->spare_ns && j->spare_ns + JOURNAL_STALE_NS < until)
         until = j->spare_ns + JOURNAL_STALE_NS;
+    if (journal_acks_due_ns(j) < until)
+        until = journal_acks_due_ns(j);
     j->sleep = JOURNAL_SLEEPS;
     while (g->n == 0 && !j->stop && !j->roll) {
         if (until == CLOCK_NEVER)
@@ -394,6 +391,7 @@ void *journal_writer(void *journal)
         else if (j->mode == JOURNAL_FULL)
             writer_try_again(j);
         look_at_room(j);
+        journal_acks_expire(j, false);
         writer_drop_stale(j);
         if (j->unsynced_ns &&
             writer_now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)

@@ -17,7 +17,8 @@
  *
  * What is counted:
  *   - The text is split by the vocabulary's pattern and each piece is merged by rank, as OpenAI's
- *     models do it. The ids are those of the npm package gpt-tokenizer (see docs/tokens.md).
+ *     models do it. The ids are those of the npm package gpt-tokenizer
+ *     (docs/reference/tokens.md).
  *   - Bytes that are not UTF-8 count as the replacement character U+FFFD, once for each maximal
  *     invalid part, as in a browser. A byte order mark is text.
  *   - Text that looks like a control token ("<|endoftext|>") is ordinary text.

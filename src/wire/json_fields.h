@@ -11,8 +11,6 @@
  * If a key occurs twice, the last one counts, as in json_find. A value that is no object has no
  * members.
  *
- * Of two equal keys the last counts, as in json_find. A value that is no object has no members.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once

@@ -189,14 +189,14 @@ static bool redact_is_read(const struct redaction *w, const struct json_node *ke
 /* Whether the message has reasoning. */
 static bool redact_message(const struct redaction *w, const struct json_node *message)
 {
-    static const char *const told[] = {
+    static const char *const known_fields[] = {
         "content", "tool_calls", "function_call", "refusal", "audio", NULL};
     bool thinks = false;
 
     JSON_FOREACH(k, w->doc, message) {
         if (redact_is_read(w, k))
             thinks = thinks || !openai_empty(w->doc, json_value(k));
-        else if (!redact_is_one_of(w->doc, k, told))
+        else if (!redact_is_one_of(w->doc, k, known_fields))
             redact_other(w, message, k);
     }
     return thinks;
@@ -236,7 +236,7 @@ static void redact_choice(const struct redaction *w, const struct json_node *cho
 
 static void redact_openai(const struct redaction *w, const struct json_node *root)
 {
-    static const char *const told[] = {"id", "object", "created", "model", "usage", NULL};
+    static const char *const known_fields[] = {"id", "object", "created", "model", "usage", NULL};
 
     JSON_FOREACH(k, w->doc, root) {
         const struct json_node *value = json_value(k);
@@ -247,7 +247,7 @@ static void redact_openai(const struct redaction *w, const struct json_node *roo
                     redact_choice(w, c);
         } else if (redact_is_one_of(w->doc, k, redact_dumps) && redact_has_words(w->doc, value)) {
             json_edit_remove(w->ed, root, redact_key_of(w, k));
-        } else if (!redact_is_one_of(w->doc, k, told)) {
+        } else if (!redact_is_one_of(w->doc, k, known_fields)) {
             redact_other(w, root, k);
         }
     }
@@ -257,13 +257,13 @@ static void redact_openai(const struct redaction *w, const struct json_node *roo
 
 static void redact_item(const struct redaction *w, const struct json_node *item, bool begins)
 {
-    static const char *const told[] = {"type", "id", "status", "summary", "content", NULL};
+    static const char *const known_fields[] = {"type", "id", "status", "summary", "content", NULL};
     static const char *const lists[] = {"summary", "content"};
 
     if (!json_get_is(w->doc, item, "type", "reasoning"))
         return;
     JSON_FOREACH(k, w->doc, item)
-        if (!redact_is_one_of(w->doc, k, told))
+        if (!redact_is_one_of(w->doc, k, known_fields))
             redact_other(w, item, k);
     /* An item that begins may be full already; its events say it once more. */
     for (size_t i = 0; begins && i < COUNT_OF(lists); i++) {
@@ -340,7 +340,8 @@ static void redact_gemini(const struct redaction *w, const struct json_node *roo
 
 static void redact_ollama(const struct redaction *w, const struct json_node *root)
 {
-    static const char *const told[] = {"role", "content", "thinking", "tool_calls", "images", NULL};
+    static const char *const known_fields[] = {
+        "role", "content", "thinking", "tool_calls", "images", NULL};
     const struct json_node *message = json_get(w->doc, root, "message");
     const struct json_node *thinking = json_get(w->doc, message, "thinking");
 
@@ -348,7 +349,7 @@ static void redact_ollama(const struct redaction *w, const struct json_node *roo
         json_edit_remove(w->ed, root, STR("logprobs"));
     for (const struct json_node *k = json_first(w->doc, message); k && message->kind == JSON_OBJECT;
          k = json_next(w->doc, message, k))
-        if (!redact_is_one_of(w->doc, k, told))
+        if (!redact_is_one_of(w->doc, k, known_fields))
             redact_other(w, message, k);
 }
 

@@ -4,7 +4,7 @@
  * setting of a provider is a member of struct chat_request and a row here:
  *
  *     static const struct setting ollama_setting_rows[] = {
- *         {.name = "num_predict", .at = SETTING_AT(max_tokens), .whole = true},
+ *         SETTING("num_predict", max_tokens, 0, 0, SETTING_WHOLE),
  *         ...
  *     };
  *

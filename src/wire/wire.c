@@ -142,8 +142,8 @@ str wire_keep(struct wire_decoder *d, str text)
 }
 
 /* Begins to rewrite a frame in the decoder's memory. */
-static size_t wire_anew_begin(const struct wire_decoder *d, const struct wire_frame *f, bool whole,
-                              struct buf *b)
+static size_t wire_restart_begin(const struct wire_decoder *d, const struct wire_frame *f,
+                                 bool whole, struct buf *b)
 {
     buf_reset(b);
     if (!whole && d->wire->stream_framing == WIRE_SSE)
@@ -151,8 +151,8 @@ static size_t wire_anew_begin(const struct wire_decoder *d, const struct wire_fr
     return b->n;
 }
 
-static bool wire_anew_end(struct wire_decoder *d, struct wire_frame *f, bool whole, struct buf *b,
-                          size_t at)
+static bool wire_restart_end(struct wire_decoder *d, struct wire_frame *f, bool whole,
+                             struct buf *b, size_t at)
 {
     bool sse = !whole && d->wire->stream_framing == WIRE_SSE;
     size_t end = b->n;
@@ -165,17 +165,17 @@ static bool wire_anew_end(struct wire_decoder *d, struct wire_frame *f, bool who
         buf_add(b, sse ? STR("\n\n") : STR("\n"));
     f->data = str_slice(buf_str(b), at, end);
     f->raw = buf_str(b);
-    f->anew = true;
+    f->restart = true;
     return !buf_full(b) && json_parse(&d->doc, f->data, &e);
 }
 
 /* Whether it is JSON but for characters that were cut in two. */
 static bool wire_repair(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
-    size_t at = wire_anew_begin(d, f, whole, &d->repaired);
+    size_t at = wire_restart_begin(d, f, whole, &d->repaired);
 
     return utf8_repair_json(&d->repair, f->data, !whole, &d->repaired) &&
-           wire_anew_end(d, f, whole, &d->repaired, at);
+           wire_restart_end(d, f, whole, &d->repaired, at);
 }
 
 /* Parses the frame's data; false after saying what is wrong with it. */
@@ -198,9 +198,9 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     json_edits_init(&ed, &d->doc, &d->scratch);
     if (!redact_frame(d, whole, &ed))
         return true;
-    at = wire_anew_begin(d, f, whole, &d->redacted);
+    at = wire_restart_begin(d, f, whole, &d->redacted);
     json_edits_apply(&ed, &d->redacted);
-    return wire_anew_end(d, f, whole, &d->redacted, at);
+    return wire_restart_end(d, f, whole, &d->redacted, at);
 }
 
 /* llama.cpp and servers built on it send an error in a separate SSE field, which event readers
@@ -221,13 +221,13 @@ static bool wire_error_field(struct wire_decoder *d, struct wire_frame *f)
     if (!json_parse(&d->doc, line, &e) || json_root(&d->doc)->kind != JSON_OBJECT)
         return false;
     bare = !json_get(&d->doc, json_root(&d->doc), "error");
-    at = wire_anew_begin(d, f, false, &d->repaired);
+    at = wire_restart_begin(d, f, false, &d->repaired);
     buf_add(&d->repaired, bare ? STR("{\"error\":") : STR(""));
     buf_add(&d->repaired, line);
     buf_add(&d->repaired, bare ? STR("}") : STR(""));
-    if (!wire_anew_end(d, f, false, &d->repaired, at))
+    if (!wire_restart_end(d, f, false, &d->repaired, at))
         *f = as_it_came;
-    return f->anew;
+    return f->restart;
 }
 
 /* null and the like in place of an event: a sign of life. */
@@ -243,7 +243,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;
-    f->anew = false;
+    f->restart = false;
     if (d->deaf || (f->data.n == 0 && !wire_error_field(d, f)) || repeat_frame_decode(d, f))
         return;
     repeat_frame_forget(d);
@@ -257,14 +257,14 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     if (!wire_parse(d, f, false) || wire_says_nothing(f))
         return;
     d->wire->decode(d, f);
-    if (!f->anew)
+    if (!f->restart)
         f->shape = repeat_frame_learn(d, f);
 }
 
 bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f)
 {
     f->doc = NULL;
-    f->anew = false;
+    f->restart = false;
     return !d->deaf && wire_parse(d, f, true);
 }
 

@@ -113,7 +113,7 @@ struct wire_frame {
     str raw;                /* the original bytes, with line ends */
     const struct json *doc; /* parsed data; NULL if it is not JSON ([DONE], a comment) or `again` */
     unsigned shape;         /* frames of one number differ only in one text; 0: unique */
-    bool anew;              /* the decoder changed it: repaired or redacted */
+    bool restart;           /* the decoder changed it: repaired or redacted */
     struct wire_decoder *again; /* the previous frame with another text: parses it; or NULL */
 };
 

@@ -1,4 +1,4 @@
-"""Coding agents as their users run them: with the settings and commands of docs/coding-agents.md, in a
+"""Coding agents as their users run them: with the settings and commands of docs/how-to/coding-agents.md, in a
 project and a home that are removed afterwards. They talk to nobody but the gateway.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -22,7 +22,8 @@ HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "host"
 
 PROGRAMS = {"claude": "@anthropic-ai/claude-code-linux-*/claude",
             "codex": "@openai/codex-linux-*/vendor/*/bin/codex",
-            "opencode": "opencode-linux-*/bin/opencode"}
+            "opencode": "opencode-linux-*/bin/opencode",
+            "gemini": "@google/gemini-cli/bundle/gemini.js"}
 
 
 class Tee:
@@ -82,7 +83,7 @@ class Tee:
 
 
 class Page:
-    """docs/coding-agents.md: the settings and commands that users copy are the ones that are run."""
+    """A page of the manual: the settings and commands that users copy are the ones that are run."""
 
     def __init__(self, path):
         self.text = path.read_text(encoding="utf-8")
@@ -97,7 +98,8 @@ class Page:
         return found[0]
 
 
-PAGE = Page(HERE.parents[1] / "docs" / "coding-agents.md")
+PAGE = Page(HERE.parents[1] / "docs/how-to/coding-agents.md")
+WATCH_PAGE = Page(HERE.parents[1] / "docs/how-to/watch-a-coding-agent.md")
 HOST = "http://localhost:8484"
 
 

@@ -6,6 +6,7 @@ request of the provider, and each event of its stream a message. Other requests 
 A request with a previous_response_id has the items of that response put before its own, as the real
 one does. A model named "close-CODE" is answered by closing the socket; "cut" ends the connection in
 the middle of a reply, "stall" says nothing more from there on, "flood" sends FLOOD_COUNT large events first.
+A message of the type "rest" is answered when `up.rested` is set; nothing is read before.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
@@ -18,7 +19,7 @@ import struct
 import threading
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-FLOOD_COUNT, FLOOD_SIZE = 64, 1 << 20
+FLOOD_COUNT, FLOOD_SIZE = 96, 1 << 20
 TIMEOUT = 240
 UNPACKED_MAX = 16 << 20
 
@@ -74,6 +75,8 @@ class SocketUpstream:
         self.handshakes, self.messages, self.closed = [], [], []
         self.packed = 0  # requests whose body was packed
         self.no_sockets = False  # handshakes get 426
+        self.rested = threading.Event()
+        self.flooded = 0  # large events that were sent
         self.items = {}  # response id -> the items up to and with it
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.root = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
@@ -156,6 +159,8 @@ class SocketUpstream:
 
     def answer(self, conn, headers, doc):
         model = doc.get("model", "")
+        if doc.get("type") == "rest":
+            self.rested.wait(TIMEOUT)
         if doc.get("type") != "response.create":
             conn.sendall(make_frame(1, b'{"type":"seen","what":"other"}'))
             return True
@@ -166,6 +171,7 @@ class SocketUpstream:
             big = json.dumps({"type": "response.noise", "x": "y" * FLOOD_SIZE}).encode()
             for _ in range(FLOOD_COUNT):
                 conn.sendall(make_frame(1, big))
+                self.flooded += 1
             model = doc["model"] = "think"
         items = self.items.get(doc.pop("previous_response_id", None), [])
         given = doc["input"]

@@ -1,5 +1,7 @@
 // demo.test.mjs - what a newcomer meets: the demo's questions, asked from the Live page. SPDX-License-Identifier: Apache-2.0
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import { assert, finish, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_DEMO;
@@ -9,7 +11,7 @@ const QUIET = [/501.*\/generate/];
 const settled = (card) => until("the end", async () => (await card.getAttribute("aria-busy")) === "false", 60_000);
 
 async function choose(page, id) {
-  await page.goto(`${root}/`);
+  await page.goto(`${root}/live`);
   await page.locator("#questions button").first().waitFor();
   assert.equal(await page.locator("#questions button").count(), questions.length);
   const before = await page.locator("article.call").evaluateAll((all) => all.map((e) => e.dataset.call));
@@ -27,7 +29,7 @@ test("a question of the demo thinks before one's eyes, then answers", async ({ p
   await until("its words", async () => /waiting instead/.test(await card.locator(".stream.reasoning").innerText()));
   await shot(page, "demo-thinking");
   await until("the answer", async () => /Roll back/.test(await card.innerText()), 60_000);
-  assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ s · 190 tokens · 74 % of cap/);
+  assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ m?s · 190 tokens · 74 % of cap/);
   await settled(card);
   assert.equal(await card.locator(`${DISPLAY} button`).first().getAttribute("aria-expanded"), "false");
   await card.locator(`${DISPLAY} button`).first().click();
@@ -62,12 +64,24 @@ test("a tool it asks for is shown", async ({ page }) => {
 }, { complaints: QUIET, width: 390 });
 
 test("what was not recorded is refused in words that help", async ({ page }) => {
-  await page.goto(`${root}/`);
+  await page.goto(`${root}/live`);
   await page.locator("#questions button").first().waitFor();
   await page.fill("#prompt", "Hello?");
   await page.keyboard.press("Enter");
   await until("why", async () => /no recording of this request/.test(await page.locator("main").innerText()));
   assert.match(await page.locator("#ask .problem").innerText(), /choose one of the questions above/);
+}, { complaints: QUIET });
+
+test("the command to copy works as it is pasted", async ({ page }) => {
+  await page.goto(`${root}/live`);
+  await page.locator("#questions button").first().waitFor();
+  const line = await until("the command", async () => {
+    const text = await page.locator("pre.code").first().innerText({ timeout: 500 }).catch(() => "");
+    return text.includes(questions[0].model) && text;
+  }, 60_000);
+  const { stdout } = await promisify(execFile)("sh", ["-c", line]);
+  assert.match(stdout, /"finish_reason":"stop"/);
+  assert.doesNotMatch(stdout, /no_recording/);
 }, { complaints: QUIET });
 
 // ---- what the demo shows by itself ----

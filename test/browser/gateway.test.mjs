@@ -8,10 +8,10 @@ const keyed = process.env.DASH_KEYED;
 const forgetful = process.env.DASH_FORGETFUL;
 const provider = process.env.DASH_PROVIDER;
 const DISPLAY = '[data-testid="reasoning-display"]';
-const NAV = ["Live", "Sessions", "Agents", "Incidents", "Policy", "Orders", "Optimiser", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
+const NAV = ["Overview", "Live", "Sessions", "Agents", "Incidents", "Policy", "Orders", "Optimizer", "Decisions", "Reasoning", "Providers and levels", "Keys", "System"];
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
-const live = (page) => until("the socket", () => page.locator(".side .status.good").isVisible());
+const live = (page) => until("the socket", async () => (await page.locator(".side .status.good").isVisible()) && (await page.locator("main h1").isVisible()));
 const ended = (session) => until("the record", async () => (await json(`${root}/api/v1/history/sessions/${session}`)).status !== "in_progress");
 
 test("the pages are links in the navigation, and each has its address", async ({ page }) => {
@@ -92,6 +92,7 @@ test("words are found, and lead to the call", async ({ page }) => {
   const { id } = await call(root, "think", { session, said: `tell me of the ${word} please` });
   await ended(session);
   await page.goto(`${root}/sessions`);
+  await page.locator("[data-search]").waitFor();
   await page.keyboard.press("/");
   await page.keyboard.type(word);
   const hit = page.locator(`.hit[href$="#${id}"]`).first();
@@ -177,7 +178,7 @@ const cardOf = (page, session) => page.locator("article.call", { hasText: sessio
 const textOf = (card) => card.locator(".stream.reasoning").evaluate((e) => e.textContent, undefined, { timeout: 1000 });
 
 test("a call is seen while it thinks, and settles when it answers", async ({ page }) => {
-  await page.goto(`${root}/`);
+  await page.goto(`${root}/live`);
   await live(page);
   const session = fresh("live");
   await held(session, async ({ done, go }) => {
@@ -191,7 +192,7 @@ test("a call is seen while it thinks, and settles when it answers", async ({ pag
     assert.match(await card.innerText(), /R cap: 512/);
     await shot(page, "gateway-live-thinking");
     await go();
-    await until("it settled", async () => /Thought for \d+ s · (about )?\d+ tokens · \d+ % of cap/.test(await card.innerText()));
+    await until("it settled", async () => /Thought for \d+ m?s · (about )?\d+ tokens · \d+ % of cap/.test(await card.innerText()));
     const { id } = await done;
     assert.equal(await card.getAttribute("data-call"), id);
     await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
@@ -222,7 +223,7 @@ test("the same on the Live page", async ({ page }) => {
   const session = fresh("late");
   await held(session, async ({ go, thinks }) => {
     await thinks(1);
-    await page.goto(`${root}/`);
+    await page.goto(`${root}/live`);
     const card = cardOf(page, session);
     await until("from its first word", async () => /Let me ponder this/.test(await textOf(card)));
     const before = (await textOf(card)).length;
@@ -245,7 +246,7 @@ const longestFrame = (page) => page.evaluate(() => new Promise((resolve) => {
 }));
 
 test("a fast one does not hold up the page", async ({ page }) => {
-  await page.goto(`${root}/`);
+  await page.goto(`${root}/live`);
   await live(page);
   await within(500, 10, async () => {
     const session = fresh("fast");
@@ -263,7 +264,7 @@ test("with 100,000 sessions on record: painted within a second, filtered and pag
   const many = process.env.DASH_MANY;
   await page.goto(`${many}/keys`); // so that chromium itself is warm
   await page.locator("main h1").waitFor();
-  for (const path of ["/", "/sessions"]) {
+  for (const path of ["/live", "/sessions"]) {
     let rows = 0;
     const paint = await within(1000, 10, async () => {
       await page.goto(many + path);
@@ -300,11 +301,28 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
   await page.reload();
   await page.locator(`a[href="/sessions/${mine}"]`).waitFor();
   await live(page);
-  await page.goto(`${keyed}/`);
+  await page.goto(`${keyed}/live`);
   await page.fill("#prompt", "may I ask with the cookie?");
   await page.getByRole("button", { name: "Ask" }).click();
   await until("an answer", async () => /You said: may I ask with the cookie/.test(await page.locator("article.call").first().innerText()));
 }, { complaints: [/401/, /WebSocket/, /404/] });
+
+test("a login link logs in once, and the address does not keep it", async ({ page }) => {
+  const session = fresh("linked"), stop = new AbortController();
+  await call(keyed, "think", { session, key: process.env.KEY_OPERATOR });
+  const run = await fetch(`${keyed}/api/v1/watch`, { method: "POST", signal: stop.signal, headers: { authorization: `Bearer ${process.env.KEY_OPERATOR}`, "content-type": "application/json" }, body: "{}" });
+  const { login } = JSON.parse(new TextDecoder().decode((await run.body.getReader().read()).value));
+  await page.goto(`${keyed}/sessions#login=${login}`);
+  await page.locator(`a[href="/sessions/${session}"]`).waitFor();
+  assert.equal(page.url(), `${keyed}/sessions`);
+  await page.goto(`${keyed}/#login=${login}`); // used: the cookie still stands
+  await live(page);
+  assert.equal(await page.locator("#key-form").count(), 0);
+  await page.context().clearCookies();
+  await page.goto(`${keyed}/sessions#login=${login}`);
+  await page.getByText("A key is needed").waitFor();
+  stop.abort();
+}, { complaints: [/401/, /WebSocket/] });
 
 test("a key that may not see reasoning is told so", async ({ page }) => {
   const session = fresh("hidden");
@@ -352,11 +370,11 @@ for (const dark of [false, true])
 for (const dark of [false, true])
   for (const width of [1280, 360])
     test(`on real records, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
-      for (const path of ["/", "/sessions", "/decisions", "/reasoning", "/providers", "/keys", "/system"]) {
+      for (const path of ["/", "/live", "/sessions", "/decisions", "/reasoning", "/providers", "/keys", "/system"]) {
         await page.goto(root + path);
         await page.locator("main h1").waitFor();
         await until("data", async () => (await page.locator(".loading").count()) === 0);
-        await shot(page, `gateway-${path.slice(1) || "live"}-${dark ? "dark" : "light"}-${width}`);
+        await shot(page, `gateway-${path.slice(1) || "overview"}-${dark ? "dark" : "light"}-${width}`);
         assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} is too wide`);
       }
     }, { width, height: width === 360 ? 740 : 860, dark });

@@ -14,6 +14,7 @@ in BUILD_ROOT/artefacts. Everything listens on ports of the system's choice.
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -51,7 +52,7 @@ class Demo(Process):
         self.child = subprocess.Popen([self.binary, "demo", "--listen", "127.0.0.1:0"],
                                       stdout=subprocess.PIPE, text=True)
         for line in self.child.stdout:
-            found = re.match(r"\s+(http://127\.0\.0\.1:\d+)/$", line)
+            found = re.match(r"\s+(http://127\.0\.0\.1:\d+)/live$", line)
             if found:
                 self.root = found[1]
             if "That was all three" in line:
@@ -80,6 +81,15 @@ def keyed(provider):
     keys[0]["role"] = "operator"
     keys[2]["reasoning"] = "hide"
     return config(provider, keys=keys)
+
+
+def out_of_reach(provider):
+    """One provider that accepts connections and one at a port where nobody listens."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    gone = {"kind": "openai", "base_url": f"http://127.0.0.1:{port}/v1", "models": ["away"]}
+    return {"providers": {"test": upstream(provider, "openai", GOOD), "gone": gone}, "probe": {"interval": "1s"}}
 
 
 def backlog(provider):
@@ -160,16 +170,17 @@ def main():
     with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
             Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
             Gateway(binary, config(provider, reasoning={"keep": "none"})) as forgetful, \
-            Gateway(binary, backlog(provider)) as behind, \
+            Gateway(binary, backlog(provider)) as behind, Gateway(binary, out_of_reach(provider)) as down, \
             Operator() as operator, Asking(operator) as asking, Demo(binary) as demo, \
             Policies(binary) as policies, tempfile.TemporaryDirectory() as folder, Model(reply(Path(folder))) as model, \
             Library(binary, model, Path(folder)) as library, Library(binary, model, Path(folder), KEYS) as keyed_library:
         fill(many, SESSIONS)
         env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
                "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root,
-               "DASH_BEHIND": behind.root, "DASH_BEHIND_STORE": str(behind.folder / "history.db"), "PYTHON": sys.executable,
+               "DASH_BEHIND": behind.root, "DASH_DOWN": down.root, "DASH_BEHIND_STORE": str(behind.folder / "history.db"), "PYTHON": sys.executable,
                "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_POLICY": policies.root, "DASH_PROVIDER": provider.root,
                "DASH_AGENTS": library.root, "DASH_AGENTS_KEYED": keyed_library.root, "DASH_HOLD": folder,
+               "RATIONALE": binary, "DASH_CONFIG": str(open_one.path), "DASH_ASKING_CONFIG": str(asking.path), "DASH_AGENTS_CONFIG": str(library.path),
                "NO_PROXY": "127.0.0.1,localhost",
                "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
         if serve:

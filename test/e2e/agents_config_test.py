@@ -20,7 +20,7 @@ STOCK = {"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "search
 
 def example():
     """The configuration on the page."""
-    page = (SOURCE / "docs" / "agents.md").read_text()
+    page = (SOURCE / "docs/reference/agents.md").read_text()
     return re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
 
 
@@ -43,7 +43,7 @@ class Agents(Case):
 
     def test_the_example_of_the_page_is_good(self):
         done = run("config", "check", "rationale.yaml", cwd=self.folder)
-        self.good(done, f"{self.path}: ok\n")
+        self.assertEqual((done.code, done.out.decode()), (0, f"{self.path}: ok\n"), done)
         shown = run("config", "-c", str(self.path)).out
         self.assertIn(b'"librarian": {"model":"qwen"', shown)
 

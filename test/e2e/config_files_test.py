@@ -7,6 +7,8 @@
 import json
 import os
 import shutil
+import socket
+import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -24,8 +26,9 @@ policy:
 orders: {menu: menu.json}
 providers:
   up: {kind: openai, base_url: "https://127.0.0.1:1/v1", format: think, api_key_file: key,
-       record: calls.jsonl}
+       record: calls.jsonl, models: [m]}
 """
+LISTEN = "listen: 127.0.0.1:0\n"  # whatever the machine runs on the default port
 
 
 def pair(folder, name):
@@ -43,7 +46,7 @@ class Files(Case):
         self.path = self.folder / "c.yaml"
         for name in ("elsewhere", "tls", "in", "docs", "cases"):
             (self.folder / name).mkdir()
-        self.path.write_text(GOOD)
+        self.path.write_text(GOOD + LISTEN)
         pair(self.folder / "tls", "")
         pair(self.folder / "tls", "other-")
         (self.folder / "key").write_text("sk-1")
@@ -123,11 +126,48 @@ class Files(Case):
         self.assertIn("bad.jsonl:1: not a cassette", found["providers.tape.cassette"])
 
     def test_the_agents_of_the_manual_are_good(self):
-        text = (SOURCE / "docs" / "incidents.md").read_text().split("    mcp_servers:\n", 1)[1]
+        text = (SOURCE / "docs/reference/incidents.md").read_text().split("    mcp_servers:\n", 1)[1]
         block = "    mcp_servers:\n" + text.split("\n\n", 1)[0]
         (self.folder / "in" / "agents.yaml").write_text(
             "\n".join(line[4:] for line in block.splitlines()).replace("${KUBECONFIG}", "x"))
         self.assertEqual(self.problems(), [])
+
+    def test_what_serve_would_refuse_is_a_problem(self):
+        lock = socket.socket()
+        lock.bind(("127.0.0.1", 0))
+        lock.listen()
+        taken = lock.getsockname()[1]
+        (self.folder / "not.db").write_text("not a database, and long enough to be read as one" * 100)
+        with sqlite3.connect(self.folder / "newer.db") as db:
+            db.execute("CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+            db.execute("INSERT INTO store_version VALUES (9999, 'later')")
+        db.close()
+        up = "providers: {up: {kind: openai, base_url: 'http://127.0.0.1:1/v1'}}\n"
+        key = f"keys: [{{name: k, sha256: '{'0' * 64}'}}]\n"
+        for text, setting, words in (
+                (f"listen: 192.0.2.1:0\n{key}{up}", "listen", "Cannot assign"),
+                (f"{LISTEN}store: sqlite:not.db\n{up}", "store", "not a database"),
+                (f"{LISTEN}store: sqlite:newer.db\n{up}", "store", "written by a newer one"),
+                (f"{LISTEN}store: postgres://nobody@127.0.0.1:1/x\n{up}", "store", "PostgreSQL"),
+                (f"{LISTEN}orders: {{menu: menu.json}}\n{up}", "", "orders: no provider lists a model")):
+            with self.subTest(text):
+                self.path.write_text(text)
+                found = self.problems()
+                self.assertEqual([p["setting"] for p in found], [setting])
+                self.assertIn(words, found[0]["what"])
+                self.assertTrue(found[0]["line"] or not setting)
+                done = run("serve", "-c", str(self.path), cwd=self.elsewhere)
+                self.assertIn(done.code, (1, 3, 6), "serve refuses it, too")
+        (self.folder / "rationale.db").unlink(missing_ok=True)  # by serve
+        self.path.write_text(f"listen: 127.0.0.1:{taken}\n{up}")  # an obstacle, and no fault of the file
+        done = self.check(str(self.path))
+        self.assertEqual(done.code, 0, done)
+        self.assertRegex(done.err, rf"warning: .*:1: listen: .*{taken}.*in use")
+        self.path.write_text(f"listen: 0.0.0.0:0\n{up}")
+        self.assertIn("without keys only a loopback address", self.check(str(self.path)).err)
+        lock.close()
+        self.assertEqual(list(self.elsewhere.iterdir()), [])
+        self.assertFalse((self.folder / "rationale.db").exists(), "a check leaves nothing behind")
 
     def test_all_problems_of_the_file_itself_are_told(self):
         self.path.write_text("lisen: x\nproviders:\n  a: {kind: openia}\nbody_max: []\n")

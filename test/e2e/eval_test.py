@@ -18,12 +18,6 @@ CASES = SOURCE / "example" / "incidents" / "cases"
 CORPORA = Path(os.environ.get("RATIONALE_CORPORA", SOURCE / "../shared/corpora"))
 
 
-def manual(page):
-    """The commands of a page, as they are pasted."""
-    lines = (SOURCE / "docs" / page).read_text().splitlines()
-    return [line.split("#")[0].split()[1:] for line in lines if line.startswith("    rationale ")]
-
-
 class Eval(Case):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="eval-"))
@@ -66,23 +60,6 @@ class Eval(Case):
         self.assertEqual([c["error"] for c in r["cases"]], [""] * 6, "run tools/record-eval again")
         self.assertEqual(r["on"]["score"], 1)
         self.assertLess(r["off"]["score"], 1)
-
-    def test_the_commands_of_the_manual_work(self):
-        place = self.folder / "incidents"
-        shutil.copytree(CASES.parent, place)
-        commands = manual("eval.md")
-        self.assertEqual(len(commands), 4)
-        for words in commands:
-            done = run(*words, cwd=place)
-            self.assertEqual(done.code, 0, (words, done))
-
-    def test_the_commands_of_the_optimizers_manual_work(self):
-        shutil.copytree(SOURCE / "example", self.folder / "example")
-        commands = manual("optimize.md")
-        self.assertEqual(len(commands), 5)
-        for words in commands:
-            done = run(*words, cwd=self.folder)
-            self.assertEqual(done.code, 0, (words, done))
 
     def test_every_strategy_runs(self):
         for strategy in ("classic", "react", "native"):

@@ -145,7 +145,9 @@ class Gateway(Process):
         self.path = self.folder / "rationale.yaml"
         self.port, self.root = 0, ""
         self.config = {"store": f"sqlite:{self.folder / 'history.db'}",
-                       "breaker": {"failures": 1000}, **config}
+                       "breaker": {"failures": 1000},
+                       "probe": {"interval": 0},  # upstreams of tests count their connections
+                       **config}
         if client_key:
             self.config.setdefault("keys", [{"name": "tests", "sha256": digest(client_key)}])
         self.env = {**os.environ, "UPSTREAM_KEY": "upstream-key", **(env or {})}

@@ -64,11 +64,22 @@ class Commands(unittest.TestCase):
             out = cli("show", what)
             self.assertIn("walrus", out)
             self.assertIn("ponder", out)
+        for column in ("_id", "_type", "_count", "_ms", "_tokens"):
+            self.assertNotRegex(cli("show", "cli-1"), rf"(?m)^  \w+{column} ", "labels, not columns")
+        self.assertRegex(cli("show", "cli-1"), r"(?m)^  model calls 1$")
         self.assertEqual(json.loads(cli("show", "cli-1", "--json"))["session_id"], "cli-1")
         self.assertIn("no session", run("show", "--config", str(world.gateway.path), "nothing",
                                         env=environment(UPSTREAM_KEY="k")).err)
         cli("show", "nothing", code=1)
         cli("show", code=2)
+
+    def test_show_prints_reasoning_once(self):
+        d = json.loads(cli("show", self.id, "--json"))
+        thought = d["reasoning_content"]
+        self.assertIn(thought, d["decision"])
+        out = cli("show", self.id)
+        self.assertEqual(out.count(thought.splitlines()[0]), 1, out)
+        self.assertRegex(out, r"(?m)^  decision \[DIRECT\]$")
 
     def test_what_models_say_cannot_act_on_a_terminal(self):
         for args in (("show", "cli-2"), ("list",), ("search", "nasty"), ("decisions", "nasty")):
@@ -184,7 +195,7 @@ class Erase(unittest.TestCase):
     def test_the_daemon_is_found_where_it_was_told_to_listen(self):
         call("plain", "the numbat must go", "erase-2")
         done = cli("erase", "--session", "erase-2", "--yes", RATIONALE_KEY=OPERATOR)
-        self.assertIn("1 sessions", done)
+        self.assertIn("1 session,", done)
         cli("show", "erase-2", code=1)
 
     def test_what_was_changed_by_hand_is_found(self):

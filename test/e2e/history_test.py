@@ -386,11 +386,63 @@ class Sessions(Case):
                           tool["result"], tool["success"], tool["parent_id"]),
                          ("get_pods", "k8s", {"ns": "a"}, "pods", True, "app-call"))
         self.assertEqual(got["summary"]["mcp_communication_count"], 2)
+        self.assertEqual(got["summary"]["total_duration_ms"], 5000)
         self.assertEqual(got["summary"]["errors"], 1)
         segments = got["chronological_timeline"][1]["details"]["segments"]
         self.assertEqual([s["kind"] for s in segments], ["reasoning", "answer"])
         for path in ("sessions/app/segments", "interactions/app-call/segments"):
             self.assertEqual(self.ok(ask("/api/v1/history/" + path))["segments"], segments)
+
+
+class New(Case):
+    """What a request has that no earlier call of its session had."""
+
+    def send(self, session, messages, **more):
+        r = ask("/v1/messages", ALICE, "POST", json.dumps(
+            {"model": "plain", "max_tokens": 500, "messages": messages, **more}),
+            {"content-type": "application/json", "x-rationale-session": session})
+        self.assertEqual(r.status, 200, r.body[:500])
+        return r.headers["x-rationale-id"]
+
+    def new(self, id, key=OPERATOR):
+        return self.ok(ask(f"/api/v1/history/interactions/{id}/new", key))
+
+    def test_a_request_is_compared_with_the_one_it_continues(self):
+        mark = {"cache_control": {"type": "ephemeral"}}
+        tools = [{"name": "Read", "input_schema": {"type": "object"}}]
+        ask_1 = {"role": "user", "content": [{"type": "text", "text": "one", **mark}]}
+        reply = {"role": "assistant", "content": "an answer"}
+        ask_2 = {"role": "user", "content": "two"}
+        first = self.send("new", [ask_1], system="Be brief.", tools=tools)
+        # The mark of the cache moves, and its text is no list any more.
+        second = self.send("new", [{"role": "user", "content": "one"}, reply, ask_2],
+                           system="Be brief.", tools=tools)
+        third = self.send("new", [{"role": "user", "content": "one"}, reply, ask_2, reply,
+                                  {"role": "user", "content": "three"}],
+                          system="Be long.", tools=tools + tools)
+        shorter = self.send("new", [{"role": "user", "content": "one"}, reply,
+                                    {"role": "user", "content": "in short"}], system="Be long.",
+                            tools=tools + tools)
+        alone = self.send("new", [{"role": "user", "content": "something else"}])
+        rows = [
+            # call, the one before, as before, left out, system, tools, what is new
+            (first, None, 0, 0, "Be brief.", tools, [ask_1]),
+            (second, first, 1, 0, None, None, [reply, ask_2]),
+            (third, second, 3, 0, "Be long.", tools + tools,
+             [reply, {"role": "user", "content": "three"}]),
+            (shorter, third, 2, 3, None, None, [{"role": "user", "content": "in short"}]),
+            (alone, None, 0, 0, None, None, [{"role": "user", "content": "something else"}]),
+        ]
+        for id, before, same, dropped, system, offered, messages in rows:
+            with self.subTest(id=id, messages=messages):
+                got = self.new(id)
+                self.assertEqual(
+                    (got["previous_id"], got["same_count"], got["dropped_count"], got["system"],
+                     got["tools"], got["messages"]),
+                    (before, same, dropped, system, offered, messages))
+        self.assertEqual(self.new(first, ALICE)["messages"], [ask_1])
+        for id, key in ((first, BOB), ("nobody", OPERATOR)):
+            self.wrong(ask(f"/api/v1/history/interactions/{id}/new", key), 404)
 
 
 class Decisions(Case):

@@ -7,6 +7,7 @@ afterwards use tools, are masked, wait and can be cancelled.
 # SPDX-License-Identifier: Apache-2.0
 import http.client
 import json
+import signal
 import threading
 import time
 import unittest
@@ -134,6 +135,32 @@ class Decisions(unittest.TestCase):
                 self.assertEqual(run("export", "--format", "sqlite", "--output", str(file), "--config",
                                      str(d.path)).code, 0)
                 self.assertEqual(run("audit", "verify", "--config", str(d.path)).code, 0)
+
+    def test_reasons_in_the_text_are_kept_as_the_policy_says(self):
+        reasons = ("are they ready", "what happened", "the pod crashes", "look at", "that is enough")
+        calls = {"classic": ["[TOOL_CALL] pods_list, events: pods_list(namespace='shop'); events(namespace='shop')"],
+                 "react": ["[TOOL_CALL] pods_list: pods_list(namespace='shop')",
+                           "[TOOL_CALL] events: events(namespace='shop')"]}
+        for strategy, want in calls.items():
+            with self.subTest(strategy), Model(STRATEGIES[strategy]) as model:
+                d = Daemon(model, strategy)
+                d.config["reasoning"] = {"keep": "none"}
+                with d:
+                    one = d.investigate()
+                    entries = [x["entry"] for x in reversed(d.decisions(session_id=one["session_id"]))]
+                    self.assertEqual([x for x in entries if x.startswith("[TOOL_CALL]")], want)
+                    self.assertIn("[DIRECT] The pod web-1 crashes.", entries)
+                    for entry in entries:
+                        self.assertFalse([r for r in reasons if r in entry], entry)
+        with Model(lambda ask: react(ask).replace("look at", "look " + "far " * 100 + "at")) as model:
+            d = Daemon(model, "react")
+            d.config["reasoning"] = {"keep": "summary"}
+            with d:
+                one = d.investigate()
+                first = d.decisions(session_id=one["session_id"])[-1]["entry"]
+                self.assertTrue(first.startswith("[TOOL_CALL] pods_list: look far far"), first)
+                self.assertTrue(first.endswith("..."), first)
+                self.assertLess(len(first), 300)
 
     def test_agents_with_text_strategies_do_too(self):
         def plan(ask):
@@ -287,6 +314,51 @@ class Chat(unittest.TestCase):
             self.assertEqual(d.ask("GET", d.run_path(run_id))[1]["status"], "cancelled")
             hold.set()
             self.assertEqual(d.chat("Now?")[1]["answer"], "late")
+
+
+    def test_questions_are_listed_and_one_that_a_kill_cut_off_is_settled_and_goes_on(self):
+        hold = threading.Event()
+
+        def reply(ask):
+            if "# Answer a question" not in json.dumps(ask["messages"]):
+                return native(ask)
+            if "Will it break?" in last(ask):
+                return 400
+            if "Hang" in last(ask) and not hold.is_set():
+                hold.wait(PATIENCE)
+            return "Still so."
+        with Model(reply) as model, Daemon(model, "native") as d:
+            d.investigate()
+            path = f"/api/v1/incidents/{d.alert}/chat"
+            self.assertEqual(d.ask("GET", path), (200, {"alert_id": d.alert, "questions": []}))
+            self.assertEqual(d.chat(f"Is it so? password={SECRET}")[0], 200)
+            self.assertEqual(d.chat("Will it break?")[0], 502)
+            t = threading.Thread(target=lambda: self.assertRaises(Exception, d.chat, "Hang?"))
+            t.start()
+            until(lambda: any("Hang?" in last(a) for a in model.asked))
+            until(lambda: len(d.ask("GET", path)[1]["questions"]) == 3)
+            self.assertEqual(d.ask("GET", path)[1]["questions"][2]["status"], "running")
+            d.signal(signal.SIGKILL)
+            d.child.wait()
+            t.join(PATIENCE)
+            d.start()
+            listed = d.ask("GET", path)[1]["questions"]
+            self.assertEqual([(x["run_id"], x["status"], x["answer"]) for x in listed],
+                             [(f"{d.alert}/chat/1", "done", "Still so."), (f"{d.alert}/chat/2", "failed", None),
+                              (f"{d.alert}/chat/3", "cancelled", None)])
+            self.assertNotIn(SECRET, json.dumps(listed))
+            self.assertIn("ask the same again", listed[2]["error"])
+            self.assertTrue(listed[1]["error"])
+            shown = run("incidents", "show", d.alert, "--config", str(d.path))
+            self.assertEqual(shown.code, 0, shown)
+            self.assertIn(b"Will it break?", shown.out)
+            as_json = json.loads(run("incidents", "show", d.alert, "--json", "--config", str(d.path)).out)
+            self.assertEqual(as_json["questions"], listed)
+            self.assertEqual(d.ask("GET", "/api/v1/incidents/nobody/chat")[0], 404)
+            hold.set()
+            status, r = d.chat("Hang?")
+            self.assertEqual((status, r["run_id"], r["answer"]), (200, f"{d.alert}/chat/3", "Still so."), r)
+            self.assertEqual(d.ask("GET", path)[1]["questions"][2]["status"], "done")
 
 
 class Settings(unittest.TestCase):

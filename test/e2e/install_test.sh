@@ -50,7 +50,7 @@ for file in librationale.a librationale.so librationale.so.0; do
     [ -s "$libdir/$file" ] || fail "no $file in $libdir"
 done
 same "the header" "$(cat "$prefix/include/rationale.h")" "$(cat "$source/include/rationale.h")"
-for page in $(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$source/src/cli/commands.def"); do
+for page in $(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$source/src/cli/commands.def"); do
     same "the page of $page" "$(cat "$prefix/share/man/man1/rationale-$page.1")" \
         "$("$prefix/bin/rationale" manpage $page)"
 done

@@ -109,7 +109,7 @@ class Kept(unittest.TestCase):
             self.assertNotIn("note:", self.cli(g, "search", "question"))
             out = self.cli(g, "decisions")
             self.assertIn(f"note: {why} (1 of 2)\n", out)
-            self.assertIn("note: the model gave no reasoning (1 of 2)\n", out)
+            self.assertIn("note: 1 of 2 entries are from the answer; the model sent no separate reasoning\n", out)
             rows = json.loads(self.cli(g, "decisions", "--json"))
             self.assertEqual({r["session_id"]: r["reasoning_absent"] for r in rows["decisions"]},
                              {"think": code, "plain": "none_given"})
@@ -124,8 +124,8 @@ class Kept(unittest.TestCase):
     def test_a_list_without_rows_says_so(self):
         g = self.serve()
         self.get(g, "interactions/" + self.call(g, "think"))
-        for words, said in ((("decisions", "--tool", "nosuch"), "no decisions match"),
-                            (("search", "reasoning:zebra"), "no calls match")):
+        for words, said in ((("decisions", "--tool", "nosuch"), "no decisions match --tool nosuch"),
+                            (("search", "reasoning:zebra"), 'no calls match "reasoning:zebra"')):
             for more in ((), ("--json",)):
                 done = run(words[0], "--config", str(g.path), *words[1:], *more,
                            env=environment(UPSTREAM_KEY="k"))

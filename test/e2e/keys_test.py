@@ -30,7 +30,7 @@ class Files(Case):
 class Keys(Files):
     def test_a_new_key_is_in_no_file(self):
         done = run("keys", "new", "ci", "--models", "a, b", "--levels=low", "--rpm", "60",
-                   "--tpm", "1000", "--spend-usd", "0.5", "--reasoning", "hide")
+                   "--tpm", "1000", "--spend-usd", "0.5", "--reasoning", "hide", "--role", "operator")
         self.assertEqual((done.code, done.err), (0, ""))
         key, _, entry = done.out.decode().partition("\n\n")
         self.assertRegex(key, r"^rk-[0-9A-Za-z]{43}$")
@@ -40,11 +40,14 @@ class Keys(Files):
         listed = json.loads(run("keys", "list", "--json", "-c", path).out)
         self.assertEqual(listed, [{
             "name": "ci", "sha256_begins": hashlib.sha256(key.encode()).hexdigest()[:8],
-            "models": ["a", "b"], "levels": ["low"], "rpm": 60, "tpm": 1000, "spend_usd": 0.5,
+            "role": "operator", "models": ["a", "b"], "levels": ["low"], "rpm": 60, "tpm": 1000, "spend_usd": 0.5,
             "reasoning": "hide"}])
         plain = run("keys", "list", "-c", path).out.decode()
         self.assertTrue(plain.startswith("ci\t"), plain)
         self.assertIsNone(re.search(r"[0-9a-f]{9}", plain))
+        self.assertIn("\trole=operator\t", plain)
+        self.assertEqual(json.loads(run("keys", "new", "x", "--role", "client", "--json").out)["entry"]["role"], "client")
+        self.bad(run("keys", "new", "x", "--role", "root"), 2, "--role", "client operator")
 
     def test_keys_differ(self):
         made = {json.loads(run("keys", "new", "x", "--json").out)["key"] for _ in range(8)}
@@ -76,7 +79,7 @@ class Keys(Files):
 
 class Config(Files):
     def test_a_good_file_is_ok_and_its_warnings_are_told(self):
-        path = self.write(PROVIDER)
+        path = self.write(PROVIDER + 'listen: "127.0.0.1:0"\n')  # another may have the default port
         done = run("config", "check", path)
         self.assertEqual((done.code, done.out.decode()), (0, f"{path}: ok\n"))
         self.assertIn("the environment variable UPSTREAM_KEY is not set", done.err)

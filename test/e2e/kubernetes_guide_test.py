@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files and commands of docs/incidents-kubernetes.md, as far as they run without a cluster: a real Alertmanager with
+"""The files and commands of docs/how-to/incidents-kubernetes.md, as far as they run without a cluster: a real Alertmanager with
 the page's route, the page's configuration, and recordings where the cluster would be.
 
     test/e2e/kubernetes_guide_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
@@ -19,7 +19,7 @@ from command import BINARY, PATIENCE, SOURCE, main
 from gateway import Gateway, until
 from operator_model import Operator
 
-PAGE = (SOURCE / "docs/incidents-kubernetes.md").read_text()
+PAGE = (SOURCE / "docs/how-to/incidents-kubernetes.md").read_text()
 CASE = SOURCE / "example" / "incidents" / "cases" / "bad-image"
 AMTOOL = shutil.which("amtool")
 

@@ -75,6 +75,13 @@ class Telling(Daemon):
         found = re.search(rf'rationale_notifications_total{{target="{target}",result="{result}"}} (\d+)', text)
         return int(found[1]) if found else None
 
+    def waiting(self):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        c.request("GET", "/metrics")
+        text = c.getresponse().read().decode()
+        c.close()
+        return int(re.search(r"^rationale_notifications_waiting (\d+)", text, re.M)[1])
+
     def approve_all(self, id):
         while self.until(id, "waiting", "completed")["status"] != "completed":
             for q in self.ask("GET", f"/api/v1/incidents/{id}")[1]["pending"]:
@@ -169,6 +176,25 @@ class Sent(unittest.TestCase):
             d.told(id, "sent")
             self.assertEqual(hook.events[0][1]["type"], "incident.failed")
             self.assertTrue(hook.events[0][1]["data"]["error"])
+
+
+    def test_started_comes_before_completed_also_if_it_has_to_be_retried(self):
+        with Operator() as model, Hook() as hook, \
+                Telling(model, {"auto": hook_target(hook, events=["started", "completed"])}) as d:
+            hook.fail.append((500, {}, "not now"))
+            ids = [d.done(n) for n in range(3)]
+            for id in ids:
+                d.told(id, "sent", count=2)
+                self.assertEqual([e["type"] for _, e in hook.events if e["data"]["incident_id"] == id],
+                                 ["incident.started", "incident.completed"])
+
+    def test_messages_of_an_erased_incident_do_not_count_as_waiting(self):
+        with Operator() as model, Hook() as hook, Telling(model, {"auto": hook_target(hook)}) as d:
+            hook.fail.extend([(500, {}, "not now")] * 3)
+            id = d.done()
+            until(lambda: d.waiting() == 1)
+            self.assertEqual(d.ask("POST", "/api/v1/erase", {"session_id": id})[0], 200)
+            until(lambda: d.waiting() == 0)
 
 
 class Provided:
@@ -329,6 +355,44 @@ class Private(unittest.TestCase):
             for word in (self.SECRET, "hunter2secret", "private thought"):
                 self.assertNotIn(word.encode(), everything)
 
+    def test_the_question_shows_the_arguments_without_secrets(self):
+        # The second secret is cut in half by the limit of a message.
+        for host in (f"db-3 {self.SECRET}", "db-3 " + "x" * 470 + f" {self.SECRET}"):
+            def reply(ask):
+                return {"text": "", "calls": [("recorded__disk_usage", {"host": host})]}
+
+            with self.subTest(host=host), Model(reply) as model, Hook() as hook, Slack() as slack, \
+                    Telling(Provided(model), {"auto": hook_target(hook), "bot": slack_bot(slack)}, asking=True) as d:
+                id = d.send()[1]["alert_id"]
+                d.until(id, "waiting")
+                d.told(id, "sent", count=2)
+                question = hook.events[0][1]["data"]["question"]
+                self.assertIn("disk_usage", question)
+                self.assertIn("db-3", question)
+                self.assertIn("db-3", shown(slack.top()[-1]))
+                everything = b"".join(body for _, _, body in hook.calls + slack.calls)
+                self.assertNotIn(self.SECRET[:8].encode(), everything)
+
+    def test_secrets_in_the_name_of_an_alert_are_masked(self):
+        with Operator() as model, Hook() as hook, \
+                Telling(model, {"auto": hook_target(hook, events=["started", "completed"])},
+                        default_alert_type="DiskFull") as d:
+            group = {"version": "4", "status": "firing", "receiver": "r", "groupKey": "g",
+                     "alerts": [{"status": "firing", "labels": {"alertname": f"Leak {self.SECRET}",
+                                                                "severity": f"bad {self.SECRET}"},
+                                 "annotations": {"runbook": "runbook.md"}, "startsAt": "2026-01-01T00:00:00Z",
+                                 "fingerprint": "f1"}]}
+            id = d.ask("POST", "/alerts", group)[1]["alerts"][0]["alert_id"]
+            d.until(id, "completed")
+            d.told(id, "sent", count=2)
+            self.assertTrue(hook.events[0][1]["data"]["title"].startswith("Investigating: DiskFull (bad "))
+            seen = b"".join(body for _, _, body in hook.calls)
+            seen += json.dumps([d.ask("GET", path) for path in
+                                (f"/api/v1/incidents/{id}", "/api/v1/incidents", f"/api/v1/history/sessions/{id}")]).encode()
+            seen += b"".join(p.read_bytes() for p in d.folder.rglob("*") if p.is_file())
+            self.assertIn(b"Leak ", seen)
+            self.assertNotIn(self.SECRET.encode(), seen)
+
     def test_an_alert_cannot_call_a_whole_channel(self):
         with Model(lambda ask: "<!channel> see <http://evil.example|this>") as model, Slack() as slack, \
                 Telling(Provided(model), {"bot": slack_bot(slack)}) as d:
@@ -476,7 +540,7 @@ class ByHand(unittest.TestCase):
 
 class Configured(unittest.TestCase):
     def test_the_example_of_the_page_is_taken(self):
-        page = (SOURCE / "docs" / "notifications.md").read_text()
+        page = (SOURCE / "docs/reference/notifications.md").read_text()
         example = textwrap.dedent("    incidents:\n" + page.split("    incidents:\n", 1)[1].split("\n\n", 1)[0] + "\n")
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/rationale.yaml"

@@ -380,7 +380,7 @@ class Applications(unittest.TestCase):
                        "name, value, quote, node_id, section, page, start_char, end_char, confidence, model, created_by, "
                        "created_us) VALUES ('fact-1', 'tuned', 'fact', 'confirmed', 'note', '', 'told', 'age', '31', 'is 31', "
                        "'', '', 1, 0, 5, 0.9, 'm', 'olga', 1)")
-            db.execute("INSERT INTO policy_reverify VALUES ('again', 'p', '{\"version\":\"\",\"as_of_date\":\"\","
+            db.execute("INSERT INTO policy_reverify (reverify_id, document_id, request, status, error, total, created_by, created_us, ended_us) VALUES ('again', 'p', '{\"version\":\"\",\"as_of_date\":\"\","
                        "\"controller\":\"\"}', 'done', '', 1, 'olga', 1, 2)")
             brief = json.dumps({"result_id": "r", "status": "met", "confidence": 0.9, "version": "1", "section": "", "rationale": "",
                                 "reason_code": "", "masked": False})

@@ -162,6 +162,8 @@ class Switches(Store):
     def test_a_second_daemon_on_the_store_is_refused_and_changes_nothing(self):
         self.begin()
         self.roll("POST", {"react_use_llm_controller": True})
+        if not self.gateway.config["store"].startswith("sqlite:"):
+            self.skipTest("daemons share PostgreSQL, see daemons_test.py")
         with self.assertRaisesRegex(RuntimeError, "in use|one owner|locked"):
             self.daemon(self.gateway.config["store"], react_ab_test_ratio=0.5)
         self.assertEqual((self.roll()["origin"], self.by()), ("operator", "react"))

@@ -4,7 +4,7 @@
     test/e2e/policy_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
 The model is a script in this process; the policy and the cases are small and our own. Tests named
-defect_N are about the N-th defect of the list in docs/policy.md.
+defect_N are about the N-th defect of the list in docs/reference/policy.md.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -713,8 +713,8 @@ class Runs(Case):
         self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
         # Before anybody was answered: else a run of a new request could be taken for a cut one.
         log = self.gateway.log.read_text()
-        self.assertIn("a run goes on", log)
-        self.assertLess(log.rindex("a run goes on"), log.rindex("listening addr"), log)
+        self.assertIn("a run continues", log)
+        self.assertLess(log.rindex("a run continues"), log.rindex("listening addr"), log)
 
     def lost(self, name, bundle=None):
         try:

@@ -7,11 +7,13 @@
 On SQLite, or on PostgreSQL if there is a server for tests.
 """
 # SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 import urllib.parse
 
@@ -43,13 +45,13 @@ def case(name="case-1", age=20, criteria=("age",), **metadata):
 
 
 class Plan(Case):
-    def start(self, turns=GOOD, files=None, keys=None, store=None, **more):
+    def start(self, turns=GOOD, files=None, keys=None, store=None, documents=None, **more):
         self.model = Model(turns)
         self.addCleanup(self.model.close)
         files = FILES if files is None else files
         config = {"providers": {"m": {"kind": "openai", "base_url": f"http://127.0.0.1:{self.model.port}/v1",
                                       "models": ["scripted"], "retries": 0, "backoff": "10ms"}},
-                  "policy": {"documents": {"plan": list(files)}, "search": "bm25", **more}}
+                  "policy": {"documents": documents or {"plan": list(files)}, "search": "bm25", **more}}
         if keys:
             config["keys"] = keys
         if SERVER and store is None:
@@ -137,7 +139,7 @@ class Versions(Plan):
         self.assertIn("no version of \"plan\" is in force on 2", detail["message"])
         self.assertEqual(self.review(case(policy_version_id="1"))["policy_version_used"], "1")
 
-    def test_bad_dates_and_names_of_versions_are_refused_at_the_start(self):
+    def test_bad_dates_and_names_of_versions_are_refused_at_the_start_and_by_config_check(self):
         for files, words in [
                 ({"a.md": policy("1", "soon", "", 18)}, "effective_from: \"soon\" is no day"),
                 ({"a.md": policy("1", "2021-02-30", "", 18)}, "is no day"),
@@ -150,9 +152,43 @@ class Versions(Plan):
                 for name, text in files.items():
                     (g.folder / name).write_text(text)
                 g.write()
-                done = run("serve", "--config", str(g.path), "--listen", "127.0.0.1:0")
-                self.assertNotEqual(done.code, 0)
-                self.assertIn(words, done.err)
+                for command in (["serve", "--listen", "127.0.0.1:0"], ["config", "check"]):
+                    done = run(*command, "--config", str(g.path))
+                    self.assertNotEqual(done.code, 0, command)
+                    self.assertIn(words, done.err)
+                    self.assertIn("policy.documents", done.err)
+
+    def test_nobody_waits_while_documents_load(self):
+        self.start()
+        config = json.loads(json.dumps(self.gateway.config))
+        slow = self.gateway.folder / "slow.md"
+        os.mkfifo(slow)  # its reader waits until somebody writes
+        config["policy"] |= {"documents": {"slow": "slow.md"}, "react_ab_test_ratio": 0.25}
+        before = [d["id"] for d in self.ask("GET", "/api/v1/policy/documents")[1]["documents"]]
+        self.gateway.reload(config)
+        pool = concurrent.futures.ThreadPoolExecutor(2)
+        self.addCleanup(pool.shutdown, wait=False)
+        asked = []
+
+        def opened():  # there is a reader, once the reload has come and somebody has asked
+            asked.append(pool.submit(self.ask, "GET", "/api/v1/policy/documents"))
+            time.sleep(0.2)
+            try:
+                return os.open(slow, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                self.assertEqual(asked.pop().result(60)[0], 200)
+        pipe = self.until(opened)
+        try:
+            for _ in range(3):
+                self.assertEqual([d["id"] for d in self.ask("GET", "/api/v1/policy/documents")[1]["documents"]], before)
+                self.assertEqual(self.rollout()["configured"]["react_ab_test_ratio"], 0, "the switches are of the documents")
+                self.review(case())
+            self.assertFalse(asked[0].done())
+            os.write(pipe, b"# Slow\n\nA referral is required.\n")
+        finally:
+            os.close(pipe)
+        self.assertEqual([d["id"] for d in asked[0].result(60)[1]["documents"]], ["slow"])
+        self.assertEqual(self.rollout()["configured"]["react_ab_test_ratio"], 0.25)
 
     def test_the_command_takes_a_version_too(self):
         folder = Gateway(BINARY, {}).folder
@@ -217,6 +253,28 @@ class Reverify(Plan):
         done = self.finished(self.post("reverify", {"document_id": "plan"}, 202))
         self.assertEqual((done["done"], done["failed"]), (2, 1))
         self.assertIn("no version \"2\"", done["changes"][0]["error"])
+
+    def test_versions_under_ids_of_their_own_are_verified_again_together(self):
+        self.start(files={"v1.md": FILES["v1.md"], "v2.md": FILES["v2.md"], "v3.md": FILES["v3.md"]},
+                   documents={"plan@1": "v1.md", "plan@2": "v2.md", "plan": "v3.md", "planet": "v3.md"})
+        for name, document in [("a", "plan@1"), ("b", "plan@2"), ("c", "plan"), ("d", "planet"), ("a", "plan@2")]:
+            self.review(case(name, policy_document_id=document, policy_version_id={"plan@1": "1", "plan@2": "2"}.get(document, "3")))
+        for document, total in [("plan", 3), ("PLAN", 3), ("plan@1", 1), ("plan@2", 2), ("planet", 1)]:
+            with self.subTest(document=document):
+                done = self.finished(self.post("reverify", {"document_id": document}, 202))
+                self.assertEqual((done["total"], done["done"], done["failed"]), (total, total, 0), done)
+        done = self.finished(self.post("reverify", {"document_id": "plan", "version": "1"}, 202))
+        self.assertEqual((done["total"], done["failed"], done["flipped"]), (3, 0, 3), done)
+        self.assertEqual({c["new"]["version"] for c in done["changes"]}, {"1"})
+
+    def test_a_masked_case_stays_one(self):
+        self.start()
+        bundle = case(policy_version_id="1")
+        bundle["fields"].append(field("note", f"the key is {SECRET}"))
+        self.review(bundle)
+        for version in ("2", "1", "2"):
+            done = self.finished(self.post("reverify", {"document_id": "plan", "version": version}, 202))
+            self.assertEqual([c["new"]["masked"] for c in done["changes"]], [True], version)
 
     def test_one_that_was_killed_goes_on(self):
         self.start(react_use_llm_controller=True)
@@ -457,6 +515,41 @@ class Queue(Plan):
                    "--budget", "1")
         self.assertIn("1 evaluations", done.out.decode())
         self.assertEqual(done.code, 0, done.err)
+
+    def test_labels_come_in_pages(self):
+        self.start()
+        count = 130
+        for i in range(count):
+            doc = self.review(case(f"vague-{i}", criteria=["posture"]), options={"run_id": f"run-{i:03}"})
+            self.assertEqual(doc["results"][0]["status"], "uncertain")
+            self.post("review", {"result_id": f"run-{i:03}/0", "status": "missing", "reason": "seen"})
+        page, seen = self.get("labels", limit=50), []
+        while page["next_cursor"]:
+            seen += [c["case_id"] for c in page["cases"]]
+            page = self.get("labels", limit=50, cursor=page["next_cursor"])
+        self.assertEqual((page["labels"], seen + [c["case_id"] for c in page["cases"]]), (30, [f"vague-{i}" for i in range(count)]))
+        self.assertIn("limit", self.get("labels", 422, limit="0")["detail"]["message"])
+        folder = self.gateway.folder / "labelled"
+        self.assertIn(f"{count} labelled cases", self.cli("labels", "--out", str(folder)).out.decode())
+        self.assertEqual(len(list(folder.glob("*.json"))), count)
+        self.assertEqual(len(self.cli("labels").out.splitlines()), count)
+
+    def test_a_run_id_is_taken_once(self):
+        self.start(keys=KEYS)
+        options = {"run_id": "r-1"}
+        first = self.review(case("mine"), key="ku", options=options)
+        for bundle, key, words in [(case("mine"), "ko", "is taken by a run of another key"),
+                                   (case("yours"), "ku", "is taken by another request")]:
+            detail = self.review(bundle, 422, key, options=options)["detail"]
+            self.assertEqual(detail["field"], "options.run_id")
+            self.assertIn(words, detail["message"])
+            self.assertIn("choose another", detail["message"])
+        self.assertEqual(self.review(case("mine"), key="ku", options=options)["results"], first["results"])
+        (self.gateway.folder / "v3.md").write_text(policy("3", "2023-01-01", "", 19))
+        self.gateway.reload(self.gateway.config)
+        self.until(lambda: "19 years" in self.get("documents/plan/nodes/0002", key="ko")["text"])
+        self.assertIn("before the policy changed", self.review(case("mine"), 422, "ku", options=options)["detail"]["message"])
+        self.assertEqual([r["case_id"] for r in self.get("results", key="ko")["results"]], ["mine"])
 
     def test_erasing_a_case_erases_all_of_it(self):
         self.start()

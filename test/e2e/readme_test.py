@@ -23,8 +23,7 @@ REFUND = {"type": "function", "function": {"name": "refund", "parameters": {"typ
 
 def configuration():
     """The YAML below the line "# rationale.yaml"."""
-    lines = re.search(r"^    # rationale\.yaml\n((?:    .*\n)+)", README, re.M)[1]
-    return "".join(line[4:] + "\n" for line in lines.splitlines())
+    return re.search(r"^# rationale\.yaml\n(.*?)^```", README, re.M | re.S)[1]
 
 
 class Readme(Gateway):

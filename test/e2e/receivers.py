@@ -157,8 +157,8 @@ class Slack(Server):
 
 
 def documented_verify():
-    """The function that docs/notifications.md gives to receivers."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "notifications.md").read_text()
+    """The function that docs/reference/notifications.md gives to receivers."""
+    page = (Path(__file__).resolve().parents[2] / "docs/reference/notifications.md").read_text()
     names = {}
     exec(page.split("```python\n", 1)[1].split("```", 1)[0], names)  # pylint: disable=exec-used
     return names["verify"]

@@ -2,7 +2,7 @@
 
     with Model(reply) as model: ...     model.root + "/v1" is the base URL of an OpenAI-compatible API
 
-reply(ask) gets the request's body and gives a text, or {"text", "reasoning", "calls": [(name, arguments)]};
+reply(ask) gets the request's body and gives a text, or {"text", "reasoning", "calls": [(name, arguments)], "usage"};
 an int is an error of that status. Streamed if the request wants it. What was asked is in model.asked.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -38,6 +38,9 @@ class Model:
 
             def log_message(self, *_):
                 pass
+
+            def do_GET(self):  # the list of models: it need not name any
+                model.send(self, 200, "application/json", '{"object": "list", "data": []}')
 
             def do_POST(self):
                 ask = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -81,7 +84,7 @@ class Model:
         if calls:
             message["tool_calls"] = calls
         why = "tool_calls" if calls else "stop"
-        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        usage = said.get("usage") or {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
         head = {"id": "x", "created": 1, "model": ask["model"]}
         if not ask.get("stream"):
             self.send(handler, 200, "application/json", json.dumps(

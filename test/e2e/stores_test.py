@@ -101,7 +101,7 @@ class Stores(Case):
 
     def test_what_is_erased_is_of_the_own_store(self):
         self.b("erase", "--session", "in-a", "--yes", code=1)
-        self.assertIn("1 sessions", self.b("erase", "--session", "twins", "--yes"))
+        self.assertIn("1 session,", self.b("erase", "--session", "twins", "--yes"))
         self.b("show", "twins", code=1)
         self.assertEqual(cli(world.a.path, "show", "twins").code, 0)
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from command import BINARY, PATIENCE, SOURCE, Case, Terminal, environment, in_terminal, main, run
 
 REPLY = b"<think>two and two</think>four"
-PAGES = ("", "split", "count", "completion", "manpage", "help")
+TABLE = (SOURCE / "src/cli/commands.def").read_text(encoding="utf-8")
+PAGES = ("", *re.findall(r"^COMMAND\((\w+),", TABLE, re.M))
 
 
 def needs(program):
@@ -183,6 +184,9 @@ class Shells(Case):
         (["help", "e"], {"exit-codes"}, {"split"}),
         (["manpage", "c"], {"count", "completion"}, {"split"}),
         (["split", "--batch", "ca"], {"cases.jsonl"}, {"split"}),
+        (["keys", ""], {"new", "hash", "list"}, {"cases.jsonl"}),
+        (["policy", "rev"], {"review", "reverify"}, {"labels"}),
+        (["config", "check", "ca"], {"cases.jsonl"}, {"check"}),
     )
 
     def setUp(self):
@@ -283,7 +287,7 @@ class Pages(Case):
             self.assertIn("EXIT STATUS", heads)
             for line in lines:
                 if line.startswith("."):
-                    self.assertRegex(line, r"^\.(TH|SH|TP|PP|BR|nf|fi)\b")
+                    self.assertRegex(line, r"^\.(TH|SH|SS|TP|PP|BR|nf|fi)\b")
                 self.assertLessEqual(len(line), 100)
             self.assertNotIn("\n\n", page)
         for option in re.findall(r"--[a-z]+", self.good(run("split", "--help")).decode()):

@@ -110,7 +110,7 @@ class Titles(unittest.TestCase):
             {"role": "user", "content": "one line\nand " + "x" * 300}]}, "lines")
         http_json("POST", "/v1/chat/completions", {"model": "chat", "messages": [
             {"role": "user", "content": "y" * 300}]}, "long")
-        self.assertEqual((title("lines"), title("long")), ("one line", "y" * 80))
+        self.assertEqual((title("lines"), title("long")), ("one line", "y" * 79 + "…"))
         done = subprocess.run([BINARY, "audit", "verify", "--config", str(world.gateway.path)], capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

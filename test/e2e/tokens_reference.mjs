@@ -125,7 +125,7 @@ function long() {
 function* files(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
-    if (/^(\.|node_modules$|build)/.test(entry.name)) continue
+    if (/^(\.|node_modules$|venv$|build)/.test(entry.name)) continue
     if (entry.isDirectory()) yield* files(path)
     else if (entry.isFile()) yield path
   }

@@ -12,11 +12,14 @@ import http.client
 import http.server
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -34,6 +37,16 @@ PARAM = "AIza-planted-parameter-Lc3y"
 SECRETS = (KEY, OAUTH, COOKIE, PARAM)
 
 provider = None
+
+
+def own_address():
+    """One of this machine's that is not loopback, or None; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+            return None if s.getsockname()[0].startswith("127.") else s.getsockname()[0]
+        except OSError:
+            return None
 
 
 def setUpModule():
@@ -434,9 +447,10 @@ class Life(Case):
 
     def test_agents_that_are_not_there(self):
         code, _, err = self.cli("watch", "--", "no-such-agent")
-        self.assertEqual(code, 127)
-        self.assertIn("not in PATH", err)
+        self.assertEqual((code, err), (127, "rationale: no-such-agent could not be started: it is not in PATH\n"))
         for args, words in ((("watch",), "needs an agent"), (("watch", "claud"), 'did you mean "claude"'),
+                            (("watch", "cursor"), "the known ones are claude, codex, opencode, gemini, aider, qwen"),
+                            (("watch", "cursor"), "put -- before it"),
                             (("watch", "--upstream", "x=y", "claude"), "NAME=URL"),
                             (("watch", "--upstream", "openai=ftp://x", "codex"), "--upstream openai")):
             code, _, err = self.cli(*args)
@@ -489,6 +503,77 @@ class Life(Case):
             self.assertEqual(code, 4)
             self.assertIn("RATIONALE_KEY", err)
             self.assertRegex(g.log_tail(), r"path=/watch/anthropic/v1/messages")
+
+    def test_a_gateway_on_an_address_of_the_network_watches_its_own_machine(self):
+        ours = own_address()
+        if not ours:
+            self.skipTest("this machine has no address but loopback")
+        config = {"listen": f"{ours}:0", "providers": {"anthropic": {}},
+                  "keys": [{"name": "dev", "sha256": digest("dev-key"), "role": "operator"}]}
+        (self.here / "rationale.yaml").write_text(json.dumps({**config, "store": f"sqlite:{self.top}/h.db"}))
+        code, replies, err = self.watch([messages()], env={"RATIONALE_KEY": "dev-key"})
+        self.assertEqual((code, [r["status"] for r in replies]), (0, [200]), err)
+        self.assertIn(f"the dashboard is at http://{ours}:", err)
+
+    def test_only_its_user_reads_the_record_of_a_gateway_that_watch_started(self):
+        ready, go = self.top / "ready", self.top / "go"
+        child = self.start([messages()], command=["sh", "-c", " ".join(AGENT) + f" ANTHROPIC_BASE_URL; env > {ready}.new; "
+                                                  f"mv {ready}.new {ready}; while [ ! -e {go} ]; do sleep 0.05; done"])
+        until(ready.exists)
+        line = child.stderr.readline().decode()
+        at = re.search(r"the dashboard is at http://127\.0\.0\.1:(\d+)/#login=([0-9a-f]{64})$", line.strip())
+        self.assertTrue(at, line)
+        key_file = self.data / "watch.key"
+        self.assertEqual(key_file.stat().st_mode & 0o777, 0o600)
+        key = key_file.read_text().strip()
+
+        def ask(method, path, body=None, **headers):
+            c = http.client.HTTPConnection("127.0.0.1", int(at[1]), timeout=240)
+            c.request(method, path, json.dumps(body) if body else None,
+                      {"content-type": "application/json", **headers})
+            r = c.getresponse()
+            said = (r.status, r.getheader("set-cookie") or "", r.read().decode())
+            c.close()
+            return said
+        for path in ("/api/v1/history/sessions", "/api/v1/history/decisions", "/api/v1/keys", "/api/v1/live",
+                     "/metrics"):
+            self.assertEqual(ask("GET", path)[0], 401, path)
+        self.assertEqual(ask("POST", "/api/v1/watch", {"upstreams": {}})[0], 401)
+        self.assertEqual(ask("POST", "/api/v1/erase", {"all": True})[0], 401)
+        self.assertEqual(ask("GET", "/api/v1/history/sessions", authorization="Bearer " + key)[0], 200)
+        status, cookie, said = ask("POST", "/api/v1/login", {"code": at[2]})
+        self.assertEqual((status, json.loads(said)["role"]), (200, "operator"), said)
+        status, _, said = ask("GET", "/api/v1/history/sessions", cookie=cookie.split(";")[0])
+        self.assertEqual((status, len(json.loads(said)["sessions"])), (200, 1))
+        for code in (at[2], "", "x", cookie.split(";")[0].split("=")[1]):  # a link works once; a cookie is no code
+            self.assertEqual(ask("POST", "/api/v1/login", {"code": code})[0], 401, code)
+        self.assertEqual(ask("GET", "/api/v1/history/sessions", cookie="rationale_session=" + at[2])[0], 401)
+        # The link of a run that is over logs nobody in, though the gateway goes on.
+        own = self.top / "url"
+        code, _, err = self.watch([], command=["sh", "-c", f'echo "$ANTHROPIC_BASE_URL" > {own}'])
+        self.assertEqual(code, 0, err)
+        run = own.read_text().split("/")[4]
+        until(lambda: ask("GET", "/api/v1/watch/" + run, authorization="Bearer " + key)[0] == 404)
+        other = re.search(rf":{at[1]}/#login=([0-9a-f]{{64}})", err)
+        self.assertTrue(other, err)
+        self.assertEqual(ask("POST", "/api/v1/login", {"code": other[1]})[0], 401)
+        self.assertEqual(self.cli("list")[0], 0)
+        seen = ready.read_text() + (self.data / "watch.log").read_text()
+        for p in Path("/proc").glob("[0-9]*"):
+            try:
+                seen += (p / "cmdline").read_text()
+            except OSError:
+                pass
+        go.touch()
+        _, _, err = self.end(child)
+        for secret in (key, at[2]):
+            self.assertNotIn(secret, seen + err)
+        self.assertNotIn(key, line)
+        # The next gateway has the same key. A key for another gateway does not matter.
+        code, _, err = self.watch([messages()], env={"RATIONALE_KEY": "of-another"})
+        self.assertEqual(code, 0, err)
+        self.assertEqual(key_file.read_text().strip(), key)
+        self.assertEqual([p.name for p in self.data.glob("watch.key*")], ["watch.key"])
 
     def test_only_who_knows_the_run_may_use_it(self):
         ready, go = self.top / "ready", self.top / "go"
@@ -615,9 +700,41 @@ class Socket(Case):
         self.finish()
         self.assertNotIn("complete", {d["state"] for d in self.decisions()})
 
+    def stalls(self, count):
+        """Waits until a number does not change any more."""
+        last, since = -1, time.monotonic()
+        while time.monotonic() - since < 2:
+            if count() != last:
+                last, since = count(), time.monotonic()
+            time.sleep(0.05)
+        return last
+
+    def test_a_provider_that_does_not_read_slows_the_agent_down(self):
+        s, f, _ = self.connect()
+        s.sendall(make_frame(1, b'{"type":"rest"}', mask=True))
+        big = make_frame(1, json.dumps({"type": "other", "x": "y" * (1 << 20)}).encode(), mask=True)
+        sent = []
+
+        def send():
+            for n in range(96):
+                s.sendall(big)
+                sent.append(n)
+        t = threading.Thread(target=send, daemon=True)
+        t.start()
+        self.assertLess(self.stalls(lambda: len(sent)), 90)
+        self.up.rested.set()
+        for _ in range(97):
+            self.assertEqual(read_frame(f), (1, b'{"type":"seen","what":"other"}'))
+        t.join(240)
+        self.assertEqual(len(sent), 96)
+        self.create(s)
+        self.assertIn(b"response.completed", self.events(f)[-1][1])
+        self.finish()
+
     def test_a_slow_reader_gets_everything_and_the_gateway_stays_small(self):
         s, f, _ = self.connect()
         self.create(s, model="flood")
+        self.assertLess(self.stalls(lambda: self.up.flooded), FLOOD_COUNT - 6)
         got = self.events(f)
         self.assertEqual(sum(b"response.noise" in d for _, d in got), FLOOD_COUNT)
         self.assertIn(b"response.completed", got[-1][1])

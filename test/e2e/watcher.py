@@ -179,7 +179,7 @@ class Stream:
 
 
 class Text:
-    """A text put together from its pieces, by the rule of docs/live.md."""
+    """A text put together from its pieces, by the rule of docs/reference/live.md."""
 
     def __init__(self):
         self.units = b""

@@ -34,6 +34,7 @@ def patch(path, text):
 READ = (
     ("Read", lambda path: {"file_path": path}),
     ("read", lambda path: {"filePath": path}),
+    ("read_file", lambda path: {"file_path": path}),
     ("exec_command", lambda path: {"cmd": f"cat {path}"}),
     ("shell_command", lambda path: {"command": f"cat {path}"}),
     ("shell", lambda path: {"command": ["cat", path]}),
@@ -41,6 +42,7 @@ READ = (
 WRITE = (
     ("Write", lambda path, text: {"file_path": path, "content": text + "\n"}),
     ("write", lambda path, text: {"filePath": path, "content": text + "\n"}),
+    ("write_file", lambda path, text: {"file_path": path, "content": text + "\n"}),
     ("exec_command", lambda path, text: {"cmd": f"echo {text} > {path}"}),
     ("shell_command", lambda path, text: {"command": f"echo {text} > {path}"}),
     ("shell", lambda path, text: {"command": ["bash", "-c", f"echo {text} > {path}"]}),

@@ -7,6 +7,8 @@ import { count, duration, money, plural, short } from "../format";
 import { Approval } from "../parts/approval";
 import { Badge, Copy, Disclosure, Empty, Json, Loaded, State, Text, Title, When } from "../parts/basics";
 import { isOver, RunView } from "../parts/run";
+import { useNarrow } from "../parts/narrow";
+import { CompareBar, Pick, usePicked, type Picked } from "../parts/picked";
 import { go, usePlace, withQuery } from "../route";
 import type { Question, RunResult } from "../runs";
 import { useFresh } from "../watch";
@@ -202,10 +204,11 @@ function Try({ path, name }: { path: string; name: string }) {
   );
 }
 
-function Row({ r }: { r: RunResult }) {
+function Row({ r, picked }: { r: RunResult; picked: Picked }) {
   const u = r.usage;
   return (
     <tr>
+      <td class="pick-cell"><Pick picked={picked} id={r.run_id} name={r.input || r.run_id} /></td>
       <td class="main">
         <a href={`/runs/${encodeURIComponent(r.run_id)}`} data-item><Text>{r.input || r.run_id}</Text></a>
         <span class="under"><Text>{[r.thread, isOver(r.status) ? r.text : ""].filter(Boolean).join(" · ")}</Text></span>
@@ -225,25 +228,27 @@ const PAGE = 20;
 function Runs({ path, name, turn }: { path: string; name: string; turn: number }) {
   const [size, setSize] = useState(PAGE);
   const all = useApi<{ runs: RunResult[] }>(`${path}/runs?limit=${size}`);
-  const rows = all.data?.runs ?? [];
+  const runs = all.data?.runs ?? [];
+  const { rows, filters } = useNarrow(runs, { label: "Search runs", text: (r) => [r.input, r.run_id, r.thread, r.text].join(" "), state: (r) => r.status });
+  const picked = usePicked();
   const [seen, setSeen] = useState(turn);
   if (seen !== turn) {
     setSeen(turn);
     all.reload();
   }
-  useFresh(all.reload, rows.some((r) => r.status === "running"));
+  useFresh(all.reload, runs.some((r) => r.status === "running"));
   return (
     <section aria-label="Runs">
       <h2>Runs</h2>
       <Loaded of={all}>
-        {() => rows.length ? (
-          <table class="rows runs">
-            <thead><tr><th>Asked</th><th>Status</th><th class="n">Calls</th><th class="n">Tokens</th><th class="n">Cost</th><th class="n">Took</th><th class="n">Started</th></tr></thead>
-            <tbody>{rows.map((r) => <Row key={r.run_id} r={r} />)}</tbody>
-          </table>
+        {() => runs.length ? (
+          <>{filters}<CompareBar kind="run" picked={picked} /><table class="rows runs">
+            <thead><tr><th><span class="unseen">Compare</span></th><th>Asked</th><th>Status</th><th class="n">Calls</th><th class="n">Tokens</th><th class="n">Cost</th><th class="n">Took</th><th class="n">Started</th></tr></thead>
+            <tbody>{rows.map((r) => <Row key={r.run_id} r={r} picked={picked} />)}</tbody>
+          </table></>
         ) : <Empty title="It has not run yet"><p>Try it above, or from a terminal with <code>rationale run {name} "…"</code>.</p></Empty>}
       </Loaded>
-      {rows.length === size && size < 100 ? <p class="pager"><button type="button" class="small" onClick={() => setSize(100)}>Show more</button></p> : null}
+      {runs.length === size && size < 100 ? <p class="pager"><button type="button" class="small" onClick={() => setSize(100)}>Show more</button></p> : null}
     </section>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, ask, useApi, type Decision } from "../api";
 import { plural } from "../format";
-import { Choice, Empty, Loaded, Search, SearchedBack, Text, Title, UntilChip, When } from "../parts/basics";
+import { Choice, Empty, Loaded, Marked, Search, SearchedBack, Text, Title, UntilChip, When } from "../parts/basics";
 import { AbsentNote } from "../parts/reasoning";
 import { sessionAddress } from "../parts/sessions";
 import { RANGES, since } from "../range";
@@ -26,14 +26,14 @@ function Absent({ of }: { of: Page }) {
 
 const HEAD = /^\[(TOOL_CALL|DIRECT)\]\s*/;
 
-function Entry({ d, onTool }: { d: Decision; onTool: (t: string) => void }) {
+function Entry({ d, q, onTool }: { d: Decision; q: string; onTool: (t: string) => void }) {
   const why = d.entry.replace(HEAD, "");
   const tool = d.kind === "TOOL_CALL";
   return (
     <li class="entry">
       <span class={`kindmark ${tool ? "tool" : ""}`}>{tool ? "TOOL_CALL" : "DIRECT"}</span>
       <div>
-        <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Text>{why}</Text></a>
+        <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Marked q={q}>{why}</Marked></a>
         <span class="under">
           {(d.tools ?? []).map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text></button>)}
           {d.state === "cut" ? <span class="mark" title="The reply broke off: what it would have come to is not known">cut short</span> : null}
@@ -82,14 +82,14 @@ export function DecisionsPage() {
         {(data) => data.decisions.length ? (
           <>
             <Absent of={data} />
-            <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
+            <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} q={q.get("q") ?? ""} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
             {last?.next_cursor ? <p class="pager"><button type="button" class="small" disabled={busy} data-next onClick={next}>{busy ? "Loading…" : "Older entries"}</button></p> : null}
             <SearchedBack us={last?.searched_back_to_us} what="Decisions" further />
           </>
         ) : [...q.keys()].length ? (
           <Empty title="No decision is like that"><Absent of={data} /><SearchedBack us={data.searched_back_to_us} what="Decisions" further /><p>Take a filter away, or <a href="/decisions">see all</a>.</p></Empty>
         ) : (
-          <Empty title="No decisions yet"><p>Each call that goes through leaves one. <a href="/">Ask something on the Live page</a>, with tools or without.</p></Empty>
+          <Empty title="No decisions yet"><p>Each call that goes through leaves one. <a href="/live">Ask something on the Live page</a>, with tools or without.</p></Empty>
         )}
       </Loaded>
     </>

@@ -1,13 +1,18 @@
 // incidents.tsx - alerts and what became of them: the queue, one investigation, its report. SPDX-License-Identifier: Apache-2.0
-import { useState } from "preact/hooks";
-import { send, useApi, type SessionDetail } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { announce } from "../announce";
+import { send, useApi, type Fetched, type SessionDetail } from "../api";
+import type { Board } from "../calls";
+import { useCell } from "../cell";
 import { count, duration } from "../format";
 import { Approval } from "../parts/approval";
-import { Badge, Bar, Copy, Disclosure, Empty, Figure, Json, Loaded, State, Text, Title, When } from "../parts/basics";
+import { Badge, Bar, Copy, Disclosure, Empty, Json, Loaded, State, Text, Title, When } from "../parts/basics";
 import { CallCard } from "../parts/call";
-import { EventCard } from "../parts/event";
+import { eventGroups } from "../parts/event";
 import { Markdown } from "../parts/markdown";
-import { sessionAddress } from "../parts/sessions";
+import { useNarrow } from "../parts/narrow";
+import { SessionNumbers, sessionAddress } from "../parts/sessions";
+import { Timeline } from "../parts/timeline";
 import type { Question } from "../runs";
 import { runningNow, useAgreement, useFresh, useSession } from "../watch";
 
@@ -23,6 +28,7 @@ interface Incident {
   agent?: string | null;
   started_at_us: number | null;
   completed_at_us: number | null;
+  duration_ms: number | null;
   resolved_at_us: number | null;
   alert_count: number;
   firing_count: number;
@@ -77,9 +83,6 @@ interface IncidentDetail extends Incident {
   input_tokens?: number | null;
   output_tokens?: number | null;
   reasoning_tokens?: number | null;
-  model_calls?: number | null;
-  tool_calls?: number | null;
-  duration_ms?: number | null;
   tools?: string[];
 }
 
@@ -98,7 +101,7 @@ function Row({ a }: { a: Incident }) {
       <td><State of={a.status} /></td>
       <td data-label="severity">{a.severity ? <Badge tone={SEVERE[a.severity]}>{a.severity}</Badge> : "–"}</td>
       <td data-label="progress">{running ? <Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> : null}</td>
-      <td class="n" data-label="took">{a.completed_at_us && a.started_at_us ? duration((a.completed_at_us - a.started_at_us) / 1000) : "–"}</td>
+      <td class="n" data-label="took">{duration(a.duration_ms)}</td>
       <td class="n when"><When us={a.started_at_us} /></td>
     </tr>
   );
@@ -119,16 +122,17 @@ export function IncidentsPage() {
   const all = useApi<{ incidents: Incident[] }>("/api/v1/incidents");
   const list = all.data?.incidents ?? [];
   useFresh(all.reload, list.some((a) => !OVER.includes(a.status)));
+  const { rows, filters } = useNarrow(list, { label: "Search incidents", text: (a) => [a.alert_type, a.alert_id, a.agent, a.current_agent, a.error, a.severity].join(" "), state: (a) => a.status });
   return (
     <>
       <Title title="Incidents" about="Alerts, who looks into them, and what was found." />
       {all.error?.code === "not_configured" ? <NotConfigured section="incidents" example={"incidents:\n  agents: agents.yaml\n  runbooks: runbooks"} /> : (
         <Loaded of={all}>
           {() => list.length ? (
-            <table class="rows">
+            <>{filters}<table class="rows">
               <thead><tr><th>Alert</th><th>Status</th><th>Severity</th><th>Progress</th><th class="n">Took</th><th class="n">Came</th></tr></thead>
-              <tbody>{list.map((a) => <Row key={a.alert_id} a={a} />)}</tbody>
-            </table>
+              <tbody>{rows.map((a) => <Row key={a.alert_id} a={a} />)}</tbody>
+            </table></>
           ) : <Send />}
         </Loaded>
       )}
@@ -202,9 +206,11 @@ function Alerts({ of }: { of: Alert[] }) {
   );
 }
 
+type Asked = { questions: { question: string; status: string; answer: string | null; error: string | null }[] };
 type Answer = { question: string; answer: string | null; run_id: string; pending: { tool: string } | null };
 
 function Chat({ id }: { id: string }) {
+  const earlier = useApi<Asked>(`/api/v1/incidents/${encodeURIComponent(id)}/chat`);
   const [said, setSaid] = useState<{ q: string; a: string }[]>([]);
   const [busy, setBusy] = useState(false);
   const [q, setQ] = useState("");
@@ -223,7 +229,7 @@ function Chat({ id }: { id: string }) {
   return (
     <section class="card" aria-label="Questions about it">
       <h2>Ask about it</h2>
-      {said.map((s) => <div class="talk"><p class="asked"><Text>{s.q}</Text></p><Markdown text={s.a} /></div>)}
+      {(earlier.data?.questions ?? []).map((s) => ({ q: s.question, a: s.answer ?? s.error ?? s.status })).concat(said).map((s) => <div class="talk"><p class="asked"><Text>{s.q}</Text></p><Markdown text={s.a} /></div>)}
       <form class="row" onSubmit={ask}>
         <input class="wide" value={q} placeholder="Why was the memory limit suspected?" aria-label="Question" disabled={busy} onInput={(e) => setQ(e.currentTarget.value)} />
         <button type="submit" class="primary" disabled={busy || !q.trim()}>{busy ? "Asking…" : "Ask"}</button>
@@ -232,15 +238,15 @@ function Chat({ id }: { id: string }) {
   );
 }
 
-function Timeline({ session, over }: { session: string; over: boolean }) {
-  const detail = useApi<SessionDetail>(`/api/v1/history/sessions/${encodeURIComponent(session)}`);
-  const board = useSession(session, detail.reload);
-  useAgreement(detail, detail.data, board);
+function Decided({ detail, board, over }: { detail: Fetched<SessionDetail>; board: Board; over: boolean }) {
+  useCell(board.changes);
   const { cards, done } = runningNow(board, detail.data?.chronological_timeline ?? []);
+  const groups = useMemo(() => eventGroups(done, null), [done.length, detail.data]);
+  const session = detail.data?.session_id;
   return (
     <section aria-label="How it was decided">
-      <h2>How it was decided <a class="more" href={sessionAddress(session)}>the whole session</a></h2>
-      <ol class="timeline">{done.map((e) => <EventCard key={e.event_id} e={e} marked={false} open={false} />)}</ol>
+      <h2>How it was decided {session ? <a class="more" href={sessionAddress(session)}>the whole session</a> : null}</h2>
+      <Timeline groups={groups} label="How it was decided" />
       {cards.map((c) => <CallCard key={c.id} call={c} />)}
       {!over && !done.length && !cards.length ? <p class="quiet">Nothing has been asked yet.</p> : null}
     </section>
@@ -249,8 +255,19 @@ function Timeline({ session, over }: { session: string; over: boolean }) {
 
 function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
   const over = OVER.includes(a.status);
+  const said = useRef("");
   const [told, setTold] = useState("");
   useFresh(reload, !over);
+  const detail = useApi<SessionDetail>(a.session_id ? `/api/v1/history/sessions/${encodeURIComponent(a.session_id)}` : null);
+  const board = useSession(a.session_id ?? "", detail.reload);
+  useAgreement(detail, detail.data, board);
+  useEffect(() => {
+    if (said.current && said.current !== a.status) {
+      announce(`The investigation is ${a.status}.`);
+      detail.reload();
+    }
+    said.current = a.status;
+  }, [a.status]);
   const cancel = () => send("POST", `/api/v1/incidents/${encodeURIComponent(a.alert_id)}/cancel`).then(reload, (e: Error) => setTold(e.message));
   return (
     <>
@@ -260,6 +277,7 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
         {a.agent ? <span class="quiet">by <Text>{a.agent}</Text></span> : null}
         {a.runbook ? <span class="quiet">runbook <Text>{a.runbook}</Text></span> : null}
         <When us={a.started_at_us} />
+        {a.session_id ? <a href={sessionAddress(a.session_id)}>session</a> : null}
         <code class="id">{a.alert_id}</code><Copy text={a.alert_id} label="Copy id" />
         {over ? null : <button type="button" class="small danger" onClick={() => void cancel()}>Cancel</button>}
       </p>
@@ -267,20 +285,14 @@ function Body({ a, reload }: { a: IncidentDetail; reload: () => void }) {
       {over ? null : <p class="step" role="status"><Bar part={(a.progress ?? 0) / 100} label={`${a.progress ?? 0} %`} /> <Text>{a.current_step ?? "waiting"}</Text></p>}
       {a.error ? <p class="problem"><Text>{a.error}</Text></p> : null}
       {(a.pending ?? []).map((p) => <Approval key={`${p.run_id} ${p.seq}`} q={p} by={<Text>{[p.stage, p.agent].filter(Boolean).join(" · ")}</Text>} decided={reload} />)}
-      <dl class="figures">
-        <Figure label="Model calls" value={count(a.model_calls)} />
-        <Figure label="Tool calls" value={count(a.tool_calls)} />
-        <Figure label="Took" value={duration(a.duration_ms)} />
-        <Figure label="Tokens" value={`${count(a.input_tokens)} in`} note={`${count(a.output_tokens)} out`} />
-        <Figure label="Thought" value={count(a.reasoning_tokens)} note="tokens" />
-      </dl>
+      {detail.data ? <SessionNumbers s={detail.data} /> : null}
       {a.stages?.length ? <Stages of={a.stages} /> : null}
       {a.summary ? <section class="card"><h2>In short</h2><Markdown text={a.summary} /></section> : null}
       {a.report ? <section class="card report"><h2>Report <Copy text={a.report} label="Copy Markdown" /></h2><Markdown text={a.report} /></section> : null}
       {a.notifications?.length ? <Messages of={a.notifications} /> : null}
       {a.silence_proposal ? <Disclosure title="A proposed silence">{() => <><p class="quiet">Nothing was silenced. Check the matchers, then create it in Alertmanager.</p><Json value={a.silence_proposal} /></>}</Disclosure> : null}
       {a.alerts?.length ? <Alerts of={a.alerts} /> : a.alert ? <Disclosure title="The alert">{() => <Json value={a.alert} />}</Disclosure> : null}
-      {a.session_id ? <Timeline session={a.session_id} over={over} /> : null}
+      {a.session_id ? <Decided detail={detail} board={board} over={over} /> : null}
       {over && a.report ? <Chat id={a.alert_id} /> : null}
     </>
   );

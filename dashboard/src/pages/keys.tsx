@@ -2,6 +2,7 @@
 import { useApi } from "../api";
 import { count, money, percent } from "../format";
 import { Badge, Bar, Empty, Loaded, Title } from "../parts/basics";
+import { useNarrow } from "../parts/narrow";
 
 interface Key {
   name: string;
@@ -29,17 +30,18 @@ function Spent({ k }: { k: Key }) {
 
 export function KeysPage() {
   const keys = useApi<{ keys?: Key[] } | Key[]>("/api/v1/keys");
+  const list = Array.isArray(keys.data) ? keys.data : (keys.data?.keys ?? []);
+  const { rows, filters } = useNarrow(list, { label: "Search keys", text: (k) => [k.name, k.role, ...(k.models ?? [])].join(" "), state: (k) => k.role ?? "" });
   return (
     <>
       <Title title="Keys" about="Who may ask, for what, and how much of it is used. Keys themselves are nowhere on record, only their digests." />
       <Loaded of={keys}>
-        {(data) => {
-          const all = Array.isArray(data) ? data : (data.keys ?? []);
-          return all.length ? (
-            <div class="wide"><table class="rows even">
+        {() => {
+          return list.length ? (
+            <>{filters}<div class="wide"><table class="rows even">
               <thead><tr><th>Key</th><th>Models</th><th>Levels</th><th>Reasoning</th><th class="n">Requests a minute</th><th class="n">Tokens a minute</th><th>Spent</th></tr></thead>
               <tbody>
-                {all.map((k) => (
+                {rows.map((k) => (
                   <tr>
                     <td class="main"><strong>{k.name}</strong><span class="under">{k.hint ? <code>{k.hint}</code> : null}{k.role ? <Badge tone={k.role === "operator" ? "cap" : ""}>{k.role}</Badge> : null}</span></td>
                     <td data-label="models">{k.models?.length ? k.models.join(", ") : "all"}</td>
@@ -51,7 +53,7 @@ export function KeysPage() {
                   </tr>
                 ))}
               </tbody>
-            </table></div>
+            </table></div></>
           ) : (
             <Empty title="No keys: whoever reaches this machine's loopback may ask">
               <p>To let others in, make a key and put its digest in the configuration:</p>

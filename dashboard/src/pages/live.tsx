@@ -41,12 +41,12 @@ interface Metrics {
   [name: string]: number | null | undefined;
 }
 
-function Figures({ m, running }: { m: Metrics | null; running: number }) {
+function Figures({ m }: { m: Metrics | null }) {
   const pick = (...names: string[]) => names.map((n) => m?.[n]).find((v) => typeof v === "number");
   const rate = pick("error_rate");
   return (
     <dl class="figures">
-      <Figure label="Running" value={count(Math.max(running, pick("active_sessions") ?? 0))} />
+      <Figure label="Running" value={count(pick("active_sessions"))} note="sessions" />
       <Figure label="Last 24 hours" value={count(pick("sessions_last_24h", "last_24h_sessions", "sessions_24h"))} note="sessions" />
       <Figure label="Model calls" value={count(pick("total_llm_interactions", "llm_interactions", "total_interactions"))} />
       <Figure label="Average" value={duration(pick("average_duration_ms", "avg_duration_ms", "average_session_duration_ms"))} note="a session" />
@@ -55,9 +55,12 @@ function Figures({ m, running }: { m: Metrics | null; running: number }) {
   );
 }
 
+/* In the demo, a question that it has a recording of. */
 function FirstCall() {
   const models = useApi<{ data?: { id: string }[] }>("/v1/models").data?.data ?? [];
-  const line = `curl ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json' \\\n  -d '{"model": "${models[0]?.id ?? "MODEL"}", "stream": true, "messages": [{"role": "user", "content": "Why is the sky blue?"}]}'`;
+  const recorded = useApi<{ model: string; prompt: string }[]>("/page/questions.json").data?.[0];
+  const body = JSON.stringify({ model: recorded?.model ?? models[0]?.id ?? "MODEL", stream: true, messages: [{ role: "user", content: recorded?.prompt ?? "Why is the sky blue?" }] });
+  const line = `curl ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json' \\\n  -d '${body.replaceAll("'", "'\\''")}'`;
   return (
     <Empty title="Nothing runs right now">
       <p>Ask above, or from a terminal; it shows up here while it thinks:</p>
@@ -90,7 +93,7 @@ export function LivePage() {
         return refresh();
       }
       if (!still.current) board.take(m);
-      if (m.type === "llm_interaction" || m.type === "session_status_change") refresh();
+      if (["llm_started", "llm_interaction", "session_status_change"].includes(m.type)) refresh();
     };
     const end = live.subscribe("dashboard_updates", take);
     return () => {
@@ -108,7 +111,7 @@ export function LivePage() {
       <Title title="Live" about={link === "open" ? "Calls as they run." : link === "lost" ? "The connection was lost; trying again." : "Connecting…"}>
         <button type="button" class="small" aria-pressed={paused} onClick={pause}>{paused ? "Go on" : "Pause"}</button>
       </Title>
-      <Figures m={metrics.data} running={calls.filter((c) => c.running).length} />
+      <Figures m={metrics.data} />
       <AskBox board={board} />
       <section aria-label="Calls" class="calls">
         {calls.length ? calls.map((c) => <CallCard key={c.id} call={c} />) : <FirstCall />}

@@ -4,6 +4,7 @@ import { useApi } from "../api";
 import { diff } from "../diff";
 import { count } from "../format";
 import { Badge, Copy, Disclosure, Empty, Figure, Loaded, State, Text, Title, When } from "../parts/basics";
+import { useNarrow } from "../parts/narrow";
 import { usePlace } from "../route";
 
 interface Run {
@@ -139,7 +140,7 @@ function Detail({ id }: { id: string }) {
   }, [running]);
   return (
     <>
-      <p class="crumbs"><a href="/optimize">Optimiser</a></p>
+      <p class="crumbs"><a href="/optimize">Optimizer</a></p>
       <Title title={id}><Copy text={id} label="Copy id" /></Title>
       <Loaded of={run}>
         {(r) => {
@@ -170,16 +171,17 @@ export function OptimizePage() {
   const { query } = usePlace();
   const id = query.get("run");
   const list = useApi<{ runs: Run[] }>(id ? null : "/api/v1/optimize");
+  const { rows, filters } = useNarrow(list.data?.runs ?? [], { label: "Search runs", text: (r) => [r.run_id, r.prompt_id, r.reason, r.app].join(" "), state: (r) => r.status });
   if (id) return <Detail key={id} id={id} />;
   return (
     <>
-      <Title title="Optimiser" about="Prompts that improve from graded runs. What wins becomes a draft; a person approves it." />
+      <Title title="Optimizer" about="Prompts that improve from graded runs. What wins becomes a draft; a person approves it." />
       <Loaded of={list}>
         {(d) => d.runs.length ? (
-          <table class="rows">
+          <>{filters}<table class="rows">
             <thead><tr><th>Run</th><th>Status</th><th>Of</th><th class="n">Score</th><th class="n">Evaluations</th><th class="n">Begun</th></tr></thead>
             <tbody>
-              {d.runs.map((r) => (
+              {rows.map((r) => (
                 <tr>
                   <td class="main"><a href={`/optimize?run=${encodeURIComponent(r.run_id)}`} data-item><Text>{r.run_id}</Text></a><span class="under"><Text>{r.prompt_id ?? r.reason ?? ""}</Text></span></td>
                   <td><State of={r.status} /></td>
@@ -190,7 +192,7 @@ export function OptimizePage() {
                 </tr>
               ))}
             </tbody>
-          </table>
+          </table></>
         ) : <Empty title="No prompt has been improved yet"><p>Label some cases, then run</p><pre class="code">rationale optimize --app policy --train cases/train --val cases/val</pre></Empty>}
       </Loaded>
     </>

@@ -8,6 +8,7 @@ import { Copy, Empty, Loaded, Text, Title, When } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { type Live, type Order, type Ordered, Talk, Ticket } from "../parts/order";
 import { sessionAddress } from "../parts/sessions";
+import { useNarrow } from "../parts/narrow";
 import { go } from "../route";
 import { useSession } from "../watch";
 import { NotConfigured } from "./incidents";
@@ -37,7 +38,8 @@ export function OrdersPage() {
   useEffect(() => live.subscribe("dashboard_updates", (m) => {
     if (m.type === "again" || m.type === "llm_interaction") all.reload();
   }), []);
-  const rows = all.data?.orders ?? [];
+  const list = all.data?.orders ?? [];
+  const { rows, filters } = useNarrow(list, { label: "Search orders", text: (r) => r.thread_id, state: (r) => (r.finalized ? "finalised" : "open") });
   return (
     <>
       <Title title="Orders" about="Conversations that end in an order, each decision with its reason.">
@@ -45,8 +47,8 @@ export function OrdersPage() {
       </Title>
       {all.error?.code === "not_configured" ? <NotConfigured section="orders" example={"orders:\n  menu: menu.json"} /> : (
         <Loaded of={all}>
-          {() => rows.length ? (
-            <ul class="slips">
+          {() => list.length ? (
+            <>{filters}<ul class="slips">
               {rows.map((r) => (
                 <li key={r.thread_id}>
                   <a class={`slip ${r.finalized ? "final" : ""}`} href={`/orders/${encodeURIComponent(r.thread_id)}`} data-item>
@@ -57,7 +59,7 @@ export function OrdersPage() {
                   </a>
                 </li>
               ))}
-            </ul>
+            </ul></>
           ) : <Empty title="Nobody has ordered yet"><p>Take an order here, or with <code>rationale order</code> in a terminal.</p></Empty>}
         </Loaded>
       )}

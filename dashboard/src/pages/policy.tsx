@@ -9,6 +9,8 @@ import { ProposalsCard } from "../parts/proposals";
 import { Documents } from "../parts/reverify";
 import { ReviewBody, ReviewQueue, Verdict } from "../parts/review";
 import { sessionAddress } from "../parts/sessions";
+import { useNarrow } from "../parts/narrow";
+import { CompareBar, Pick, usePicked } from "../parts/picked";
 import { NotConfigured } from "./incidents";
 
 interface Rollout {
@@ -111,6 +113,7 @@ function RolloutCard() {
 const NEXT: Record<string, [string, string]> = { draft: ["approve", "Approve"], approved: ["activate", "Activate"], active: ["retire", "Retire"] };
 
 function PromptsCard() {
+  const picked = usePicked();
   const prompts = useApi<{ prompts: Prompt[] }>("/api/v1/prompts");
   const [told, setTold] = useState("");
   const move = (p: Prompt, verb: string) => void send("POST", `/api/v1/prompts/${encodeURIComponent(p.id)}/${verb}`).then(() => (setTold(""), prompts.reload()), (e: Error) => setTold(e.message));
@@ -119,19 +122,19 @@ function PromptsCard() {
       <h2>Prompts</h2>
       <Loaded of={prompts}>
         {(d) => d.prompts.length ? (
-          <ul class="prompts">
+          <><CompareBar kind="prompt" picked={picked} /><ul class="prompts">
             {d.prompts.map((p) => {
               const next = NEXT[p.state];
               return (
                 <li>
-                  <code><Text>{p.id}</Text></code><Badge tone={p.state === "active" ? "cap" : ""}>{p.state}</Badge>
+                  <Pick picked={picked} id={p.id} name={p.id} /><code><Text>{p.id}</Text></code><Badge tone={p.state === "active" ? "cap" : ""}>{p.state}</Badge>
                   {p.scores ? <small class="numbers">{Object.entries(p.scores).map(([k, v]) => `${k} ${typeof v === "number" ? v.toFixed(2) : String(v)}`).join(" · ")}</small> : null}
                   <span class="spring" />
                   {next ? <button type="button" class="small" onClick={() => move(p, next[0])}>{next[1]}</button> : null}
                 </li>
               );
             })}
-          </ul>
+          </ul></>
         ) : <p class="quiet">The prompt that comes with the program is in use.</p>}
       </Loaded>
       {told ? <p class="problem" role="alert"><Text>{told}</Text></p> : null}
@@ -155,21 +158,22 @@ export function PolicyPage() {
       clearInterval(timer);
     };
   }, []);
-  const rows = all.data?.results ?? [];
+  const results = all.data?.results ?? [];
+  const { rows, filters } = useNarrow(results, { label: "Search verdicts", text: (r) => [r.case_id, r.criterion_id, r.rationale, r.policy_document_id, r.citation?.section].join(" "), state: (r) => r.status });
   if (all.error?.code === "not_configured") return <><Title title="Policy" /><NotConfigured section="policy" example={"policy:\n  documents: {lumbar-mri: policy.md}\n  search: bm25"} /></>;
   return (
     <>
       <Title title="Policy" about="Whether a case meets a policy: each verdict with its section, its evidence and its confidence." />
-      <ReviewQueue newest={`${turn} ${rows[0]?.result_id}`} reload={all.reload} />
+      <ReviewQueue newest={`${turn} ${results[0]?.result_id}`} reload={all.reload} />
       <h2>Verdicts</h2>
       <Loaded of={all}>
-        {() => rows.length ? <><ol class="verdicts">{rows.slice(0, shown).map((r) => <VerdictCard key={r.result_id} r={r} reload={() => (all.reload(), setTurn((n) => n + 1))} />)}</ol>{rows.length > shown ? <button type="button" onClick={() => setShown(rows.length)}>Show {rows.length - shown} more</button> : null}</>
+        {() => results.length ? <>{filters}<ol class="verdicts">{rows.slice(0, shown).map((r) => <VerdictCard key={r.result_id} r={r} reload={() => (all.reload(), setTurn((n) => n + 1))} />)}</ol>{rows.length > shown ? <button type="button" onClick={() => setShown(rows.length)}>Show {rows.length - shown} more</button> : null}</>
           : <Empty title="No case has been reviewed"><p>Post one to <code>{location.origin}/reason/auth-review</code>, or run <code>rationale verify CASE.json --policy POLICY.md</code>.</p></Empty>}
       </Loaded>
       <h2>Documents</h2>
       <Documents changed={all.reload} />
       <ProposalsCard />
-      <div class="columns"><RolloutCard /><PromptsCard /></div>
+      <div class="columns pair"><RolloutCard /><PromptsCard /></div>
     </>
   );
 }

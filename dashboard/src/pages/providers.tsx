@@ -1,56 +1,34 @@
 // providers.tsx - who answers, under which names, and what the levels mean. SPDX-License-Identifier: Apache-2.0
 import { useApi } from "../api";
-import { count, money } from "../format";
-import { Badge, Disclosure, Empty, Json, Loaded, Title } from "../parts/basics";
+import { count, duration, money } from "../format";
+import { Badge, Disclosure, Empty, Json, Loaded, Text, Title, When } from "../parts/basics";
+import { breakerTrouble, modelsOf, providerTrouble, type ProviderModel, type ProviderState } from "../providers";
 
-interface Model {
-  alias?: string;
-  name?: string;
-  upstream?: string;
-  prices?: Record<string, number | null> | null;
-  breaker?: Breaker;
-}
-
-type Breaker = string | { state?: string } | null;
-
-interface Provider {
-  name: string;
+interface Provider extends ProviderState {
   kind?: string;
   base_url?: string | null;
-  models?: (Model | string)[];
   enable_reasoning?: boolean | null;
   format?: string | null;
   fallback?: string[] | null;
-  breaker?: Breaker;
 }
 
-const BREAKER: Record<string, string> = { open: "left alone for a while: its breaker is open", half_open: "being tried again", "half-open": "being tried again" };
-
-function state(b: Breaker | undefined): string {
-  return (typeof b === "string" ? b : b?.state) ?? "closed";
-}
-
-// How it is: "" if all is well.
-function trouble(b: Breaker | undefined): string {
-  return state(b) === "closed" ? "" : (BREAKER[state(b)] ?? state(b));
-}
-
-function prices(m: Model): string {
+function prices(m: ProviderModel): string {
   const p = m.prices ?? {};
   return Object.entries(p).filter(([, v]) => v != null && v > 0).map(([k, v]) => `${k.replace(/_/g, " ").replace(/ per m.*| usd/g, "")} ${money(v)}`).join(" · ") || "–";
 }
 
 function ProviderCard({ p }: { p: Provider }) {
-  const models = (p.models ?? []).map((m): Model => (typeof m === "string" ? { alias: m, upstream: m } : m));
-  const down = models.filter((m) => trouble(m.breaker)).length;
-  const bad = trouble(p.breaker) || (down ? `${down} of ${models.length} models ${down === 1 ? "is" : "are"} left alone` : "");
+  const models = modelsOf(p);
+  const bad = providerTrouble(p);
+  const seen = p.probe?.state === "reachable";
   const priced = models.some((m) => prices(m) !== "–");
   return (
     <article class="card provider">
       <header>
         <strong class="name">{p.name}</strong>
         {p.kind ? <Badge>{p.kind}</Badge> : null}
-        <span class={`status ${bad ? "bad" : "good"}`}><i aria-hidden="true" />{bad || "taking calls"}</span>
+        <span class={`status wrap ${bad ? "bad" : seen || !p.probe || p.probe.state === "off" ? "good" : ""}`}><i aria-hidden="true" /><Text>{bad || (seen ? "reachable" : "no failures seen")}</Text></span>
+        {p.probe?.checked_at_us ? <small>looked at <When us={p.probe.checked_at_us} />{seen && p.probe.took_ms != null ? `, connected in ${duration(p.probe.took_ms)}` : ""}</small> : null}
         <span class="spring" />
         {p.base_url ? <code class="quiet">{p.base_url}</code> : null}
       </header>
@@ -65,7 +43,7 @@ function ProviderCard({ p }: { p: Provider }) {
           <tbody>
             {models.map((m) => (
               <tr>
-                <td class="main"><strong>{m.alias ?? m.name}</strong>{trouble(m.breaker) ? <span class="under"><span class="status bad"><i aria-hidden="true" />{trouble(m.breaker)}</span></span> : null}</td>
+                <td class="main"><strong>{m.alias ?? m.name}</strong>{breakerTrouble(m.breaker) ? <span class="under"><span class="status bad"><i aria-hidden="true" />{breakerTrouble(m.breaker)}</span></span> : null}</td>
                 <td data-label="upstream"><code>{m.upstream ?? m.alias ?? m.name}</code></td>
                 {priced ? <td class="numbers" data-label="prices">{prices(m)}</td> : null}
               </tr>

@@ -1,39 +1,25 @@
 // session.tsx - one session: its calls and its tools in the order they ran. SPDX-License-Identifier: Apache-2.0
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { announce } from "../announce";
 import { send, useApi, type SessionDetail } from "../api";
 import type { Board } from "../calls";
 import { useCell } from "../cell";
-import { count, duration, fullTime, money } from "../format";
-import { Badge, Copy, Disclosure, Figure, Json, Loaded, State, Status, Text, Title } from "../parts/basics";
+import { fullTime, plural } from "../format";
+import { Badge, Copy, Disclosure, Json, Loaded, State, Status, Text, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
-import { EventCard } from "../parts/event";
+import { eventGroups } from "../parts/event";
 import { Markdown } from "../parts/markdown";
+import { compareAddress } from "../parts/picked";
 import { expandAlways } from "../parts/reasoning";
-import { Waterfall } from "../parts/waterfall";
+import { GivenParts, StartedBy, TouchedParts, useGiven } from "../parts/request";
+import { SessionNumbers } from "../parts/sessions";
+import { Timeline } from "../parts/timeline";
 import { go, usePlace } from "../route";
 import { runningNow, useAgreement, useSession } from "../watch";
 import { neighbours } from "./sessions";
 
 function isEmpty(v: unknown): boolean {
   return v == null || v === "" || (typeof v === "object" && Object.keys(v).length === 0);
-}
-
-function Numbers({ s }: { s: SessionDetail }) {
-  const t = s.summary?.tokens ?? {};
-  const reasoning = t.reasoning ?? s.reasoning_tokens;
-  const output = t.output ?? s.output_tokens;
-  const errors = s.summary?.errors ?? 0;
-  return (
-    <dl class="figures">
-      <Figure label="Model calls" value={count(s.summary?.llm_interaction_count ?? s.llm_interaction_count)} />
-      <Figure label="Tool calls" value={count(s.summary?.mcp_communication_count ?? s.mcp_communication_count)} />
-      <Figure label="Took" value={duration(s.summary?.total_duration_ms ?? s.duration_ms)} />
-      <Figure label="Tokens" value={`${count(t.input ?? s.input_tokens)} in`} note={`${count(output)} out`} />
-      <Figure label="Thought" value={count(reasoning)} note={output && reasoning ? `${Math.round((100 * Math.min(reasoning, output)) / output)} % of out` : "tokens"} />
-      <Figure label="Cost" value={money(s.summary?.cost_usd ?? s.cost_usd)} />
-      {errors ? <Figure label="Errors" value={count(errors)} tone="warm" /> : null}
-    </dl>
-  );
 }
 
 function Erase({ id }: { id: string }) {
@@ -83,34 +69,49 @@ function Actions({ s }: { s: SessionDetail }) {
   return (
     <>
       <button type="button" class="small" aria-pressed={always} data-expand onClick={() => (expandAlways.value = always ? "no" : "yes")}>{always ? "Fold reasoning" : "Unfold reasoning"}</button>
+      <a class="button small" href={compareAddress("session", "", s.session_id)}>Compare</a>
       {["json", "csv", "otlp"].map((f) => <a class="button small" download href={`${path}?format=${f}`} aria-label={`Export as ${f.toUpperCase()}`}>{f.toUpperCase()}</a>)}
       <Erase id={s.session_id} />
     </>
   );
 }
 
-function useJump(hash: string, ready: boolean): void {
-  useEffect(() => {
-    if (!hash || !ready) return;
-    const target = document.getElementById(hash);
-    target?.scrollIntoView({ block: "start" });
-    target?.focus({ preventScroll: true });
-  }, [hash, ready]);
+interface RunRow {
+  run_id: string;
+  app: string;
+  status: string;
 }
 
 // The runs of agents whose calls these are.
-function Runs({ of }: { of: string }) {
-  const all = useApi<{ runs: { run_id: string; app: string; status: string }[] }>(`/api/v1/runs?session=${encodeURIComponent(of)}`).data?.runs ?? [];
-  const runs = all.filter((r) => r.app === "agents").reverse();
+function Runs({ runs }: { runs: RunRow[] }) {
   if (!runs.length) return null;
   return <p class="facts" aria-label="Runs"><span class="quiet">{runs.length === 1 ? "Run" : "Runs"}</span>{runs.map((r) => <span><a href={`/runs/${encodeURIComponent(r.run_id)}`}>{r.run_id}</a> <State of={r.status} /></span>)}</p>;
 }
 
+// Said when it changes, for who does not see it.
+function useSaid(s: SessionDetail): void {
+  const was = useRef({ id: "", status: "", calls: 0 });
+  useEffect(() => {
+    const before = was.current;
+    was.current = { id: s.session_id, status: s.status, calls: s.llm_interaction_count };
+    if (before.id !== s.session_id) return;
+    if (before.status !== s.status) announce(`The session is ${s.status.replace("_", " ")}.`);
+    else if (before.calls !== s.llm_interaction_count) announce(`${plural(s.llm_interaction_count, "model call")} so far.`, 3000);
+  }, [s]);
+}
+
 function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string }) {
   useCell(board.changes);
+  useSaid(s);
   const { cards, done: events } = runningNow(board, s.chronological_timeline ?? []);
   const model = events.filter((e) => e.type === "llm_interaction");
-  useJump(hash, true);
+  const client = s.agent_type === "gateway";
+  const given = useGiven(client && model.length > 1 ? (model[0]?.event_id ?? null) : null);
+  const all = useApi<{ runs: RunRow[] }>(client ? null : `/api/v1/runs?session=${encodeURIComponent(s.session_id)}`).data?.runs ?? [];
+  const runs = all.filter((r) => r.app === "agents").reverse();
+  const run = runs.length === 1 ? runs[0]?.run_id : undefined;
+  const groups = useMemo(() => eventGroups(events, given, run ? (e) => <a class="anchor" href={`/runs/${encodeURIComponent(run)}#${encodeURIComponent(e.event_id)}`}>run</a> : undefined),
+    [events.length, s, given, run]);
   return (
     <>
       <p class="facts">
@@ -119,17 +120,18 @@ function Body({ s, board, hash }: { s: SessionDetail; board: Board; hash: string
         {s.key_name ? <span class="quiet">key {s.key_name}</span> : null}
         {s.subject ? <span class="quiet">for <Text>{s.subject}</Text></span> : null}
         <span class="quiet">{fullTime(s.started_at_us)}</span>
+        {s.alert_id ? <a href={`/incidents/${encodeURIComponent(s.alert_id)}`}>incident</a> : null}
         <code class="id">{s.session_id}</code><Copy text={s.session_id} label="Copy id" />
       </p>
-      {s.agent_type === "gateway" ? null : <Runs of={s.session_id} />}
+      <Runs runs={runs} />
+      <StartedBy s={s} />
       {s.error_message ? <p class="problem"><Text>{s.error_message}</Text></p> : null}
-      <Numbers s={s} />
-      {events.length > 1 ? <Waterfall events={events} /> : null}
+      <SessionNumbers s={s} />
       {!isEmpty(s.alert_data) ? <Disclosure title="What it was given">{() => <Json value={s.alert_data} />}</Disclosure> : null}
       {!isEmpty(s.session_metadata) ? <Disclosure title="Metadata">{() => <Json value={s.session_metadata} />}</Disclosure> : null}
-      <ol class="timeline" aria-label="Timeline">
-        {events.map((e) => <EventCard key={e.event_id} e={e} marked={e.event_id === hash} open={model.length <= 3 || e === model[model.length - 1]} />)}
-      </ol>
+      <GivenParts given={given} />
+      <TouchedParts events={events} />
+      <Timeline groups={groups} hash={hash} />
       {cards.map((c) => <CallCard key={c.id} call={c} />)}
       {s.final_analysis && s.final_analysis !== model[model.length - 1]?.details?.response ? <section class="card"><h2>Final analysis</h2><Markdown text={s.final_analysis} /></section> : null}
     </>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { address, useApi, type SessionList } from "../api";
 import { count, plural } from "../format";
 import { live } from "../live";
-import { Choice, Copy, Empty, Loaded, Search, SearchedBack, Text, Title, UntilChip, When } from "../parts/basics";
+import { Choice, Copy, Empty, Loaded, Marked, Search, SearchedBack, Title, UntilChip, When } from "../parts/basics";
 import { AbsentNote } from "../parts/reasoning";
 import { SessionTable, sessionAddress } from "../parts/sessions";
 import { go, usePlace, withQuery } from "../route";
@@ -70,7 +70,7 @@ function Pager({ list }: { list: SessionList }) {
   const first = (page - 1) * page_size + 1;
   const to = (n: number) => go(withQuery({ page: n > 1 ? String(n) : null }));
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label="Pages of the list">
       <button type="button" class="small" disabled={page <= 1} data-prev onClick={() => to(page - 1)}>Newer</button>
       <span class="numbers">{total_items ? `${count(first)} to ${count(Math.min(total_items, first + list.sessions.length - 1))} of ${total_is_exact === false ? "more than " : ""}${plural(total_items, "session")}` : ""}</span>
       <button type="button" class="small" disabled={page >= total_pages} data-next onClick={() => to(page + 1)}>Older</button>
@@ -98,7 +98,7 @@ function Hits({ q }: { q: string }) {
       {found.filter((h) => h.session_id).map((h) => (
         <a class="hit" href={sessionAddress(h.session_id ?? "", h.interaction_id)} data-item>
           <span class="quiet">{h.type} · <When us={h.timestamp_us} /></span>
-          <span class="snippet"><Text>{h.snippet}</Text></span>
+          <span class="snippet"><Marked q={q}>{h.snippet}</Marked></span>
         </a>
       ))}
       <SearchedBack us={data?.searched_back_to_us} what="Passages" />
@@ -144,7 +144,7 @@ export function SessionsPage() {
       <Loaded of={list}>
         {(data) => data.sessions.length ? (
           <>
-            <SessionTable sessions={data.sessions} />
+            <SessionTable sessions={data.sessions} q={search} picks />
             <Pager list={data} />
             <SearchedBack us={data.searched_back_to_us} what="Sessions" further />
           </>
@@ -155,7 +155,7 @@ export function SessionsPage() {
             <p>Every call through the gateway becomes one. Make a first:</p>
             <pre class="code">{`curl ${location.origin}/v1/models`}</pre>
             <Copy text={`curl ${location.origin}/v1/models`} />
-            <p><a href="/">Or ask from the Live page.</a></p>
+            <p><a href="/live">Or ask from the Live page.</a></p>
           </Empty>
         )}
       </Loaded>

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { send, useApi } from "../api";
 import { bytes, count, duration, fullTime } from "../format";
 import { live } from "../live";
+import { go, usePlace, withQuery } from "../route";
 import { RecordCard, type Backlog } from "../parts/health";
 import { Badge, Copy, Disclosure, Figure, Json, Loaded, Search, Text, Title, When } from "../parts/basics";
 
@@ -88,15 +89,15 @@ function KeptCard({ of: k }: { of: Kept }) {
 }
 
 function Config({ rows }: { rows: ConfigRow[] }) {
-  const [q, setQ] = useState("");
-  const [all, setAll] = useState(false);
+  const { query } = usePlace();
+  const q = query.get("find") ?? "", all = query.get("defaults") === "true";
   const found = rows.filter((r) => (all || r.origin !== "default" || q) && `${r.path} ${String(r.value)}`.toLowerCase().includes(q.toLowerCase()));
   return (
     <section aria-label="Configuration">
       <h2>Configuration in effect</h2>
       <div class="filters">
-        <Search label="Search the configuration" value={q} onChange={setQ} />
-        <label class="check"><input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /> defaults too</label>
+        <Search label="Search the configuration" value={q} onChange={(v) => go(withQuery({ find: v }), true)} />
+        <label class="check"><input type="checkbox" checked={all} onChange={(e) => go(withQuery({ defaults: e.currentTarget.checked ? "true" : null }), true)} /> defaults too</label>
       </div>
       {found.length ? (
         <table class="rows config">

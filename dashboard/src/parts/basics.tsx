@@ -16,6 +16,19 @@ export function Text({ children }: { children: string | null | undefined }) {
   );
 }
 
+// The words of a search, without "answer:" and the like.
+function searched(q: string): RegExp | null {
+  const words = q.split(/\s+/).map((w) => w.replace(/^(asked|answer|reasoning|error):/i, "").replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "")).filter((w) => w.length > 1);
+  return words.length ? new RegExp(`(${words.map((w) => w.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "giu") : null;
+}
+
+// Text of others with the words of a search marked.
+export function Marked({ q, children }: { q: string; children: string | null | undefined }) {
+  const at = searched(q);
+  if (!at || children == null) return <Text>{children}</Text>;
+  return <>{String(children).split(at).map((piece, i) => (i % 2 ? <mark><Text>{piece}</Text></mark> : <Text>{piece}</Text>))}</>;
+}
+
 export class Boundary extends Component<{ words: string; children: ComponentChildren }, { failed: boolean }> {
   override state = { failed: false };
 
@@ -219,7 +232,12 @@ export function Json({ value }: { value: unknown }) {
       // text
     }
   } else text = JSON.stringify(value, null, 2) ?? "";
-  return <pre class="code"><Text>{text}</Text></pre>;
+  return <Pre name="code" text={text} />;
+}
+
+// Text in a box that scrolls if there is much of it; then it can be reached with the keyboard.
+export function Pre({ name, text }: { name: string; text: string }) {
+  return <pre class={name} tabIndex={text.length > 800 || text.split("\n").length > 14 ? 0 : undefined}><Text>{text}</Text></pre>;
 }
 
 // How far back a question looked, if not at the whole record. `further`: the page can look before that.

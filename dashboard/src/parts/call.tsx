@@ -3,6 +3,7 @@
 import type { Call } from "../calls";
 import { useCell } from "../cell";
 import { count, duration, money } from "../format";
+import { decisionBeside } from "../steps";
 import { Badge, Boundary, Text } from "./basics";
 import { Markdown } from "./markdown";
 import { LiveReasoning, Seconds } from "./reasoning";
@@ -53,7 +54,7 @@ export function CallCard({ call }: { call: Call }) {
         ? <Stream of={call.answer} kind="answer" label="Answer as it comes" />
         : <div class="settled"><Boundary words="Answer unavailable"><Markdown text={call.answer.text} /></Boundary></div>}
       {call.missed ? <p class="about">{call.missed} messages were missed here; the record has them all.</p> : null}
-      {typeof call.result?.decision === "string" ? <p class="decision"><Text>{call.result.decision}</Text></p> : null}
+      {typeof call.result?.decision === "string" ? <p class="decision"><Text>{decisionBeside(call.result.decision, [call.reasoning.text, call.answer.text])}</Text></p> : null}
       {typeof call.result?.error_message === "string" && call.result.error_message ? <p class="problem"><Text>{call.result.error_message}</Text></p> : null}
     </article>
   );

@@ -1,19 +1,15 @@
 // event.tsx - one entry of a timeline: a call of a model or of a tool. SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useApi, type Details, type Event, type Segment } from "../api";
-import { count, duration, money, plural, time } from "../format";
-import { Badge, Boundary, Copy, Disclosure, Json, Loaded, Text } from "./basics";
-import { Markdown } from "./markdown";
+import { count, duration, money, plural, short, time } from "../format";
+import { decisionBeside, decisionParts, isBad, isCut, isTool, nameOf, parsed, toolCalls, touchedBy, turnsOf } from "../steps";
+import { Badge, Boundary, Copy, Disclosure, Json, Loaded, Pre, Text } from "./basics";
+import { LongMarkdown, Markdown } from "./markdown";
+import { compareAddress } from "./picked";
 import { ReasoningDisplay, type Reasoning } from "./reasoning";
-
-function parsed(v: unknown): unknown {
-  if (typeof v !== "string" || !/^\s*[[{]/.test(v)) return v;
-  try {
-    return JSON.parse(v);
-  } catch {
-    return v;
-  }
-}
+import { CallResult, NewInRequest, SubAgent, type Given } from "./request";
+import type { Group, Item } from "./timeline";
 
 function words(content: unknown): string {
   if (typeof content === "string") return content;
@@ -26,11 +22,11 @@ function words(content: unknown): string {
 function Prompt({ value }: { value: unknown }) {
   const p = parsed(value) as { messages?: unknown } | unknown[] | string | null;
   const messages = Array.isArray(p) ? p : p && typeof p === "object" && Array.isArray(p.messages) ? p.messages : null;
-  if (!messages) return typeof p === "string" ? <pre class="said"><Text>{p}</Text></pre> : <Json value={p} />;
+  if (!messages) return typeof p === "string" ? <Pre name="said" text={p} /> : <Json value={p} />;
   return (
     <>
       {(messages as Record<string, unknown>[]).map((m) => (
-        <div class="message"><span class="role">{String(m?.role ?? "")}</span><pre class="said"><Text>{words(m?.content ?? m)}</Text></pre></div>
+        <div class="message"><span class="role">{String(m?.role ?? "")}</span><Pre name="said" text={words(m?.content ?? m)} /></div>
       ))}
     </>
   );
@@ -60,18 +56,18 @@ function stretch(s: Segment, d: Details, first: boolean): Reasoning {
 }
 
 // Thought and answer. A model that thinks several times is shown in the order in which it did.
-function Reply({ d }: { d: Details }) {
+function Reply({ d, id }: { d: Details; id: string }) {
   const parts = Array.isArray(d.segments) ? d.segments : [];
   const thoughts = parts.filter((s) => s.kind === "reasoning");
   if (thoughts.length < 2 || d.reasoning_state === "hidden")
-    return <><ReasoningDisplay of={whole(d)} /><Boundary words="Answer unavailable"><Answer d={d} /></Boundary></>;
+    return <><ReasoningDisplay of={whole(d)} id={id} /><Boundary words="Answer unavailable"><Answer d={d} /></Boundary></>;
   const said = parts.filter((s) => s.kind === "answer" && s.text);
   const order = said.length ? parts.filter((s) => s.kind === "reasoning" || (s.kind === "answer" && s.text)) : thoughts;
   const number = (s: Segment) => thoughts.indexOf(s) + 1;
   return (
     <>
       {order.map((s) => s.kind === "reasoning"
-        ? <ReasoningDisplay of={stretch(s, d, number(s) === 1)} index={`${number(s)} of ${thoughts.length}`} />
+        ? <ReasoningDisplay of={stretch(s, d, number(s) === 1)} id={`${id} ${s.n}`} index={`${number(s)} of ${thoughts.length}`} />
         : <Boundary words="Answer unavailable"><div class="answer"><Markdown text={s.text ?? ""} /></div></Boundary>)}
       {said.length ? null : <Boundary words="Answer unavailable"><Answer d={d} /></Boundary>}
     </>
@@ -85,42 +81,34 @@ function Whole({ id }: { id: string }) {
     <Loaded of={call}>
       {(c) => {
         const request = c.request ?? c.details?.request, reply = c.reply ?? c.details?.reply;
-        return <>{request ? <><h4>Request</h4><Json value={request} /></> : <p class="about">The request was not kept.</p>}{reply ? <><h4>Reply</h4><Json value={reply} /></> : null}</>;
+        return <>{request ? <><h3 class="label">Request</h3><Json value={request} /></> : <p class="about">The request was not kept.</p>}{reply ? <><h3 class="label">Reply</h3><Json value={reply} /></> : null}</>;
       }}
     </Loaded>
   );
 }
 
-interface ToolCall {
-  name: string;
-  args: unknown;
-}
-
-function toolCalls(v: unknown): ToolCall[] {
-  const list = parsed(v);
-  if (!Array.isArray(list)) return [];
-  return list.map((c) => {
-    const f = c?.function ?? c ?? {};
-    return { name: String(f.name ?? c?.tool ?? "a tool"), args: f.arguments ?? f.input ?? f.args ?? null };
-  });
-}
-
-function Calls({ value }: { value: unknown }) {
+function Calls({ e, next, until }: { e: Event; next: string | null; until?: number }) {
   return (
     <>
-      {toolCalls(value).map((c) => (
-        <div class="toolcall">
-          <h4>asks for <code><Text>{c.name}</Text></code></h4>
-          {c.args != null && c.args !== "" ? <Json value={c.args} /> : null}
-        </div>
-      ))}
+      {toolCalls(e.details.tool_calls).map((c, i) => {
+        const { files, commands } = touchedBy(c.name, c.args);
+        return (
+          <div class="toolcall">
+            <h3>asks for <code><Text>{c.name}</Text></code></h3>
+            {files.length || commands.length ? <p class="wrap">{[...files, ...commands].slice(0, 12).map((f) => <code class="touch"><Text>{f.slice(0, 200)}</Text></code>)}</p> : null}
+            {c.args != null && c.args !== "" ? <Json value={c.args} /> : null}
+            <CallResult call={c} next={next} n={i} />
+            <SubAgent call={c} event={e} until={until} />
+          </div>
+        );
+      })}
     </>
   );
 }
 
 function Answer({ d }: { d: Details }) {
   const text = words(d.response);
-  if (text) return <div class="answer"><Markdown text={text} /><div class="answer-foot"><Copy text={text} label="Copy answer" /></div></div>;
+  if (text) return <div class="answer"><LongMarkdown text={text} /><div class="answer-foot"><Copy text={text} label="Copy answer" /></div></div>;
   if (d.error_message || toolCalls(d.tool_calls).length) return null;
   const starved = d.stop === "length" && (d.reasoning_tokens ?? 0) > 0;
   return <p class="about">{starved ? "No answer: thinking took all the tokens there were." : "No answer is on record."}</p>;
@@ -146,31 +134,36 @@ function Usage({ d, ms }: { d: Details; ms: number | null }) {
   return <dl class="usage">{said.map(([k, v]) => <div><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 }
 
-function names(v: unknown): string[] {
-  const list = parsed(v);
-  return Array.isArray(list) ? list.map((t) => (typeof t === "string" ? t : String(t?.function?.name ?? t?.name ?? "?"))) : [];
+// What a timeline knows besides the call itself.
+export interface Place {
+  repeats: boolean; // its prompt is shown with the call before
+  before: Event | null; // the call before it in its conversation
+  next: Event | null; // the call after it
+  given: Given | null;
 }
 
-function ModelCall({ e, open }: { e: Event; open: boolean }) {
+const ALONE: Place = { repeats: false, before: null, next: null, given: null };
+
+function ModelCall({ e, open, place }: { e: Event; open: boolean; place: Place }) {
   const d = e.details;
   const attempts = parsed(d.attempts);
+  const beside = decisionBeside(d.decision ?? "", [words(d.reasoning_content), words(d.reasoning_summary), words(d.response)]);
   const several = Array.isArray(attempts) && attempts.length > 0;
-  const offered = names(d.tools);
   return (
     <>
-      {d.prompt ? (
+      {d.prompt && !place.repeats ? (
         <Disclosure title="Prompt" note={promptSize(d.prompt)} open={open && typeof d.prompt === "string" && d.prompt.length < 400}>
           {() => <Prompt value={d.prompt} />}
         </Disclosure>
       ) : null}
-      <Reply d={d} />
-      <Boundary words="Tool calls unavailable"><Calls value={d.tool_calls} /></Boundary>
+      <Disclosure title="New in this request">{() => <NewInRequest id={e.event_id} given={place.given} />}</Disclosure>
+      <Reply d={d} id={e.event_id} />
+      <Boundary words="Tool calls unavailable"><Calls e={e} next={e.agent ? null : place.next?.event_id ?? null} until={place.next?.timestamp_us} /></Boundary>
       {d.error_message ? <p class="problem">{d.error_code ? <code>{d.error_code}</code> : null} <Text>{d.error_message}</Text></p> : null}
-      {d.decision ? <p class="decision"><Text>{d.decision}</Text></p> : null}
-      {offered.length ? <Disclosure title="Tools offered" note={count(offered.length)}>{() => <p class="wrap">{offered.map((t) => <code><Text>{t}</Text></code>)}</p>}</Disclosure> : null}
+      {d.decision && beside !== "[DIRECT]" ? <p class="decision"><Text>{beside}</Text></p> : null}
       {several ? <Disclosure title="Attempts" note={count((attempts as unknown[]).length)}>{() => <Json value={attempts} />}</Disclosure> : null}
       <Disclosure title="Whole request and reply">{() => <Whole id={e.event_id} />}</Disclosure>
-      <Usage d={d} ms={e.duration_ms} />
+      <div class="usage-row"><Usage d={d} ms={e.duration_ms} /><a class="anchor" href={compareAddress("call", place.before?.event_id ?? "", e.event_id)}>{place.before ? "compare with the call before" : "compare"}</a></div>
     </>
   );
 }
@@ -179,24 +172,23 @@ function ToolUse({ e }: { e: Event }) {
   const d = e.details;
   return (
     <>
-      {d.parameters != null && d.parameters !== "" ? <><h4>Given</h4><Json value={d.parameters} /></> : null}
+      {d.parameters != null && d.parameters !== "" ? <><h3 class="label">Given</h3><Json value={d.parameters} /></> : null}
       {d.result != null && d.result !== "" ? <Disclosure title="Result" note={promptSize(d.result)} open={promptSize(d.result).length < 11}>{() => <Json value={d.result} />}</Disclosure> : null}
       {d.error_message ? <p class="problem"><Text>{d.error_message}</Text></p> : null}
     </>
   );
 }
 
-export function EventCard({ e, marked, open }: { e: Event; marked: boolean; open: boolean }) {
+export function EventBody({ e, open, place = ALONE, more }: { e: Event; open: boolean; place?: Place; more?: ComponentChildren }) {
   const [linked, setLinked] = useState(false);
   const d = e.details ?? {};
-  const tool = e.type === "mcp_communication";
-  const bad = tool ? d.success === false : Boolean(d.error_code || d.error_message) || (typeof d.status === "number" && d.status >= 400);
+  const tool = isTool(e), bad = isBad(e);
   const share = async () => {
     history.replaceState(null, "", `#${encodeURIComponent(e.event_id)}`);
     await navigator.clipboard?.writeText(location.href).then(() => setLinked(true), () => undefined);
   };
   return (
-    <li id={e.event_id} class={`event ${tool ? "tool" : "model"} ${bad ? "bad" : ""} ${marked ? "marked" : ""}`} tabIndex={-1} data-item>
+    <>
       <header>
         <span class="kind">{tool ? "tool" : "model"}</span>
         <strong class="name"><Text>{(tool ? d.tool_name || d.communication_type : d.model_name) ?? ""}</Text></strong>
@@ -207,11 +199,66 @@ export function EventCard({ e, marked, open }: { e: Event; marked: boolean; open
         {bad ? <Badge tone="bad">failed</Badge> : null}
         {d.complete === false ? <Badge tone="warm">cut short</Badge> : null}
         <span class="spring" />
+        {more ?? null}
         <span class="numbers quiet">{duration(e.duration_ms)}</span>
-        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} aria-label="Link to this entry" onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
+        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} aria-label={`${linked ? "copied" : time(e.timestamp_us)}: link to this entry`} onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
       </header>
       {e.step_description && (tool || e.agent) ? <p class="quiet"><Text>{e.step_description}</Text></p> : null}
-      <Boundary words="This entry could not be shown">{tool ? <ToolUse e={e} /> : <ModelCall e={e} open={open} />}</Boundary>
-    </li>
+      <Boundary words="This entry could not be shown">{tool ? <ToolUse e={e} /> : <ModelCall e={e} open={open} place={place} />}</Boundary>
+    </>
   );
+}
+
+// ---- all of a session's ----
+
+// What it did, in a word or two: the tools that a model asks for, or that it answers.
+function head(e: Event): string {
+  if (isTool(e)) return nameOf(e);
+  const asked = toolCalls(e.details?.tool_calls).map((c) => c.name);
+  return asked.length ? `→ ${asked.join(", ")}` : isBad(e) ? "fails" : "answers";
+}
+
+// And why, or with what.
+function line(e: Event): string {
+  const d = e.details ?? {};
+  if (isTool(e)) return d.error_message || words(d.parameters).slice(0, 200);
+  const touched = toolCalls(d.tool_calls).flatMap((c) => Object.values(touchedBy(c.name, c.args)).flat()).join(", ");
+  const why = decisionParts(d.decision ?? "")[1];
+  return [d.error_message || touched, why || words(d.response)].filter(Boolean).join(" · ").replace(/\s+/g, " ").slice(0, 240);
+}
+
+function numbers(e: Event): string {
+  const d = e.details ?? {};
+  return [d.input_tokens ? `${short(d.input_tokens)} in` : "", d.output_tokens ? `${short(d.output_tokens)} out` : "", d.cost_usd ? money(d.cost_usd) : "", duration(e.duration_ms)].filter(Boolean).join(" · ");
+}
+
+function item(e: Event, open: boolean, client: boolean, place: Place, more?: ComponentChildren): Item {
+  const d = e.details ?? {};
+  const from = d.started_at_us ?? e.timestamp_us;
+  const began = d.reasoning_started_us, ended = d.reasoning_ended_us;
+  return {
+    calls: isTool(e) ? Number(d.communication_type !== "tool_list") : client ? toolCalls(d.tool_calls).length : 0,
+    key: e.event_id, kind: isTool(e) ? "tool" : "model", name: nameOf(e), tool: isTool(e), bad: isBad(e), cut: !isTool(e) && isCut(e),
+    from, to: Math.max(from, d.ended_at_us ?? from + (e.duration_ms ?? 0) * 1000), thought: began && ended && ended > began ? [began, ended] : null,
+    head: head(e), line: line(e), numbers: numbers(e), card: () => <EventBody e={e} open={open} place={place} more={more} />,
+  };
+}
+
+export function eventGroups(events: Event[], given: Given | null, more?: (e: Event) => ComponentChildren): Group[] {
+  const model = events.filter((e) => !isTool(e));
+  const last = model[model.length - 1];
+  const client = !events.some(isTool); // who carries its tools out
+  const at = new Map(model.map((e, i) => [e, i]));
+  const near = (e: Event, by: number) => model[(at.get(e) ?? -2) + by] ?? null;
+  return turnsOf(events).map((t) => {
+    let prompt: unknown;
+    return {
+      key: t.key, title: t.title,
+      items: t.events.map((e) => {
+        const repeats = !isTool(e) && !e.agent && e.details?.prompt === prompt;
+        if (!isTool(e)) prompt = e.details?.prompt;
+        return item(e, model.length <= 3 || e === last, client, { repeats, before: near(e, -1), next: near(e, 1), given }, more?.(e));
+      }),
+    };
+  });
 }

@@ -1,7 +1,7 @@
 // markdown.tsx - what a model wrote, shown: elements made from the tree, never from markup. Pictures
 // are not loaded, links lead nowhere until one has seen where. SPDX-License-Identifier: Apache-2.0
 import { Fragment, h, type ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { blocks, followable, type Block, type Inline } from "../markdown";
 import { Copy, Text } from "./basics";
 import { confirmLink } from "./link";
@@ -51,8 +51,8 @@ function One({ b }: { b: Block }) {
     case "paragraph":
       return <p><Words of={b.inner} /></p>;
     case "heading":
-      // Below the headings of the page it stands in.
-      return h(`h${Math.min(6, b.level + 3)}`, { class: `level-${b.level}` }, <Words of={b.inner} />);
+      // One inside of a list or quotation is no heading of the page.
+      return b.rank ? h(`h${b.rank}`, { class: `level-${b.level}` }, <Words of={b.inner} />) : <p class={`level-${b.level}`}><strong><Words of={b.inner} /></strong></p>;
     case "rule":
       return <hr />;
     case "code":
@@ -79,16 +79,67 @@ function Code({ text, language }: { text: string; language: string }) {
   return (
     <div class="fenced">
       <div class="fenced-head"><span>{language}</span><Copy text={text} /></div>
-      <pre><Text>{text}</Text></pre>
+      <pre tabIndex={text.split("\n").some((l) => l.length > 36) ? 0 : undefined}><Text>{text}</Text></pre>
     </div>
   );
 }
 
+// Headings are below those of the page they stand in, and none skips a rank, whatever the model wrote.
+function ranked(tree: Block[]): Block[] {
+  const levels = tree.flatMap((b) => (b.kind === "heading" ? [b.level] : []));
+  const least = Math.min(...levels);
+  let last = 2;
+  for (const b of tree) if (b.kind === "heading") b.rank = last = Math.min(6, last + 1, b.level - least + 3);
+  return tree;
+}
+
 export function Markdown({ text, dim = false }: { text: string; dim?: boolean }) {
-  const tree = useMemo(() => (text.length > MARKDOWN_MAX ? null : blocks(text)), [text]);
+  const tree = useMemo(() => (text.length > MARKDOWN_MAX ? null : ranked(blocks(text))), [text]);
   return (
     <div class={`markdown ${dim ? "dim" : ""}`} dir="auto">
       {tree ? <Fragment><Blocks of={tree} /></Fragment> : <pre class="code"><Text>{text}</Text></pre>}
     </div>
   );
+}
+
+// ---- text of a hundred pages ----
+
+const LONG_MIN = 24_000, CHUNK_SIZE = 8_000;
+
+// Cut at empty lines outside of code, so that each part can be drawn alone.
+function chunks(text: string): string[] {
+  const out: string[] = [];
+  let fenced = false, size = 0, part: string[] = [];
+  for (const line of text.split("\n")) {
+    if (/^\s*(```|~~~)/.test(line)) fenced = !fenced;
+    part.push(line);
+    size += line.length + 1;
+    if ((size > CHUNK_SIZE && !fenced && !line.trim()) || size > 4 * CHUNK_SIZE) {
+      out.push(part.join("\n"));
+      part = [];
+      size = 0;
+    }
+  }
+  return part.length ? [...out, part.join("\n")] : out;
+}
+
+// Drawn while it is near the window; else a box of its height.
+function Chunk({ text, dim }: { text: string; dim: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  const height = useRef(Math.ceil(text.length / 90) * 24);
+  const [near, setNear] = useState(false);
+  useEffect(() => {
+    const see = new IntersectionObserver(([e]) => {
+      if (e && !e.isIntersecting && e.boundingClientRect.height) height.current = e.boundingClientRect.height;
+      setNear(Boolean(e?.isIntersecting));
+    }, { rootMargin: "800px" });
+    if (box.current) see.observe(box.current);
+    return () => see.disconnect();
+  }, []);
+  return <div ref={box} style={near ? {} : { height: `${height.current}px` }}>{near ? <Markdown text={text} dim={dim} /> : null}</div>;
+}
+
+export function LongMarkdown({ text, dim = false }: { text: string; dim?: boolean }) {
+  const parts = useMemo(() => (text.length > LONG_MIN ? chunks(text) : null), [text]);
+  return parts ? <div class="long">{parts.map((p) => <Chunk text={p} dim={dim} />)}</div> : <Markdown text={text} dim={dim} />;
 }

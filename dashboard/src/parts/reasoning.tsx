@@ -1,12 +1,12 @@
 // reasoning.tsx - ReasoningDisplay: what a model thought, folded away, and each way in which it may not
 // be there told apart. SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Call } from "../calls";
 import { stored, useCell } from "../cell";
 import { plural, seconds, thought } from "../format";
 import { Boundary, CapBadge, Copy } from "./basics";
-import { Markdown } from "./markdown";
+import { LongMarkdown } from "./markdown";
 import { Stream } from "./stream";
 
 export type Look = "shown" | "hidden" | "redacted" | "summary" | "cut" | "unclosed" | "none";
@@ -113,7 +113,7 @@ function Body({ look, r }: { look: Look; r: Reasoning }) {
       {about(look, r) ? <p class="about">{about(look, r)}</p> : null}
       {text ? (
         <>
-          <Markdown text={text} dim />
+          <LongMarkdown text={text} dim />
           <div class="reasoning-foot"><Copy text={text} label="Copy reasoning" /></div>
         </>
       ) : null}
@@ -121,14 +121,25 @@ function Body({ look, r }: { look: Look; r: Reasoning }) {
   );
 }
 
-function Display({ r, index }: { r: Reasoning; index?: string }) {
+// What somebody unfolded stays so when it is drawn again: a long list draws only what is near.
+const unfolded = new Set<string>();
+
+function Display({ r, index, name }: { r: Reasoning; index?: string; name?: string }) {
   const look = lookOf(r);
   const always = useCell(expandAlways) === "yes";
-  const [open, setOpen] = useState(always && look !== "none");
+  const [open, show] = useState((always && look !== "none") || unfolded.has(name ?? ""));
   const id = useId();
-  useEffect(() => setOpen(always && look !== "none"), [always]);
+  const was = useRef(always);
+  const setOpen = (to: boolean) => {
+    show(to);
+    if (name) unfolded[to ? "add" : "delete"](name);
+  };
+  useEffect(() => {
+    if (was.current !== always) setOpen(always && look !== "none");
+    was.current = always;
+  }, [always]);
   return (
-    <section class={`reasoning look-${look}`} data-testid="reasoning-display" data-state={look} aria-label="Reasoning">
+    <div role="group" class={`reasoning look-${look}`} data-testid="reasoning-display" data-state={look} aria-label="Reasoning">
       <button type="button" class="reasoning-head" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
         <i class="chevron" aria-hidden="true" />
         <span class="words">{index ? `${index} · ` : ""}{headline(look, r)}</span>
@@ -136,7 +147,7 @@ function Display({ r, index }: { r: Reasoning; index?: string }) {
         <CapBadge cap={r.cap} />
       </button>
       <div id={id} class="reasoning-body" hidden={!open}>{open ? <Boundary words="Reasoning unavailable"><Body look={look} r={r} /></Boundary> : null}</div>
-    </section>
+    </div>
   );
 }
 
@@ -144,8 +155,8 @@ function Unavailable({ children }: { children: ComponentChildren }) {
   return <Boundary words="Reasoning unavailable">{children}</Boundary>;
 }
 
-export function ReasoningDisplay({ of, index }: { of: Reasoning; index?: string }) {
-  return <Unavailable><Display r={of} index={index} /></Unavailable>;
+export function ReasoningDisplay({ of, index, id }: { of: Reasoning; index?: string; id?: string }) {
+  return <Unavailable><Display r={of} index={index} name={id} /></Unavailable>;
 }
 
 // ---- while the call runs ----
@@ -162,7 +173,7 @@ export function Seconds({ since, words }: { since: number; words: string }) {
 function Running({ call }: { call: Call }) {
   const waiting = call.state === "waiting";
   return (
-    <section class="reasoning look-live" data-testid="reasoning-display" data-state="live" aria-label="Reasoning" aria-busy="true">
+    <div role="group" class="reasoning look-live" data-testid="reasoning-display" data-state="live" aria-label="Reasoning" aria-busy="true">
       <p class="reasoning-head">
         <i class="pulse" aria-hidden="true" />
         <span class="words" role="timer"><Seconds since={call.began} words={waiting ? "Waiting…" : "Thinking…"} /></span>
@@ -170,7 +181,7 @@ function Running({ call }: { call: Call }) {
         <CapBadge cap={call.cap} />
       </p>
       {waiting || call.shown ? <Stream of={call.reasoning} kind="reasoning" label="Reasoning as it comes" /> : <p class="about">Hidden by policy: counted, not shown.</p>}
-    </section>
+    </div>
   );
 }
 

@@ -2,16 +2,20 @@
 // answer. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
 import { send, useApi } from "../api";
+import { announce } from "../announce";
 import { useCell } from "../cell";
 import { count, duration, money, plural } from "../format";
 import { partTitle, reasonWords, toolName, useRun, type ApprovalStep, type Decided, type ErrorStep, type ModelStep, type Part, type RunLog, type RunResult, type Step, type ToolStep } from "../runs";
+import { usePlace } from "../route";
 import { useSession } from "../watch";
 import { Approval } from "./approval";
 import { Badge, Boundary, Copy, Disclosure, Figure, Json, Problem, State, Text, When } from "./basics";
 import { CallCard } from "./call";
 import { Markdown } from "./markdown";
+import { compareAddress } from "./picked";
 import { ReasoningDisplay } from "./reasoning";
 import { sessionAddress } from "./sessions";
+import { Timeline, type Group, type Item } from "./timeline";
 
 const OVER = ["done", "stopped", "failed", "cancelled"];
 
@@ -41,7 +45,7 @@ function ModelView({ s, session, answer }: { s: ModelStep; session: string; answ
         <span class="numbers quiet">{[s.tokens ? `${count(s.tokens.input)} in · ${count(s.tokens.output)} out` : "", s.ms === null ? "" : duration(s.ms)].filter(Boolean).join(" · ")}</span>
         <OnRecord session={session} entry={s.call} what="call" />
       </header>
-      {s.reasoning || reasoning > 0 ? <ReasoningDisplay of={{ text: s.reasoning || null, has: true, tokens: reasoning || null }} /> : null}
+      {s.reasoning || reasoning > 0 ? <ReasoningDisplay id={s.call} of={{ text: s.reasoning || null, has: true, tokens: reasoning || null }} /> : null}
       {s.text && !is ? <div class="said-beside"><Boundary words="Text unavailable"><Markdown text={s.text} /></Boundary></div> : null}
       {is ? <p class="about">Gave the answer below.</p> : null}
       {s.calls.length ? <p class="about">asks for {s.calls.map((c) => <code><Text>{toolName(c)}</Text></code>)}</p> : null}
@@ -126,26 +130,76 @@ function ErrorView({ s }: { s: ErrorStep }) {
   return <><header><span class="kind">model</span><Badge tone="bad">failed</Badge></header><p class="problem"><Text>{errorWords(s.error)}</Text></p></>;
 }
 
-function StepCard({ s, part, session, answer, over }: { s: Step; part: Part; session: string; answer: string; over: boolean }) {
-  const bad = s.kind === "error" || (s.kind === "tool" && !s.ok);
+interface StepOf {
+  s: Step;
+  part: Part;
+  session: string;
+  answer: string;
+  over: boolean;
+}
+
+function isBad(s: Step): boolean {
+  return s.kind === "error" || (s.kind === "tool" && !s.ok);
+}
+
+// Its entry in the session has the same id.
+function stepId(s: Step): string {
+  return (s.kind === "model" ? s.call : s.kind === "tool" ? s.id : "") || `${s.kind} ${s.seq}`;
+}
+
+function StepBody({ s, part, session, answer, over }: StepOf) {
   return (
-    <li class={`event ${s.kind} ${bad ? "bad" : ""}`} tabIndex={-1} data-item data-seq={s.seq}>
-      <Boundary words="This step could not be shown">
-        {s.kind === "model" ? <ModelView s={s} session={session} answer={answer} />
-          : s.kind === "tool" ? <ToolView s={s} part={part} session={session} over={over} />
-          : s.kind === "approval" ? <ApprovalView s={s} over={over} /> : <ErrorView s={s} />}
-      </Boundary>
+    <Boundary words="This step could not be shown">
+      {s.kind === "model" ? <ModelView s={s} session={session} answer={answer} />
+        : s.kind === "tool" ? <ToolView s={s} part={part} session={session} over={over} />
+        : s.kind === "approval" ? <ApprovalView s={s} over={over} /> : <ErrorView s={s} />}
+    </Boundary>
+  );
+}
+
+function StepCard(of: StepOf & { hash: string }) {
+  const id = stepId(of.s);
+  return (
+    <li id={id} class={`event ${of.s.kind} ${isBad(of.s) ? "bad" : ""} ${id === of.hash ? "marked" : ""}`} tabIndex={-1} data-item data-seq={of.s.seq}>
+      <StepBody {...of} />
     </li>
   );
 }
 
-function PartView({ part, log, answer }: { part: Part; log: RunLog; answer: string }) {
+// ---- a long run ----
+
+const SHORT_MAX = 40; // steps that are shown one below the other, in full
+
+function stepItem(of: StepOf): Item {
+  const { s } = of;
+  const timed = s.kind === "model" || s.kind === "tool";
+  const from = timed ? s.from || of.part.created : of.part.created;
+  const args = s.kind === "tool" ? (typeof s.arguments === "string" ? s.arguments : JSON.stringify(s.arguments)) : "";
+  return {
+    key: stepId(s), kind: s.kind, tool: s.kind === "tool", calls: Number(s.kind === "tool"), bad: isBad(s), cut: false, from, to: from + (timed ? (s.ms ?? 0) * 1000 : 0), thought: null,
+    name: s.kind === "model" ? s.model : s.kind === "tool" ? toolName(s.tool) : s.kind === "approval" ? toolName(s.question.tool) : "error",
+    head: s.kind === "model" ? (s.calls.length ? `→ ${s.calls.map(toolName).join(", ")}` : "answers") : s.kind === "tool" ? toolName(s.tool) : s.kind === "approval" ? `approve ${toolName(s.question.tool)}` : "error",
+    line: (s.kind === "model" ? s.reasoning || s.text : args ?? "").replace(/\s+/g, " ").slice(0, 200),
+    numbers: [s.kind === "model" && s.tokens ? `${count(s.tokens.input)} in · ${count(s.tokens.output)} out` : "", timed && s.ms !== null ? duration(s.ms) : ""].filter(Boolean).join(" · "),
+    card: () => <StepBody {...of} />,
+  };
+}
+
+function LongRun({ log, answer, hash }: { log: RunLog; answer: string; hash: string }) {
+  const groups: Group[] = log.parts.filter((p) => p.steps.length).map((part) => ({
+    key: `part ${part.run}`, title: part.name ? partTitle(part.name) : "The run itself",
+    items: part.steps.map((s) => stepItem({ s, part, session: log.session, answer, over: part.ended !== null || log.state === "ended" })),
+  }));
+  return <Timeline groups={groups} hash={hash} label="Steps" />;
+}
+
+function PartView({ part, log, answer, hash }: { part: Part; log: RunLog; answer: string; hash: string }) {
   const over = part.ended !== null || log.state === "ended";
   if (!part.steps.length && !part.name) return null;
   return (
     <section class={part.name ? "part" : ""} aria-label={part.name ? partTitle(part.name) : "Steps"}>
       {part.name ? <h3><Text>{partTitle(part.name)}</Text> {part.ended ? <State of={part.ended.status} /> : <State of={log.state === "waiting" ? "waiting" : "running"} />}</h3> : null}
-      <ol class="timeline">{part.steps.map((s) => <StepCard key={`${s.kind} ${s.seq}`} s={s} part={part} session={log.session} answer={answer} over={over} />)}</ol>
+      <ol class="timeline">{part.steps.map((s) => <StepCard key={`${s.kind} ${s.seq}`} s={s} part={part} session={log.session} answer={answer} over={over} hash={hash} />)}</ol>
     </section>
   );
 }
@@ -214,6 +268,7 @@ function Facts({ r, log, look }: { r: RunResult; log: RunLog; look: () => void }
       {r.thread ? <span class="quiet">thread <Text>{r.thread}</Text></span> : null}
       <When us={r.created_at_us} />
       <a href={sessionAddress(r.session_id)}>session</a>
+      <a href={compareAddress("run", "", r.run_id)}>compare</a>
       <code class="id">{r.run_id}</code><Copy text={r.run_id} label="Copy id" />
       {over ? null : <Cancel id={r.run_id} after={look} />}
     </p>
@@ -231,6 +286,15 @@ export function RunView({ id, changed }: { id: string; changed?: () => void }) {
     changed?.();
   }, [state, log.session]);
   const r = result.data;
+  const { hash } = usePlace();
+  useEffect(() => {
+    const target = hash ? document.getElementById(hash) : null;
+    target?.scrollIntoView({ block: "start" });
+    target?.focus({ preventScroll: true });
+  }, [hash, r !== null, state]);
+  useEffect(() => {
+    if (r) announce(`The run is ${state === "ended" ? "over" : state}.`);
+  }, [state]);
   const ended = state === "ended" && r && isOver(r.status) ? r : null;
   const reason = ended ? reasonWords(ended.reason) : state === "waiting" ? reasonWords(r?.reason ?? "") : "";
   if (error && !log.session) return <Problem error={error} />;
@@ -240,7 +304,9 @@ export function RunView({ id, changed }: { id: string; changed?: () => void }) {
       <Facts r={r} log={log} look={look} />
       {error ? <p class="quiet" role="status">The connection was lost: <Text>{error.message}</Text> It is tried again.</p> : null}
       <p class="asked"><Text>{r.input}</Text></p>
-      {log.parts.map((p) => <PartView key={p.run} part={p} log={log} answer={ended?.text ?? ""} />)}
+      {log.parts.reduce((n, p) => n + p.steps.length, 0) > SHORT_MAX
+        ? <LongRun log={log} answer={ended?.text ?? ""} hash={hash} />
+        : log.parts.map((p) => <PartView key={p.run} part={p} log={log} answer={ended?.text ?? ""} hash={hash} />)}
       {log.session ? <Thinking log={log} /> : null}
       {log.questions.map((q) => <Approval key={`${q.run_id} ${q.seq}`} q={q} by={q.run_id === id ? null : <Text>{partTitle(q.run_id.slice(id.length + 1))}</Text>} decided={look} />)}
       {reason ? <p class={`because ${ended?.status === "failed" ? "problem" : ""}`} role="status">{ended?.detail && ended.status !== "cancelled" ? <>{reason.replace(/\.$/, ": ")}<Text>{ended.detail}</Text></> : reason}</p> : null}

@@ -100,9 +100,20 @@ static void agents_app_ended(void *app, const struct agent_row *row)
     arena_release(&a);
 }
 
+/* A run that another daemon was asked to cancel may wait by now. */
 static bool agents_app_cancel(void *app, const struct agent_row *row)
 {
-    return agents_cancel(((struct agents_app *)app)->runner, row->id);
+    struct agents_runner *runner = ((struct agents_app *)app)->runner;
+
+    if (!str_eq(row->from, STR("cancel")))
+        return agents_cancel(runner, row->id);
+    agents_end(runner, row->id);
+    return true;
+}
+
+static void agents_app_lost(void *app)
+{
+    agents_lost(((struct agents_app *)app)->runner);
 }
 
 static void agents_app_reload(void *app)
@@ -127,8 +138,10 @@ static const struct app_route routes[] = {
 const struct app app_agents = {.name = AGENTS_APP,
                                .open = agents_app_row_open,
                                .resume = agents_app_resume,
+                               .resumes_active = true,
                                .ended = agents_app_ended,
                                .cancel = agents_app_cancel,
+                               .lost = agents_app_lost,
                                .reload = agents_app_reload,
                                .close = agents_app_row_close,
                                .routes = routes};

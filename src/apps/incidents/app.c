@@ -14,6 +14,7 @@ static bool incident_app_open(const struct app_host *h, void **out, struct err *
         .chat = incident_chat};
     struct incident_setup *setup = NULL;
     struct incidents *in = NULL;
+    struct err ignored;
     bool ok = true;
 
     *out = NULL;
@@ -24,6 +25,9 @@ static bool incident_app_open(const struct app_host *h, void **out, struct err *
         engine.types = incident_alert_types(setup);
         ok = incidents_open(h, &engine, &in, e);
     }
+    if (ok && in && h->log &&
+        !incident_chat_settle(h->log, clock_wall_ms(h->clock) * 1000, &ignored))
+        log_warn("questions of an earlier process stay as they were", LOG_ERR(&ignored));
     incident_setup_free(setup); /* it is retained */
     setup_release(held);
     *out = in;
@@ -71,11 +75,12 @@ static void incident_app_resume(void *app, const struct agent_row *row)
     if (queue_resume(in->queue, alert_of(row)) || !str_eq(row->app, STR("incidents")))
         return;
     if (str_eq(row->reason, STR("left")))
-        log_info("an investigation was left: it goes on with rationale investigate --run",
+        log_info("an investigation was left: continue it with rationale investigate --run",
                  LOG_STR("run", row->id));
     else if (!queue_adopt(in->queue, row, &e))
-        log_warn(
-            "an investigation that was cut off cannot go on", LOG_STR("run", row->id), LOG_ERR(&e));
+        log_warn("an investigation that was cut off cannot continue",
+                 LOG_STR("run", row->id),
+                 LOG_ERR(&e));
 }
 
 static bool incident_app_is_chat(const struct agent_row *row)
@@ -92,7 +97,7 @@ static bool incident_app_cancel(void *app, const struct agent_row *row)
 static void app_ended(void *app, const struct agent_row *row)
 {
     struct incidents *in = app;
-    struct book_row alert;
+    struct alert_table_row alert;
     struct arena a;
     struct err e;
 
@@ -102,6 +107,16 @@ static void app_ended(void *app, const struct agent_row *row)
     if (!queue_cancel(in->queue, alert_of(row), &a, &alert, &e))
         log_warn("an alert whose run was ended", LOG_STR("run", row->id), LOG_ERR(&e));
     arena_release(&a);
+}
+
+static void incident_app_look(void *app)
+{
+    queue_look(((struct incidents *)app)->queue);
+}
+
+static void incident_app_lost(void *app)
+{
+    queue_lost(((struct incidents *)app)->queue);
 }
 
 static void incident_app_close(void *app)
@@ -129,6 +144,7 @@ VIEWED(status_list)
 VIEWED(status_one)
 VIEWED(status_cancel)
 VIEWED(status_chat)
+VIEWED(status_questions)
 
 static const struct app_route routes[] = {
     {"POST", "/alerts", viewed_intake_alert},
@@ -138,6 +154,7 @@ static const struct app_route routes[] = {
     {"GET", "/api/v1/incidents/*", viewed_status_one},
     {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel},
     {"POST", "/api/v1/incidents/*/chat", viewed_status_chat},
+    {"GET", "/api/v1/incidents/*/chat", viewed_status_questions},
     {NULL, NULL, NULL},
 };
 
@@ -146,6 +163,8 @@ const struct app app_incidents = {.resume = incident_app_resume,
                                   .cancel = incident_app_cancel,
                                   .name = "incidents",
                                   .open = incident_app_open,
+                                  .look = incident_app_look,
+                                  .lost = incident_app_lost,
                                   .reload = incident_app_reload,
                                   .close = incident_app_close,
                                   .routes = routes};

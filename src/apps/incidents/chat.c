@@ -12,6 +12,8 @@
 #define QUESTION_MAX 20000
 #define TALK_MAX 200   /* questions about one investigation */
 #define ACTIVE_MAX 256 /* questions that are being answered in this process */
+#define SETTLE_ARENA ((size_t)256 << 20)
+#define INTERRUPTED "interrupted"
 
 struct follow_up {
     struct incident in;
@@ -77,7 +79,7 @@ bool incident_chat_cancel(str run)
 
 /* ---- the record ---- */
 
-static str incident_chat_member(struct follow_up *t, str json, const char *key)
+static str incident_chat_member(struct arena *a, str json, const char *key)
 {
     struct json doc;
     struct err e;
@@ -85,10 +87,90 @@ static str incident_chat_member(struct follow_up *t, str json, const char *key)
 
     json_init(&doc);
     if (json_parse(&doc, json, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), t->arena, &text))
-        text = arena_dup(t->arena, text);
+        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), a, &text))
+        text = arena_dup(a, text);
     json_release(&doc);
     return text;
+}
+
+static bool chat_is_interrupted(const struct agent_row *row)
+{
+    return str_eq(row->status, STR("cancelled")) && str_eq(row->reason, STR(INTERRUPTED));
+}
+
+static bool chat_is_answered(const struct agent_row *row)
+{
+    return str_eq(row->status, STR("done")) || str_eq(row->status, STR("stopped"));
+}
+
+bool incident_chat_settle(struct agent_log *log, int64_t now_us, struct err *e)
+{
+    struct agent_row *rows;
+    struct arena a;
+    size_t n = 0;
+    bool ok;
+
+    arena_init(&a, SETTLE_ARENA);
+    ok = agent_log_unfinished(log, STR("incidents.chat"), &a, &rows, &n, e);
+    for (size_t i = 0; ok && i < n; i++) {
+        rows[i].from = rows[i].status;
+        rows[i].status = STR("cancelled");
+        rows[i].reason = STR(INTERRUPTED);
+        rows[i].updated_us = now_us;
+        ok = agent_log_run_put(log, &rows[i], e);
+    }
+    arena_release(&a);
+    return ok;
+}
+
+static void chat_text_or_null(struct json_out *o, const char *key, str text)
+{
+    json_out_key(o, str_c(key));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
+static str chat_error_of(const struct agent_row *row, struct arena *a)
+{
+    str detail = incident_chat_member(a, row->result, "detail");
+
+    if (chat_is_interrupted(row))
+        return STR("the daemon ended before it was answered: ask the same again to continue");
+    if (str_eq(row->status, STR("cancelled")))
+        return STR("it was cancelled");
+    return str_eq(row->status, STR("failed")) ? (detail.n ? detail : row->reason) : STR("");
+}
+
+bool incident_chat_list(struct agent_log *log, str run, str session, struct arena *a,
+                        struct json_out *o, struct err *e)
+{
+    struct agent_rows parts = {.n = 0};
+
+    if (log && !agent_log_parts(log, run, session, a, &parts, e))
+        return false;
+    json_member_array(o, "questions");
+    for (size_t i = 0; i < parts.n; i++) {
+        const struct agent_row *row = &parts.at[i];
+
+        if (!str_eq(row->app, STR("incidents.chat")))
+            continue;
+        json_out_object(o);
+        json_member_str(o, "run_id", row->id);
+        json_member_str(o, "question", incident_chat_member(a, row->input, "question"));
+        json_member_str(o, "status", row->status);
+        chat_text_or_null(o,
+                          "answer",
+                          chat_is_answered(row) ? incident_chat_member(a, row->result, "text")
+                                                : STR(""));
+        chat_text_or_null(o, "error", chat_error_of(row, a));
+        json_member_i64(o, "asked_at_us", row->created_us);
+        json_member_i64(o, "updated_at_us", row->updated_us);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    return true;
 }
 
 static str incident_chat_run_of(struct follow_up *t, size_t n)
@@ -99,7 +181,7 @@ static str incident_chat_run_of(struct follow_up *t, size_t n)
 /* Whether an unanswered run belongs to this question, so that it can be resumed. */
 static bool chat_continues(struct follow_up *t, const struct agent_row *row, struct err *e)
 {
-    if (str_eq(incident_chat_member(t, row->input, "question"), t->question))
+    if (str_eq(incident_chat_member(t->arena, row->input, "question"), t->question))
         return true;
     if (str_eq(row->status, STR("waiting")))
         return err_set(
@@ -110,6 +192,16 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
             STR_ARG(row->id));
     e->code = ERR_NONE;
     return false; /* cut off, and nobody asks it again */
+}
+
+/* Undoes incident_chat_settle for a question that is asked again. */
+static bool chat_reopen(struct follow_up *t, struct agent_row row, struct err *e)
+{
+    if (!chat_is_interrupted(&row))
+        return true;
+    row.status = STR("running");
+    row.reason = STR("");
+    return agent_log_run_put(t->in.o->host->log, &row, e);
 }
 
 /* From here on incident_chat_cancel finds the question. */
@@ -132,19 +224,20 @@ static bool read_talk(struct follow_up *t, struct err *e)
         run = incident_chat_run_of(t, t->count + 1);
         if (!agent_log_run_get(t->in.o->host->log, run, t->arena, &row, e))
             return e->code == ERR_NOT_FOUND && chat_set_run(t, run);
-        if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting"))) {
+        if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")) ||
+            chat_is_interrupted(&row)) {
             if (chat_continues(t, &row, e))
-                return chat_set_run(t, run);
+                return chat_reopen(t, row, e) && chat_set_run(t, run);
             if (e->code != ERR_NONE)
                 return false;
         }
-        if (!str_eq(row.status, STR("done")) && !str_eq(row.status, STR("stopped")))
+        if (!chat_is_answered(&row))
             continue; /* it has no answer */
         t->said = arena_printf(t->arena,
                                STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                                STR_ARG(t->said),
-                               STR_ARG(incident_chat_member(t, row.input, "question")),
-                               STR_ARG(incident_chat_member(t, row.result, "text")));
+                               STR_ARG(incident_chat_member(t->arena, row.input, "question")),
+                               STR_ARG(incident_chat_member(t->arena, row.result, "text")));
     }
     return err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
@@ -182,7 +275,7 @@ static bool chat_read_tools(struct follow_up *t, const struct incident_options *
 }
 
 static bool incident_chat_read_run(struct follow_up *t, const struct incident_options *o,
-                                   struct incident_options *told, struct err *e)
+                                   struct incident_options *stored, struct err *e)
 {
     struct agent_row row;
 
@@ -193,20 +286,20 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
     t->input = row.input;
-    t->report = without_id(t, incident_chat_member(t, row.result, "report"));
-    if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, told, e))
+    t->report = without_id(t, incident_chat_member(t->arena, row.result, "report"));
+    if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, stored, e))
         return false;
-    told->host = o->host;
-    told->setup = o->setup;
-    told->key = o->key;
-    told->ask = o->ask;
-    told->cancel = o->cancel;
-    told->on_effect = o->on_effect;
-    told->server_argv = o->server_argv;
-    told->ctx = o->ctx;
-    told->model = o->model.n ? o->model : told->model;
-    if (!told->default_model.n)
-        told->default_model = o->default_model;
+    stored->host = o->host;
+    stored->setup = o->setup;
+    stored->key = o->key;
+    stored->ask = o->ask;
+    stored->cancel = o->cancel;
+    stored->on_effect = o->on_effect;
+    stored->server_argv = o->server_argv;
+    stored->ctx = o->ctx;
+    stored->model = o->model.n ? o->model : stored->model;
+    if (!stored->default_model.n)
+        stored->default_model = o->default_model;
     return true;
 }
 
@@ -235,8 +328,8 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
     return true;
 }
 
-static bool chat_result(struct follow_up *t, const struct party *p, struct incident_answer *out,
-                        struct err *e)
+static bool chat_result(struct follow_up *t, const struct agent_team *p,
+                        struct incident_answer *out, struct err *e)
 {
     const struct agent_result *r = &p->result;
 
@@ -270,9 +363,9 @@ static struct incident_agent chat_agent(const struct follow_up *t, struct arena 
     return agent;
 }
 
-static void chat_loop(struct follow_up *t, struct party *p)
+static void chat_loop(struct follow_up *t, struct agent_team *p)
 {
-    struct agent_options o = party_options(p);
+    struct agent_options o = agent_team_options(p);
     struct buf system, user, input;
 
     buf_init(&system, INCIDENT_TEXT_MAX);
@@ -288,7 +381,7 @@ static void chat_loop(struct follow_up *t, struct party *p)
     o.input = buf_str(&input);
     if (!toolbox_count(p->box))
         p->strategy = INCIDENT_NATIVE;
-    party_loop(p, &o, buf_str(&system), buf_str(&user));
+    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
     buf_release(&system);
     buf_release(&user);
     buf_release(&input);
@@ -298,18 +391,18 @@ static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct er
 {
     static const struct incident_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
     struct incident_agent agent;
-    struct party p;
+    struct agent_team p;
     bool ok;
 
     t->in.servers = servers_new(&t->in);
     servers_listed(t->in.servers, t->tools.n ? t->tools : STR("{}"));
     agent = chat_agent(t, t->arena);
-    party_init(&p, &t->in, &stage, &agent, agent.name);
+    agent_team_init(&p, &t->in, &stage, &agent, agent.name);
     p.run = t->run;
-    if (party_open_tools(&p, e))
+    if (agent_team_open_tools(&p, e))
         chat_loop(t, &p);
     ok = chat_result(t, &p, out, e);
-    party_close_tools(&p);
+    agent_team_close_tools(&p);
     arena_release(&p.arena);
     servers_free(t->in.servers);
     return ok;
@@ -318,7 +411,7 @@ static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct er
 bool incident_chat(const struct incident_options *o, str question, struct arena *a,
                    struct incident_answer *out, struct err *e)
 {
-    struct incident_options told;
+    struct incident_options stored;
     struct follow_up t = {.arena = a, .run = STR("")};
     bool ok;
 
@@ -326,11 +419,11 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
     t.question = str_trim(question);
     if (!t.question.n || t.question.n > QUESTION_MAX)
         return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
-    if (!incident_chat_read_run(&t, o, &told, e) || !incident_prepare(&t.in, &told, a, e))
+    if (!incident_chat_read_run(&t, o, &stored, e) || !incident_prepare(&t.in, &stored, a, e))
         return false;
     record_mask(&t.in, &t.question);
     incident_watch(&t.in);
-    t.in.runbook = told.runbook_text;
+    t.in.runbook = stored.runbook_text;
     t.in.runbook_note = STR("");
     ok = version_choose(&t.in, t.input, e) && chat_enter(&t, e);
     if (ok) {

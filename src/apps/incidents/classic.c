@@ -157,8 +157,8 @@ static bool incident_classic_read(str text, bool first, struct arena *a, struct 
     return ok;
 }
 
-static bool incident_classic_read_answer(struct party *p, const struct ask_reply *reply, bool first,
-                                         struct selection *s, struct err *e)
+static bool incident_classic_read_answer(struct agent_team *p, const struct ask_reply *reply,
+                                         bool first, struct selection *s, struct err *e)
 {
     p->reasoning_seen = reply->reasoning;
     if (!reply->text.n)
@@ -175,7 +175,7 @@ static bool incident_classic_concludes(const struct selection *s, bool first)
 /* ---- the decision log ---- */
 
 struct classic_reply {
-    struct party *p;
+    struct agent_team *p;
     bool first;
 };
 
@@ -202,7 +202,7 @@ static void classic_decide(void *ctx, str text, struct arena *a, struct decision
         return;
     for (size_t i = 0; i < s->n; i++) {
         calls[i] = (struct ask_call){STR(""), s->calls[i].tool, s->calls[i].arguments};
-        (void)!party_tool(c->p, s->calls[i].server, s->calls[i].tool, &calls[i].name);
+        (void)!agent_team_tool(c->p, s->calls[i].server, s->calls[i].tool, &calls[i].name);
     }
     agent_decide_calls(c->p->box, calls, s->n, a, d);
 }
@@ -212,8 +212,8 @@ static void classic_decide(void *ctx, str text, struct arena *a, struct decision
 enum asked { ASKED_OVER, ASKED_READ, ASKED_UNREAD };
 
 /* The prompt; if its answer cannot be read, the prompt and why, once. */
-static enum asked incident_classic_ask(struct party *p, struct buf *user, str system, bool first,
-                                       struct selection *s)
+static enum asked incident_classic_ask(struct agent_team *p, struct buf *user, str system,
+                                       bool first, struct selection *s)
 {
     struct classic_reply log = {p, first};
     struct agent_prompt prompt = {.system = system,
@@ -235,17 +235,18 @@ static enum asked incident_classic_ask(struct party *p, struct buf *user, str sy
         if (i == 0)
             prompt_again(user, reply.text, e.text);
     }
-    party_note(p,
-               "The model was asked twice which tools to call, and its answers could not be read "
-               "(%s). %s",
-               e.text,
-               first ? "No tool was called." : "The investigation ended there.");
+    agent_team_note(
+        p,
+        "The model was asked twice which tools to call, and its answers could not be read "
+        "(%s). %s",
+        e.text,
+        first ? "No tool was called." : "The investigation ended there.");
     return ASKED_UNREAD;
 }
 
 /* ---- acting ---- */
 
-static bool made_before(const struct party *p, size_t n, const struct point *c)
+static bool made_before(const struct agent_team *p, size_t n, const struct point *c)
 {
     struct buf now, then;
     bool same = false;
@@ -268,7 +269,7 @@ static bool made_before(const struct party *p, size_t n, const struct point *c)
 }
 
 /* The tools that may still be called, by the servers' names. False: a limit is reached. */
-static bool admit(struct party *p, struct selection *s, struct ask_call *calls, size_t *n)
+static bool admit(struct agent_team *p, struct selection *s, struct ask_call *calls, size_t *n)
 {
     size_t from = p->point_count;
 
@@ -279,7 +280,7 @@ static bool admit(struct party *p, struct selection *s, struct ask_call *calls, 
         if (p->point_count >= p->agent->max_tool_calls ||
             p->point_count >= p->agent->max_data_points || p->point_count >= INCIDENT_POINTS_MAX)
             return false;
-        if (!party_tool(p, c->server, c->tool, &name))
+        if (!agent_team_tool(p, c->server, c->tool, &name))
             name = c->tool.n ? c->tool : STR("none");
         else if (mcp_toolset_find(p->set, name, &c->server, &c->tool))
             c->server = arena_dup(&p->arena, c->server), c->tool = arena_dup(&p->arena, c->tool);
@@ -295,7 +296,7 @@ static bool admit(struct party *p, struct selection *s, struct ask_call *calls, 
 
 enum acted { ACTED_OVER, ACTED_ALL, ACTED_LIMIT, ACTED_NOTHING };
 
-static enum acted incident_classic_act(struct party *p, struct selection *s)
+static enum acted incident_classic_act(struct agent_team *p, struct selection *s)
 {
     struct ask_call *calls = arena_zero(&p->arena, CALLS_MAX, sizeof *calls);
     struct agent_done *done = arena_zero(&p->arena, CALLS_MAX, sizeof *done);
@@ -327,7 +328,8 @@ static bool ends_early(struct early *out, str reason, str words)
     return true;
 }
 
-static void incident_classic_tell(struct party *p, const char *action, str reason, str observation)
+static void incident_classic_tell(struct agent_team *p, const char *action, str reason,
+                                  str observation)
 {
     incident_step(p->in,
                   &(struct incident_step){.stage = p->stage->name,
@@ -339,20 +341,26 @@ static void incident_classic_tell(struct party *p, const char *action, str reaso
                                           .ok = true});
 }
 
+static str incident_classic_limit(struct agent_team *p, unsigned n, const char *noun)
+{
+    return arena_printf(&p->arena, "the limit of %u %s%s is reached", n, noun, n == 1 ? "" : "s");
+}
+
 /* One selection and its calls. False: select again. *over: the run has ended. */
-static bool round_ends(struct party *p, str system, unsigned i, struct selection *s, bool *over,
-                       struct early *early)
+static bool round_ends(struct agent_team *p, str system, unsigned i, struct selection *s,
+                       bool *over, struct early *early)
 {
     enum asked asked;
     enum acted acted;
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
-    party_tell(p,
-               i == 0 ? STR("choose the first tools")
-                      : arena_printf(&p->arena, "round %u of at most %u", i, p->agent->iterations),
-               i,
-               p->agent->iterations);
+    agent_team_tell(
+        p,
+        i == 0 ? STR("choose the first tools")
+               : arena_printf(&p->arena, "round %u of at most %u", i, p->agent->iterations),
+        i,
+        p->agent->iterations);
     if (i == 0)
         prompt_select(p, &user);
     else
@@ -374,22 +382,21 @@ static bool round_ends(struct party *p, str system, unsigned i, struct selection
 
         return ends_early(early,
                           calls ? STR("max_tool_calls_reached") : STR("max_data_points_reached"),
-                          arena_printf(&p->arena,
-                                       "the limit of %u %s is reached",
-                                       calls ? p->agent->max_tool_calls : p->agent->max_data_points,
-                                       calls ? "tool calls" : "data points"));
+                          calls
+                              ? incident_classic_limit(p, p->agent->max_tool_calls, "tool call")
+                              : incident_classic_limit(p, p->agent->max_data_points, "data point"));
     }
     return *over || acted == ACTED_NOTHING; /* or it repeats calls whose results it has */
 }
 
 /* False: there is nothing to be concluded. */
-static bool incident_classic_investigate(struct party *p, str system, struct early *early)
+static bool incident_classic_investigate(struct agent_team *p, str system, struct early *early)
 {
     struct selection *s = arena_zero(&p->arena, 1, sizeof *s);
     bool over = false;
 
     if (!toolbox_count(p->box)) {
-        party_note(p, "There were no tools, so no facts could be gathered.");
+        agent_team_note(p, "There were no tools, so no facts could be gathered.");
         return true;
     }
     for (unsigned i = 0; i <= p->agent->iterations; i++) {
@@ -399,13 +406,12 @@ static bool incident_classic_investigate(struct party *p, str system, struct ear
         if (round_ends(p, system, i, s, &over, early))
             return !over;
     }
-    return ends_early(
-        early,
-        STR("max_iterations_reached"),
-        arena_printf(&p->arena, "the limit of %u rounds is reached", p->agent->iterations));
+    return ends_early(early,
+                      STR("max_iterations_reached"),
+                      incident_classic_limit(p, p->agent->iterations, "round"));
 }
 
-static void incident_classic_conclude(struct party *p, str system, const struct early *early)
+static void incident_classic_conclude(struct agent_team *p, str system, const struct early *early)
 {
     struct agent_prompt prompt = {.system = system,
                                   .extra = STR(INCIDENT_EXTRA),
@@ -417,7 +423,7 @@ static void incident_classic_conclude(struct party *p, str system, const struct 
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
-    party_tell(p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
+    agent_team_tell(p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
     if (early->reason.n)
         prompt_partial(p, early->words, &user);
     else
@@ -425,7 +431,7 @@ static void incident_classic_conclude(struct party *p, str system, const struct 
     prompt.user = buf_str(&user);
     p->why = STR("");
     if (early->reason.n)
-        party_note(p, "The investigation ended early: " STR_FMT ".", STR_ARG(early->words));
+        agent_team_note(p, "The investigation ended early: " STR_FMT ".", STR_ARG(early->words));
     if (agent_work_answer(p->work, &prompt, &reply)) {
         p->reasoning_seen = reply.reasoning;
         p->result.end = early->reason.n ? AGENT_STOPPED : AGENT_FINISHED;
@@ -437,7 +443,7 @@ static void incident_classic_conclude(struct party *p, str system, const struct 
     buf_release(&user);
 }
 
-void classic_work(struct party *p)
+void classic_work(struct agent_team *p)
 {
     struct early early = {STR(""), STR("")};
     struct buf text;

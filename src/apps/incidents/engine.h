@@ -4,7 +4,7 @@
  *   record.c    the stored record of it
  *   version.c   which version of the prompt it has
  *   stage.c     the agents of a stage, side by side, and the synthesis of their findings
- *   party.c     one agent at work: its tools, its run, its strategy
+ *   agent_team.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
  *   prompt.c    all prompt texts
  *   servers.c   the MCP servers of an investigation
@@ -36,7 +36,7 @@ struct servers;
 /* One investigation. */
 struct incident {
     const struct incident_options *o; /* told */
-    struct incident_options told;     /* the caller's options, with secrets masked */
+    struct incident_options masked;   /* the caller's options, with secrets masked */
     const struct incident_chain *chain;
     struct setup *held; /* the configuration at its start; a reload does not change it */
     const struct config *config;
@@ -70,7 +70,7 @@ struct point {
 };
 
 /* One agent at work; all texts in its own arena. */
-struct party {
+struct agent_team {
     struct incident *in;
     const struct incident_stage *stage;
     const struct incident_agent *agent;
@@ -134,66 +134,66 @@ bool version_choose(struct incident *in, str input, struct err *e) MUST_USE;
 /* ---- stage.c ---- */
 
 struct stage_result {
-    struct party *parties;
-    size_t party_count;
-    struct party *synthesis; /* or NULL */
-    str text;                /* the stage's findings */
-    bool ok, left, broken;   /* broken: err */
-    bool waiting;            /* somebody is to be asked first */
-    str reason, error;       /* if it is not ok */
+    struct agent_team *parties;
+    size_t agent_team_count;
+    struct agent_team *synthesis; /* or NULL */
+    str text;                     /* the stage's findings */
+    bool ok, left, broken;        /* broken: err */
+    bool waiting;                 /* somebody is to be asked first */
+    str reason, error;            /* if it is not ok */
     struct err err;
 };
 
 void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *out);
 void stage_release(struct stage_result *r);
 
-/* ---- party.c ---- */
+/* ---- agent_team.c ---- */
 
 /* stage.c: an agent at work on a stage. */
-void party_init(struct party *p, struct incident *in, const struct incident_stage *t,
-                const struct incident_agent *agent, str label);
+void agent_team_init(struct agent_team *p, struct incident *in, const struct incident_stage *t,
+                     const struct incident_agent *agent, str label);
 /* Until there is a result, or it is broken. */
-void party_work(struct party *p);
+void agent_team_work(struct agent_team *p);
 /* Its tools; false: the result has the reason. They are closed in either case. */
-bool party_open_tools(struct party *p, struct err *e) MUST_USE;
-void party_close_tools(struct party *p);
+bool agent_team_open_tools(struct agent_team *p, struct err *e) MUST_USE;
+void agent_team_close_tools(struct agent_team *p);
 /* The options of its run, without prompts. */
-struct agent_options party_options(struct party *p);
+struct agent_options agent_team_options(struct agent_team *p);
 /* A run as a loop, by its strategy; its prompts have the form that the strategy needs. */
-void party_loop(struct party *p, struct agent_options *o, str system, str user);
-bool party_ok(const struct party *p);
+void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, str user);
+bool agent_team_ok(const struct agent_team *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
-void party_tell(struct party *p, str what, unsigned n, unsigned max);
-void party_note(struct party *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void agent_team_tell(struct agent_team *p, str what, unsigned n, unsigned max);
+void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
-bool party_tool(const struct party *p, str server, str tool, str *name) MUST_USE;
+bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name) MUST_USE;
 /* "SERVER.TOOL" of a name in the box. */
-str party_shown(const struct party *p, str tool, struct arena *a);
+str agent_team_shown(const struct agent_team *p, str tool, struct arena *a);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
-void party_single(struct party *p, str system, str user);
+void agent_team_single(struct agent_team *p, str system, str user);
 
 /* ---- the strategies ---- */
 
-void classic_work(struct party *p);
+void classic_work(struct agent_team *p);
 
 /* ---- prompt.c ---- */
 
 /* The texts of this version from here on. */
 void prompt_use(struct incident *in, const struct prompt *p);
-void prompt_system(const struct party *p, struct buf *out);
-void prompt_select(const struct party *p, struct buf *out);
-void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out);
-void prompt_analysis(const struct party *p, struct buf *out);
-void prompt_partial(const struct party *p, str why, struct buf *out);
+void prompt_system(const struct agent_team *p, struct buf *out);
+void prompt_select(const struct agent_team *p, struct buf *out);
+void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out);
+void prompt_analysis(const struct agent_team *p, struct buf *out);
+void prompt_partial(const struct agent_team *p, str why, struct buf *out);
 /* Appended to a prompt whose answer could not be parsed. */
 void prompt_again(struct buf *out, str answer, const char *why);
-void prompt_loop(const struct party *p, struct buf *out);
+void prompt_loop(const struct agent_team *p, struct buf *out);
 void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
 /* The rule about data alone: for calls without an agent of their own. */
 void prompt_rule(const struct incident *in, struct buf *out);
-void prompt_chat(const struct party *p, str report, str said, str question, struct buf *out);
+void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out);
 
 /* ---- servers.c ---- */
 
@@ -205,13 +205,13 @@ bool servers_list(void *servers, struct buf *out, struct err *e);
 /* The output of servers_list, of now or of before a restart. */
 void servers_listed(struct servers *s, str json);
 /* The tools of the agent's servers into its box. */
-bool servers_add(struct servers *s, struct party *p, struct err *e) MUST_USE;
+bool servers_add(struct servers *s, struct agent_team *p, struct err *e) MUST_USE;
 /* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
 const char *const *servers_of_chain(const struct servers *s, struct arena *a);
 /* The tools as a prompt describes them: [{"server", "tool", "description", "parameters"}]; out
  * must be empty. */
-void servers_write(const struct servers *s, const struct party *p, struct buf *out);
-str servers_instructions(const struct servers *s, const struct party *p, struct arena *a);
+void servers_write(const struct servers *s, const struct agent_team *p, struct buf *out);
+str servers_instructions(const struct servers *s, const struct agent_team *p, struct arena *a);
 
 /* ---- runbook.c ---- */
 

@@ -135,6 +135,14 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
                    struct incident_answer *out, struct err *e) MUST_USE;
 /* Cancels the question that is being answered under this run; false: none is. Any thread. */
 bool incident_chat_cancel(str run);
+/* The questions about an investigation, the oldest first, as members of an object: "questions":
+ * [{"run_id", "question", "status", "answer", "error", "asked_at_us", "updated_at_us"}]. */
+struct json_out;
+bool incident_chat_list(struct agent_log *log, str run, str session, struct arena *a,
+                        struct json_out *o, struct err *e) MUST_USE;
+/* At the start of the daemon: questions that an earlier process did not answer are cancelled with
+ * the reason "interrupted". The same question resumes one. */
+bool incident_chat_settle(struct agent_log *log, int64_t now_us, struct err *e) MUST_USE;
 
 /* The options of a run as JSON, and back: all but host, setup, ask, server_argv and functions.
  * The texts live in the arena. */

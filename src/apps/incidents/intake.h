@@ -20,7 +20,7 @@ struct incidents {
     struct incident_setup *setup;
     const char *const *types; /* known ones, ends with NULL */
     pthread_mutex_t *lock;
-    struct book *book;
+    struct alert_table *alert_table;
     struct queue *queue;
     struct notify *notify;
     struct incident_metrics *metrics;
@@ -58,3 +58,4 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r);
 void status_one(void *app, const struct app_request *q, struct app_reply *r);
 void status_cancel(void *app, const struct app_request *q, struct app_reply *r);
 void status_chat(void *app, const struct app_request *q, struct app_reply *r);
+void status_questions(void *app, const struct app_request *q, struct app_reply *r);

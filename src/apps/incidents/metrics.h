@@ -5,7 +5,7 @@
  *     incident_metrics_free(m);
  *
  * Any thread; a scrape waits for no other lock than that of the counts. All functions accept NULL
- * for m. docs/incidents.md has the names.
+ * for m. docs/reference/metrics.md has the names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

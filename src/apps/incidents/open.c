@@ -6,6 +6,7 @@
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
 #include "base/log.h"
+#include "store/bus.h"
 
 #define TOLD_MAX 200 /* alerts whose last state is published again after a start, for watchers */
 
@@ -17,7 +18,7 @@ bool incidents_knows(const struct incidents *in, str alert_type)
     return alert_type.n && in->engine.assigned(in->setup, alert_type, &agent, &servers);
 }
 
-static void incident_open_tell(struct incidents *in, const struct book_row *row)
+static void incident_open_tell(struct incidents *in, const struct alert_table_row *row)
 {
     const char *const *servers = NULL;
     struct buf out, brief;
@@ -43,7 +44,7 @@ static void incident_open_tell(struct incidents *in, const struct book_row *row)
     buf_release(&out);
 }
 
-static void incident_open_on_change(void *ctx, const struct book_row *row)
+static void incident_open_on_change(void *ctx, const struct alert_table_row *row)
 {
     struct incidents *in = ctx, view;
 
@@ -57,21 +58,21 @@ static void incident_open_on_change(void *ctx, const struct book_row *row)
 /* Publishes how alerts ended before this process started, for clients that watch them. */
 static bool tell_old(struct incidents *in, struct err *e)
 {
-    struct book_filter f = {.all = true,
-                            .key = STR(""),
-                            .state = STR(""),
-                            .alert_type = STR(""),
-                            .before = STR(""),
-                            .count_max = TOLD_MAX};
-    struct book_row *rows, row;
+    struct alert_table_filter f = {.all = true,
+                                   .key = STR(""),
+                                   .state = STR(""),
+                                   .alert_type = STR(""),
+                                   .before = STR(""),
+                                   .count_max = TOLD_MAX};
+    struct alert_table_row *rows, row;
     struct arena a;
     size_t n;
     bool ok;
 
     arena_init(&a, (size_t)1 << 30);
-    ok = book_list(in->book, &f, &a, &rows, &n, e);
+    ok = alert_table_list(in->alert_table, &f, &a, &rows, &n, e);
     for (size_t i = ok ? n : 0; i-- > 0;)
-        if (rows[i].completed_us >= 0 && book_get(in->book, rows[i].id, &a, &row, e))
+        if (rows[i].completed_us >= 0 && alert_table_get(in->alert_table, rows[i].id, &a, &row, e))
             incident_open_on_change(in, &row);
     arena_release(&a);
     return ok;
@@ -93,12 +94,16 @@ static bool incident_open_start(struct incidents *in, struct err *e)
                               .on_change = incident_open_on_change,
                               .ctx = in};
 
-    if (!book_open(in->held->config->store_url, &in->book, e) || !tell_old(in, e))
+    if (!alert_table_open(in->held->config->store_url, &in->alert_table, e))
         return false;
-    o.book = in->book;
+    alert_table_share(in->alert_table, in->host->daemon);
+    if (!tell_old(in, e))
+        return false;
+    o.alert_table = in->alert_table;
     in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);
     o.metrics = in->metrics;
-    return notify_open(&(struct notify_options){in->host, in->book, in->held}, &in->notify, e) &&
+    return notify_open(
+               &(struct notify_options){in->host, in->alert_table, in->held}, &in->notify, e) &&
            queue_open(&o, &in->queue, e);
 }
 
@@ -174,10 +179,14 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 
 void incidents_close(struct incidents *in)
 {
+    struct err e;
+
     queue_close(in->queue);
     notify_close(in->notify);
+    if (in->alert_table && bus_peers(in->host->bus) && !alert_table_release(in->alert_table, &e))
+        log_warn("the alerts of this daemon are not handed over", LOG_ERR(&e));
     incident_metrics_free(in->metrics);
-    book_close(in->book);
+    alert_table_close(in->alert_table);
     incidents_view_done(in);
     pthread_mutex_destroy(in->lock);
     free(in->lock);

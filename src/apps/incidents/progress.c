@@ -132,32 +132,29 @@ str incident_of_part(str run, str *last)
 typedef bool on_waiting(void *ctx, const struct agent_row *row, const struct agent_effect *f,
                         struct err *e);
 
-/* Each waiting run of the investigation, with its question. Runs are found by name, so a changed
- * configuration of agents does not matter. */
+/* Each waiting run of the investigation, with its question. Runs are found by session and name, so
+ * neither a changed configuration of agents nor the number of other runs matters. */
 static bool each_waiting(struct agent_log *log, str run, on_waiting *on, void *ctx, struct err *e)
 {
-    struct agent_filter f = {
-        .id = STR(""), .status = STR("waiting"), .app = STR("incidents.agent"), .key = STR("")};
+    struct agent_rows parts = {0};
     struct agent_effect question;
-    struct agent_row *rows;
+    struct agent_row top;
     struct arena a;
-    bool ok = true;
-    size_t n = AGENT_LIST_MAX;
-    str prefix;
+    bool ok;
 
     arena_init(&a, INCIDENT_ARENA);
-    prefix = arena_join(&a, run, STR("/"), STR(""));
-    for (; ok && n == AGENT_LIST_MAX; f.offset += n) {
-        ok = agent_log_list(log, &f, &a, &rows, &n, e);
-        for (size_t i = 0; ok && i < n; i++) {
-            struct err none;
+    ok = agent_log_run_get(log, run, &a, &top, e)
+             ? agent_log_parts(log, run, top.session_id, &a, &parts, e)
+             : e->code == ERR_NOT_FOUND;
+    for (size_t i = 0; ok && i < parts.n; i++) {
+        const struct agent_row *row = &parts.at[i];
+        struct err none;
 
-            if (!str_starts(rows[i].id, prefix))
-                continue;
-            if (!agent_log_question(log, rows[i].id, &a, &question, &none))
-                question.seq = ANSWERED;
-            ok = on(ctx, &rows[i], &question, e);
-        }
+        if (!str_eq(row->status, STR("waiting")) || !str_eq(row->app, STR("incidents.agent")))
+            continue;
+        if (!agent_log_question(log, row->id, &a, &question, &none))
+            question.seq = ANSWERED;
+        ok = on(ctx, row, &question, e);
     }
     arena_release(&a);
     return ok;

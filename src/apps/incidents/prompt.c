@@ -52,7 +52,7 @@ const struct prompt_built_in incidents_built_in = {"incidents", parts, COUNT_OF(
 
 void prompt_use(struct incident *in, const struct prompt *p)
 {
-    in->told.prompt_id = arena_dup(in->arena, p->id);
+    in->masked.prompt_id = arena_dup(in->arena, p->id);
     in->role = str_trim(prompt_text(p, &incidents_built_in, "system_prompt", in->arena));
     if (str_find(in->role, STR("</" MARK ">")) == STR_NONE)
         in->role = str_trim(arena_join(in->arena, in->role, STR("\n\n"), STR(OUTSIDE)));
@@ -65,7 +65,7 @@ static void incident_prompt_put_text(struct buf *out, str text)
     buf_add_c(out, '\n');
 }
 
-void prompt_system(const struct party *p, struct buf *out)
+void prompt_system(const struct agent_team *p, struct buf *out)
 {
     struct arena a;
     str servers;
@@ -126,7 +126,7 @@ static void put_context(const struct incident *in, str earlier, struct buf *out)
     }
 }
 
-static void put_tools(const struct party *p, struct buf *out)
+static void put_tools(const struct agent_team *p, struct buf *out)
 {
     struct buf tools;
 
@@ -140,7 +140,7 @@ static void put_tools(const struct party *p, struct buf *out)
     buf_release(&tools);
 }
 
-static void put_points(const struct party *p, struct buf *out)
+static void put_points(const struct agent_team *p, struct buf *out)
 {
     size_t *sizes = base_alloc((p->point_count + 1) * sizeof *sizes), share;
 
@@ -163,7 +163,7 @@ static void put_points(const struct party *p, struct buf *out)
     free(sizes);
 }
 
-static void put_notes(const struct party *p, struct buf *out)
+static void put_notes(const struct agent_team *p, struct buf *out)
 {
     if (!p->note_count)
         return;
@@ -179,7 +179,7 @@ static const char call_form[] =
     "\"reason\": \"what this will show\"}";
 
 /* The one place where reasoning is asked for. */
-static void put_contract(const struct party *p, const char *what, const char *about,
+static void put_contract(const struct agent_team *p, const char *what, const char *about,
                          struct buf *out)
 {
     if (p->reasoning && !p->level.n)
@@ -192,7 +192,7 @@ static void put_contract(const struct party *p, const char *what, const char *ab
         buf_printf(out, "\nAnswer with %s and nothing else.\n", what);
 }
 
-void prompt_select(const struct party *p, struct buf *out)
+void prompt_select(const struct agent_team *p, struct buf *out)
 {
     buf_add(out,
             STR("# Choose the first tools\n\nAn alert has come in. Decide which tools to call "
@@ -212,7 +212,7 @@ void prompt_select(const struct party *p, struct buf *out)
                  out);
 }
 
-void prompt_iterate(const struct party *p, unsigned iteration, struct buf *out)
+void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out)
 {
     buf_add(out,
             STR("# Go on or conclude\n\nThis is an investigation under way. Decide whether the "
@@ -244,7 +244,7 @@ void prompt_again(struct buf *out, str answer, const char *why)
 
 /* ---- analysis ---- */
 
-void prompt_analysis(const struct party *p, struct buf *out)
+void prompt_analysis(const struct agent_team *p, struct buf *out)
 {
     buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
     put_context(p->in, p->earlier, out);
@@ -254,7 +254,7 @@ void prompt_analysis(const struct party *p, struct buf *out)
     incident_prompt_put_text(out, p->in->form);
 }
 
-void prompt_partial(const struct party *p, str why, struct buf *out)
+void prompt_partial(const struct agent_team *p, str why, struct buf *out)
 {
     buf_printf(out,
                "# Analyse what there is\n\nThe investigation ended before it was complete: " STR_FMT
@@ -280,7 +280,7 @@ static const char react_form[] =
     "Thought: why they are enough\n"
     "Final Answer: the analysis\n";
 
-void prompt_loop(const struct party *p, struct buf *out)
+void prompt_loop(const struct agent_team *p, struct buf *out)
 {
     buf_add(out,
             STR("# Investigate the alert\n\nAn alert has come in. Find out what causes it by "
@@ -314,14 +314,14 @@ void prompt_synthesis(struct incident *in, const struct incident_stage *t,
                "Weigh their findings: what several of them have shown, where they contradict each "
                "other and which evidence is better, what only one has seen.\n\n",
                STR_ARG(t->name),
-               r->party_count);
+               r->agent_team_count);
     put_context(in, STR(""), out);
     buf_add(out, STR("\n## Findings\n\n"));
-    for (size_t i = 0; i < r->party_count; i++) {
-        const struct party *p = &r->parties[i];
+    for (size_t i = 0; i < r->agent_team_count; i++) {
+        const struct agent_team *p = &r->parties[i];
 
         buf_printf(out, "### %zu. " STR_FMT "\n\n", i + 1, STR_ARG(p->label));
-        if (party_ok(p))
+        if (agent_team_ok(p))
             agent_data_write(out, "finding", p->result.text, EARLIER_SIZE);
         else
             buf_add(out, STR("It came to no result.\n"));
@@ -348,7 +348,7 @@ void prompt_rule(const struct incident *in, struct buf *out)
     incident_prompt_put_text(out, in->role.n ? in->role : str_trim(str_c(role)));
 }
 
-void prompt_chat(const struct party *p, str report, str said, str question, struct buf *out)
+void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out)
 {
     bool tools = toolbox_count(p->box) > 0;
 

@@ -75,10 +75,10 @@ str queue_name(struct arena *a, str key, str digest)
     return arena_join(a, digest, STR(" "), key);
 }
 
-struct entry *queue_enter(struct queue *q, const struct book_row *row)
+struct entry *queue_enter(struct queue *q, const struct alert_table_row *row)
 {
     struct entry *n = base_alloc(sizeof *n);
-    struct book_row *r = &n->row;
+    struct alert_table_row *r = &n->row;
     struct err e;
 
     memset(n, 0, sizeof *n);
@@ -127,20 +127,26 @@ void queue_drop(struct queue *q, struct entry *n)
         pthread_cond_broadcast(&q->calm);
 }
 
-void queue_changed(struct queue *q, struct entry *n, bool durable, str report)
+bool queue_changed(struct queue *q, struct entry *n, bool durable, str report)
 {
-    struct book_row row;
+    struct alert_table_row row;
     struct err e;
+    bool ok;
 
     n->row.updated_us = queue_now_us(q);
     n->row.step = buf_str(&n->step);
     n->row.current_agent = buf_str(&n->agent);
     row = n->row;
     row.report = report;
-    if (!book_put(q->o.book, &row, durable, &e))
+    ok = alert_table_put(q->o.alert_table, &row, durable, &e);
+    if (!ok)
         log_error("an alert's state is not stored", LOG_STR("alert", row.id), LOG_ERR(&e));
+    if (!ok && e.code == ERR_CONFLICT)
+        return false;
+    n->unstored = !ok;
     if (q->o.on_change)
         q->o.on_change(q->o.ctx, &row);
+    return true;
 }
 
 /* ---- helpers for the other files ---- */
@@ -166,42 +172,43 @@ str queue_agent(struct queue *q, str alert_type)
     return q->o.engine->assigned(q->rules.setup, alert_type, &agent, &servers) ? agent : STR("");
 }
 
-static struct book_row row_of_run(struct queue *q, const struct agent_row *run,
-                                  const struct incident_options *o, struct arena *a)
+static struct alert_table_row row_of_run(struct queue *q, const struct agent_row *run,
+                                         const struct incident_options *o, struct arena *a)
 {
-    return (struct book_row){.id = run->id,
-                             .session = run->session_id,
-                             .digest = arena_join(a, STR("run "), run->id, STR("")),
-                             .key = STR(""),
-                             .state = STR("processing"),
-                             .alert_type = o->alert.alert_type,
-                             .severity = o->alert.severity,
-                             .environment = o->alert.environment,
-                             .runbook = o->alert.runbook,
-                             .data = o->alert.data,
-                             .agent = queue_agent(q, o->alert.alert_type),
-                             .step = STR("going on"),
-                             .current_agent = STR(""),
-                             .timestamp_us = o->alert.timestamp_us,
-                             .created_us = run->created_us,
-                             .started_us = run->created_us,
-                             .updated_us = queue_now_us(q),
-                             .completed_us = -1};
+    return (struct alert_table_row){.id = run->id,
+                                    .session = run->session_id,
+                                    .digest = arena_join(a, STR("run "), run->id, STR("")),
+                                    .key = STR(""),
+                                    .state = STR("processing"),
+                                    .alert_type = o->alert.alert_type,
+                                    .severity = o->alert.severity,
+                                    .environment = o->alert.environment,
+                                    .runbook = o->alert.runbook,
+                                    .data = o->alert.data,
+                                    .agent = queue_agent(q, o->alert.alert_type),
+                                    .step = STR("going on"),
+                                    .current_agent = STR(""),
+                                    .timestamp_us = o->alert.timestamp_us,
+                                    .created_us = run->created_us,
+                                    .started_us = run->created_us,
+                                    .updated_us = queue_now_us(q),
+                                    .completed_us = -1};
 }
 
 static bool adopt(struct queue *q, const struct agent_row *run, const struct incident_options *o,
                   struct arena *a, struct err *e)
 {
-    struct book_row row = row_of_run(q, run, o, a);
+    struct alert_table_row row = row_of_run(q, run, o, a);
 
     if (!row.agent.n)
         return err_set(e,
                        ERR_INPUT,
                        "no agent takes alerts of type \"" STR_FMT "\"",
                        STR_ARG(str_slice(row.alert_type, 0, 80)));
-    if (!book_add(q->o.book, &(struct book_intake){.rows = &row, .row_count = 1}, e))
+    if (!alert_table_add(
+            q->o.alert_table, &(struct alert_table_intake){.rows = &row, .row_count = 1}, e))
         return false;
-    queue_changed(q, queue_enter(q, &row), false, STR(""));
+    (void)queue_changed(q, queue_enter(q, &row), false, STR(""));
     queue_hire(q);
     return true;
 }
@@ -209,13 +216,13 @@ static bool adopt(struct queue *q, const struct agent_row *run, const struct inc
 bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e)
 {
     struct incident_options o;
-    struct book_row row;
+    struct alert_table_row row;
     struct arena a;
     bool ok;
 
     arena_init(&a, OPEN_ARENA);
     pthread_mutex_lock(&q->lock);
-    ok = book_get(q->o.book, run->id, &a, &row, e);
+    ok = alert_table_get(q->o.alert_table, run->id, &a, &row, e);
     if (!ok && e->code == ERR_NOT_FOUND)
         ok = incident_input_read(run->input, &a, &o, e) && adopt(q, run, &o, &a, e);
     pthread_mutex_unlock(&q->lock);
@@ -258,7 +265,7 @@ void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
     n->row.completed_us = queue_now_us(q);
     buf_reset(&n->step);
     buf_add(&n->step, STR("cancelled"));
-    queue_changed(q, n, true, STR(""));
+    (void)queue_changed(q, n, true, STR(""));
     incident_metrics_ended(q->o.metrics, reason);
     queue_tell_session(q, &n->row, STR(""));
     queue_end_runs(q, n);
@@ -280,23 +287,32 @@ static void incident_queue_cancel_running(struct queue *q, struct entry *n)
     n->row.cancelled = true;
     buf_reset(&n->step);
     buf_add(&n->step, STR("cancelling"));
-    queue_changed(q, n, true, STR(""));
+    (void)queue_changed(q, n, true, STR(""));
     atomic_store(&n->cancel, true);
 }
 
-bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row, struct err *e)
+void queue_cancel_entry(struct queue *q, struct entry *n)
+{
+    if (n->running)
+        incident_queue_cancel_running(q, n);
+    else
+        cancel_waiting(q, n);
+}
+
+bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_row *row,
+                  struct err *e)
 {
     struct map_entry *found;
 
     pthread_mutex_lock(&q->lock);
     found = map_find(&q->ids, id);
-    if (found && ((struct entry *)found->value.ptr)->running)
-        incident_queue_cancel_running(q, found->value.ptr);
-    else if (found)
-        cancel_waiting(q, found->value.ptr);
+    if (found)
+        queue_cancel_entry(q, found->value.ptr);
     pthread_mutex_unlock(&q->lock);
-    if (!book_get(q->o.book, id, a, row, e))
+    if (!alert_table_get(q->o.alert_table, id, a, row, e))
         return false;
+    if (!found && queue_cancel_elsewhere(q, id))
+        return row->cancelled = true;
     return found ||
            err_set(
                e, ERR_INPUT, "the alert has ended already: it is " STR_FMT, STR_ARG(row->state));
@@ -326,14 +342,15 @@ void queue_change(struct queue *q, const struct queue_rules *rules)
 /* Those that were worked on come first, as they did before. */
 static bool incident_queue_take_up(struct queue *q, struct err *e)
 {
-    struct book_row *rows;
+    struct alert_table_row *rows;
     struct entry *n;
     struct arena a;
     size_t count;
     bool ok;
 
     arena_init(&a, OPEN_ARENA);
-    ok = book_alive(q->o.book, &a, &rows, &count, e);
+    ok = alert_table_adopt(q->o.alert_table, false, e) &&
+         alert_table_alive(q->o.alert_table, &a, &rows, &count, e);
     for (int queued = 0; ok && queued < 2; queued++)
         for (size_t i = 0; i < count && q->waiting.n < ALIVE_MAX; i++) {
             if (str_eq(rows[i].state, STR("queued")) != queued)
@@ -343,8 +360,8 @@ static bool incident_queue_take_up(struct queue *q, struct err *e)
                 cancel_waiting(q, n);
                 continue;
             }
-            log_info("an alert goes on", LOG_STR("alert", rows[i].id));
-            queue_changed(q, n, false, STR(""));
+            log_info("an alert continues", LOG_STR("alert", rows[i].id));
+            (void)queue_changed(q, n, false, STR(""));
             queue_hire(q);
         }
     arena_release(&a);

@@ -23,7 +23,7 @@
 #pragma once
 
 #include "apps/incidents/alert.h"
-#include "apps/incidents/book.h"
+#include "apps/incidents/alert_table.h"
 #include "apps/incidents/incident.h"
 #include "base/rand.h"
 
@@ -50,11 +50,11 @@ struct queue_options {
     const struct app_host *host;
     struct queue_rules rules;
     const struct queue_engine *engine;
-    struct book *book;                /* lent */
+    struct alert_table *alert_table;  /* lent */
     struct incident_metrics *metrics; /* lent; or NULL */
     /* At each change, in order; under the queue's lock, so it may not ask the queue. May be NULL.
      */
-    void (*on_change)(void *ctx, const struct book_row *row);
+    void (*on_change)(void *ctx, const struct alert_table_row *row);
     void *ctx;
 };
 
@@ -94,7 +94,7 @@ bool queue_add(struct queue *q, struct queue_intake *in, struct err *e) MUST_USE
 
 /* *row is the state afterwards: cancelled, or processing with `cancelled` set, which ends soon.
  * ERR_INPUT: it had ended before. ERR_NOT_FOUND. */
-bool queue_cancel(struct queue *q, str id, struct arena *a, struct book_row *row,
+bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_row *row,
                   struct err *e) MUST_USE;
 
 /* Resumes a run that another process left; adds an alert for the run if it has none. */
@@ -102,6 +102,12 @@ bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e) MU
 
 /* Resumes an alert whose approval was answered. False if the alert is not in the queue. */
 bool queue_resume(struct queue *q, str id);
+
+/* Several daemons share the table (queue_share.c). queue_look takes up the alerts that are this
+ * daemon's by now, and claims some of others if there is room. queue_lost drops all alerts: another
+ * daemon has them. */
+void queue_look(struct queue *q);
+void queue_lost(struct queue *q);
 
 struct queue_counts {
     size_t waiting, running, asking; /* asking: waiting for an approval, without taking a worker */

@@ -15,6 +15,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/queue_state.h"
+#include "base/log.h"
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)
@@ -26,8 +27,8 @@ struct attaching {
     struct queue_intake *in;
     struct arena *arena;
     int64_t now_us;
-    struct book_row *rows;    /* new incidents */
-    struct book_alert *fresh; /* new alerts */
+    struct alert_table_row *rows;    /* new incidents */
+    struct alert_table_alert *fresh; /* new alerts */
     size_t row_count, fresh_count;
     str group; /* the group's incident, if it is known by now */
     int64_t group_alerts;
@@ -39,6 +40,15 @@ static struct entry *attach_alive(struct queue *q, str id)
     struct map_entry *found = map_find(&q->ids, id);
 
     return found ? found->value.ptr : NULL;
+}
+
+/* Here, or in the queue of another daemon. */
+static bool attach_is_alive(struct queue *q, const struct alert_table_alert *known)
+{
+    return attach_alive(q, known->incident) ||
+           (q->host.daemon.n &&
+            (str_eq(known->state, STR("queued")) || str_eq(known->state, STR("processing")) ||
+             str_eq(known->state, STR("waiting"))));
 }
 
 static void attach_answer(struct queue_item *item, enum queue_result result, str id)
@@ -78,7 +88,7 @@ static void attach_write_members(struct json_out *o, str data, bool of_group, st
     json_release(&doc);
 }
 
-str queue_alert_data(const struct book_alert *alerts, size_t n, struct arena *a)
+str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct arena *a)
 {
     struct json_out o;
     struct buf out;
@@ -107,31 +117,31 @@ str queue_alert_data(const struct book_alert *alerts, size_t n, struct arena *a)
 
 /* ---- new incidents ---- */
 
-static struct book_row *attach_new_row(struct attaching *t, const struct queue_item *item)
+static struct alert_table_row *attach_new_row(struct attaching *t, const struct queue_item *item)
 {
     const struct alert *alert = item->alert;
-    struct book_row *row = &t->rows[t->row_count++];
+    struct alert_table_row *row = &t->rows[t->row_count++];
     char id[RAND_ID_SIZE];
 
     (void)rand_id(&t->q->new_ids, id);
-    *row = (struct book_row){.id = arena_dup(t->arena, str_c(id)),
-                             .key = t->in->key,
-                             .state = STR("queued"),
-                             .alert_type = STR(""),
-                             .step = STR("waiting for its turn"),
-                             .current_agent = STR(""),
-                             .created_us = t->now_us,
-                             .updated_us = t->now_us,
-                             .started_us = -1,
-                             .completed_us = -1,
-                             .resolved_us = -1};
+    *row = (struct alert_table_row){.id = arena_dup(t->arena, str_c(id)),
+                                    .key = t->in->key,
+                                    .state = STR("queued"),
+                                    .alert_type = STR(""),
+                                    .step = STR("waiting for its turn"),
+                                    .current_agent = STR(""),
+                                    .created_us = t->now_us,
+                                    .updated_us = t->now_us,
+                                    .started_us = -1,
+                                    .completed_us = -1,
+                                    .resolved_us = -1};
     row->session = row->id;
     row->digest = alert->fingerprint.n ? row->id : str_c(alert->digest);
     return row;
 }
 
 /* Type, severity and runbook of an incident are those of its first alert with a known type. */
-static void attach_describe(struct attaching *t, struct book_row *row,
+static void attach_describe(struct attaching *t, struct alert_table_row *row,
                             const struct queue_item *item)
 {
     if (row->alert_type.n)
@@ -139,26 +149,27 @@ static void attach_describe(struct attaching *t, struct book_row *row,
     row->alert_type = queue_masked(t->q, t->arena, item->type);
     if (!queue_agent(t->q, row->alert_type).n)
         row->alert_type = item->type; /* a configured type, not text of the sender */
-    row->severity = item->alert->severity;
-    row->environment = item->alert->environment;
+    row->severity = queue_masked(t->q, t->arena, item->alert->severity);
+    row->environment = queue_masked(t->q, t->arena, item->alert->environment);
     row->runbook = item->alert->runbook;
     row->timestamp_us = item->alert->timestamp_us;
     row->agent = queue_agent(t->q, item->type);
 }
 
-static struct book_alert attach_identity(const struct attaching *t, const struct alert *alert)
+static struct alert_table_alert attach_identity(const struct attaching *t,
+                                                const struct alert *alert)
 {
-    return (struct book_alert){.key = t->in->key,
-                               .source = str_c(alert_source_name(t->in->source)),
-                               .fingerprint =
-                                   alert->fingerprint.n ? alert->fingerprint : str_c(alert->digest),
-                               .group = t->in->group};
+    return (struct alert_table_alert){.key = t->in->key,
+                                      .source = str_c(alert_source_name(t->in->source)),
+                                      .fingerprint = alert->fingerprint.n ? alert->fingerprint
+                                                                          : str_c(alert->digest),
+                                      .group = t->in->group};
 }
 
 static void attach_add_fresh(struct attaching *t, const struct alert *alert, str incident,
                              int64_t position)
 {
-    struct book_alert *x = &t->fresh[t->fresh_count++];
+    struct alert_table_alert *x = &t->fresh[t->fresh_count++];
 
     *x = attach_identity(t, alert);
     x->incident = incident;
@@ -174,11 +185,11 @@ static void attach_add_fresh(struct attaching *t, const struct alert *alert, str
 
 static bool attach_find_group(struct attaching *t, const struct alert *alert, struct err *e)
 {
-    struct book_alert of = attach_identity(t, alert);
+    struct alert_table_alert of = attach_identity(t, alert);
 
     if (!t->in->group.n || t->group.n)
         return true;
-    if (!book_group_find(t->q->o.book, &of, t->arena, &t->group, &t->group_alerts, e))
+    if (!alert_table_group_find(t->q->o.alert_table, &of, t->arena, &t->group, &t->group_alerts, e))
         return false;
     if (t->group_alerts >= INCIDENT_ALERTS_MAX)
         t->group = STR("");
@@ -187,7 +198,7 @@ static bool attach_find_group(struct attaching *t, const struct alert *alert, st
 
 static bool attach_fresh(struct attaching *t, struct queue_item *item, struct err *e)
 {
-    struct book_row *row;
+    struct alert_table_row *row;
 
     if (!attach_find_group(t, item->alert, e))
         return false;
@@ -214,7 +225,7 @@ static bool attach_fresh(struct attaching *t, struct queue_item *item, struct er
 
 /* An incident that ended in the queue, because its alerts were resolved, was not investigated: a
  * repeat starts a new one. */
-static bool attach_is_repeat(struct queue *q, const struct book_alert *known,
+static bool attach_is_repeat(struct queue *q, const struct alert_table_alert *known,
                              const struct alert *alert)
 {
     bool fires = known->ended_us < 0;
@@ -223,7 +234,7 @@ static bool attach_is_repeat(struct queue *q, const struct book_alert *known,
         return false;
     if (!alert->starts_us)
         return fires;
-    return alert->starts_us <= known->starts_us || (fires && attach_alive(q, known->incident));
+    return alert->starts_us <= known->starts_us || (fires && attach_is_alive(q, known));
 }
 
 /* A body may have the same alert twice. */
@@ -238,10 +249,10 @@ static const struct queue_item *attach_same_before(const struct attaching *t, si
     return NULL;
 }
 
-static bool attach_repeat(struct attaching *t, struct book_alert *known, struct queue_item *item,
-                          struct err *e)
+static bool attach_repeat(struct attaching *t, struct alert_table_alert *known,
+                          struct queue_item *item, struct err *e)
 {
-    struct book_intake put = {.alerts = known, .alert_count = 1};
+    struct alert_table_intake put = {.alerts = known, .alert_count = 1};
 
     known->seen++;
     known->last_seen_us = t->now_us;
@@ -249,28 +260,34 @@ static bool attach_repeat(struct attaching *t, struct book_alert *known, struct 
     if (item->alert->starts_us > known->starts_us)
         known->starts_us = item->alert->starts_us;
     attach_answer(item, QUEUE_ATTACHED, known->incident);
-    return book_add(t->q->o.book, &put, e);
+    return alert_table_add(t->q->o.alert_table, &put, e);
 }
 
-static bool attach_end_firing(struct attaching *t, struct book_alert *known, int64_t ended_us,
-                              struct err *e)
+static bool attach_end_firing(struct attaching *t, struct alert_table_alert *known,
+                              int64_t ended_us, struct err *e)
 {
-    struct book_intake put = {.alerts = known, .alert_count = 1};
+    struct alert_table_intake put = {.alerts = known, .alert_count = 1};
 
     known->ended_us = ended_us ? ended_us : t->now_us;
-    return book_add(t->q->o.book, &put, e);
+    return alert_table_add(t->q->o.alert_table, &put, e);
 }
 
-static bool attach_own(struct attaching *t, struct queue_item *item, struct book_alert *known,
-                       bool found, struct err *e)
+static bool attach_own(struct attaching *t, struct queue_item *item,
+                       struct alert_table_alert *known, bool found, struct err *e)
 {
     str name = queue_name(t->arena, t->in->key, str_c(item->alert->digest));
     struct map_entry *alive = map_find(&t->q->names, name);
-    str id;
+    str id = STR("");
 
-    if (!alive)
+    if (t->q->host.daemon.n) {
+        if (!alert_table_find_alive(
+                t->q->o.alert_table, t->in->key, str_c(item->alert->digest), t->arena, &id, e))
+            return false;
+    } else if (alive) {
+        id = ((struct entry *)alive->value.ptr)->row.id;
+    }
+    if (!id.n)
         return attach_fresh(t, item, e);
-    id = ((struct entry *)alive->value.ptr)->row.id;
     if (found && str_eq(known->incident, id))
         return attach_repeat(t, known, item, e);
     attach_answer(item, QUEUE_ATTACHED, id);
@@ -282,14 +299,14 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
     struct queue_item *item = &t->in->items[i];
     const struct alert *alert = item->alert;
     const struct queue_item *before = attach_same_before(t, i);
-    struct book_alert known, of = attach_identity(t, alert);
+    struct alert_table_alert known, of = attach_identity(t, alert);
     bool found;
 
     if (before) {
         attach_answer(item, alert->resolved ? QUEUE_RESOLVED : QUEUE_ATTACHED, str_c(before->id));
         return true;
     }
-    if (!book_alert_find(t->q->o.book, &of, t->arena, &known, &found, e))
+    if (!alert_table_alert_find(t->q->o.alert_table, &of, t->arena, &known, &found, e))
         return false;
     if (alert->resolved) {
         /* A report that ended before the known firing began is about an earlier one. */
@@ -347,7 +364,7 @@ static bool attach_room(struct attaching *t, struct err *e)
  * t->fresh. */
 static bool attach_store(struct attaching *t, struct err *e)
 {
-    struct book_intake put = {t->rows, t->fresh, t->row_count, t->fresh_count};
+    struct alert_table_intake put = {t->rows, t->fresh, t->row_count, t->fresh_count};
     size_t at = 0;
 
     for (size_t i = 0; i < t->row_count; i++) {
@@ -359,28 +376,62 @@ static bool attach_store(struct attaching *t, struct err *e)
         t->rows[i].alerts = t->rows[i].firing = t->rows[i].seen = (int64_t)n;
         at += n;
     }
-    return book_add(t->q->o.book, &put, e);
+    return alert_table_add(t->q->o.alert_table, &put, e);
+}
+
+typedef bool attach_on_resolved(struct attaching *t, struct alert_table_row *row, struct err *e);
+
+static bool attach_is_resolved(const struct queue_item *item)
+{
+    return item->result == QUEUE_RESOLVED && item->id[0];
+}
+
+/* Calls fn once for each incident of which the request resolves an alert, with the incident's row.
+ * A row has the data and the report, so it is freed before the next is read. */
+static bool attach_each_resolved(struct attaching *t, attach_on_resolved *fn, struct err *e)
+{
+    const struct queue_item *items = t->in->items;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < t->in->n; i++) {
+        struct alert_table_row row;
+        struct arena a;
+        size_t k = 0;
+
+        while (k < i && !(attach_is_resolved(&items[k]) && strcmp(items[k].id, items[i].id) == 0))
+            k++;
+        if (k < i || !attach_is_resolved(&items[i]))
+            continue;
+        arena_init(&a, ATTACH_ARENA);
+        ok =
+            alert_table_get(t->q->o.alert_table, str_c(items[i].id), &a, &row, e) && fn(t, &row, e);
+        arena_release(&a);
+    }
+    return ok;
 }
 
 /* Ends a queued incident without a firing alert; else reports to watchers that an alert has
  * ended. */
-static void attach_told_resolved(struct attaching *t, str id)
+static bool attach_report_resolved(struct attaching *t, struct alert_table_row *row, struct err *e)
 {
-    struct entry *n = attach_alive(t->q, id);
-    struct book_row row;
-    struct err e;
+    struct entry *n = attach_alive(t->q, row->id);
+    struct err ignored;
+    bool mine;
 
-    if (!book_get(t->q->o.book, id, t->arena, &row, &e))
-        return;
-    if (n && !n->running && !n->asking && n->row.started_us < 0 && !row.firing)
+    (void)e;
+    if (n && !n->running && !n->asking && n->row.started_us < 0 && !row->firing)
         queue_end_waiting(t->q, n, STR("resolved before it was begun"), STR("resolved"));
+    else if (!n && str_eq(row->state, STR("queued")) && !row->firing)
+        (void)!alert_table_hand(t->q->o.alert_table, row->id, "resolved", &mine, &ignored);
     else if (t->q->o.on_change)
-        t->q->o.on_change(t->q->o.ctx, &row);
+        t->q->o.on_change(t->q->o.ctx, row);
+    return true;
 }
 
 static void attach_enter(struct attaching *t)
 {
     struct queue *q = t->q;
+    struct err e;
 
     for (size_t i = 0; i < t->row_count; i++) {
         (void)queue_enter(q, &t->rows[i]);
@@ -389,35 +440,15 @@ static void attach_enter(struct attaching *t)
             q->o.on_change(q->o.ctx, &t->rows[i]);
         queue_hire(q);
     }
-    for (size_t i = 0; i < t->in->n; i++) {
-        const struct queue_item *item = &t->in->items[i];
-        size_t k = 0;
-
-        while (k < i && (t->in->items[k].result != QUEUE_RESOLVED ||
-                         strcmp(t->in->items[k].id, item->id) != 0))
-            k++;
-        if (item->result == QUEUE_RESOLVED && item->id[0] && k == i)
-            attach_told_resolved(t, str_c(item->id));
-    }
+    if (!attach_each_resolved(t, attach_report_resolved, &e))
+        log_error("watchers of incidents are not told that alerts ended", LOG_ERR(&e));
 }
 
 /* Messages about incidents whose last alert has ended are part of the transaction. */
-static bool attach_announce(struct attaching *t, struct err *e)
+static bool attach_announce(struct attaching *t, struct alert_table_row *row, struct err *e)
 {
-    struct book_row row;
-
-    for (size_t i = 0; i < t->in->n; i++) {
-        const struct queue_item *item = &t->in->items[i];
-
-        if (item->result != QUEUE_RESOLVED || !item->id[0])
-            continue;
-        if (!book_get(t->q->o.book, str_c(item->id), t->arena, &row, e))
-            return false;
-        row.state = STR("resolved");
-        if (row.resolved_us >= 0 && !book_announce(t->q->o.book, &row, e))
-            return false;
-    }
-    return true;
+    row->state = STR("resolved");
+    return row->resolved_us < 0 || alert_table_announce(t->q->o.alert_table, row, e);
 }
 
 bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)
@@ -433,11 +464,12 @@ bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)
     pthread_mutex_lock(&q->lock);
     t.now_us = queue_now_us(q);
     in->unknown_type = false;
-    ok = q->stop ? err_set(e, ERR_SYSTEM, "the gateway is going down") : book_begin(q->o.book, e);
+    ok = q->stop ? err_set(e, ERR_SYSTEM, "the gateway is going down")
+                 : alert_table_begin(q->o.alert_table, e);
     if (ok) {
         ok = attach_all(&t, e) && attach_room(&t, e) && attach_store(&t, e) &&
-             attach_announce(&t, e);
-        ok = book_end(q->o.book, ok, e);
+             attach_each_resolved(&t, attach_announce, e);
+        ok = alert_table_end(q->o.alert_table, ok, e);
     }
     if (ok)
         attach_enter(&t);

@@ -3,6 +3,7 @@
  *   queue.c          the lists of incidents; cancelling
  *   queue_attach.c   accepts alerts: attaches them to incidents, or starts one
  *   queue_work.c     claims an incident, investigates it, stores the result
+ *   queue_share.c    incidents of several daemons
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,14 +20,15 @@
 
 /* An alert that is alive. Its row is without data and report. */
 struct entry {
-    struct entry *next, *prev; /* of the list it is in */
-    struct book_row row;       /* its texts in the arena, but those below */
+    struct entry *next, *prev;  /* of the list it is in */
+    struct alert_table_row row; /* its texts in the arena, but those below */
     struct arena arena;
     str name; /* key and digest: the identity of the alert */
     struct buf step, agent;
     bool running, asking; /* else it waits */
     bool again;           /* the word came while it was still being put aside */
     bool timed_out;
+    bool unstored; /* its last change: the table failed */
     uint64_t deadline_ns;
     _Atomic bool cancel;
 };
@@ -48,11 +50,12 @@ struct queue {
     pthread_t workers[QUEUE_WORKERS_MAX], keeper;
     size_t worker_count, idle;
     bool stop;
+    bool blind; /* the last look at the table failed */
     struct rand_ids new_ids;
 };
 
 /* queue.c; the queue is locked */
-struct entry *queue_enter(struct queue *q, const struct book_row *row);
+struct entry *queue_enter(struct queue *q, const struct alert_table_row *row);
 void queue_drop(struct queue *q, struct entry *n);
 void list_add(struct list *l, struct entry *n);
 void list_take(struct list *l, struct entry *n);
@@ -62,8 +65,9 @@ void queue_counted(struct queue *q);
 void queue_put_back(struct queue *q, struct entry *n, bool asks);
 /* Closes the runs of an alert that will not be resumed. */
 void queue_end_runs(struct queue *q, const struct entry *n);
-/* Stores and publishes a change. If the book fails, that is logged and the work continues. */
-void queue_changed(struct queue *q, struct entry *n, bool durable, str report);
+/* Stores and publishes a change. If the table fails, that is logged and the work continues. False:
+ * another daemon has the alert. */
+bool queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
 /* Who takes it, as things are; or "". */
 str queue_agent(struct queue *q, str alert_type);
@@ -72,15 +76,20 @@ str queue_masked(struct queue *q, struct arena *a, str data);
 
 /* Identifies an alert in our own form: a key of the map `names`. */
 str queue_name(struct arena *a, str key, str digest);
+void queue_cancel_entry(struct queue *q, struct entry *n);
 /* Ends an incident that is not running as cancelled, and frees the entry. */
 void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason);
 
+/* queue_share.c: an alert that is not in this queue; false: it has ended. The queue is not
+ * locked. */
+bool queue_cancel_elsewhere(struct queue *q, str id);
+
 /* queue_attach.c: the data of an incident with n > 0 alerts. */
-str queue_alert_data(const struct book_alert *alerts, size_t n, struct arena *a);
+str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct arena *a);
 
 /* queue_work.c */
 void queue_start(struct queue *q); /* the keeper */
 void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
 void *queue_worker(void *queue);
 /* Adds the alert to the record of sessions. */
-void queue_tell_session(struct queue *q, const struct book_row *row, str data);
+void queue_tell_session(struct queue *q, const struct alert_table_row *row, str data);

@@ -6,6 +6,7 @@
 
 #include "apps/incidents/metrics.h"
 #include "apps/incidents/status.h"
+#include "base/log.h"
 #include "gateway/publish.h"
 
 #define RUN_ARENA ((size_t)512 << 20)
@@ -25,7 +26,7 @@ static const struct {
     {"cancelled", "failed"},
 };
 
-static void incident_queue_work_write_metadata(struct buf *out, const struct book_row *row)
+static void incident_queue_work_write_metadata(struct buf *out, const struct alert_table_row *row)
 {
     struct json_out o;
 
@@ -39,7 +40,7 @@ static void incident_queue_work_write_metadata(struct buf *out, const struct boo
     json_out_end(&o);
 }
 
-void queue_tell_session(struct queue *q, const struct book_row *row, str data)
+void queue_tell_session(struct queue *q, const struct alert_table_row *row, str data)
 {
     struct store_session s = {.id = row->session,
                               .alert_id = row->id,
@@ -49,7 +50,8 @@ void queue_tell_session(struct queue *q, const struct book_row *row, str data)
                               .alert_data = data,
                               .error_message = row->error,
                               .final_analysis = STR(""), /* the engine has recorded it */
-                              .started_us = row->created_us,
+                              .started_us =
+                                  row->started_us >= 0 ? row->started_us : row->created_us,
                               .completed_us = row->completed_us,
                               .key_name = row->key};
     struct buf metadata;
@@ -85,7 +87,8 @@ static void incident_queue_work_on_progress(void *ctx, const struct incident_pro
         buf_reset(&n->agent);
         buf_add(&n->agent, p->agent);
     }
-    queue_changed(w->queue, n, false, STR(""));
+    if (!queue_changed(w->queue, n, false, STR("")))
+        atomic_store(&n->cancel, true);
     pthread_mutex_unlock(&w->queue->lock);
 }
 
@@ -150,19 +153,26 @@ static void incident_queue_work_explain(struct queue *q, struct entry *n, struct
 static void put_aside(struct queue *q, struct entry *n)
 {
     n->row.state = STR("waiting");
-    queue_changed(q, n, true, STR(""));
+    (void)queue_changed(q, n, true, STR(""));
     queue_put_back(q, n, !n->again);
 }
 
-/* The queue is locked; the entry is gone afterwards, or put aside. */
-static void incident_queue_work_finish(struct queue *q, struct entry *n, struct incident_report *r)
+/* The queue is locked. `retry`: the table or the log failed, and the alert continues from its log.
+ * The entry is gone afterwards, or put aside. */
+static void incident_queue_work_finish(struct queue *q, struct entry *n, struct incident_report *r,
+                                       bool retry)
 {
     const struct outcome *how;
     struct buf report;
+    bool stored;
 
     if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
         (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED || r->end == INCIDENT_WAITING)) {
         queue_drop(q, n); /* it resumes at the next start */
+        return;
+    }
+    if (retry && !n->row.cancelled && !n->timed_out) {
+        queue_put_back(q, n, false);
         return;
     }
     if (r->end == INCIDENT_WAITING && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX) {
@@ -186,25 +196,35 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     buf_add(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
     write_report(&report, r);
-    queue_tell_session(q, &n->row, STR(""));
-    incident_metrics_ended(q->o.metrics, n->row.state);
-    queue_changed(q, n, true, buf_str(&report));
+    stored = queue_changed(q, n, true, buf_str(&report));
     buf_release(&report);
+    if (stored && n->unstored && q->host.daemon.n && !atomic_load(&q->leave)) {
+        n->row.error = n->row.reason = n->row.stages = STR(""); /* they are the caller's */
+        n->row.completed_us = -1;
+        queue_put_back(q, n, false); /* its log has the result: it is stored with the next try */
+        return;
+    }
+    if (stored) {
+        queue_tell_session(q, &n->row, STR(""));
+        incident_metrics_ended(q->o.metrics, n->row.state);
+    }
     queue_drop(q, n);
 }
 
 /* A resumed run keeps the options it started with; the current configuration does not change
  * them. */
-static void incident_queue_work_as_begun(struct queue *q, struct incident_options *o,
-                                         struct arena *a)
+static bool incident_queue_work_as_begun(struct queue *q, struct incident_options *o,
+                                         struct arena *a, struct err *e)
 {
     struct incident_options begun;
     struct agent_row row;
-    struct err e;
 
-    if (!q->o.host->log || !agent_log_run_get(q->o.host->log, o->run, a, &row, &e) ||
-        !incident_input_read(row.input, a, &begun, &e))
-        return;
+    if (!q->o.host->log)
+        return true;
+    if (!agent_log_run_get(q->o.host->log, o->run, a, &row, e))
+        return e->code == ERR_NOT_FOUND;
+    if (!incident_input_read(row.input, a, &begun, e))
+        return true;
     o->alert = begun.alert;
     o->session = begun.session;
     o->runbook_text = begun.runbook_text;
@@ -213,9 +233,35 @@ static void incident_queue_work_as_begun(struct queue *q, struct incident_option
         o->default_model = begun.default_model;
     o->strategy = begun.strategy;
     o->reasoning = begun.reasoning;
+    return true;
 }
 
-static void incident_queue_work_investigate(struct queue *q, struct entry *n,
+/* False: a table failed. */
+static bool incident_queue_work_run(struct queue *q, struct incident_options *o, struct arena *a,
+                                    struct incident_report *r, struct err *e)
+{
+    struct alert_table_alert *alerts;
+    struct alert_table_row row;
+    size_t n;
+
+    if (!alert_table_get(q->o.alert_table, o->run, a, &row, e) ||
+        !incident_queue_work_as_begun(q, o, a, e))
+        return false;
+    if (!o->alert.alert_type.n) {
+        if (!alert_table_alerts(q->o.alert_table, row.id, a, &alerts, &n, e))
+            return false;
+        if (n > 1)
+            row.data = queue_alert_data(alerts, n, a);
+        o->alert = status_alert(&row);
+    }
+    if (q->o.engine->run(o, a, r, e))
+        return true;
+    r->reason = str_c(err_name(e->code));
+    return false;
+}
+
+/* Whether it is to be tried again. */
+static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
                                             const struct incident_setup *setup, struct arena *a,
                                             struct incident_report *r)
 {
@@ -232,9 +278,6 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .on_progress = incident_queue_work_on_progress,
                                  .on_effect = incident_queue_work_on_effect,
                                  .ctx = &w};
-    struct book_alert *alerts;
-    struct book_row row;
-    size_t n_alerts;
     struct err e;
 
     *r = (struct incident_report){.end = INCIDENT_FAILED,
@@ -246,20 +289,14 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
                                   .tools = STR(""),
                                   .prompt_id = STR(""),
                                   .stages = STR("")};
-    if (!book_get(q->o.book, n->row.id, a, &row, &e)) {
-        r->error = arena_dup(a, str_c(e.text));
-        return;
-    }
-    incident_queue_work_as_begun(q, &o, a);
-    if (!o.alert.alert_type.n) {
-        if (book_alerts(q->o.book, row.id, a, &alerts, &n_alerts, &e) && n_alerts > 1)
-            row.data = queue_alert_data(alerts, n_alerts, a);
-        o.alert = status_alert(&row);
-    }
-    if (!q->o.engine->run(&o, a, r, &e)) {
+    if (!incident_queue_work_run(q, &o, a, r, &e)) {
         r->end = INCIDENT_FAILED;
         r->error = arena_dup(a, str_c(e.text));
-        r->reason = str_c(err_name(e.code));
+        if (q->host.daemon.n && e.code == ERR_SYSTEM) {
+            log_warn("an alert cannot continue now", LOG_STR("alert", n->row.id), LOG_ERR(&e));
+            r->end = INCIDENT_LEFT;
+            return true;
+        }
     }
     if (r->end != INCIDENT_LEFT && r->end != INCIDENT_WAITING && !atomic_load(&q->leave))
         incident_metrics_stages(q->o.metrics, q->o.host->log, n->row.id, n->row.session);
@@ -268,11 +305,12 @@ static void incident_queue_work_investigate(struct queue *q, struct entry *n,
     r->summary = queue_masked(q, a, r->summary);
     r->error = queue_masked(q, a, r->error);
     r->stages = queue_masked(q, a, r->stages);
+    return false;
 }
 
 /* ---- who does it ---- */
 
-/* The queue is locked: the place is free, and taken. */
+/* The queue is locked: the place is free, and taken. NULL: another daemon has claimed it. */
 static struct entry *incident_queue_work_claim(struct queue *q)
 {
     struct entry *n = q->waiting.first;
@@ -292,7 +330,10 @@ static struct entry *incident_queue_work_claim(struct queue *q)
     buf_add(&n->step, STR("starting"));
     buf_reset(&n->agent);
     buf_add(&n->agent, n->row.agent);
-    queue_changed(q, n, false, STR(""));
+    if (!queue_changed(q, n, false, STR(""))) {
+        queue_drop(q, n);
+        return NULL;
+    }
     queue_tell_session(q, &n->row, STR(""));
     pthread_cond_signal(&q->keep);
     return n;
@@ -301,15 +342,19 @@ static struct entry *incident_queue_work_claim(struct queue *q)
 /* The queue is locked before and after. */
 static void work_on(struct queue *q, struct entry *n)
 {
+    static const struct timespec pause = {.tv_sec = 1};
     struct incident_setup *setup = incident_setup_retain(q->rules.setup);
     struct incident_report report;
     struct arena a;
+    bool retry;
 
     arena_init(&a, RUN_ARENA);
     pthread_mutex_unlock(&q->lock);
-    incident_queue_work_investigate(q, n, setup, &a, &report);
+    retry = incident_queue_work_investigate(q, n, setup, &a, &report);
+    if (retry)
+        (void)nanosleep(&pause, NULL);
     pthread_mutex_lock(&q->lock);
-    incident_queue_work_finish(q, n, &report);
+    incident_queue_work_finish(q, n, &report, retry);
     arena_release(&a);
     incident_setup_free(setup);
 }
@@ -328,7 +373,8 @@ void *queue_worker(void *arg)
         if (q->stop)
             break;
         n = incident_queue_work_claim(q);
-        work_on(q, n);
+        if (n)
+            work_on(q, n);
         pthread_cond_signal(&q->work); /* there is a place, where there are fewer of them now */
     }
     pthread_mutex_unlock(&q->lock);

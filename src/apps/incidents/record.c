@@ -100,7 +100,7 @@ void record_session(struct incident *in, const char *status, const struct incide
     s.final_analysis = record_masked(in, over ? r->markdown : STR(""), &text);
     s.error_message = record_masked(in, over ? r->error : STR(""), &error);
     if (over)
-        s.completed_us = clock_wall_ms(in->o->host->clock) * 1000;
+        s.completed_us = started_us + r->duration_ms * 1000;
     publish_session(store, in->o->host->gateway->hub, &s);
     buf_release(&data);
     buf_release(&text);

@@ -91,7 +91,7 @@ static void incident_report_head(struct incident *in, const struct incident_repo
 
 static bool several(const struct stage_result *stages, size_t n)
 {
-    return n > 1 || (n == 1 && stages[0].party_count > 1);
+    return n > 1 || (n == 1 && stages[0].agent_team_count > 1);
 }
 
 /* The findings of each agent, if there are several. */
@@ -102,14 +102,14 @@ static void findings(const struct incident *in, const struct stage_result *stage
         return;
     buf_add(out, STR("\n## Findings of each stage\n"));
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < stages[i].party_count; j++) {
-            const struct party *p = &stages[i].parties[j];
+        for (size_t j = 0; j < stages[i].agent_team_count; j++) {
+            const struct agent_team *p = &stages[i].parties[j];
 
             buf_printf(out,
                        "\n### " STR_FMT " / " STR_FMT "\n\n",
                        STR_ARG(in->chain->stages[i].name),
                        STR_ARG(p->label));
-            if (party_ok(p))
+            if (agent_team_ok(p))
                 buf_printf(out, STR_FMT "\n", STR_ARG(p->result.text));
             else
                 buf_printf(out,
@@ -125,8 +125,8 @@ static void evidence(const struct stage_result *stages, size_t n, struct buf *ou
 
     buf_add(out, STR("\n## Evidence\n"));
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < stages[i].party_count; j++) {
-            const struct party *p = &stages[i].parties[j];
+        for (size_t j = 0; j < stages[i].agent_team_count; j++) {
+            const struct agent_team *p = &stages[i].parties[j];
 
             for (size_t k = 0; k < p->point_count; k++) {
                 const struct point *t = &p->points[k];
@@ -163,18 +163,20 @@ static void course(struct incident *in, const struct stage_result *stages, size_
     if (in->runbook_note.n)
         buf_printf(out, "- Runbook: " STR_FMT "\n", STR_ARG(in->runbook_note));
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < stages[i].party_count; j++) {
-            const struct party *p = &stages[i].parties[j];
+        for (size_t j = 0; j < stages[i].agent_team_count; j++) {
+            const struct agent_team *p = &stages[i].parties[j];
 
             buf_printf(out,
-                       "- " STR_FMT " / " STR_FMT ": strategy %s, reasoning %s, %u model calls, "
-                       "%zu tool calls\n",
+                       "- " STR_FMT " / " STR_FMT ": strategy %s, reasoning %s, %u model call%s, "
+                       "%zu tool call%s\n",
                        STR_ARG(in->chain->stages[i].name),
                        STR_ARG(p->label),
                        names[p->strategy],
                        p->reasoning ? "on" : "off",
                        p->result.model_calls,
-                       p->point_count);
+                       p->result.model_calls == 1 ? "" : "s",
+                       p->point_count,
+                       p->point_count == 1 ? "" : "s");
             for (size_t k = 0; k < p->note_count; k++)
                 buf_printf(out, "  - " STR_FMT "\n", STR_ARG(p->notes[k]));
         }

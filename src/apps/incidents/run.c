@@ -83,7 +83,7 @@ void incident_tell_stage(struct incident *in, size_t stage)
                   c->name);
 }
 
-void party_tell(struct party *p, str what, unsigned n, unsigned max)
+void agent_team_tell(struct agent_team *p, str what, unsigned n, unsigned max)
 {
     struct incident *in = p->in;
     unsigned done = max ? 1000 * (n < max ? n : max) / (max + 1) : 0;
@@ -335,7 +335,7 @@ static void sum_up(struct incident *in, const struct course *c, const struct age
     for (size_t i = 0; i < c->n; i++) {
         const struct stage_result *s = &c->stages[i];
 
-        for (size_t j = 0; j < s->party_count; j++) {
+        for (size_t j = 0; j < s->agent_team_count; j++) {
             incident_run_count(out, &s->parties[j].result);
             for (size_t k = 0; k < s->parties[j].point_count; k++)
                 json_out_str(&o, s->parties[j].points[k].tool);
@@ -416,10 +416,12 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
 {
     const struct config *c = in->config;
 
-    in->o = &in->told;
+    in->o = &in->masked;
     in->mask = in->held->mask;
-    record_mask(in, &in->told.alert.data);
-    record_mask(in, &in->told.runbook_text);
+    record_mask(in, &in->masked.alert.data);
+    record_mask(in, &in->masked.alert.severity);
+    record_mask(in, &in->masked.alert.environment);
+    record_mask(in, &in->masked.runbook_text);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
         return err_set(e,
@@ -435,9 +437,9 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                    &in->model,
                    e))
         return false;
-    in->told.default_model = in->model; /* for the whole run; a later reload does not change it */
+    in->masked.default_model = in->model; /* for the whole run; a later reload does not change it */
     in->session = o->session.n ? o->session : o->run;
-    in->title = record_title(&o->alert, in->arena);
+    in->title = record_title(&in->masked.alert, in->arena);
     in->ask = o->ask.ask ? o->ask : agent_ask_gateway(o->host->gl);
     in->timeout_ms = c->incidents.timeout_ms ? c->incidents.timeout_ms : 600000;
     in->soft_ns = clock_deadline_ns(&clock_real, (int64_t)SOFT(in->timeout_ms));
@@ -449,7 +451,7 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
 {
     struct setup *held = gateway_setup(o->host->gateway);
 
-    *in = (struct incident){.told = *o, .held = held, .config = held->config, .arena = a};
+    *in = (struct incident){.masked = *o, .held = held, .config = held->config, .arena = a};
     if (incident_run_prepare(in, o, e))
         return true;
     setup_release(held);
@@ -486,6 +488,8 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
 
     if (in->o->host->log && agent_log_run_get(in->o->host->log, in->o->run, in->arena, &row, e))
         started_us = row.created_us;
+    else if (in->o->host->log && e->code != ERR_NOT_FOUND)
+        return false;
     if (!version_choose(in, row.input, e))
         return false;
     out->prompt_id = in->o->prompt_id;

@@ -290,7 +290,7 @@ const char *const *servers_of_chain(const struct servers *s, struct arena *a)
     return out;
 }
 
-bool servers_add(struct servers *s, struct party *p, struct err *e)
+bool servers_add(struct servers *s, struct agent_team *p, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++) {
         struct serving *v = &s->at[i];
@@ -306,10 +306,10 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
             continue;
         row.allow = incident_servers_allowed(p->agent, v, &p->arena);
         if (v->failure.n)
-            party_note(p,
-                       "The server " STR_FMT " could not be used: " STR_FMT,
-                       STR_ARG(v->name),
-                       STR_ARG(v->failure));
+            agent_team_note(p,
+                            "The server " STR_FMT " could not be used: " STR_FMT,
+                            STR_ARG(v->name),
+                            STR_ARG(v->failure));
         else if (v->tools.n && !mcp_toolset_add(p->set, p->box, &row, v->tools, e))
             return false;
     }
@@ -319,7 +319,7 @@ bool servers_add(struct servers *s, struct party *p, struct err *e)
 /* ---- descriptions for prompts and reports ---- */
 
 /* One a line, so that a person can read it too. */
-static void write_tool(struct buf *out, const struct party *p, const struct serving *v,
+static void write_tool(struct buf *out, const struct agent_team *p, const struct serving *v,
                        const struct json *doc, const struct json_node *t, struct arena *a)
 {
     const struct json_node *schema = json_find(doc, t, STR("schema"));
@@ -343,7 +343,7 @@ static void write_tool(struct buf *out, const struct party *p, const struct serv
     json_out_end(o);
 }
 
-void servers_write(const struct servers *s, const struct party *p, struct buf *out)
+void servers_write(const struct servers *s, const struct agent_team *p, struct buf *out)
 {
     struct arena a;
     struct json doc;
@@ -368,7 +368,7 @@ void servers_write(const struct servers *s, const struct party *p, struct buf *o
     arena_release(&a);
 }
 
-str servers_instructions(const struct servers *s, const struct party *p, struct arena *a)
+str servers_instructions(const struct servers *s, const struct agent_team *p, struct arena *a)
 {
     str all = STR("");
 

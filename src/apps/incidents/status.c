@@ -11,7 +11,7 @@
 #define QUESTION_MAX 20000
 #define STAGES_MAX ((size_t)32 << 20)
 
-struct incident_alert status_alert(const struct book_row *row)
+struct incident_alert status_alert(const struct alert_table_row *row)
 {
     return (struct incident_alert){.id = row->id,
                                    .alert_type = row->alert_type,
@@ -63,7 +63,7 @@ static void write_part(struct json_out *o, const char *key, const struct json *r
         json_out_null(o);
 }
 
-static void report_parse(const struct book_row *row, struct json *doc)
+static void report_parse(const struct alert_table_row *row, struct json *doc)
 {
     struct err e;
 
@@ -73,7 +73,7 @@ static void report_parse(const struct book_row *row, struct json *doc)
 }
 
 /* All but the result, which may be long. */
-void status_brief(struct json_out *o, const struct book_row *row, const char *const *servers)
+void status_brief(struct json_out *o, const struct alert_table_row *row, const char *const *servers)
 {
     str stage, agent;
 
@@ -89,7 +89,7 @@ void status_brief(struct json_out *o, const struct book_row *row, const char *co
     incident_status_text_or_null(o, "error", row->error);
 }
 
-void status_write(struct json_out *o, const struct book_row *row, const char *const *servers)
+void status_write(struct json_out *o, const struct alert_table_row *row, const char *const *servers)
 {
     struct json report;
 
@@ -102,7 +102,7 @@ void status_write(struct json_out *o, const struct book_row *row, const char *co
     json_release(&report);
 }
 
-void status_members(struct json_out *o, const struct book_row *row)
+void status_members(struct json_out *o, const struct alert_table_row *row)
 {
     str stage, agent;
 
@@ -123,6 +123,11 @@ void status_members(struct json_out *o, const struct book_row *row)
     incident_status_time_or_null(o, "created_at_us", row->created_us);
     incident_status_time_or_null(o, "started_at_us", row->started_us);
     incident_status_time_or_null(o, "completed_at_us", row->completed_us);
+    incident_status_time_or_null(o,
+                                 "duration_ms",
+                                 row->completed_us >= 0 && row->started_us >= 0
+                                     ? (row->completed_us - row->started_us) / 1000
+                                     : -1);
     incident_status_time_or_null(o, "resolved_at_us", row->resolved_us);
     json_member_i64(o, "alert_count", row->alerts);
     json_member_i64(o, "firing_count", row->firing);
@@ -131,14 +136,15 @@ void status_members(struct json_out *o, const struct book_row *row)
     incident_status_text_or_null(o, "reason", row->reason);
 }
 
-void status_alerts(struct json_out *o, struct book *book, str incident, struct arena *a)
+void status_alerts(struct json_out *o, struct alert_table *alert_table, str incident,
+                   struct arena *a)
 {
-    struct book_alert *at;
+    struct alert_table_alert *at;
     struct err e;
     size_t n;
 
     json_member_array(o, "alerts");
-    if (!book_alerts(book, incident, a, &at, &n, &e))
+    if (!alert_table_alerts(alert_table, incident, a, &at, &n, &e))
         n = 0;
     for (size_t i = 0; i < n; i++) {
         json_out_object(o);
@@ -174,31 +180,31 @@ void status_types(void *app, const struct app_request *q, struct app_reply *r)
     json_out_end(&o);
 }
 
-static bool may_see(const struct app_request *q, const struct book_row *row)
+static bool may_see(const struct app_request *q, const struct alert_table_row *row)
 {
     return q->operator_ || str_eq(q->key, row->key);
 }
 
 /* Of others there is nothing to be seen, not even that they are there. */
 static bool incident_status_find(struct incidents *in, const struct app_request *q,
-                                 struct book_row *row, struct app_reply *r)
+                                 struct alert_table_row *row, struct app_reply *r)
 {
     struct err e = {.code = ERR_NOT_FOUND};
 
-    if (book_get(in->book, q->parts[0], q->arena, row, &e) && may_see(q, row))
+    if (alert_table_get(in->alert_table, q->parts[0], q->arena, row, &e) && may_see(q, row))
         return true;
     if (e.code == ERR_NOT_FOUND)
         app_fail(r,
                  404,
                  "alert_not_found",
-                 "there is no alert \"" STR_FMT "\"",
+                 "there is no incident \"" STR_FMT "\"; GET /api/v1/incidents lists them",
                  STR_ARG(str_slice(q->parts[0], 0, 80)));
     else
         app_fail_err(r, &e);
     return false;
 }
 
-static const char *const *servers_of(const struct incidents *in, const struct book_row *row)
+static const char *const *servers_of(const struct incidents *in, const struct alert_table_row *row)
 {
     const char *const *servers;
     str agent;
@@ -209,7 +215,7 @@ static const char *const *servers_of(const struct incidents *in, const struct bo
 void status_processing(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct incidents *in = app;
-    struct book_row row;
+    struct alert_table_row row;
     struct json_out o;
 
     if (!incident_status_find(in, q, &row, r))
@@ -219,7 +225,8 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
 }
 
 /* Rejects a bad filter with an error that lists the valid values. */
-static bool read_filter(const struct app_request *q, struct book_filter *f, struct app_reply *r)
+static bool read_filter(const struct app_request *q, struct alert_table_filter *f,
+                        struct app_reply *r)
 {
     static const char *const states[] = {
         "queued", "processing", "waiting", "completed", "error", "cancelled"};
@@ -245,20 +252,20 @@ static bool read_filter(const struct app_request *q, struct book_filter *f, stru
 void status_list(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct incidents *in = app;
-    struct book_filter f = {.all = q->operator_,
-                            .key = q->key,
-                            .state = app_query(q, "status"),
-                            .alert_type = app_query(q, "alert_type"),
-                            .before = app_query(q, "before")};
+    struct alert_table_filter f = {.all = q->operator_,
+                                   .key = q->key,
+                                   .state = app_query(q, "status"),
+                                   .alert_type = app_query(q, "alert_type"),
+                                   .before = app_query(q, "before")};
     struct queue_counts counts;
-    struct book_row *rows;
+    struct alert_table_row *rows;
     struct json_out o;
     struct err e;
     size_t n;
 
     if (!read_filter(q, &f, r))
         return;
-    if (!book_list(in->book, &f, q->arena, &rows, &n, &e)) {
+    if (!alert_table_list(in->alert_table, &f, q->arena, &rows, &n, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -288,7 +295,8 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
 }
 
 /* As the engine has them now, or as they were at the end. */
-static void write_stages(struct json_out *o, struct incidents *in, const struct book_row *row)
+static void write_stages(struct json_out *o, struct incidents *in,
+                         const struct alert_table_row *row)
 {
     struct buf out;
     struct err e;
@@ -307,7 +315,8 @@ static void write_stages(struct json_out *o, struct incidents *in, const struct 
 
 /* The question to a person, with the fields needed to answer it: POST
  * /api/v1/runs/RUN_ID/answer. */
-static void write_pending(struct json_out *o, struct incidents *in, const struct book_row *row)
+static void write_pending(struct json_out *o, struct incidents *in,
+                          const struct alert_table_row *row)
 {
     struct buf out;
     struct err e;
@@ -337,7 +346,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct incidents *in = app;
     struct json report;
-    struct book_row row;
+    struct alert_table_row row;
     struct json_out o;
 
     if (!incident_status_find(in, q, &row, r))
@@ -350,7 +359,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
     json_out_key(&o, STR("alert"));
     json_out_raw(&o, row.data.n ? row.data : STR("{}"));
-    status_alerts(&o, in->book, row.id, q->arena);
+    status_alerts(&o, in->alert_table, row.id, q->arena);
     incident_status_text_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
     write_pending(&o, in, &row);
@@ -360,7 +369,6 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     write_part(&o, "prompt_id", &report, "prompt_id");
     write_part(&o, "model_calls", &report, "model_calls");
     write_part(&o, "tool_calls", &report, "tool_calls");
-    write_part(&o, "duration_ms", &report, "duration_ms");
     write_tokens(&o, &report);
     notify_write(in->notify, &o, &row);
     json_out_key(&o, STR("tools"));
@@ -375,7 +383,7 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
 /* ---- cancelling, asking ---- */
 
 /* 409: not possible in the alert's state, which the reply contains. */
-static void conflict(struct app_reply *r, const struct book_row *row, const char *why)
+static void conflict(struct app_reply *r, const struct alert_table_row *row, const char *why)
 {
     struct json_out o;
 
@@ -395,7 +403,7 @@ static void conflict(struct app_reply *r, const struct book_row *row, const char
 void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct incidents *in = app;
-    struct book_row row;
+    struct alert_table_row row;
     struct json_out o;
     struct err e;
 
@@ -454,7 +462,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
                                  .runbook_text = STR(""),
                                  .key = q->key,
                                  .cancel = q->cancel};
-    struct book_row row;
+    struct alert_table_row row;
     struct incident_answer answer;
     struct json_out out;
     str question;
@@ -488,4 +496,23 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     json_out_key(&out, STR("pending"));
     json_out_raw(&out, answer.pending.n ? answer.pending : STR("null"));
     json_out_end(&out);
+}
+
+void status_questions(void *app, const struct app_request *q, struct app_reply *r)
+{
+    struct incidents *in = app;
+    struct alert_table_row row;
+    struct json_out o;
+    struct err e;
+
+    if (!incident_status_find(in, q, &row, r))
+        return;
+    json_out_init(&o, &r->body);
+    json_out_object(&o);
+    json_member_str(&o, "alert_id", row.id);
+    if (!incident_chat_list(in->host->log, row.id, row.session, q->arena, &o, &e)) {
+        app_fail_err(r, &e);
+        return;
+    }
+    json_out_end(&o);
 }

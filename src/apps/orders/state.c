@@ -62,12 +62,12 @@ static bool order_state_read_metadata(str metadata, struct arena *a, struct orde
     return ok;
 }
 
-bool state_read(struct threads *t, const struct thread_asker *who, str thread, struct arena *a,
-                struct orders_state *out, struct err *e)
+static bool state_read_at(struct threads *t, const struct thread_asker *who, struct thread_key key,
+                          struct arena *a, struct orders_state *out, struct err *e)
 {
     struct thread_tuple tuple;
 
-    if (!threads_get(t, who, (struct thread_key){thread, STR(""), STR("")}, a, &tuple, e))
+    if (!threads_get(t, who, key, a, &tuple, e))
         return false;
     *out = (struct orders_state){.thread = tuple.thread,
                                  .head = tuple.id,
@@ -86,6 +86,12 @@ bool state_read(struct threads *t, const struct thread_asker *who, str thread, s
                 *to[k] = tuple.values[i].bytes;
     }
     return order_read(out->order_json, a, &out->order, e);
+}
+
+bool state_read(struct threads *t, const struct thread_asker *who, str thread, struct arena *a,
+                struct orders_state *out, struct err *e)
+{
+    return state_read_at(t, who, (struct thread_key){thread, STR(""), STR("")}, a, out, e);
 }
 
 void state_new(str thread, str order_id, struct arena *a, struct orders_state *out)
@@ -122,6 +128,7 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
     struct thread_update u = {.thread = s->thread,
                               .ns = STR(""),
                               .from = s->head,
+                              .newest = true,
                               .values = step->values,
                               .reducers = str_c(reducers)};
     struct json_out o;
@@ -134,7 +141,7 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
     order_state_write_metadata(&o, s, step, who->now_us);
     u.metadata = buf_str(&metadata);
     ok = json_out_ok(&o, e) && threads_update(t, who, &u, a, &id, e) &&
-         state_read(t, who, s->thread, a, s, e);
+         state_read_at(t, who, (struct thread_key){s->thread, STR(""), id}, a, s, e);
     buf_release(&metadata);
     return ok;
 }

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/qa.h"
+#include "apps/policy/case_checks.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
 #include "apps/policy/version.h"
@@ -105,7 +105,7 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
         app_fail(r,
                  503,
                  "shutting_down",
-                 "the process ends; the run " STR_FMT " goes on when it is back",
+                 "the process ends; the run " STR_FMT " continues when it is back",
                  STR_ARG(review->run));
         r->retry_after_s = 5;
     } else {
@@ -139,7 +139,7 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
             policy_fail_field(r, &e);
         } else {
             json_out_init(&o, &r->body);
-            policy_qa(c, doc, q->arena, &o);
+            policy_case_check(c, doc, q->arena, &o);
             policy_reply_end(&o, r);
         }
     }
@@ -166,7 +166,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
     json_out_object(&o);
     json_out_key(&o, STR("results"));
     json_out_array(&o);
-    if (!policy_keep_list(policy_kept_results(app), &query, &o, &e)) {
+    if (!policy_table_list(policy_kept_results(app), &query, &o, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -221,10 +221,10 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
     json_out_array(&o);
     for (size_t i = 0; i < policy_docs_count(docs); i++) {
         const struct policy_doc *d = policy_docs_at(docs, i), *now;
-        size_t versions;
+        struct policy_version_others others;
 
         now = policy_version_on(
-            policy_docs_all(docs), policy_docs_count(docs), d->id, today, &versions);
+            policy_docs_all(docs), policy_docs_count(docs), d->id, today, &others);
         document(d, d == now, &o);
     }
     json_out_end(&o);
@@ -397,6 +397,16 @@ static void policy_app_resume(void *app, const struct agent_row *row)
     policy_resume(app, row);
 }
 
+static void policy_app_look(void *app)
+{
+    policy_reverify_resume(policy_reverify_of(app));
+}
+
+static void policy_app_lost(void *app)
+{
+    policy_reverify_lost(policy_reverify_of(app));
+}
+
 static void policy_app_close(void *app)
 {
     policy_service_close(app);
@@ -433,5 +443,7 @@ static const struct app_route routes[] = {
 const struct app app_policy = {.name = "policy",
                                .open = policy_app_open,
                                .resume = policy_app_resume,
+                               .look = policy_app_look,
+                               .lost = policy_app_lost,
                                .close = policy_app_close,
                                .routes = routes};

@@ -1,9 +1,9 @@
 /* codes.c - codes of diagnoses and procedures: their form, and whether a policy lists them. See
- * lookup.h.
+ * fact_tools.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/lookup.h"
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/scope.h"
 #include "base/ctype.h"
 

@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "apps/policy/keep.h"
 #include "apps/policy/react.h"
+#include "apps/policy/result_table.h"
 
 #define POLICY_EXTRACT_PART 24000 /* bytes of text in one call */
 #define POLICY_EXTRACT_PARTS 64

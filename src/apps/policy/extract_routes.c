@@ -88,7 +88,7 @@ static bool extract_keep(struct policy_service *s, const struct app_request *q,
         x->list[i].who = policy_who(q);
         x->list[i].created_us = now;
     }
-    return policy_keep_propose(policy_kept_results(s), x->list, x->n, ask->mask, e);
+    return policy_table_propose(policy_kept_results(s), x->list, x->n, ask->mask, e);
 }
 
 static void extract_show(struct policy_service *s, const struct policy_extract_ask *ask,
@@ -106,7 +106,7 @@ static void extract_show(struct policy_service *s, const struct policy_extract_a
     json_member_array(&o, "proposals");
     for (size_t i = 0; i < x->n; i++) {
         one.id = x->list[i].id;
-        if (!policy_keep_proposals(policy_kept_results(s), &one, &o, &e)) {
+        if (!policy_table_proposals(policy_kept_results(s), &one, &o, &e)) {
             app_fail_err(r, &e);
             return;
         }
@@ -146,7 +146,7 @@ static bool extract_from(struct extracting *w, const struct json *doc, struct er
 
     if (!extract_asked_read(doc, w->q->arena, &x, e))
         return false;
-    if (!policy_keep_is_open(policy_kept_results(w->s)))
+    if (!policy_table_is_open(policy_kept_results(w->s)))
         return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
     w->ask = (struct policy_extract_ask){
         .kind = str_eq(x.kind, STR("facts")) ? POLICY_EXTRACT_FACTS : POLICY_EXTRACT_CRITERIA,
@@ -212,7 +212,7 @@ void policy_proposals_get(void *app, const struct app_request *q, struct app_rep
     json_out_init(&o, &r->body);
     json_out_object(&o);
     json_member_array(&o, "proposals");
-    if (!policy_keep_proposals(policy_kept_results(app), &query, &o, &e)) {
+    if (!policy_table_proposals(policy_kept_results(app), &query, &o, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -247,7 +247,7 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
                              const struct json *doc, const struct proposals_asked *x,
                              struct json_out *o, struct err *e)
 {
-    struct policy_keep *k = policy_kept_results(s);
+    struct policy_table *k = policy_kept_results(s);
     struct policy_proposals one = proposals_any();
     struct policy_proposal_word word = {
         .state = x->state,
@@ -259,7 +259,7 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
         if (!json_text(doc, v, q->arena, &one.id))
             return err_set(e, ERR_INPUT, "ids: a list of ids is expected");
         word.id = one.id;
-        if (!policy_keep_proposal_decide(k, &word, e))
+        if (!policy_table_proposal_decide(k, &word, e))
             return e->code == ERR_NOT_FOUND ? err_set(e,
                                                       ERR_INPUT,
                                                       "ids: there is no proposal \"" STR_FMT
@@ -271,7 +271,7 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
                      "policy_proposal",
                      one.id,
                      arena_join(q->arena, x->state, STR(": "), word.reason));
-        if (!policy_keep_proposals(k, &one, o, e))
+        if (!policy_table_proposals(k, &one, o, e))
             return false;
     }
     return true;
@@ -321,7 +321,7 @@ void policy_proposals_case(void *app, const struct app_request *q, struct app_re
     json_member_str(&o, "case_id", id);
     json_member_str(&o, "policy_id", document);
     json_member_array(&o, "fields");
-    if (!policy_keep_confirmed_facts(policy_kept_results(app), id, &o, &n, &e)) {
+    if (!policy_table_confirmed_facts(policy_kept_results(app), id, &o, &n, &e)) {
         app_fail_err(r, &e);
         return;
     }

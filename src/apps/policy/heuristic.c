@@ -20,11 +20,16 @@
 /* Sections with such a title do not say what holds now. */
 #define NOT_IN_FORCE                                                                               \
     "superseded former formerly old previous obsolete repealed draft example examples sample "     \
-    "history historical archived withdrawn proposed deprecated expired faq glossary"
+    "history historical archived withdrawn proposed deprecated expired faq glossary questions "    \
+    "myths myth misconceptions not no until before since past future planned upcoming"
 /* Titles that narrow the rules below them to some cases. */
 #define NARROWING                                                                                  \
     "for if only student students senior seniors minor minors child children veteran veterans "    \
     "business commercial corporate staff exception exceptions optional international domestic"
+/* Titles that begin with one of these, too. */
+#define NARROWING_FIRST "in at during outside inside within under with without"
+/* A sentence with one of these may change any rule of the document. */
+#define OVERRIDING "notwithstanding foregoing"
 #define PLAIN_LABELS "note requirement requirements rule rules policy important"
 
 static bool heuristic_is_harmless(const struct reading *r)
@@ -51,7 +56,9 @@ static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
 
     for (size_t i = 0; i < n; i++)
         if (word_among(&path[i], NOT_IN_FORCE) ||
-            (word_among(&path[i], NARROWING) &&
+            ((word_among(&path[i], NARROWING) ||
+              ((i == 0 || word_is(&path[i - 1], ">")) && word_among(&path[i], NARROWING_FIRST)) ||
+              (word_names_person(&path[i]) && word_find(r->w, r->n, &path[i]) == r->n)) &&
              word_find(x->question.w, x->question.n, &path[i]) == x->question.n))
             return true;
     for (size_t i = 0; label && i < label->n; i++)
@@ -153,15 +160,34 @@ static bool rule_may_be_an_age(const struct rule *r)
     return false;
 }
 
+/* "An applicant is the parent of the child": who a rule is about may be somebody else. */
+static bool heuristic_redefines(const struct reading *r, const struct judged *j)
+{
+    size_t at = r->n > 0 && word_among(&r->w[0], "a an the each");
+
+    return r->n > at + 2 && word_names_person(&r->w[at]) &&
+           word_among(&r->w[at + 1], "is are means includes") &&
+           word_find(j->r->w, j->r->n, &r->w[at]) < j->r->n;
+}
+
+static bool heuristic_overrides(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (word_among(&r->w[i], OVERRIDING))
+            return true;
+    return false;
+}
+
 /* The text around the rules must be understood too: every sentence of their paragraph, and in
  * their section those that could change a rule. */
 static void heuristic_look_around(struct run *x, const bool *about)
 {
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
-        bool block = false, node = false, dropped = false;
+        bool block = !r->rule && heuristic_overrides(r), node = false, dropped = false;
 
         for (size_t k = 0; k < x->n; k++) {
+            block = block || (!r->rule && heuristic_redefines(r, &x->rules[k]));
             block = block || x->rules[k].r->block == r->block;
             node = node || x->rules[k].r->node == r->node;
             dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/front.h"
+#include "apps/policy/front_matter.h"
 #include "apps/policy/line.h"
 #include "apps/policy/outline.h"
 #include "base/utf8.h"
@@ -310,7 +310,7 @@ bool policy_tree_markdown(str text, str doc_name, struct arena *a, struct policy
                        (unsigned)policy_markdown_line_of(text, bad));
     if (str_starts(text, STR("\xEF\xBB\xBF")))
         text = str_slice(text, 3, text.n);
-    ok = policy_markdown_read_lines(&m, text, policy_front(text, a, out)) &&
+    ok = policy_markdown_read_lines(&m, text, policy_front_matter(text, a, out)) &&
          outline_finish(&m.o, source);
     outline_release(&m.o);
     return ok;

@@ -50,7 +50,7 @@ bool outline_page(struct outline *o, uint64_t page)
     if (page < o->page)
         return err_set(o->e,
                        ERR_INPUT,
-                       "%spage %u comes behind page %u",
+                       "%spage %u comes after page %u; number the pages in order",
                        outline_where(o, where),
                        (unsigned)page,
                        (unsigned)o->page);

@@ -15,6 +15,7 @@ struct policy_reverify {
     pthread_t thread;
     bool started, running;
     _Atomic bool stop, cancel;
+    _Atomic bool lost;  /* another daemon continues it */
     struct arena arena; /* of the row */
     struct policy_reverify_row row;
     str version, as_of, controller; /* of its request */
@@ -55,7 +56,7 @@ static str reverify_brief(const struct json *doc, const struct json_node *v, str
     json_member_str(&o, "reason_code", reverify_member(doc, v, "reason_code", a));
     json_member_bool(&o, "masked", masked);
     json_out_end(&o);
-    out = arena_dup(a, buf_str(&json));
+    out = buf_full(&json) ? STR("") : arena_dup(a, buf_str(&json));
     buf_release(&json);
     return out;
 }
@@ -93,7 +94,8 @@ static bool reverify_keep(struct policy_reverify *r, struct policy_again_done *r
 {
     struct policy_service *s = r->service;
     struct setup *setup = gateway_setup(s->host.gateway);
-    bool ok = policy_keep_reverified(s->keep, rows, n, setup->mask, e);
+    bool ok = r->lost ? err_set(e, ERR_CONFLICT, "another daemon continues it")
+                      : policy_table_reverified(s->keep, rows, n, setup->mask, e);
 
     setup_release(setup);
     return ok;
@@ -110,7 +112,9 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
         .controller = r->controller.n ? r->controller : again->controller,
         .model = STR(""),
         .version = r->version,
-        .as_of = r->as_of};
+        .as_of = r->as_of,
+        .document_id = r->row.document_id,
+        .masked = again->masked};
     struct policy_review *review = arena_zero(a, 1, sizeof *review);
     struct policy_again_done *rows = arena_zero(a, POLICY_CRITERIA_MAX + 1, sizeof *rows);
     struct policy_again_done base = {.id = r->row.id,
@@ -152,18 +156,18 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
 
 static bool reverify_all(struct policy_reverify *r, struct err *e)
 {
-    struct policy_keep *k = r->service->keep;
+    struct policy_table *k = r->service->keep;
     int64_t after = -1, n = 0;
     char last[128] = "";
     bool found = true, ok;
 
-    ok = policy_keep_reverify_done(k, r->row.id, &n, e);
-    while (ok && found && !r->stop && !r->cancel) {
+    ok = policy_table_reverify_done(k, r->row.id, &n, e);
+    while (ok && found && !r->stop && !r->cancel && !r->lost) {
         struct policy_again again = {.run = str_c(last), .created_us = after};
         struct arena a;
 
         arena_init(&a, SERVICE_ARENA_MAX);
-        ok = policy_keep_reverify_next(k, &r->row, &a, &again, &found, e) &&
+        ok = policy_table_reverify_next(k, &r->row, &a, &again, &found, e) &&
              (!found || reverify_case(r, &again, ++n, &a, e));
         if (ok && found) {
             after = again.created_us;
@@ -180,16 +184,16 @@ static void *reverify_work(void *arg)
     struct policy_service *s = r->service;
     struct err e, kept;
     bool ok = reverify_all(r, &e);
-    bool leaves = r->stop || (s->host.leave && *s->host.leave);
+    bool leaves = r->stop || r->lost || (s->host.leave && *s->host.leave);
 
-    if (!leaves && !policy_keep_reverify_end(s->keep,
-                                             r->row.id,
-                                             !ok         ? "failed"
-                                             : r->cancel ? "cancelled"
-                                                         : "done",
-                                             ok ? STR("") : str_c(e.text),
-                                             clock_wall_ms(s->host.clock) * 1000,
-                                             &kept))
+    if (!leaves && !policy_table_reverify_end(s->keep,
+                                              r->row.id,
+                                              !ok         ? "failed"
+                                              : r->cancel ? "cancelled"
+                                                          : "done",
+                                              ok ? STR("") : str_c(e.text),
+                                              clock_wall_ms(s->host.clock) * 1000,
+                                              &kept))
         log_warn("the end of a re-verification is not on record", LOG_ERR(&kept));
     if (!ok && !leaves)
         log_warn("a re-verification failed", LOG_STR("id", r->row.id), LOG_ERR(&e));
@@ -220,7 +224,7 @@ static void reverify_begin(struct policy_reverify *r, const struct policy_reveri
         r->controller = reverify_member(&doc, json_root(&doc), "controller", &r->arena);
     }
     json_release(&doc);
-    r->cancel = false;
+    r->cancel = r->lost = false;
     r->running = r->started = true;
     if (pthread_create(&r->thread, NULL, reverify_work, r) != 0)
         base_die("no thread could be started");
@@ -253,16 +257,18 @@ void policy_reverify_free(struct policy_reverify *r)
 bool policy_reverify_start(struct policy_reverify *r, const struct policy_reverify_row *row,
                            struct err *e)
 {
+    struct policy_reverify_row own = *row;
     bool ok;
 
+    own.daemon = r->service->host.daemon;
     pthread_mutex_lock(&r->lock);
     ok = !r->running ||
          err_set(e,
                  ERR_CONFLICT,
                  "re-verification " STR_FMT " is running; wait for its end, or cancel it",
                  STR_ARG(r->row.id));
-    if (ok && (ok = policy_keep_reverify_put(r->service->keep, row, e)))
-        reverify_begin(r, row);
+    if (ok && (ok = policy_table_reverify_put(r->service->keep, &own, e)))
+        reverify_begin(r, &own);
     pthread_mutex_unlock(&r->lock);
     return ok;
 }
@@ -274,15 +280,20 @@ void policy_reverify_resume(struct policy_reverify *r)
     struct arena a;
     struct err e;
 
+    pthread_mutex_lock(&r->lock);
     arena_init(&a, RESULT_JSON_MAX);
-    if (!policy_keep_reverify_running(r->service->keep, &a, &row, &found, &e)) {
+    if (!r->running && !policy_table_reverify_running(
+                           r->service->keep, r->service->host.daemon, &a, &row, &found, &e))
         log_warn("a re-verification could not go on", LOG_ERR(&e));
-    } else if (found) {
-        pthread_mutex_lock(&r->lock);
+    if (found)
         reverify_begin(r, &row);
-        pthread_mutex_unlock(&r->lock);
-    }
+    pthread_mutex_unlock(&r->lock);
     arena_release(&a);
+}
+
+void policy_reverify_lost(struct policy_reverify *r)
+{
+    r->lost = true;
 }
 
 bool policy_reverify_cancel(struct policy_reverify *r, str id)

@@ -23,6 +23,8 @@ void policy_reverify_free(struct policy_reverify *r); /* NULL: nothing; a job re
 /* Puts the row and begins; ERR_CONFLICT if one runs already. */
 bool policy_reverify_start(struct policy_reverify *r, const struct policy_reverify_row *row,
                            struct err *e) MUST_USE;
+/* Another daemon took over: this one stores nothing more of what it is doing. */
+void policy_reverify_lost(struct policy_reverify *r);
 void policy_reverify_resume(struct policy_reverify *r);
 /* False: it does not run. */
 bool policy_reverify_cancel(struct policy_reverify *r, str id);

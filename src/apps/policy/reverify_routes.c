@@ -16,7 +16,7 @@ static void reverify_show(struct policy_service *s, str id, struct app_reply *r)
 
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
-    if (policy_keep_reverify_list(policy_kept_results(s), id, POLICY_LIST_MAX, &o, &e))
+    if (policy_table_reverify_list(policy_kept_results(s), id, POLICY_LIST_MAX, &o, &e))
         policy_reply_end(&o, r);
     else
         app_fail_err(r, &e);
@@ -39,7 +39,7 @@ void policy_reverify_list(void *app, const struct app_request *q, struct app_rep
     json_out_init(&o, &r->body);
     json_out_object(&o);
     json_member_array(&o, "reverifications");
-    if (!policy_keep_reverify_list(policy_kept_results(app), STR(""), limit, &o, &e)) {
+    if (!policy_table_reverify_list(policy_kept_results(app), STR(""), limit, &o, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -81,7 +81,8 @@ static bool reverify_read(const struct json *doc, struct arena *a, struct reveri
            member_wrong(&m, "controller", "heuristic or react is expected");
 }
 
-/* A version that does not exist is refused before anything begins. */
+/* A version that does not exist is refused before anything begins; without a version each case has
+ * its own. */
 static bool reverify_check(struct policy_service *s, const struct policy_docs *docs,
                            const struct reverify_asked *asked, struct err *e)
 {
@@ -90,10 +91,16 @@ static bool reverify_check(struct policy_service *s, const struct policy_docs *d
                                .version = asked->version,
                                .as_of = asked->as_of,
                                .today = policy_today(policy_host(s)->clock, today)};
-    const struct policy_doc *d;
+    const struct policy_doc *d = NULL;
 
-    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, e))
-        return err_prefix(e, "%s: ", asked->version.n ? "version" : "as_of_date");
+    if (asked->version.n || asked->as_of.n) {
+        if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, e))
+            return err_prefix(e, "%s: ", asked->version.n ? "version" : "as_of_date");
+    } else {
+        for (size_t i = 0; !d && i < policy_docs_count(docs); i++)
+            if (policy_is_version(policy_docs_at(docs, i), asked->document_id))
+                d = policy_docs_at(docs, i);
+    }
     return d || err_set(e,
                         ERR_INPUT,
                         "document_id: no document \"" STR_FMT "\" is configured",
@@ -128,8 +135,8 @@ static bool reverify_start(struct policy_service *s, const struct app_request *q
                                       .created_us = clock_wall_ms(policy_host(s)->clock) * 1000};
 
     *id = row.id = arena_dup(q->arena, rand_id(&policy_host(s)->gateway->ids, text));
-    if (!policy_keep_reverify_count(
-            policy_kept_results(s), row.document_id, row.created_us, &row.total, e))
+    if (!policy_table_reverify_count(
+            policy_kept_results(s), row.document_id, row.created_us, q->arena, &row.total, e))
         return false;
     if (row.total > POLICY_REVERIFY_MAX)
         return err_set(e,

@@ -71,6 +71,8 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_member_str(&o, "today", d->today);
     json_member_str(&o, "version", d->version);
     json_member_str(&o, "as_of", d->as_of);
+    json_member_str(&o, "document_id", d->document_id);
+    json_member_bool(&o, "masked", d->masked);
     json_out_key(&o, STR("fallback"));
     json_out_bool(&o, d->switches.fallback);
     json_out_key(&o, STR("samples"));
@@ -117,9 +119,9 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
     ok = json_parse(&doc, row->input, e);
     root = json_root(&doc);
     if (ok && !q->operator_ && !str_eq(policy_review_member(&doc, "key", a), q->key))
-        ok = err_set(e, ERR_INPUT, "options.run_id: is taken");
+        ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
     if (ok && !str_eq(policy_review_member(&doc, "body", a), body))
-        ok = err_set(e, ERR_INPUT, "options.run_id: is of another request");
+        ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
         (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
         (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
@@ -134,6 +136,8 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
         d->today = policy_review_member(&doc, "today", a);
         d->version = policy_review_member(&doc, "version", a);
         d->as_of = policy_review_member(&doc, "as_of", a);
+        d->document_id = policy_review_member(&doc, "document_id", a);
+        (void)!json_bool(json_find(&doc, root, STR("masked")), &d->masked);
         recall_criteria(&doc, a, d);
         ok = review_prompt(s, policy_review_member(&doc, "prompt_id", a), a, &d->prompt, e);
     }
@@ -176,11 +180,13 @@ static bool policy_review_decide(struct policy_service *s, const struct policy_a
                                  const struct json *options, struct arena *a, struct decision *d,
                                  struct err *e)
 {
-    str asked, told = q->model.n ? q->model : config->policy.model;
+    str asked, wanted = q->model.n ? q->model : config->policy.model;
 
     d->key = q->key.n ? q->key : STR("");
     d->version = q->version.n ? q->version : STR("");
     d->as_of = q->as_of.n ? q->as_of : STR("");
+    d->document_id = q->document_id.n ? q->document_id : STR("");
+    d->masked = q->masked;
     if (!asked_for(q, options, a, &asked, e) || !samples_of(c, options, &d->samples, e))
         return false;
     policy_rollout_now(s->rollout, config, &d->switches, NULL);
@@ -189,7 +195,7 @@ static bool policy_review_decide(struct policy_service *s, const struct policy_a
           registry_candidate(s->registry, str_c(policy_built_in.name), a, &d->prompt, e)))
         registry_in_force(s->registry, &policy_built_in, a, &d->prompt);
     if (d->plan.controller == POLICY_REACT || d->plan.mode == POLICY_MODE_SHADOW) {
-        if (!app_model(config, told, &d->model, e)) {
+        if (!app_model(config, wanted, &d->model, e)) {
             e->code = d->plan.controller == POLICY_REACT ? ERR_SYSTEM : e->code;
             return d->plan.controller != POLICY_REACT;
         }
@@ -199,11 +205,12 @@ static bool policy_review_decide(struct policy_service *s, const struct policy_a
     return true;
 }
 
-struct policy_react_options review_react(struct policy_service *s, struct setup *setup)
+struct policy_react_options review_react(struct policy_service *s, struct setup *setup,
+                                         const struct config_policy *p)
 {
-    return (struct policy_react_options){.search = setup->config->policy.search,
-                                         .tokens_max = setup->config->policy.tokens_max,
-                                         .time_max_ms = setup->config->policy.time_max_ms,
+    return (struct policy_react_options){.search = p->search,
+                                         .tokens_max = p->tokens_max,
+                                         .time_max_ms = p->time_max_ms,
                                          .ask = agent_ask_gateway(s->host.gl),
                                          .log = s->host.log,
                                          .store = s->host.gateway->records ? s->host.gateway->store
@@ -276,14 +283,12 @@ static void tell_session(struct policy_service *s, const struct policy_review *r
     buf_release(&masked);
 }
 
-static bool policy_review_keep(struct policy_service *s, const struct policy_review *r, str body,
-                               struct arena *a, struct err *e)
+static bool policy_review_keep(struct policy_service *s, const struct policy_review *r,
+                               const struct policy_kept_case *kept, struct arena *a, struct err *e)
 {
     const struct policy_doc *doc = r->options.react.doc;
-    struct policy_kept_case kept;
     size_t n = r->verdict.n;
     struct policy_kept *rows = arena_zero(a, n + 1, sizeof *rows);
-    int64_t now = clock_wall_ms(s->host.clock) * 1000;
     struct json_out o;
     struct buf json;
 
@@ -307,16 +312,10 @@ static bool policy_review_keep(struct policy_service *s, const struct policy_rev
             .version = doc ? policy_doc_version(doc) : STR(""),
             .hash = doc ? str_c(doc->tree.hash) : STR(""),
             .result = arena_dup(a, buf_str(&json)),
-            .created_us = now};
+            .created_us = kept->created_us};
     }
     buf_release(&json);
-    kept = (struct policy_kept_case){.run = r->run,
-                                     .case_id = r->c.case_id,
-                                     .document_id = doc ? doc->id : STR(""),
-                                     .key = r->options.react.key,
-                                     .body = body,
-                                     .created_us = now};
-    return policy_keep_results(s->keep, &kept, rows, n, r->options.react.mask, e);
+    return policy_table_results(s->keep, kept, rows, n, r->options.react.mask, e);
 }
 
 static void envelope(struct policy_review *r, struct arena *a)
@@ -344,11 +343,26 @@ struct reviewing {
     str body, input;
 };
 
+static struct policy_kept_case policy_review_case(const struct reviewing *w,
+                                                  const struct policy_review *r)
+{
+    const struct policy_doc *doc = r->options.react.doc;
+
+    return (struct policy_kept_case){.run = r->run,
+                                     .case_id = r->c.case_id,
+                                     .document_id = doc ? doc->id : STR(""),
+                                     .key = w->d.key,
+                                     .body = w->body,
+                                     .masked = w->d.masked,
+                                     .created_us = clock_wall_ms(w->s->host.clock) * 1000};
+}
+
 /* Decided before, or now. */
 static bool policy_review_settle(struct reviewing *w, struct arena *a, struct policy_review *out,
                                  struct err *e)
 {
     char today[POLICY_DAY_SIZE];
+    struct policy_kept_case kept;
     struct agent_row row;
     struct json options;
     bool ok;
@@ -364,7 +378,8 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
         w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
     }
     json_release(&options);
-    return ok;
+    kept = policy_review_case(w, out);
+    return ok && policy_table_run_free(w->s->keep, &kept, w->setup->mask, e);
 }
 
 /* A case that names no criteria is verified by those that a person confirmed for the policy. */
@@ -375,7 +390,7 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
     struct buf input;
 
     if (!w->recalled && out->c.criteria_default && doc &&
-        !policy_keep_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
+        !policy_table_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
         return false;
     if (w->d.criteria.n) {
         out->c.criteria = w->d.criteria.list;
@@ -397,6 +412,8 @@ static bool policy_review_doc_of(struct reviewing *w, struct arena *a, struct po
     if (w->d.version.n || w->d.as_of.n) {
         c->policy_version_id = w->d.version;
         c->as_of_date = w->d.as_of;
+        if (w->d.document_id.n)
+            c->policy_document_id = w->d.document_id;
     }
     if (!w->d.today.n) /* of a run from before versions had days */
         w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
@@ -422,7 +439,7 @@ static void policy_review_options_of(struct reviewing *w, struct arena *a,
                                         .mode = w->d.plan.mode,
                                         .fallback = w->d.switches.fallback,
                                         .samples = w->d.samples,
-                                        .react = review_react(w->s, w->setup)};
+                                        .react = review_react(w->s, w->setup, &w->config->policy)};
     o->react.c = &out->c;
     o->react.prompt = &w->d.prompt;
     o->react.model = w->d.model;
@@ -452,7 +469,8 @@ static void policy_review_follow(struct reviewing *w, const struct policy_review
 
 static bool review(struct reviewing *w, struct arena *a, struct policy_review *out, struct err *e)
 {
-    struct err kept;
+    struct policy_kept_case kept;
+    struct err why;
 
     if (!policy_case_read(w->body, a, &out->c, e) || !policy_review_settle(w, a, out, e))
         return false;
@@ -468,8 +486,14 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     if (out->left)
         return true;
     envelope(out, a);
-    if (!policy_review_keep(w->s, out, w->body, a, &kept))
-        log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&kept));
+    kept = policy_review_case(w, out);
+    if (!policy_review_keep(w->s, out, &kept, a, &why)) {
+        if (why.code == ERR_INPUT) { /* another run took the id in the meantime */
+            *e = why;
+            return false;
+        }
+        log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&why));
+    }
     tell_session(w->s, out, true);
     policy_review_follow(w, out);
     return policy_review_put_row(w->s, out, "done", w->input, e);
@@ -483,10 +507,10 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     bool ok;
 
     *w = (struct reviewing){.s = s, .q = q, .setup = gateway_setup(s->host.gateway)};
-    w->d.model = w->d.key = w->d.today = w->d.version = w->d.as_of = STR("");
+    w->d.model = w->d.key = w->d.today = w->d.version = w->d.as_of = w->d.document_id = STR("");
     w->body = arena_dup(a, q->body);
     w->docs = policy_docs_now(s, &none);
-    w->config = policy_config_now(s);
+    w->config = w->docs ? config_retain(policy_docs_config(w->docs)) : policy_config_now(s);
     *out = (struct policy_review){.run = STR(""), .envelope = STR("")};
     ok = review(w, a, out, e);
     /* The verdict's pointers into documents end here; only the envelope remains valid. */

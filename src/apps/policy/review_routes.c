@@ -12,6 +12,8 @@
 #define FACTS_SHOWN 200
 #define REASON_MAX 2000
 #define QUEUE_LIMIT 50
+#define LABEL_LIMIT 100
+#define LABEL_ARENA_MAX ((size_t)1 << 30)
 
 str policy_who(const struct app_request *q)
 {
@@ -60,7 +62,7 @@ bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *ou
 
 void policy_review_list(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_keep *k = policy_kept_results(app);
+    struct policy_table *k = policy_kept_results(app);
     struct policy_queue query = {.key = q->key,
                                  .all = q->operator_,
                                  .document_id = app_query(q, "document_id"),
@@ -84,8 +86,8 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
     json_out_init(&o, &r->body);
     json_out_object(&o);
     json_member_array(&o, "results");
-    if (!policy_keep_queue(k, &query, &o, &e) ||
-        !policy_keep_waiting(k, q->key, q->operator_, &waiting, &e)) {
+    if (!policy_table_queue(k, &query, &o, &e) ||
+        !policy_table_waiting(k, q->key, q->operator_, &waiting, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -209,7 +211,7 @@ static bool review_item_json(struct policy_service *s, const struct policy_docs 
             json_out_end(o);
         }
         json_member_array(o, "reviews");
-        ok = policy_keep_reviews(policy_kept_results(s), app_query(q, "result_id"), o, e);
+        ok = policy_table_reviews(policy_kept_results(s), app_query(q, "result_id"), o, e);
         json_out_end(o);
         json_out_end(o);
     }
@@ -228,7 +230,7 @@ void policy_review_item(void *app, const struct app_request *q, struct app_reply
     if (!policy_configured(app, &docs, r))
         return;
     json_out_init(&o, &r->body);
-    if (policy_keep_item(
+    if (policy_table_item(
             policy_kept_results(app), &query, app_query(q, "result_id"), q->arena, &item, &e) &&
         review_item_json(app, docs, &item, q, &o, &e))
         policy_reply_end(&o, r);
@@ -280,13 +282,13 @@ static void review_decide(struct policy_service *s, const struct app_request *q,
     }
     v.id = rand_id(&policy_host(s)->gateway->ids, id);
     v.decided_us = clock_wall_ms(policy_host(s)->clock) * 1000;
-    if (!policy_keep_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
+    if (!policy_table_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
         app_fail_err(r, &e);
         return;
     }
     v.run = item.run;
     v.machine_status = item.status;
-    if (!policy_keep_decide(policy_kept_results(s), &v, &e)) {
+    if (!policy_table_decide(policy_kept_results(s), &v, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -299,7 +301,7 @@ static void review_decide(struct policy_service *s, const struct app_request *q,
                               STR_ARG(v.machine_status),
                               STR_ARG(v.status),
                               STR_ARG(v.reason)));
-    if (!policy_keep_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
+    if (!policy_table_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
         app_fail_err(r, &e);
         return;
     }
@@ -364,13 +366,13 @@ static void review_label_expect(const struct policy_label *l, size_t n, struct j
 }
 
 /* The labels of one run as the case that `rationale optimize --app policy` reads. */
-static bool review_label_case(const struct policy_label *l, size_t n, struct arena *a,
-                              struct json_out *o, struct err *e)
+static bool review_label_write(const struct policy_label *l, size_t n, struct arena *a,
+                               struct json_out *o, struct err *e)
 {
     struct policy_case *c = arena_zero(a, 1, sizeof *c);
 
     if (!policy_case_read(l->body, a, c, e))
-        return false;
+        return err_prefix(e, "the case of " STR_FMT ": ", STR_ARG(l->run));
     json_out_object(o);
     json_member_str(o, "case_id", c->case_id);
     json_member_str(o, "policy_id", c->policy_id);
@@ -383,33 +385,51 @@ static bool review_label_case(const struct policy_label *l, size_t n, struct are
     return true;
 }
 
+static bool review_label_case(const struct policy_label *l, size_t n, struct json_out *o,
+                              struct err *e)
+{
+    struct arena a;
+    bool ok;
+
+    arena_init(&a, LABEL_ARENA_MAX);
+    ok = review_label_write(l, n, &a, o, e);
+    arena_release(&a);
+    return ok;
+}
+
 void policy_labels_get(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_label *labels;
-    size_t n, to;
+    struct policy_label_page page = {.document_id = app_query(q, "document_id"),
+                                     .after = app_query(q, "cursor")};
+    struct policy_labels labels;
+    int64_t limit;
     struct json_out o;
     struct err e;
 
-    if (!policy_operator_only(q, r))
+    if (!policy_operator_only(q, r) || !policy_limit_of(q, LABEL_LIMIT, &limit, r))
         return;
-    if (!policy_keep_labels(
-            policy_kept_results(app), app_query(q, "document_id"), q->arena, &labels, &n, &e)) {
+    page.cases_max = limit < POLICY_LABEL_CASES_MAX ? (size_t)limit : POLICY_LABEL_CASES_MAX;
+    if (!policy_table_labels(policy_kept_results(app), &page, q->arena, &labels, &e)) {
         app_fail_err(r, &e);
         return;
     }
     json_out_init(&o, &r->body);
     json_out_object(&o);
     json_member_array(&o, "cases");
-    for (size_t i = 0; i < n; i = to) {
-        for (to = i + 1; to < n && str_eq(labels[to].run, labels[i].run); to++)
+    for (size_t i = 0, to; i < labels.n; i = to) {
+        for (to = i + 1; to < labels.n && str_eq(labels.list[to].run, labels.list[i].run); to++)
             ;
-        if (!review_label_case(&labels[i], to - i, q->arena, &o, &e)) {
+        if (labels.list[i].body.n && !review_label_case(&labels.list[i], to - i, &o, &e)) {
             app_fail_err(r, &e);
             return;
         }
     }
     json_out_end(&o);
-    json_member_i64(&o, "labels", (int64_t)n);
+    json_member_i64(&o, "labels", (int64_t)labels.n);
+    if (labels.more)
+        json_member_str(&o, "next_cursor", labels.list[labels.n - 1].run);
+    else
+        json_member_null(&o, "next_cursor");
     json_out_end(&o);
     policy_reply_end(&o, r);
 }

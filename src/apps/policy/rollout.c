@@ -10,7 +10,7 @@
 #include "base/sha256.h"
 
 struct policy_rollout {
-    struct policy_keep *keep; /* or NULL */
+    struct policy_table *keep; /* or NULL */
     const struct clock *clock;
     pthread_mutex_t lock; /* of what follows */
     bool set;             /* by an operator, over these: */
@@ -104,7 +104,7 @@ static void policy_rollout_take(struct policy_rollout *r, const struct policy_se
     r->set_us = s->set_us;
 }
 
-bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
+bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
                          struct policy_rollout **out, struct err *e)
 {
     struct policy_rollout *r = base_alloc(sizeof *r);
@@ -115,7 +115,7 @@ bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
     *r = (struct policy_rollout){.keep = keep, .clock = clock};
     pthread_mutex_init(&r->lock, NULL);
     arena_init(&a, (size_t)1 << 20);
-    ok = policy_keep_switches_last(keep, &a, &last, &found, e);
+    ok = policy_table_switches_last(keep, &a, &last, &found, e);
     if (ok && found)
         policy_rollout_take(r, &last);
     arena_release(&a);
@@ -139,7 +139,7 @@ static void outlived(struct policy_rollout *r, const struct policy_switches *bas
     log_info("the configuration's switches are in force again",
              LOG_TEXT("set_by", r->who),
              LOG_I64("set_us", r->set_us));
-    if (!policy_keep_switches(r->keep, &row, &e))
+    if (!policy_table_switches(r->keep, &row, &e))
         log_warn("that is not on record", LOG_ERR(&e));
     policy_rollout_take(r, &row);
     arena_release(&a);
@@ -212,7 +212,7 @@ static bool policy_rollout_put(struct policy_rollout *r, const struct policy_swi
     if (s)
         row.switches = switches_text(s, &a);
     pthread_mutex_lock(&r->lock);
-    ok = policy_keep_switches(r->keep, &row, e);
+    ok = policy_table_switches(r->keep, &row, e);
     if (ok)
         policy_rollout_take(r, &row);
     pthread_mutex_unlock(&r->lock);

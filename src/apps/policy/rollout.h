@@ -20,8 +20,8 @@
  */
 #pragma once
 
-#include "apps/policy/keep.h"
 #include "apps/policy/metrics.h"
+#include "apps/policy/result_table.h"
 #include "base/json.h"
 #include "gateway/config.h"
 
@@ -43,7 +43,7 @@ struct policy_origin {
 };
 
 /* keep is lent, and may be NULL. */
-bool policy_rollout_open(struct policy_keep *keep, const struct clock *clock,
+bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
                          struct policy_rollout **out, struct err *e) MUST_USE;
 void policy_rollout_free(struct policy_rollout *r); /* NULL: nothing */
 /* origin may be NULL. */

@@ -68,16 +68,16 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
 /* For operators only: who set which switches, and where the shadow differs. */
 static bool lists_json(struct policy_service *s, bool all, struct json_out *o, struct err *e)
 {
-    struct policy_keep *k = policy_kept_results(s);
+    struct policy_table *k = policy_kept_results(s);
 
     json_out_key(o, STR("changes"));
     json_out_array(o);
-    if (all && !policy_keep_switches_list(k, CHANGES_SHOWN, o, e))
+    if (all && !policy_table_switches_list(k, CHANGES_SHOWN, o, e))
         return false;
     json_out_end(o);
     json_out_key(o, STR("discrepancies"));
     json_out_array(o);
-    if (all && !policy_keep_discrepancies(k, DISCREPANCIES_SHOWN, o, e))
+    if (all && !policy_table_discrepancies(k, DISCREPANCIES_SHOWN, o, e))
         return false;
     json_out_end(o);
     return true;

@@ -1,9 +1,9 @@
 /* score.c - several results as one: their confidence together, and where they contradict. See
- * lookup.h.
+ * fact_tools.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/lookup.h"
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/member.h"
 #include "apps/policy/result.h"
 

@@ -8,27 +8,44 @@
 
 /* ---- documents ---- */
 
-struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e)
+/* Loads the documents of a new configuration. With the lock held, which is released meanwhile:
+ * other threads go on with the documents before. */
+static void policy_docs_refresh(struct policy_service *s)
 {
     struct setup *setup = gateway_setup(s->host.gateway);
     struct config *c = setup->config;
-    struct policy_docs *d = NULL;
+    struct policy_docs *d;
+    struct err e;
+    bool ok;
 
-    pthread_mutex_lock(&s->lock);
-    if (!(s->docs && policy_docs_of(s->docs, c)) && s->refused != c) {
-        if (policy_docs_load(c, &d, e)) {
+    if (!s->loading && !policy_docs_of(s->docs, c) && s->refused != c) {
+        s->loading = true;
+        pthread_mutex_unlock(&s->lock);
+        ok = policy_docs_load(c, &d, &e);
+        if (!ok)
+            log_warn("documents cannot be loaded: those before stay", LOG_ERR(&e));
+        pthread_mutex_lock(&s->lock);
+        s->loading = false;
+        if (ok) {
             policy_docs_release(s->docs);
             s->docs = d;
         } else {
-            log_warn("documents cannot be loaded: those before stay", LOG_ERR(e));
             if (s->refused)
                 config_release(s->refused);
             s->refused = config_retain(c);
         }
     }
-    d = s->docs && policy_docs_count(s->docs) ? policy_docs_hold(s->docs) : NULL;
-    pthread_mutex_unlock(&s->lock);
     setup_release(setup);
+}
+
+struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e)
+{
+    struct policy_docs *d;
+
+    pthread_mutex_lock(&s->lock);
+    policy_docs_refresh(s);
+    d = policy_docs_count(s->docs) ? policy_docs_hold(s->docs) : NULL;
+    pthread_mutex_unlock(&s->lock);
     if (!d)
         err_set(e, ERR_NOT_FOUND, "no documents are configured (policy.documents)");
     return d;
@@ -36,15 +53,12 @@ struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e)
 
 struct config *policy_config_now(struct policy_service *s)
 {
-    struct setup *setup = gateway_setup(s->host.gateway);
-    struct config *c = setup->config;
+    struct config *c;
 
     pthread_mutex_lock(&s->lock);
-    if (s->refused == c && s->docs)
-        c = policy_docs_config(s->docs);
-    c = config_retain(c);
+    policy_docs_refresh(s);
+    c = config_retain(policy_docs_config(s->docs));
     pthread_mutex_unlock(&s->lock);
-    setup_release(setup);
     return c;
 }
 
@@ -55,7 +69,7 @@ static bool policy_service_open_parts(struct policy_service *s, const struct con
 {
     str url = s->host.log ? c->store_url : STR("none");
 
-    if (!registry_open(url, s->host.clock, &s->registry, e) || !policy_keep_open(url, &s->keep, e))
+    if (!registry_open(url, s->host.clock, &s->registry, e) || !policy_table_open(url, &s->keep, e))
         return false;
     if (!policy_rollout_open(s->keep, s->host.clock, &s->rollout, e))
         return false;
@@ -114,7 +128,7 @@ void policy_service_close(struct policy_service *s)
     policy_shadow_free(s->shadow);
     policy_metrics_free(s->metrics);
     policy_rollout_free(s->rollout);
-    policy_keep_close(s->keep);
+    policy_table_close(s->keep);
     registry_close(s->registry);
     policy_docs_release(s->docs);
     if (s->refused)
@@ -184,7 +198,7 @@ struct registry *policy_registry(struct policy_service *s)
     return s->registry;
 }
 
-struct policy_keep *policy_kept_results(struct policy_service *s)
+struct policy_table *policy_kept_results(struct policy_service *s)
 {
     return s->keep;
 }

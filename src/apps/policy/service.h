@@ -15,7 +15,7 @@
 #pragma once
 
 #include "apps/app.h"
-#include "apps/policy/keep.h"
+#include "apps/policy/result_table.h"
 #include "apps/policy/rollout.h"
 #include "apps/policy/verify.h"
 
@@ -37,6 +37,8 @@ struct policy_ask {
     str controller; /* "heuristic", "react"; "" or "auto": options.controller, or the switches */
     str model;      /* "": as configured */
     str version, as_of;           /* of the policy, instead of the case's; or "" */
+    str document_id;              /* with one of these, instead of the case's; or "" */
+    bool masked;                  /* secrets of the body were masked before */
     const struct policy_doc *doc; /* instead of those configured; or NULL */
     const char *doc_file;         /* its file, needed to resume the run; or NULL */
     void (*on_effect)(void *ctx, const struct agent_effect *f);
@@ -58,14 +60,14 @@ void policy_resume(struct policy_service *s, const struct agent_row *row);
 
 /* The state that the routes show. */
 struct registry *policy_registry(struct policy_service *s);
-struct policy_keep *policy_kept_results(struct policy_service *s);
+struct policy_table *policy_kept_results(struct policy_service *s);
 struct policy_rollout *policy_rollout_of(struct policy_service *s);
 struct policy_metrics *policy_metrics_of(struct policy_service *s);
 struct policy_reverify *policy_reverify_of(struct policy_service *s);
 const struct app_host *policy_host(struct policy_service *s);
 
-/* The configuration in force for policies, held: the one before, if the documents of the newest
- * could not be loaded. */
+/* The configuration in force for policies, held: that of the documents. It is the one before if the
+ * documents of the newest could not be loaded, or another thread is loading them. */
 struct config *policy_config_now(struct policy_service *s);
 /* The documents that are configured now, held; NULL: none are configured. */
 struct policy_docs *policy_docs_now(struct policy_service *s, struct err *e);

@@ -22,15 +22,16 @@ struct resumed {
 struct policy_service {
     struct app_host host;
     struct registry *registry;
-    struct policy_keep *keep;
+    struct policy_table *keep;
     struct policy_rollout *rollout;
     struct policy_metrics *metrics;
     struct policy_shadow *shadow;
     struct policy_reverify *reverify;
 
-    pthread_mutex_t lock; /* of what follows */
-    struct policy_docs *docs;
-    struct config *refused; /* its documents could not be loaded: the ones before stay */
+    pthread_mutex_t lock;     /* of what follows */
+    struct policy_docs *docs; /* of the configuration in force for policies; never NULL */
+    struct config *refused;   /* its documents could not be loaded: the ones before stay */
+    bool loading;             /* a thread loads the documents of a newer one, without the lock */
     pthread_cond_t work;
     struct resumed *first, *last;
     pthread_t thread; /* resumes them, one after another */
@@ -42,11 +43,12 @@ struct decision {
     struct policy_plan plan;
     struct policy_switches switches;
     struct prompt prompt;
-    str model, key;               /* key: the owner */
-    str today, version, as_of;    /* the day it started; the request's values, which override the
-                                * case's */
+    str model, key;                  /* key: the owner */
+    str today;                       /* the day it started */
+    str version, as_of, document_id; /* the request's values, which override the case's */
     struct policy_names criteria; /* confirmed for the policy; for a case that names no criteria */
     unsigned samples;
+    bool masked; /* secrets of the body were masked before */
 };
 
 /* review.c */
@@ -54,4 +56,6 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
 /* The prompt by its id: in the registry, or what is compiled in. */
 bool review_prompt(struct policy_service *s, str id, struct arena *a, struct prompt *out,
                    struct err *e) MUST_USE;
-struct policy_react_options review_react(struct policy_service *s, struct setup *setup);
+/* p: of the configuration in force for policies. */
+struct policy_react_options review_react(struct policy_service *s, struct setup *setup,
+                                         const struct config_policy *p);

@@ -73,7 +73,7 @@ static bool policy_shadow_compare(struct policy_service *s, struct job *j,
                  LOG_STR("shadow", row.shadow_status),
                  LOG_F64("shadow_confidence", row.shadow_confidence),
                  LOG_STR("reason", row.reason_code));
-    return policy_keep_shadow(s->keep, &row, e);
+    return policy_table_shadow(s->keep, &row, e);
 }
 
 static bool run_job(struct policy_service *s, struct job *j, struct err *e)
@@ -87,7 +87,9 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
           registry_candidate(s->registry, str_c(policy_built_in.name), &j->arena, &prompt, e)))
         registry_in_force(s->registry, &policy_built_in, &j->arena, &prompt);
     r->options = (struct policy_verify_options){
-        .controller = POLICY_REACT, .mode = POLICY_MODE_SHADOW, .react = review_react(s, setup)};
+        .controller = POLICY_REACT,
+        .mode = POLICY_MODE_SHADOW,
+        .react = review_react(s, setup, &policy_docs_config(j->docs)->policy)};
     r->options.react.c = &r->c;
     r->options.react.prompt = &prompt;
     r->options.react.model = j->model;

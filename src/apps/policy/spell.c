@@ -142,7 +142,7 @@ static size_t dotted_date(const struct word *w, size_t n, int ymd[3])
     if (*end != '.')
         return 0;
     ymd[1] = (int)strtol(end + 1, &end, 10);
-    return *end == 0 ? 3 : 0;
+    return *end == 0 && (ymd[2] > 12 || ymd[1] == ymd[2]) ? 3 : 0; /* else: which is the month? */
 }
 
 static size_t policy_spell_date_at(const struct word *w, size_t n, struct word *out)

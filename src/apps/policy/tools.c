@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/lookup.h"
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
 

@@ -64,19 +64,45 @@ bool policy_in_force(const struct policy_doc *d, str day)
     return (start.n == 0 || str_cmp(start, day) <= 0) && (end.n == 0 || str_cmp(day, end) <= 0);
 }
 
+/* Below 0 if a began first; one that names no day began before all others. */
+static int policy_version_order(const struct policy_doc *a, const struct policy_doc *b)
+{
+    return str_cmp(policy_version_day(a->tree.effective_start),
+                   policy_version_day(b->tree.effective_start));
+}
+
+/* Of two that fit alike, the one with the very id; *other is NULL then, else b. */
+static const struct policy_doc *policy_version_of_two(const struct policy_doc *a,
+                                                      const struct policy_doc *b, str id,
+                                                      const struct policy_doc **other)
+{
+    if (policy_version_same_text(a->id, id))
+        return a;
+    *other = policy_version_same_text(b->id, id) ? NULL : b;
+    return *other ? a : b;
+}
+
 const struct policy_doc *policy_version_on(const struct policy_doc *const *docs, size_t n, str id,
-                                           str day, size_t *count)
+                                           str day, struct policy_version_others *others)
 {
     const struct policy_doc *best = NULL;
 
-    *count = 0;
+    *others = (struct policy_version_others){0, NULL};
     for (size_t i = 0; i < n; i++) {
+        int order;
+
         if (!policy_is_version(docs[i], id))
             continue;
-        ++*count;
-        if (policy_in_force(docs[i], day) &&
-            (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
+        others->count++;
+        if (!policy_in_force(docs[i], day))
+            continue;
+        order = best ? policy_version_order(docs[i], best) : 1;
+        if (order > 0) {
             best = docs[i];
+            others->same_day = NULL;
+        } else if (order == 0) {
+            best = policy_version_of_two(best, docs[i], id, &others->same_day);
+        }
     }
     return best;
 }
@@ -111,14 +137,34 @@ void policy_version_names(const struct policy_doc *const *docs, size_t n, str id
 }
 
 static const struct policy_doc *policy_version_named(const struct policy_doc *const *docs, size_t n,
-                                                     const struct policy_want *w)
+                                                     const struct policy_want *w,
+                                                     const struct policy_doc **second)
 {
+    const struct policy_doc *first = NULL;
+
+    *second = NULL;
     for (size_t i = 0; i < n; i++)
         if (policy_is_version(docs[i], w->id) &&
             (str_eq(docs[i]->tree.version, w->version) ||
-             (w->version.n >= 12 && str_starts(str_c(docs[i]->tree.hash), w->version))))
-            return docs[i];
-    return NULL;
+             (w->version.n >= 12 && str_starts(str_c(docs[i]->tree.hash), w->version)))) {
+            first = first ? policy_version_of_two(first, docs[i], w->id, second) : docs[i];
+        }
+    return first;
+}
+
+/* Documents of different ids that are versions of one: only the whole id tells them apart. */
+static bool policy_version_refuse_two(const struct policy_doc *a, const struct policy_doc *b,
+                                      const struct policy_want *w, struct err *e)
+{
+    return err_set(e,
+                   ERR_INPUT,
+                   "\"" STR_FMT "\" and \"" STR_FMT "\" are both %s \"" STR_FMT
+                   "\"%s; name one of them",
+                   STR_ARG(str_slice(a->id, 0, 60)),
+                   STR_ARG(str_slice(b->id, 0, 60)),
+                   w->version.n ? "version" : "versions of",
+                   STR_ARG(str_slice(w->version.n ? w->version : w->id, 0, 40)),
+                   w->version.n ? "" : " that began on the same day");
 }
 
 /* The reason for a refusal, with the versions that exist. */
@@ -153,23 +199,38 @@ static bool policy_version_refuse(const struct policy_doc *const *docs, size_t n
     return false;
 }
 
-bool policy_version_find(const struct policy_doc *const *docs, size_t n,
-                         const struct policy_want *w, const struct policy_doc **out, struct err *e)
+/* *member: of the case's metadata, what a refusal is about. */
+static bool policy_version_search(const struct policy_doc *const *docs, size_t n,
+                                  const struct policy_want *w, const struct policy_doc **out,
+                                  const char **member, struct err *e)
 {
-    size_t count;
+    struct policy_version_others others;
 
-    *out = policy_version_on(docs, n, w->id, w->as_of.n ? w->as_of : w->today, &count);
+    *member = w->version.n && !w->as_of.n ? "policy_version_id" : "as_of_date";
+    *out = policy_version_on(docs, n, w->id, w->as_of.n ? w->as_of : w->today, &others);
     if (w->as_of.n && !policy_is_day(w->as_of))
         return err_set(e,
                        ERR_INPUT,
                        "\"" STR_FMT "\" is no day; write it as YYYY-MM-DD",
                        STR_ARG(str_slice(w->as_of, 0, 40)));
-    if (w->version.n && count) {
-        *out = policy_version_named(docs, n, w);
+    if (w->version.n && others.count) {
+        *out = policy_version_named(docs, n, w, &others.same_day);
         if (!*out || (w->as_of.n && !policy_in_force(*out, w->as_of)))
             return policy_version_refuse(docs, n, w, *out, e);
     }
-    return *out || !count || policy_version_refuse(docs, n, w, NULL, e);
+    if (*out && others.same_day) {
+        *member = "policy_document_id";
+        return policy_version_refuse_two(*out, others.same_day, w, e);
+    }
+    return *out || !others.count || policy_version_refuse(docs, n, w, NULL, e);
+}
+
+bool policy_version_find(const struct policy_doc *const *docs, size_t n,
+                         const struct policy_want *w, const struct policy_doc **out, struct err *e)
+{
+    const char *member;
+
+    return policy_version_search(docs, n, w, out, &member, e);
 }
 
 /* "" if the documents are of more than one id. */
@@ -185,10 +246,10 @@ static bool policy_version_of_case(const struct policy_doc *const *docs, size_t 
                                    const struct policy_want *w, const struct policy_doc **out,
                                    struct err *e)
 {
-    return policy_version_find(docs, n, w, out, e) ||
-           err_prefix(e,
-                      "case_bundle.metadata.%s: ",
-                      w->version.n && !w->as_of.n ? "policy_version_id" : "as_of_date");
+    const char *member;
+
+    return policy_version_search(docs, n, w, out, &member, e) ||
+           err_prefix(e, "case_bundle.metadata.%s: ", member);
 }
 
 bool policy_case_doc(const struct policy_case *c, const struct policy_doc *const *docs, size_t n,
@@ -243,8 +304,7 @@ static bool policy_version_check_pair(const struct policy_doc *a, const struct p
                                "\"; give each its own in its front matter (version)",
                        STR_ARG(a->id),
                        STR_ARG(str_slice(policy_doc_version(a), 0, 40)));
-    if (str_eq(policy_version_day(a->tree.effective_start),
-               policy_version_day(b->tree.effective_start)))
+    if (policy_version_order(a, b) == 0)
         return err_set(e,
                        ERR_INPUT,
                        STR_FMT ": versions \"" STR_FMT "\" and \"" STR_FMT

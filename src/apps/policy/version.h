@@ -6,7 +6,7 @@
  * Documents of one id, with or without what follows an @ or a colon, are versions of one policy. A
  * version is in force from the day of effective_start to that of effective_end, both included; a
  * bound that is not given does not bound. If several are in force on a day, the one that began last
- * counts.
+ * counts. If two of them began on the same day (their ids differ), the case is refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,9 +30,13 @@ str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE]);
 /* Whether the document has this id, or is a version of it. */
 bool policy_is_version(const struct policy_doc *d, str id);
 bool policy_in_force(const struct policy_doc *d, str day);
-/* Of the versions of an id, the one in force on a day; NULL: none. *count: how many there are. */
+struct policy_version_others {
+    size_t count;                      /* of all versions of the id */
+    const struct policy_doc *same_day; /* another one that began on the same day; or NULL */
+};
+/* Of the versions of an id, the one in force on a day; NULL: none. */
 const struct policy_doc *policy_version_on(const struct policy_doc *const *docs, size_t n, str id,
-                                           str day, size_t *count);
+                                           str day, struct policy_version_others *others);
 /* *out NULL if there is no such document. False, ERR_INPUT: the document has versions, but not
  * the requested one; e does not begin with a path. */
 bool policy_version_find(const struct policy_doc *const *docs, size_t n,

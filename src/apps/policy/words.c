@@ -262,7 +262,10 @@ static size_t mark_at(str s, struct word *w)
     w->kind = WORD_MARK;
     w->lower[0] = s.p[0];
     if (n == 3)
-        w->lower[0] = (unsigned char)s.p[2] < 0x96 ? '-' : (unsigned char)s.p[2] < 0xA0 ? '"' : '.';
+        w->lower[0] = (unsigned char)s.p[2] < 0x96   ? '-'
+                      : (unsigned char)s.p[2] < 0xA0 ? '"'
+                      : (unsigned char)s.p[2] < 0xA2 ? '*' /* daggers */
+                                                     : '.';
     else
         n = 1;
     if ((s.p[0] == '<' || s.p[0] == '>') && s.n > 1 && s.p[1] == '=') {

@@ -43,7 +43,7 @@ struct schema_check {
     bool failed;
     struct buf *explain; /* receives the first problem, which is not reported elsewhere */
     const struct schema_sink *sink;
-    size_t told;
+    size_t report_count;
     struct err *e;
     struct schema_matcher matcher;
 };

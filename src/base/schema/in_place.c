@@ -190,7 +190,7 @@ static size_t find_near(struct schema_check *c, const struct schema_at *at,
 static bool explain_none(struct schema_check *c, const struct schema_at *at,
                          const struct schema_rule *r)
 {
-    bool *near, told = false;
+    bool *near, explained = false;
     unsigned types;
     size_t n;
 
@@ -206,11 +206,11 @@ static bool explain_none(struct schema_check *c, const struct schema_at *at,
                     "expected %s, got %s",
                     schema_types_name(types).p,
                     schema_kind_name(at->v));
-        told = true;
+        explained = true;
     }
-    for (size_t i = 0; i < r->count && n == 1 && !told; i++)
-        told = near[i] && !schema_eval(c, r->list[i], at->v, NULL);
-    if (!told)
+    for (size_t i = 0; i < r->count && n == 1 && !explained; i++)
+        explained = near[i] && !schema_eval(c, r->list[i], at->v, NULL);
+    if (!explained)
         explain_some(c, at, r, n > 0 ? near : NULL);
     free(near);
     return false;

@@ -233,8 +233,8 @@ static void schema_report_tell(struct schema_check *c, const struct schema_fault
     c->failed = true;
     if (c->sink) {
         c->sink->on_problem(c->sink->ctx, &p);
-        c->told++;
-        if (c->sink->problems_max && c->told >= c->sink->problems_max)
+        c->report_count++;
+        if (c->sink->problems_max && c->report_count >= c->sink->problems_max)
             c->halted = true;
     }
     buf_release(&path);

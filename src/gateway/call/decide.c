@@ -29,9 +29,12 @@ static void decide_by_tags(struct call *c, struct decision *d)
     d->answer = x.final_response;
 }
 
-/* The caller knows calls that the model wrote as text, and the names of its tools. */
+/* The caller knows calls that the model wrote as text, and the names of its tools. A reason that
+ * the model wrote as text is reasoning: the policy decides how much of it is kept, and the answer
+ * is shown without it. */
 static void decide_by_reader(struct call *c, struct decision *d)
 {
+    enum config_keep keep = c->config->keep;
     struct decision read = *d;
 
     if (!c->in.reader.read)
@@ -39,8 +42,13 @@ static void decide_by_reader(struct call *c, struct decision *d)
     c->in.reader.read(c->in.reader.ctx, d->answer, &c->arena, &read);
     if (read.calls.p != d->calls.p)
         d->calls = call_mask_json(c, read.calls);
-    if (read.why.p != d->why.p)
+    if (read.why.p == d->why.p)
+        return;
+    if (keep != CONFIG_KEEP_NONE)
         d->why = call_mask_text(c, read.why);
+    if (keep == CONFIG_KEEP_SUMMARY)
+        d->why = split_summary(d->why, &c->arena);
+    d->answer = read.answer.p == d->answer.p ? STR("") : call_mask_text(c, read.answer);
 }
 
 void call_decide(struct call *c, str thought, struct store_call *row)

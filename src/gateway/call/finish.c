@@ -9,17 +9,17 @@
 
 void call_facts(struct call *c, struct call_facts *out)
 {
-    int64_t told = c->reply.usage.reasoning, cap = c->level.cap;
+    int64_t reported = c->reply.usage.reasoning, cap = c->level.cap;
     int64_t counted = pipe_reasoning_tokens(&c->pipe);
 
-    *out = (struct call_facts){.reasoning_tokens = told < 0 ? counted : told,
-                               .cap = cap,
-                               .over = !c->sum.cut && cap >= 0 && told > cap ? told - cap : 0,
-                               .cut = c->sum.cut,
-                               .starved = c->sum.starved,
-                               .repaired =
-                                   c->sum.repaired && (c->pipe.cap.answered || c->pipe.cap.called),
-                               .usage = &c->reply.usage};
+    *out = (struct call_facts){
+        .reasoning_tokens = reported < 0 ? counted : reported,
+        .cap = cap,
+        .over = !c->sum.cut && cap >= 0 && reported > cap ? reported - cap : 0,
+        .cut = c->sum.cut,
+        .starved = c->sum.starved,
+        .repaired = c->sum.repaired && (c->pipe.cap.answered || c->pipe.cap.called),
+        .usage = &c->reply.usage};
 }
 
 static enum summary_source finish_reasoning_source(const struct pipe *p)
@@ -305,8 +305,8 @@ bool call_may_restart(struct call *c)
     if (c->client.received == CALL_RECEIVED_NOTHING ||
         (c->attempt.phase == CALL_CUT && c->client.received == CALL_RECEIVED_EARLIER))
         return true;
-    if (!c->client.sink->on_anew || !finish_restart_second(c) ||
-        !c->client.sink->on_anew(c->client.ctx))
+    if (!c->client.sink->on_restart || !finish_restart_second(c) ||
+        !c->client.sink->on_restart(c->client.ctx))
         return false;
     c->attempt.phase = CALL_FIRST;
     c->sum.cut = c->sum.starved = c->sum.repaired = false;

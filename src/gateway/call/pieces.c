@@ -100,7 +100,7 @@ void call_pieces_reset(struct call *c)
     struct call_pieces *p = &c->record.pieces;
 
     if (p->count)
-        pieces_put_text(c, STR(STORE_ANEW), STR(""));
+        pieces_put_text(c, STR(STORE_RESTART), STR(""));
     p->let_go = false;
     p->answer = p->reasoning = 0;
     p->put_ns = 0;

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/sha256.h"
 #include "gateway/call/internal.h"
+#include "gateway/share.h"
 #include "wire/arena_text.h"
 
 #define MADE_MAX 1024 /* calls of one reply; the rest has only its id */
@@ -281,6 +282,8 @@ void call_vault_put(struct call *c)
                  : tool_vault_name_call(c, &at, k->id, STR(""), STR(""));
         call.reply = reply;
         vault_put(v, call_origin(c), &call, k->name, k->text);
+        gateway_share_kept(c->gl->gateway,
+                           &(struct gateway_kept){call_origin(c), k->name, k->text, &call});
     }
     call_vault_reset(c);
 }

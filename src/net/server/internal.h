@@ -74,7 +74,7 @@ struct server_exchange {
     bool brief; /* a drain does not wait until it has read its queue */
     bool keep;  /* keep the connection after this reply */
     bool head_sent, chunked, no_body;
-    bool loopback;
+    bool near;              /* the peer is on this machine */
     uint64_t since_ns;      /* start of the state, or the last received byte */
     uint64_t sent, sent_ns; /* bytes the client has read, and when that was noticed */
     struct buf in;          /* bytes of an incomplete head, or of waiting requests */

@@ -17,6 +17,27 @@ uint64_t server_now(const struct server_exchange *x)
     return loop_now_ns(x->server->loop);
 }
 
+/* Whether both ends of the connection have one address: then the peer is this machine, at an
+ * address other than loopback. */
+static bool peer_is_self(int fd, const struct sockaddr_storage *from)
+{
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof own;
+    struct sockaddr_in v4[2];
+    struct sockaddr_in6 v6[2];
+
+    if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 || own.ss_family != from->ss_family)
+        return false;
+    memcpy(&v4[0], &own, sizeof v4[0]);
+    memcpy(&v4[1], from, sizeof v4[1]);
+    memcpy(&v6[0], &own, sizeof v6[0]);
+    memcpy(&v6[1], from, sizeof v6[1]);
+    return own.ss_family == AF_INET
+               ? v4[0].sin_addr.s_addr == v4[1].sin_addr.s_addr
+               : own.ss_family == AF_INET6 &&
+                     memcmp(&v6[0].sin6_addr, &v6[1].sin6_addr, sizeof v6[0].sin6_addr) == 0;
+}
+
 static void set_peer(struct server_exchange *x, const struct sockaddr_storage *from)
 {
     static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
@@ -32,14 +53,15 @@ static void set_peer(struct server_exchange *x, const struct sockaddr_storage *f
         quad = NULL;
     if (from->ss_family != AF_INET && from->ss_family != AF_INET6) {
         snprintf(x->peer, sizeof x->peer, "unix");
-        x->loopback = true;
+        x->near = true;
     } else if (quad) {
         inet_ntop(AF_INET, quad, x->peer, sizeof x->peer);
-        x->loopback = quad[0] == 127;
+        x->near = quad[0] == 127;
     } else {
         inet_ntop(AF_INET6, &v6.sin6_addr, x->peer, sizeof x->peer);
-        x->loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+        x->near = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
     }
+    x->near = x->near || peer_is_self(x->fd, from);
 }
 
 static void unlink_and_free(struct server_exchange *x)
@@ -215,9 +237,9 @@ str server_peer(const struct server_exchange *x)
     return str_c(x->peer);
 }
 
-bool server_peer_loopback(const struct server_exchange *x)
+bool server_peer_near(const struct server_exchange *x)
 {
-    return x->loopback;
+    return x->near;
 }
 
 struct arena *server_arena(struct server_exchange *x)

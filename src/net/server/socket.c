@@ -16,6 +16,7 @@ struct server_ws {
     struct ws codec;
     uint64_t heard_ns;
     bool pinged;
+    bool paused;
     bool over; /* no more callbacks */
 };
 
@@ -106,8 +107,11 @@ void server_ws_gone(struct server_exchange *x, int code)
 void server_ws_sweep(struct server_exchange *x, uint64_t now_ns)
 {
     struct server_ws *w = x->ws;
-    uint64_t silent_ms = (now_ns - w->heard_ns) / CLOCK_NS_PER_MS;
+    uint64_t silent_ms;
 
+    if (w->paused)
+        w->heard_ns = now_ns; /* nobody listens */
+    silent_ms = (now_ns - w->heard_ns) / CLOCK_NS_PER_MS;
     if (silent_ms >= x->server->o.idle_ms) {
         server_exchange_gone(x);
     } else if (silent_ms >= x->server->o.idle_ms / 2 && !w->pinged) {
@@ -201,6 +205,20 @@ void server_ws_send_frames(struct server_ws *w, str frames)
 void server_ws_flush(struct server_ws *w)
 {
     conn_flush(w->x->conn);
+}
+
+void server_ws_pause(struct server_ws *w)
+{
+    w->paused = true;
+    if (w->x->state == ST_SOCKET)
+        conn_pause(w->x->conn);
+}
+
+void server_ws_resume(struct server_ws *w)
+{
+    w->paused = false;
+    if (w->x->state == ST_SOCKET)
+        conn_resume(w->x->conn);
 }
 
 size_t server_ws_queued(const struct server_ws *w)

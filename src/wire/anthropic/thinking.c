@@ -105,10 +105,10 @@ static int64_t anthropic_thinking_max_tokens_of(const struct json *doc,
                                                 const struct wire_plan *plan)
 {
     int64_t now = json_get_count(doc, json_root(doc), "max_tokens");
-    uint64_t told;
+    uint64_t limit;
 
-    if (str_u64(plan->max_tokens, &told) && told < INT64_MAX / 4)
-        return (int64_t)told;
+    if (str_u64(plan->max_tokens, &limit) && limit < INT64_MAX / 4)
+        return (int64_t)limit;
     return now > 0 && now < INT64_MAX / 4 ? now : MAX_TOKENS_DEFAULT;
 }
 

@@ -130,12 +130,12 @@ static void gemini_patch_keep_room(const struct json *doc, const struct wire_pla
 {
     const struct json_node *config = gemini_find(doc, json_root(doc), "generationConfig");
     int64_t max = -1;
-    uint64_t told;
+    uint64_t limit;
 
     if (!json_i64(doc, gemini_find(doc, config, "maxOutputTokens"), &max))
         max = -1;
-    if (str_u64(plan->max_tokens, &told) && told < INT64_MAX / 4)
-        max = (int64_t)told;
+    if (str_u64(plan->max_tokens, &limit) && limit < INT64_MAX / 4)
+        max = (int64_t)limit;
     if (max > 0 && max < INT64_MAX / 4 && budget > 0 && max < budget + ANSWER_TOKENS_MIN)
         gemini_patch_set_config(
             doc, "maxOutputTokens", json_format(ed->arena, "%d", max + budget), ed);

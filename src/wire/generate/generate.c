@@ -129,7 +129,7 @@ struct call {
     uint32_t block;
     str id, name;
     struct arena_text arguments;
-    bool told;
+    bool announced;
     struct call *next;
 };
 
@@ -208,12 +208,12 @@ static void generate_tell_calls(struct wire_encoder *en)
     struct state *s = en->state;
 
     for (struct call *call = s->calls; call; call = call->next) {
-        if (call->told)
+        if (call->announced)
             continue;
         sse_begin(en->out, STR("tool_call"));
         generate_write_call(call, en->out);
         sse_end(en->out);
-        call->told = true;
+        call->announced = true;
     }
 }
 

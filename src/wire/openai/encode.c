@@ -402,7 +402,7 @@ static bool openai_wants_usage_chunk(const struct wire_encoder *en)
 {
     const struct openai_encoding *s = en->state;
 
-    return s->usage.n && en->request->stream_usage && !s->usage_told;
+    return s->usage.n && en->request->stream_usage && !s->usage_reported;
 }
 
 /* A chunk without choices, with the usage if the client asked for it. */
@@ -415,7 +415,7 @@ static void openai_write_last_chunk(struct wire_encoder *en)
     if (openai_wants_usage_chunk(en)) {
         buf_add(en->out, STR(",\"usage\":"));
         buf_add(en->out, s->usage);
-        s->usage_told = true;
+        s->usage_reported = true;
     }
     buf_add_c(en->out, '}');
     sse_end_lines(en->out, s->chunk_at);

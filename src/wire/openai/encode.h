@@ -47,9 +47,9 @@ struct openai_encoding {
     struct citations cites;      /* of the first choice */
     str usage;                   /* JSON, or "" */
     struct arena_text usage_text;
-    size_t chunk_at; /* where the JSON of the current chunk begins */
-    bool shown;      /* reasoning was written */
-    bool usage_told; /* by a relayed frame */
+    size_t chunk_at;     /* where the JSON of the current chunk begins */
+    bool shown;          /* reasoning was written */
+    bool usage_reported; /* by a relayed frame */
     /* The result of the last touched frame, for frames that differ only in their text. */
     unsigned shape;
     bool quiet;             /* it wrote nothing */

@@ -115,8 +115,8 @@ static bool openai_extras_must_return(str name)
 
 /* A stream repeats its members in every chunk: only a new or changed one is emitted. Lists and
  * objects inside a choice are pieces, and each is emitted. */
-static bool openai_extras_told(struct wire_decoder *d, const struct chat_event *ev,
-                               const struct json_node *value)
+static bool openai_extras_expressed(struct wire_decoder *d, const struct chat_event *ev,
+                                    const struct json_node *value)
 {
     struct openai_extra e = {openai_extras_mix(ev->name) + ev->choice, openai_extras_mix(ev->text)};
     struct openai_decoding *s = d->state;
@@ -180,7 +180,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         if (places[place].name.n)
             ev.name = arena_join(&d->scratch, places[place].name, name, STR(""));
         ev.text = json_raw(&d->doc, value);
-        if (!openai_extras_told(d, &ev, value))
+        if (!openai_extras_expressed(d, &ev, value))
             wire_emit(d, &ev);
         if (!c || !openai_extras_must_return(name))
             continue;

@@ -249,7 +249,7 @@ static void openai_relay_write_thought(struct openai_relay_frame *r, const struc
 static bool openai_relay_carries(struct openai_relay_frame *r, const struct json_node *choice,
                                  bool details)
 {
-    static const char *const told[] = {
+    static const char *const known_fields[] = {
         "content", "reasoning_content", "reasoning", "reasoning_text", "thinking", "index"};
     const struct json_node *delta = openai_relay_message_of(r, choice);
 
@@ -259,8 +259,8 @@ static bool openai_relay_carries(struct openai_relay_frame *r, const struct json
         bool skip =
             openai_empty(r->doc, json_value(k)) || (r->role && json_is(r->doc, k, STR("role")));
 
-        for (size_t i = 0; i < COUNT_OF(told); i++)
-            skip = skip || json_is(r->doc, k, str_c(told[i]));
+        for (size_t i = 0; i < COUNT_OF(known_fields); i++)
+            skip = skip || json_is(r->doc, k, str_c(known_fields[i]));
         for (size_t i = 0; i < OPENAI_DETAIL_COUNT && !details; i++)
             skip = skip || json_is(r->doc, k, openai_detail_name(i));
         if (!skip)
@@ -430,7 +430,7 @@ static void openai_relay_take_notes(struct wire_encoder *en, const struct wire_f
             said->finished = last = true;
     }
     if (last && json_get(f->doc, json_root(f->doc), "usage"))
-        s->usage_told = true;
+        s->usage_reported = true;
 }
 
 /* ---- frames that are the one before with another text ---- */

@@ -152,7 +152,7 @@ static void openai_write_role(struct writer *w, const char *name)
 
 /* Mistral refuses a message of the user or the system right after a tool's; a message of the
  * assistant must be in between. */
-static void openai_write_role_behind_results(struct writer *w, const char *name)
+static void openai_write_role_after_results(struct writer *w, const char *name)
 {
     if (w->mistral && w->after_result) {
         openai_write_role(w, "assistant");
@@ -184,7 +184,7 @@ static void openai_write_flush_images(struct writer *w, size_t to)
 {
     if (w->images_from == NO_MESSAGE)
         return;
-    openai_write_role_behind_results(w, "user");
+    openai_write_role_after_results(w, "user");
     json_member_array(w->o, "content");
     openai_write_images(w, w->images_from, to);
     json_out_close(w->o, 2);
@@ -334,7 +334,7 @@ static void openai_write_user(struct writer *w, const struct chat_message *m, si
             openai_write_result(w, &m->parts[i], at);
     if (m->part_count > 0 && results == m->part_count)
         return;
-    openai_write_role_behind_results(w, "user");
+    openai_write_role_after_results(w, "user");
     if (m->name.n && !w->mistral)
         json_member_str(w->o, "name", m->name);
     if (w->images_from == NO_MESSAGE && texts == m->part_count - results && texts <= 1) {
@@ -379,7 +379,7 @@ static void openai_write_message(struct writer *w, size_t at)
             openai_write_assistant(w, m);
         return;
     }
-    openai_write_role_behind_results(
+    openai_write_role_after_results(
         w, w->mistral && openai_write_system_ends(w->r, at) ? "user" : "system");
     openai_write_joined_member(w, m, CHAT_PART_TEXT, "content", "\n\n");
     json_out_end(w->o);

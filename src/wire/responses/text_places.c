@@ -237,9 +237,10 @@ void responses_fix_usage(struct responses_relay *r, const struct json_node *resp
     static const str path[] = {
         STR_INIT("usage"), STR_INIT("output_tokens_details"), STR_INIT("reasoning_tokens")};
     const struct json_node *usage = json_find(r->doc, response, path[0]);
-    const struct json_node *told = json_find(r->doc, json_find(r->doc, usage, path[1]), path[2]);
+    const struct json_node *counted = json_find(r->doc, json_find(r->doc, usage, path[1]), path[2]);
 
-    if (!r->touched || !usage || usage->kind != JSON_OBJECT || (told && told->kind != JSON_NULL))
+    if (!r->touched || !usage || usage->kind != JSON_OBJECT ||
+        (counted && counted->kind != JSON_NULL))
         return;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == CHAT_USAGE && r->events[i].usage->reasoning >= 0)

@@ -11,13 +11,14 @@
 #define BACKOFF_MAX_MS 300000
 #define HOLD_MAX_MS 30000 /* for the other messages of a target that fails */
 #define IDLE_MS 60000
+#define SHARED_IDLE_MS 2000 /* messages of a daemon that is gone may have become ours */
 #define STORE_FAILED_MS 5000
 
 static bool notify_query_next(void *ctx, struct db *db, struct err *e)
 {
     struct notify_query *q = ctx;
 
-    return outbox_next(db, q->of, &q->list, e);
+    return outbox_next(db, q->of, q->daemon, &q->list, e) && outbox_waiting(db, &q->waiting, e);
 }
 
 bool notify_query_of(void *ctx, struct db *db, struct err *e)
@@ -48,7 +49,7 @@ static str notify_receipt(struct notify *n, const struct outbox_row *m, struct a
     str receipt = STR("");
     struct err e;
 
-    if (book_do(n->book, notify_query_of, &q, &e))
+    if (alert_table_do(n->alert_table, notify_query_of, &q, &e))
         for (size_t i = 0; i < q.list.n; i++)
             if (str_eq(q.list.rows[i].target, m->target) && q.list.rows[i].receipt.n)
                 receipt = q.list.rows[i].receipt;
@@ -67,8 +68,8 @@ static enum config_notify_event notify_event_of(str name)
 
 /* One try. False: e says why, `out` whether another may help. */
 static bool notify_send(struct notify_target *t, const struct outbox_row *m,
-                        const struct book_row *row, struct notify_outcome *out, struct arena *a,
-                        struct err *e)
+                        const struct alert_table_row *row, struct notify_outcome *out,
+                        struct arena *a, struct err *e)
 {
     struct notify *n = t->notify;
     enum config_notify_event event = notify_event_of(m->event);
@@ -142,7 +143,6 @@ static void notify_count(struct notify *n, const struct outbox_row *m)
     } else {
         c->sent += str_eq(m->state, STR("sent"));
         c->failed += str_eq(m->state, STR("failed"));
-        n->waiting--;
     }
     pthread_mutex_unlock(&n->lock);
 }
@@ -155,7 +155,7 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
     struct timespec until;
     struct err e;
 
-    while (!book_do(n->book, notify_query_put, &put, &e)) {
+    while (!alert_table_do(n->alert_table, notify_query_put, &put, &e)) {
         bool stop;
 
         log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
@@ -173,7 +173,7 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
 /* Whether the question of the message is no longer asked. The incident's state does not show it:
  * after a start it is "processing" until the run waits again. */
 static bool notify_answered(const struct notify *n, const struct outbox_row *m,
-                            const struct book_row *row)
+                            const struct alert_table_row *row)
 {
     char occasion[SHA256_HEX_SIZE];
 
@@ -189,11 +189,11 @@ static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, str
 {
     struct notify *n = t->notify;
     struct notify_outcome out = {.after_ms = -1, .receipt = STR(""), .note = STR("")};
-    struct book_row row;
+    struct alert_table_row row;
     struct err e = {.code = ERR_NONE};
     int64_t rest = 0;
 
-    if (!book_get(n->book, m->alert_id, a, &row, &e)) {
+    if (!alert_table_get(n->alert_table, m->alert_id, a, &row, &e)) {
         if (e.code != ERR_NOT_FOUND)
             return STORE_FAILED_MS;
         m->state = STR("skipped");
@@ -220,19 +220,31 @@ static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, str
     return rest;
 }
 
+/* Reads the next message of the target, and how many of all wait. */
+static bool notify_look(struct notify *n, struct notify_query *q, struct err *e)
+{
+    if (!alert_table_do(n->alert_table, notify_query_next, q, e))
+        return false;
+    pthread_mutex_lock(&n->lock);
+    n->waiting = q->waiting;
+    pthread_mutex_unlock(&n->lock);
+    return true;
+}
+
 /* Returns how long to wait before the next look, in ms; 0: there may be more. */
 static int64_t notify_turn(struct notify_target *t)
 {
     struct notify *n = t->notify;
-    int64_t wait = IDLE_MS, now = notify_now_us(n);
+    int64_t wait = n->host->daemon.n ? SHARED_IDLE_MS : IDLE_MS, now = notify_now_us(n);
     struct notify_query q;
     struct arena a;
     struct err e;
 
     arena_init(&a, ARENA_MAX);
     q = notify_query_new(&a, t->config->name, 1);
+    q.daemon = n->host->daemon;
     t->rests = true;
-    if (!book_do(n->book, notify_query_next, &q, &e)) {
+    if (!notify_look(n, &q, &e)) {
         log_error("messages about incidents cannot be read", LOG_ERR(&e));
         wait = STORE_FAILED_MS;
     } else if (q.list.n && q.list.rows[0].next_us <= now) {

@@ -51,7 +51,7 @@ static str notice_line(struct arena *a, str text)
 }
 
 /* The summary, if there is one, and the analysis. */
-static str notice_analysis(const struct book_row *row, struct arena *a)
+static str notice_analysis(const struct alert_table_row *row, struct arena *a)
 {
     struct json doc;
     struct err e;
@@ -69,8 +69,9 @@ static str notice_analysis(const struct book_row *row, struct arena *a)
                                    : analysis;
 }
 
-/* A line for each call that a person is asked about. */
-static str notice_question(str pending, struct arena *a)
+/* A line for each call that a person is asked about. A text is masked before it is cut: half a
+ * secret is not recognised. */
+static str notice_question(const struct setup *setup, str pending, struct arena *a)
 {
     struct buf out;
     struct json doc;
@@ -86,11 +87,11 @@ static str notice_question(str pending, struct arena *a)
 
             if (given && !json_text(&doc, given, a, &arguments))
                 arguments = json_raw(&doc, given);
-
             if (out.n >= QUESTION_MAX)
                 break;
             buf_add(&out, utf8_cut_size(tool, TITLE_PART_MAX));
             buf_add_c(&out, ' ');
+            arguments = notice_masked(setup, a, arguments);
             buf_add(&out, utf8_cut_size(arguments, QUESTION_MAX / 4));
             buf_add_c(&out, '\n');
         }
@@ -111,16 +112,17 @@ static str notice_title(const struct notice *n, struct arena *a)
                         STR_ARG(n->environment));
 }
 
-void notice_make(struct notice *out, enum config_notify_event event, const struct book_row *row,
-                 str pending, const struct setup *setup, struct arena *a)
+void notice_make(struct notice *out, enum config_notify_event event,
+                 const struct alert_table_row *row, str pending, const struct setup *setup,
+                 struct arena *a)
 {
     const struct config_incidents *c = &setup->config->incidents;
     str text = STR("");
 
     if (event == CONFIG_NOTIFY_COMPLETED || event == CONFIG_NOTIFY_RESOLVED)
-        text = notice_cut(a, notice_analysis(row, a), NOTIFY_ANALYSIS_MAX);
+        text = notice_cut(a, notice_masked(setup, a, notice_analysis(row, a)), NOTIFY_ANALYSIS_MAX);
     else if (event == CONFIG_NOTIFY_FAILED)
-        text = notice_cut(a, row->error, ERROR_MAX);
+        text = notice_cut(a, notice_masked(setup, a, row->error), ERROR_MAX);
     *out = (struct notice){
         .event = event,
         .id = row->id,
@@ -131,10 +133,8 @@ void notice_make(struct notice *out, enum config_notify_event event, const struc
         .status = row->state,
         .link =
             c->public_url.n ? arena_join(a, c->public_url, STR("/incidents/"), row->id) : STR(""),
-        .text = notice_masked(setup, a, text),
-        .question = event == CONFIG_NOTIFY_APPROVAL
-                        ? notice_masked(setup, a, notice_question(pending, a))
-                        : STR(""),
+        .text = text,
+        .question = event == CONFIG_NOTIFY_APPROVAL ? notice_question(setup, pending, a) : STR(""),
         .silence = STR(""),
         .silence_link = STR(""),
         .at_us = row->updated_us,

@@ -59,16 +59,18 @@ void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE])
     buf_release(&pending);
 }
 
-static bool notify_add(struct notify *n, struct db *db, const struct book_row *row,
+static bool notify_add(struct notify *n, struct db *db, const struct alert_table_row *row,
                        enum config_notify_event event, struct err *e)
 {
     char id[RAND_ID_SIZE], occasion[SHA256_HEX_SIZE] = "";
+    int64_t waiting = 0;
     bool ok = true, added;
 
     pthread_mutex_lock(&n->lock);
+    ok = n->count == 0 || outbox_waiting(db, &waiting, e);
     for (size_t i = 0; ok && i < n->count; i++) {
         struct notify_target *t = &n->targets[i];
-        bool full = n->waiting >= NOTIFY_WAITING_MAX;
+        bool full = waiting >= NOTIFY_WAITING_MAX;
 
         if (!(t->config->events & 1u << event))
             continue;
@@ -84,11 +86,12 @@ static bool notify_add(struct notify *n, struct db *db, const struct book_row *r
                                  .occasion = str_c(occasion),
                                  .state = full ? STR("failed") : STR("pending"),
                                  .error = full ? STR("too many messages wait: not sent") : STR(""),
-                                 .created_us = notify_now_us(n)},
+                                 .created_us = notify_now_us(n),
+                                 .daemon = n->host->daemon},
             &added,
             e);
         if (ok && added) {
-            n->waiting += !full;
+            waiting += !full;
             notify_counts_of(n, t->config->name)->failed += full;
             t->woken = true;
             pthread_cond_signal(&t->wake);
@@ -98,8 +101,9 @@ static bool notify_add(struct notify *n, struct db *db, const struct book_row *r
     return ok;
 }
 
-/* The book's hook: the state of the row is about to be stored. */
-static bool notify_on_put(void *ctx, struct db *db, const struct book_row *row, struct err *e)
+/* The alert table's hook: the state of the row is about to be stored. */
+static bool notify_on_put(void *ctx, struct db *db, const struct alert_table_row *row,
+                          struct err *e)
 {
     static const struct {
         const char *state;
@@ -147,7 +151,7 @@ static void notify_write_metrics(void *ctx, struct metrics_text *m)
                    "rationale_notifications_waiting",
                    METRICS_GAUGE,
                    "Messages about incidents that are not sent yet.");
-    metrics_line(m, "", "", (uint64_t)(n->waiting > 0 ? n->waiting : 0), 1);
+    metrics_line(m, "", "", (uint64_t)n->waiting, 1);
     pthread_mutex_unlock(&n->lock);
     buf_release(&labels);
 }
@@ -177,18 +181,13 @@ static bool notify_drop_unknown(void *ctx, struct db *db, struct err *e)
             continue;
         ok = outbox_fail(
             db, name, STR("the target is not configured any more"), notify_now_us(n), &gone, e);
-        n->waiting -= ok ? gone : 0;
         log_warn("messages to a target that is not configured any more are given up",
                  LOG_STR("target", name));
     }
+    ok = ok && outbox_waiting(db, &n->waiting, e);
     pthread_mutex_unlock(&n->lock);
     arena_release(&a);
     return ok;
-}
-
-static bool notify_count_waiting(void *ctx, struct db *db, struct err *e)
-{
-    return outbox_waiting(db, &((struct notify *)ctx)->waiting, e);
 }
 
 /* The first targets there are bring the thread that speaks HTTP. */
@@ -278,7 +277,7 @@ void notify_change(struct notify *n, struct setup *setup)
     notify_stop(n);
     notify_start(n, setup);
     pthread_mutex_unlock(&n->lock);
-    if (!book_do(n->book, notify_drop_unknown, n, &e))
+    if (!alert_table_do(n->alert_table, notify_drop_unknown, n, &e))
         log_error("messages of earlier targets stay", LOG_ERR(&e));
 }
 
@@ -298,11 +297,11 @@ bool notify_open(const struct notify_options *o, struct notify **out, struct err
 {
     struct notify *n = base_alloc(sizeof *n);
 
-    *n = (struct notify){.host = o->host, .book = o->book};
+    *n = (struct notify){.host = o->host, .alert_table = o->alert_table};
     pthread_mutex_init(&n->lock, NULL);
     pthread_cond_init(&n->calm, NULL);
     rand_ids_init(&n->ids, o->host->clock);
-    if (!notify_prepare(n, o->setup->config, e) || !book_do(n->book, notify_count_waiting, n, e)) {
+    if (!notify_prepare(n, o->setup->config, e)) {
         notify_free(n);
         return false;
     }
@@ -311,9 +310,9 @@ bool notify_open(const struct notify_options *o, struct notify **out, struct err
     pthread_mutex_unlock(&n->lock);
     if (n->host->gateway->metrics)
         metrics_source_add(n->host->gateway->metrics, notify_write_metrics, n);
-    book_on_put(n->book, notify_on_put, n);
+    alert_table_on_put(n->alert_table, notify_on_put, n);
     *out = n;
-    return book_do(n->book, notify_drop_unknown, n, e);
+    return alert_table_do(n->alert_table, notify_drop_unknown, n, e);
 }
 
 void notify_close(struct notify *n)
@@ -322,7 +321,7 @@ void notify_close(struct notify *n)
         return;
     if (n->host->gateway->metrics)
         metrics_source_remove(n->host->gateway->metrics, n);
-    book_on_put(n->book, NULL, NULL);
+    alert_table_on_put(n->alert_table, NULL, NULL);
     pthread_mutex_lock(&n->lock);
     notify_stop(n);
     pthread_mutex_unlock(&n->lock);
@@ -331,7 +330,7 @@ void notify_close(struct notify *n)
 
 /* ---- for viewers ---- */
 
-void notify_write(struct notify *n, struct json_out *o, const struct book_row *row)
+void notify_write(struct notify *n, struct json_out *o, const struct alert_table_row *row)
 {
     struct setup *setup = gateway_setup(n->host->gateway);
     struct notify_query q;
@@ -341,7 +340,7 @@ void notify_write(struct notify *n, struct json_out *o, const struct book_row *r
 
     arena_init(&a, ARENA_MAX);
     q = notify_query_new(&a, row->id, OUTBOX_LIST_MAX);
-    if (!book_do(n->book, notify_query_of, &q, &e))
+    if (!alert_table_do(n->alert_table, notify_query_of, &q, &e))
         log_warn("messages about an incident cannot be read", LOG_ERR(&e));
     json_member_array(o, "notifications");
     for (size_t i = 0; i < q.list.n; i++)

@@ -16,12 +16,14 @@
  *   silence.c   the proposal of a silence for Alertmanager
  *
  * A message is a row of the store that is written in the transaction that changes the state of its
- * incident (book.h), so a kill loses none. The text is made of the incident's row when it is sent.
- * Each target has a thread of its own: a target that does not answer delays nobody else.
+ * incident (alert_table.h), so a kill loses none. The text is made of the incident's row when it is
+ * sent. Each target has a thread of its own: a target that does not answer delays nobody else.
  *
  * Promises:
- *   - One message per incident, target, event and occasion. It is sent again only if the process
- *     ended between the target's answer and the commit of it; then with the same id.
+ *   - One message per incident, target, event and occasion. A message that its target has
+ *     acknowledged is not sent again. If the acknowledgement is lost (a timeout, a broken
+ *     connection, a reload or an end of the process before its commit), the target may get the
+ *     message a second time, with the same id.
  *   - Texts are masked as all that is stored, and have no reasoning of models.
  *   - At most NOTIFY_WAITING_MAX messages wait: one more is recorded as failed.
  *
@@ -30,7 +32,7 @@
 #pragma once
 
 #include "apps/app.h"
-#include "apps/incidents/book.h"
+#include "apps/incidents/alert_table.h"
 #include "base/json_get.h"
 #include "gateway/config_notify.h"
 #include "mcp/io.h"
@@ -43,8 +45,8 @@ struct notify;
 
 struct notify_options {
     const struct app_host *host;
-    struct book *book;   /* lent */
-    struct setup *setup; /* retained */
+    struct alert_table *alert_table; /* lent */
+    struct setup *setup;             /* retained */
 };
 
 bool notify_open(const struct notify_options *o, struct notify **out, struct err *e) MUST_USE;
@@ -54,7 +56,7 @@ void notify_close(struct notify *n);
 void notify_change(struct notify *n, struct setup *setup);
 
 /* "notifications": [...] and "silence_proposal": {...} or null, as members of an incident. */
-void notify_write(struct notify *n, struct json_out *o, const struct book_row *row);
+void notify_write(struct notify *n, struct json_out *o, const struct alert_table_row *row);
 
 /* Sends a test message to one target, now; *note is a warning, or "". */
 bool notify_test(const struct config *c, const struct config_notify *target, struct arena *a,
@@ -77,13 +79,14 @@ struct notice {
 };
 
 /* All in the arena and masked. `pending` is JSON of incident_pending, or "". */
-void notice_make(struct notice *out, enum config_notify_event event, const struct book_row *row,
-                 str pending, const struct setup *setup, struct arena *a);
+void notice_make(struct notice *out, enum config_notify_event event,
+                 const struct alert_table_row *row, str pending, const struct setup *setup,
+                 struct arena *a);
 /* The text masked, in the arena if it had to be changed. */
 str notice_masked(const struct setup *setup, struct arena *a, str text);
 /* A proposal for the alert of the row: Alertmanager's JSON and the link to its form; both "" if the
  * alert has no labels, or none is wanted. */
-void silence_propose(const struct book_row *row, const struct config_incidents *c, str link,
+void silence_propose(const struct alert_table_row *row, const struct config_incidents *c, str link,
                      struct arena *a, str *json, str *form);
 
 /* ---- sending ---- */

@@ -3,7 +3,7 @@
  *   notify.c    adding and removing targets, adding messages, reading them
  *   deliver.c   the thread of a target: sends due messages, retries or drops them
  *
- * Locks: the book's, then ours; ours is never held while waiting for a target.
+ * Locks: the alert table's, then ours; ours is never held while waiting for a target.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ struct notify_counts {
 
 struct notify {
     const struct app_host *host;
-    struct book *book;
+    struct alert_table *alert_table;
     struct mcp_io *io;
     struct tls *tls; /* or NULL */
     struct rand_ids ids;
@@ -47,7 +47,7 @@ struct notify {
     size_t count;
     struct notify_counts counts[2 * CONFIG_NOTIFY_MAX];
     size_t counts_n;
-    int64_t waiting;
+    int64_t waiting; /* pending messages in the store, as last counted: for metrics */
     bool stop;
     _Atomic bool cancel;
 };
@@ -62,9 +62,11 @@ void notify_timespec(int64_t from_now_ms, struct timespec *out);
 
 /* deliver.c */
 struct notify_query {
-    str of; /* a target, or an incident */
+    str of;     /* a target, or an incident */
+    str daemon; /* whose messages are sent */
     struct outbox_list list;
     const struct outbox_row *put;
+    int64_t waiting; /* pending messages of all targets */
 };
 struct notify_query notify_query_new(struct arena *a, str of, size_t max);
 bool notify_query_of(void *ctx, struct db *db, struct err *e); /* for book_do: of an incident */

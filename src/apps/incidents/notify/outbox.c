@@ -18,13 +18,14 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
                               db_text(r->occasion),
                               db_text(r->state),
                               r->error.n ? db_text(r->error) : db_null(),
-                              db_int(r->created_us)};
+                              db_int(r->created_us),
+                              db_text(r->daemon)};
     int64_t n = 0;
 
     if (!db_run(db,
                 "INSERT INTO notifications (notification_id, alert_id, session_id, target, event,"
-                " occasion, state, error, next_us, created_us, updated_us)"
-                " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9)"
+                " occasion, state, error, next_us, created_us, updated_us, daemon_id)"
+                " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10)"
                 " ON CONFLICT (alert_id, target, event, occasion) DO NOTHING",
                 args,
                 COUNT_OF(args),
@@ -47,7 +48,8 @@ bool outbox_put(struct db *db, const struct outbox_row *r, struct err *e)
 
     return db_run(db,
                   "UPDATE notifications SET state = $2, tries = $3, next_us = $4, error = $5,"
-                  " receipt = $6, updated_us = $7 WHERE notification_id = $1",
+                  " receipt = $6, updated_us = $7 WHERE notification_id = $1"
+                  " AND state = 'pending'", /* else another daemon has sent it */
                   args,
                   COUNT_OF(args),
                   e);
@@ -79,19 +81,20 @@ static bool outbox_on_row(void *ctx, const struct db_value *c, size_t n)
     return l->n < l->max;
 }
 
-bool outbox_next(struct db *db, str target, struct outbox_list *out, struct err *e)
+bool outbox_next(struct db *db, str target, str daemon, struct outbox_list *out, struct err *e)
 {
-    struct db_value args[] = {db_text(target)};
+    struct db_value args[] = {db_text(target), db_text(daemon)};
 
     return db_query(db,
-                    SELECT " WHERE target = $1 AND state = 'pending' AND NOT EXISTS"
+                    SELECT " WHERE target = $1 AND state = 'pending'"
+                           " AND coalesce(daemon_id, '') IN ('', $2) AND NOT EXISTS"
                            " (SELECT 1 FROM notifications o"
                            " WHERE o.alert_id = notifications.alert_id"
                            " AND o.target = notifications.target AND o.state = 'pending'"
                            " AND o.notification_id < notifications.notification_id)"
                            " ORDER BY next_us, notification_id LIMIT 1",
                     args,
-                    1,
+                    2,
                     (struct db_rows){outbox_on_row, out},
                     e);
 }

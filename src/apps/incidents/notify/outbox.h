@@ -1,4 +1,4 @@
-/* outbox.h - the rows of messages; each function runs on the book's connection (book_do).
+/* outbox.h - the rows of messages; each function runs on the connection of the alert table.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,6 +16,7 @@ struct outbox_row {
     str state; /* pending, sent, failed, skipped */
     str error, receipt;
     int64_t tries, next_us, created_us, updated_us;
+    str daemon; /* for outbox_add: who sends it */
 };
 
 struct outbox_list {
@@ -28,8 +29,9 @@ struct outbox_list {
 bool outbox_add(struct db *db, const struct outbox_row *row, bool *added, struct err *e) MUST_USE;
 /* State, tries, next_us, error, receipt, updated_us, by the id. */
 bool outbox_put(struct db *db, const struct outbox_row *row, struct err *e) MUST_USE;
-/* The message that is due first, due or not. */
-bool outbox_next(struct db *db, str target, struct outbox_list *out, struct err *e) MUST_USE;
+/* The message of this daemon, or of nobody, that is due first, due or not. */
+bool outbox_next(struct db *db, str target, str daemon, struct outbox_list *out,
+                 struct err *e) MUST_USE;
 /* All of an incident, the oldest first. */
 bool outbox_of(struct db *db, str alert_id, struct outbox_list *out, struct err *e) MUST_USE;
 /* Those of all incidents, the newest first. */

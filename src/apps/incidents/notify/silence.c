@@ -49,7 +49,7 @@ static void silence_add_matcher(const struct proposal *p, const struct json_node
     (void)json_quote(p->filter, value);
 }
 
-static void silence_write_rest(struct json_out *o, const struct book_row *row, uint64_t ms,
+static void silence_write_rest(struct json_out *o, const struct alert_table_row *row, uint64_t ms,
                                str comment)
 {
     int64_t from = (row->completed_us >= 0 ? row->completed_us : row->updated_us) / 1000;
@@ -96,7 +96,7 @@ static str silence_form(const struct json *doc, str filter, struct arena *a)
     return link;
 }
 
-void silence_propose(const struct book_row *row, const struct config_incidents *c, str link,
+void silence_propose(const struct alert_table_row *row, const struct config_incidents *c, str link,
                      struct arena *a, str *json, str *form)
 {
     const struct json_node *labels;

@@ -59,6 +59,9 @@ static bool markup_skip_declaration(struct markup *m)
         return markup_after(m, m->at + 4, STR("-->"), "a comment does not end");
     if (str_starts(rest, STR("<?")) && !m->html)
         return markup_after(m, m->at + 2, STR("?>"), "an instruction does not end");
+    /* <![if !supportLists]> and <![endif]> of Microsoft Word, as browsers read them */
+    if (m->html && str_starts(rest, STR("<![")) && !str_starts(rest, STR("<![CDATA[")))
+        return markup_after(m, m->at, STR(">"), "a condition does not end");
     for (size_t i = 2; i < rest.n && rest.p[i] != '>'; i++)
         if (rest.p[i] == '[') {
             m->wrong = "it declares entities of its own";

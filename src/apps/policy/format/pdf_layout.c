@@ -4,7 +4,7 @@
  */
 #include "apps/policy/format/markup.h"
 #include "apps/policy/format/pdf.h"
-#include "apps/policy/outline.h"
+#include "apps/policy/format/prose.h"
 #include "base/ctype.h"
 #include "base/utf8.h"
 
@@ -17,14 +17,18 @@
 #define LEVELS 6
 #define MARGIN 0.08     /* of a page's height: where its number is */
 #define CELL_CHARS 30   /* that lines of a table's column have on average */
+#define RUNNING_MAX 32  /* headers and footers; others stay where they are */
 #define LEVEL_SHIFT 0.4 /* of a line's height: cells of a row are not further apart */
 
 struct pdf_line {
     str text;
     double x, right, y, bottom; /* in points, from the top left */
     uint32_t page, block;
-    unsigned size; /* of its type, in half points */
-    bool margin, dropped;
+    unsigned size;    /* of its type, in half points */
+    bool margin;      /* its whole block is at the top or the bottom of the page */
+    bool dropped;     /* it is not written where it is */
+    unsigned repeats; /* of a line in a margin: pages near by that have it, too, but for a number */
+    bool same;        /* one of them has the very line, or the number is the page's */
 };
 
 struct pdf_layout {
@@ -35,11 +39,13 @@ struct pdf_layout {
     size_t n, cap;
     double height; /* of the page */
     uint32_t block;
-    struct buf words;       /* of the open line */
-    unsigned body;          /* size of most text */
-    unsigned sizes[LEVELS]; /* of headings, largest first */
-    bool open;              /* a paragraph that the next block may continue */
-    uint32_t open_page;     /* where its last line is */
+    struct buf words;                            /* of the open line */
+    unsigned body;                               /* size of most text */
+    unsigned sizes[LEVELS];                      /* of headings, largest first */
+    bool open;                                   /* a paragraph that the next block may continue */
+    uint32_t open_page;                          /* where its last line is */
+    const struct pdf_line *running[RUNNING_MAX]; /* lines of margins, of which one copy is kept */
+    size_t running_count;
 };
 
 /* ---- reading ---- */
@@ -124,6 +130,20 @@ static bool pdf_read(struct pdf_layout *l, str layout)
     return ok;
 }
 
+/* A line at the end of a paragraph may be the same on two pages: only a block of its own is a
+ * header or a footer. */
+static void pdf_find_margins(struct pdf_layout *l)
+{
+    for (size_t i = 0, to; i < l->n; i = to) {
+        bool margin = true;
+
+        for (to = i; to < l->n && l->lines[to].block == l->lines[i].block; to++)
+            margin = margin && l->lines[to].margin;
+        for (size_t k = i; k < to; k++)
+            l->lines[k].margin = margin && l->lines[k].text.n > 0;
+    }
+}
+
 /* ---- the size of text and of headings ---- */
 
 static bool pdf_is_larger(const struct pdf_layout *l, unsigned size)
@@ -133,12 +153,18 @@ static bool pdf_is_larger(const struct pdf_layout *l, unsigned size)
 
 static void pdf_measure(struct pdf_layout *l)
 {
-    size_t chars[SIZES] = {0}, level = 0;
+    size_t chars[SIZES] = {0}, text[SIZES] = {0}, level = 0;
+    const size_t *most = chars; /* if all of it is in margins */
 
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
         chars[l->lines[i].size] += l->lines[i].text.n;
+        if (!l->lines[i].margin && l->lines[i].text.n > 0) {
+            text[l->lines[i].size] += l->lines[i].text.n;
+            most = text;
+        }
+    }
     for (unsigned s = 0; s < SIZES; s++)
-        if (chars[s] > chars[l->body])
+        if (most[s] > most[l->body])
             l->body = s;
     for (unsigned s = SIZES; s-- > 0 && level < LEVELS;)
         if (chars[s] > 0 && pdf_is_larger(l, s))
@@ -159,7 +185,9 @@ static unsigned pdf_level(const struct pdf_layout *l, const struct pdf_line *lin
 
 /* ---- what every page has ---- */
 
-#define PAGES_BEFORE 50 /* a document's first page may have a larger number than 1 */
+#define NEAR_PAGES 4   /* where the copies of a header are looked for; chapters have their own */
+#define NEAR_LINES 200 /* of margins that a line is compared with */
+#define SURE_PAGES 2   /* more, on which a number goes up with the pages: it counts them */
 
 static uint64_t pdf_number(str s, size_t *at)
 {
@@ -170,46 +198,80 @@ static uint64_t pdf_number(str s, size_t *at)
     return n;
 }
 
-/* "Page 3 of 9", "- 3 -", "3/9": numbers that pages can have, and words that only number. */
-static bool pdf_is_page_number(str s, uint32_t pages)
+static bool pdf_is_page_word(str word)
 {
     static const char *const words[] = {"page", "p", "pg", "of", "seite", "von", "pagina"};
-    bool digits = false;
 
+    for (size_t k = 0; k < COUNT_OF(words); k++)
+        if (strlen(words[k]) == word.n && strncasecmp(words[k], word.p, word.n) == 0)
+            return true;
+    return false;
+}
+
+static size_t pdf_word_size(str s, size_t at)
+{
+    size_t n = 0;
+
+    while (at + n < s.n && ((s.p[at + n] | 0x20) >= 'a' && (s.p[at + n] | 0x20) <= 'z'))
+        n++;
+    return n;
+}
+
+/* "Page 3 of 9", "- 3 -", "3/9": only numbers and words that number. *sure: it has such a word, or
+ * begins with the number of its page. */
+static bool pdf_is_page_number(const struct pdf_line *line, bool *sure)
+{
+    str s = line->text;
+    unsigned digits = 0;
+
+    *sure = false;
     for (size_t i = 0; i < s.n;) {
-        size_t n = 0;
-        bool known = false;
+        size_t n = pdf_word_size(s, i);
 
-        while (i + n < s.n && ((s.p[i + n] | 0x20) >= 'a' && (s.p[i + n] | 0x20) <= 'z'))
-            n++;
-        for (size_t k = 0; k < COUNT_OF(words); k++)
-            known = known || (strlen(words[k]) == n && strncasecmp(words[k], s.p + i, n) == 0);
-        if (n > 0 && !known)
+        if (n > 0 && !pdf_is_page_word(str_slice(s, i, i + n)))
             return false;
         if (n == 0 && !char_is_digit(s.p[i]) && !memchr(" -/.|", s.p[i], 5))
             return false;
-        if (n == 0 && char_is_digit(s.p[i])) {
-            if (pdf_number(s, &i) > (uint64_t)pages + PAGES_BEFORE)
-                return false;
-            digits = true;
-            continue;
-        }
-        i += n + (n == 0);
+        *sure |= n > 0;
+        if (n > 0 || !char_is_digit(s.p[i]))
+            i += n + (n == 0);
+        else if (pdf_number(s, &i) == line->page || digits > 0)
+            *sure |= digits++ == 0;
+        else
+            digits++;
     }
-    return digits && s.n <= 24;
+    return digits > 0 && s.n <= 24;
 }
 
-/* Equal but for a number that goes up with the pages. */
-static bool pdf_is_same(const struct pdf_line *a, const struct pdf_line *b)
+/* Whether the word before the number at `at` says that it counts pages. */
+static bool pdf_is_after_page_word(str s, size_t at)
+{
+    size_t from;
+
+    while (at > 0 && memchr(" .", s.p[at - 1], 2))
+        at--;
+    from = at;
+    while (from > 0 && pdf_word_size(s, from - 1) > 0)
+        from--;
+    return from < at && pdf_is_page_word(str_slice(s, from, at));
+}
+
+/* Equal but for a number that goes up with the pages. *same: there is none, or it is the page's. */
+static bool pdf_is_same(const struct pdf_line *a, const struct pdf_line *b, bool *same)
 {
     size_t i = 0, k = 0;
 
+    *same = true;
     while (i < a->text.n && k < b->text.n) {
         if (char_is_digit(a->text.p[i]) && char_is_digit(b->text.p[k])) {
+            bool named = pdf_is_after_page_word(a->text, i);
             uint64_t x = pdf_number(a->text, &i), y = pdf_number(b->text, &k);
 
-            if (x != y && y - x != (uint64_t)b->page - a->page)
+            if (x == y)
+                continue;
+            if (y - x != (uint64_t)b->page - a->page)
                 return false;
+            *same = *same && (named || x == a->page);
         } else if (a->text.p[i++] != b->text.p[k++]) {
             return false;
         }
@@ -217,22 +279,62 @@ static bool pdf_is_same(const struct pdf_line *a, const struct pdf_line *b)
     return i == a->text.n && k == b->text.n;
 }
 
-/* Numbers of pages go; a line that the margins of pages repeat stays where it is first. */
+static void pdf_find_copies(struct pdf_layout *l, size_t at)
+{
+    struct pdf_line *line = &l->lines[at];
+    uint32_t seen = line->page;
+    size_t left = NEAR_LINES;
+
+    for (size_t i = at + 1; i < l->n && left > 0; i++) {
+        struct pdf_line *next = &l->lines[i];
+        bool same;
+
+        if (next->page > line->page + NEAR_PAGES)
+            break;
+        if (!next->margin)
+            continue;
+        left--;
+        if (next->page == seen || !pdf_is_same(line, next, &same))
+            continue;
+        seen = next->page;
+        line->repeats++;
+        next->repeats++;
+        line->same |= same;
+        next->same |= same;
+    }
+}
+
+static bool pdf_is_written(const struct pdf_layout *l, const struct pdf_line *line)
+{
+    bool same;
+
+    for (size_t i = 0; i < l->running_count; i++)
+        if (pdf_is_same(l->running[i], line, &same))
+            return true;
+    return false;
+}
+
+/* Numbers of pages go. Of a header or a footer one copy stays, before the text: where it is, it
+ * would tear a sentence that goes on on the next page. A heading stays where it is. */
 static void pdf_drop_margins(struct pdf_layout *l)
 {
-    const struct pdf_line *kept[32];
-    size_t n = 0;
-
+    for (size_t i = 0; i < l->n; i++)
+        if (l->lines[i].margin)
+            pdf_find_copies(l, i);
     for (size_t i = 0; i < l->n; i++) {
         struct pdf_line *line = &l->lines[i];
+        bool sure, running = line->repeats > 0 && (line->same || line->repeats >= SURE_PAGES);
 
         if (!line->margin)
             continue;
-        line->dropped = pdf_is_page_number(line->text, l->pages->count);
-        for (size_t k = 0; k < n && !line->dropped; k++)
-            line->dropped = kept[k]->page != line->page && pdf_is_same(kept[k], line);
-        if (!line->dropped && n < COUNT_OF(kept))
-            kept[n++] = line;
+        if (pdf_is_page_number(line, &sure) && (sure || running)) {
+            line->dropped = true;
+        } else if (running && pdf_is_written(l, line)) {
+            line->dropped = true;
+        } else if (running && l->running_count < RUNNING_MAX) {
+            l->running[l->running_count++] = line;
+            line->dropped = pdf_level(l, line) == 0;
+        }
     }
 }
 
@@ -306,21 +408,12 @@ static size_t pdf_table(struct pdf_layout *l, size_t from)
 /* Bullets as Markdown writes them. */
 static void pdf_put_line(struct pdf_layout *l, str text)
 {
-    static const char *const bullets[] = {"\xE2\x80\xA2",
-                                          "\xE2\x97\xA6",
-                                          "\xE2\x96\xAA",
-                                          "\xE2\x97\x8F",
-                                          "\xE2\x97\x8B",
-                                          "\xEF\x82\xB7",
-                                          "\xE2\x80\x93",
-                                          "\xC2\xB7"};
+    size_t bullet = prose_bullet_size(text);
 
-    for (size_t i = 0; i < COUNT_OF(bullets); i++)
-        if (str_starts(text, str_c(bullets[i]))) {
-            text = str_trim(str_slice(text, strlen(bullets[i]), text.n));
-            outline_put(&l->o, STR("- "));
-            break;
-        }
+    if (bullet > 0) {
+        text = str_trim(str_slice(text, bullet, text.n));
+        outline_put(&l->o, STR("- "));
+    }
     if (text.n > 0 && (text.p[0] == '|' || text.p[0] == '>' || str_starts(text, STR("```"))))
         outline_put(&l->o, STR("\\"));
     outline_put(&l->o, text);
@@ -334,11 +427,16 @@ static bool pdf_goes_on(const struct pdf_layout *l, const struct pdf_line *next)
            (next->page != l->open_page || (next->text.p[0] >= 'a' && next->text.p[0] <= 'z'));
 }
 
-/* "ex-" before "empt" is one word. A compound loses its hyphen, which only makes it unknown. */
-static size_t pdf_hyphen_size(str text, str next)
+/* "ex-" before "empt" is one word, also over a footer. A compound loses its hyphen, which only
+ * makes it unknown. */
+static size_t pdf_hyphen_size(const struct pdf_layout *l, size_t at)
 {
+    str text = l->lines[at].text, next;
     char before = text.n > 1 ? (char)(text.p[text.n - 2] | 0x20) : 0;
 
+    while (++at < l->n && l->lines[at].dropped)
+        ;
+    next = at < l->n && pdf_level(l, &l->lines[at]) == 0 ? l->lines[at].text : STR("");
     if (next.n == 0 || next.p[0] < 'a' || next.p[0] > 'z')
         return 0;
     if (str_ends(text, STR("\xC2\xAD")))
@@ -379,7 +477,7 @@ static bool pdf_put_block(struct pdf_layout *l, size_t from, size_t to)
         if (!begun && !pdf_goes_on(l, line))
             outline_put(&l->o, STR("\n"));
         begun = true;
-        hyphen = pdf_hyphen_size(line->text, i < l->n ? l->lines[i].text : STR(""));
+        hyphen = pdf_hyphen_size(l, i - 1);
         pdf_put_line(l, str_slice(line->text, 0, line->text.n - hyphen));
         if (!hyphen)
             outline_put(&l->o, STR("\n"));
@@ -393,6 +491,14 @@ static bool pdf_write(struct pdf_layout *l)
 {
     uint32_t page = 0;
 
+    if (!outline_page(&l->o, ++page))
+        return false;
+    for (size_t i = 0; i < l->running_count; i++)
+        if (l->running[i]->dropped) {
+            outline_put(&l->o, STR("\n"));
+            pdf_put_line(l, l->running[i]->text);
+            outline_put(&l->o, STR("\n"));
+        }
     for (size_t i = 0, next; i < l->n; i = next) {
         for (; page < l->lines[i].page; page++)
             if (!outline_page(&l->o, page + 1))
@@ -423,6 +529,7 @@ bool policy_pdf_layout(const struct policy_pdf *in, struct arena *a, struct poli
           err_set(e, ERR_INPUT, "the PDF is damaged: its text is no text")) &&
          pdf_read(l, in->layout);
     if (ok) {
+        pdf_find_margins(l);
         pdf_measure(l);
         pdf_drop_margins(l);
         ok = outline_begin(&l->o, 0) && pdf_write(l) && outline_finish(&l->o, in->source);

@@ -6,6 +6,23 @@
 
 #include "base/ctype.h"
 
+size_t prose_bullet_size(str text)
+{
+    static const char *const bullets[] = {"\xE2\x80\xA2",
+                                          "\xE2\x97\xA6",
+                                          "\xE2\x96\xAA",
+                                          "\xE2\x97\x8F",
+                                          "\xE2\x97\x8B",
+                                          "\xEF\x82\xB7",
+                                          "\xE2\x80\x93 ", /* without the space it is a minus */
+                                          "\xC2\xB7"};
+
+    for (size_t i = 0; i < COUNT_OF(bullets); i++)
+        if (str_starts(text, str_c(bullets[i])))
+            return strlen(bullets[i]);
+    return 0;
+}
+
 void prose_init(struct prose *p, struct outline *o)
 {
     *p = (struct prose){.o = o};
@@ -88,7 +105,12 @@ static void prose_put_pages(struct prose *p, str text)
 static void prose_put(struct prose *p, str text)
 {
     struct outline *o = p->o;
+    size_t bullet = prose_bullet_size(text);
 
+    if (bullet > 0) { /* also of an item whose list is only text */
+        p->item = p->item > 0 ? p->item : 1;
+        text = str_trim(str_slice(text, bullet, text.n));
+    }
     if (p->item > 0) {
         for (unsigned i = 1; i < p->item; i++)
             outline_put(o, STR("  "));
@@ -246,7 +268,7 @@ bool prose_page(struct prose *p, uint32_t page)
     if (!open)
         return outline_page(p->o, page);
     if (page < p->o->page || page > POLICY_PAGE_MAX)
-        return err_set(p->o->e, ERR_INPUT, "page %u comes after page %u", page, p->o->page);
+        return outline_page(p->o, page); /* says why not */
     if (p->turn_count == PROSE_TURNS_MAX)
         p->turn_count--; /* the text between them is on the later page */
     p->turns[p->turn_count++] = (struct policy_page){(uint32_t)p->open.n, page};

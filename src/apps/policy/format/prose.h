@@ -37,6 +37,9 @@ struct prose {
     unsigned turn_count;
 };
 
+/* Bytes of the bullet that a text begins with; 0: none. */
+size_t prose_bullet_size(str text);
+
 void prose_init(struct prose *p, struct outline *o);
 void prose_release(struct prose *p);
 /* Adds to the open paragraph; marked up text is decoded before. */

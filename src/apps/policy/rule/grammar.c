@@ -262,16 +262,46 @@ static bool grammar_note(struct reader *r, struct rule *out)
 
 /* ---- a sentence ---- */
 
+/* Whether asterisks only emphasize: "**18**". Another one leads to a note that may change the rule:
+ * "older*". */
+static bool grammar_is_emphasis(const struct word *w, size_t n)
+{
+    size_t open = 0;
+
+    for (size_t i = 0, size; i < n; i += size) {
+        bool before, after;
+
+        for (size = 0; i + size < n && w[i + size].kind == WORD_MARK &&
+                       word_is(&w[i + size], "*") &&
+                       (size == 0 || w[i + size].from == w[i + size - 1].to);)
+            size++;
+        if (size == 0) {
+            size = 1;
+            continue;
+        }
+        before = i > 0 && w[i - 1].to == w[i].from;
+        after = i + size < n && w[i + size].from == w[i + size - 1].to;
+        if (open == 0 && after && !(before && w[i - 1].kind != WORD_MARK))
+            open = size;
+        else if (open == size && before)
+            open = 0;
+        else
+            return false;
+    }
+    return open == 0;
+}
+
 /* Without marks that only decorate, and a number that is repeated: "six (6)". */
 static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, struct word **out)
 {
     struct word *all = arena_alloc(a, (n + 1) * sizeof all[0]);
+    const char *decorates = grammar_is_emphasis(w, n) ? "* _ ` \" '" : "_ ` \" '";
     size_t kept = 0, i = 0;
 
     if (n > 2 && word_is(&w[0], "[") && (word_is(&w[1], "]") || word_is(&w[2], "]")))
         i = word_is(&w[1], "]") ? 2 : 3; /* a box to tick */
     for (; i < n; i++) {
-        if (w[i].kind == WORD_MARK && word_among(&w[i], "* _ ` \" '"))
+        if (w[i].kind == WORD_MARK && word_among(&w[i], decorates))
             continue;
         if (i + 2 < n && kept > 0 && word_is(&w[i], "(") && word_is(&w[i + 2], ")") &&
             w[i + 1].kind == WORD_NUMBER && word_same(&w[i + 1], &all[kept - 1])) {
@@ -326,8 +356,8 @@ bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out
     size_t label;
 
     *out = (struct rule){0};
-    if (n == 0 || word_is(&w[0], "\""))
-        return false; /* somebody is quoted */
+    if (n == 0 || word_among(&w[0], "\" `"))
+        return false; /* somebody is quoted, or it is an example of a text */
     n = grammar_clean(w, n, a, &all);
     if (n == 0 || n > SENTENCE_WORDS_MAX)
         return false;
@@ -354,7 +384,7 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
         u->n++;
         return true;
     }
-    if (t->value_n == RULE_VALUES_MAX || r.to == 0)
+    if (t->value_n == RULE_VALUES_MAX || r.to == 0 || !grammar_is_emphasis(w, n))
         return false;
     t->values[t->value_n++] = (struct phrase){r.w, r.to};
     return true;

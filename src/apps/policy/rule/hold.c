@@ -114,6 +114,18 @@ static bool hold_resolve(struct holder *h, const struct limit *l, const struct q
     return true;
 }
 
+/* 0.41 and 40, both without a unit, of something that may be written either way. */
+static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
+{
+    const struct quantity *bound = t->limit.has_low ? &t->limit.low : &t->limit.high;
+    bool ratio = false;
+
+    for (size_t i = 0; i < t->noun.n; i++)
+        ratio = ratio || word_among(t->noun.words[i], "ratio rate percentage share");
+    return ratio && !t->limit.relative && !q->unit && !bound->unit &&
+           quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
+}
+
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
 {
     struct quantity q, value;
@@ -124,6 +136,8 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
         return fact_says(f) == SAID_NO && f->field->value.kind == POLICY_TEXT
                    ? hold_doubt(h, DOUBT_NO_FACT)
                    : hold_doubt(h, DOUBT_UNIT);
+    if (hold_mixes_ratios(t, &q))
+        return hold_doubt(h, DOUBT_UNIT);
     if (!hold_resolve(h, &t->limit, &q, &l, &value))
         return TRUTH_UNKNOWN;
     /* Two plain numbers of unlike things, as in a percentage of an income, compare all the same. */
@@ -155,15 +169,108 @@ static bool word_has_digit(const struct word *w)
     return strpbrk(w->lower, "0123456789") != NULL;
 }
 
-/* Whether a value is a phrase: yes, no, or unknown if they share a word. A phrase that begins with
- * a code is that code and its description. */
-static enum truth value_is(const struct word *v, size_t n, const struct phrase *p)
+/* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
+ * than a double, and somebody who is divorced may count as single. */
+static const char *const exclusive[] = {
+    "yes no",
+    "true false",
+    "male female",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "january february march april may june july august september october november december",
+    "bronze silver gold platinum diamond",
+    "basic standard premium",
+    "economy business first",
+    "small medium large",
+    "low medium high critical",
+    "poor fair good excellent",
+    "never former current",
+    "mild moderate severe",
+    "red blue green yellow black white orange purple pink brown",
+    "open closed",
+    "open rejected",
+    "open void",
+    "open cancelled",
+    "active inactive",
+    "active suspended",
+    "active expired",
+    "active closed",
+    "active cancelled",
+    "active terminated",
+    "active revoked",
+    "approved rejected pending",
+    "approved denied pending",
+    "approved declined pending",
+    "accepted rejected",
+    "paid unpaid",
+    "paid overdue",
+    "married single",
+    "married divorced",
+    "new used",
+    "domestic international",
+    "inpatient outpatient",
+    "cash card",
+    "cash check",
+    "cash credit-card debit-card direct-debit bank-transfer",
+    "full-time part-time",
+    "employed unemployed",
+    "checking savings brokerage",
+    "hmo ppo epo",
+    "pdf png jpeg docx",
+    "car truck motorcycle",
+    "dog cat",
+    "daily weekly monthly yearly",
+    "usd eur gbp jpy chf cad aud",
+};
+
+/* Words as one of those values: "credit-card". False: they are too many. */
+static bool value_joined(const struct word *w, size_t n, struct word *out)
+{
+    size_t size = 0;
+
+    *out = (struct word){0};
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].kind == WORD_MARK)
+            continue;
+        if (size + w[i].size + 2 > sizeof out->lower)
+            return false;
+        size += (size_t)snprintf(
+            out->lower + size, sizeof out->lower - size, "%s%s", size ? "-" : "", w[i].lower);
+    }
+    out->size = (uint8_t)size;
+    return true;
+}
+
+static bool value_excludes(const struct word *v, size_t n, const struct phrase *p)
+{
+    struct word a, b;
+
+    if (!value_joined(v, n, &a) || !value_joined(p->w, p->n, &b))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(exclusive); i++)
+        if (word_among(&a, exclusive[i]) && word_among(&b, exclusive[i]))
+            return true;
+    return false;
+}
+
+/* M54.50 is not M54.5, and may be meant by it all the same. */
+static enum truth value_code_is(const struct word *v, const struct word *code)
+{
+    if (word_exact(v, code))
+        return TRUTH_YES;
+    return v->kind != WORD_NUMBER && str_starts(str_c(v->lower), str_c(code->lower)) ? TRUTH_UNKNOWN
+                                                                                     : TRUTH_NO;
+}
+
+/* Whether a value is a phrase. A phrase that begins with a code is that code and its description.
+ * Of a table's rows, those without a word of the value are for others: they decide nothing. */
+static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
 {
     size_t k = 0, words = 0;
     bool shared = false;
 
     if (n == 1 && word_has_digit(v) && word_has_digit(&p->w[0]))
-        return word_exact(v, &p->w[0]) ? TRUTH_YES : TRUTH_NO;
+        return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
+                                                       : value_code_is(v, &p->w[0]);
     for (size_t i = 0; i < p->n; i++) {
         if (p->w[i].kind == WORD_MARK)
             continue;
@@ -173,7 +280,9 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
         for (size_t j = 0; j < n && !word_stops(&p->w[i]); j++)
             shared = shared || word_same(&v[j], &p->w[i]);
     }
-    return k == n && words == n ? TRUTH_YES : shared ? TRUTH_UNKNOWN : TRUTH_NO;
+    if (k == n && words == n)
+        return TRUTH_YES;
+    return value_excludes(v, n, p) || (row && !shared) ? TRUTH_NO : TRUTH_UNKNOWN;
 }
 
 static enum truth value_among(const struct word *v, size_t n, const struct test *t)
@@ -181,7 +290,7 @@ static enum truth value_among(const struct word *v, size_t n, const struct test 
     enum truth out = TRUTH_NO;
 
     for (size_t i = 0; i < t->value_n; i++)
-        out = truth_either(out, value_is(v, n, &t->values[i]));
+        out = truth_either(out, value_is(v, n, &t->values[i], t->row));
     return out;
 }
 

@@ -152,7 +152,7 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
         l->low.unit = l->high.unit;
     l->age = reader_age_words(r, &l->high);
     (void)(reader_take(r, ", inclusive") || reader_take(r, "inclusive"));
-    return l->low.unit == l->high.unit;
+    return l->low.unit == l->high.unit && l->low.number <= l->high.number;
 }
 
 /* "or older" after a number: where the limit is; false if there is nothing of the kind. */
@@ -188,7 +188,7 @@ static bool reader_relative(struct reader *r, enum compare by, struct limit *l)
     if (!reader_quantity(r, &q)) {
         q = (struct quantity){.number = 1};
     } else {
-        if (unit_is_days(q.unit) && reader_take_one(r, "before after")) {
+        if (unit_is_whole_days(q.unit) && reader_take_one(r, "before after")) {
             l->before = word_is(&r->w[r->at - 1], "before");
             l->offset = true;
         } else if (unit_is_percent(q.unit) && reader_take(r, "of")) {
@@ -269,7 +269,7 @@ static bool limit_narrow(struct limit *l, const struct limit *more)
     }
     l->low.unit = l->low.unit ? l->low.unit : l->high.unit;
     l->high.unit = l->high.unit ? l->high.unit : l->low.unit;
-    return l->low.unit == l->high.unit;
+    return l->low.unit == l->high.unit && l->low.number <= l->high.number;
 }
 
 bool reader_limit(struct reader *r, struct limit *out)

@@ -11,7 +11,8 @@ enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
 
 #define MONTH_DAYS 30.4375
 #define MONTH_SLACK 2.5 /* days that any number of months may differ from that */
-#define RATIO_MOST 3    /* a plain number up to this may be a ratio or a percentage */
+#define AGE_MOST 150
+#define RATIO_MOST 3 /* a plain number up to this may be a ratio or a percentage */
 
 /* Each of the last rows compares with itself alone. */
 static const struct unit units[] = {
@@ -100,9 +101,9 @@ bool unit_is_year(const struct unit *u)
     return u && u->dimension == MONTHS && u->factor > 1;
 }
 
-bool unit_is_days(const struct unit *u)
+bool unit_is_whole_days(const struct unit *u)
 {
-    return u && u->dimension == DAYS;
+    return u && u->dimension == DAYS && u->factor >= 1;
 }
 
 /* "100k". */
@@ -152,6 +153,11 @@ size_t quantity_read(const struct word *w, size_t n, struct quantity *out)
     return at;
 }
 
+bool quantity_may_be_ratio(const struct quantity *q)
+{
+    return !q->unit && !q->date && q->number <= RATIO_MOST;
+}
+
 static int quantity_order(double a, double b)
 {
     return fabs(a - b) < 1e-9 * (1 + fabs(b)) ? 0 : a < b ? -1 : 1;
@@ -177,7 +183,8 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
             return f && l && f->dimension == l->dimension
                        ? quantity_order(a * f->factor, b * l->factor)
                        : 2;
-        return quantity_order(a, b);
+        /* Who is 18.5 is 18 for some, and older than 18 for others; 1990 is no age. */
+        return (a > b && floor(a) <= b) || a < 0 || a > AGE_MOST ? 2 : quantity_order(a, b);
     }
     if (!f && l)
         return unit_is_money(l) || (unit_is_percent(l) && a > RATIO_MOST) ? quantity_order(a, b)

@@ -22,7 +22,14 @@
     "must shall may can cannot should will would not no nor neither without unless except if "     \
     "when where only or and but than at least most more less fewer over under above below "        \
     "between within before after by until since is are be been was were has have had who which "   \
-    "whose that any all each every either both one with"
+    "whose that any all each every either both one with " NOT_CLOSED
+/* Lists that go on, and values that somebody has to judge: "or similar", "adequate". */
+#define NOT_CLOSED                                                                                 \
+    "other others another similar equivalent comparable etc like such so same equal better worse " \
+    "higher lower greater best highest lowest otherwise else something anything some certain "     \
+    "various different unique appropriate suitable adequate acceptable reasonable sufficient "     \
+    "satisfactory good normal usual proper correct right relevant consistent compatible eligible " \
+    "compliant fair related corresponding"
 #define ARTICLES "a an the its their his her your our"
 #define PREPOSITIONS "of in on for to from"
 /* Who a case is about. A rule about any other person needs a fact that names this person. */
@@ -119,6 +126,11 @@ void noun_drop_request(struct noun *n)
     for (size_t i = 0; i < n->n; i++)
         if (word_among(n->words[i], REQUESTS))
             n->drop |= 1u << i;
+}
+
+bool word_names_person(const struct word *w)
+{
+    return word_among(w, PERSONS);
 }
 
 bool noun_is_person(const struct noun *n)

@@ -45,7 +45,7 @@ static bool row_limit(const struct phrase *name, const struct phrase *cell, stru
 static bool row_condition(const struct phrase *name, const struct phrase *cell, struct rule *out)
 {
     struct reader r = {.w = name->w, .to = name->n}, c = {.w = cell->w, .to = cell->n};
-    struct test t = {.kind = TEST_IS, .enumerated = true};
+    struct test t = {.kind = TEST_IS, .enumerated = true, .row = true};
 
     if (out->when.n == RULE_TESTS_MAX || !reader_noun(&r, &t.noun) || !reader_done(&r) ||
         !reader_value(&c, &t) || !reader_done(&c))

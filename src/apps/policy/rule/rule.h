@@ -4,10 +4,10 @@
  *     if (!rule_read(words, n, &rule)) ...                 not understood
  *     struct holding h = rule_hold(&rule, &facts);         h.truth: yes, no or unknown
  *
- * The reader knows a closed set of forms (docs/policy.md lists them). It understands a sentence
- * only if one of the forms accounts for every word of it; there are no partial readings. A rule
- * says yes or no only if every fact that it needs is bound: the words of the fact's name are the
- * words of the rule's noun, and its unit compares.
+ * The reader knows a closed set of forms (docs/reference/policy.md lists them). It understands a
+ * sentence only if one of the forms accounts for every word of it; there are no partial readings. A
+ * rule says yes or no only if every fact that it needs is bound: the words of the fact's name are
+ * the words of the rule's noun, and its unit compares.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,7 +46,8 @@ enum test_kind {
 struct test {
     enum test_kind kind;
     bool not_;
-    bool enumerated; /* of TEST_IS: the values are a list, so another text is none of them */
+    bool enumerated; /* of TEST_IS: the values are a list, so a text can be none of them */
+    bool row;        /* of TEST_IS: the value is in a row of a table */
     struct noun noun;
     struct limit limit;
     struct phrase values[RULE_VALUES_MAX];
@@ -101,6 +102,8 @@ struct holding {
     bool dropped; /* a fact without the person's name was taken for that person's */
 };
 
+/* Whether a word is one for whom a case is about: "applicant", "members". */
+bool word_names_person(const struct word *w);
 /* define: RULE_DEFINE rules of the document, for texts such as red_flag: "fever". */
 struct holding rule_hold(const struct rule *r, const struct facts *f,
                          const struct rule *const *define, size_t define_n);

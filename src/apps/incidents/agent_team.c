@@ -1,0 +1,323 @@
+/* agent_team.c - one agent at work: its tools, its run, its strategy.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "agent/view.h"
+#include "apps/incidents/engine.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+
+#define NOTE_SIZE 1024
+#define RESULT_SHOWN ((size_t)256 << 10)
+
+void agent_team_note(struct agent_team *p, const char *fmt, ...)
+{
+    char text[NOTE_SIZE];
+    va_list args;
+
+    if (p->note_count == INCIDENT_NOTES_MAX)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    /* A sentence that was cut may end inside a character. */
+    p->notes[p->note_count++] =
+        arena_dup(&p->arena, utf8_cut_size(str_c(text), sizeof text - UTF8_SIZE_MAX));
+}
+
+bool agent_team_ok(const struct agent_team *p)
+{
+    return !p->broken && p->result.text.n > 0 &&
+           (p->result.end == AGENT_FINISHED || p->result.end == AGENT_STOPPED);
+}
+
+bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name)
+{
+    size_t dot = str_find(tool, STR("."));
+
+    if (mcp_toolset_name(p->set, server, tool, name) ||
+        mcp_toolset_name(p->set, STR(""), tool, name))
+        return true;
+    return dot != STR_NONE &&
+           mcp_toolset_name(
+               p->set, str_slice(tool, 0, dot), str_slice(tool, dot + 1, tool.n), name);
+}
+
+str agent_team_shown(const struct agent_team *p, str tool, struct arena *a)
+{
+    str server, name;
+
+    if (!mcp_toolset_find(p->set, tool, &server, &name))
+        return tool;
+    return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(name));
+}
+
+/* ---- events while it runs ---- */
+
+/* "box__name(k='v')" as "box.name(k='v')". */
+static str shown_action(struct agent_team *p, str action, str tool)
+{
+    str server, name;
+
+    if (!tool.n || !mcp_toolset_find(p->set, tool, &server, &name) || !str_starts(action, tool))
+        return action;
+    return arena_printf(&p->arena,
+                        STR_FMT "." STR_FMT STR_FMT,
+                        STR_ARG(server),
+                        STR_ARG(name),
+                        STR_ARG(str_slice(action, tool.n, action.n)));
+}
+
+static void incident_party_on_step(void *ctx, const struct agent_step *s)
+{
+    struct agent_team *p = ctx;
+    str why = p->why;
+
+    if (p->strategy == INCIDENT_CLASSIC && p->step_at < p->point_count &&
+        p->points[p->step_at++].reason.n)
+        why = p->points[p->step_at - 1].reason;
+    incident_step(p->in,
+                  &(struct incident_step){.stage = p->stage->name,
+                                          .agent = p->label,
+                                          .action = shown_action(p, s->action, s->tool),
+                                          .reason = why,
+                                          .reasoning = p->reasoning_seen,
+                                          .observation = s->observation,
+                                          .ok = s->ok});
+}
+
+static void incident_party_on_effect(void *ctx, const struct agent_effect *f)
+{
+    struct agent_team *p = ctx;
+
+    if (p->in->o->on_effect)
+        p->in->o->on_effect(p->in->o->ctx, f);
+}
+
+/* The remaining time as a limit that counts from the run's first start; the time in which no
+ * process worked on the run does not count. */
+static uint64_t time_limit_ms(struct agent_team *p)
+{
+    const struct app_host *host = p->in->o->host;
+    uint64_t now = clock_mono_ns(&clock_real);
+    uint64_t left = p->in->soft_ns > now ? (p->in->soft_ns - now) / CLOCK_NS_PER_MS : 0;
+    struct agent_row row;
+    int64_t before = 0;
+    struct err e;
+
+    if (host->log && agent_log_run_get(host->log, p->run, &p->arena, &row, &e))
+        before = clock_wall_ms(host->clock) - row.created_us / 1000;
+    return left + 1 + (before > 0 ? (uint64_t)before : 0);
+}
+
+struct agent_options agent_team_options(struct agent_team *p)
+{
+    struct agent_options o = incident_agent_options(p->in, p->run);
+
+    if (p->agent->model.n && !p->in->o->model.n)
+        o.model_name = p->agent->model;
+    o.agent = p->label;
+    o.stage = p->stage->name;
+    o.tools = p->box;
+    o.limits.iterations = p->agent->iterations;
+    o.limits.time_ms = time_limit_ms(p);
+    o.on_step = incident_party_on_step;
+    o.on_effect = incident_party_on_effect;
+    o.ctx = p;
+    return o;
+}
+
+/* ---- the strategies ---- */
+
+static void fail_agent_team(struct agent_team *p, const struct err *e)
+{
+    /* A log that does not fit any more will not fit the next time either. */
+    if (e->code == ERR_INPUT && str_starts(str_c(e->text), STR("replay_mismatch"))) {
+        p->result.end = AGENT_FAILED;
+        p->result.reason = STR("replay_mismatch");
+        p->result.detail = arena_dup(&p->arena, str_c(e->text));
+        p->result.text = STR("");
+        return;
+    }
+    p->broken = true;
+    p->err = *e;
+}
+
+static void work_classic(struct agent_team *p)
+{
+    struct agent_options o = agent_team_options(p);
+    struct err e;
+
+    o.ask = p->in->ask;
+    if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {
+        fail_agent_team(p, &e);
+        return;
+    }
+    classic_work(p);
+    if (!agent_work_end(p->work, STR(""), &e))
+        fail_agent_team(p, &e);
+    p->work = NULL;
+}
+
+/* The loop's tool calls as points, with the shortened results of the trace. */
+static void points_of(struct agent_team *p)
+{
+    p->points = arena_zero(&p->arena, p->result.step_count + 1, sizeof *p->points);
+    for (size_t i = 0; i < p->result.step_count; i++) {
+        const struct agent_step *s = &p->result.steps[i];
+        struct point *t = &p->points[p->point_count];
+
+        if (!s->tool.n)
+            continue;
+        *t = (struct point){.server = STR(""),
+                            .tool = s->tool,
+                            .arguments = str_slice(s->action, s->tool.n, s->action.n),
+                            .reason = STR(""),
+                            .result = s->observation,
+                            .ok = s->ok};
+        (void)!mcp_toolset_find(p->set, s->tool, &t->server, &t->tool);
+        t->server = arena_dup(&p->arena, t->server);
+        t->tool = arena_dup(&p->arena, t->tool);
+        p->point_count++;
+    }
+}
+
+static bool agent_team_find_tool(void *ctx, str written, str *name)
+{
+    return agent_team_tool(ctx, STR(""), written, name);
+}
+
+static void agent_team_on_reply(void *ctx, str reasoning)
+{
+    struct agent_team *p = ctx;
+
+    p->reasoning_seen = arena_dup(&p->arena, reasoning);
+    p->why = STR("");
+    p->turns++;
+    agent_team_tell(
+        p,
+        arena_printf(&p->arena, "turn %u of at most %u", p->turns, p->agent->iterations),
+        p->turns,
+        p->agent->iterations);
+}
+
+void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, str user)
+{
+    static const enum agent_strategy strategies[] = {[INCIDENT_BY_AGENT] = AGENT_NATIVE,
+                                                     [INCIDENT_CLASSIC] = AGENT_CLASSIC,
+                                                     [INCIDENT_REACT] = AGENT_REACT,
+                                                     [INCIDENT_NATIVE] = AGENT_NATIVE};
+    struct agent_view view = {.ask = p->in->ask,
+                              .strategy = strategies[p->strategy],
+                              .data_size = p->agent->data_size,
+                              .tools = p->box,
+                              .own_prompt = true,
+                              .find_tool = agent_team_find_tool,
+                              .on_reply = agent_team_on_reply,
+                              .ctx = p};
+    struct err e;
+
+    o->system = system;
+    o->user = user;
+    o->level = p->level;
+    o->ask = agent_view_ask(&view);
+    o->conclude = true;
+    o->result_shown = RESULT_SHOWN; /* the view truncates further, to the room it has */
+    if (!agent_run(o, &p->arena, &p->result, &e))
+        fail_agent_team(p, &e);
+}
+
+static void work_loop(struct agent_team *p)
+{
+    struct agent_options o = agent_team_options(p);
+    struct buf system, user;
+
+    buf_init(&system, INCIDENT_TEXT_MAX);
+    buf_init(&user, INCIDENT_TEXT_MAX);
+    prompt_system(p, &system);
+    prompt_loop(p, &user);
+    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
+    if (!p->broken)
+        points_of(p);
+    if (p->result.end == AGENT_STOPPED)
+        agent_team_note(p,
+                        "The investigation ended early: " STR_FMT " (" STR_FMT ").",
+                        STR_ARG(p->result.detail),
+                        STR_ARG(p->result.reason));
+    buf_release(&system);
+    buf_release(&user);
+}
+
+bool agent_team_open_tools(struct agent_team *p, struct err *e)
+{
+    p->box = toolbox_new(p->in->o->host->clock);
+    p->set = mcp_toolset_new();
+    p->why = p->reasoning_seen = STR("");
+    p->result = (struct agent_result){.end = AGENT_FAILED,
+                                      .reason = STR("tools_error"),
+                                      .detail = STR(""),
+                                      .text = STR(""),
+                                      .finish = STR("")};
+    if (servers_add(p->in->servers, p, e))
+        return true;
+    p->result.detail = arena_dup(&p->arena, str_c(e->text));
+    return false;
+}
+
+void agent_team_close_tools(struct agent_team *p)
+{
+    toolbox_free(p->box);
+    p->box = NULL;
+    mcp_toolset_free(p->set);
+    p->set = NULL;
+}
+
+void agent_team_work(struct agent_team *p)
+{
+    struct err e;
+
+    agent_team_tell(p, STR("investigate"), 0, 0);
+    if (!agent_team_open_tools(p, &e))
+        ; /* the result has the reason */
+    else if (p->strategy == INCIDENT_CLASSIC)
+        work_classic(p);
+    else
+        work_loop(p);
+    if (!p->broken && p->result.end == AGENT_WAITING)
+        incident_tell(p->in,
+                      0,
+                      arena_join(&p->arena,
+                                 STR("waiting for approval of "),
+                                 agent_team_shown(p, p->result.pending.tool, &p->arena),
+                                 STR("")),
+                      p->label);
+    agent_team_close_tools(p);
+}
+
+void agent_team_single(struct agent_team *p, str system, str user)
+{
+    struct agent_options o = agent_team_options(p);
+    struct agent_prompt prompt = {.system = system,
+                                  .user = user,
+                                  .extra = STR(INCIDENT_EXTRA),
+                                  .level = STR(""),
+                                  .quiet = true,
+                                  .what = STR("make one analysis of several")};
+    struct ask_reply reply;
+    struct err e;
+
+    o.ask = p->in->ask;
+    o.limits.time_ms = 0;
+    if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {
+        fail_agent_team(p, &e);
+        return;
+    }
+    if (agent_work_answer(p->work, &prompt, &reply)) {
+        p->result.end = AGENT_FINISHED;
+        p->result.text = str_trim(reply.text);
+    }
+    if (!agent_work_end(p->work, STR(""), &e))
+        fail_agent_team(p, &e);
+    p->work = NULL;
+}

@@ -1,0 +1,357 @@
+/* alert_table.c - see alert_table.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/alert_table_state.h"
+
+#define ALIVE_MAX ((size_t)200000)
+
+static bool alert_table_open_as(str url, enum db_mode mode, struct alert_table **out, struct err *e)
+{
+    struct alert_table *b = base_alloc(sizeof *b);
+    pthread_mutexattr_t recursive;
+
+    *b = (struct alert_table){0};
+    if (!db_open(str_eq(url, STR("none")) ? STR("sqlite::memory:") : url, mode, &b->db, e)) {
+        free(b);
+        return false;
+    }
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&b->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    *out = b;
+    return true;
+}
+
+bool alert_table_open(str url, struct alert_table **out, struct err *e)
+{
+    return alert_table_open_as(url, DB_BESIDE, out, e);
+}
+
+bool alert_table_open_read(str url, struct alert_table **out, struct err *e)
+{
+    return alert_table_open_as(url, DB_READ, out, e);
+}
+
+void alert_table_close(struct alert_table *b)
+{
+    if (!b)
+        return;
+    db_close(b->db);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static struct db_value alert_table_text_or_null(str s)
+{
+    return s.n ? db_text(s) : db_null();
+}
+
+struct db_value alert_table_time_or_null(int64_t us)
+{
+    return us >= 0 ? db_int(us) : db_null();
+}
+
+static bool alert_table_add_one(struct alert_table *b, const struct alert_table_row *r,
+                                struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->session),
+        db_text(r->digest),
+        db_text(r->key),
+        db_text(r->state),
+        db_text(r->alert_type),
+        db_text(r->severity),
+        db_text(r->environment),
+        db_text(r->runbook),
+        db_text(r->data),
+        db_int(r->timestamp_us),
+        alert_table_text_or_null(r->agent),
+        alert_table_text_or_null(r->step),
+        db_int(r->created_us),
+        db_int(r->updated_us),
+        db_text(str_c(b->daemon)),
+    };
+
+    return db_run(b->db,
+                  "INSERT INTO alerts (alert_id, session_id, digest, key_name, state, alert_type,"
+                  " severity, environment, runbook, data, timestamp_us, agent, current_step,"
+                  " created_us, updated_us, daemon_id)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool alert_table_begin(struct alert_table *b, struct err *e)
+{
+    pthread_mutex_lock(&b->lock);
+    assert(!b->open);
+    b->open = db_begin(b->db, true, e);
+    if (b->open && !alert_table_lock_intake(b, e)) {
+        db_rollback(b->db);
+        b->open = false;
+    }
+    if (!b->open)
+        pthread_mutex_unlock(&b->lock);
+    return b->open;
+}
+
+bool alert_table_end(struct alert_table *b, bool ok, struct err *e)
+{
+    ok = ok && db_commit(b->db, e);
+    if (!ok)
+        db_rollback(b->db);
+    b->open = false;
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+static bool alert_table_add_all(struct alert_table *b, const struct alert_table_intake *in,
+                                struct err *e)
+{
+    for (size_t i = 0; i < in->row_count; i++)
+        if (!alert_table_add_one(b, &in->rows[i], e))
+            return false;
+    for (size_t i = 0; i < in->alert_count; i++)
+        if (!alert_table_alert_put(b->db, &in->alerts[i], e))
+            return false;
+    return true;
+}
+
+bool alert_table_add(struct alert_table *b, const struct alert_table_intake *in, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    if (b->open)
+        ok = alert_table_add_all(b, in, e);
+    else
+        ok = alert_table_begin(b, e) && alert_table_end(b, alert_table_add_all(b, in, e), e);
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+static bool alert_table_put_one(struct alert_table *b, const struct alert_table_row *r,
+                                struct err *e)
+{
+    int64_t changed = 1;
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->state),
+        db_int(r->progress),
+        alert_table_text_or_null(r->step),
+        alert_table_text_or_null(r->current_agent),
+        alert_table_text_or_null(r->stages),
+        alert_table_text_or_null(r->error),
+        alert_table_text_or_null(r->reason),
+        alert_table_text_or_null(r->report),
+        db_int(r->cancelled),
+        alert_table_time_or_null(r->started_us),
+        alert_table_time_or_null(r->completed_us),
+        db_int(r->updated_us),
+        db_text(str_c(b->daemon)),
+    };
+
+    if (!db_run(b->db,
+                "UPDATE alerts SET state = $2, progress = $3, current_step = $4,"
+                " current_agent = $5, stages = $6, error = $7, reason = $8, report = $9,"
+                " cancelled = $10, started_us = $11, completed_us = $12, updated_us = $13"
+                " WHERE alert_id = $1 AND coalesce(daemon_id, '') IN ('', $14)",
+                args,
+                COUNT_OF(args),
+                e) ||
+        (b->daemon[0] && !db_changed(b->db, &changed, e)))
+        return false;
+    return changed > 0 || err_set(e, ERR_CONFLICT, "another daemon has this alert by now");
+}
+
+bool alert_table_put(struct alert_table *b, const struct alert_table_row *row, bool durable,
+                     struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_begin(b->db, durable, e);
+    if (ok && !(alert_table_put_one(b, row, e) &&
+                (!b->on_put || b->on_put(b->ctx, b->db, row, e)) && db_commit(b->db, e))) {
+        db_rollback(b->db);
+        ok = false;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+void alert_table_on_put(struct alert_table *b,
+                        bool (*fn)(void *ctx, struct db *db, const struct alert_table_row *row,
+                                   struct err *e),
+                        void *ctx)
+{
+    pthread_mutex_lock(&b->lock);
+    b->on_put = fn;
+    b->ctx = ctx;
+    pthread_mutex_unlock(&b->lock);
+}
+
+bool alert_table_announce(struct alert_table *b, const struct alert_table_row *row, struct err *e)
+{
+    assert(b->open);
+    return !b->on_put || b->on_put(b->ctx, b->db, row, e);
+}
+
+bool alert_table_do(struct alert_table *b, bool (*fn)(void *ctx, struct db *db, struct err *e),
+                    void *ctx, struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_begin(b->db, true, e);
+    if (ok && !(fn(ctx, b->db, e) && db_commit(b->db, e))) {
+        db_rollback(b->db);
+        ok = false;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+#define WHOLE BOOK_SELECT("data", "report")
+#define BRIEF BOOK_SELECT("''", "''")
+
+str alert_table_text_of(struct arena *a, const struct db_value *v)
+{
+    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
+}
+
+int64_t alert_table_time_of(const struct db_value *v)
+{
+    return v->type == DB_INT ? v->i : -1;
+}
+
+bool alert_table_on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct alert_table_rows *l = ctx;
+    struct alert_table_row *grown;
+
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        grown = arena_zero(l->arena, l->cap, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->rows, l->n * sizeof *grown);
+        l->rows = grown;
+    }
+    l->rows[l->n++] = (struct alert_table_row){
+        .id = alert_table_text_of(l->arena, &c[0]),
+        .session = alert_table_text_of(l->arena, &c[1]),
+        .digest = alert_table_text_of(l->arena, &c[2]),
+        .key = alert_table_text_of(l->arena, &c[3]),
+        .state = alert_table_text_of(l->arena, &c[4]),
+        .alert_type = alert_table_text_of(l->arena, &c[5]),
+        .severity = alert_table_text_of(l->arena, &c[6]),
+        .environment = alert_table_text_of(l->arena, &c[7]),
+        .runbook = alert_table_text_of(l->arena, &c[8]),
+        .data = alert_table_text_of(l->arena, &c[9]),
+        .agent = alert_table_text_of(l->arena, &c[10]),
+        .step = alert_table_text_of(l->arena, &c[11]),
+        .current_agent = alert_table_text_of(l->arena, &c[12]),
+        .stages = alert_table_text_of(l->arena, &c[13]),
+        .error = alert_table_text_of(l->arena, &c[14]),
+        .reason = alert_table_text_of(l->arena, &c[15]),
+        .report = alert_table_text_of(l->arena, &c[16]),
+        .timestamp_us = c[17].i,
+        .progress = c[18].i,
+        .created_us = c[19].i,
+        .started_us = alert_table_time_of(&c[20]),
+        .completed_us = alert_table_time_of(&c[21]),
+        .updated_us = c[22].i,
+        .cancelled = c[23].i != 0,
+        .alerts = c[24].i,
+        .firing = c[25].i,
+        .seen = c[26].i,
+        .resolved_us = c[25].i ? -1 : alert_table_time_of(&c[27]),
+        .due = n > 28 ? alert_table_text_of(l->arena, &c[28]) : STR(""),
+    };
+    return l->n < l->max;
+}
+
+static bool alert_table_read_rows(struct alert_table *b, const char *sql,
+                                  const struct db_value *args, size_t n, struct alert_table_rows *l,
+                                  struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_query(b->db, sql, args, n, (struct db_rows){alert_table_on_row, l}, e);
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+bool alert_table_get(struct alert_table *b, str id, struct arena *a, struct alert_table_row *out,
+                     struct err *e)
+{
+    struct alert_table_rows l = {.arena = a, .max = 1};
+    struct db_value args[] = {db_text(id)};
+
+    if (!alert_table_read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
+        return false;
+    if (!l.n)
+        return err_set(e,
+                       ERR_NOT_FOUND,
+                       "there is no incident \"" STR_FMT "\"",
+                       STR_ARG(str_slice(id, 0, 80)));
+    *out = l.rows[0];
+    return true;
+}
+
+bool alert_table_list(struct alert_table *b, const struct alert_table_filter *f, struct arena *a,
+                      struct alert_table_row **out, size_t *n, struct err *e)
+{
+    struct alert_table_rows l = {
+        .arena = a,
+        .max = f->count_max && f->count_max < BOOK_LIST_MAX ? f->count_max : BOOK_LIST_MAX};
+    struct db_value args[] = {
+        db_int(f->all),
+        db_text(f->key),
+        db_text(f->state),
+        db_text(f->alert_type),
+        db_text(f->before),
+        db_int((int64_t)l.max),
+    };
+
+    if (!alert_table_read_rows(b,
+                               BRIEF
+                               " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
+                               " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
+                               " ORDER BY alert_id DESC LIMIT $6",
+                               args,
+                               COUNT_OF(args),
+                               &l,
+                               e))
+        return false;
+    *out = l.rows;
+    *n = l.n;
+    return true;
+}
+
+bool alert_table_alive(struct alert_table *b, struct arena *a, struct alert_table_row **out,
+                       size_t *n, struct err *e)
+{
+    struct alert_table_rows l = {.arena = a, .max = ALIVE_MAX};
+    struct db_value daemon = db_text(str_c(b->daemon));
+
+    if (!alert_table_read_rows(
+            b,
+            BRIEF " WHERE " BOOK_ALIVE
+                  " AND coalesce(daemon_id, '') IN ('', $1) ORDER BY created_us, alert_id",
+            &daemon,
+            1,
+            &l,
+            e))
+        return false;
+    *out = l.rows;
+    *n = l.n;
+    return true;
+}

@@ -1,0 +1,172 @@
+/* alert_table_alerts.c - the alerts that belong to incidents; finds a known firing and group.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/incidents/alert_table_state.h"
+
+#define COLUMNS                                                                                    \
+    "m.incident_id, m.position, m.key_name, m.source, m.fingerprint, m.group_key, m.name,"         \
+    " m.severity, m.data, m.starts_us, m.ended_us, m.seen, m.first_seen_us, m.last_seen_us"
+
+bool alert_table_alert_put(struct db *db, const struct alert_table_alert *x, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(x->incident),
+        db_int(x->position),
+        db_text(x->key),
+        db_text(x->source),
+        db_text(x->fingerprint),
+        db_text(x->group),
+        db_text(x->name),
+        db_text(x->severity),
+        db_text(x->data),
+        db_int(x->starts_us),
+        alert_table_time_or_null(x->ended_us),
+        db_int(x->seen),
+        db_int(x->first_seen_us),
+        db_int(x->last_seen_us),
+    };
+
+    return db_run(db,
+                  "INSERT INTO incident_alerts (incident_id, position, key_name, source,"
+                  " fingerprint, group_key, name, severity, data, starts_us, ended_us, seen,"
+                  " first_seen_us, last_seen_us)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+                  " ON CONFLICT (incident_id, position) DO UPDATE SET"
+                  " starts_us = excluded.starts_us, ended_us = excluded.ended_us,"
+                  " seen = excluded.seen, last_seen_us = excluded.last_seen_us",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+struct alert_list {
+    struct arena *arena;
+    struct alert_table_alert *at;
+    size_t n, cap, max;
+};
+
+static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_t n)
+{
+    struct alert_list *l = ctx;
+    struct alert_table_alert *grown;
+
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 4;
+        grown = arena_zero(l->arena, l->cap, sizeof *grown);
+        if (l->n)
+            memcpy(grown, l->at, l->n * sizeof *grown);
+        l->at = grown;
+    }
+    l->at[l->n++] = (struct alert_table_alert){
+        .incident = alert_table_text_of(l->arena, &c[0]),
+        .position = c[1].i,
+        .key = alert_table_text_of(l->arena, &c[2]),
+        .source = alert_table_text_of(l->arena, &c[3]),
+        .fingerprint = alert_table_text_of(l->arena, &c[4]),
+        .group = alert_table_text_of(l->arena, &c[5]),
+        .name = alert_table_text_of(l->arena, &c[6]),
+        .severity = alert_table_text_of(l->arena, &c[7]),
+        .data = alert_table_text_of(l->arena, &c[8]),
+        .starts_us = c[9].i,
+        .ended_us = alert_table_time_of(&c[10]),
+        .seen = c[11].i,
+        .first_seen_us = c[12].i,
+        .last_seen_us = c[13].i,
+        .state = n > 14 ? alert_table_text_of(l->arena, &c[14]) : STR(""),
+        .reason = n > 14 ? alert_table_text_of(l->arena, &c[15]) : STR(""),
+    };
+    return l->n < l->max;
+}
+
+static bool alert_table_alerts_query(struct alert_table *b, const char *sql,
+                                     const struct db_value *args, size_t n, struct db_rows rows,
+                                     struct err *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&b->lock);
+    ok = db_query(b->db, sql, args, n, rows, e);
+    pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+bool alert_table_alert_find(struct alert_table *b, const struct alert_table_alert *of,
+                            struct arena *a, struct alert_table_alert *out, bool *found,
+                            struct err *e)
+{
+    struct alert_list l = {.arena = a, .max = 1};
+    struct db_value args[] = {db_text(of->fingerprint), db_text(of->source), db_text(of->key)};
+
+    if (!alert_table_alerts_query(b,
+                                  "SELECT " COLUMNS ", a.state, a.reason FROM incident_alerts m"
+                                  " JOIN alerts a ON a.alert_id = m.incident_id"
+                                  " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
+                                  " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
+                                  args,
+                                  COUNT_OF(args),
+                                  (struct db_rows){alert_table_alerts_on_row, &l},
+                                  e))
+        return false;
+    *found = l.n > 0;
+    if (*found)
+        *out = l.at[0];
+    return true;
+}
+
+struct group_found {
+    struct arena *arena;
+    str incident;
+    int64_t alerts;
+};
+
+static bool alert_table_alerts_on_group(void *ctx, const struct db_value *c, size_t n)
+{
+    struct group_found *f = ctx;
+
+    (void)n;
+    f->incident = alert_table_text_of(f->arena, &c[0]);
+    f->alerts = c[1].i;
+    return false;
+}
+
+bool alert_table_group_find(struct alert_table *b, const struct alert_table_alert *of,
+                            struct arena *a, str *incident, int64_t *alerts, struct err *e)
+{
+    struct group_found f = {a, STR(""), 0};
+    struct db_value args[] = {db_text(of->group), db_text(of->source), db_text(of->key)};
+    bool ok = alert_table_alerts_query(
+        b,
+        "SELECT m.incident_id,"
+        " (SELECT COUNT(*) FROM incident_alerts o WHERE o.incident_id = m.incident_id)"
+        " FROM incident_alerts m WHERE m.group_key = $1 AND m.source = $2 AND m.key_name = $3"
+        " AND m.group_key <> '' AND m.ended_us IS NULL ORDER BY m.incident_id DESC LIMIT 1",
+        args,
+        COUNT_OF(args),
+        (struct db_rows){alert_table_alerts_on_group, &f},
+        e);
+
+    *incident = f.incident;
+    *alerts = f.alerts;
+    return ok;
+}
+
+bool alert_table_alerts(struct alert_table *b, str incident, struct arena *a,
+                        struct alert_table_alert **out, size_t *n, struct err *e)
+{
+    struct alert_list l = {.arena = a, .max = BOOK_ALERTS_MAX};
+    struct db_value args[] = {db_text(incident), db_int(BOOK_ALERTS_MAX)};
+
+    if (!alert_table_alerts_query(b,
+                                  "SELECT " COLUMNS
+                                  " FROM incident_alerts m WHERE m.incident_id = $1"
+                                  " ORDER BY m.position LIMIT $2",
+                                  args,
+                                  COUNT_OF(args),
+                                  (struct db_rows){alert_table_alerts_on_row, &l},
+                                  e))
+        return false;
+    *out = l.at;
+    *n = l.n;
+    return true;
+}

@@ -1,0 +1,313 @@
+/* case_checks.c - see case_checks.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/case_checks.h"
+
+#include "apps/policy/heuristic.h"
+#include "base/clock.h"
+#include "base/ctype.h"
+
+struct qa {
+    const struct policy_case *c;
+    struct arena *arena;
+    struct json_out *o;
+    size_t issues;
+};
+
+/* Of one or two fields; the missing one is NULL. */
+static void issue(struct qa *q, const char *type, const char *severity, str what,
+                  const struct policy_field *f, const struct policy_field *g)
+{
+    const struct policy_field *fields[] = {f, g};
+    struct json_out *o = q->o;
+
+    q->issues++;
+    json_out_object(o);
+    json_member_str(o, "issue_type", str_c(type));
+    json_member_str(o, "description", what);
+    json_member_str(o, "severity", str_c(severity));
+    json_out_key(o, STR("affected_fields"));
+    json_out_array(o);
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (fields[i] && !(i && g == f))
+            json_out_str(o, fields[i]->name);
+    json_out_end(o);
+    json_out_key(o, STR("evidence"));
+    json_out_array(o);
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        if (!fields[i])
+            continue;
+        json_out_object(o);
+        policy_place_json(fields[i]->doc_id, fields[i]->page, o);
+        json_out_key(o, STR("value"));
+        json_out_raw(o, fields[i]->raw);
+        json_out_end(o);
+    }
+    json_out_end(o);
+    json_out_end(o);
+}
+
+/* ---- names ---- */
+
+/* Whether a key has this word, between underscores. */
+static bool policy_case_check_has_word(str key, const char *word)
+{
+    str w = str_c(word);
+
+    for (size_t at = 0; at + w.n <= key.n; at++)
+        if (str_eq(str_slice(key, at, at + w.n), w) && (at == 0 || key.p[at - 1] == '_') &&
+            (at + w.n == key.n || key.p[at + w.n] == '_'))
+            return true;
+    return false;
+}
+
+static bool has_any(str key, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (policy_case_check_has_word(key, words[i]))
+            return true;
+    return false;
+}
+
+/* ---- codes ---- */
+
+/* ICD-10-CM: a letter, a digit, a letter or digit, and after a point one to four more. */
+static bool policy_case_check_is_icd10(str s)
+{
+    if (s.n < 3 || !char_is_letter(s.p[0]) || !char_is_digit(s.p[1]) ||
+        !(char_is_digit(s.p[2]) || char_is_letter(s.p[2])))
+        return false;
+    if (s.n == 3)
+        return true;
+    if (s.p[3] == '.')
+        s = str_slice(s, 1, s.n);
+    if (s.n < 4 || s.n > 7)
+        return false;
+    for (size_t i = 3; i < s.n; i++)
+        if (!char_is_letter(s.p[i]) && !char_is_digit(s.p[i]))
+            return false;
+    return true;
+}
+
+/* Five digits, or four and a letter (categories II and III, and HCPCS the other way around). */
+static bool policy_case_check_is_cpt(str s)
+{
+    size_t digits = 0;
+
+    if (s.n != 5)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        digits += char_is_digit(s.p[i]);
+    return digits == 5 || (digits == 4 && (char_is_letter(s.p[0]) || char_is_letter(s.p[4])));
+}
+
+static void check_code(struct qa *q, const struct policy_field *f, const struct policy_value *v)
+{
+    bool icd =
+        policy_case_check_has_word(f->key, "icd10") || policy_case_check_has_word(f->key, "icd") ||
+        (policy_case_check_has_word(f->key, "icd") && policy_case_check_has_word(f->key, "10"));
+    bool cpt = policy_case_check_has_word(f->key, "cpt");
+    str s = str_trim(v->text);
+
+    if (v->kind == POLICY_LIST) {
+        for (size_t i = 0; i < v->count; i++)
+            check_code(q, f, &v->items[i]);
+        return;
+    }
+    if ((!icd && !cpt) || (v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
+        return;
+    if ((icd && !policy_case_check_is_icd10(s)) || (cpt && !policy_case_check_is_cpt(s)))
+        issue(q,
+              "invalid_code",
+              "high",
+              arena_printf(q->arena,
+                           STR_FMT " is \"" STR_FMT "\", which has not the form of %s",
+                           STR_ARG(f->name),
+                           STR_ARG(str_slice(s, 0, 60)),
+                           icd ? "an ICD-10 code" : "a CPT code"),
+              f,
+              NULL);
+}
+
+/* ---- dates ---- */
+
+static bool read_date(str s, int64_t *ms)
+{
+    char day[32];
+
+    s = str_trim(s);
+    if (s.n == 10) {
+        (void)snprintf(day, sizeof day, STR_FMT "T00:00:00Z", STR_ARG(s));
+        return clock_parse(str_c(day), ms);
+    }
+    return clock_parse(s, ms);
+}
+
+static bool is_date_name(str key)
+{
+    static const char *const words[] = {"date", "dob"};
+
+    return has_any(key, words, COUNT_OF(words));
+}
+
+static void check_order(struct qa *q, const struct policy_field *a, const struct policy_field *b)
+{
+    static const struct {
+        const char *first[3], *then[4];
+    } orders[] = {
+        {{"start", "begin", "from"}, {"end", "until", "to", "stop"}},
+        {{"birth", "dob", "born"}, {"service", "visit", "exam", "start"}},
+        {{"onset", "injury", "onset"}, {"service", "exam", "request", "visit"}},
+    };
+    int64_t x, y;
+
+    if (!read_date(a->value.text, &x) || !read_date(b->value.text, &y) || x <= y)
+        return;
+    for (size_t i = 0; i < COUNT_OF(orders); i++)
+        if (has_any(a->key, orders[i].first, 3) && has_any(b->key, orders[i].then, 4)) {
+            issue(q,
+                  "dates_out_of_order",
+                  "high",
+                  arena_printf(q->arena,
+                               STR_FMT " (" STR_FMT ") is after " STR_FMT " (" STR_FMT ")",
+                               STR_ARG(a->name),
+                               STR_ARG(a->value.text),
+                               STR_ARG(b->name),
+                               STR_ARG(b->value.text)),
+                  a,
+                  b);
+            return;
+        }
+}
+
+static void check_dates(struct qa *q, const struct policy_field *f)
+{
+    int64_t ms;
+
+    if (!is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
+        return;
+    if (!read_date(f->value.text, &ms)) {
+        issue(q,
+              "invalid_date",
+              "medium",
+              arena_printf(q->arena,
+                           STR_FMT " is \"" STR_FMT "\", which is no date (YYYY-MM-DD)",
+                           STR_ARG(f->name),
+                           STR_ARG(str_slice(f->value.text, 0, 60))),
+              f,
+              NULL);
+        return;
+    }
+    for (size_t i = 0; i < q->c->field_count; i++)
+        if (is_date_name(q->c->fields[i].key) && q->c->fields[i].value.kind == POLICY_TEXT)
+            check_order(q, f, &q->c->fields[i]);
+}
+
+static void check_effective(struct qa *q)
+{
+    int64_t start, end;
+
+    if (read_date(q->c->effective_start, &start) && read_date(q->c->effective_end, &end) &&
+        start > end)
+        issue(q,
+              "dates_out_of_order",
+              "high",
+              STR("effective_start is after effective_end"),
+              NULL,
+              NULL);
+}
+
+/* ---- fields ---- */
+
+static void check_twins(struct qa *q, size_t at)
+{
+    const struct policy_field *f = &q->c->fields[at], *g;
+
+    for (size_t i = at + 1; i < q->c->field_count; i++) {
+        g = &q->c->fields[i];
+        if (!str_eq(f->key, g->key))
+            continue;
+        if (policy_value_equal(&f->value, &g->value))
+            issue(q,
+                  "duplicate_field",
+                  "low",
+                  arena_printf(q->arena, STR_FMT " is there twice", STR_ARG(f->name)),
+                  f,
+                  g);
+        else
+            issue(q,
+                  "conflicting_fields",
+                  "high",
+                  arena_printf(q->arena,
+                               STR_FMT " is " STR_FMT " in one place and " STR_FMT " in another",
+                               STR_ARG(f->name),
+                               STR_ARG(str_slice(f->raw, 0, 80)),
+                               STR_ARG(str_slice(g->raw, 0, 80))),
+                  f,
+                  g);
+        return; /* the next pair is reported when its first field is checked */
+    }
+}
+
+static void check_field(struct qa *q, const struct policy_field *f)
+{
+    bool empty = f->value.kind == POLICY_NULL ||
+                 (f->value.kind == POLICY_TEXT && !str_trim(f->value.text).n);
+
+    if (empty)
+        issue(q,
+              "missing_value",
+              "medium",
+              arena_printf(q->arena, STR_FMT " has no value", STR_ARG(f->name)),
+              f,
+              NULL);
+    if (f->confidence < POLICY_FACT_FLOOR)
+        issue(q,
+              "low_confidence_field",
+              "high",
+              arena_printf(q->arena,
+                           STR_FMT " was read with confidence %.2f, below %.2f",
+                           STR_ARG(f->name),
+                           f->confidence,
+                           POLICY_FACT_FLOOR),
+              f,
+              NULL);
+    if (!f->doc_id.n)
+        issue(q,
+              "missing_evidence",
+              "medium",
+              arena_printf(q->arena, STR_FMT " names no document it stands in", STR_ARG(f->name)),
+              f,
+              NULL);
+    check_code(q, f, &f->value);
+    check_dates(q, f);
+}
+
+void policy_case_check(const struct policy_case *c, const struct policy_doc *doc, struct arena *a,
+                       struct json_out *o)
+{
+    struct qa q = {.c = c, .arena = a, .o = o};
+
+    json_out_object(o);
+    json_out_key(o, STR("issues"));
+    json_out_array(o);
+    if (!doc)
+        issue(&q,
+              "missing_policy_document",
+              "high",
+              STR("the case names no policy document that is known here"),
+              NULL,
+              NULL);
+    if (!c->field_count)
+        issue(&q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
+    for (size_t i = 0; i < c->field_count; i++) {
+        check_field(&q, &c->fields[i]);
+        check_twins(&q, i);
+    }
+    check_effective(&q);
+    json_out_end(o);
+    json_out_key(o, STR("clean"));
+    json_out_bool(o, q.issues == 0);
+    json_out_end(o);
+}

@@ -1,0 +1,106 @@
+/* front_matter.c - front matter. See front_matter.h.
+ *
+ * Lines "name: value" are all that is read of it; it is a document's label, not a configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/front_matter.h"
+
+static str policy_front_matter_line_at(str text, size_t at, size_t *next)
+{
+    size_t to = at;
+
+    while (to < text.n && text.p[to] != '\n' && text.p[to] != '\r')
+        to++;
+    *next = to;
+    if (to < text.n)
+        *next += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
+    return str_slice(text, at, to);
+}
+
+static str unquote(str s)
+{
+    s = str_trim(s);
+    if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'')) {
+        const char *end = memchr(s.p + 1, s.p[0], s.n - 1);
+
+        if (end)
+            return (str){s.p + 1, (size_t)(end - s.p) - 1};
+    }
+    for (size_t i = 1; i < s.n; i++)
+        if (s.p[i] == '#' && (s.p[i - 1] == ' ' || s.p[i - 1] == '\t'))
+            return str_trim(str_slice(s, 0, i));
+    return s.n > 0 && s.p[0] == '#' ? str_slice(s, 0, 0) : s;
+}
+
+static bool pair_of(str line, str *name, str *value)
+{
+    size_t colon = str_find(line, STR(":"));
+
+    if (colon == STR_NONE || colon == 0 || line.p[0] == ' ' || line.p[0] == '\t' ||
+        line.p[0] == '-' || line.p[0] == '#')
+        return false;
+    if (colon + 1 < line.n && line.p[colon + 1] != ' ' && line.p[colon + 1] != '\t')
+        return false;
+    *name = unquote(str_slice(line, 0, colon));
+    *value = unquote(str_slice(line, colon + 1, line.n));
+    return true;
+}
+
+static void policy_front_matter_take(struct policy_tree *t, str name, str value, struct arena *a)
+{
+    const struct {
+        const char *name;
+        str *into;
+    } rows[] = {
+        {"title", &t->title},
+        {"description", &t->doc_description},
+        {"doc_description", &t->doc_description},
+        {"version", &t->version},
+        {"effective_start", &t->effective_start},
+        {"effective_from", &t->effective_start},
+        {"effective_end", &t->effective_end},
+        {"effective_to", &t->effective_end},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_eq(name, str_c(rows[i].name)))
+            *rows[i].into = arena_dup(a, value);
+}
+
+/* Where it ends, or 0. It has at least one pair, or nothing: otherwise it is a text between two
+ * lines. */
+static size_t front_end(str text, size_t at)
+{
+    bool pairs = false, other = false;
+
+    while (at < text.n) {
+        size_t next;
+        str line = policy_front_matter_line_at(text, at, &next), name, value;
+        str bare = str_trim(line);
+
+        if (line.n > 0 && line.p[0] != ' ' && line.p[0] != '\t' &&
+            (str_eq(bare, STR("---")) || str_eq(bare, STR("..."))))
+            return pairs || !other ? next : 0;
+        if (pair_of(line, &name, &value))
+            pairs = true;
+        else if (bare.n > 0 && bare.p[0] != '#')
+            other = true;
+        at = next;
+    }
+    return 0;
+}
+
+size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t)
+{
+    size_t at, next, end;
+    str first = policy_front_matter_line_at(text, 0, &at), name, value;
+
+    if (!str_starts(first, STR("---")) || !str_eq(str_trim(first), STR("---")))
+        return 0;
+    end = front_end(text, at);
+    for (; at < end; at = next)
+        if (pair_of(policy_front_matter_line_at(text, at, &next), &name, &value))
+            policy_front_matter_take(t, name, value, a);
+    return end;
+}

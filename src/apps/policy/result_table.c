@@ -1,0 +1,521 @@
+/* result_table.c - see result_table.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/result_table_state.h"
+
+bool policy_table_open(str url, struct policy_table **out, struct err *e)
+{
+    struct policy_table *k = base_alloc(sizeof *k);
+
+    *k = (struct policy_table){0};
+    if (!str_eq(url, STR("none")) &&
+        (!db_open(url, DB_BESIDE, &k->writer, e) || !db_open(url, DB_READ, &k->reader, e))) {
+        db_close(k->writer);
+        free(k);
+        return err_prefix(e, "the results: ");
+    }
+    pthread_mutex_init(&k->write_lock, NULL);
+    pthread_mutex_init(&k->read_lock, NULL);
+    *out = k;
+    return true;
+}
+
+void policy_table_close(struct policy_table *k)
+{
+    if (!k)
+        return;
+    db_close(k->writer);
+    db_close(k->reader);
+    pthread_mutex_destroy(&k->write_lock);
+    pthread_mutex_destroy(&k->read_lock);
+    free(k);
+}
+
+/* ---- writing ---- */
+
+static bool policy_table_put_result(struct db *db, const struct policy_kept *r, str result,
+                                    struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->run),
+        db_text(r->session),
+        db_text(r->case_id),
+        db_text(r->criterion),
+        db_text(r->status),
+        db_text(r->controller),
+        db_text(r->mode),
+        db_text(r->prompt_id),
+        db_text(r->key),
+        db_int(r->created_us),
+        db_text(result),
+        db_text(r->document_id),
+        db_text(r->version),
+        db_text(r->hash),
+    };
+
+    return db_run(db,
+                  "INSERT INTO policy_results (result_id, run_id, session_id, case_id,"
+                  " criterion_id, status, controller, mode, prompt_id, key_name, created_us,"
+                  " result, document_id, policy_version, policy_hash)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+                  " ON CONFLICT (result_id) DO NOTHING",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
+bool policy_table_mask(const struct mask *mask, const char *what, struct buf *out, str *text,
+                       struct err *e)
+{
+    if (!mask || !mask_json(mask, *text, out, NULL))
+        return true;
+    *text = buf_str(out);
+    return buf_ok(out, what, e);
+}
+
+static bool policy_table_put_masked(struct db *db, const struct policy_kept *r,
+                                    const struct mask *mask, struct err *e)
+{
+    str result = r->result;
+    struct buf masked;
+    bool ok;
+
+    buf_init(&masked, POLICY_KEEP_TEXT_MAX);
+    ok = policy_table_mask(mask, "the masked result", &masked, &result, e) &&
+         policy_table_put_result(db, r, result, e);
+    buf_release(&masked);
+    return ok;
+}
+
+/* The run that has the id already, against one that wants it. */
+struct policy_run_taken {
+    str key, body, hash; /* hash NULL: not compared */
+    const char *why;     /* NULL: it is the same run, or there is none */
+};
+
+static bool policy_table_on_taken(void *ctx, const struct db_value *c, size_t n)
+{
+    struct policy_run_taken *t = ctx;
+
+    assert(n == 3);
+    if (!str_eq(c[0].s, t->key))
+        t->why = "by a run of another key";
+    else if (!str_eq(c[1].s, t->body))
+        t->why = "by another request";
+    else if (t->hash.p && c[2].type == DB_TEXT && !str_eq(c[2].s, t->hash))
+        t->why = "by a run before the policy changed";
+    return false;
+}
+
+static bool policy_table_check_taken(struct db *db, str run, struct policy_run_taken *t,
+                                     struct err *e)
+{
+    struct db_value arg = db_text(run);
+
+    if (!db_query(db,
+                  "SELECT c.key_name, c.body, (SELECT r.policy_hash FROM policy_results r WHERE"
+                  " r.session_id = c.run_id AND r.run_id = c.run_id LIMIT 1)"
+                  " FROM policy_cases c WHERE c.run_id = $1",
+                  &arg,
+                  1,
+                  (struct db_rows){policy_table_on_taken, t},
+                  e))
+        return false;
+    return !t->why || err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, t->why);
+}
+
+bool policy_table_run_free(struct policy_table *k, const struct policy_kept_case *c,
+                           const struct mask *mask, struct err *e)
+{
+    struct policy_run_taken taken = {c->key, c->body, {NULL, 0}, NULL};
+    struct buf masked;
+    bool ok;
+
+    if (!policy_table_is_open(k))
+        return true;
+    buf_init(&masked, POLICY_KEEP_TEXT_MAX);
+    ok = policy_table_mask(mask, "the masked case", &masked, &taken.body, e);
+    if (ok) {
+        pthread_mutex_lock(&k->read_lock);
+        ok = policy_table_check_taken(k->reader, c->run, &taken, e);
+        pthread_mutex_unlock(&k->read_lock);
+    }
+    buf_release(&masked);
+    return ok;
+}
+
+/* A case that is there already must be the same one. */
+static bool policy_table_put_case(struct db *db, const struct policy_kept_case *c, str hash,
+                                  const struct mask *mask, struct err *e)
+{
+    struct policy_run_taken taken = {c->key, c->body, hash, NULL};
+    struct buf masked;
+    int64_t n = 0;
+    bool ok;
+
+    buf_init(&masked, POLICY_KEEP_TEXT_MAX);
+    ok = policy_table_mask(mask, "the masked case", &masked, &taken.body, e);
+    if (ok) {
+        struct db_value args[] = {db_text(c->run),
+                                  db_text(c->case_id),
+                                  db_text(c->document_id),
+                                  db_text(c->key),
+                                  db_text(taken.body),
+                                  db_int(c->masked || masked.n > 0),
+                                  db_int(c->created_us)};
+
+        ok = db_run(db,
+                    "INSERT INTO policy_cases (run_id, session_id, case_id, document_id, key_name,"
+                    " body, masked, created_us) VALUES ($1, $1, $2, $3, $4, $5, $6, $7)"
+                    " ON CONFLICT (run_id) DO NOTHING",
+                    args,
+                    COUNT_OF(args),
+                    e) &&
+             db_changed(db, &n, e) && (n > 0 || policy_table_check_taken(db, c->run, &taken, e));
+    }
+    buf_release(&masked);
+    return ok;
+}
+
+bool policy_table_results(struct policy_table *k, const struct policy_kept_case *c,
+                          const struct policy_kept *rows, size_t n, const struct mask *mask,
+                          struct err *e)
+{
+    bool ok;
+
+    if (!k->writer || !n)
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_begin(k->writer, true, e);
+    if (ok) {
+        ok = policy_table_put_case(k->writer, c, rows[0].hash, mask, e);
+        for (size_t i = 0; ok && i < n; i++)
+            ok = policy_table_put_masked(k->writer, &rows[i], mask, e);
+        ok = ok && db_commit(k->writer, e);
+        if (!ok)
+            db_rollback(k->writer);
+    }
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r, struct err *e)
+{
+    struct db_value args[] = {
+        db_text(r->id),
+        db_text(r->session),
+        db_text(r->case_id),
+        db_text(r->criterion),
+        db_text(r->served_status),
+        db_real(r->served_confidence),
+        db_text(r->shadow_status),
+        db_real(r->shadow_confidence),
+        r->reason_code.n ? db_text(r->reason_code) : db_null(),
+        db_text(r->prompt_id),
+        db_int(r->differs),
+        db_int(r->created_us),
+    };
+    int64_t n;
+    bool ok;
+
+    if (!k->writer)
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_run(k->writer,
+                "INSERT INTO policy_shadow (result_id, session_id, case_id, criterion_id,"
+                " served_status, served_confidence, shadow_status, shadow_confidence, reason_code,"
+                " prompt_id, differs, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+                " $11, $12) ON CONFLICT (result_id) DO NOTHING",
+                args,
+                COUNT_OF(args),
+                e) &&
+         db_changed(k->writer, &n, e);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+/* ---- reading ---- */
+
+void policy_table_time(struct json_out *o, const char *name, const struct db_value *us)
+{
+    char at[CLOCK_TEXT_SIZE];
+
+    if (us->type == DB_NULL)
+        json_member_null(o, name);
+    else
+        json_member_str(o, name, clock_format(us->i / 1000, at));
+}
+
+void policy_table_text(struct json_out *o, const char *name, const struct db_value *text)
+{
+    if (text->type == DB_TEXT && text->s.n)
+        json_member_str(o, name, text->s);
+    else
+        json_member_null(o, name);
+}
+
+bool policy_table_query(struct policy_table *k, const char *sql, const struct db_value *args,
+                        size_t n, struct db_rows rows, struct err *e)
+{
+    bool ok;
+
+    if (!policy_table_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader, sql, args, n, rows, e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}
+
+bool policy_table_run(struct policy_table *k, const char *sql, const struct db_value *args,
+                      size_t n, int64_t *changed, struct err *e)
+{
+    int64_t none;
+    bool ok;
+
+    if (!policy_table_is_open(k))
+        return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
+    pthread_mutex_lock(&k->write_lock);
+    ok = db_begin(k->writer, true, e) && db_run(k->writer, sql, args, n, e) &&
+         db_changed(k->writer, changed ? changed : &none, e) && db_commit(k->writer, e);
+    if (!ok)
+        db_rollback(k->writer);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
+static void policy_table_review_json(struct json_out *o, const struct db_value *c)
+{
+    if (c[0].type == DB_NULL) {
+        json_member_null(o, "review");
+        return;
+    }
+    json_member_object(o, "review");
+    json_member_str(o, "status", c[0].s);
+    policy_table_text(o, "section", &c[1]);
+    json_member_str(o, "reason", c[2].s);
+    json_member_str(o, "decided_by", c[3].s);
+    policy_table_time(o, "decided_at", &c[4]);
+    json_out_end(o);
+}
+
+/* The result as it is kept, with what is known beside it: the columns of POLICY_RESULT_COLUMNS. */
+bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
+{
+    static const char *const names[] = {
+        "result_id", "case_id", "session_id", "controller", "mode", "prompt_id"};
+    struct json_out *o = ctx;
+    const struct json_node *root;
+    struct json doc;
+    struct err e;
+
+    assert(n >= 15);
+    json_init(&doc);
+    if (json_parse(&doc, c[7].s, &e)) {
+        root = json_root(&doc);
+        json_out_object(o);
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            json_member_str(o, names[i], c[i].s);
+        policy_table_time(o, "timestamp", &c[6]);
+        policy_table_text(o, "policy_document_id", &c[8]);
+        policy_table_text(o, "policy_version", &c[9]);
+        policy_table_review_json(o, &c[10]);
+        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+            str key = json_raw(&doc, k);
+
+            json_out_key(o, str_slice(key, 1, key.n - 1));
+            json_out_raw(o, json_raw(&doc, json_value(k)));
+        }
+        json_out_end(o);
+    }
+    json_release(&doc);
+    return true;
+}
+
+bool policy_table_list(struct policy_table *k, const struct policy_query *q, struct json_out *o,
+                       struct err *e)
+{
+    struct db_value args[] = {
+        db_text(q->key), db_int(q->all), db_text(q->case_id), db_text(q->status), db_int(q->limit)};
+
+    return policy_table_query(k,
+                              "SELECT " POLICY_RESULT_COLUMNS " FROM " POLICY_RESULT_TABLES
+                              " WHERE (r.key_name = $1 OR $2 = 1) AND"
+                              " ($3 = '' OR r.case_id = $3) AND ($4 = '' OR r.status = $4)"
+                              " ORDER BY r.created_us DESC, r.result_id LIMIT $5",
+                              args,
+                              COUNT_OF(args),
+                              (struct db_rows){policy_table_on_result, o},
+                              e);
+}
+
+static void verdict(struct json_out *o, const char *key, const struct db_value *status,
+                    const struct db_value *confidence)
+{
+    json_out_key(o, str_c(key));
+    json_out_object(o);
+    json_member_str(o, "status", status->s);
+    json_out_key(o, STR("confidence"));
+    json_out_double(o, confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
+    json_out_end(o);
+}
+
+static bool on_compared(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+
+    assert(n == 9);
+    json_out_object(o);
+    json_member_str(o, "case_id", c[0].s);
+    json_member_str(o, "criterion_id", c[1].s);
+    verdict(o, "primary", &c[2], &c[3]);
+    verdict(o, "shadow", &c[4], &c[5]);
+    json_out_key(o, STR("reason_code"));
+    if (c[6].type == DB_TEXT)
+        json_out_str(o, c[6].s);
+    else
+        json_out_null(o);
+    json_member_str(o, "prompt_id", c[7].s);
+    policy_table_time(o, "timestamp", &c[8]);
+    json_out_end(o);
+    return true;
+}
+
+bool policy_table_discrepancies(struct policy_table *k, int64_t limit, struct json_out *o,
+                                struct err *e)
+{
+    struct db_value args[] = {db_int(limit)};
+    bool ok;
+
+    if (!k->reader)
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader,
+                  "SELECT case_id, criterion_id, served_status, served_confidence, shadow_status,"
+                  " shadow_confidence, reason_code, prompt_id, created_us FROM policy_shadow"
+                  " WHERE differs = 1 ORDER BY created_us DESC, result_id LIMIT $1",
+                  args,
+                  COUNT_OF(args),
+                  (struct db_rows){on_compared, o},
+                  e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}
+
+/* ---- switches ---- */
+
+#define STEP_TRIES 5 /* another process may have taken the number */
+
+bool policy_table_is_open(const struct policy_table *k)
+{
+    return k && k->writer;
+}
+
+static bool put_switches(struct db *db, const struct policy_set *s, struct err *e)
+{
+    struct db_value args[] = {s->switches.n ? db_text(s->switches) : db_null(),
+                              db_text(s->configured),
+                              db_text(s->who),
+                              db_int(s->set_us)};
+
+    if (!db_begin(db, true, e))
+        return false;
+    if (db_run(db,
+               "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
+               " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
+               " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
+               args,
+               COUNT_OF(args),
+               e) &&
+        db_commit(db, e))
+        return true;
+    db_rollback(db);
+    return false;
+}
+
+bool policy_table_switches(struct policy_table *k, const struct policy_set *s, struct err *e)
+{
+    bool ok = false;
+
+    if (!policy_table_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->write_lock);
+    for (unsigned i = 0; !ok && i < STEP_TRIES; i++)
+        ok = put_switches(k->writer, s, e);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok || err_prefix(e, "the switches: ");
+}
+
+struct last {
+    struct arena *arena;
+    struct policy_set *out;
+    bool found;
+};
+
+static bool on_last(void *ctx, const struct db_value *c, size_t n)
+{
+    struct last *l = ctx;
+
+    assert(n == 4);
+    *l->out = (struct policy_set){.switches =
+                                      c[0].type == DB_TEXT ? arena_dup(l->arena, c[0].s) : STR(""),
+                                  .configured = arena_dup(l->arena, c[1].s),
+                                  .who = arena_dup(l->arena, c[2].s),
+                                  .set_us = c[3].i};
+    l->found = true;
+    return false;
+}
+
+#define SWITCHES_NEWEST                                                                            \
+    "SELECT switches, configured, set_by, set_us FROM policy_rollout ORDER BY step DESC LIMIT $1"
+
+bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct policy_set *out,
+                                bool *found, struct err *e)
+{
+    struct db_value args[] = {db_int(1)};
+    struct last l = {a, out, false};
+    bool ok;
+
+    *found = false;
+    if (!policy_table_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(
+        k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_last, &l}, e);
+    pthread_mutex_unlock(&k->read_lock);
+    *found = ok && l.found;
+    return ok;
+}
+
+static bool on_set(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+
+    assert(n == 4);
+    json_out_object(o);
+    json_out_key(o, STR("switches"));
+    if (c[0].type == DB_TEXT)
+        json_out_raw(o, c[0].s);
+    else
+        json_out_null(o);
+    json_member_str(o, "set_by", c[2].s);
+    policy_table_time(o, "timestamp", &c[3]);
+    json_out_end(o);
+    return true;
+}
+
+bool policy_table_switches_list(struct policy_table *k, int64_t limit, struct json_out *o,
+                                struct err *e)
+{
+    struct db_value args[] = {db_int(limit)};
+    bool ok;
+
+    if (!policy_table_is_open(k))
+        return true;
+    pthread_mutex_lock(&k->read_lock);
+    ok = db_query(k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_set, o}, e);
+    pthread_mutex_unlock(&k->read_lock);
+    return ok;
+}

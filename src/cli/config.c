@@ -1,0 +1,125 @@
+/* `rationale config`: the values in force and where each came from; or whether a file is valid.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "gateway/config.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/config_check.h"
+
+#define OUT_MAX ((size_t)64 << 20)
+
+enum { CONFIG, JSON };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the file (default: rationale.yaml)"},
+    [JSON] = {"json", 0, NULL, NULL, "settings with origins; check: ok, problems, warnings"},
+};
+
+static const char *config_verb(size_t index)
+{
+    static const char *const verbs[] = {"show", "check", "validate"};
+
+    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+}
+
+static void warn(const struct config *c)
+{
+    for (size_t i = 0; i < c->warning_count; i++)
+        cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(c->warnings[i]));
+}
+
+static void put_item(void *ctx, const struct config_item *item)
+{
+    struct json_out *o = ctx;
+
+    json_out_object(o);
+    json_out_key(o, STR("path"));
+    json_out_str(o, item->path);
+    json_out_key(o, STR("value"));
+    json_out_str(o, item->value);
+    json_out_key(o, STR("origin"));
+    json_out_str(o, str_c(item->origin));
+    json_out_key(o, STR("line"));
+    if (item->line)
+        json_out_u64(o, item->line);
+    else
+        json_out_null(o);
+    json_out_end(o);
+}
+
+/* As the route /api/v1/system has it. */
+static void config_print_json(const struct config *c, struct buf *b)
+{
+    struct json_out o;
+
+    json_out_init(&o, b);
+    json_out_object(&o);
+    json_out_key(&o, STR("config"));
+    json_out_array(&o);
+    config_each(c, put_item, &o);
+    json_out_end(&o);
+    json_out_end(&o);
+    buf_add_c(b, '\n');
+}
+
+static int cli_config_show(struct cli *cli, const char *path, bool json)
+{
+    struct config *c;
+    struct buf b;
+    struct err e;
+
+    if (!config_load(path, &c, &e))
+        return cli_fail_config(&e);
+    warn(c);
+    buf_init(&b, OUT_MAX);
+    if (json)
+        config_print_json(c, &b);
+    else
+        config_print(c, &b);
+    file_out_add(&cli->out, buf_str(&b));
+    buf_release(&b);
+    config_release(c);
+    return CLI_OK;
+}
+
+static int config_run(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->value[CONFIG];
+    str word = str_c(args->word_count ? args->words[0] : "");
+
+    if (str_eq(word, STR("validate")))
+        word = STR("check");
+    if (str_eq(word, STR("show")))
+        word = STR("");
+    if (args->word_count == 2 && path)
+        return cli_complain(CLI_USAGE,
+                            "the file is given twice: by --config and after %s; give it once",
+                            args->words[0]);
+    if (args->word_count == 2)
+        path = args->words[1];
+    if (!path)
+        path = CLI_CONFIG_FILE;
+    if (word.n > 0)
+        return config_check(cli, path, args->value[JSON] != NULL);
+    return cli_config_show(cli, path, args->value[JSON] != NULL);
+}
+
+const struct cli_command cli_config = {
+    .name = "config",
+    .summary = "show the configuration in force, or check a file",
+    .words = "[show|check|validate [FILE]]",
+    .values = config_verb,
+    .about =
+        "Prints every setting in force as YAML, each with its source: a default, or the line of "
+        "the file. Keys and passwords are not shown. With check, or validate, it reads the file "
+        "and opens every file that it names (certificates, keys, cassettes, agents, menus, "
+        "documents, labelled cases), and reports all problems with their lines; if there are "
+        "any, the exit code is 3.",
+    .examples = "  rationale config --config rationale.yaml\n"
+                "  rationale config check rationale.yaml\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 2,
+    .run = config_run,
+};

@@ -1,0 +1,95 @@
+/* `rationale store`: the daemons that share a store, and a journal that one of them left.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "cli/data.h"
+#include "cli/history.h"
+#include "store/daemons.h"
+
+enum { CONFIG };
+
+static const struct cli_option options[] = {
+    [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
+};
+
+static int store_cli_adopt(struct cli *cli, const struct config *c, const struct cli_args *args)
+{
+    struct store_options o = {.url = c->store_url, .durability = STORE_DURABLE};
+    uint64_t records = 0;
+    struct err e;
+
+    if (args->word_count != 2)
+        return cli_complain(CLI_USAGE, "store adopt needs the folder of the journal");
+    o.spool = str_c(args->words[1]);
+    if (!store_adopt(&o, &records, &e))
+        return history_fail(&e);
+    file_out_printf(&cli->out,
+                    "%llu records of %s were taken in; the folder may be deleted\n",
+                    (unsigned long long)records,
+                    args->words[1]);
+    return CLI_OK;
+}
+
+static int store_cli_daemons(struct cli *cli, const struct config *c)
+{
+    struct daemons_list list;
+    struct err e;
+
+    if (!daemons_look(c->store_url, STR(""), NULL, &list, &e))
+        return history_fail(&e);
+    file_out_printf(&cli->out, "%-32s  %-8s  %-12s  %s\n", "DAEMON", "STATE", "VERSION", "ADDRESS");
+    for (size_t i = 0; i < list.count; i++)
+        file_out_printf(&cli->out,
+                        "%-32s  %-8s  %-12s  %s\n",
+                        list.items[i].id,
+                        list.items[i].state,
+                        list.items[i].version,
+                        list.items[i].address);
+    return CLI_OK;
+}
+
+static const char *store_cli_verb(size_t index)
+{
+    static const char *const verbs[] = {"adopt", "daemons"};
+
+    return index < COUNT_OF(verbs) ? verbs[index] : NULL;
+}
+
+static int store_cli_run(struct cli *cli, const struct cli_args *args)
+{
+    str word = str_c(args->word_count ? args->words[0] : "");
+    struct config *c;
+    struct err e;
+    int code;
+
+    if (!str_eq(word, STR("adopt")) && !str_eq(word, STR("daemons")))
+        return word.n == 0
+                   ? cli_complain(CLI_USAGE, "store needs a word: adopt or daemons")
+                   : cli_complain(
+                         CLI_USAGE,
+                         "store knows no \"%s\"%s",
+                         word.p,
+                         cli_guess(word, store_cli_verb, "it takes one of: adopt daemons").text);
+    if (!data_config(args->value[CONFIG], &c, &e))
+        return cli_complain(CLI_CONFIG, "%s", e.text);
+    code = str_eq(word, STR("adopt")) ? store_cli_adopt(cli, c, args) : store_cli_daemons(cli, c);
+    config_release(c);
+    return code;
+}
+
+const struct cli_command cli_store = {
+    .name = "store",
+    .summary = "list daemons of a PostgreSQL store, or take in a journal",
+    .words = "daemons | adopt SPOOL",
+    .values = store_cli_verb,
+    .about = "daemons lists the daemons that share the store, and whether they run. adopt takes in "
+             "the journal that a daemon left on a disk when its machine was lost: calls that it "
+             "acknowledged and that had not reached PostgreSQL. It may be repeated, works while "
+             "other daemons run, and refuses the journal of a daemon that runs.",
+    .examples = "  rationale store daemons\n"
+                "  rationale store adopt /mnt/disk/rationale.spool\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .word_max = 2,
+    .run = store_cli_run,
+};

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ingest.h"
+
+#include "store/db.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ANCHOR_MS 1000u
+#define TIDY_MS 200u
+#define RETRY_MS_MIN 50u
+#define RETRY_MS_MAX 5000u
+#define LOG_OTHER_MS 5000u  /* after an error, until one with another text is logged */
+#define LOG_AGAIN_MS 60000u /* and until the same one is */
+#define OTHERS_MS 200u      /* that the taker waits at most for another writer to have its turn */
+#define NICE 19             /* without a backlog answers come first */
+
+struct ingest {
+    struct ingest_options o;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t stopping;
+    /* Under the lock: */
+    bool stop, failing;
+    struct err why;
+    uint64_t logged_ns; /* when an error was logged last */
+    struct ingest_counts counts;
+    /* The thread's own: */
+    struct segment_reader reader;
+    struct journal_place place, damage_reported; /* taken; damage up to there was reported */
+    bool caught_up;                              /* what earlier processes left is taken */
+    bool damaged;                                /* this segment is */
+    bool unsure;                                 /* how far the tables are: something failed */
+    unsigned batch;                              /* records in it */
+    unsigned careful;                            /* so many batches are of one record */
+    uint64_t anchor_ns, retain_ns;               /* when each is due */
+    uint64_t retry_ms;                           /* after the next failure */
+};
+
+static bool stopping(struct ingest *t)
+{
+    bool stop;
+
+    pthread_mutex_lock(&t->lock);
+    stop = t->stop;
+    pthread_mutex_unlock(&t->lock);
+    return stop;
+}
+
+static void count_error(struct ingest *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->counts.errors++;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool before(struct journal_place a, struct journal_place b)
+{
+    return a.segment < b.segment || (a.segment == b.segment && a.offset < b.offset);
+}
+
+/* Reports damage once, however often the batch is retried. */
+static void tell_hole(struct ingest *t, const struct segment_hole *hole)
+{
+    struct journal_place to = {t->reader.number, hole->to};
+    char path[FILE_PATH_MAX];
+
+    t->damaged = true;
+    if (!before(t->damage_reported, to))
+        return;
+    t->damage_reported = to;
+    count_error(t);
+    log_error("journal: damaged bytes were stepped over",
+              LOG_TEXT("file", segment_path(t->o.dir, t->reader.number, path)),
+              LOG_U64("at", hole->from),
+              LOG_U64("bytes", hole->to - hole->from));
+}
+
+/* A record that the tables will never accept must not block the records after it. */
+static void leave_out(struct ingest *t, uint64_t at, const struct err *e)
+{
+    count_error(t);
+    log_error("store: a record was left out", LOG_U64("at", at), LOG_ERR(e));
+}
+
+/* How many records went into the batch. */
+static bool put_frames(struct ingest *t, uint64_t size, struct err *e)
+{
+    struct segment_hole hole;
+    struct frame frame;
+
+    for (t->batch = 0; !engine_full(t->o.engine) && !(t->careful && t->batch > 0); t->batch++) {
+        switch (segment_read(&t->reader, size, &frame, &hole, e)) {
+        case SEGMENT_FRAME:
+            if (!engine_put(t->o.engine, frame.type, frame.body, e)) {
+                if (e->code != ERR_INPUT)
+                    return false;
+                leave_out(t, t->reader.at - frame.size, e);
+            }
+            break;
+        case SEGMENT_HOLE:
+            tell_hole(t, &hole);
+            break;
+        case SEGMENT_END:
+            return true;
+        case SEGMENT_ERROR:
+            return false;
+        }
+    }
+    return true;
+}
+
+static void count_taken(struct ingest *t, bool old)
+{
+    pthread_mutex_lock(&t->lock);
+    *(old ? &t->counts.taken_old : &t->counts.taken) += t->batch;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool ingest_commit(struct ingest *t, struct journal_place place, struct err *e)
+{
+    if (!engine_commit(t->o.engine, place, e))
+        return false;
+    t->place = place;
+    count_taken(t, place.segment < journal_first_new(t->o.journal));
+    journal_taken(t->o.journal, place, t->damaged);
+    t->batch = 0;
+    return true;
+}
+
+/* The reader to where the tables are. */
+static bool stand(struct ingest *t, const struct journal_part *part, struct err *e)
+{
+    struct segment_reader *r = &t->reader;
+
+    if (r->fd < 0 || r->number != part->number) {
+        if (!segment_reader_open(r, part->number, t->place.offset, e))
+            return false;
+        t->damaged = false;
+    } else if (t->place.offset > FRAME_SEGMENT_HEAD_SIZE) {
+        r->at = t->place.offset;
+    } else {
+        r->at = r->readable ? FRAME_SEGMENT_HEAD_SIZE : 0;
+    }
+    return true;
+}
+
+static uint64_t ingest_now_ns(void)
+{
+    return clock_mono_ns(&clock_real);
+}
+
+static uint64_t in_ms(uint64_t ms)
+{
+    return ingest_now_ns() + ms * CLOCK_NS_PER_MS;
+}
+
+static void anchor_head(struct ingest *t)
+{
+    engine_anchor(t->o.engine);
+    t->anchor_ns = in_ms(ANCHOR_MS);
+}
+
+/* What is due while no records come: bytes off the files, the head outside, rows whose time is
+ * over. */
+static bool do_chores(struct ingest *t, struct err *e)
+{
+    bool more;
+
+    if (engine_untidy(t->o.engine))
+        engine_tidy(t->o.engine);
+    if (t->caught_up && ingest_now_ns() >= t->retain_ns) {
+        if (!engine_retain(t->o.engine, &t->o.retention, &more, e))
+            return false;
+        t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
+    }
+    if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
+        return false;
+    if (engine_stale(t->o.engine) && ingest_now_ns() >= t->anchor_ns) {
+        if (!engine_begin(t->o.engine, true, e) || !ingest_commit(t, t->place, e))
+            return false;
+        anchor_head(t);
+    }
+    return true;
+}
+
+/* How long the taker may wait for records. */
+static uint64_t patience_ms(struct ingest *t)
+{
+    uint64_t now = ingest_now_ns(), until = t->retain_ns;
+
+    if (!t->caught_up || engine_moving(t->o.engine))
+        return 0;
+    if (engine_stale(t->o.engine) && t->anchor_ns < until)
+        until = t->anchor_ns;
+    if (engine_untidy(t->o.engine))
+        return TIDY_MS;
+    return until <= now ? 0 : (until - now) / CLOCK_NS_PER_MS + 1;
+}
+
+/* A record of the batch is at fault. If it was alone, it is stepped over; else those of the batch
+ * are taken each alone. */
+static bool one_by_one(struct ingest *t, const struct journal_part *part, struct err *e)
+{
+    struct journal_place behind = {part->number, t->reader.at};
+
+    engine_rollback(t->o.engine);
+    if (t->batch > 1) {
+        t->careful = ENGINE_BATCH_MAX + 1;
+        return true;
+    }
+    leave_out(t, t->place.offset, e);
+    return engine_begin(t->o.engine, t->o.replicated, e) && ingest_commit(t, behind, e);
+}
+
+/* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
+ * batch right after the other would leave them none, least of all on a busy machine. */
+static void let_others_write(void)
+{
+    struct timespec pause = {0, 1000000};
+    unsigned ms = 0;
+
+    do
+        (void)nanosleep(&pause, NULL);
+    while (db_others_wait() && ++ms < OTHERS_MS);
+}
+
+static bool ingest_part(struct ingest *t, const struct journal_part *part, struct err *e)
+{
+    struct journal_place next = {part->number + 1, 0};
+    bool anchor;
+
+    if (t->place.offset < part->size) {
+        /* The head of the audit log goes outside only once what it is of cannot be lost. */
+        anchor = ingest_now_ns() >= t->anchor_ns;
+        if (!stand(t, part, e) || !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
+            !put_frames(t, part->size, e))
+            return false;
+        if (!ingest_commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
+            (e->code != ERR_INPUT || !one_by_one(t, part, e)))
+            return false;
+        t->careful -= t->careful > 0;
+        if (anchor)
+            anchor_head(t);
+        if (t->place.offset < part->size)
+            let_others_write();
+    }
+    if (!part->sealed || t->place.offset < part->size)
+        return true;
+    /* The file goes, so what came from it must be on disk for good. */
+    if (!engine_begin(t->o.engine, true, e) || !ingest_commit(t, next, e))
+        return false;
+    t->damaged = false;
+    return true;
+}
+
+/* All that earlier processes left is in the tables: calls of which there are only pieces by now
+ * will never end. */
+static bool catch_up(struct ingest *t, struct err *e)
+{
+    struct journal_place place = {journal_first_new(t->o.journal), 0};
+    size_t count;
+
+    if (!engine_begin(t->o.engine, true, e) || !engine_put_orphans(t->o.engine, &count, e) ||
+        !ingest_commit(t, place, e))
+        return false;
+    t->caught_up = true;
+    if (count > 0)
+        log_warn("store: calls were cut off when the last process ended", LOG_U64("calls", count));
+    return true;
+}
+
+/* A commit whose answer was lost may have been made. A database server that crashed may have lost
+ * its last commits, except those that were durable: the journal still has their records. */
+static bool make_sure(struct ingest *t, struct err *e)
+{
+    struct journal_place place;
+    uint64_t lost;
+
+    if (!t->unsure)
+        return true;
+    if (!engine_place(t->o.engine, &place, e))
+        return false;
+    t->unsure = false;
+    lost = before(place, t->place) ? journal_untake(t->o.journal, place) : 0;
+    if (lost > 0)
+        log_warn("store: the database lost its last commits, their records are stored again",
+                 LOG_U64("bytes", lost));
+    t->place = place;
+    return true;
+}
+
+static bool store_take_step(struct ingest *t, bool hurry, struct err *e)
+{
+    struct journal_place place = t->place;
+    struct journal_part part;
+    bool some = journal_next(t->o.journal, &place, &part, patience_ms(t));
+
+    if (stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
+        return true;
+    if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
+        return false; /* another process has the store by now */
+    if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
+        return catch_up(t, e);
+    t->place = place;
+    if (some && !ingest_part(t, &part, e))
+        return false;
+    return (some && ingest_now_ns() < t->retain_ns) || do_chores(t, e);
+}
+
+/* Whether an error is worth a line of the log: the first, one with another text, and now and then
+ * one of those that go on. Under the lock, before t->why is set. */
+static bool ingest_error_is_news(struct ingest *t, const struct err *e)
+{
+    uint64_t since_ms = (ingest_now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
+    bool news = !t->failing || since_ms >= LOG_AGAIN_MS ||
+                (since_ms >= LOG_OTHER_MS && strcmp(t->why.text, e->text) != 0);
+
+    if (news)
+        t->logged_ns = ingest_now_ns();
+    return news;
+}
+
+/* Remembers how it went, and logs what is new about it. */
+static void ingest_note(struct ingest *t, bool ok, const struct err *e)
+{
+    bool news;
+
+    pthread_mutex_lock(&t->lock);
+    news = ok ? t->failing : ingest_error_is_news(t, e);
+    t->failing = !ok;
+    if (!ok) {
+        t->why = *e;
+        t->counts.errors++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (news && ok)
+        log_info("store: the tables follow again");
+    else if (news)
+        log_error("store: the tables do not follow, the journal grows", LOG_ERR(e));
+}
+
+static void ingest_wait_ms(struct ingest *t, uint64_t ms)
+{
+    uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)ms);
+    struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+
+    pthread_mutex_lock(&t->lock);
+    while (!t->stop && pthread_cond_timedwait(&t->stopping, &t->lock, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Works until the stop, or until the priority should be the other one. */
+static void ingest_run(struct ingest *t, bool hurry)
+{
+    struct err e;
+
+    while (!stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
+        bool ok = make_sure(t, &e) && store_take_step(t, hurry, &e);
+
+        ingest_note(t, ok, &e);
+        if (ok) {
+            t->retry_ms = RETRY_MS_MIN;
+            continue;
+        }
+        engine_rollback(t->o.engine);
+        t->unsure = true;
+        ingest_wait_ms(t, t->retry_ms);
+        t->retry_ms = 2 * t->retry_ms < RETRY_MS_MAX ? 2 * t->retry_ms : RETRY_MS_MAX;
+    }
+}
+
+static void *ingest_calm_thread(void *ingest)
+{
+    struct ingest *t = ingest;
+    struct log_scope scope;
+
+    log_scope_enter(&scope, t->o.log, STR(""));
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    ingest_run(t, false);
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+/* A thread that has lowered its priority may not raise it again. So this one keeps the normal
+ * priority for the time of a backlog, and otherwise waits for a thread of the lowest one. */
+static void *ingest_thread(void *ingest)
+{
+    struct ingest *t = ingest;
+    struct log_scope scope;
+    pthread_t calm;
+
+    log_scope_enter(&scope, t->o.log, STR(""));
+    while (!stopping(t)) {
+        if (journal_hurries(t->o.journal, false))
+            ingest_run(t, true);
+        else if (pthread_create(&calm, NULL, ingest_calm_thread, t) == 0)
+            pthread_join(calm, NULL);
+        else
+            ingest_wait_ms(t, RETRY_MS_MAX);
+    }
+    log_scope_leave(&scope);
+    return NULL;
+}
+
+bool ingest_start(const struct ingest_options *o, struct ingest **out, struct err *e)
+{
+    struct ingest *t = base_alloc(sizeof *t);
+    pthread_condattr_t attr;
+    sigset_t all, was;
+    int why;
+
+    *t = (struct ingest){
+        .o = *o, .place = o->place, .anchor_ns = in_ms(ANCHOR_MS), .retry_ms = RETRY_MS_MIN};
+    segment_reader_init(&t->reader, o->dir);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->stopping, &attr);
+    pthread_condattr_destroy(&attr);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    why = pthread_create(&t->thread, NULL, ingest_thread, t);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (why) {
+        free(t);
+        errno = why;
+        return err_sys(e, "start a thread");
+    }
+    *out = t;
+    return true;
+}
+
+void ingest_stop(struct ingest *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->stop = true;
+    pthread_cond_signal(&t->stopping);
+    pthread_mutex_unlock(&t->lock);
+    journal_wake(t->o.journal);
+    pthread_join(t->thread, NULL);
+    segment_reader_release(&t->reader);
+    pthread_cond_destroy(&t->stopping);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+bool ingest_health(struct ingest *t, struct err *why, struct ingest_counts *out)
+{
+    bool ok;
+
+    pthread_mutex_lock(&t->lock);
+    ok = !t->failing;
+    *why = t->why;
+    *out = t->counts;
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}

@@ -1,0 +1,79 @@
+// axe.test.mjs - axe finds nothing on any page, light and dark, wide and narrow; and who hears the page is
+// told where they are and what has changed. SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
+import { start } from "../../dashboard/dev/server.mjs";
+import { assert, call, finish, json, shot, test, until, WEATHER } from "./kit.mjs";
+
+const axe = readFileSync(new URL("../../dashboard/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const { DASH_ROOT: root, DASH_ASKING: asking, DASH_AGENTS: agents, DASH_POLICY: policy, DASH_DEMO: demo } = process.env;
+const headers = { "content-type": "application/json" };
+const dev = await start({ total: 300 });
+
+async function wrong(page) {
+  await page.evaluate(axe);
+  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
+}
+
+// One session, one incident that is over and one that waits, one run: each page has something to show.
+async function made() {
+  if (made.all) return made.all;
+  const session = `axe-${process.pid}`;
+  await call(root, "tools", { session, tools: WEATHER });
+  await call(root, "broken", { session });
+  const alert = (n) => json(`${asking}/alerts`, { method: "POST", headers, body: JSON.stringify({ alert_type: "DiskFull", runbook: "runbook.md", severity: "critical", data: { host: "db-3", mount: "/var/lib/postgresql", used_percent: 97, n: `axe ${n}` } }) });
+  const [over, waits] = [(await alert(1)).alert_id, (await alert(2)).alert_id];
+  const incident = (id) => json(`${asking}/api/v1/incidents/${id}`);
+  const [p] = await until("the question", async () => (await incident(over)).pending.length && (await incident(over)).pending);
+  await json(`${asking}/api/v1/runs/${encodeURIComponent(p.run_id)}/answer`, { method: "POST", headers, body: JSON.stringify({ seq: p.seq, word: "approve" }) });
+  await until("the end", async () => (await incident(over)).status === "completed");
+  const { run_id } = await json(`${agents}/api/v1/agents/librarian/runs`, { method: "POST", headers, body: JSON.stringify({ input: "Is Dune here?" }) });
+  return (made.all = { session, over, waits, run: run_id });
+}
+
+const PAGES = (m) => [
+  ...["/", "/sessions", "/sessions?search=checkout", "/sessions/agent-run", "/sessions/long-run", "/sessions/coding-agent", "/sessions/xss", "/sessions/nobody", "/agents", "/decisions", "/reasoning", "/providers", "/keys", "/system"].map((p) => [dev.root, p]),
+  [root, `/sessions/${m.session}`], [asking, "/incidents"], [asking, `/incidents/${m.over}`], [asking, `/incidents/${m.waits}`], [asking, "/sessions"],
+  [agents, "/agents"], [agents, "/agents/librarian"], [agents, "/workflows/triage"], [agents, `/runs/${encodeURIComponent(m.run)}`],
+  [policy, "/policy"], [demo, "/orders"], [demo, "/optimize"],
+];
+
+for (const [dark, width] of [[false, 1280], [true, 1280], [false, 360]])
+    test(`axe finds nothing on any page, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
+      const found = [];
+      for (const [at, path] of PAGES(await made())) {
+        await page.goto(at + path);
+        await page.locator("main h1").waitFor();
+        await until("data", async () => (await page.locator(".loading").count()) === 0);
+        await page.evaluate(() => document.querySelectorAll("main .disclose[aria-expanded=false], main .reasoning-head[aria-expanded=false]").forEach((b, i) => i < 12 && b.click()));
+        await until("data", async () => (await page.locator(".loading").count()) === 0);
+        const bad = await wrong(page);
+        if (bad.length) found.push(`${path}: ${bad.join("; ")}`);
+        if (path.startsWith("/incidents/")) await shot(page, `incident-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
+      }
+      assert.deepEqual(found, []);
+    }, { width, height: width === 360 ? 740 : 860, dark, complaints: [/40[34]/] });
+
+test("a change of the page is said, and the focus is in it", async ({ page }) => {
+  await page.goto(`${dev.root}/sessions`);
+  await page.locator("tbody tr").first().waitFor();
+  const said = page.getByTestId("announcer");
+  assert.equal(await said.innerText(), "", "nothing is said before anything has changed");
+  await page.locator('aside nav a[href="/decisions"]').click();
+  await until("its name", async () => (await said.innerText()) === "Decisions");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
+});
+
+test("what happens in a session is said", async ({ page }) => {
+  const whole = await json(`${dev.root}/api/v1/history/sessions/state-shown`);
+  dev.state.sessions.said = { ...whole, session_id: "said", status: "in_progress", llm_interaction_count: 1 };
+  await page.goto(`${dev.root}/sessions/said`);
+  await page.locator("li.event").first().waitFor();
+  const said = page.getByTestId("announcer");
+  dev.state.sessions.said = { ...whole, session_id: "said", status: "completed", llm_interaction_count: 1 };
+  await until("the end", async () => {
+    dev.push("session_said", { type: "session_status_change", session_id: "said", status: "completed" });
+    return (await said.innerText()) === "The session is completed.";
+  });
+});
+
+await finish(() => dev.stop());
