@@ -50,17 +50,6 @@ export async function until(what, f, ms = PATIENCE) {
   throw new Error(`${what} did not come; last: ${String(last?.message ?? last)}`);
 }
 
-// The best of a few tries is within the limit: one that is held up by itself is so every time, one that
-// something else on the machine holds up is not.
-export async function within(limit, tries, measure, what) {
-  const seen = [];
-  while (seen.length < tries) {
-    seen.push(Math.round(await measure()));
-    if (seen.at(-1) < limit) return seen.at(-1);
-  }
-  throw new Error(`${what}: ${seen.join(", ")} ms, not once within ${limit} ms`);
-}
-
 export async function json(url, init) {
   const reply = await fetch(url, init);
   assert.ok(reply.ok, `${url}: ${reply.status} ${await reply.clone().text()}`);
