@@ -167,11 +167,13 @@ static bool agent_log_retries(const struct agent_log *l, struct wait *w)
     return now_ms < w->give_up_ms;
 }
 
-/* Under the lock: wakes those who wait for the batch. The puts to retry are the first ones of the
- * next batch, in their order. Returns whether there are any. */
-static bool agent_log_end_batch(struct agent_log *l, struct wait *list)
+/* Under the lock. The puts to retry are the first ones of the next batch, in their order; the
+ * others that somebody waits for go to *over. Returns whether there is anything to retry. */
+static bool agent_log_end_batch(struct agent_log *l, struct wait *list, struct wait **over)
 {
     struct wait *next, *again = NULL, **end = &again, *last = NULL;
+
+    *over = NULL;
 
     for (struct wait *w = list; w; w = next) {
         next = w->next;
@@ -183,9 +185,11 @@ static bool agent_log_end_batch(struct agent_log *l, struct wait *list)
         } else if (w->later) {
             later_end(l, w);
         } else {
-            (void)sem_post(&w->over); /* from here on it is its owner's */
+            *over = w;
+            over = &w->next;
         }
     }
+    *over = NULL;
     *end = again ? l->first : NULL;
     if (again) {
         l->first = again;
@@ -195,11 +199,22 @@ static bool agent_log_end_batch(struct agent_log *l, struct wait *list)
     return again != NULL;
 }
 
+static void agent_log_wake(struct wait *list)
+{
+    struct wait *next;
+
+    for (struct wait *w = list; w; w = next) {
+        next = w->next;
+        (void)sem_post(&w->over); /* from here on it is its owner's */
+    }
+}
+
 static void *agent_log_write_all(void *arg)
 {
     static const struct timespec pause = {.tv_nsec = RETRY_PAUSE_MS * 1000000L};
     struct agent_log *l = arg;
-    struct wait *list;
+    struct wait *list, *over;
+    bool again;
 
     pthread_mutex_lock(&l->lock);
     for (;;) {
@@ -211,11 +226,12 @@ static void *agent_log_write_all(void *arg)
         pthread_mutex_unlock(&l->lock);
         agent_log_put_batch(l, list);
         pthread_mutex_lock(&l->lock);
-        if (agent_log_end_batch(l, list)) {
-            pthread_mutex_unlock(&l->lock);
+        again = agent_log_end_batch(l, list, &over);
+        pthread_mutex_unlock(&l->lock);
+        agent_log_wake(over);
+        if (again)
             (void)nanosleep(&pause, NULL);
-            pthread_mutex_lock(&l->lock);
-        }
+        pthread_mutex_lock(&l->lock);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;

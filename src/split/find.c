@@ -23,11 +23,14 @@ static void index_add(struct split_index *x, uint8_t byte, unsigned places)
 /* The bytes that may follow the first one of a marker: may_begin compares them without case. */
 static void split_index_add_second(struct split_index *x, const struct split_mark *m)
 {
-    bool any = m->text.n < 2 || (m->rules & SPLIT_NAMED);
+    uint8_t c = m->text.n < 2 ? 0 : (uint8_t)m->text.p[1];
 
-    for (unsigned c = 0; c < 256; c++)
-        if (any || (c | 32) == ((uint8_t)m->text.p[1] | 32U))
-            x->second[c / 32] |= 1U << c % 32;
+    if (m->text.n < 2 || (m->rules & SPLIT_NAMED)) {
+        memset(x->second, 0xFF, sizeof x->second);
+        return;
+    }
+    x->second[(c & ~32U) / 32] |= 1U << (c & ~32U) % 32;
+    x->second[(c | 32U) / 32] |= 1U << (c | 32U) % 32;
 }
 
 /* The markers of one format; the rules of all of them. */

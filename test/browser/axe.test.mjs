@@ -9,8 +9,12 @@ const { DASH_ROOT: root, DASH_ASKING: asking, DASH_AGENTS: agents, DASH_POLICY: 
 const headers = { "content-type": "application/json" };
 const dev = await start({ total: 300 });
 
+// While a row fades in, its colours are not yet those it will have.
+const faded = (page) => until("the end of what moves", () => page.evaluate(() => document.getAnimations().every((a) => a.effect.getComputedTiming().endTime === Infinity)));
+
 async function wrong(page) {
   await page.evaluate(axe);
+  await faded(page);
   return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
 }
 
@@ -27,6 +31,7 @@ async function made() {
   await json(`${asking}/api/v1/runs/${encodeURIComponent(p.run_id)}/answer`, { method: "POST", headers, body: JSON.stringify({ seq: p.seq, word: "approve" }) });
   await until("the end", async () => (await incident(over)).status === "completed");
   const { run_id } = await json(`${agents}/api/v1/agents/librarian/runs`, { method: "POST", headers, body: JSON.stringify({ input: "Is Dune here?" }) });
+  await until("the end of the run", async () => (await json(`${agents}/api/v1/runs/${run_id}`)).status === "done");
   return (made.all = { session, over, waits, run: run_id });
 }
 
