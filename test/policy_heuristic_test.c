@@ -514,7 +514,7 @@ TEST(each_way_to_be_uncertain_has_its_code)
         {lumbar, "{\"patient_age\":30,\"Patient Age\":17}", 0.9, "age", "conformal_ambiguity"},
         {lumbar, "{\"weight\":70}", 0.9, "age", "missing_evidence"},
         {lumbar, "{\"weight\":70}", 0.9, "dental implants", "no_relevant_nodes"},
-        {"# A\nAbout age.", "{\"age\":70}", 0.9, "age", "insufficient_policy_context"},
+        {"# A\nSee section age.", "{\"age\":70}", 0.9, "age", "insufficient_policy_context"},
         {"", "{\"age\":70}", 0.9, "age", "treestore_no_nodes"},
         {"# A\n## Age\n", "{\"age\":70}", 0.9, "age", "treestore_missing_text"},
     };

@@ -26,6 +26,7 @@ struct run {
     struct judged *rules;
     size_t n;
     const struct reading *blocked; /* a sentence that may matter and was not understood */
+    const struct reading *eased;   /* the same: it may allow what a rule forbids */
     const struct rule **define;
     size_t define_n;
     struct policy_hits hits;

@@ -27,6 +27,7 @@ struct fact {
     size_t name_n;
     const struct unit *unit; /* in its name: employment_months */
     bool unsure;             /* its confidence is below the floor */
+    bool ordered;            /* "debt to income" is not "income to debt" */
 };
 
 struct facts {
@@ -47,5 +48,5 @@ bool noun_word_same(const struct word *a, const struct word *b);
 
 enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
 enum said fact_says(const struct fact *f);
-/* The value as one quantity; false if it is not one, to the last word. A list is its length. */
+/* The value as one quantity; false if it is not one, to the last word. */
 bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);

@@ -442,10 +442,8 @@ bool form_read(struct reader *r, struct rule *out)
     return false;
 }
 
-bool form_read_allowed(struct reader *r)
+bool form_read_allowed(struct reader *r, struct noun *out)
 {
-    struct noun noun;
-
-    return form_subject(r, &noun) && reader_take_one(r, "is are") && reader_take_one(r, ALLOWED) &&
+    return form_subject(r, out) && reader_take_one(r, "is are") && reader_take_one(r, ALLOWED) &&
            reader_done(r);
 }

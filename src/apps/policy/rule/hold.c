@@ -126,13 +126,33 @@ static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
            quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
 }
 
+/* A list of names is their number, if the limit is one of things: "at most two drivers". */
+static bool hold_count(const struct test *t, const struct fact *f, struct quantity *out)
+{
+    const struct policy_value *v = &f->field->value;
+    const struct word *last = t->noun.n > 0 ? t->noun.words[t->noun.n - 1] : NULL;
+    const struct limit *l = &t->limit;
+
+    if (v->kind != POLICY_LIST || !last || l->age || l->relative || l->low.unit || l->high.unit ||
+        l->low.date || l->high.date ||
+        !(word_among(last, "children people women men") ||
+          (last->size > 3 && last->lower[last->size - 1] == 's' &&
+           !strchr("sui", last->lower[last->size - 2]))))
+        return false;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->items[i].kind != POLICY_TEXT)
+            return false;
+    *out = (struct quantity){.number = (double)v->count};
+    return true;
+}
+
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
 {
     struct quantity q, value;
     struct limit l;
     enum truth truth;
 
-    if (!fact_quantity(f, h->facts->arena, &q))
+    if (!fact_quantity(f, h->facts->arena, &q) && !hold_count(t, f, &q))
         return fact_says(f) == SAID_NO && f->field->value.kind == POLICY_TEXT
                    ? hold_doubt(h, DOUBT_NO_FACT)
                    : hold_doubt(h, DOUBT_UNIT);
@@ -157,6 +177,18 @@ static size_t value_words(str text, struct arena *a, struct word **out)
             w[kept++] = w[i];
     *out = w;
     return kept;
+}
+
+/* Whether nothing but words is in a value: "red?" and "!red" need not be red. */
+static bool value_is_plain(str text)
+{
+    text = str_trim(text);
+    if (text.n == 0 || memchr("-(\"'", text.p[0], 4))
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (memchr("?!~<>=+*#@^|", text.p[i], 12) || (unsigned char)text.p[i] == 0xE2)
+            return false;
+    return true;
 }
 
 static bool word_exact(const struct word *a, const struct word *b)
@@ -316,6 +348,8 @@ static enum truth hold_text(struct holder *h, const struct test *t, str text)
     size_t n = value_words(text, h->facts->arena, &v);
     enum truth in = n > 0 ? value_among(v, n, t) : TRUTH_UNKNOWN;
 
+    if (!value_is_plain(text))
+        return TRUTH_UNKNOWN;
     if (in == TRUTH_NO && !t->enumerated)
         return t->value_n == 1 && value_denies(v, n, &t->values[0]) ? TRUTH_NO : TRUTH_UNKNOWN;
     if (in == TRUTH_UNKNOWN && t->value_n == 1 && n > 0 && value_denies(v, n, &t->values[0]))
@@ -328,6 +362,8 @@ static enum truth hold_is(struct holder *h, const struct test *t, const struct f
     const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_UNKNOWN;
 
+    if (f->unit) /* a day pass is not any pass */
+        return hold_doubt(h, DOUBT_UNIT);
     if (v->kind == POLICY_TEXT || v->kind == POLICY_NUMBER) {
         out = hold_text(h, t, v->kind == POLICY_TEXT ? v->text : f->field->raw);
     } else if (v->kind == POLICY_LIST && v->count > 0) {
@@ -366,6 +402,8 @@ static enum truth hold_present(struct holder *h, const struct test *t, const str
     enum said said = fact_says(f);
     enum truth out;
 
+    if (f->unit)
+        return hold_doubt(h, DOUBT_UNIT);
     if (t->kind == TEST_NONE && v->kind == POLICY_NUMBER)
         return v->number > 0 ? TRUTH_NO : v->number < 0 ? TRUTH_UNKNOWN : TRUTH_YES;
     if (t->kind == TEST_NONE && v->kind == POLICY_LIST && v->count > 0)
@@ -475,6 +513,19 @@ static enum truth hold_tests(struct holder *h, const struct tests *t)
     return t->n > 0 ? out : TRUTH_UNKNOWN;
 }
 
+/* "Pets are allowed only if ..." asks nothing of a case without pets. */
+static bool hold_is_absent(const struct facts *f, const struct noun *noun)
+{
+    const struct fact *bound[BOUND_MAX];
+    bool dropped;
+    size_t n = facts_bind(f, noun, bound, &dropped);
+
+    for (size_t i = 0; i < n; i++)
+        if (fact_says(bound[i]) != SAID_YES)
+            return true;
+    return false;
+}
+
 struct holding rule_hold(const struct rule *r, const struct facts *f,
                          const struct rule *const *define, size_t define_n)
 {
@@ -490,6 +541,8 @@ struct holding rule_hold(const struct rule *r, const struct facts *f,
     unless = r->has_unless ? hold_tests(&h, &r->unless) : TRUTH_NO;
     out.truth = hold_tests(&h, &r->main);
     out.truth = truth_either(truth_either(truth_not(when), unless), out.truth);
+    if (r->allowed.n > 0 && out.truth == TRUTH_NO && hold_is_absent(f, &r->allowed))
+        out.truth = TRUTH_UNKNOWN;
     /* A fact without a person's name, in a rule about several: it may be the other's. */
     if (out.dropped && out.doubt == DOUBT_NO_FACT)
         out.truth = out.truth == TRUTH_NO ? TRUTH_UNKNOWN : out.truth;

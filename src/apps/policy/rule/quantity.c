@@ -12,6 +12,8 @@ enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
 #define MONTH_DAYS 30.4375
 #define MONTH_SLACK 2.5 /* days that any number of months may differ from that */
 #define AGE_MOST 150
+#define SUM_LEAST 10000 /* a plain number far below such a limit may count thousands or millions */
+#define SUM_SMALL 500
 #define RATIO_MOST 3 /* a plain number up to this may be a ratio or a percentage */
 
 /* Each of the last rows compares with itself alone. */
@@ -186,6 +188,8 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
         /* Who is 18.5 is 18 for some, and older than 18 for others; 1990 is no age. */
         return (a > b && floor(a) <= b) || a < 0 || a > AGE_MOST ? 2 : quantity_order(a, b);
     }
+    if (!f && unit_is_money(l) && b >= SUM_LEAST && a > 0 && a < b / SUM_SMALL)
+        return 2;
     if (!f && l)
         return unit_is_money(l) || (unit_is_percent(l) && a > RATIO_MOST) ? quantity_order(a, b)
                                                                           : 2;

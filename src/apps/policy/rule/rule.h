@@ -76,6 +76,7 @@ struct rule {
     struct tests main, when, unless;
     bool has_when, has_unless;
     bool wants_items;          /* its values, or those of its exception, are the items below it */
+    struct noun allowed;       /* "pets" of "pets are allowed only if ..."; n 0: none */
     struct phrase label;       /* "Payment" of "Payment: ..." */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
