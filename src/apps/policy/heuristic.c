@@ -17,17 +17,20 @@
     "business commercial corporate staff exception exceptions optional international domestic"
 /* Words of a section's title that say nothing about the cases it is for. Others must be in the rule
  * itself: "Companies" and "Pilot project" narrow it, "Exclusions" turns it around. */
-#define PLAIN_TITLE                                                                                \
+#define NEUTRAL_TITLE                                                                              \
     "general requirement requirements rule rules policy condition conditions criterion "           \
-    "criteria eligibility coverage covered scope section part article chapter limit limits "       \
-    "minimum maximum who what when how clinical medical financial formal request application "     \
-    "admission joining approval document documents documentation paper papers evidence proof "     \
-    "fee fees cost costs charge charges price prices payment payments money finance finances "     \
-    "amount amounts age income date dates deadline deadlines time duration period term terms "     \
-    "size weight quantity number enrolment enrollment membership health safety security "          \
-    "hygiene equipment conduct behaviour behavior identity identification qualification "          \
-    "qualifications experience insurance luggage baggage facility procedure examination "          \
-    "diagnosis treatment notice obligations duties"
+    "criteria eligibility coverage covered scope section article chapter limit limits "            \
+    "minimum maximum who what when how"
+/* The same, unless they qualify another: the fee below "Application fee" is no other fee. */
+#define TOPIC_TITLE                                                                                \
+    "clinical medical financial formal request application admission joining approval "            \
+    "document documents documentation paper papers evidence proof fee fees cost costs charge "     \
+    "charges price prices payment payments money finance finances amount amounts age income "      \
+    "date dates deadline deadlines duration period term terms size weight quantity number "        \
+    "enrolment enrollment membership health safety security hygiene equipment conduct "            \
+    "behaviour behavior identity identification qualification qualifications experience "          \
+    "insurance luggage baggage facility procedure examination diagnosis treatment notice "         \
+    "obligations duties"
 /* A sentence with one of these may change any rule of the document. */
 #define OVERRIDING                                                                                 \
     "notwithstanding foregoing preceding aforementioned aforesaid above below section sections "   \
@@ -71,12 +74,19 @@ static bool heuristic_has_title(const struct policy_tree *t)
            (t->nodes[0].level == 0 && 1 + t->nodes[1].span == t->node_count);
 }
 
-/* Whether a word of a section's title leaves the rule as it is. */
-static bool heuristic_title_is_plain(const struct word *w, const struct reading *r)
+/* Whether a word of a section's title leaves the rule as it is; next: to another that says more. */
+static bool heuristic_title_is_plain(const struct word *w, const struct reading *r, bool next)
 {
-    return w->kind == WORD_MARK || w->size == 1 || word_among(w, PLAIN_TITLE) ||
+    return w->kind == WORD_MARK || w->size == 1 || word_among(w, NEUTRAL_TITLE) ||
            (word_stops(w) && !word_among(w, "for if in at with")) || scope_says(r, w) ||
+           (word_among(w, TOPIC_TITLE) && !next) ||
            (word_is(w, "exclusions") && heuristic_has(r, "must shall eligible"));
+}
+
+/* Whether a word says what a section is about. */
+static bool heuristic_title_says(const struct word *w)
+{
+    return w->kind == WORD_TEXT && !word_stops(w) && !word_among(w, NEUTRAL_TITLE);
 }
 
 /* Whether one of the words of a rule's title path restricts it to cases that no fact identifies. */
@@ -87,6 +97,8 @@ static bool heuristic_title_narrows(const struct run *x, const struct reading *r
 
     for (size_t i = 0, first = 0; i < n; i++) {
         const struct word *w = &path[i];
+        bool next = (i > first && heuristic_title_says(w - 1)) ||
+                    (i + 1 < n && heuristic_title_says(w + 1));
 
         if (word_is(w, ">")) {
             own = false;
@@ -98,7 +110,7 @@ static bool heuristic_title_narrows(const struct run *x, const struct reading *r
                 word_find(x->question.w, x->question.n, w) == x->question.n)
                 return true;
         } else if (!(w->kind == WORD_NUMBER && (i == first || path[i - 1].kind == WORD_MARK)) &&
-                   !heuristic_title_is_plain(w, r)) {
+                   !heuristic_title_is_plain(w, r, next)) {
             return true;
         }
     }
@@ -118,6 +130,11 @@ static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
             word_find(path, n, &label->w[i]) == n &&
             word_find(r->w + label->n + 1, r->n - label->n - 1, &label->w[i]) ==
                 r->n - label->n - 1)
+            return true;
+    for (size_t i = 0; r->rule && i < r->rule->purpose.n; i++)
+        if (word_find(path, n, r->rule->purpose.words[i]) == n &&
+            (r->rule->kind != RULE_PERMIT ||
+             word_find(x->question.w, x->question.n, r->rule->purpose.words[i]) == x->question.n))
             return true;
     return heuristic_title_narrows(x, r, path, n);
 }
@@ -292,17 +309,36 @@ static void heuristic_look_around(struct run *x, const bool *about)
     }
 }
 
-/* Whether a waiver is about a rule: it names the rule's words, or follows it. */
-static bool waiver_is_about(const struct reading *waiver, const struct judged *j)
+static bool noun_covers(const struct noun *n, const struct noun *other)
+{
+    for (size_t i = 0; i < other->n; i++) {
+        bool found = other->drop >> i & 1;
+
+        for (size_t k = 0; k < n->n && !found; k++)
+            found = noun_word_same(n->words[k], other->words[i]);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
+ * a part of the rule's words, or follows it at a distance. */
+static enum truth waiver_is_about(const struct reading *waiver, const struct judged *j)
 {
     const struct tests *of = &waiver->rule->main;
+    const struct noun *noun = of->n > 0 ? &of->all[0].noun : NULL;
 
-    if (of->n == 0)
-        return waiver->block == j->r->block && waiver > j->r;
-    for (size_t i = 0; i < of->all[0].noun.n; i++)
-        if (word_find(j->r->w, j->r->n, of->all[0].noun.words[i]) == j->r->n)
-            return false;
-    return true;
+    if (!noun)
+        return waiver->block != j->r->block || waiver < j->r ? TRUTH_NO
+               : waiver == j->r + 1                          ? TRUTH_YES
+                                                             : TRUTH_UNKNOWN;
+    for (size_t i = 0; i < noun->n; i++)
+        if (word_find(j->r->w, j->r->n, noun->words[i]) == j->r->n)
+            return TRUTH_NO;
+    return j->r->rule->main.n == 1 && noun_covers(noun, &j->r->rule->main.all[0].noun)
+               ? TRUTH_YES
+               : TRUTH_UNKNOWN;
 }
 
 static void heuristic_waive(struct run *x)
@@ -313,13 +349,15 @@ static void heuristic_waive(struct run *x)
         for (size_t k = 0; k < x->n; k++) {
             struct judged *j = &x->rules[k];
             struct holding h;
+            enum truth about;
 
-            if (!r->rule || r->rule->kind != RULE_WAIVE || !waiver_is_about(r, j))
+            if (!r->rule || r->rule->kind != RULE_WAIVE ||
+                (about = waiver_is_about(r, j)) == TRUTH_NO)
                 continue;
             h = rule_hold(r->rule, &x->facts, NULL, 0);
-            if (h.truth == TRUTH_YES)
+            if (h.truth == TRUTH_YES && about == TRUTH_YES)
                 *j = (struct judged){r, h};
-            else if (h.truth == TRUTH_UNKNOWN && j->h.truth == TRUTH_NO)
+            else if (h.truth != TRUTH_NO && j->h.truth == TRUTH_NO)
                 j->h.truth = TRUTH_UNKNOWN;
         }
     }

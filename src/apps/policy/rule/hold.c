@@ -284,13 +284,32 @@ static bool value_excludes(const struct word *v, size_t n, const struct phrase *
     return false;
 }
 
-/* M54.50 is not M54.5, and may be meant by it all the same. */
+/* How many letters and digits two codes have in common from the start; *ends: one has no more. */
+static size_t value_code_shared(const char *a, const char *b, bool *ends)
+{
+    size_t n = 0;
+
+    for (;; n++, a++, b++) {
+        a += strspn(a, ".-");
+        b += strspn(b, ".-");
+        if (*a != *b || *a == 0) {
+            *ends = *a == 0 || *b == 0;
+            return n;
+        }
+    }
+}
+
+/* M54.50 and M545 are not M54.5, and may be meant by it all the same. */
 static enum truth value_code_is(const struct word *v, const struct word *code)
 {
-    if (word_exact(v, code))
+    bool ends, number = v->kind == WORD_NUMBER && code->kind == WORD_NUMBER;
+
+    if (strcmp(v->lower, code->lower) == 0 ||
+        (number && word_same(v, code) && v->lower[0] != '0' && code->lower[0] != '0'))
         return TRUTH_YES;
-    return v->kind != WORD_NUMBER && str_starts(str_c(v->lower), str_c(code->lower)) ? TRUTH_UNKNOWN
-                                                                                     : TRUTH_NO;
+    if (number)
+        return word_same(v, code) ? TRUTH_UNKNOWN : TRUTH_NO;
+    return value_code_shared(v->lower, code->lower, &ends) > 0 && ends ? TRUTH_UNKNOWN : TRUTH_NO;
 }
 
 /* Whether a value is a phrase. A phrase that begins with a code is that code and its description.

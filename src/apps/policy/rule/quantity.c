@@ -10,6 +10,7 @@
 enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
 
 #define MONTH_DAYS 30.4375
+#define MONTH_SHORT 30  /* days of every month, for some */
 #define MONTH_SLACK 2.5 /* days that any number of months may differ from that */
 #define AGE_MOST 150
 #define SUM_LEAST 10000 /* a plain number far below such a limit may count thousands or millions */
@@ -168,7 +169,8 @@ static int quantity_order(double a, double b)
 /* Months have no exact number of days: only a result that holds for every month is decided. */
 static int quantity_compare_days(double days, double months)
 {
-    double low = months * MONTH_DAYS - MONTH_SLACK, high = months * MONTH_DAYS + MONTH_SLACK;
+    double low = fmin(months * MONTH_DAYS - MONTH_SLACK, months * MONTH_SHORT),
+           high = months * MONTH_DAYS + MONTH_SLACK;
 
     return days < low ? -1 : days > high ? 1 : 2;
 }

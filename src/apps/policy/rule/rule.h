@@ -77,6 +77,7 @@ struct rule {
     bool has_when, has_unless;
     bool wants_items;          /* its values, or those of its exception, are the items below it */
     struct noun allowed;       /* "pets" of "pets are allowed only if ..."; n 0: none */
+    struct noun purpose;       /* "a loan" of "are eligible for a loan"; n 0: none */
     struct phrase label;       /* "Payment" of "Payment: ..." */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
