@@ -250,6 +250,25 @@ static bool heuristic_doubts(const struct run *x, const struct reading *r)
     return false;
 }
 
+/* "Adults pay 30 euros" beside a rule about euros: it may be about the same under another name. */
+static bool heuristic_shares_unit(const struct reading *r, const struct rule *rule)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct quantity q;
+
+        if (quantity_read(r->w + i, r->n - i, &q) == 0 || !q.unit)
+            continue;
+        for (size_t k = 0; k < rule->main.n; k++) {
+            const struct limit *l = &rule->main.all[k].limit;
+            const struct unit *u = l->low.unit ? l->low.unit : l->high.unit;
+
+            if (rule->main.all[k].kind == TEST_LIMIT && u && u->dimension == q.unit->dimension)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A driver's fact without "driver" in its name may be that of another person whom the document
  * names. */
 static bool heuristic_names_others(const struct run *x, const struct judged *j)
@@ -287,7 +306,8 @@ static void heuristic_look_around(struct run *x, const bool *about)
         bool block = !r->rule && heuristic_has(r, OVERRIDING), node = false, dropped = false;
 
         for (size_t k = 0; k < x->n; k++) {
-            block = block || (!r->rule && heuristic_redefines(r, &x->rules[k]));
+            block = block || (!r->rule && (heuristic_redefines(r, &x->rules[k]) ||
+                                           heuristic_shares_unit(r, x->rules[k].r->rule)));
             block = block || x->rules[k].r->block == r->block;
             node = node || x->rules[k].r->node == r->node;
             dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&

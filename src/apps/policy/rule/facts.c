@@ -64,7 +64,7 @@ static void facts_read_name(struct fact *f, struct arena *a)
     for (size_t i = 0; i < n; i++) {
         if (word_among(&all[i], "was were had did his her their if or"))
             return;
-        f->ordered = f->ordered || word_among(&all[i], "per to");
+        f->ordered = f->ordered || word_among(&all[i], "per to number");
     }
     n = words_of_name(f->field->name, a, &all);
     has_unit = facts_name_has_unit(f, all, n);
@@ -72,7 +72,8 @@ static void facts_read_name(struct fact *f, struct arena *a)
     for (size_t i = 0; i < n; i++) {
         const struct unit *u = unit_read(&all[i], 1, &took);
 
-        if (n > 1 && word_among(&all[i], "number count"))
+        /* A room number is no number of rooms. */
+        if (n > 1 && (word_is(&all[i], "count") || (i == 0 && word_is(&all[i], "number"))))
             continue;
         if (u && has_unit && (i + 1 == n || i == 0)) {
             f->unit = u;
@@ -225,6 +226,8 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
     }
     if (out->unit && f->unit && out->unit != f->unit)
         return false;
+    if (!out->unit && unit_is_percent(f->unit) && out->number > 0 && out->number <= 1)
+        return false; /* 0.2 may be 20 % */
     out->unit = out->unit ? out->unit : f->unit;
     return !(out->date && out->unit);
 }

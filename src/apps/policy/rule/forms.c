@@ -278,6 +278,8 @@ static bool form_predicate(struct reader *r, const struct noun *noun, bool not_,
     if (reader_take_one(r, "be remain stay")) {
         struct reader be = *r;
 
+        if (!word_is(&start.w[start.at], "be") && noun_is_person(noun) && reader_sees_limit(r))
+            return false; /* "must stay at least 2 years" is no age */
         if (form_be(r, noun, not_, o))
             return true;
         *r = be;

@@ -111,7 +111,8 @@ static bool hold_resolve(struct holder *h, const struct limit *l, const struct q
     out->high.number *= l->high.number;
     if (o.date)
         out->low.number = out->high.number = o.number;
-    return true;
+    return !quantity_may_be_scaled(q, l->has_low ? &out->low : &out->high) ||
+           (hold_doubt(h, DOUBT_UNIT), false);
 }
 
 /* 0.41 and 40, both without a unit, of something that may be written either way. */

@@ -13,7 +13,7 @@ enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
 #define MONTH_SHORT 30  /* days of every month, for some */
 #define MONTH_SLACK 2.5 /* days that any number of months may differ from that */
 #define AGE_MOST 150
-#define SUM_LEAST 10000 /* a plain number far below such a limit may count thousands or millions */
+#define SUM_LEAST 1000 /* a plain number far below such a limit may count thousands or millions */
 #define SUM_SMALL 500
 #define RATIO_MOST 3 /* a plain number up to this may be a ratio or a percentage */
 
@@ -161,6 +161,12 @@ bool quantity_may_be_ratio(const struct quantity *q)
     return !q->unit && !q->date && q->number <= RATIO_MOST;
 }
 
+bool quantity_may_be_scaled(const struct quantity *q, const struct quantity *limit)
+{
+    return !q->unit && !q->date && q->number > 0 && limit->number >= SUM_LEAST &&
+           q->number < limit->number / SUM_SMALL;
+}
+
 static int quantity_order(double a, double b)
 {
     return fabs(a - b) < 1e-9 * (1 + fabs(b)) ? 0 : a < b ? -1 : 1;
@@ -190,7 +196,7 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
         /* Who is 18.5 is 18 for some, and older than 18 for others; 1990 is no age. */
         return (a > b && floor(a) <= b) || a < 0 || a > AGE_MOST ? 2 : quantity_order(a, b);
     }
-    if (!f && unit_is_money(l) && b >= SUM_LEAST && a > 0 && a < b / SUM_SMALL)
+    if (unit_is_money(l) && quantity_may_be_scaled(fact, limit))
         return 2;
     if (!f && l)
         return unit_is_money(l) || (unit_is_percent(l) && a > RATIO_MOST) ? quantity_order(a, b)
