@@ -256,7 +256,7 @@ static bool heuristic_shares_unit(const struct reading *r, const struct rule *ru
     for (size_t i = 0; i < r->n; i++) {
         struct quantity q;
 
-        if (quantity_read(r->w + i, r->n - i, &q) == 0 || !q.unit)
+        if (quantity_read(r->w + i, r->n - i, &q) == 0 || !q.unit || unit_is_time(q.unit))
             continue;
         for (size_t k = 0; k < rule->main.n; k++) {
             const struct limit *l = &rule->main.all[k].limit;

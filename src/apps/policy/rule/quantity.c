@@ -104,6 +104,11 @@ bool unit_is_year(const struct unit *u)
     return u && u->dimension == MONTHS && u->factor > 1;
 }
 
+bool unit_is_time(const struct unit *u)
+{
+    return u && (u->dimension == DAYS || u->dimension == MONTHS);
+}
+
 bool unit_is_whole_days(const struct unit *u)
 {
     return u && u->dimension == DAYS && u->factor >= 1;

@@ -23,6 +23,7 @@ const struct unit *unit_read(const struct word *w, size_t n, size_t *took);
 bool unit_is_money(const struct unit *u);
 bool unit_is_percent(const struct unit *u);
 bool unit_is_year(const struct unit *u);
+bool unit_is_time(const struct unit *u);
 bool unit_is_whole_days(const struct unit *u); /* a duration with an exact number of days */
 
 /* A quantity at w[0]: how many words it has, or 0. */
