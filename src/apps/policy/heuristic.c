@@ -6,137 +6,10 @@
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
-/* Titles of documents or sections that do not say what holds now, or for whom it holds. */
-#define NOT_IN_FORCE                                                                               \
-    "superseded former formerly old previous obsolete repealed draft example examples sample "     \
-    "history historical archived withdrawn proposed deprecated expired faq glossary questions "    \
-    "myths myth misconceptions not no until before since past future planned upcoming"
-/* Titles that narrow the rules below them to some cases. */
-#define NARROWING                                                                                  \
-    "for if only student students senior seniors minor minors child children veteran veterans "    \
-    "business commercial corporate staff exception exceptions optional international domestic"
-/* Words of a section's title that say nothing about the cases it is for. Others must be in the rule
- * itself: "Companies" and "Pilot project" narrow it, "Exclusions" turns it around. */
-#define NEUTRAL_TITLE                                                                              \
-    "general requirement requirements rule rules policy condition conditions criterion "           \
-    "criteria eligibility coverage covered scope section article chapter limit limits "            \
-    "minimum maximum who what when how"
-/* The same, unless they qualify another: the fee below "Application fee" is no other fee. */
-#define TOPIC_TITLE                                                                                \
-    "clinical medical financial formal request application admission joining approval "            \
-    "document documents documentation paper papers evidence proof fee fees cost costs charge "     \
-    "charges price prices payment payments money finance finances amount amounts age income "      \
-    "date dates deadline deadlines duration period term terms size weight quantity number "        \
-    "enrolment enrollment membership health safety security hygiene equipment conduct "            \
-    "behaviour behavior identity identification qualification qualifications experience "          \
-    "insurance luggage baggage facility procedure examination diagnosis treatment notice "         \
-    "obligations duties"
-/* A sentence with one of these may change any rule of the document. */
-#define OVERRIDING                                                                                 \
-    "notwithstanding foregoing preceding aforementioned aforesaid above below section sections "   \
-    "clause clauses paragraph paragraphs article articles chapter annex appendix provision "       \
-    "provisions requirement requirements rule rules regulation regulations criterion criteria "    \
-    "limit limits threshold thresholds minimum maximum applies applicable force effect effective " \
-    "suspend suspended repeal repealed replace replaced replaces delete deleted amend amended "    \
-    "amends amendment supersede superseded supersedes void draft binding abolished lifted"
-/* A sentence with one of these may allow what a rule of the document forbids. */
-#define EASING                                                                                     \
-    "welcome free entitled enough suffices sufficient waive waives waived waiver exempt exempted " \
-    "exemption exemptions excepted exception exceptions optional voluntary discretion without "    \
-    "nothing"
-#define EVERYBODY "person persons individual individuals people"
-/* Persons beside whom a document may have others; an applicant, a patient and a member are one. */
-#define ROLES                                                                                      \
-    "driver drivers employee employees insured policyholder policyholders borrower borrowers "     \
-    "claimant claimants cardholder cardholders"
-#define PLAIN_LABELS "note requirement requirements rule rules policy important"
-
-static bool rule_decides(const struct rule *r)
+bool heuristic_rule_decides(const struct rule *r)
 {
     return r && (r->kind == RULE_REQUIRE || r->kind == RULE_PERMIT || r->kind == RULE_ROW ||
                  r->kind == RULE_ANY);
-}
-
-/* "See section 4" only points, and "welcome to our gym" only greets. */
-static bool heuristic_has(const struct reading *r, const char *words)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (word_among(&r->w[i], words) && !(i > 0 && word_is(&r->w[i - 1], "see")) &&
-            !(i == 0 && word_is(&r->w[i], "welcome")))
-            return true;
-    return false;
-}
-
-/* Whether all sections are below one title, which is then the document's. */
-static bool heuristic_has_title(const struct policy_tree *t)
-{
-    return t->nodes[0].span == t->node_count ||
-           (t->nodes[0].level == 0 && 1 + t->nodes[1].span == t->node_count);
-}
-
-/* Whether a word of a section's title leaves the rule as it is; next: to another that says more. */
-static bool heuristic_title_is_plain(const struct word *w, const struct reading *r, bool next)
-{
-    return w->kind == WORD_MARK || w->size == 1 || word_among(w, NEUTRAL_TITLE) ||
-           (word_stops(w) && !word_among(w, "for if in at with")) || scope_says(r, w) ||
-           (word_among(w, TOPIC_TITLE) && !next) ||
-           (word_is(w, "exclusions") && heuristic_has(r, "must shall eligible"));
-}
-
-/* Whether a word says what a section is about. */
-static bool heuristic_title_says(const struct word *w)
-{
-    return w->kind == WORD_TEXT && !word_stops(w) && !word_among(w, NEUTRAL_TITLE);
-}
-
-/* Whether one of the words of a rule's title path restricts it to cases that no fact identifies. */
-static bool heuristic_title_narrows(const struct run *x, const struct reading *r,
-                                    const struct word *path, size_t n)
-{
-    bool own = r->node->level == 0 || heuristic_has_title(&x->doc->tree);
-
-    for (size_t i = 0, first = 0; i < n; i++) {
-        const struct word *w = &path[i];
-        bool next = (i > first && heuristic_title_says(w - 1)) ||
-                    (i + 1 < n && heuristic_title_says(w + 1));
-
-        if (word_is(w, ">")) {
-            own = false;
-            first = i + 1;
-        } else if (word_among(w, NOT_IN_FORCE)) {
-            return true;
-        } else if (own) {
-            if (word_among(w, NARROWING) &&
-                word_find(x->question.w, x->question.n, w) == x->question.n)
-                return true;
-        } else if (!(w->kind == WORD_NUMBER && (i == first || path[i - 1].kind == WORD_MARK)) &&
-                   !heuristic_title_is_plain(w, r, next)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether titles or a label restrict a rule to cases that no fact identifies. */
-static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
-{
-    struct word *path;
-    size_t n = words_of(r->node->title_path, x->a, &path);
-    const struct phrase *label = r->rule ? &r->rule->label : NULL;
-
-    for (size_t i = 0; label && i < label->n; i++)
-        if (!word_among(&label->w[i], PLAIN_LABELS) && !word_stops(&label->w[i]) &&
-            word_find(x->question.w, x->question.n, &label->w[i]) == x->question.n &&
-            word_find(path, n, &label->w[i]) == n &&
-            word_find(r->w + label->n + 1, r->n - label->n - 1, &label->w[i]) ==
-                r->n - label->n - 1)
-            return true;
-    for (size_t i = 0; r->rule && i < r->rule->purpose.n; i++)
-        if (word_find(path, n, r->rule->purpose.words[i]) == n &&
-            (r->rule->kind != RULE_PERMIT ||
-             word_find(x->question.w, x->question.n, r->rule->purpose.words[i]) == x->question.n))
-            return true;
-    return heuristic_title_narrows(x, r, path, n);
 }
 
 static bool heuristic_in_section(const struct run *x, const struct reading *r)
@@ -147,13 +20,12 @@ static bool heuristic_in_section(const struct run *x, const struct reading *r)
     return !n || str_starts(r->node->title_path, n->title_path);
 }
 
-/* A table's header leads to its rows and is no sentence. */
-static bool heuristic_is_header(const struct reading *r)
+bool heuristic_is_header(const struct reading *r)
 {
     return r->sentence->row && !r->lead;
 }
 
-static void heuristic_block(struct run *x, const struct reading *r)
+void heuristic_block(struct run *x, const struct reading *r)
 {
     if (!x->blocked)
         x->blocked = r;
@@ -175,7 +47,7 @@ static bool *heuristic_select(struct run *x, bool *found)
             continue;
         own[i] = scope_covers(r, &x->question, false, x->a) == x->question.n;
         titled[i] = own[i] || scope_covers(r, &x->question, true, x->a) == x->question.n;
-        any = any || (own[i] && (rule_decides(r->rule) || r->part));
+        any = any || (own[i] && (heuristic_rule_decides(r->rule) || r->part));
         *found = *found || titled[i];
     }
     return any ? own : titled;
@@ -196,7 +68,7 @@ static void heuristic_judge(struct run *x, const bool *about)
             continue;
         if (!r->rule)
             heuristic_block(x, r);
-        if (!rule_decides(r->rule))
+        if (!heuristic_rule_decides(r->rule))
             continue;
         if (heuristic_is_narrowed(x, r))
             heuristic_block(x, r);
@@ -205,128 +77,6 @@ static void heuristic_judge(struct run *x, const bool *about)
     }
     if (x->n == RULES_MAX)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
-}
-
-static bool rule_is_of_age(const struct rule *r)
-{
-    for (size_t i = 0; i < r->main.n; i++)
-        if (r->main.all[i].limit.age)
-            return true;
-    return false;
-}
-
-/* "Guests must be over 21" beside "members must be over 18": another person's age, perhaps. */
-static bool rule_may_be_an_age(const struct rule *r)
-{
-    for (size_t i = 0; r && i < r->main.n; i++) {
-        const struct test *t = &r->main.all[i];
-        const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
-
-        if (t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative)
-            return true;
-    }
-    return false;
-}
-
-/* "An applicant is the parent of the child": who a rule is about may be somebody else. */
-static bool heuristic_redefines(const struct reading *r, const struct judged *j)
-{
-    size_t at = r->n > 0 && word_among(&r->w[0], "a an the each");
-
-    return r->n > at + 2 && word_names_person(&r->w[at]) &&
-           word_among(&r->w[at + 1], "is are means includes") &&
-           word_find(j->r->w, j->r->n, &r->w[at]) < j->r->n;
-}
-
-/* "The minimum age is not enforced": a note about what a rule is about. */
-static bool heuristic_doubts(const struct run *x, const struct reading *r)
-{
-    if (!r->rule || r->rule->kind != RULE_NOTE || r->rule->main.n == 0)
-        return false;
-    for (size_t k = 0; k < x->n; k++)
-        for (size_t i = 0; i < r->rule->main.all[0].noun.n; i++)
-            if (scope_says(x->rules[k].r, r->rule->main.all[0].noun.words[i]))
-                return true;
-    return false;
-}
-
-/* "Adults pay 30 euros" beside a rule about euros: it may be about the same under another name. */
-static bool heuristic_shares_unit(const struct reading *r, const struct rule *rule)
-{
-    for (size_t i = 0; i < r->n; i++) {
-        struct quantity q;
-
-        if (quantity_read(r->w + i, r->n - i, &q) == 0 || !q.unit || unit_is_time(q.unit))
-            continue;
-        for (size_t k = 0; k < rule->main.n; k++) {
-            const struct limit *l = &rule->main.all[k].limit;
-            const struct unit *u = l->low.unit ? l->low.unit : l->high.unit;
-
-            if (rule->main.all[k].kind == TEST_LIMIT && u && u->dimension == q.unit->dimension)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* A driver's fact without "driver" in its name may be that of another person whom the document
- * names. */
-static bool heuristic_names_others(const struct run *x, const struct judged *j)
-{
-    const struct word *p = j->r->rule->person;
-
-    if (!j->h.dropped || j->h.truth == TRUTH_UNKNOWN || !p || !word_among(p, ROLES))
-        return false;
-    for (size_t i = 0; i < x->scope.n; i++)
-        for (size_t k = 0; k < x->scope.all[i].n; k++) {
-            const struct word *w = &x->scope.all[i].w[k];
-
-            if (word_names_person(w) && !word_among(w, EVERYBODY) && !noun_word_same(w, p))
-                return true;
-        }
-    return false;
-}
-
-/* Rows of one table that both apply are alternatives, perhaps. */
-static bool heuristic_rows_compete(const struct run *x, const struct judged *j)
-{
-    for (size_t k = 0; k < x->n; k++)
-        if (&x->rules[k] != j && j->r->rule->kind == RULE_ROW && j->h.applies &&
-            x->rules[k].r->lead == j->r->lead && x->rules[k].h.applies)
-            return true;
-    return false;
-}
-
-/* The text around the rules must be understood too: every sentence of their sections, and in the
- * rest of the document those that could change a rule. */
-static void heuristic_look_around(struct run *x, const bool *about)
-{
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-        bool block = !r->rule && heuristic_has(r, OVERRIDING), node = false, dropped = false;
-
-        for (size_t k = 0; k < x->n; k++) {
-            block = block || (!r->rule && (heuristic_redefines(r, &x->rules[k]) ||
-                                           heuristic_shares_unit(r, x->rules[k].r->rule)));
-            block = block || x->rules[k].r->block == r->block;
-            node = node || x->rules[k].r->node == r->node;
-            dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&
-                                  rule_is_of_age(x->rules[k].r->rule));
-        }
-        if (heuristic_doubts(x, r))
-            heuristic_block(x, r);
-        if (about[i] || r->part || heuristic_is_header(r))
-            continue;
-        if (!r->rule && (block || node))
-            heuristic_block(x, r);
-        if (!r->rule && heuristic_has(r, EASING))
-            x->eased = r;
-        if (dropped && rule_decides(r->rule) && rule_may_be_an_age(r->rule))
-            heuristic_block(x, r);
-        if (block && r->rule && r->rule->kind == RULE_NOTE && r->rule->main.n > 0 &&
-            facts_mention(&x->facts, &r->rule->main.all[0].noun))
-            heuristic_block(x, r);
-    }
 }
 
 static bool noun_covers(const struct noun *n, const struct noun *other)
@@ -497,9 +247,6 @@ static void policy_heuristic_verify(struct run *x)
     case_facts_read(&x->facts, x->c, POLICY_FACT_FLOOR, x->a);
     heuristic_judge(x, about);
     heuristic_look_around(x, about);
-    for (size_t i = 0; i < x->n; i++)
-        if (heuristic_names_others(x, &x->rules[i]) || heuristic_rows_compete(x, &x->rules[i]))
-            heuristic_block(x, x->rules[i].r);
     heuristic_waive(x);
     heuristic_tell_read(x);
     d = heuristic_decide(x);
