@@ -47,6 +47,10 @@
 #define ROLES                                                                                      \
     "driver drivers employee employees insured policyholder policyholders borrower borrowers "     \
     "claimant claimants cardholder cardholders"
+/* Words that compare with a rule which is elsewhere, if no "than" follows: "sheds can be taller". */
+#define COMPARING                                                                                  \
+    "half twice double triple taller higher lower longer shorter heavier lighter larger bigger "   \
+    "smaller cheaper older younger later earlier"
 #define PLAIN_LABELS "note requirement requirements rule rules policy important"
 
 /* "See section 4" only points, and "welcome to our gym" only greets. */
@@ -117,7 +121,6 @@ bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
 
     for (size_t i = 0; label && i < label->n; i++)
         if (!word_among(&label->w[i], PLAIN_LABELS) && !word_stops(&label->w[i]) &&
-            word_find(x->question.w, x->question.n, &label->w[i]) == x->question.n &&
             word_find(path, n, &label->w[i]) == n &&
             word_find(r->w + label->n + 1, r->n - label->n - 1, &label->w[i]) ==
                 r->n - label->n - 1)
@@ -220,6 +223,15 @@ static bool heuristic_rows_compete(const struct run *x, const struct judged *j)
     return false;
 }
 
+static bool heuristic_compares(const struct reading *r)
+{
+    for (size_t i = 1; i < r->n; i++)
+        if (word_among(&r->w[i], COMPARING) && !word_among(&r->w[i - 1], "or and") &&
+            (i + 1 == r->n || !word_is(&r->w[i + 1], "than")))
+            return true;
+    return false;
+}
+
 /* "This document explains who may join": it does not say for whom the rules below are. */
 static bool heuristic_introduces(const struct reading *r)
 {
@@ -231,7 +243,9 @@ static bool heuristic_introduces(const struct reading *r)
         return false;
     if (texts < 3) /* no sentence */
         return true;
-    if (word_is(&r->w[0], "welcome") || (word_is(&r->w[0], "this") && word_is(&r->w[1], "is")))
+    if (word_is(&r->w[0], "welcome") ||
+        (r->n > 3 && word_is(&r->w[0], "this") && word_is(&r->w[1], "is") &&
+         word_is(&r->w[2], "the") && word_among(&r->w[3], "policy document handbook manual")))
         return true;
     for (size_t i = 1; i < 3 && i < r->n; i++)
         if (word_among(&r->w[i], "explains describes says defines lists summarizes states"))
@@ -259,13 +273,31 @@ static bool heuristic_is_near(const struct run *x, const struct reading *r)
     return x->question.n > 0 && held == x->question.n;
 }
 
+/* Whether the title of a sentence's section is who or what it is for: "Cyclists". */
+static bool heuristic_is_of_group(const struct run *x, const struct reading *r)
+{
+    struct word *w;
+    size_t n = words_of(r->node->title, x->a, &w), texts = 0;
+    const struct word *last = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (w[i].kind == WORD_TEXT) {
+            texts++;
+            last = &w[i];
+        }
+    return texts == 1 && r->node->depth > 0 && last->size > 3 &&
+           last->lower[last->size - 1] == 's' && !word_among(last, NEUTRAL_TITLE) &&
+           !word_among(last, TOPIC_TITLE);
+}
+
 /* The text around the rules must be understood too: every sentence near them, and in the rest of
  * the document those that could change a rule. */
 void heuristic_look_around(struct run *x, const bool *about)
 {
-    for (size_t i = 0; i < x->scope.n; i++) {
+    for (size_t i = 0; i < x->scope.n && !x->blocked; i++) {
         const struct reading *r = &x->scope.all[i];
-        bool block = !r->rule && heuristic_has(r, OVERRIDING), dropped = false;
+        bool block = !r->rule && (heuristic_has(r, OVERRIDING) || heuristic_compares(r)),
+             dropped = false;
 
         for (size_t k = 0; k < x->n; k++) {
             block = block || (!r->rule && (heuristic_redefines(r, &x->rules[k]) ||
@@ -280,7 +312,7 @@ void heuristic_look_around(struct run *x, const bool *about)
             continue;
         if (!r->rule && (block || heuristic_is_near(x, r)))
             heuristic_block(x, r);
-        if (!r->rule && heuristic_has(r, EASING))
+        if (!r->rule && (heuristic_has(r, EASING) || heuristic_is_of_group(x, r)))
             x->eased = r;
         if (dropped && heuristic_rule_decides(r->rule) && rule_may_be_an_age(r->rule))
             heuristic_block(x, r);

@@ -73,8 +73,10 @@ static void facts_read_name(struct fact *f, struct arena *a)
         const struct unit *u = unit_read(&all[i], 1, &took);
 
         /* A room number is no number of rooms. */
-        if (n > 1 && (word_is(&all[i], "count") || (i == 0 && word_is(&all[i], "number"))))
+        if (n > 1 && (word_is(&all[i], "count") || (i == 0 && word_is(&all[i], "number")))) {
+            f->counted = true;
             continue;
+        }
         if (u && has_unit && (i + 1 == n || i == 0)) {
             f->unit = u;
             continue;
@@ -148,6 +150,19 @@ static bool fact_follows(const struct fact *f, const struct noun *n)
     return k == f->name_n;
 }
 
+/* "Page" is no number of pages. */
+static bool fact_counts(const struct fact *f, const struct noun *n)
+{
+    const struct word *last = f->name_n > 0 ? &f->name[f->name_n - 1] : NULL;
+
+    if (!last || f->counted || n->n < 2 || !word_is(n->words[0], "number"))
+        return true;
+    for (size_t i = 1; i < n->n; i++)
+        if (strcmp(n->words[i]->lower, last->lower) == 0)
+            return true;
+    return false;
+}
+
 /* Whether the words of both are the same, without some of the noun's. */
 static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t without)
 {
@@ -162,7 +177,7 @@ static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t with
             return false;
         also = also || strcmp(f->name[i].lower, n->also) == 0;
     }
-    return also && (!f->ordered || fact_follows(f, n));
+    return also && (!f->ordered || fact_follows(f, n)) && fact_counts(f, n);
 }
 
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],

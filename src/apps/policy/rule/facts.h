@@ -27,6 +27,7 @@ struct fact {
     size_t name_n;
     const struct unit *unit; /* in its name: employment_months */
     bool unsure;             /* its confidence is below the floor */
+    bool counted;            /* its name says that it is a number of things */
     bool ordered;            /* "debt to income" is not "income to debt" */
 };
 

@@ -399,6 +399,9 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     }
     if (t->value_n == RULE_VALUES_MAX || r.to == 0 || !grammar_is_emphasis(w, n))
         return false;
+    for (size_t i = 0; i < r.to; i++) /* struck out, or in doubt */
+        if (r.w[i].kind == WORD_MARK && word_among(&r.w[i], "~ ? ! < > = + # @ ^ |"))
+            return false;
     t->values[t->value_n++] = (struct phrase){r.w, r.to};
     return true;
 }
