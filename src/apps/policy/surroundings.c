@@ -273,21 +273,19 @@ static bool heuristic_is_near(const struct run *x, const struct reading *r)
     return x->question.n > 0 && held == x->question.n;
 }
 
-/* Whether the title of a sentence's section is who or what it is for: "Cyclists". */
+/* Whether the title of a sentence's section is who or what it is for: "Cyclists", "Bald guests". */
 static bool heuristic_is_of_group(const struct run *x, const struct reading *r)
 {
     struct word *w;
-    size_t n = words_of(r->node->title, x->a, &w), texts = 0;
+    size_t n = words_of(r->node->title, x->a, &w);
     const struct word *last = NULL;
 
-    for (size_t i = 0; i < n; i++)
-        if (w[i].kind == WORD_TEXT) {
-            texts++;
-            last = &w[i];
-        }
-    return texts == 1 && r->node->depth > 0 && last->size > 3 &&
-           last->lower[last->size - 1] == 's' && !word_among(last, NEUTRAL_TITLE) &&
-           !word_among(last, TOPIC_TITLE);
+    for (size_t i = 0; i < n; i++) {
+        if (word_among(&w[i], NEUTRAL_TITLE) || word_among(&w[i], TOPIC_TITLE))
+            return false;
+        last = w[i].kind == WORD_TEXT ? &w[i] : last;
+    }
+    return last && r->node->depth > 0 && last->size > 3 && last->lower[last->size - 1] == 's';
 }
 
 /* The text around the rules must be understood too: every sentence near them, and in the rest of
