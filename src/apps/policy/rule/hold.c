@@ -89,6 +89,10 @@ static bool hold_resolve(struct holder *h, const struct limit *l, const struct q
     }
     if (q->date != o.date || q->unit != o.unit)
         return hold_doubt(h, DOUBT_UNIT), false;
+    /* 6 beside "at least 5% of the capital" of 10000 may be a percentage itself. */
+    if (!q->unit && !q->date && q->number > 0 && q->number <= 100 && o.number > 1000 &&
+        (l->has_low ? l->low.number : l->high.number) < 1)
+        return hold_doubt(h, DOUBT_UNIT), false;
     out->low = out->high = o;
     out->low.number *= l->low.number;
     out->high.number *= l->high.number;
