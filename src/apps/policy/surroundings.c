@@ -254,7 +254,7 @@ static bool heuristic_introduces(const struct reading *r)
 }
 
 /* Whether a sentence that was not understood may be about a rule: it is in its section, opens a
- * section around it, or the title of its own section is about the criterion. */
+ * section around it, or the title of its own section is about the criterion or the rule. */
 static bool heuristic_is_near(const struct run *x, const struct reading *r)
 {
     struct word *title;
@@ -263,6 +263,9 @@ static bool heuristic_is_near(const struct run *x, const struct reading *r)
     for (size_t k = 0; k < x->n; k++) {
         const struct reading *rule = x->rules[k].r;
 
+        if (r->node->depth > 0 && n > 0 && word_among(&title[0], TOPIC_TITLE) &&
+            scope_says(rule, &title[0])) /* "Weight of skis" */
+            return true;
         if (rule->node == r->node ||
             (rule->node_at > r->node_at && rule->node_at < r->node_at + r->node->span &&
              !heuristic_introduces(r)))

@@ -323,8 +323,9 @@ static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, str
         }
         all[kept++] = w[i];
     }
-    while (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
-           word_among(&all[kept - 1], ". ! ; :"))
+    /* "..." goes on. */
+    if (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
+        word_among(&all[kept - 1], ". ! ; :"))
         kept--;
     *out = all;
     return kept;
