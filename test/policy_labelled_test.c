@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "test.h"
 
-#define CASES_LEAST 3000
-#define DECEIVING_LEAST 2900
+#define CASES_LEAST 3800
+#define DECEIVING_LEAST 3700
 #define DOCUMENTS_LEAST 10
 #define COVERED_LEAST 0.8 /* of the plain cases */
 #define TEXT_MAX ((size_t)1 << 20)
