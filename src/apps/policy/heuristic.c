@@ -6,69 +6,10 @@
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
-/* A sentence that was not understood and has none of these says nothing about what must be. */
-#define RULE_WORDS                                                                                 \
-    "must shall may can cannot can't should will would might could not no nor neither never "      \
-    "without unless except exception exceptions excluding exempt exempted if when whenever where " \
-    "only but than least most more less fewer over under above below between within before after " \
-    "until require requires required requirement requirements need needs needed apply applies "    \
-    "applied allow allows allowed permit permits permitted eligible ineligible accept accepts "    \
-    "accepted exclude excludes excluded waive waives waived limit limits limited minimum maximum " \
-    "otherwise instead however notwithstanding regardless deemed considered counts count treated " \
-    "means all any every none always this these those it they such older younger longer shorter "  \
-    "higher lower greater suspended replaced superseded obsolete repealed void"
-/* Sections with such a title do not say what holds now. */
-#define NOT_IN_FORCE                                                                               \
-    "superseded former formerly old previous obsolete repealed draft example examples sample "     \
-    "history historical archived withdrawn proposed deprecated expired faq glossary questions "    \
-    "myths myth misconceptions not no until before since past future planned upcoming"
-/* Titles that narrow the rules below them to some cases. */
-#define NARROWING                                                                                  \
-    "for if only student students senior seniors minor minors child children veteran veterans "    \
-    "business commercial corporate staff exception exceptions optional international domestic"
-/* Titles that begin with one of these, too. */
-#define NARROWING_FIRST "in at during outside inside within under with without"
-/* A sentence with one of these may change any rule of the document. */
-#define OVERRIDING "notwithstanding foregoing"
-#define PLAIN_LABELS "note requirement requirements rule rules policy important"
-
-static bool heuristic_is_harmless(const struct reading *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (r->w[i].kind == WORD_NUMBER || word_among(&r->w[i], RULE_WORDS) ||
-            (r->w[i].kind == WORD_MARK && word_among(&r->w[i], "< > <= >= =")))
-            return false;
-    return true;
-}
-
-static bool rule_decides(const struct rule *r)
+bool heuristic_rule_decides(const struct rule *r)
 {
     return r && (r->kind == RULE_REQUIRE || r->kind == RULE_PERMIT || r->kind == RULE_ROW ||
                  r->kind == RULE_ANY);
-}
-
-/* Whether titles or a label restrict a rule to cases that no fact identifies. */
-static bool heuristic_is_narrowed(const struct run *x, const struct reading *r)
-{
-    struct word *path;
-    size_t n = words_of(r->node->title_path, x->a, &path);
-    const struct phrase *label = r->rule ? &r->rule->label : NULL;
-
-    for (size_t i = 0; i < n; i++)
-        if (word_among(&path[i], NOT_IN_FORCE) ||
-            ((word_among(&path[i], NARROWING) ||
-              ((i == 0 || word_is(&path[i - 1], ">")) && word_among(&path[i], NARROWING_FIRST)) ||
-              (word_names_person(&path[i]) && word_find(r->w, r->n, &path[i]) == r->n)) &&
-             word_find(x->question.w, x->question.n, &path[i]) == x->question.n))
-            return true;
-    for (size_t i = 0; label && i < label->n; i++)
-        if (!word_among(&label->w[i], PLAIN_LABELS) && !word_stops(&label->w[i]) &&
-            word_find(x->question.w, x->question.n, &label->w[i]) == x->question.n &&
-            word_find(path, n, &label->w[i]) == n &&
-            word_find(r->w + label->n + 1, r->n - label->n - 1, &label->w[i]) ==
-                r->n - label->n - 1)
-            return true;
-    return false;
 }
 
 static bool heuristic_in_section(const struct run *x, const struct reading *r)
@@ -79,13 +20,12 @@ static bool heuristic_in_section(const struct run *x, const struct reading *r)
     return !n || str_starts(r->node->title_path, n->title_path);
 }
 
-/* A table's header leads to its rows and is no sentence. */
-static bool heuristic_is_header(const struct reading *r)
+bool heuristic_is_header(const struct reading *r)
 {
     return r->sentence->row && !r->lead;
 }
 
-static void heuristic_block(struct run *x, const struct reading *r)
+void heuristic_block(struct run *x, const struct reading *r)
 {
     if (!x->blocked)
         x->blocked = r;
@@ -107,7 +47,7 @@ static bool *heuristic_select(struct run *x, bool *found)
             continue;
         own[i] = scope_covers(r, &x->question, false, x->a) == x->question.n;
         titled[i] = own[i] || scope_covers(r, &x->question, true, x->a) == x->question.n;
-        any = any || (own[i] && (rule_decides(r->rule) || r->part));
+        any = any || (own[i] && (heuristic_rule_decides(r->rule) || r->part));
         *found = *found || titled[i];
     }
     return any ? own : titled;
@@ -126,9 +66,9 @@ static void heuristic_judge(struct run *x, const bool *about)
 
         if (!about[i] || r->part || heuristic_is_header(r))
             continue;
-        if (!r->rule && !heuristic_is_harmless(r))
+        if (!r->rule)
             heuristic_block(x, r);
-        if (!rule_decides(r->rule))
+        if (!heuristic_rule_decides(r->rule))
             continue;
         if (heuristic_is_narrowed(x, r))
             heuristic_block(x, r);
@@ -139,83 +79,36 @@ static void heuristic_judge(struct run *x, const bool *about)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
 }
 
-static bool rule_is_of_age(const struct rule *r)
+static bool noun_covers(const struct noun *n, const struct noun *other)
 {
-    for (size_t i = 0; i < r->main.n; i++)
-        if (r->main.all[i].limit.age)
-            return true;
-    return false;
-}
+    for (size_t i = 0; i < other->n; i++) {
+        bool found = other->drop >> i & 1;
 
-/* "Guests must be over 21" beside "members must be over 18": another person's age, perhaps. */
-static bool rule_may_be_an_age(const struct rule *r)
-{
-    for (size_t i = 0; r && i < r->main.n; i++) {
-        const struct test *t = &r->main.all[i];
-        const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
-
-        if (t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative)
-            return true;
+        for (size_t k = 0; k < n->n && !found; k++)
+            found = noun_word_same(n->words[k], other->words[i]);
+        if (!found)
+            return false;
     }
-    return false;
+    return true;
 }
 
-/* "An applicant is the parent of the child": who a rule is about may be somebody else. */
-static bool heuristic_redefines(const struct reading *r, const struct judged *j)
-{
-    size_t at = r->n > 0 && word_among(&r->w[0], "a an the each");
-
-    return r->n > at + 2 && word_names_person(&r->w[at]) &&
-           word_among(&r->w[at + 1], "is are means includes") &&
-           word_find(j->r->w, j->r->n, &r->w[at]) < j->r->n;
-}
-
-static bool heuristic_overrides(const struct reading *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (word_among(&r->w[i], OVERRIDING))
-            return true;
-    return false;
-}
-
-/* The text around the rules must be understood too: every sentence of their paragraph, and in
- * their section those that could change a rule. */
-static void heuristic_look_around(struct run *x, const bool *about)
-{
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-        bool block = !r->rule && heuristic_overrides(r), node = false, dropped = false;
-
-        for (size_t k = 0; k < x->n; k++) {
-            block = block || (!r->rule && heuristic_redefines(r, &x->rules[k]));
-            block = block || x->rules[k].r->block == r->block;
-            node = node || x->rules[k].r->node == r->node;
-            dropped = dropped || (x->rules[k].h.dropped && x->rules[k].r->node == r->node &&
-                                  rule_is_of_age(x->rules[k].r->rule));
-        }
-        if (about[i] || r->part || heuristic_is_header(r))
-            continue;
-        if (!r->rule && (block || (node && !heuristic_is_harmless(r))))
-            heuristic_block(x, r);
-        if (dropped && rule_decides(r->rule) && rule_may_be_an_age(r->rule))
-            heuristic_block(x, r);
-        if (block && r->rule && r->rule->kind == RULE_NOTE && r->rule->main.n > 0 &&
-            facts_mention(&x->facts, &r->rule->main.all[0].noun))
-            heuristic_block(x, r);
-    }
-}
-
-/* Whether a waiver is about a rule: it names the rule's words, or follows it. */
-static bool waiver_is_about(const struct reading *waiver, const struct judged *j)
+/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
+ * a part of the rule's words, or follows it at a distance. */
+static enum truth waiver_is_about(const struct reading *waiver, const struct judged *j)
 {
     const struct tests *of = &waiver->rule->main;
+    const struct noun *noun = of->n > 0 ? &of->all[0].noun : NULL;
 
-    if (of->n == 0)
-        return waiver->block == j->r->block && waiver > j->r;
-    for (size_t i = 0; i < of->all[0].noun.n; i++)
-        if (word_find(j->r->w, j->r->n, of->all[0].noun.words[i]) == j->r->n)
-            return false;
-    return true;
+    if (!noun)
+        return waiver->block != j->r->block || waiver < j->r ? TRUTH_NO
+               : waiver == j->r + 1                          ? TRUTH_YES
+                                                             : TRUTH_UNKNOWN;
+    for (size_t i = 0; i < noun->n; i++)
+        if (word_find(j->r->w, j->r->n, noun->words[i]) == j->r->n)
+            return TRUTH_NO;
+    return j->r->rule->main.n == 1 && noun_covers(noun, &j->r->rule->main.all[0].noun)
+               ? TRUTH_YES
+               : TRUTH_UNKNOWN;
 }
 
 static void heuristic_waive(struct run *x)
@@ -226,13 +119,15 @@ static void heuristic_waive(struct run *x)
         for (size_t k = 0; k < x->n; k++) {
             struct judged *j = &x->rules[k];
             struct holding h;
+            enum truth about;
 
-            if (!r->rule || r->rule->kind != RULE_WAIVE || !waiver_is_about(r, j))
+            if (!r->rule || r->rule->kind != RULE_WAIVE ||
+                (about = waiver_is_about(r, j)) == TRUTH_NO)
                 continue;
             h = rule_hold(r->rule, &x->facts, NULL, 0);
-            if (h.truth == TRUTH_YES)
+            if (h.truth == TRUTH_YES && about == TRUTH_YES)
                 *j = (struct judged){r, h};
-            else if (h.truth == TRUTH_UNKNOWN && j->h.truth == TRUTH_NO)
+            else if (h.truth != TRUTH_NO && j->h.truth == TRUTH_NO)
                 j->h.truth = TRUTH_UNKNOWN;
         }
     }
@@ -355,7 +250,9 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_waive(x);
     heuristic_tell_read(x);
     d = heuristic_decide(x);
-    if (x->blocked && (x->n > 0 || !heuristic_is_harmless(x->blocked))) {
+    if (!x->blocked && d.status == POLICY_MISSING)
+        x->blocked = x->eased;
+    if (x->blocked) {
         struct judged *j = &x->rules[RULES_MAX];
 
         *j = (struct judged){.r = x->blocked, .h = {.truth = TRUTH_UNKNOWN}};

@@ -26,6 +26,7 @@ struct run {
     struct judged *rules;
     size_t n;
     const struct reading *blocked; /* a sentence that may matter and was not understood */
+    const struct reading *eased;   /* the same: it may allow what a rule forbids */
     const struct rule **define;
     size_t define_n;
     struct policy_hits hits;
@@ -38,6 +39,20 @@ struct decision {
     const struct judged *by;
     const char *reason; /* "": none */
 };
+
+/* Whether a rule can make a criterion met or missing. */
+bool heuristic_rule_decides(const struct rule *r);
+/* A table's header leads to its rows and is no sentence. */
+bool heuristic_is_header(const struct reading *r);
+/* The criterion is uncertain because of this sentence, unless another came first. */
+void heuristic_block(struct run *x, const struct reading *r);
+
+/* surroundings.c: */
+/* Whether titles or a label restrict a rule to cases that no fact identifies. */
+bool heuristic_is_narrowed(const struct run *x, const struct reading *r);
+/* Blocks the criterion if the text around its rules may change them. about: the sentences that the
+ * criterion is about. */
+void heuristic_look_around(struct run *x, const bool *about);
 
 /* tell.c: the trace, the citation, the evidence and the rationale. */
 void heuristic_step(struct run *x, const char *action, str observation);

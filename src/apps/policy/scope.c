@@ -86,7 +86,8 @@ static void scope_read_rule(struct reading *r, struct arena *a)
             r->lead->rule = NULL;
         return;
     }
-    understood = rule_read(r->w, r->n, a, &rule);
+    /* A quote may be somebody else's rule; "> Note: ..." is none. */
+    understood = rule_read(r->w, r->n, a, &rule) && (!r->sentence->quoted || rule.label.n > 0);
     if (lead && lead->kind == RULE_ANY) {
         r->part = understood;
         if (!understood || !scope_add_way(lead, &rule))
@@ -168,14 +169,17 @@ static bool rule_limits(const struct rule *r, bool low)
     return false;
 }
 
-static bool scope_says(const struct reading *r, const struct word *q)
+bool scope_says(const struct reading *r, const struct word *q)
 {
     if (word_find(r->w, r->n, q) < r->n)
         return true;
     if (word_among(q, "min minimum max maximum"))
         return rule_limits(r->rule, word_among(q, "min minimum"));
     for (size_t i = 0; word_is(q, "age") && i < r->n; i++)
-        if (word_among(&r->w[i], "older younger old aged"))
+        if (word_among(
+                &r->w[i],
+                "older younger old aged ages years born birthday adult adults minor minors junior "
+                "juniors children teenagers"))
             return true;
     for (size_t i = 0; r->rule && i < r->rule->main.n; i++)
         if (r->rule->main.all[i].noun.also && word_is(q, r->rule->main.all[i].noun.also))

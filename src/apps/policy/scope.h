@@ -45,6 +45,8 @@ void scope_question(str criterion, struct arena *a, struct question *out);
 void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out);
 /* The same; those that the document keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
+/* Whether a sentence or its lead has a word; "older" has "age". */
+bool scope_says(const struct reading *r, const struct word *q);
 /* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
 size_t scope_covers(const struct reading *r, const struct question *q, bool titles,
                     struct arena *a);

@@ -163,6 +163,7 @@ static size_t marks(str line, struct policy_sentence *like, bool *begins)
 
     *like = (struct policy_sentence){.lead = POLICY_NO_LEAD, .begins = true};
     *begins = true;
+    like->quoted = s.n > 0 && s.p[0] == '>';
     while (s.n > 0 && s.p[0] == '>') {
         s = str_slice(s, 1, s.n);
         s = str_slice(s, s.n > 0 && s.p[0] == ' ', s.n);

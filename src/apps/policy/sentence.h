@@ -22,6 +22,7 @@ struct policy_sentence {
     bool item;         /* of a list: its first sentence */
     bool row;          /* of a table */
     bool begins;       /* a paragraph, an item or a table */
+    bool quoted;       /* in a block that begins with ">" */
 };
 
 size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out);

@@ -361,11 +361,10 @@ size_t words_of(str text, struct arena *a, struct word **out)
     return n;
 }
 
-size_t words_of_name(str name, struct arena *a, struct word **out)
+size_t words_of_full_name(str name, struct arena *a, struct word **out)
 {
     char *p = arena_alloc(a, 2 * name.n + 1);
-    size_t n = 0, kept = 0, words;
-    struct word *all;
+    size_t n = 0;
 
     for (size_t i = 0; i < name.n; i++) {
         bool upper = name.p[i] >= 'A' && name.p[i] <= 'Z';
@@ -374,7 +373,14 @@ size_t words_of_name(str name, struct arena *a, struct word **out)
             p[n++] = ' '; /* camelCase */
         p[n++] = memchr("_-:/.", name.p[i], 5) ? ' ' : name.p[i];
     }
-    words = words_of((str){p, n}, a, &all);
+    return words_of((str){p, n}, a, out);
+}
+
+size_t words_of_name(str name, struct arena *a, struct word **out)
+{
+    struct word *all;
+    size_t words = words_of_full_name(name, a, &all), kept = 0;
+
     for (size_t i = 0; i < words; i++)
         if (all[i].kind != WORD_MARK && (!word_stops(&all[i]) || words == 1))
             all[kept++] = all[i];

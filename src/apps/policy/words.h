@@ -34,6 +34,8 @@ size_t words_of(str text, struct arena *a, struct word **out);
 /* The words of a name, as of a field: marks and words that say nothing ("of", "the") are left
  * out. */
 size_t words_of_name(str name, struct arena *a, struct word **out);
+/* All of them. */
+size_t words_of_full_name(str name, struct arena *a, struct word **out);
 #define word_is policy_word_is /* wire has one of that name */
 bool word_is(const struct word *w, const char *lower);
 /* One of names separated by spaces. */

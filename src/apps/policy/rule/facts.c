@@ -6,17 +6,17 @@
 
 #include <strings.h>
 
-/* A plural's singular; the word's size. */
-static size_t noun_singular(const char *s, size_t n)
+/* A plural's singular, without the y of "parties" and "party"; the word's size. */
+static size_t noun_singular(const char *s, size_t n, bool *y)
 {
-    if (n > 4 && strcmp(s + n - 3, "ies") == 0)
-        return n - 3; /* the y is compared as nothing */
+    *y = (n > 4 && strcmp(s + n - 3, "ies") == 0) ||
+         (n > 3 && s[n - 1] == 'y' && !strchr("aeiou", s[n - 2]));
+    if (*y)
+        return s[n - 1] == 'y' ? n - 1 : n - 3;
     if (n > 4 && (strcmp(s + n - 4, "sses") == 0 || strcmp(s + n - 3, "xes") == 0 ||
                   strcmp(s + n - 4, "ches") == 0 || strcmp(s + n - 4, "shes") == 0))
         return n - 2;
-    if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
-        return n - 1;
-    return n > 3 && s[n - 1] == 'y' && !strchr("aeiou", s[n - 2]) ? n - 1 : n;
+    return n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]) ? n - 1 : n;
 }
 
 static const char *const plurals[][2] = {
@@ -33,11 +33,12 @@ static const char *noun_lower(const struct word *w)
 bool noun_word_same(const struct word *a, const struct word *b)
 {
     const char *x = noun_lower(a), *y = noun_lower(b);
-    size_t n = noun_singular(x, strlen(x)), m = noun_singular(y, strlen(y));
+    bool ends_x, ends_y;
+    size_t n = noun_singular(x, strlen(x), &ends_x), m = noun_singular(y, strlen(y), &ends_y);
 
     if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
         return word_same(a, b);
-    return a->kind == b->kind && n == m && memcmp(x, y, n) == 0;
+    return a->kind == b->kind && n == m && ends_x == ends_y && memcmp(x, y, n) == 0;
 }
 
 /* Whether one of a name's words is its unit: "visits_per_year" and "fees_last_30_days" have
@@ -53,18 +54,29 @@ static bool facts_name_has_unit(const struct fact *f, const struct word *w, size
     return n > 1 && units == 1 && numbers == 0 && str_find(f->field->key, STR("_per_")) == STR_NONE;
 }
 
-/* The name without "number of" and its unit. */
+/* The name without "number of" and its unit; none if it is about the past or somebody else. */
 static void facts_read_name(struct fact *f, struct arena *a)
 {
     struct word *all;
-    size_t n = words_of_name(f->field->name, a, &all), kept = 0, took;
-    bool has_unit = facts_name_has_unit(f, all, n);
+    size_t n = words_of_full_name(f->field->name, a, &all), kept = 0, took;
+    bool has_unit;
+
+    for (size_t i = 0; i < n; i++) {
+        if (word_among(&all[i], "was were had did his her their if or"))
+            return;
+        f->ordered = f->ordered || word_among(&all[i], "per to number");
+    }
+    n = words_of_name(f->field->name, a, &all);
+    has_unit = facts_name_has_unit(f, all, n);
 
     for (size_t i = 0; i < n; i++) {
         const struct unit *u = unit_read(&all[i], 1, &took);
 
-        if (n > 1 && word_among(&all[i], "number count"))
+        /* A room number is no number of rooms. */
+        if (n > 1 && (word_is(&all[i], "count") || (i == 0 && word_is(&all[i], "number")))) {
+            f->counted = true;
             continue;
+        }
         if (u && has_unit && (i + 1 == n || i == 0)) {
             f->unit = u;
             continue;
@@ -128,6 +140,29 @@ static bool noun_has(const struct noun *n, const struct word *w, uint32_t withou
     return false;
 }
 
+/* Whether a name has the noun's words in their order. */
+static bool fact_follows(const struct fact *f, const struct noun *n)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n->n && k < f->name_n; i++)
+        k += noun_word_same(n->words[i], &f->name[k]);
+    return k == f->name_n;
+}
+
+/* "Page" is no number of pages. */
+static bool fact_counts(const struct fact *f, const struct noun *n)
+{
+    const struct word *last = f->name_n > 0 ? &f->name[f->name_n - 1] : NULL;
+
+    if (!last || f->counted || n->n < 2 || !word_is(n->words[0], "number"))
+        return true;
+    for (size_t i = 1; i < n->n; i++)
+        if (strcmp(n->words[i]->lower, last->lower) == 0)
+            return true;
+    return false;
+}
+
 /* Whether the words of both are the same, without some of the noun's. */
 static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t without)
 {
@@ -142,7 +177,7 @@ static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t with
             return false;
         also = also || strcmp(f->name[i].lower, n->also) == 0;
     }
-    return also;
+    return also && (!f->ordered || fact_follows(f, n)) && fact_counts(f, n);
 }
 
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
@@ -195,10 +230,6 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
     str text = str_trim(v->text);
 
     *out = (struct quantity){.number = v->number};
-    if (v->kind == POLICY_LIST) {
-        out->number = (double)v->count;
-        return true;
-    }
     if (v->kind == POLICY_TEXT) {
         if (text.n > 10 && text.p[10] == 'T' && text.p[4] == '-')
             text = str_slice(text, 0, 10); /* a day and its time */
@@ -210,6 +241,8 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
     }
     if (out->unit && f->unit && out->unit != f->unit)
         return false;
+    if (!out->unit && unit_is_percent(f->unit) && out->number > 0 && out->number <= 1)
+        return false; /* 0.2 may be 20 % */
     out->unit = out->unit ? out->unit : f->unit;
     return !(out->date && out->unit);
 }

@@ -27,6 +27,8 @@ struct fact {
     size_t name_n;
     const struct unit *unit; /* in its name: employment_months */
     bool unsure;             /* its confidence is below the floor */
+    bool counted;            /* its name says that it is a number of things */
+    bool ordered;            /* "debt to income" is not "income to debt" */
 };
 
 struct facts {
@@ -47,5 +49,5 @@ bool noun_word_same(const struct word *a, const struct word *b);
 
 enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
 enum said fact_says(const struct fact *f);
-/* The value as one quantity; false if it is not one, to the last word. A list is its length. */
+/* The value as one quantity; false if it is not one, to the last word. */
 bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);

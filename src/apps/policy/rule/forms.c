@@ -11,6 +11,8 @@
 #define HANDED                                                                                     \
     "provided presented submitted given attached included supplied furnished filed made paid "     \
     "deposited"
+/* A fine is there before it is paid: of what must be so, a fact has the word in its name. */
+#define DONE "filed made paid deposited"
 #define REQUIRED "required needed necessary mandatory"
 #define ALLOWED "allowed permitted accepted covered eligible"
 
@@ -18,6 +20,7 @@ struct form_out {
     struct tests *tests;
     bool wants_items;
     enum rule_kind kind;
+    struct noun purpose;
 };
 
 static struct test *form_add(struct form_out *o, enum test_kind kind, const struct noun *noun)
@@ -179,6 +182,13 @@ static bool form_listed(struct reader *r, struct form_out *o)
     return t->value_n > 1;
 }
 
+/* A number that is a code is no quantity. */
+static bool form_is_code(const struct reader *r, const struct noun *n)
+{
+    return n->n > 0 && word_is(n->words[n->n - 1], "code") && !reader_done(r) &&
+           r->w[r->at].kind == WORD_NUMBER && r->at + 1 == r->to;
+}
+
 /* After "must be". */
 static bool form_be(struct reader *r, const struct noun *noun, bool not_, struct form_out *o)
 {
@@ -190,7 +200,7 @@ static bool form_be(struct reader *r, const struct noun *noun, bool not_, struct
     t->not_ = not_;
     if (reader_take(r, "dated"))
         t->noun.also = "date";
-    if (!reader_sees(r, "one of") && reader_limit(r, &t->limit)) {
+    if (!reader_sees(r, "one of") && !form_is_code(r, &t->noun) && reader_limit(r, &t->limit)) {
         t->kind = TEST_LIMIT;
         (void)(reader_take(r, "on the day of the request") ||
                reader_take(r, "at the time of the request") || reader_take(r, "long"));
@@ -200,7 +210,11 @@ static bool form_be(struct reader *r, const struct noun *noun, bool not_, struct
         return false;
     if (!reader_done(r) && word_among(&r->w[r->at], HANDED)) {
         t->kind = TEST_PRESENT;
-        return form_participle(r, &t->noun);
+        if (!form_participle(r, &t->noun))
+            return false;
+        if (word_among(t->noun.words[t->noun.n - 1], DONE))
+            t->noun.neutral = 0;
+        return true;
     }
     if (reader_values(r, t, &o->wants_items) && reader_done(r))
         return true;
@@ -264,6 +278,8 @@ static bool form_predicate(struct reader *r, const struct noun *noun, bool not_,
     if (reader_take_one(r, "be remain stay")) {
         struct reader be = *r;
 
+        if (!word_is(&start.w[start.at], "be") && noun_is_person(noun) && reader_sees_limit(r))
+            return false; /* "must stay at least 2 years" is no age */
         if (form_be(r, noun, not_, o))
             return true;
         *r = be;
@@ -384,7 +400,7 @@ static bool form_person(struct reader *r, const struct noun *person, struct test
 static bool form_eligible(struct reader *r, struct form_out *o)
 {
     bool only = reader_take(r, "only"), not_;
-    struct noun person, thing;
+    struct noun person;
     struct test t;
 
     if (!reader_noun(r, &person) || !noun_is_person(&person) || !form_person(r, &person, &t))
@@ -400,7 +416,7 @@ static bool form_eligible(struct reader *r, struct form_out *o)
         else if (!reader_take_one(r, ALLOWED))
             return false;
     }
-    if (reader_take(r, "for") && !reader_noun(r, &thing))
+    if (reader_take(r, "for") && !reader_noun(r, &o->purpose))
         return false;
     if (only && not_)
         return false;
@@ -434,6 +450,7 @@ bool form_read(struct reader *r, struct rule *out)
         if (forms[i](&one, &o) && reader_done(&one)) {
             *r = one;
             out->kind = o.kind;
+            out->purpose = o.purpose;
             out->wants_items = out->wants_items || o.wants_items;
             return true;
         }
@@ -442,10 +459,8 @@ bool form_read(struct reader *r, struct rule *out)
     return false;
 }
 
-bool form_read_allowed(struct reader *r)
+bool form_read_allowed(struct reader *r, struct noun *out)
 {
-    struct noun noun;
-
-    return form_subject(r, &noun) && reader_take_one(r, "is are") && reader_take_one(r, ALLOWED) &&
+    return form_subject(r, out) && reader_take_one(r, "is are") && reader_take_one(r, ALLOWED) &&
            reader_done(r);
 }

@@ -84,6 +84,7 @@ static bool grammar_clause(struct reader *r, struct rule *out)
 {
     size_t k = r->at;
     struct reader left, rest;
+    struct noun allowed;
 
     while (k < r->to && !word_among(&r->w[k], "unless except if when only"))
         k++;
@@ -103,12 +104,12 @@ static bool grammar_clause(struct reader *r, struct rule *out)
     rest = grammar_part(r, k, r->to);
     if (reader_take(&rest, "only if") || reader_take(&rest, "only when")) {
         out->kind = RULE_REQUIRE;
-        return form_read_allowed(&left) && reader_condition(&rest, &out->main) &&
+        return form_read_allowed(&left, &out->allowed) && reader_condition(&rest, &out->main) &&
                (grammar_keep(r, &rest), true);
     }
     if (!reader_take_one(&rest, "if when"))
         return false;
-    if (form_read_allowed(&left)) {
+    if (form_read_allowed(&left, &allowed)) {
         out->kind = RULE_PERMIT;
         return reader_condition(&rest, &out->main);
     }
@@ -241,6 +242,17 @@ static bool grammar_lead(struct reader *r, struct rule *out)
            reader_done(r);
 }
 
+static bool noun_has_one(const struct noun *n, const char *words)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (word_among(n->words[i], words))
+            return true;
+    return false;
+}
+
+/* Text that has what changes a rule. */
+#define CHANGES "exception exceptions exemption exemptions waiver waivers annex appendix amendment"
+
 /* It may be electronic. See section Exclusions. Time on a waiting list is not treatment. */
 static bool grammar_note(struct reader *r, struct rule *out)
 {
@@ -251,7 +263,7 @@ static bool grammar_note(struct reader *r, struct rule *out)
     if (reader_take(r, "it may be"))
         return reader_take_one(r, "electronic digital written oral handwritten") && reader_done(r);
     if (reader_take(r, "see"))
-        return reader_noun(r, &other) && reader_done(r);
+        return reader_noun(r, &other) && reader_done(r) && !noun_has_one(&other, CHANGES);
     if (reader_take(r, "this section is about"))
         return reader_noun(r, &other) && reader_done(r);
     out->main.n = 1;
@@ -298,7 +310,8 @@ static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, str
     const char *decorates = grammar_is_emphasis(w, n) ? "* _ ` \" '" : "_ ` \" '";
     size_t kept = 0, i = 0;
 
-    if (n > 2 && word_is(&w[0], "[") && (word_is(&w[1], "]") || word_is(&w[2], "]")))
+    if (n > 2 && word_is(&w[0], "[") &&
+        (word_is(&w[1], "]") || (word_is(&w[1], "x") && word_is(&w[2], "]"))))
         i = word_is(&w[1], "]") ? 2 : 3; /* a box to tick */
     for (; i < n; i++) {
         if (w[i].kind == WORD_MARK && word_among(&w[i], decorates))
@@ -310,8 +323,9 @@ static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, str
         }
         all[kept++] = w[i];
     }
-    while (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
-           word_among(&all[kept - 1], ". ! ; :"))
+    /* "..." goes on. */
+    if (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
+        word_among(&all[kept - 1], ". ! ; :"))
         kept--;
     *out = all;
     return kept;
@@ -386,6 +400,9 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     }
     if (t->value_n == RULE_VALUES_MAX || r.to == 0 || !grammar_is_emphasis(w, n))
         return false;
+    for (size_t i = 0; i < r.to; i++) /* struck out, or in doubt */
+        if (r.w[i].kind == WORD_MARK && word_among(&r.w[i], "~ ? ! < > = + # @ ^ |"))
+            return false;
     t->values[t->value_n++] = (struct phrase){r.w, r.to};
     return true;
 }

@@ -11,23 +11,6 @@ struct holder {
     struct holding *out;
 };
 
-static enum truth truth_not(enum truth t)
-{
-    return t == TRUTH_UNKNOWN ? t : t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
-}
-
-static enum truth truth_both(enum truth a, enum truth b)
-{
-    return a == TRUTH_NO || b == TRUTH_NO     ? TRUTH_NO
-           : a == TRUTH_YES && b == TRUTH_YES ? TRUTH_YES
-                                              : TRUTH_UNKNOWN;
-}
-
-static enum truth truth_either(enum truth a, enum truth b)
-{
-    return truth_not(truth_both(truth_not(a), truth_not(b)));
-}
-
 static enum truth hold_doubt(struct holder *h, enum doubt d)
 {
     if (h->out->doubt < d)
@@ -106,12 +89,17 @@ static bool hold_resolve(struct holder *h, const struct limit *l, const struct q
     }
     if (q->date != o.date || q->unit != o.unit)
         return hold_doubt(h, DOUBT_UNIT), false;
+    /* 6 beside "at least 5% of the capital" of 10000 may be a percentage itself. */
+    if (!q->unit && !q->date && q->number > 0 && q->number <= 100 && o.number > 1000 &&
+        (l->has_low ? l->low.number : l->high.number) < 1)
+        return hold_doubt(h, DOUBT_UNIT), false;
     out->low = out->high = o;
     out->low.number *= l->low.number;
     out->high.number *= l->high.number;
     if (o.date)
         out->low.number = out->high.number = o.number;
-    return true;
+    return !quantity_may_be_scaled(q, l->has_low ? &out->low : &out->high) ||
+           (hold_doubt(h, DOUBT_UNIT), false);
 }
 
 /* 0.41 and 40, both without a unit, of something that may be written either way. */
@@ -121,9 +109,32 @@ static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
     bool ratio = false;
 
     for (size_t i = 0; i < t->noun.n; i++)
-        ratio = ratio || word_among(t->noun.words[i], "ratio rate percentage share");
+        ratio =
+            ratio || word_among(t->noun.words[i], "ratio rate percentage percent share discount");
+    if (!ratio && !q->unit && !t->limit.relative && unit_is_percent(bound->unit))
+        return true; /* 500 of a deposit of 10 % are no percent */
     return ratio && !t->limit.relative && !q->unit && !bound->unit &&
            quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
+}
+
+/* A list of names is their number, if the limit is one of things: "at most two drivers". */
+static bool hold_count(const struct test *t, const struct fact *f, struct quantity *out)
+{
+    const struct policy_value *v = &f->field->value;
+    const struct word *last = t->noun.n > 0 ? t->noun.words[t->noun.n - 1] : NULL;
+    const struct limit *l = &t->limit;
+
+    if (v->kind != POLICY_LIST || !last || l->age || l->relative || l->low.unit || l->high.unit ||
+        l->low.date || l->high.date ||
+        !(word_among(last, "children people women men") ||
+          (last->size > 3 && last->lower[last->size - 1] == 's' &&
+           !strchr("sui", last->lower[last->size - 2]))))
+        return false;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->items[i].kind != POLICY_TEXT)
+            return false;
+    *out = (struct quantity){.number = (double)v->count};
+    return true;
 }
 
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
@@ -132,7 +143,7 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
     struct limit l;
     enum truth truth;
 
-    if (!fact_quantity(f, h->facts->arena, &q))
+    if (!fact_quantity(f, h->facts->arena, &q) && !hold_count(t, f, &q))
         return fact_says(f) == SAID_NO && f->field->value.kind == POLICY_TEXT
                    ? hold_doubt(h, DOUBT_NO_FACT)
                    : hold_doubt(h, DOUBT_UNIT);
@@ -147,192 +158,18 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
 
 /* ---- values ---- */
 
-static size_t value_words(str text, struct arena *a, struct word **out)
-{
-    struct word *w;
-    size_t n = words_of(text, a, &w), kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (w[i].kind != WORD_MARK)
-            w[kept++] = w[i];
-    *out = w;
-    return kept;
-}
-
-static bool word_exact(const struct word *a, const struct word *b)
-{
-    return strcmp(a->lower, b->lower) == 0 || (a->kind == WORD_NUMBER && word_same(a, b));
-}
-
-static bool word_has_digit(const struct word *w)
-{
-    return strpbrk(w->lower, "0123456789") != NULL;
-}
-
-/* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
- * than a double, and somebody who is divorced may count as single. */
-static const char *const exclusive[] = {
-    "yes no",
-    "true false",
-    "male female",
-    "monday tuesday wednesday thursday friday saturday sunday",
-    "january february march april may june july august september october november december",
-    "bronze silver gold platinum diamond",
-    "basic standard premium",
-    "economy business first",
-    "small medium large",
-    "low medium high critical",
-    "poor fair good excellent",
-    "never former current",
-    "mild moderate severe",
-    "red blue green yellow black white orange purple pink brown",
-    "open closed",
-    "open rejected",
-    "open void",
-    "open cancelled",
-    "active inactive",
-    "active suspended",
-    "active expired",
-    "active closed",
-    "active cancelled",
-    "active terminated",
-    "active revoked",
-    "approved rejected pending",
-    "approved denied pending",
-    "approved declined pending",
-    "accepted rejected",
-    "paid unpaid",
-    "paid overdue",
-    "married single",
-    "married divorced",
-    "new used",
-    "domestic international",
-    "inpatient outpatient",
-    "cash card",
-    "cash check",
-    "cash credit-card debit-card direct-debit bank-transfer",
-    "full-time part-time",
-    "employed unemployed",
-    "checking savings brokerage",
-    "hmo ppo epo",
-    "pdf png jpeg docx",
-    "car truck motorcycle",
-    "dog cat",
-    "daily weekly monthly yearly",
-    "usd eur gbp jpy chf cad aud",
-};
-
-/* Words as one of those values: "credit-card". False: they are too many. */
-static bool value_joined(const struct word *w, size_t n, struct word *out)
-{
-    size_t size = 0;
-
-    *out = (struct word){0};
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].kind == WORD_MARK)
-            continue;
-        if (size + w[i].size + 2 > sizeof out->lower)
-            return false;
-        size += (size_t)snprintf(
-            out->lower + size, sizeof out->lower - size, "%s%s", size ? "-" : "", w[i].lower);
-    }
-    out->size = (uint8_t)size;
-    return true;
-}
-
-static bool value_excludes(const struct word *v, size_t n, const struct phrase *p)
-{
-    struct word a, b;
-
-    if (!value_joined(v, n, &a) || !value_joined(p->w, p->n, &b))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(exclusive); i++)
-        if (word_among(&a, exclusive[i]) && word_among(&b, exclusive[i]))
-            return true;
-    return false;
-}
-
-/* M54.50 is not M54.5, and may be meant by it all the same. */
-static enum truth value_code_is(const struct word *v, const struct word *code)
-{
-    if (word_exact(v, code))
-        return TRUTH_YES;
-    return v->kind != WORD_NUMBER && str_starts(str_c(v->lower), str_c(code->lower)) ? TRUTH_UNKNOWN
-                                                                                     : TRUTH_NO;
-}
-
-/* Whether a value is a phrase. A phrase that begins with a code is that code and its description.
- * Of a table's rows, those without a word of the value are for others: they decide nothing. */
-static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
-{
-    size_t k = 0, words = 0;
-    bool shared = false;
-
-    if (n == 1 && word_has_digit(v) && word_has_digit(&p->w[0]))
-        return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
-                                                       : value_code_is(v, &p->w[0]);
-    for (size_t i = 0; i < p->n; i++) {
-        if (p->w[i].kind == WORD_MARK)
-            continue;
-        words++;
-        if (k < n && word_exact(&v[k], &p->w[i]))
-            k++;
-        for (size_t j = 0; j < n && !word_stops(&p->w[i]); j++)
-            shared = shared || word_same(&v[j], &p->w[i]);
-    }
-    if (k == n && words == n)
-        return TRUTH_YES;
-    return value_excludes(v, n, p) || (row && !shared) ? TRUTH_NO : TRUTH_UNKNOWN;
-}
-
-static enum truth value_among(const struct word *v, size_t n, const struct test *t)
-{
-    enum truth out = TRUTH_NO;
-
-    for (size_t i = 0; i < t->value_n; i++)
-        out = truth_either(out, value_is(v, n, &t->values[i], t->row));
-    return out;
-}
-
-/* "inactive", "not active", "unpaid" of "active", "paid". */
-static bool value_denies(const struct word *v, size_t n, const struct phrase *p)
-{
-    static const char *const prefixes[] = {"in", "un", "non"};
-
-    if (p->n != 1)
-        return false;
-    if (n == 2 && word_among(&v[0], "not non") && word_exact(&v[1], &p->w[0]))
-        return true;
-    for (size_t i = 0; n == 1 && i < COUNT_OF(prefixes); i++)
-        if (str_starts(str_c(v[0].lower), str_c(prefixes[i])) &&
-            strcmp(v[0].lower + strlen(prefixes[i]), p->w[0].lower) == 0)
-            return true;
-    return false;
-}
-
-static enum truth hold_text(struct holder *h, const struct test *t, str text)
-{
-    struct word *v;
-    size_t n = value_words(text, h->facts->arena, &v);
-    enum truth in = n > 0 ? value_among(v, n, t) : TRUTH_UNKNOWN;
-
-    if (in == TRUTH_NO && !t->enumerated)
-        return t->value_n == 1 && value_denies(v, n, &t->values[0]) ? TRUTH_NO : TRUTH_UNKNOWN;
-    if (in == TRUTH_UNKNOWN && t->value_n == 1 && n > 0 && value_denies(v, n, &t->values[0]))
-        return TRUTH_NO;
-    return in;
-}
-
 static enum truth hold_is(struct holder *h, const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_UNKNOWN;
 
+    if (f->unit) /* a day pass is not any pass */
+        return hold_doubt(h, DOUBT_UNIT);
     if (v->kind == POLICY_TEXT || v->kind == POLICY_NUMBER) {
-        out = hold_text(h, t, v->kind == POLICY_TEXT ? v->text : f->field->raw);
+        out = value_holds(t, v->kind == POLICY_TEXT ? v->text : f->field->raw, h->facts->arena);
     } else if (v->kind == POLICY_LIST && v->count > 0) {
         for (size_t i = 0; i < v->count; i++) {
-            enum truth one = hold_text(h, t, v->items[i].text);
+            enum truth one = value_holds(t, v->items[i].text, h->facts->arena);
 
             if (i > 0 && one != out)
                 return hold_doubt(h, DOUBT_CONFLICT);
@@ -366,6 +203,8 @@ static enum truth hold_present(struct holder *h, const struct test *t, const str
     enum said said = fact_says(f);
     enum truth out;
 
+    if (f->unit)
+        return hold_doubt(h, DOUBT_UNIT);
     if (t->kind == TEST_NONE && v->kind == POLICY_NUMBER)
         return v->number > 0 ? TRUTH_NO : v->number < 0 ? TRUTH_UNKNOWN : TRUTH_YES;
     if (t->kind == TEST_NONE && v->kind == POLICY_LIST && v->count > 0)
@@ -475,6 +314,19 @@ static enum truth hold_tests(struct holder *h, const struct tests *t)
     return t->n > 0 ? out : TRUTH_UNKNOWN;
 }
 
+/* "Pets are allowed only if ..." asks nothing of a case without pets. */
+static bool hold_is_absent(const struct facts *f, const struct noun *noun)
+{
+    const struct fact *bound[BOUND_MAX];
+    bool dropped;
+    size_t n = facts_bind(f, noun, bound, &dropped);
+
+    for (size_t i = 0; i < n; i++)
+        if (fact_says(bound[i]) != SAID_YES)
+            return true;
+    return false;
+}
+
 struct holding rule_hold(const struct rule *r, const struct facts *f,
                          const struct rule *const *define, size_t define_n)
 {
@@ -490,6 +342,8 @@ struct holding rule_hold(const struct rule *r, const struct facts *f,
     unless = r->has_unless ? hold_tests(&h, &r->unless) : TRUTH_NO;
     out.truth = hold_tests(&h, &r->main);
     out.truth = truth_either(truth_either(truth_not(when), unless), out.truth);
+    if (r->allowed.n > 0 && out.truth == TRUTH_NO && hold_is_absent(f, &r->allowed))
+        out.truth = TRUTH_UNKNOWN;
     /* A fact without a person's name, in a rule about several: it may be the other's. */
     if (out.dropped && out.doubt == DOUBT_NO_FACT)
         out.truth = out.truth == TRUTH_NO ? TRUTH_UNKNOWN : out.truth;

@@ -4,9 +4,11 @@
  */
 #include "apps/policy/rule/reader.h"
 
-/* "Members must be at least 18" speaks of an age, "members must be at least 3" need not. */
-#define PERSON_AGE_LEAST 12
-#define PERSON_AGE_MOST 99
+#include <math.h>
+
+#define PERSON_AGE_LEAST 11
+#define PERSON_AGE_MOST 100
+
 enum compare { GE, GT, LE, LT, EQ, BETWEEN };
 enum { OF_AGE = 1, OF_DATE = 2 };
 
@@ -309,6 +311,20 @@ bool reader_exceeds(struct reader *r, struct limit *out)
     return true;
 }
 
+/* "Members must be at least 18" speaks of an age, "members must be at least 20" need not: that may
+ * be their number. */
+static bool limit_is_age_of(const struct word *person, double number)
+{
+    static const double ages[] = {14, 16, 17, 18, 21, 25, 55, 60, 62, 65, 67, 70, 75};
+
+    if (person->lower[person->size - 1] != 's' && !word_is(person, "people"))
+        return number > PERSON_AGE_LEAST && number < PERSON_AGE_MOST;
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (fabs(number - ages[i]) < 0.5)
+            return true;
+    return false;
+}
+
 /* A person's limit is an age, if it says so or can be nothing else. */
 bool test_fits(struct test *t)
 {
@@ -316,8 +332,8 @@ bool test_fits(struct test *t)
     const struct quantity *q = l->has_low ? &l->low : &l->high;
 
     if (noun_is_person(&t->noun) && !l->relative && !l->age) {
-        if ((q->unit && !unit_is_year(q->unit)) || q->date || q->number < PERSON_AGE_LEAST ||
-            q->number > PERSON_AGE_MOST)
+        if ((q->unit && !unit_is_year(q->unit)) || q->date ||
+            (!q->unit && !limit_is_age_of(t->noun.words[0], q->number)))
             return false;
         l->age = true;
     }

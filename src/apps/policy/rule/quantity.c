@@ -10,8 +10,11 @@
 enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
 
 #define MONTH_DAYS 30.4375
+#define MONTH_SHORT 30  /* days of every month, for some */
 #define MONTH_SLACK 2.5 /* days that any number of months may differ from that */
 #define AGE_MOST 150
+#define SUM_LEAST 1000 /* a plain number far below such a limit may count thousands or millions */
+#define SUM_SMALL 500
 #define RATIO_MOST 3 /* a plain number up to this may be a ratio or a percentage */
 
 /* Each of the last rows compares with itself alone. */
@@ -101,6 +104,11 @@ bool unit_is_year(const struct unit *u)
     return u && u->dimension == MONTHS && u->factor > 1;
 }
 
+bool unit_is_time(const struct unit *u)
+{
+    return u && (u->dimension == DAYS || u->dimension == MONTHS);
+}
+
 bool unit_is_whole_days(const struct unit *u)
 {
     return u && u->dimension == DAYS && u->factor >= 1;
@@ -158,6 +166,12 @@ bool quantity_may_be_ratio(const struct quantity *q)
     return !q->unit && !q->date && q->number <= RATIO_MOST;
 }
 
+bool quantity_may_be_scaled(const struct quantity *q, const struct quantity *limit)
+{
+    return !q->unit && !q->date && q->number > 0 && limit->number >= SUM_LEAST &&
+           q->number < limit->number / SUM_SMALL;
+}
+
 static int quantity_order(double a, double b)
 {
     return fabs(a - b) < 1e-9 * (1 + fabs(b)) ? 0 : a < b ? -1 : 1;
@@ -166,7 +180,8 @@ static int quantity_order(double a, double b)
 /* Months have no exact number of days: only a result that holds for every month is decided. */
 static int quantity_compare_days(double days, double months)
 {
-    double low = months * MONTH_DAYS - MONTH_SLACK, high = months * MONTH_DAYS + MONTH_SLACK;
+    double low = fmin(months * MONTH_DAYS - MONTH_SLACK, months * MONTH_SHORT),
+           high = months * MONTH_DAYS + MONTH_SLACK;
 
     return days < low ? -1 : days > high ? 1 : 2;
 }
@@ -186,6 +201,8 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
         /* Who is 18.5 is 18 for some, and older than 18 for others; 1990 is no age. */
         return (a > b && floor(a) <= b) || a < 0 || a > AGE_MOST ? 2 : quantity_order(a, b);
     }
+    if (unit_is_money(l) && quantity_may_be_scaled(fact, limit))
+        return 2;
     if (!f && l)
         return unit_is_money(l) || (unit_is_percent(l) && a > RATIO_MOST) ? quantity_order(a, b)
                                                                           : 2;

@@ -38,6 +38,8 @@
     "users person persons individual individuals employee employees insured policyholder "         \
     "policyholders borrower borrowers driver drivers candidate candidates participant "            \
     "participants claimant claimants cardholder cardholders people"
+/* Of whom a case has one. */
+#define OWN_PERSONS "applicant patient claimant candidate"
 #define REQUESTS                                                                                   \
     "application applications claim claims request requests order orders reservation "             \
     "reservations booking bookings submission submissions"
@@ -157,6 +159,21 @@ static bool reader_touches(const struct reader *r, size_t at)
            r->w[at].to == r->w[at + 1].from && r->w[at + 1].kind == WORD_TEXT;
 }
 
+/* The case's own person may be left out of a fact's name, but not of a compound: the member's fee
+ * is the fee, a member fee is one of several. Nor after "per". */
+static void reader_keep_compound(const struct reader *r, size_t at, struct noun *n)
+{
+    const struct word *w = &r->w[at], *before = at > 0 ? &r->w[at - 1] : NULL;
+
+    if (!before || n->n == 0)
+        return;
+    if (word_is(before, "per"))
+        n->drop &= ~(1u << (n->n - 1));
+    if (n->n > 1 && n->words[n->n - 2] == before && before->to + 1 == w->from &&
+        before->to - before->from == before->size && !word_among(before, OWN_PERSONS))
+        n->drop &= ~(1u << (n->n - 2));
+}
+
 static void reader_note_person(struct reader *r, const struct word *w)
 {
     if (!word_among(w, PERSONS))
@@ -192,6 +209,7 @@ bool reader_noun(struct reader *r, struct noun *out)
                 break;
             if (!noun_add(out, w))
                 return false;
+            reader_keep_compound(r, at, out);
             reader_note_person(r, w);
             end = at + 1;
         }

@@ -61,4 +61,4 @@ bool form_read(struct reader *r, struct rule *out);
 /* "each NOUN", "all NOUN". */
 bool form_subject(struct reader *r, struct noun *out);
 /* "NOUN is allowed", up to the end: the clause before "if" and "only if". */
-bool form_read_allowed(struct reader *r);
+bool form_read_allowed(struct reader *r, struct noun *out);

@@ -38,8 +38,11 @@ static bool row_limit(const struct phrase *name, const struct phrase *cell, stru
         if (sign == 0)
             return false;
     }
+    /* "Maximum participants" is their number. */
+    if (!noun_is_person(&t.noun) && !test_fits(&t))
+        return false;
     out->main.all[out->main.n++] = t;
-    return test_fits(&t);
+    return true;
 }
 
 static bool row_condition(const struct phrase *name, const struct phrase *cell, struct rule *out)

@@ -76,6 +76,8 @@ struct rule {
     struct tests main, when, unless;
     bool has_when, has_unless;
     bool wants_items;          /* its values, or those of its exception, are the items below it */
+    struct noun allowed;       /* "pets" of "pets are allowed only if ..."; n 0: none */
+    struct noun purpose;       /* "a loan" of "are eligible for a loan"; n 0: none */
     struct phrase label;       /* "Payment" of "Payment: ..." */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
@@ -89,6 +91,27 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
 
 enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
+
+static inline enum truth truth_not(enum truth t)
+{
+    return t == TRUTH_UNKNOWN ? t : t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
+}
+
+static inline enum truth truth_both(enum truth a, enum truth b)
+{
+    return a == TRUTH_NO || b == TRUTH_NO     ? TRUTH_NO
+           : a == TRUTH_YES && b == TRUTH_YES ? TRUTH_YES
+                                              : TRUTH_UNKNOWN;
+}
+
+static inline enum truth truth_either(enum truth a, enum truth b)
+{
+    return truth_not(truth_both(truth_not(a), truth_not(b)));
+}
+
+/* Whether a text is one of the values of a TEST_IS (value.c). */
+enum truth value_holds(const struct test *t, str text, struct arena *a);
+
 enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
 
 #define HOLDING_FACTS_MAX 8
