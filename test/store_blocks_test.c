@@ -169,6 +169,8 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
 
         snprintf(id, sizeof id, "turn-%u", i);
         prose(&talk, i, TURN);
+        if (i % 10 != 9)
+            continue;
         buf_reset(&request);
         buf_printf(&request, "{\"model\":\"m\",\"messages\":[");
         buf_add(&request, buf_str(&talk));
