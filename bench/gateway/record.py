@@ -122,8 +122,8 @@ class RecordParts:
         return " ".join(words)[:250]
 
     def conversation(self):
-        """Bytes of disk beyond those of an empty store. The open block is not packed yet, so a short
-        conversation may be larger or smaller than its share."""
+        """Bytes in use beyond those of an empty store, whose free pages would hide a short
+        conversation. The open block is not packed yet, so that one may be larger than its share."""
         size = {}
         for turns in (0, TURNS // 2, TURNS, 4 * TURNS, 8 * TURNS):
             t = self.fresh("talk")
@@ -132,7 +132,7 @@ class RecordParts:
                 t.settle()
             finally:
                 t.stop()
-            size[turns] = t.disk() - size.get(0, 0)
+            size[turns] = t.used() - size.get(0, 0)
             if turns:
                 self.note("sqlite", f"text of {turns} turns, MB", text / 1e6)
                 self.note("sqlite", f"disk of {turns} turns, MB", size[turns] / 1e6)

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -188,6 +189,14 @@ providers:
     def disk(self):
         """Bytes of all files of the store."""
         return sum(f.stat().st_size for f in (self.folder / "store").rglob("*") if f.is_file())
+
+    def used(self):
+        """Of these, the ones in use: the database of a stopped gateway may have free pages."""
+        with sqlite3.connect(self.folder / "store/calls.db") as db:
+            free = db.execute("SELECT freelist_count * page_size FROM pragma_freelist_count,"
+                              " pragma_page_size").fetchone()[0]
+        db.close()
+        return self.disk() - free
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

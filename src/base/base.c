@@ -18,6 +18,15 @@ void *base_alloc(size_t size)
     return base_realloc(NULL, size);
 }
 
+void *base_alloc_zero(size_t size)
+{
+    void *p = calloc(1, size ? size : 1);
+
+    if (!p)
+        base_die("out of memory asking for %zu bytes", size);
+    return p;
+}
+
 void *base_realloc(void *p, size_t size)
 {
     void *q = realloc(p, size ? size : 1);

@@ -30,6 +30,8 @@ void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 /* malloc and realloc that never return NULL: every size is bounded before it gets here. */
 void *base_alloc(size_t size) MUST_USE;
 void *base_realloc(void *p, size_t size) MUST_USE;
+/* Zeros. Pages of a large piece take memory when they are first used. */
+void *base_alloc_zero(size_t size) MUST_USE;
 
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atof
 #pragma GCC poison gmtime localtime asctime ctime tmpnam mktemp

@@ -24,5 +24,5 @@ extern const struct embed demo_files[]; /* of the demo: example/demo, packed wit
 extern const size_t demo_files_count;
 extern const struct embed orders_files[]; /* the schema of menus, and a menu: example/orders */
 extern const size_t orders_files_count;
-extern const struct embed openapi_files[]; /* of the API: src/serve/openapi.json */
+extern const struct embed openapi_files[]; /* of the API: src/serve/openapi.json, packed */
 extern const size_t openapi_files_count;

@@ -346,8 +346,7 @@ struct metrics *metrics_new(unsigned shards)
 
     assert(shards > 0 && shards <= SHARDS_MAX);
     size = sizeof *m + shards * sizeof m->shards[0];
-    m = base_alloc(size);
-    memset(m, 0, size);
+    m = base_alloc_zero(size);
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->source_lock, NULL);
     arena_init(&m->arena, ARENA_MAX);

@@ -413,9 +413,8 @@ static bool resolve_start_threads(struct resolver *r, struct err *e)
 
 struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e)
 {
-    struct resolver *r = base_alloc(sizeof *r);
+    struct resolver *r = base_alloc_zero(sizeof *r);
 
-    memset(r, 0, sizeof *r);
     r->options = *o;
     if (!r->options.lookup)
         r->options.lookup = system_lookup;

@@ -5,6 +5,7 @@
 #include "serve/admin.h"
 #include "base/embed.h"
 #include "gateway/provider.h"
+#include "net/gzip.h"
 #include "serve/provider_probe.h"
 
 #define OUT_MAX ((size_t)16 << 20)
@@ -269,7 +270,13 @@ void keys_handle(struct exchange *ex)
 
 void openapi_handle(struct exchange *ex)
 {
+    struct buf plain;
+    struct err e;
+
     assert(openapi_files_count == 1);
-    exchange_reply(
-        ex, 200, STR("application/json"), (str){openapi_files[0].bytes, openapi_files[0].size});
+    buf_init(&plain, OUT_MAX);
+    if (!gzip_unpack((str){openapi_files[0].bytes, openapi_files[0].size}, &plain, &e))
+        base_die("the OpenAPI document is damaged: %s", e.text);
+    exchange_reply(ex, 200, STR("application/json"), buf_str(&plain));
+    buf_release(&plain);
 }

@@ -1,4 +1,4 @@
-/* work.c - a queue, a few threads, and one that looks at the clock for them.
+/* work.c - a queue, threads that start when jobs wait, and one that looks at the clock for them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct work {
     struct work_job *running[THREADS_MAX];
     size_t waiting;
     _Atomic bool stop;
-    unsigned threads;
+    unsigned threads, started, idle; /* threads: at most */
     pthread_t thread[THREADS_MAX], watcher;
     _Atomic unsigned index; /* of the thread that begins */
 };
@@ -29,8 +29,10 @@ static struct work_job *serve_work_take(struct work *w, unsigned at)
     struct work_job *j;
 
     pthread_mutex_lock(&w->lock);
+    w->idle++;
     while (!w->first && !w->stop)
         pthread_cond_wait(&w->more, &w->lock);
+    w->idle--;
     j = w->first;
     if (j) {
         w->first = j->next;
@@ -119,6 +121,15 @@ static void *serve_work_thread(void *arg)
     return NULL;
 }
 
+/* If no thread is free for the job that was added last. The first thread always exists, so a job
+ * waits at worst. */
+static void serve_work_start_thread(struct work *w)
+{
+    if (w->idle < w->waiting && w->started < w->threads &&
+        pthread_create(&w->thread[w->started], NULL, serve_work_thread, w) == 0)
+        w->started++;
+}
+
 static void *watch_thread(void *arg)
 {
     struct work *w = arg;
@@ -158,10 +169,9 @@ struct work *work_new(str url, struct store *store, unsigned threads, struct log
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->ended, &attr);
     pthread_condattr_destroy(&attr);
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&w->thread[i], NULL, serve_work_thread, w) != 0)
-            base_die("no thread could be started");
-    if (pthread_create(&w->watcher, NULL, watch_thread, w) != 0)
+    w->started = 1;
+    if (pthread_create(&w->thread[0], NULL, serve_work_thread, w) != 0 ||
+        pthread_create(&w->watcher, NULL, watch_thread, w) != 0)
         base_die("no thread could be started");
     return w;
 }
@@ -175,7 +185,7 @@ void work_free(struct work *w)
     pthread_cond_broadcast(&w->more);
     pthread_cond_broadcast(&w->ended);
     pthread_mutex_unlock(&w->lock);
-    for (unsigned i = 0; i < w->threads; i++)
+    for (unsigned i = 0; i < w->started; i++)
         pthread_join(w->thread[i], NULL);
     pthread_join(w->watcher, NULL);
     pthread_cond_destroy(&w->ended);
@@ -205,6 +215,7 @@ bool work_post(struct work *w, struct loop *l, struct work_job *j)
         *w->last = j;
         w->last = &j->next;
         w->waiting++;
+        serve_work_start_thread(w);
         pthread_cond_signal(&w->more);
     }
     pthread_mutex_unlock(&w->lock);

@@ -20,6 +20,7 @@ static const char *const texts[ENGINE_TEXTS] = {
         "SELECT subject FROM audit_log WHERE action = 'erased' AND subject IN (#)",
     [ENGINE_LOOK_UP_OWNERS] =
         "SELECT session_id, key_name FROM alert_sessions WHERE session_id IN (#)",
+    [ENGINE_LOOK_UP_RUNNING] = "SELECT session_id FROM call_pieces WHERE session_id IN (#)",
     [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
     [ENGINE_GET_SESSION] = "SELECT % FROM llm_interactions WHERE session_id = $1 ORDER BY call_n",
     [ENGINE_GET_UNMOVED] = "SELECT % FROM llm_interactions WHERE block IS NULL AND call_n > $1"

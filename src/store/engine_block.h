@@ -27,12 +27,21 @@ struct engine_filling {
     size_t stored;        /* number of entries in the block that are in call_texts as well */
 };
 
+/* An earlier request of a session, and how much of it every request since then has: its first
+ * `front` and its last `back` bytes. */
+struct engine_mark {
+    int64_t call_n;
+    size_t size, front, back;
+    unsigned depth;
+};
+
 /* The last request of a session: its name, then the request. */
 struct engine_request {
     char *bytes;
     size_t size, cap, name_size;
     int64_t call_n; /* 0: empty */
     unsigned depth; /* number of deltas to resolve it */
+    struct engine_mark mark;
 };
 
 /* engine_block.c: writes and reads texts of blocks. */

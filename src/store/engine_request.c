@@ -6,6 +6,11 @@
  * read from its block, if the new one is long enough to be worth it; else the request is stored
  * whole.
  *
+ * Reading a request resolves all deltas before it. So every REQUEST_STRIDE turns a request is
+ * stored as what differs from the request REQUEST_STRIDE turns earlier, which stores the bytes
+ * between the two a second time: n turns still cost n, and a request is resolved in at most
+ * REQUEST_STRIDE + n / REQUEST_STRIDE deltas.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
@@ -14,7 +19,9 @@
 #define REQUEST_ASKED ((size_t)16 << 10)     /* the tables are asked for the one before */
 #define REQUEST_KEPT_MAX ((size_t)8 << 20)   /* of one session */
 #define REQUESTS_KEPT_MAX ((size_t)32 << 20) /* of all */
-#define REQUEST_DEPTH_MAX 100u               /* then one is stored whole again */
+#define REQUEST_STRIDE 100u                  /* deltas after the mark, see struct engine_mark */
+#define REQUEST_DEPTH_MAX 900u               /* then one is stored whole; texts.c reads 1,000 */
+#define REQUEST_READ_MAX 200u                /* the same for a base that is read from the tables */
 
 static struct engine_request *request_slot(struct engine *en, str session)
 {
@@ -50,7 +57,7 @@ static str request_text(const struct engine_request *r)
 }
 
 static void request_keep(struct engine *en, const struct store_call *row, int64_t call_n,
-                         unsigned depth)
+                         unsigned depth, struct engine_mark mark)
 {
     struct engine_request *r = request_slot(en, row->session_id);
     size_t size = row->session_id.n + row->request.n;
@@ -75,6 +82,12 @@ static void request_keep(struct engine *en, const struct store_call *row, int64_
     memcpy(r->bytes + r->name_size, row->request.p, row->request.n);
     r->call_n = call_n;
     r->depth = depth;
+    r->mark = mark;
+}
+
+static struct engine_mark request_mark(int64_t call_n, str request, unsigned depth)
+{
+    return (struct engine_mark){call_n, request.n, request.n, request.n, depth};
 }
 
 /* ---- one that is not in memory ---- */
@@ -121,27 +134,55 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
     return out->n > 0;
 }
 
+/* The request from its base, or from the mark after REQUEST_STRIDE deltas. Returns the number of
+ * deltas to resolve it; 0: it is stored whole. */
+static unsigned request_delta(str base, str request, unsigned depth, struct engine_mark *mark,
+                              struct block_texts *t)
+{
+    struct block_delta *from = &t->request_from;
+    size_t n = mark->size < request.n ? mark->size : request.n;
+
+    if (depth >= REQUEST_DEPTH_MAX ||
+        !block_delta_make(base, request, from, &t->text[BLOCK_REQUEST]))
+        return 0;
+    mark->front = from->front < mark->front ? from->front : mark->front;
+    mark->back = from->back < mark->back ? from->back : mark->back;
+    if (depth - mark->depth <= REQUEST_STRIDE)
+        return depth;
+    from->call_n = mark->call_n;
+    from->front = mark->front;
+    from->back = mark->back < n - mark->front ? mark->back : n - mark->front;
+    t->text[BLOCK_REQUEST] = str_slice(request, from->front, request.n - from->back);
+    mark->call_n = 0;
+    return from->front + from->back < request.n / 4 ? 0 : mark->depth + 1;
+}
+
 void engine_request_put(struct engine *en, const struct store_call *row, int64_t call_n,
                         struct block_texts *t)
 {
     struct engine_request *r = request_slot(en, row->session_id);
+    struct engine_mark mark = {0};
     unsigned depth = 0;
-    int64_t base_n = 0;
-    str base;
+    str base = STR("");
 
     if (row->request.n < REQUEST_MIN)
         return;
     if (r->call_n && str_eq(request_session(r), row->session_id)) {
-        base_n = r->call_n;
         base = request_text(r);
         depth = r->depth + 1;
-    } else if (request_read(en, row, &base_n, &base)) {
-        depth = en->texts.depth + 1;
+        mark = r->mark;
+        t->request_from.call_n = r->call_n;
+    } else if (request_read(en, row, &t->request_from.call_n, &base)) {
+        depth = en->texts.depth < REQUEST_READ_MAX ? en->texts.depth + 1 : 0;
+        mark = request_mark(t->request_from.call_n, base, en->texts.depth);
     }
-    if (base_n && depth < REQUEST_DEPTH_MAX &&
-        block_delta_make(base, row->request, &t->request_from, &t->text[BLOCK_REQUEST]))
-        t->request_from.call_n = base_n;
-    else
-        depth = 0;
-    request_keep(en, row, call_n, depth);
+    if (depth > 0)
+        depth = request_delta(base, row->request, depth, &mark, t);
+    if (depth == 0) {
+        t->request_from = (struct block_delta){0};
+        t->text[BLOCK_REQUEST] = row->request;
+    }
+    if (depth == 0 || mark.call_n == 0) /* this one is the next mark */
+        mark = request_mark(call_n, row->request, depth);
+    request_keep(en, row, call_n, depth, mark);
 }

@@ -89,6 +89,12 @@ enum engine_session_value {
     SESSION_VALUES
 };
 
+/* What the calls of a batch add to a session. */
+struct engine_session_added {
+    struct db_value v[SESSION_VALUES];
+    bool runs; /* perhaps another call of it does: the statement looks */
+};
+
 /* How a value of a later call is added to that of the calls before. */
 static const enum engine_session_sum {
     SESSION_SUM_KEEP,  /* it is not */
@@ -194,33 +200,80 @@ static void engine_session_sum(enum engine_session_sum how, bool newer, struct d
 bool engine_session_add(struct engine *en, const struct store_call *row, str named, struct err *e)
 {
     struct map_entry *found = map_find(&en->sessions, row->session_id);
-    struct db_value *to = found ? found->value.ptr : NULL, v[SESSION_VALUES];
+    struct engine_session_added *to = found ? found->value.ptr : NULL;
+    struct db_value v[SESSION_VALUES];
     bool newer;
 
     engine_session_read(en, row, named, v);
     if (!to) {
-        to = arena_alloc(&en->arena, sizeof v);
-        memcpy(to, v, sizeof v);
+        to = arena_alloc(&en->arena, sizeof *to);
+        memcpy(to->v, v, sizeof v);
+        to->runs = false;
         return map_set(&en->sessions, arena_dup(&en->arena, row->session_id), MAP_PTR(to), e);
     }
-    newer = v[SESSION_LAST_MS].i >= to[SESSION_LAST_MS].i; /* 0 where it is not known */
+    newer = v[SESSION_LAST_MS].i >= to->v[SESSION_LAST_MS].i; /* 0 where it is not known */
     for (size_t i = 0; i < SESSION_VALUES; i++)
-        engine_session_sum(engine_session_sums[i], newer, &to[i], &v[i]);
+        engine_session_sum(engine_session_sums[i], newer, &to->v[i], &v[i]);
     return true;
 }
 
-bool engine_sessions_write(struct engine *en, struct err *e)
+/* ---- sessions whose calls run ---- */
+
+static bool engine_session_on_running(void *ctx, const struct db_value *v, size_t n)
 {
-    const char *sql = engine_pieces_none(en) ? session_alone_sql : session_sql;
+    struct engine *en = ctx;
+    struct map_entry *found = map_find(&en->sessions, v[0].s);
+
+    assert(n == 1);
+    if (found)
+        ((struct engine_session_added *)found->value.ptr)->runs = true;
+    return true;
+}
+
+/* Marks those of which pieces are in the tables: one query is cheaper than one for each row. */
+static bool engine_sessions_look_up_running(struct engine *en, struct err *e)
+{
+    struct map_entry *i = map_next(&en->sessions, NULL);
+    struct db_value args[ENGINE_MARKS];
+
+    while (i && !engine_pieces_none(en)) {
+        for (size_t n = 0; n < ENGINE_MARKS; n++) {
+            args[n] = i ? db_text(i->key) : db_null();
+            i = i ? map_next(&en->sessions, i) : NULL;
+        }
+        if (!db_query(en->db,
+                      en->text[ENGINE_LOOK_UP_RUNNING].p,
+                      args,
+                      ENGINE_MARKS,
+                      (struct db_rows){engine_session_on_running, en},
+                      e))
+            return false;
+    }
+    return true;
+}
+
+static bool engine_sessions_put(struct engine *en, bool runs, const char *sql, struct err *e)
+{
     bool ok = true;
 
     for (struct map_entry *i = map_next(&en->sessions, NULL); ok && i;
          i = map_next(&en->sessions, i)) {
-        struct db_value *v = i->value.ptr;
+        struct engine_session_added *s = i->value.ptr;
 
-        v[SESSION_HAS_REASONING].i = v[SESSION_HAS_REASONING].i > 0;
-        ok = db_put(en->db, sql, v, SESSION_VALUES, e);
+        if (s->runs != runs)
+            continue;
+        s->v[SESSION_HAS_REASONING].i = s->v[SESSION_HAS_REASONING].i > 0;
+        ok = db_put(en->db, sql, s->v, SESSION_VALUES, e);
     }
+    return ok;
+}
+
+bool engine_sessions_write(struct engine *en, struct err *e)
+{
+    bool ok = engine_sessions_look_up_running(en, e) &&
+              engine_sessions_put(en, false, session_alone_sql, e) &&
+              engine_sessions_put(en, true, session_sql, e);
+
     engine_sessions_forget(en);
     return ok;
 }

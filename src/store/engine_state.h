@@ -19,7 +19,7 @@
 #include <pthread.h>
 
 #define ENGINE_ARENA_MAX ((size_t)2 << 30)
-#define ENGINE_ARENA_KEPT ((size_t)4 << 20) /* memory that is kept from batch to batch */
+#define ENGINE_ARENA_KEPT ((size_t)12 << 20) /* kept from batch to batch: that of a full one */
 #define ENGINE_COLUMNS_MAX 64u
 #define ENGINE_MARKS 100u
 #define ENGINE_PIECED_MAX 65536u
@@ -34,6 +34,7 @@ enum {
     ENGINE_LOOK_UP_TOOLS,
     ENGINE_LOOK_UP_ERASED,
     ENGINE_LOOK_UP_OWNERS,
+    ENGINE_LOOK_UP_RUNNING,
     ENGINE_GET_CALL,
     ENGINE_GET_SESSION,
     ENGINE_GET_UNMOVED,

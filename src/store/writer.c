@@ -39,7 +39,7 @@ static enum outcome sync_now(struct journal *j, struct err *e)
  * long. If there is no room for them, there may yet be for the group. */
 static void writer_prepare(struct journal *j, size_t n)
 {
-    static const char zeros[64 << 10];
+    static char zeros[64 << 10]; /* not const: it takes no room in the program's file */
     uint64_t ahead = j->size < JOURNAL_AHEAD_MIN   ? JOURNAL_AHEAD_MIN
                      : j->size > JOURNAL_AHEAD_MAX ? JOURNAL_AHEAD_MAX
                                                    : j->size;
