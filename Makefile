@@ -3,7 +3,7 @@ BUILD = build
 PREFIX = /usr/local
 
 all: ready
-	ninja -C $(BUILD)
+	ninja -C $(BUILD) installed
 
 ready: ; @tools/setup build && tools/configure $(BUILD) --prefix $(PREFIX)
 

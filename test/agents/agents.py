@@ -23,7 +23,8 @@ HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "host"
 PROGRAMS = {"claude": "@anthropic-ai/claude-code-linux-*/claude",
             "codex": "@openai/codex-linux-*/vendor/*/bin/codex",
             "opencode": "opencode-linux-*/bin/opencode",
-            "gemini": "@google/gemini-cli/bundle/gemini.js"}
+            "gemini": "@google/gemini-cli/bundle/gemini.js",
+            "qwen": "@qwen-code/qwen-code/cli.js"}
 
 
 class Tee:

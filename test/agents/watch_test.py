@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`rationale watch` with Claude Code, Codex, opencode and Gemini CLI as their users run them: a task with tools, over
-both transports, with a key or a subscription's login, and every decision on record.
+"""`rationale watch` with Claude Code, Codex, opencode, Gemini CLI and Qwen Code as their users run them: a task with
+tools, over both transports, with a key or a subscription's login, and every decision on record.
 
     test/agents/watch_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -199,6 +199,13 @@ class Watch(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.gemini({})
         self.assertIn("gemini-api-key", self.out)
+
+    def test_qwen(self):
+        self.start(KEY)
+        self.run_agent("Watch Qwen Code", f"--upstream openai={self.up.root}/v1", OPENAI_API_KEY=KEY)
+        self.check_record("read_file", "write_file", KEY)
+        for fields in self.sent():
+            self.assertEqual(fields["authorization"], f"Bearer {KEY}")
 
 
 if __name__ == "__main__":

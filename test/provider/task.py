@@ -34,7 +34,7 @@ def patch(path, text):
 READ = (
     ("Read", lambda path: {"file_path": path}),
     ("read", lambda path: {"filePath": path}),
-    ("read_file", lambda path: {"file_path": path}),
+    ("read_file", lambda path: {"file_path": path, "absolute_path": path}),  # Gemini CLI, Qwen Code
     ("exec_command", lambda path: {"cmd": f"cat {path}"}),
     ("shell_command", lambda path: {"command": f"cat {path}"}),
     ("shell", lambda path: {"command": ["cat", path]}),

@@ -44,7 +44,7 @@ function StepRow({ i, open, marked, toggle, place, alone }: { i: Item; open: boo
       {alone ? null : (
         <button type="button" class="fold" aria-expanded={open} aria-label={open ? `Fold ${i.name}` : undefined} onClick={toggle}>
           <i class="chevron" aria-hidden="true" />
-          {open ? null : <><span class="kind">{i.kind}</span><strong class="name"><Text>{i.head}</Text></strong><span class="line"><Text>{i.line}</Text></span>{i.bad ? <span class="badge bad">failed</span> : null}{i.cut ? <span class="badge warm">cut</span> : null}<span class="numbers quiet">{i.numbers}</span></>}
+          {open ? null : <><span class="kind">{i.kind}</span><span class="words"><strong class="name"><Text>{i.head}</Text></strong>{" "}<span class="line"><Text>{i.line}</Text></span></span>{i.bad ? <span class="badge bad">failed</span> : null}{i.cut ? <span class="badge warm">cut</span> : null}<span class="numbers quiet">{i.numbers}</span></>}
         </button>
       )}
       {open ? <Boundary words="This step could not be shown">{i.card()}</Boundary> : null}

@@ -4,7 +4,9 @@ import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const DRAW_ALL = 90; // as many are drawn at once
-const AROUND_PX = 900; // drawn above and below the window
+const AROUND_PX = 500; // drawn above and below the window
+const SPARE_PX = 200; // of that; when less is left, the list is drawn again. Other frames only scroll.
+const MOVED_MS = 100; // between two reports of the row at the top
 
 export interface Row {
   key: string;
@@ -14,7 +16,6 @@ export interface Row {
 
 export interface Scroller {
   to: (key: string, focus?: boolean) => void;
-  first: () => string; // the row at the top of the window
 }
 
 interface Range {
@@ -46,57 +47,74 @@ export function VirtualList({ rows, label, name, scroller, moved }: { rows: Row[
   const all = rows.length <= DRAW_ALL;
   const [range, setRange] = useState<Range>({ from: 0, to: Math.min(rows.length, DRAW_ALL) });
   const gap = useRef(0);
-  const now = useRef(rows);
   const wanted = useRef({ key: "", focus: false, tries: 0 });
-  now.current = rows;
+  const from = all ? 0 : Math.min(range.from, rows.length), to = all ? rows.length : Math.min(range.to, rows.length);
+  const at = offsets(rows, heights.current, gap.current);
+  const now = useRef({ rows, from, to, at, moved });
+  now.current = { rows, from, to, at, moved };
 
-  // Rows grow when something in them is folded out.
-  const measure = (): boolean => {
-    let changed = false;
-    for (const e of list.current?.children ?? []) {
-      const { key } = (e as HTMLElement).dataset;
-      const height = (e as HTMLElement).offsetHeight;
-      if (!key || heights.current.get(key) === height) continue;
-      heights.current.set(key, height);
-      changed = true;
-    }
-    return changed;
-  };
+  // The row at the top of the window.
+  const first = () => (list.current ? now.current.rows[rowAt(now.current.at, 90 - list.current.getBoundingClientRect().top)]?.key ?? "" : "");
 
   const look = () => {
-    const box = list.current;
-    if (!box) return;
-    measure();
-    const at = offsets(now.current, heights.current, gap.current);
-    const top = -box.getBoundingClientRect().top;
-    moved?.(now.current[rowAt(at, top + 90)]?.key ?? "");
-    if (now.current.length <= DRAW_ALL) return;
-    const from = rowAt(at, top - AROUND_PX), to = rowAt(at, top + window.innerHeight + AROUND_PX) + 1;
-    setRange((r) => (r.from === from && r.to === to ? r : { from, to }));
+    const box = list.current, { rows, from, to, at } = now.current;
+    if (!box || rows.length <= DRAW_ALL) return;
+    const top = -box.getBoundingClientRect().top, bottom = top + window.innerHeight;
+    const above = top - (at[from] ?? 0), below = (at[to] ?? 0) - bottom;
+    if ((from === 0 || above >= SPARE_PX) && (to === rows.length || below >= SPARE_PX) && above + below < 4 * AROUND_PX) return;
+    const next = { from: rowAt(at, top - AROUND_PX), to: rowAt(at, bottom + AROUND_PX) + 1 };
+    setRange((r) => (r.from === next.from && r.to === next.to ? r : next));
+  };
+
+  // Rows are measured after each layout in which one has another height: new ones, and those in which
+  // something is folded out. To ask each row in each frame would cost as much as to draw it.
+  const sizes = useRef<ResizeObserver | null>(null);
+  const seen = useRef(new Set<Element>());
+  const watch = () => {
+    sizes.current ??= new ResizeObserver((entries) => {
+      for (const { target, borderBoxSize } of entries) {
+        const { key } = (target as HTMLElement).dataset;
+        if (key && target.isConnected) heights.current.set(key, borderBoxSize[0]?.blockSize ?? 0);
+      }
+      now.current.at = offsets(now.current.rows, heights.current, gap.current);
+      look();
+    });
+    const drawn = new Set(list.current?.children);
+    for (const e of seen.current) if (!drawn.has(e)) sizes.current.unobserve(e);
+    for (const e of drawn) if (!seen.current.has(e)) sizes.current.observe(e);
+    seen.current = drawn;
   };
 
   useLayoutEffect(() => {
     gap.current = list.current ? parseFloat(getComputedStyle(list.current).rowGap) || 0 : 0;
-    let frame = 0;
-    const soon = () => (frame ||= requestAnimationFrame(() => {
-      frame = 0;
-      look();
-    }));
+    let frame = 0, timer = 0;
+    const soon = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        look();
+      });
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        now.current.moved?.(first());
+      }, MOVED_MS);
+    };
     addEventListener("scroll", soon, { passive: true });
     addEventListener("resize", soon);
-    look();
+    now.current.moved?.(first());
     return () => {
       removeEventListener("scroll", soon);
       removeEventListener("resize", soon);
       cancelAnimationFrame(frame);
+      clearTimeout(timer);
+      sizes.current?.disconnect();
     };
   }, []);
 
-  // What was drawn is measured. The one that is wanted may be there now, or nearer.
+  // The row that is wanted may be there now, or nearer.
   useLayoutEffect(() => {
-    const changed = measure();
+    watch();
     if (wanted.current.key) approach();
-    else if (changed && !all) look();
+    else look();
   });
 
   const approach = () => {
@@ -108,9 +126,9 @@ export function VirtualList({ rows, label, name, scroller, moved }: { rows: Row[
       if (focus) e.focus({ preventScroll: true });
       return;
     }
-    const i = now.current.findIndex((r) => r.key === key);
+    const { rows, at } = now.current;
+    const i = rows.findIndex((r) => r.key === key);
     if (i < 0 || ++wanted.current.tries > 5 || !list.current) return void (wanted.current.key = "");
-    const at = offsets(now.current, heights.current, gap.current);
     window.scrollTo(0, window.scrollY + list.current.getBoundingClientRect().top + (at[i] ?? 0) - 60);
     look();
   };
@@ -121,7 +139,6 @@ export function VirtualList({ rows, label, name, scroller, moved }: { rows: Row[
         wanted.current = { key, focus, tries: 0 };
         approach();
       },
-      first: () => (list.current ? now.current[rowAt(offsets(now.current, heights.current, gap.current), 90 - list.current.getBoundingClientRect().top)]?.key ?? "" : ""),
     };
 
   // The focus does not fall out of the page with a row that goes.
@@ -130,8 +147,6 @@ export function VirtualList({ rows, label, name, scroller, moved }: { rows: Row[
     if (list.current) list.current.dataset.held = list.current.contains(document.activeElement) ? "yes" : "";
   });
 
-  const from = all ? 0 : Math.min(range.from, rows.length), to = all ? rows.length : Math.min(range.to, rows.length);
-  const at = offsets(rows, heights.current, gap.current);
   const above = at[from] ?? 0, below = (at[rows.length] ?? 0) - (at[to] ?? 0);
   return (
     <ol ref={list} class={name} aria-label={label} tabIndex={-1}>
