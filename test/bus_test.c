@@ -88,6 +88,7 @@ static bool peers_are(struct hearer *h, unsigned n)
 TEST(without_a_bus_nobody_is_there)
 {
     bus_send(NULL, STR("text"), STR("hello"));
+    bus_send_later(NULL, STR("text"), STR("hello"));
     bus_wake(NULL);
     assert_int_equal(bus_peers(NULL), 0);
     bus_free(NULL);
@@ -122,6 +123,28 @@ TEST(messages_of_any_size_arrive_in_order_both_ways)
         end(&b);
     }
     free(big);
+    place_release(&p);
+}
+
+TEST(a_message_for_later_arrives_alone_and_with_quotes)
+{
+    struct place p;
+    struct hearer a, b;
+
+    place_init(&p);
+    if (p.postgres) {
+        begin(&a, &p, "a");
+        begin(&b, &p, "b");
+        assert_true(peers_are(&a, 1) && peers_are(&b, 1));
+        bus_send_later(a.bus, STR("text"), STR("it's \\ \"later\""));
+        assert_true(hears(&b, "a:it's \\ \"later\"\n"));
+        bus_send_later(a.bus, STR("text"), STR("before"));
+        bus_send(a.bus, STR("text"), STR("after"));
+        assert_true(hears(&b, "a:before\na:after\n"));
+        assert_int_equal(b.gaps, 0);
+        end(&a);
+        end(&b);
+    }
     place_release(&p);
 }
 
@@ -199,5 +222,6 @@ TEST(a_daemon_that_starts_again_is_another_peer)
 }
 
 TEST_MAIN(T(without_a_bus_nobody_is_there), T(messages_of_any_size_arrive_in_order_both_ways),
+          T(a_message_for_later_arrives_alone_and_with_quotes),
           T(a_text_that_postgresql_cannot_carry_is_a_gap), T(a_full_queue_drops_and_nobody_waits),
           T(a_daemon_that_starts_again_is_another_peer))

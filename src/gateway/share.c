@@ -127,7 +127,7 @@ static void share_on_live(void *ctx, const struct bus_peer *from, str text)
 
 /* ---- conversations ---- */
 
-void gateway_share_talk(struct gateway *g, str session, str talk)
+void gateway_share_talk(struct gateway *g, str session, str talk, bool tools)
 {
     struct buf b;
 
@@ -135,7 +135,7 @@ void gateway_share_talk(struct gateway *g, str session, str talk)
         return;
     buf_init(&b, BUS_TEXT_MAX);
     buf_printf(&b, "%zu " STR_FMT STR_FMT, session.n, STR_ARG(session), STR_ARG(talk));
-    bus_send(g->sharing->bus, TOPIC_TALK, buf_str(&b));
+    (tools ? bus_send : bus_send_later)(g->sharing->bus, TOPIC_TALK, buf_str(&b));
     buf_release(&b);
 }
 

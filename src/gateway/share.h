@@ -19,7 +19,8 @@ void gateway_share(struct gateway *g, struct bus *bus);
 void gateway_share_stop(struct gateway *g); /* after the bus */
 /* The responses of a session, or ("") of all, are dropped here and everywhere. */
 void gateway_share_forget(struct gateway *g, str session);
-void gateway_share_talk(struct gateway *g, str session, str talk);
+/* tools: the reply calls tools, so a program sends the next turn, and soon. */
+void gateway_share_talk(struct gateway *g, str session, str talk, bool tools);
 
 struct gateway_kept {
     str origin, name, text;

@@ -60,7 +60,7 @@ struct bus {
     pthread_t thread;
     bool started, away; /* away: no connection, and the log says so */
     int wake_fd;
-    _Atomic bool stop, due;
+    _Atomic bool stop, due, later; /* due, later: a group is to be sent, soon or some time later */
     _Atomic unsigned peers;
     /* Used by the thread only, or before it starts. */
     PGconn *conn;
@@ -90,12 +90,18 @@ static uint64_t bus_now_ns(void)
 
 /* ---- sending ---- */
 
-void bus_wake(struct bus *b)
+static void bus_wake_for(struct bus *b, _Atomic bool *what)
 {
     uint64_t one = 1;
 
-    if (b && !atomic_exchange(&b->due, true))
+    if (!atomic_exchange(what, true))
         (void)!write(b->wake_fd, &one, sizeof one);
+}
+
+void bus_wake(struct bus *b)
+{
+    if (b)
+        bus_wake_for(b, &b->due);
 }
 
 /* Under the lock. The payload that has room for this much; NULL: the queue is full. */
@@ -149,17 +155,30 @@ static void bus_put_all(struct bus *b, str topic, str text)
     (void)bus_put(b, topic, text, false);
 }
 
-void bus_send(struct bus *b, str topic, str text)
+static void bus_queue(struct bus *b, str topic, str text)
 {
-    if (!b || !bus_peers(b))
-        return;
     pthread_mutex_lock(&b->lock);
     if (text.n > BUS_TEXT_MAX || !utf8_valid(text) || (text.n && memchr(text.p, 0, text.n)))
         b->number++;
     else
         bus_put_all(b, topic, text);
     pthread_mutex_unlock(&b->lock);
-    bus_wake(b);
+}
+
+void bus_send(struct bus *b, str topic, str text)
+{
+    if (!bus_peers(b))
+        return;
+    bus_queue(b, topic, text);
+    bus_wake_for(b, &b->due);
+}
+
+void bus_send_later(struct bus *b, str topic, str text)
+{
+    if (!bus_peers(b))
+        return;
+    bus_queue(b, topic, text);
+    bus_wake_for(b, &b->later);
 }
 
 unsigned bus_peers(const struct bus *b)
@@ -180,32 +199,37 @@ static size_t bus_take(struct bus *b, struct bus_payload **out, size_t max)
     return n;
 }
 
-/* A payload that cannot be sent is lost: the numbers of later ones show it. */
+/* A payload that cannot be sent is lost: the numbers of later ones show it. NOTIFY needs no plan,
+ * unlike a SELECT of pg_notify. */
 static void bus_notify(struct bus *b, struct bus_payload *const *list, size_t n)
 {
-    char texts[BUS_PAYLOADS_MAX][BUS_PAYLOAD_MAX + 1], sql[BUS_PAYLOADS_MAX * 24 + 16] = "SELECT ";
-    const char *values[BUS_PAYLOADS_MAX + 1] = {b->channel};
+    char text[BUS_PAYLOAD_MAX + 1];
+    struct buf sql;
     PGresult *r;
-    size_t at = strlen(sql);
 
+    buf_init(&sql, (size_t)3 * BUS_PAYLOADS_MAX * BUS_PAYLOAD_MAX); /* quotes are doubled */
     for (size_t i = 0; i < n; i++) {
-        (void)snprintf(texts[i],
-                       sizeof texts[i],
-                       "%s %s %llu %.*s",
-                       b->daemon,
-                       b->instance,
-                       (unsigned long long)list[i]->first,
-                       (int)list[i]->n,
-                       list[i]->text);
-        values[i + 1] = texts[i];
-        at += (size_t)snprintf(
-            sql + at, sizeof sql - at, "%spg_notify($1,$%zu)", i ? "," : "", i + 2);
+        int size = snprintf(text,
+                            sizeof text,
+                            "%s %s %llu %.*s",
+                            b->daemon,
+                            b->instance,
+                            (unsigned long long)list[i]->first,
+                            (int)list[i]->n,
+                            list[i]->text);
+        char *quoted = PQescapeLiteral(b->conn, text, (size_t)size);
+
+        if (quoted)
+            buf_printf(&sql, "NOTIFY \"%s\", %s;", b->channel, quoted);
+        PQfreemem(quoted);
     }
-    r = PQexecParams(b->conn, sql, (int)n + 1, NULL, values, NULL, NULL, 0);
-    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+    buf_add_c(&sql, '\0');
+    r = PQexec(b->conn, sql.p);
+    if (PQresultStatus(r) != PGRES_COMMAND_OK)
         log_warn("messages to the other daemons are lost",
                  LOG_STR("why", str_trim(str_c(PQerrorMessage(b->conn)))));
     PQclear(r);
+    buf_release(&sql);
 }
 
 static void bus_send_group(struct bus *b)
@@ -434,7 +458,7 @@ static void bus_forget_silent(struct bus *b, uint64_t now)
 /* How long the thread may sleep, in ms. */
 static int bus_turn(struct bus *b)
 {
-    uint64_t now = bus_now_ns(), ms = CLOCK_NS_PER_MS;
+    uint64_t now = bus_now_ns(), ms = CLOCK_NS_PER_MS, wait;
 
     if (!b->conn && now - b->connect_ns >= BUS_AGAIN_MS * ms)
         bus_connect(b);
@@ -446,11 +470,13 @@ static int bus_turn(struct bus *b)
         atomic_store(&b->due, true);
         b->hello_ns = now;
     }
-    if (!atomic_load(&b->due))
+    if (!atomic_load(&b->due) && !atomic_load(&b->later))
         return BUS_HELLO_MS;
-    if (now - b->group_ns < BUS_GROUP_MS * ms)
-        return BUS_GROUP_MS - (int)((now - b->group_ns) / ms);
+    wait = atomic_load(&b->due) ? BUS_GROUP_MS : BUS_LATER_MS;
+    if (now - b->group_ns < wait * ms)
+        return (int)(wait - (now - b->group_ns) / ms);
     atomic_store(&b->due, false);
+    atomic_store(&b->later, false);
     b->group_ns = now;
     bus_send_group(b);
     bus_read(b); /* what came while the statement was waited for */

@@ -4,10 +4,13 @@
  *     bus_on(b, STR("limits"), on_limits, ctx);      before the start
  *     bus_start(b);
  *     bus_send(b, STR("limits"), text);              any thread; never waits
+ *     bus_send_later(b, STR("talk"), text);
  *     bus_free(b);
  *
  * One thread has one connection, which listens and publishes. Messages leave in groups, at most one
- * group every BUS_GROUP_MS, and only while another daemon is alive. A message may be lost: if the
+ * group every BUS_GROUP_MS, and only while another daemon is alive. A group costs the same for one
+ * message as for many: it wakes all daemons and a process of PostgreSQL for each. So those that
+ * nobody waits for leave with the next group, or BUS_LATER_MS after the last one. A message may be lost: if the
  * queue is full, if the connection was lost, if the reader was not connected. The next message of
  * the same sender then reports a gap. So a message may only hint at what the tables have, or
  * carry a state that the next message replaces.
@@ -26,6 +29,7 @@
 #include "base/str.h"
 
 #define BUS_GROUP_MS 50
+#define BUS_LATER_MS 250
 #define BUS_HELLO_MS 1000
 #define BUS_SILENT_MS 4000
 #define BUS_PAYLOAD_MAX 7900            /* bytes of a NOTIFY; PostgreSQL allows 7999 */
@@ -65,6 +69,7 @@ void bus_on_group(struct bus *b, void (*fn)(void *ctx), void *ctx);
 /* To all other daemons. The text is UTF-8 without NUL; another, or one larger than BUS_TEXT_MAX, is
  * dropped like one that finds the queue full. */
 void bus_send(struct bus *b, str topic, str text);
+void bus_send_later(struct bus *b, str topic, str text);
 /* The next group is due: somebody has something for it. */
 void bus_wake(struct bus *b);
 /* How many other daemons are alive. */

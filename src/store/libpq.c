@@ -82,6 +82,8 @@ LIBPQ(PQconninfoOption *, PQconninfoParse, (const char *conninfo, char **errmsg)
 LIBPQ(int, PQconsumeInput, (PGconn * conn), (conn))
 LIBPQ(int, PQenterPipelineMode, (PGconn * conn), (conn))
 LIBPQ(char *, PQerrorMessage, (const PGconn *conn), (conn))
+LIBPQ(char *, PQescapeLiteral, (PGconn * conn, const char *text, size_t length),
+      (conn, text, length))
 LIBPQ(PGresult *, PQexec, (PGconn * conn, const char *query), (conn, query))
 LIBPQ(PGresult *, PQexecParams,
       (PGconn * conn, const char *command, int nParams, const Oid *paramTypes,
