@@ -125,7 +125,7 @@ static void taken_until(struct shop *s, struct script *script, int step)
 
         s->kill_at = step;
         shop_open(s, script);
-        if (orders_say(s->orders, &said, &s->arena, &s->turn, &s->e))
+        if (orders_run_turn(s->orders, &said, &s->arena, &s->turn, &s->e))
             _exit(1);
         _exit(0);
     }

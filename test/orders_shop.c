@@ -59,7 +59,7 @@ bool shop_say(struct shop *s, const struct thread_asker *who, str thread, str te
 {
     struct orders_said said = {.who = who, .thread = thread, .text = text};
 
-    return orders_say(s->orders, &said, &s->arena, &s->turn, &s->e);
+    return orders_run_turn(s->orders, &said, &s->arena, &s->turn, &s->e);
 }
 
 bool shop_resume(struct shop *s)

@@ -77,7 +77,7 @@ static void say(struct stub *s, struct conn *c, const char *p, size_t n)
     want_out(s, c, true);
 }
 
-static void say_rest(struct stub *s, struct conn *c)
+static void graph_reply_rest(struct stub *s, struct conn *c)
 {
     ssize_t wrote = send(c->fd, c->out.p + c->out_at, c->out.n - c->out_at, MSG_NOSIGNAL);
 
@@ -270,7 +270,7 @@ static void serve(struct stub *s)
                 continue;
             }
             if (events[i].events & EPOLLOUT)
-                say_rest(s, c);
+                graph_reply_rest(s, c);
             if (((events[i].events & EPOLLIN) && !hear(s, c)) ||
                 (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
                 conn_close(s, c);

@@ -90,7 +90,7 @@ void history_result(struct history *h, str call_id, str text)
     buf_add_c(&h->json, '}');
 }
 
-void history_given(struct history *h, str messages)
+void history_add_messages(struct history *h, str messages)
 {
     if (!messages.n)
         return;

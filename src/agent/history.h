@@ -26,7 +26,7 @@ void history_text(struct history *h, const char *role, str text);
 void history_reply(struct history *h, const struct ask_reply *r);
 void history_result(struct history *h, str call_id, str text);
 /* Adds messages that are already JSON, separated by commas. */
-void history_given(struct history *h, str messages);
+void history_add_messages(struct history *h, str messages);
 
 /* A reply as bytes for the effect log, and back; with `reasoning`, its reasoning too. */
 void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning);

@@ -182,19 +182,20 @@ static bool ask_until_recorded(struct run *r, const struct ask_request *q, struc
 static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
                     struct ask_reply *reply)
 {
-    struct ask_request q = {.body = body,
-                            .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
-                            .session = r->o->session,
-                            .title = r->o->title,
-                            .step = tell_step(r, r->what.n ? r->what : STR("model call"), r->arena),
-                            .part = true,
-                            .quiet = r->quiet,
-                            .reader = r->reader,
-                            .id = STR(""),
-                            .level = level,
-                            .key = r->o->key,
-                            .defined = r->o->defined,
-                            .timeout_ms = run_time_left_ms(r)};
+    struct ask_request q = {
+        .body = body,
+        .route = arena_printf(r->arena, "agent:" STR_FMT, STR_ARG(r->o->app)),
+        .session = r->o->session,
+        .title = r->o->title,
+        .step = agent_record_step(r, r->what.n ? r->what : STR("model call"), r->arena),
+        .part = true,
+        .quiet = r->quiet,
+        .reader = r->reader,
+        .id = STR(""),
+        .level = level,
+        .key = r->o->key,
+        .defined = r->o->defined,
+        .timeout_ms = run_time_left_ms(r)};
     bool ok;
 
     if (!put_intent(r, f))
@@ -463,7 +464,7 @@ static void agent_run_begin(struct run *r)
     ids_init(r);
     if (r->o->system.n || r->output)
         history_system(r);
-    history_given(&r->history, r->o->messages);
+    history_add_messages(&r->history, r->o->messages);
     if (r->o->user.n)
         history_text(&r->history, "user", r->o->user);
 }
@@ -554,13 +555,13 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
                                  .messages = STR("")};
     agent_run_begin(&r);
     if (!r.broken && run_open(&r)) {
-        tell_begin(&r);
+        agent_record_begin(&r);
         loop(&r);
         agent_run_conclude(&r);
         run_settle(&r);
         r.ended_us = run_now_us(&r);
         if (!r.broken)
-            tell_end(&r);
+            agent_record_end(&r);
     }
     if (!r.broken && buf_full(&r.history.json)) {
         err_set(e, ERR_LIMIT, "the history of the run is larger than %zu bytes", HISTORY_MAX);

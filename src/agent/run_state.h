@@ -1,5 +1,5 @@
 /* run_state.h - a run's internals: run.c the loop, limits.c its limits, turn.c the calls of one
- * turn, ids.c their ids, effect.c the replay of the log, replay.c the run's inputs, tell.c the
+ * turn, ids.c their ids, effect.c the replay of the log, replay.c the run's inputs, record.c the
  * record, work.c a run without the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -106,16 +106,16 @@ void run_settle(struct run *r);
 /* Whether the effect is that result. */
 bool settle_is(const struct agent_effect *f);
 
-/* tell.c */
-void tell_begin(const struct run *r);
-void tell_end(const struct run *r);
+/* record.c */
+void agent_record_begin(const struct run *r);
+void agent_record_end(const struct run *r);
 /* The purpose of a call, for the record; in the arena. */
-str tell_step(const struct run *r, str what, struct arena *a);
+str agent_record_step(const struct run *r, str what, struct arena *a);
 /* A call of a tool begins; ends with the effect f. `at_us`: its place among the calls of its turn.
  * On any thread. */
-void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us);
-void tell_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
-               int64_t at_us);
+void agent_record_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us);
+void agent_record_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
+                       int64_t at_us);
 
 /* run.c: false if the run is over or broken. */
 bool run_open(struct run *r);

@@ -245,7 +245,7 @@ static bool of_version(struct putting *p, str channel, str version, str *writer,
     return true;
 }
 
-static const struct thread_value *given(const struct thread_tuple *put, str channel)
+static const struct thread_value *thread_tuple_value(const struct thread_tuple *put, str channel)
 {
     for (size_t i = 0; i < put->value_count; i++)
         if (str_eq(put->values[i].channel, channel))
@@ -257,7 +257,7 @@ static const struct thread_value *given(const struct thread_tuple *put, str chan
 static bool put_channel(struct putting *p, str channel, str version, struct err *e)
 {
     struct thread_place at = {p->put->thread, p->put->ns, channel};
-    const struct thread_value *v = given(p->put, channel);
+    const struct thread_value *v = thread_tuple_value(p->put, channel);
     str base_version = STR(""), base_writer = STR(""), writer = STR("");
     bool has_base = inherited(p, channel, &base_version, &base_writer);
 

@@ -287,7 +287,7 @@ static bool intents(struct turn *t)
             turn_settle(t, c, !f->failed, f->result);
             t->r->out->tool_calls++;
             if (c->tool->flags & TOOL_CLIENT) /* its caller has carried it out meanwhile */
-                tell_tool(t->r, c->tool, f, f->started_us);
+                agent_record_tool(t->r, c->tool, f, f->started_us);
         } else if (known == KNOWN_NOT) {
             n++;
         } else if (!(c->tool->flags & TOOL_CLIENT) && !unknown_end(t, c)) {
@@ -353,7 +353,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
         effect_hold(r, &f);
     else if (!effect_put(r, &f, 1))
         return;
-    tell_tool(r, c->tool, &f, b->at_us + (res - b->first));
+    agent_record_tool(r, c->tool, &f, b->at_us + (res - b->first));
 }
 
 static void agent_turn_carry_out(struct turn *t, bool finishing)
@@ -385,7 +385,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
     }
     b.alone = batch.n == 1 && t->r->looped;
     for (size_t i = 0; i < batch.n; i++)
-        tell_tool_start(t->r, of[i]->tool, results[i].call.key, b.at_us + (int64_t)i);
+        agent_record_tool_start(t->r, of[i]->tool, results[i].call.key, b.at_us + (int64_t)i);
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
         turn_settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
@@ -412,7 +412,7 @@ static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
 }
 
 /* Adds the user's message that came with results of the caller's tools. */
-static void turn_tell_said(struct turn *t)
+static void turn_add_user_text(struct turn *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct turn_call *c = &t->calls[i];
@@ -425,7 +425,7 @@ static void turn_tell_said(struct turn *t)
     }
 }
 
-static bool agent_turn_tell(struct turn *t)
+static bool agent_turn_add_results(struct turn *t)
 {
     struct run *r = t->r;
     size_t shown = r->o->result_shown ? r->o->result_shown : AGENT_RESULT_SHOWN;
@@ -442,7 +442,7 @@ static bool agent_turn_tell(struct turn *t)
             r->out->finish = arena_dup(r->arena, c->arguments);
         }
     }
-    turn_tell_said(t);
+    turn_add_user_text(t);
     return on;
 }
 
@@ -502,7 +502,7 @@ bool turn_act(struct run *r, const struct ask_reply *reply)
 {
     struct turn t = {.r = r};
 
-    return turn_run(&t, reply) && agent_turn_tell(&t);
+    return turn_run(&t, reply) && agent_turn_add_results(&t);
 }
 
 bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out)

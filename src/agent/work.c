@@ -44,7 +44,7 @@ bool agent_work_begin(const struct agent_options *o, struct arena *a, struct age
     if (o->tools)
         toolbox_write(o->tools, &w->r.tools);
     if (run_open(&w->r)) {
-        tell_begin(&w->r);
+        agent_record_begin(&w->r);
         *result = w;
         return true;
     }
@@ -181,7 +181,7 @@ bool agent_work_end(struct agent_work *w, str report, struct err *e)
     bool ok;
 
     if (!w->r.broken) {
-        tell_end(&w->r);
+        agent_record_end(&w->r);
         (void)run_close(&w->r, report);
     }
     ok = !w->r.broken;

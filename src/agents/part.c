@@ -252,7 +252,7 @@ bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err
     struct err why;
     bool ok;
 
-    if (!agents_given_load(p, &why) ||
+    if (!agents_saved_load(p, &why) ||
         (p->root && !agents_request_add_tools(p->job->q.tools, p->tools->box, &why)) ||
         !agents_handoff_add_tools(p, &why)) {
         agents_close_tools(p->tools);

@@ -3,7 +3,7 @@
  *   runner.c    the active runs and their threads
  *   request.c   the request as the input of the run's row, and back
  *   part.c      one agent of a run: its tools, its prompt, its result
- *   given.c     the run's inputs, as a note in its log
+ *   saved.c     the run's inputs, as a note in its log
  *   guard.c     input and output guards
  *   handoff.c   hands the conversation to another agent
  *   memory.c    the conversation that a thread keeps
@@ -108,12 +108,12 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
 str agents_job_masked(const struct agents_job *j, str json, struct arena *a);
 const struct config_agents *agents_job_config(const struct agents_job *j);
 
-/* ---- given.c ---- */
+/* ---- saved.c ---- */
 
 /* Opens the tools of the part, and sets its values of the definition: from the run's note, or
  * as configured now, which then becomes the note. ERR_INPUT and ERR_NOT_FOUND: they are not
  * available. */
-bool agents_given_load(struct agents_part *p, struct err *e) MUST_USE;
+bool agents_saved_load(struct agents_part *p, struct err *e) MUST_USE;
 
 /* ---- guard.c ---- */
 

@@ -26,7 +26,7 @@ static const char *agents_config(const struct cli_args *args)
 
 /* ---- approvals ---- */
 
-static void agents_tell_waiting(const struct agent_show *s)
+static void agents_print_waiting(const struct agent_show *s)
 {
     if (s->waiting.seq < 0) {
         (void)fprintf(stderr, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
@@ -72,7 +72,7 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
     if (!ok)
         return cli_fail(e);
     if (s->waiting.waits && !s->json)
-        agents_tell_waiting(s);
+        agents_print_waiting(s);
     else if (!s->status.n && !s->json)
         (void)fprintf(stderr,
                       "interrupted; resume it with: rationale run --run " STR_FMT "\n",

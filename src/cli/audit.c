@@ -78,7 +78,7 @@ static int audit_run(struct cli *cli, const struct cli_args *args)
         code = history_show(&h, cli, ok, &e, json);
         if (code == CLI_OK && !json) {
             code = history_table(&h, cli, "entries", columns, COUNT_OF(columns));
-            history_say_empty(&h, args, "entries", "entries");
+            history_print_empty(&h, args, "entries", "entries");
         }
     }
     history_close(&h);

@@ -126,7 +126,7 @@ int cli_fail_open(const struct err *e, const char *instead);
 /* Prints on stderr that nothing was found: "no sessions match --status failed --since 7d", by the
  * options and words that select, or, without any, "no sessions are on record yet", where `place`
  * (may be NULL) says more. */
-void cli_say_none(const struct cli_args *args, const char *things, const char *place);
+void cli_print_none(const struct cli_args *args, const char *things, const char *place);
 
 /* The end of a message about an unknown name: "did you mean" and the most similar name or, if none
  * is similar, a given text. */

@@ -85,7 +85,7 @@ static int decisions_run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "decisions", columns, COUNT_OF(columns));
             decisions_note(&h, cli);
-            history_say_empty(&h, args, "decisions", "decisions");
+            history_print_empty(&h, args, "decisions", "decisions");
         }
     }
     history_close(&h);

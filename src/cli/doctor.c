@@ -58,10 +58,10 @@ static void doctor_find(struct doctor *d, const char *group, enum level level, c
     (void)snprintf(f->fix, sizeof f->fix, "%s", fix);
 }
 
-static void doctor_say(struct doctor *d, const char *group, enum level level, const char *fix,
-                       const char *fmt, ...) PRINTF_LIKE(5, 6);
-static void doctor_say(struct doctor *d, const char *group, enum level level, const char *fix,
-                       const char *fmt, ...)
+static void doctor_print(struct doctor *d, const char *group, enum level level, const char *fix,
+                         const char *fmt, ...) PRINTF_LIKE(5, 6);
+static void doctor_print(struct doctor *d, const char *group, enum level level, const char *fix,
+                         const char *fmt, ...)
 {
     char what[WHAT_SIZE];
     va_list args;
@@ -76,35 +76,35 @@ static void doctor_say(struct doctor *d, const char *group, enum level level, co
 
 static void look_at_config(struct doctor *d, const struct config *c, bool builtin)
 {
-    doctor_say(d,
-               "configuration",
-               GOOD,
-               "",
-               STR_FMT "%s",
-               STR_ARG(c->path),
-               builtin ? " is not there; `rationale watch` needs none" : " is good");
+    doctor_print(d,
+                 "configuration",
+                 GOOD,
+                 "",
+                 STR_FMT "%s",
+                 STR_ARG(c->path),
+                 builtin ? " is not there; `rationale watch` needs none" : " is good");
     for (size_t i = 0; i < c->warning_count; i++)
-        doctor_say(d,
-                   "configuration",
-                   WARN,
-                   "see docs/reference/configuration.md, or `rationale config`",
-                   STR_FMT,
-                   STR_ARG(c->warnings[i]));
+        doctor_print(d,
+                     "configuration",
+                     WARN,
+                     "see docs/reference/configuration.md, or `rationale config`",
+                     STR_FMT,
+                     STR_ARG(c->warnings[i]));
     if (c->key_count == 0)
-        doctor_say(d,
-                   "configuration",
-                   config_is_loopback(c->listen_host) ? GOOD : WARN,
-                   "make one with `rationale keys new NAME` to let others in",
-                   "there are no keys: only this machine is answered");
+        doctor_print(d,
+                     "configuration",
+                     config_is_loopback(c->listen_host) ? GOOD : WARN,
+                     "make one with `rationale keys new NAME` to let others in",
+                     "there are no keys: only this machine is answered");
     if (c->key_count && !config_is_loopback(c->listen_host) && c->tls_cert.n == 0)
-        doctor_say(d,
-                   "configuration",
-                   WARN,
-                   "set tls.cert and tls.key, or put a proxy with TLS in front",
-                   "keys go over the network in the clear");
+        doctor_print(d,
+                     "configuration",
+                     WARN,
+                     "set tls.cert and tls.key, or put a proxy with TLS in front",
+                     "keys go over the network in the clear");
 }
 
-static void doctor_say_models(struct doctor *d, const struct probe *p)
+static void doctor_print_models(struct doctor *d, const struct probe *p)
 {
     const struct config_provider *of = p->provider;
     char missing[160] = "";
@@ -117,51 +117,51 @@ static void doctor_say_models(struct doctor *d, const struct probe *p)
                               i ? ", " : "",
                               STR_ARG(str_slice(p->missing[i], 0, 60)));
     if (p->missing_count)
-        doctor_say(d,
-                   "providers",
-                   WARN,
-                   "correct models, or check what this key may use; an alias may still work",
-                   STR_FMT " answers in %llu ms, but does not list %s",
-                   STR_ARG(of->name),
-                   (unsigned long long)p->took_ms,
-                   missing);
+        doctor_print(d,
+                     "providers",
+                     WARN,
+                     "correct models, or check what this key may use; an alias may still work",
+                     STR_FMT " answers in %llu ms, but does not list %s",
+                     STR_ARG(of->name),
+                     (unsigned long long)p->took_ms,
+                     missing);
     else
-        doctor_say(d,
-                   "providers",
-                   GOOD,
-                   "",
-                   STR_FMT " answers in %llu ms and lists %zu models%s",
-                   STR_ARG(of->name),
-                   (unsigned long long)p->took_ms,
-                   p->listed,
-                   of->model_count && p->listed && !p->more
-                       ? ", all of the configuration's among them"
-                       : "");
+        doctor_print(d,
+                     "providers",
+                     GOOD,
+                     "",
+                     STR_FMT " answers in %llu ms and lists %zu models%s",
+                     STR_ARG(of->name),
+                     (unsigned long long)p->took_ms,
+                     p->listed,
+                     of->model_count && p->listed && !p->more
+                         ? ", all of the configuration's among them"
+                         : "");
 }
 
-static void doctor_say_provider(struct doctor *d, const struct config_provider *p,
-                                const struct probe *probe)
+static void doctor_print_provider(struct doctor *d, const struct config_provider *p,
+                                  const struct probe *probe)
 {
     if (p->key_missing.n)
-        doctor_say(d,
-                   "providers",
-                   BAD,
-                   "set the variable or the file that holds its key",
-                   STR_FMT ": " STR_FMT,
-                   STR_ARG(p->name),
-                   STR_ARG(p->key_missing));
+        doctor_print(d,
+                     "providers",
+                     BAD,
+                     "set the variable or the file that holds its key",
+                     STR_FMT ": " STR_FMT,
+                     STR_ARG(p->name),
+                     STR_ARG(p->key_missing));
     else if (!probe || probe->state == PROBE_SKIPPED)
-        doctor_say(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
+        doctor_print(d, "providers", GOOD, "", STR_FMT " has what it needs", STR_ARG(p->name));
     else if (probe->state == PROBE_GOOD)
-        doctor_say_models(d, probe);
+        doctor_print_models(d, probe);
     else
-        doctor_say(d,
-                   "providers",
-                   probe->state == PROBE_UNLISTED ? WARN : BAD,
-                   probe->fix,
-                   STR_FMT ": %s",
-                   STR_ARG(p->name),
-                   probe->why);
+        doctor_print(d,
+                     "providers",
+                     probe->state == PROBE_UNLISTED ? WARN : BAD,
+                     probe->fix,
+                     STR_FMT ": %s",
+                     STR_ARG(p->name),
+                     probe->why);
 }
 
 static void look_at_providers(struct doctor *d, const struct config *c, bool offline)
@@ -179,17 +179,17 @@ static void look_at_providers(struct doctor *d, const struct config *c, bool off
         if (asked) {
             d->probe_count = c->provider_count;
         } else {
-            doctor_say(d,
-                       "providers",
-                       BAD,
-                       "see ca_file in docs/reference/configuration.md",
-                       "%s",
-                       e.text);
+            doctor_print(d,
+                         "providers",
+                         BAD,
+                         "see ca_file in docs/reference/configuration.md",
+                         "%s",
+                         e.text);
             d->probes = NULL;
         }
     }
     for (size_t i = 0; i < c->provider_count; i++)
-        doctor_say_provider(d, &c->providers[i], d->probes ? &d->probes[i] : NULL);
+        doctor_print_provider(d, &c->providers[i], d->probes ? &d->probes[i] : NULL);
 }
 
 static void look_at_disk(struct doctor *d, str path)
@@ -202,26 +202,26 @@ static void look_at_disk(struct doctor *d, str path)
     memcpy(dir, path.p, n);
     dir[n] = '\0';
     if (stat(dir, &st) == 0 && (st.st_mode & 077))
-        doctor_say(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
+        doctor_print(d, "store", WARN, "chmod 600 it", "others may read %s", dir);
     while (n > 0 && dir[n - 1] != '/')
         n--;
     (void)snprintf(dir + n, sizeof dir - n, "%s", n ? "" : ".");
     if (statvfs(dir, &fs) != 0)
         return;
     if ((uint64_t)fs.f_bavail * fs.f_frsize < FREE_LOW)
-        doctor_say(d,
-                   "store",
-                   WARN,
-                   "make room, or set retention",
-                   "the disk has %llu MiB left",
-                   (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
+        doctor_print(d,
+                     "store",
+                     WARN,
+                     "make room, or set retention",
+                     "the disk has %llu MiB left",
+                     (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 20));
     else
-        doctor_say(d,
-                   "store",
-                   GOOD,
-                   "",
-                   "the disk has %llu GiB left",
-                   (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
+        doctor_print(d,
+                     "store",
+                     GOOD,
+                     "",
+                     "the disk has %llu GiB left",
+                     (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
 }
 
 /* Whether the daemon that has the store, if one runs, can put calls on record. */
@@ -240,16 +240,17 @@ static void look_at_daemon(struct doctor *d, const struct config *c)
     if (daemon_ask(&link, "GET", STR("/ready"), STR(""), &e) && daemon_body(&link, &body, &e) &&
         json_parse(&doc, body, &e)) {
         if (json_text(&doc, json_find(&doc, json_root(&doc), STR("why")), &a, &why)) {
-            doctor_say(d,
-                       "store",
-                       BAD,
-                       "make room, or restart it after a failed sync; until then calls are refused "
-                       "(see unrecorded)",
-                       "the daemon is not ready: " STR_FMT,
-                       STR_ARG(str_slice(why, 0, 200)));
+            doctor_print(
+                d,
+                "store",
+                BAD,
+                "make room, or restart it after a failed sync; until then calls are refused "
+                "(see unrecorded)",
+                "the daemon is not ready: " STR_FMT,
+                STR_ARG(str_slice(why, 0, 200)));
             d->code = d->code ? d->code : CLI_STORE;
         } else {
-            doctor_say(d, "store", GOOD, "", "the daemon puts calls on record");
+            doctor_print(d, "store", GOOD, "", "the daemon puts calls on record");
         }
     }
     arena_release(&a);
@@ -282,36 +283,37 @@ static void look_at_kept(struct doctor *d, const struct config *c, struct reader
         arena_release(&a);
         return;
     }
-    doctor_say(d,
-               "record",
-               GOOD,
-               "",
-               "kept: requests, answers and %s%s",
-               c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
-               : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
-                                                : "no reasoning",
-               k.masked ? "; secrets are masked first" : "; nothing is masked");
+    doctor_print(d,
+                 "record",
+                 GOOD,
+                 "",
+                 "kept: requests, answers and %s%s",
+                 c->keep == CONFIG_KEEP_TEXT      ? "the text of reasoning"
+                 : c->keep == CONFIG_KEEP_SUMMARY ? "summaries of reasoning, not its text"
+                                                  : "no reasoning",
+                 k.masked ? "; secrets are masked first" : "; nothing is masked");
     if (c->keep != CONFIG_KEEP_TEXT)
-        doctor_say(d,
-                   "record",
-                   GOOD,
-                   "",
-                   "reasoning.keep is " STR_FMT " in " STR_FMT "; set it to text to keep reasoning",
-                   STR_ARG(k.reasoning),
-                   STR_ARG(c->path));
-    doctor_say(d,
-               "record",
-               GOOD,
-               "",
-               "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
-               STR_ARG(k.where),
-               STR_ARG(doctor_bytes(&a, k.bytes)),
-               STR_ARG(k.journal),
-               STR_ARG(doctor_bytes(&a, k.journal_bytes)));
+        doctor_print(d,
+                     "record",
+                     GOOD,
+                     "",
+                     "reasoning.keep is " STR_FMT " in " STR_FMT
+                     "; set it to text to keep reasoning",
+                     STR_ARG(k.reasoning),
+                     STR_ARG(c->path));
+    doctor_print(d,
+                 "record",
+                 GOOD,
+                 "",
+                 "where: " STR_FMT " (" STR_FMT "), journal " STR_FMT " (" STR_FMT ")",
+                 STR_ARG(k.where),
+                 STR_ARG(doctor_bytes(&a, k.bytes)),
+                 STR_ARG(k.journal),
+                 STR_ARG(doctor_bytes(&a, k.journal_bytes)));
     if (k.retention.n)
-        doctor_say(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
+        doctor_print(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
     else
-        doctor_say(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
+        doctor_print(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
     arena_release(&a);
 }
 
@@ -323,20 +325,20 @@ static void look_at_store(struct doctor *d, const struct config *c)
     struct err e;
 
     if (str_eq(c->store_url, STR("none"))) {
-        doctor_say(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
+        doctor_print(d, "store", WARN, "set store: sqlite:PATH", "nothing is on record");
         return;
     }
     if (str_starts(c->store_url, STR("sqlite:")))
         look_at_disk(d, str_slice(c->store_url, 7, c->store_url.n));
     look_at_daemon(d, c);
     if (!reader_open(c->store_url, &r, &e)) {
-        doctor_say(d,
-                   "store",
-                   e.code == ERR_NOT_FOUND ? WARN : BAD,
-                   e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
-                                           : "is it running, is it ours, is there room?",
-                   "%s",
-                   e.text);
+        doctor_print(d,
+                     "store",
+                     e.code == ERR_NOT_FOUND ? WARN : BAD,
+                     e.code == ERR_NOT_FOUND ? "`rationale serve` makes it when it first starts"
+                                             : "is it running, is it ours, is there room?",
+                     "%s",
+                     e.text);
         if (e.code != ERR_NOT_FOUND)
             d->code = d->code ? d->code : CLI_STORE;
         look_at_kept(d, c, NULL);
@@ -344,9 +346,9 @@ static void look_at_store(struct doctor *d, const struct config *c)
     }
     buf_init(&out, QUERY_OUT_MAX);
     if (query_metrics(r, &a, &out, &e)) {
-        doctor_say(d, "store", GOOD, "", "the store answers");
+        doctor_print(d, "store", GOOD, "", "the store answers");
     } else {
-        doctor_say(d, "store", BAD, "restore it from a backup", "%s", e.text);
+        doctor_print(d, "store", BAD, "restore it from a backup", "%s", e.text);
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
@@ -359,14 +361,14 @@ static void look_at_system(struct doctor *d)
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_LOW)
-        doctor_say(d,
-                   "system",
-                   WARN,
-                   "raise `ulimit -n`, or LimitNOFILE of the service",
-                   "only %llu files may be open, connections among them",
-                   (unsigned long long)files.rlim_max);
+        doctor_print(d,
+                     "system",
+                     WARN,
+                     "raise `ulimit -n`, or LimitNOFILE of the service",
+                     "only %llu files may be open, connections among them",
+                     (unsigned long long)files.rlim_max);
     else
-        doctor_say(d, "system", GOOD, "", "enough files may be open");
+        doctor_print(d, "system", GOOD, "", "enough files may be open");
 }
 
 /* ---- what is said ---- */

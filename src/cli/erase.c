@@ -122,7 +122,7 @@ static bool of_nothing(str receipt)
     return ok && sum == 0;
 }
 
-static void erase_tell_counts(struct cli *cli, struct history *h, const struct json_node *root)
+static void erase_print_counts(struct cli *cli, struct history *h, const struct json_node *root)
 {
     static const struct {
         const char *member, *noun;
@@ -144,7 +144,7 @@ static void erase_tell_counts(struct cli *cli, struct history *h, const struct j
     file_out_add(&cli->out, STR("\n"));
 }
 
-static int erase_tell(struct cli *cli, struct buf *out, bool json)
+static int erase_print(struct cli *cli, struct buf *out, bool json)
 {
     struct history h = {0};
     const struct json_node *root;
@@ -159,7 +159,7 @@ static int erase_tell(struct cli *cli, struct buf *out, bool json)
     arena_init(&h.arena, 1 << 20);
     if (json_parse(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
-        erase_tell_counts(cli, &h, root);
+        erase_print_counts(cli, &h, root);
         file_out_printf(&cli->out,
                         "receipt " STR_FMT "\naudit log " STR_FMT "\n",
                         STR_ARG(history_member(&h, root, "receipt_id")),
@@ -197,7 +197,7 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
                             args->value[SESSION] ? "session" : "session of the subject",
                             STR_ARG(w.name));
     else if (code == CLI_OK)
-        code = erase_tell(cli, &out, args->value[JSON] != NULL);
+        code = erase_print(cli, &out, args->value[JSON] != NULL);
     buf_release(&out);
     config_release(c);
     return code;

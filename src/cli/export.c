@@ -99,7 +99,7 @@ static int export_stream(struct history *h, struct file_out *out, bool quiet,
     }
     progress_end(&p);
     if (code == CLI_OK && x.sessions == 0)
-        cli_say_none(h->args, "sessions", NULL);
+        cli_print_none(h->args, "sessions", NULL);
     query_export_release(&x);
     return code;
 }
@@ -111,7 +111,7 @@ static int export_tables(struct history *h, const char *path, const struct query
     bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
 
     if (ok && to.sessions == 0)
-        cli_say_none(h->args, "sessions", NULL);
+        cli_print_none(h->args, "sessions", NULL);
     return ok ? CLI_OK : history_fail(&e);
 }
 

@@ -287,8 +287,8 @@ static void put_cell(struct cli *cli, str text, size_t width, enum history_form 
     file_out_add(&cli->out, last ? STR("\n") : STR("  "));
 }
 
-void history_say_empty(struct history *h, const struct cli_args *args, const char *member,
-                       const char *things)
+void history_print_empty(struct history *h, const struct cli_args *args, const char *member,
+                         const char *things)
 {
     char journal[FILE_PATH_MAX], store[FILE_PATH_MAX] = "";
     struct err e;
@@ -296,7 +296,7 @@ void history_say_empty(struct history *h, const struct cli_args *args, const cha
     if (json_count(&h->doc, json_find(&h->doc, json_root(&h->doc), str_c(member))) > 0)
         return;
     (void)!store_places(h->config->store_url, h->config->spool, store, journal, &e);
-    cli_say_none(args, things, store[0] ? store : NULL);
+    cli_print_none(args, things, store[0] ? store : NULL);
 }
 
 int history_table(struct history *h, struct cli *cli, const char *member,

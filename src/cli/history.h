@@ -56,9 +56,9 @@ struct history_column {
     size_t width_max; /* characters; 0: the rest of the line */
 };
 
-/* Says on stderr that the list has no rows, and why: see cli_say_none. */
-void history_say_empty(struct history *h, const struct cli_args *args, const char *member,
-                       const char *things);
+/* Says on stderr that the list has no rows, and why: see cli_print_none. */
+void history_print_empty(struct history *h, const struct cli_args *args, const char *member,
+                         const char *things);
 /* Prints the answer in h->out: unchanged, or the rows of a member as a table. Returns the exit
  * code. */
 int history_show(struct history *h, struct cli *cli, bool ok, const struct err *e, bool json);

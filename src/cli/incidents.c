@@ -85,7 +85,7 @@ static int incidents_list(struct incidents_command *c)
     code = incidents_show_json(c, ok, &e);
     if (code != CLI_OK || c->args->value[JSON])
         return code;
-    history_say_empty(&c->h, c->args, "incidents", "incidents");
+    history_print_empty(&c->h, c->args, "incidents", "incidents");
     return history_table(&c->h, c->cli, "incidents", columns, COUNT_OF(columns));
 }
 

@@ -377,7 +377,7 @@ static void print_text(struct work *w, str text)
 }
 
 /* Prints the question, and how to answer it. */
-static void tell_waiting(struct work *w, const struct ran *r)
+static void investigate_print_waiting(struct work *w, const struct ran *r)
 {
     const struct json_node *list;
     struct json doc;
@@ -421,7 +421,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
                       "interrupted; resume it with: rationale investigate --run " STR_FMT "\n",
                       STR_ARG(o->run));
     else if (r.report.end == INCIDENT_WAITING)
-        tell_waiting(w, &r);
+        investigate_print_waiting(w, &r);
     else
         print_text(w, r.report.markdown);
     return exit_code(&r.report);
@@ -493,7 +493,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
         if (r[i].report.end == INCIDENT_LEFT)
             return CLI_SIGINT;
         if (r[i].report.end == INCIDENT_WAITING) {
-            tell_waiting(w, &r[i]);
+            investigate_print_waiting(w, &r[i]);
             return CLI_TIMEOUT;
         }
     }

@@ -81,7 +81,7 @@ static int list_run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
             list_more(&h, cli);
-            history_say_empty(&h, args, "sessions", "sessions");
+            history_print_empty(&h, args, "sessions", "sessions");
         }
     }
     history_close(&h);

@@ -43,7 +43,8 @@ static str tool_name(const struct mcp_ask *ask)
     return mcp_member(ask->doc, ask->params, STR("name"), ask->arena);
 }
 
-static void say_fixed(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_fixed(void *ctx, const struct mcp_ask *ask,
+                                     struct mcp_answer *answer)
 {
     str name = tool_name(ask);
 
@@ -54,7 +55,7 @@ static void say_fixed(void *ctx, const struct mcp_ask *ask, struct mcp_answer *a
                 mcp_answer_item(answer, str_c(fixed[i].parts[k]));
 }
 
-static void say_log(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_log(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     (void)ctx;
     (void)ask;
@@ -64,7 +65,8 @@ static void say_log(void *ctx, const struct mcp_ask *ask, struct mcp_answer *ans
     mcp_answer_text(answer, STR("Tool with logging executed successfully"));
 }
 
-static void say_progress(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_progress(void *ctx, const struct mcp_ask *ask,
+                                        struct mcp_answer *answer)
 {
     (void)ctx;
     (void)ask;
@@ -74,8 +76,8 @@ static void say_progress(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     mcp_answer_text(answer, STR("Tool with progress executed successfully"));
 }
 
-static void mcp_conformance_say_error(void *ctx, const struct mcp_ask *ask,
-                                      struct mcp_answer *answer)
+static void mcp_conformance_answer_error(void *ctx, const struct mcp_ask *ask,
+                                         struct mcp_answer *answer)
 {
     (void)ctx;
     (void)ask;
@@ -207,8 +209,8 @@ static str asked_with(const struct mcp_ask *ask, const char *method)
                                 "response\"}},\"required\":[\"response\"]}}"));
 }
 
-static void mcp_conformance_say_answer(const struct mcp_ask *ask, const struct question *q,
-                                       struct mcp_answer *answer)
+static void mcp_conformance_write_answer(const struct mcp_ask *ask, const struct question *q,
+                                         struct mcp_answer *answer)
 {
     const struct json *doc = ask->doc;
     const struct json_node *first = json_find(doc, ask->inputs, str_c(q->ask[0].key)),
@@ -240,7 +242,7 @@ static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
         all = all && json_find(ask->doc, ask->inputs, str_c(q->ask[i].key));
     if (all && (!q->state || str_eq(ask->state, str_c(q->state)))) {
-        mcp_conformance_say_answer(ask, q, answer);
+        mcp_conformance_write_answer(ask, q, answer);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
@@ -342,7 +344,8 @@ static void read_resource(void *ctx, const struct mcp_ask *ask, struct mcp_answe
     buf_release(&b);
 }
 
-static void say_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_prompt(void *ctx, const struct mcp_ask *ask,
+                                      struct mcp_answer *answer)
 {
     (void)ctx;
     if (str_eq(tool_name(ask), STR("test_simple_prompt"))) {
@@ -353,7 +356,8 @@ static void say_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
     mcp_answer_item(answer, STR(MESSAGE(TEXT("Please analyze the image above."))));
 }
 
-static void say_prompt_text(const struct mcp_ask *ask, struct mcp_answer *answer, str text)
+static void conformance_answer_prompt_text(const struct mcp_ask *ask, struct mcp_answer *answer,
+                                           str text)
 {
     struct buf b;
 
@@ -366,21 +370,24 @@ static void say_prompt_text(const struct mcp_ask *ask, struct mcp_answer *answer
     (void)ask;
 }
 
-static void say_arguments(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_arguments(void *ctx, const struct mcp_ask *ask,
+                                         struct mcp_answer *answer)
 {
     str one = mcp_member(ask->doc, ask->arguments, STR("arg1"), ask->arena),
         two = mcp_member(ask->doc, ask->arguments, STR("arg2"), ask->arena);
 
     (void)ctx;
-    say_prompt_text(ask,
-                    answer,
-                    arena_printf(ask->arena,
-                                 "Prompt with arguments: arg1='" STR_FMT "', arg2='" STR_FMT "'",
-                                 STR_ARG(one),
-                                 STR_ARG(two)));
+    conformance_answer_prompt_text(ask,
+                                   answer,
+                                   arena_printf(ask->arena,
+                                                "Prompt with arguments: arg1='" STR_FMT
+                                                "', arg2='" STR_FMT "'",
+                                                STR_ARG(one),
+                                                STR_ARG(two)));
 }
 
-static void say_embedded(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_answer_embedded(void *ctx, const struct mcp_ask *ask,
+                                        struct mcp_answer *answer)
 {
     const struct json_node *uri = json_find(ask->doc, ask->arguments, STR("resourceUri"));
     str raw = uri && uri->kind == JSON_STRING ? json_raw(ask->doc, uri) : STR("\"test://none\"");
@@ -405,7 +412,7 @@ static void ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
         str text = mcp_member(
             ask->doc, json_find(ask->doc, said, STR("content")), STR("context"), ask->arena);
 
-        say_prompt_text(
+        conformance_answer_prompt_text(
             ask, answer, arena_join(ask->arena, STR("Prompt with context: "), text, STR("")));
         return;
     }
@@ -441,22 +448,24 @@ static void ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
     }
 
 static const struct mcp_tool tools[] = {
-    TOOL("test_simple_text", "Says a text", say_fixed),
-    TOOL("test_image_content", "Shows an image", say_fixed),
-    TOOL("test_audio_content", "Plays a sound", say_fixed),
-    TOOL("test_embedded_resource", "Embeds a resource", say_fixed),
-    TOOL("test_multiple_content_types", "Says a text, shows an image, embeds", say_fixed),
-    TOOL("test_tool_with_logging", "Logs while it works", say_log),
-    TOOL("test_logging_tool", "Logs while it works, if it is wanted", say_log),
-    TOOL("test_tool_with_progress", "Reports progress", say_progress),
-    TOOL("test_streaming_elicitation", "Reports progress on its stream", say_progress),
-    TOOL("test_error_handling", "Fails", mcp_conformance_say_error),
+    TOOL("test_simple_text", "Says a text", conformance_answer_fixed),
+    TOOL("test_image_content", "Shows an image", conformance_answer_fixed),
+    TOOL("test_audio_content", "Plays a sound", conformance_answer_fixed),
+    TOOL("test_embedded_resource", "Embeds a resource", conformance_answer_fixed),
+    TOOL("test_multiple_content_types", "Says a text, shows an image, embeds",
+         conformance_answer_fixed),
+    TOOL("test_tool_with_logging", "Logs while it works", conformance_answer_log),
+    TOOL("test_logging_tool", "Logs while it works, if it is wanted", conformance_answer_log),
+    TOOL("test_tool_with_progress", "Reports progress", conformance_answer_progress),
+    TOOL("test_streaming_elicitation", "Reports progress on its stream",
+         conformance_answer_progress),
+    TOOL("test_error_handling", "Fails", mcp_conformance_answer_error),
     TOOL("test_trigger_tool_change", "Says that the tools changed", change),
     TOOL("test_trigger_prompt_change", "Says that the prompts changed", change),
     {.name = "test_missing_capability",
      .description = "Needs a client that can sample",
      .needs = MCP_SAMPLING,
-     .run = say_fixed},
+     .run = conformance_answer_fixed},
     {.name = "test_sampling",
      .description = "Asks the client's model",
      .input = ONE_TEXT("prompt"),
@@ -478,13 +487,13 @@ static const struct mcp_tool tools[] = {
     {.name = "json_schema_2020_12_tool",
      .description = "Has a schema with much of JSON Schema 2020-12",
      .input = SCHEMA_2020,
-     .run = say_fixed},
+     .run = conformance_answer_fixed},
     {.name = "test_custom_header",
      .description = "Has arguments that are headers too",
      .input = "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
               "\"x-mcp-header\":\"Region\"},\"priority\":{\"type\":\"integer\",\"x-mcp-header\":"
               "\"Priority\"}}}",
-     .run = say_fixed},
+     .run = conformance_answer_fixed},
 };
 
 static const struct mcp_resource resources[] = {
@@ -505,20 +514,24 @@ static const struct mcp_resource resources[] = {
 };
 
 static const struct mcp_prompt prompts[] = {
-    {"test_simple_prompt", "Simple", "A prompt without arguments", NULL, say_prompt},
+    {"test_simple_prompt", "Simple", "A prompt without arguments", NULL, conformance_answer_prompt},
     {"test_prompt_with_arguments",
      "Arguments",
      "A prompt with two arguments",
      "[{\"name\":\"arg1\",\"description\":\"First test argument\",\"required\":true},"
      "{\"name\":\"arg2\",\"description\":\"Second test argument\",\"required\":true}]",
-     say_arguments},
+     conformance_answer_arguments},
     {"test_prompt_with_embedded_resource",
      "Embedded",
      "A prompt with a resource in it",
      "[{\"name\":\"resourceUri\",\"description\":\"URI of the resource to "
      "embed\",\"required\":true}]",
-     say_embedded},
-    {"test_prompt_with_image", "Image", "A prompt with an image in it", NULL, say_prompt},
+     conformance_answer_embedded},
+    {"test_prompt_with_image",
+     "Image",
+     "A prompt with an image in it",
+     NULL,
+     conformance_answer_prompt},
     {"test_input_required_result_prompt", "Asks", "A prompt that asks the user", NULL, ask_prompt},
 };
 

@@ -129,7 +129,7 @@ static int notify_cli_list(struct cli *cli, const struct cli_args *args)
     ok = notify_cli_read(&h, args, limit, &e);
     code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
     if (code == CLI_OK && !args->value[JSON]) {
-        history_say_empty(&h, args, "notifications", "messages about incidents");
+        history_print_empty(&h, args, "notifications", "messages about incidents");
         code = history_table(&h, cli, "notifications", columns, COUNT_OF(columns));
     }
     history_close(&h);

@@ -137,7 +137,7 @@ static void optimize_progress(struct printer *p, const struct optimize_event *ev
 }
 
 /* Prints the part of an event that a person wants to see. */
-static void tell_event(void *ctx, const struct optimize_event *ev)
+static void optimize_print_event(void *ctx, const struct optimize_event *ev)
 {
     struct printer *p = ctx;
     struct file_out *out = &p->cli->out;
@@ -163,7 +163,7 @@ static void optimize_note(void *ctx, const char *words)
     cli_complain(0, "%s", words);
 }
 
-static void tell_result(struct cli *cli, const struct tune_result *r)
+static void optimize_print_result(struct cli *cli, const struct tune_result *r)
 {
     struct file_out *out = &cli->out;
 
@@ -238,14 +238,14 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     arena_init(&a, ARENA_MAX);
     buf_init(&p.line, LINE_SIZE_MAX);
     o.host = &local.host;
-    o.sink = (struct optimize_sink){args->value[JSON] ? print_event : tell_event, &p};
+    o.sink = (struct optimize_sink){args->value[JSON] ? print_event : optimize_print_event, &p};
     progress_enable();
     ok = tune_run(&o, &a, &r, &e);
     progress_end(&p.progress);
     app_local_close(&local);
     buf_release(&p.line);
     if (ok && !args->value[JSON])
-        tell_result(cli, &r);
+        optimize_print_result(cli, &r);
     code = !ok ? cli_fail(&e) : r.finished ? CLI_OK : CLI_TIMEOUT;
     arena_release(&a);
     return code;

@@ -60,7 +60,7 @@ static const char *option_nearest(str word, cli_names *names)
     return best;
 }
 
-static struct cli_guess say_guess(const char *near, const char *otherwise)
+static struct cli_guess cli_guess_of(const char *near, const char *otherwise)
 {
     struct cli_guess g;
 
@@ -73,7 +73,7 @@ static struct cli_guess say_guess(const char *near, const char *otherwise)
 
 struct cli_guess cli_guess(str word, cli_names *names, const char *otherwise)
 {
-    return say_guess(option_nearest(word, names), otherwise);
+    return cli_guess_of(option_nearest(word, names), otherwise);
 }
 
 /* Every command has these. */
@@ -176,7 +176,7 @@ static bool option_unknown(const struct cli_command *c, str name, const char *wo
                  "%s has no option %s%s",
                  c->name,
                  word,
-                 say_guess(near ? meant : NULL, otherwise).text);
+                 cli_guess_of(near ? meant : NULL, otherwise).text);
     return false;
 }
 

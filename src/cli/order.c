@@ -136,7 +136,7 @@ static void order_on_order(void *ctx, const struct order *order)
 }
 
 /* A person sees it word by word. */
-static void order_on_say(void *ctx, str text)
+static void order_print_text(void *ctx, str text)
 {
     struct window *w = ctx;
 
@@ -232,14 +232,14 @@ static int order_turn(struct window *w, str text)
 
     /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
-        watch.on_say = order_on_say;
+        watch.on_say = order_print_text;
         watch.on_retract = order_on_retract;
     }
     arena_init(&a, TURN_ARENA_MAX);
     w->who = orders_asker(w->orders, STR(""), true);
     said = (struct orders_said){
         .who = &w->who, .thread = str_c(w->thread), .text = text, .watch = &watch};
-    ok = text.n ? orders_say(w->orders, &said, &a, &out, &e)
+    ok = text.n ? orders_run_turn(w->orders, &said, &a, &out, &e)
                 : orders_resume(w->orders, &said, &a, &out, &e);
     code = ok ? order_shown(w, &out) : cli_fail(&e);
     arena_release(&a);

@@ -63,7 +63,7 @@ static bool daemon_there(struct runs *r)
 }
 
 /* Prints that interrupted runs will be resumed, and by which process. */
-static void tell_cut_off(struct runs *r)
+static void runs_print_cut_off(struct runs *r)
 {
     const struct json *doc = &r->h.doc;
     const struct json_node *list = json_find(doc, json_root(doc), STR("runs"));
@@ -102,8 +102,8 @@ static int runs_list(struct runs *r)
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     code = history_table(&r->h, r->cli, "runs", columns, COUNT_OF(columns));
-    history_say_empty(&r->h, r->args, "runs", "runs");
-    tell_cut_off(r);
+    history_print_empty(&r->h, r->args, "runs", "runs");
+    runs_print_cut_off(r);
     return code;
 }
 
@@ -298,7 +298,7 @@ static bool arguments_ok(const char *text)
     return ok;
 }
 
-static int runs_say(struct runs *r, enum agent_word word)
+static int runs_answer_command(struct runs *r, enum agent_word word)
 {
     static const char *const words[] = {"approve", "deny", "change"};
     const char *changed = r->args->value[ARGUMENTS];
@@ -344,12 +344,12 @@ static int runs_say(struct runs *r, enum agent_word word)
 
 static int approve(struct runs *r)
 {
-    return runs_say(r, AGENT_APPROVE);
+    return runs_answer_command(r, AGENT_APPROVE);
 }
 
 static int deny(struct runs *r)
 {
-    return runs_say(r, AGENT_DENY);
+    return runs_answer_command(r, AGENT_DENY);
 }
 
 /* ---- the table ---- */

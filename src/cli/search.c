@@ -41,7 +41,7 @@ static int search_run(struct cli *cli, const struct cli_args *args)
 
             code = history_table(&h, cli, "results", columns, COUNT_OF(columns));
             history_note(cli, history_absent(&h, why));
-            history_say_empty(&h, args, "results", "calls");
+            history_print_empty(&h, args, "results", "calls");
         }
     }
     history_close(&h);

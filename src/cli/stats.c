@@ -65,7 +65,7 @@ static int stats_run(struct cli *cli, const struct cli_args *args)
         if (code == CLI_OK && !args->value[JSON]) {
             code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
                             : history_table(&h, cli, "groups", usage, COUNT_OF(usage));
-            history_say_empty(&h, args, thinking ? "rows" : "groups", "calls");
+            history_print_empty(&h, args, thinking ? "rows" : "groups", "calls");
         }
     }
     history_close(&h);

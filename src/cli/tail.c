@@ -45,7 +45,7 @@ static str tail_line_of(struct tail *t, const struct json_node *v, const char *n
     return history_line(&t->h.arena, history_member(&t->h, v, name), width);
 }
 
-static void say_text(struct tail *t, const struct json_node *v, bool thought)
+static void tail_print_text(struct tail *t, const struct json_node *v, bool thought)
 {
     str text = history_member(&t->h, v, "text");
 
@@ -63,13 +63,13 @@ static void say_text(struct tail *t, const struct json_node *v, bool thought)
     }
 }
 
-static void say_update(struct tail *t, const struct json_node *v, str type)
+static void tail_print_update(struct tail *t, const struct json_node *v, str type)
 {
     struct file_out *out = &t->cli->out;
     str session = tail_line_of(t, v, "session_id", 36);
 
     if (str_eq(type, STR("reasoning_delta")) || str_eq(type, STR("answer_delta"))) {
-        say_text(t, v, str_eq(type, STR("reasoning_delta")));
+        tail_print_text(t, v, str_eq(type, STR("reasoning_delta")));
         return;
     }
     if (str_eq(type, STR("reasoning_status"))) {
@@ -98,7 +98,7 @@ static void say_update(struct tail *t, const struct json_node *v, str type)
                         (long long)history_number(&t->h, v, "missed"));
 }
 
-static void say_message(struct tail *t, str json)
+static void tail_print_message(struct tail *t, str json)
 {
     const struct json_node *data;
     struct err e;
@@ -109,7 +109,7 @@ static void say_message(struct tail *t, str json)
     } else if (json_parse(&t->h.doc, json, &e)) {
         arena_reset(&t->h.arena);
         data = json_find(&t->h.doc, json_root(&t->h.doc), STR("data"));
-        say_update(t, data, history_member(&t->h, data, "type"));
+        tail_print_update(t, data, history_member(&t->h, data, "type"));
     }
     file_out_flush(&t->cli->out);
 }
@@ -129,7 +129,7 @@ static bool follow_daemon(struct tail *t, int *code)
         printed = true;
         while (!file_out_gone(&t->cli->out) && daemon_line(&d, &line, &e))
             if (str_starts(line, STR("data:")))
-                say_message(t, str_trim(str_slice(line, 5, line.n)));
+                tail_print_message(t, str_trim(str_slice(line, 5, line.n)));
         end_text(t);
         *code = file_out_gone(&t->cli->out) ? CLI_OK : cli_complain(CLI_UNREACHABLE, "%s", e.text);
     } else if (d.fd >= 0 && (d.status == 401 || d.status == 403)) {
@@ -142,7 +142,7 @@ static bool follow_daemon(struct tail *t, int *code)
 
 /* ---- from the store ---- */
 
-static void say_decision(struct tail *t, const struct json_node *v)
+static void tail_print_decision(struct tail *t, const struct json_node *v)
 {
     if (t->json) {
         file_out_add(&t->cli->out, json_raw(&t->h.doc, v));
@@ -175,7 +175,7 @@ static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *
         v = json_at(&t->h.doc, all, i);
         id = history_number(&t->h, v, "decision_id");
         if (id > seen && !quiet)
-            say_decision(t, v);
+            tail_print_decision(t, v);
         *last_id = id > *last_id ? id : *last_id;
     }
     arena_reset(&t->h.arena);

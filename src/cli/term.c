@@ -128,7 +128,7 @@ static bool term_selects(const struct cli_option *o)
     return true;
 }
 
-void cli_say_none(const struct cli_args *args, const char *things, const char *place)
+void cli_print_none(const struct cli_args *args, const char *things, const char *place)
 {
     const struct cli_command *c = args->command;
     struct buf b;

@@ -59,7 +59,7 @@ static str tour_member(struct guide *g, const struct json *doc, const struct jso
 /* ---- telling ---- */
 
 /* Text of a model: a line, and nothing that a terminal would obey. */
-static void tour_tell_text(struct guide *g, str s)
+static void tour_print_text(struct guide *g, str s)
 {
     struct file_out *out = &g->t->cli->out;
 
@@ -71,7 +71,7 @@ static void tour_tell_text(struct guide *g, str s)
     }
 }
 
-static void tell_head(struct guide *g, const char *title, const char *page, str id)
+static void tour_print_head(struct guide *g, const char *title, const char *page, str id)
 {
     struct cli *cli = g->t->cli;
 
@@ -89,19 +89,19 @@ static void tell_head(struct guide *g, const char *title, const char *page, str 
     file_out_flush(&cli->out);
 }
 
-static void tell_line(struct guide *g, const char *mark, str text)
+static void tour_print_line(struct guide *g, const char *mark, str text)
 {
     struct cli *cli = g->t->cli;
 
     file_out_printf(&cli->out, "  %s%s%s ", cli_dim(cli), mark, cli_plain(cli));
-    tour_tell_text(g, text);
+    tour_print_text(g, text);
     file_out_add(&cli->out, STR("\n"));
     file_out_flush(&cli->out);
 }
 
 /* Prints the decisions of the session that were not printed yet. The API returns the newest
  * first. */
-static bool tell_decisions(struct guide *g)
+static bool tour_print_decisions(struct guide *g)
 {
     str path =
         arena_printf(&g->arena, "/api/v1/history/decisions?limit=100&session_id=%s", g->session);
@@ -115,7 +115,7 @@ static bool tell_decisions(struct guide *g)
     list = ok ? json_find(&doc, json_root(&doc), STR("decisions")) : NULL;
     n = list ? json_count(&doc, list) : 0;
     for (size_t i = n > g->printed ? n - g->printed : 0; i-- > 0; g->printed++)
-        tell_line(g, "why", tour_member(g, &doc, json_at(&doc, list, i), "entry"));
+        tour_print_line(g, "why", tour_member(g, &doc, json_at(&doc, list, i), "entry"));
     json_release(&doc);
     return ok;
 }
@@ -134,13 +134,13 @@ static str tour_script(struct guide *g, const char *name)
 }
 
 /* The summary, else the first paragraph of what was found. */
-static void tell_found(struct guide *g, const struct json *doc)
+static void tour_print_found(struct guide *g, const struct json *doc)
 {
     str text = tour_member(g, doc, json_root(doc), "summary");
 
     if (text.n == 0)
         text = tour_member(g, doc, json_root(doc), "final_analysis");
-    tell_line(g, "found", str_slice(text, 0, str_find(text, STR("\n"))));
+    tour_print_line(g, "found", str_slice(text, 0, str_find(text, STR("\n"))));
 }
 
 static bool look_at_incident(struct guide *g, str id, bool *over)
@@ -163,9 +163,9 @@ static bool look_at_incident(struct guide *g, str id, bool *over)
                      STR_ARG(status),
                      STR_ARG(str_slice(tour_member(g, &doc, json_root(&doc), "error"), 0, 120)));
     if (g->session[0])
-        ok = tell_decisions(g) && ok;
+        ok = tour_print_decisions(g) && ok;
     if (*over)
-        tell_found(g, &doc);
+        tour_print_found(g, &doc);
     json_release(&doc);
     return ok;
 }
@@ -182,7 +182,7 @@ static bool show_incident(struct guide *g)
     json_release(&doc);
     if (!ok)
         return false;
-    tell_head(g, "An incident is investigated", "incidents", id);
+    tour_print_head(g, "An incident is investigated", "incidents", id);
     g->session[0] = '\0';
     for (unsigned i = 0; i < POLLS_MAX && !over && !g->t->stop; i++) {
         if (!look_at_incident(g, id, &over))
@@ -193,7 +193,7 @@ static bool show_incident(struct guide *g)
     return over || err_set(&g->err, ERR_TIMEOUT, "the investigation does not come to an end");
 }
 
-static void tell_verdict(struct guide *g, const struct json *doc, const struct json_node *r)
+static void tour_print_verdict(struct guide *g, const struct json *doc, const struct json_node *r)
 {
     const struct json_node *c = json_find(doc, r, STR("citation"));
     str line = arena_printf(&g->arena,
@@ -208,12 +208,12 @@ static void tell_verdict(struct guide *g, const struct json *doc, const struct j
         str action = tour_member(g, doc, step, "action");
 
         if (str_eq(action, STR("think")))
-            tell_line(g, "thought", tour_member(g, doc, step, "observation"));
+            tour_print_line(g, "thought", tour_member(g, doc, step, "observation"));
         else
-            tell_line(g, "step", action);
+            tour_print_line(g, "step", action);
     }
-    tell_line(g, "verdict", line);
-    tell_line(g, "why", tour_member(g, doc, r, "rationale"));
+    tour_print_line(g, "verdict", line);
+    tour_print_line(g, "why", tour_member(g, doc, r, "rationale"));
 }
 
 static bool show_policy(struct guide *g)
@@ -222,19 +222,19 @@ static bool show_policy(struct guide *g)
     struct json doc;
     bool ok;
 
-    tell_head(g, "A policy is verified", "policy", STR(""));
+    tour_print_head(g, "A policy is verified", "policy", STR(""));
     json_init(&doc);
     ok = tour_ask(g, "POST", STR("/reason/auth-review"), tour_script(g, "case"), &doc);
     results = ok ? json_find(&doc, json_root(&doc), STR("results")) : NULL;
     for (size_t i = 0; results && i < json_count(&doc, results); i++)
-        tell_verdict(g, &doc, json_at(&doc, results, i));
+        tour_print_verdict(g, &doc, json_at(&doc, results, i));
     if (ok && (!results || json_count(&doc, results) == 0))
         ok = err_set(&g->err, ERR_UPSTREAM, "the review has no results");
     json_release(&doc);
     return ok;
 }
 
-static bool tour_say(struct guide *g, str thread, str raw)
+static bool tour_order_turn(struct guide *g, str thread, str raw)
 {
     str path = arena_printf(&g->arena, "/api/v1/orders/" STR_FMT "/say", STR_ARG(thread));
     str body = arena_printf(&g->arena, "{\"text\":" STR_FMT "}", STR_ARG(raw));
@@ -242,13 +242,13 @@ static bool tour_say(struct guide *g, str thread, str raw)
     bool ok;
 
     json_init(&doc);
-    tell_line(g, "customer", str_slice(raw, 1, raw.n - 1));
+    tour_print_line(g, "customer", str_slice(raw, 1, raw.n - 1));
     ok = tour_ask(g, "POST", path, body, &doc);
     if (ok && !g->session[0])
         session_set(g, tour_member(g, &doc, json_root(&doc), "session_id"));
-    ok = ok && (!g->session[0] || tell_decisions(g));
+    ok = ok && (!g->session[0] || tour_print_decisions(g));
     if (ok)
-        tell_line(g, "counter", tour_member(g, &doc, json_root(&doc), "reply"));
+        tour_print_line(g, "counter", tour_member(g, &doc, json_root(&doc), "reply"));
     json_release(&doc);
     return ok;
 }
@@ -258,11 +258,11 @@ static bool show_order(struct guide *g)
     const struct json_node *lines = json_find(&g->script, json_root(&g->script), STR("order"));
     str thread = STR("demo");
 
-    tell_head(g, "An order is taken", "orders", thread);
+    tour_print_head(g, "An order is taken", "orders", thread);
     g->session[0] = '\0';
     for (const struct json_node *v = json_first(&g->script, lines); v && !g->t->stop;
          v = json_next(&g->script, lines, v))
-        if (!tour_say(g, thread, json_raw(&g->script, v)))
+        if (!tour_order_turn(g, thread, json_raw(&g->script, v)))
             return false;
     return true;
 }

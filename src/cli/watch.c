@@ -440,7 +440,7 @@ static int watch_run_agent(struct watch_command *w)
 /* ---- all of it ---- */
 
 /* How many calls are on record, and the command that shows them. */
-static void watch_say_count(struct watch_command *w)
+static void watch_print_count(struct watch_command *w)
 {
     str path = arena_printf(&w->arena, "/api/v1/watch/" STR_FMT, STR_ARG(w->run)), body;
     struct daemon_link d;
@@ -499,7 +499,7 @@ static int watch_with_gateway(struct watch_command *w)
                        STR_ARG(w->login));
     code = watch_run_agent(w);
     (void)!daemon_settle(w->config, SETTLE_MS); /* commands after this one see every call */
-    watch_say_count(w);
+    watch_print_count(w);
     hint = watch_client_hint(w->client, code);
     if (hint)
         (void)cli_complain(0, "%s", hint);

@@ -207,7 +207,7 @@ static void ask_on_end(void *ctx, const struct err *e)
 }
 
 /* A caller that gets the text as it arrives has seen it. */
-static bool ask_on_anew(void *ctx)
+static bool ask_on_retry(void *ctx)
 {
     struct ask *a = ctx;
 
@@ -224,7 +224,7 @@ static bool ask_on_anew(void *ctx)
     return true;
 }
 
-static const struct call_sink sink = {ask_on_frame, ask_on_error, ask_on_end, NULL, ask_on_anew};
+static const struct call_sink sink = {ask_on_frame, ask_on_error, ask_on_end, NULL, ask_on_retry};
 
 /* The record frees long texts while they arrive; the reader gets all of this one. */
 static void ask_read_decision(void *ctx, str text, struct arena *arena, struct decision *d)

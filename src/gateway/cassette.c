@@ -424,8 +424,8 @@ static const struct tape *cassette_nearest(const struct cassette *c, str path, s
 }
 
 /* Where they differ and, if that is a text, how the recorded one begins. */
-static void say_difference(const struct tape *t, const struct json *recorded, str pointer,
-                           struct err *e)
+static void cassette_describe_difference(const struct tape *t, const struct json *recorded,
+                                         str pointer, struct err *e)
 {
     const struct json_node *there = json_pointer(recorded, pointer);
     struct arena a;
@@ -469,7 +469,7 @@ static bool miss(const struct cassette *c, str path, const struct json *doc, str
                 t->line,
                 STR_ARG(str_slice(t->call.path, 0, 60)));
     else
-        say_difference(t, &body, buf_str(&pointer), e);
+        cassette_describe_difference(t, &body, buf_str(&pointer), e);
     buf_release(&pointer);
     json_release(&body);
     return false;

@@ -25,7 +25,7 @@ static str config_list_raw_of(const struct lister *l, const struct json_node *v)
     return v ? l->c->source->yaml.marks[v - l->doc->nodes].raw : STR("");
 }
 
-static void config_list_tell(struct lister *l, const struct json_node *v)
+static void config_list_add(struct lister *l, const struct json_node *v)
 {
     struct config_item item = {.path = buf_str(&l->path),
                                .value = buf_str(&l->value),
@@ -39,8 +39,8 @@ static void config_list_tell(struct lister *l, const struct json_node *v)
     buf_reset(&l->value);
 }
 
-static void tell_row(struct lister *l, const char *front, const struct config_row *row,
-                     const struct json_node *object, const void *from)
+static void config_list_add_row(struct lister *l, const char *front, const struct config_row *row,
+                                const struct json_node *object, const void *from)
 {
     const struct json_node *v = config_at(l->doc, object, row->path);
 
@@ -53,21 +53,22 @@ static void tell_row(struct lister *l, const char *front, const struct config_ro
         config_mask_url(*(const str *)(const void *)((const char *)from + row->at), &l->value);
     else
         config_row_show(row, from, &l->value);
-    config_list_tell(l, v);
+    config_list_add(l, v);
 }
 
-static void tell_rows(struct lister *l, const char *front, const struct config_rows *rows,
-                      const struct json_node *object, const void *from, bool given_only)
+static void config_list_add_rows(struct lister *l, const char *front,
+                                 const struct config_rows *rows, const struct json_node *object,
+                                 const void *from, bool given_only)
 {
     for (size_t i = 0; i < rows->n; i++)
         if (config_at(l->doc, object, rows->rows[i].path) ||
             (!given_only && !config_row_unset(&rows->rows[i], NULL)))
-            tell_row(l, front, &rows->rows[i], object, from);
+            config_list_add_row(l, front, &rows->rows[i], object, from);
 }
 
 /* Values of the file that are no rows, as JSON; those filled in from the environment by name. */
-static void tell_given(struct lister *l, const char *front, const char *const *names, size_t n,
-                       const struct json_node *object)
+static void config_list_add_named(struct lister *l, const char *front, const char *const *names,
+                                  size_t n, const struct json_node *object)
 {
     for (size_t i = 0; i < n; i++) {
         const struct json_node *v = json_find(l->doc, object, str_c(names[i]));
@@ -82,7 +83,7 @@ static void tell_given(struct lister *l, const char *front, const char *const *n
             buf_add(&l->value, config_list_raw_of(l, v).n ? config_list_raw_of(l, v) : STR("***"));
         else
             buf_add(&l->value, json_raw(l->doc, v));
-        config_list_tell(l, v);
+        config_list_add(l, v);
     }
 }
 
@@ -97,8 +98,8 @@ static void front_make(char front[160], const char *list, str name)
     memcpy(front + n + name.n, ".", 2);
 }
 
-static void tell_provider(struct lister *l, const struct config_provider *p,
-                          const struct json_node *v)
+static void config_list_add_provider(struct lister *l, const struct config_provider *p,
+                                     const struct json_node *v)
 {
     static const char *const given[] = {"api_key_env",
                                         "api_key_file",
@@ -115,20 +116,21 @@ static void tell_provider(struct lister *l, const struct config_provider *p,
     front_make(front, "providers.", p->name);
     buf_printf(&l->path, "%skind", front);
     buf_add(&l->value, p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
-    config_list_tell(l, json_find(l->doc, v, STR("kind")));
+    config_list_add(l, json_find(l->doc, v, STR("kind")));
     if (!p->replay) {
         buf_printf(&l->path, "%sbase_url", front);
         if (config_list_raw_of(l, url).n)
             buf_add(&l->value, config_list_raw_of(l, url));
         else
             config_mask_url(p->base_url, &l->value);
-        config_list_tell(l, url);
+        config_list_add(l, url);
     }
-    tell_given(l, front, given, COUNT_OF(given), v);
-    tell_rows(l, front, &config_provider_rows, v, p, false);
+    config_list_add_named(l, front, given, COUNT_OF(given), v);
+    config_list_add_rows(l, front, &config_provider_rows, v, p, false);
 }
 
-static void tell_key(struct lister *l, const struct config_key *k, const struct json_node *v)
+static void config_list_add_key(struct lister *l, const struct config_key *k,
+                                const struct json_node *v)
 {
     static const char *const given[] = {"key_env", "models", "levels"};
     const struct json_node *digest = json_find(l->doc, v, STR("sha256"));
@@ -139,13 +141,13 @@ static void tell_key(struct lister *l, const struct config_key *k, const struct 
         sha256_hex(k->sha256, hex);
         buf_printf(&l->path, "%ssha256", front);
         buf_printf(&l->value, "%.*s...", DIGEST_SHOWN, hex);
-        config_list_tell(l, digest);
+        config_list_add(l, digest);
     }
-    tell_given(l, front, given, COUNT_OF(given), v);
-    tell_rows(l, front, &config_key_rows, v, k, true);
+    config_list_add_named(l, front, given, COUNT_OF(given), v);
+    config_list_add_rows(l, front, &config_key_rows, v, k, true);
 }
 
-static void tell_listen(struct lister *l, const struct json_node *root)
+static void config_list_add_listen(struct lister *l, const struct json_node *root)
 {
     const struct json_node *v = json_find(l->doc, root, STR("listen"));
     bool six = str_find(l->c->listen_host, STR(":")) != STR_NONE;
@@ -160,10 +162,10 @@ static void tell_listen(struct lister *l, const struct json_node *root)
                    STR_ARG(l->c->listen_host),
                    six ? "]" : "",
                    l->c->listen_port);
-    config_list_tell(l, v);
+    config_list_add(l, v);
 }
 
-static void tell_trees(struct lister *l, const struct json_node *root)
+static void config_list_add_trees(struct lister *l, const struct json_node *root)
 {
     for (const char *const *name = config_tree_sections; *name; name++) {
         const struct json_node *all = config_at(l->doc, root, *name);
@@ -175,7 +177,7 @@ static void tell_trees(struct lister *l, const struct json_node *root)
                        *name,
                        STR_ARG(str_slice(json_raw(l->doc, k), 1, k->size - 1)));
             config_tree_write(l->c->source, json_value(k), &l->value);
-            config_list_tell(l, k);
+            config_list_add(l, k);
         }
     }
 }
@@ -192,22 +194,23 @@ void config_each(const struct config *c, void (*fn)(void *ctx, const struct conf
 
     buf_init(&l.path, PATH_MAX_SIZE);
     buf_init(&l.value, YAML_JSON_MAX);
-    tell_listen(&l, root);
-    tell_rows(&l, "", &config_top_rows, root, c, false);
+    config_list_add_listen(&l, root);
+    config_list_add_rows(&l, "", &config_top_rows, root, c, false);
     for (size_t i = 0; i < COUNT_OF(c->presets); i++) {
         front_make(front, "llm.reasoning_presets.", c->presets[i].name);
-        tell_rows(&l,
-                  front,
-                  &config_preset_rows,
-                  json_find(l.doc, presets, c->presets[i].name),
-                  &c->presets[i],
-                  false);
+        config_list_add_rows(&l,
+                             front,
+                             &config_preset_rows,
+                             json_find(l.doc, presets, c->presets[i].name),
+                             &c->presets[i],
+                             false);
     }
     for (size_t i = 0; i < c->provider_count; i++)
-        tell_provider(&l, &c->providers[i], json_find(l.doc, providers, c->providers[i].name));
+        config_list_add_provider(
+            &l, &c->providers[i], json_find(l.doc, providers, c->providers[i].name));
     for (size_t i = 0; i < c->key_count; i++)
-        tell_key(&l, &c->keys[i], json_at(l.doc, keys, i));
-    tell_trees(&l, root);
+        config_list_add_key(&l, &c->keys[i], json_at(l.doc, keys, i));
+    config_list_add_trees(&l, root);
     buf_release(&l.path);
     buf_release(&l.value);
 }

@@ -144,8 +144,8 @@ static const struct json_node *config_print_member(const struct printer *p,
 }
 
 /* A value of the file, in one line as JSON, which is YAML too. */
-static void put_as_given(struct printer *p, const struct json_node *object, const char *name,
-                         unsigned level)
+static void config_print_as_written(struct printer *p, const struct json_node *object,
+                                    const char *name, unsigned level)
 {
     const struct json_node *v = config_print_member(p, object, name);
 
@@ -170,7 +170,7 @@ static void put_params(struct printer *p, const struct json_node *object)
     for (uint32_t i = 0; v && i < v->span; i++)
         filled |= config_print_raw_of(p, v + i).n > 0;
     if (!filled) {
-        put_as_given(p, object, "reasoning_params", 2);
+        config_print_as_written(p, object, "reasoning_params", 2);
         return;
     }
     buf_add(&p->line, STR("reasoning_params: {} # with values from the environment"));
@@ -200,7 +200,7 @@ static void put_provider(struct printer *p, const struct config_provider *one,
         config_print_add_text(p, one->replay ? one->cassette : one->base_url);
     config_print_put_line(p, 2, url);
     for (size_t i = 0; i < COUNT_OF(given); i++)
-        put_as_given(p, v, given[i], 2);
+        config_print_as_written(p, v, given[i], 2);
     put_params(p, v);
     put_rows(p, &config_provider_rows, v, one, 2);
 }
@@ -215,13 +215,13 @@ static void config_print_put_key(struct printer *p, const struct config_key *k,
     buf_printf(&p->line, "- name: \"" STR_FMT "\"", STR_ARG(k->name));
     config_print_put_line(p, 1, config_print_member(p, v, "name"));
     if (config_print_member(p, v, "key_env")) {
-        put_as_given(p, v, "key_env", 2);
+        config_print_as_written(p, v, "key_env", 2);
     } else {
         buf_printf(&p->line, "sha256: \"%.*s...\"", DIGEST_SHOWN, hex);
         config_print_put_line(p, 2, config_print_member(p, v, "sha256"));
     }
     for (size_t i = 0; i < COUNT_OF(given); i++)
-        put_as_given(p, v, given[i], 2);
+        config_print_as_written(p, v, given[i], 2);
     for (size_t i = 0; i < config_key_rows.n; i++) {
         const struct config_rows one = {&config_key_rows.rows[i], 1};
 
@@ -243,7 +243,7 @@ static void put_presets(struct printer *p, const struct json_node *root)
         config_print_put_head(p, 2, p->c->presets[i].name, false);
         put_rows(p, &config_preset_rows, v, &p->c->presets[i], 3);
         for (size_t j = 0; j < COUNT_OF(given); j++)
-            put_as_given(p, v, given[j], 3);
+            config_print_as_written(p, v, given[j], 3);
     }
 }
 
@@ -305,15 +305,18 @@ static void put_top(struct printer *p, const struct json_node *root)
         if (str_eq(head, STR("otlp")))
             config_print_put_headers(p, root);
         if (str_eq(head, STR("data_masking"))) {
-            put_as_given(p, config_print_member(p, root, "data_masking"), "pattern_groups", 1);
-            put_as_given(p, config_print_member(p, root, "data_masking"), "custom_patterns", 1);
+            config_print_as_written(
+                p, config_print_member(p, root, "data_masking"), "pattern_groups", 1);
+            config_print_as_written(
+                p, config_print_member(p, root, "data_masking"), "custom_patterns", 1);
         }
         if (str_eq(head, STR("incidents"))) {
-            put_as_given(p, config_print_member(p, root, "incidents"), "runbook_domains", 1);
+            config_print_as_written(
+                p, config_print_member(p, root, "incidents"), "runbook_domains", 1);
             put_tree(p, config_at(p->doc, root, "incidents.notify"), STR("notify"), 1);
         }
         if (str_eq(head, STR("policy")))
-            put_as_given(p, config_print_member(p, root, "policy"), "documents", 1);
+            config_print_as_written(p, config_print_member(p, root, "policy"), "documents", 1);
         i += n - 1;
     }
 }

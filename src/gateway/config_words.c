@@ -53,8 +53,8 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
     return v;
 }
 
-static void config_words_say(struct config_build *b, const struct json_node *v, const char *words,
-                             struct buf *out)
+static void config_words_report(struct config_build *b, const struct json_node *v,
+                                const char *words, struct buf *out)
 {
     struct buf path;
 
@@ -82,7 +82,7 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
     va_end(ap);
     buf_init(&out, YAML_JSON_MAX);
     if (b->problem_count++ == 0) {
-        config_words_say(b, v, words, &out);
+        config_words_report(b, v, words, &out);
         err_set(b->e, ERR_INPUT, STR_FMT, STR_ARG(buf_str(&out)));
         buf_reset(&out);
     }
@@ -111,7 +111,7 @@ void config_warn(struct config_build *b, const struct json_node *v, const char *
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
     buf_init(&out, 4096);
-    config_words_say(b, v, words, &out);
+    config_words_report(b, v, words, &out);
     b->c->warnings[b->c->warning_count++] = arena_dup(&b->c->arena, buf_str(&out));
     buf_release(&out);
 }

@@ -127,7 +127,7 @@ static void share_on_live(void *ctx, const struct bus_peer *from, str text)
 
 /* ---- conversations ---- */
 
-void gateway_share_talk(struct gateway *g, str session, str talk, bool tools)
+void gateway_share_conversation(struct gateway *g, str session, str talk, bool tools)
 {
     struct buf b;
 
@@ -139,7 +139,7 @@ void gateway_share_talk(struct gateway *g, str session, str talk, bool tools)
     buf_release(&b);
 }
 
-static void share_on_talk(void *ctx, const struct bus_peer *from, str text)
+static void share_on_conversation(void *ctx, const struct bus_peer *from, str text)
 {
     struct gateway_sharing *s = ctx;
     uint64_t n;
@@ -378,7 +378,7 @@ void gateway_share(struct gateway *g, struct bus *bus)
     hub_relay_set(g->hub, &(struct hub_relay){share_send_live, share_wake, s});
     bus_on(bus, TOPIC_LIMITS, share_on_limits, s);
     bus_on(bus, TOPIC_LIVE, share_on_live, s);
-    bus_on(bus, TOPIC_TALK, share_on_talk, s);
+    bus_on(bus, TOPIC_TALK, share_on_conversation, s);
     bus_on(bus, TOPIC_FORGET, share_on_forget, s);
     bus_on(bus, TOPIC_VAULT, share_on_kept, s);
     bus_on(bus, TOPIC_VAULT_PAST, share_on_kept, s);

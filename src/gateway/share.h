@@ -2,7 +2,7 @@
  * running calls, conversations, and the vault.
  *
  *     gateway_share(g, bus);             before the bus and the loops start
- *     gateway_share_talk(g, ...);        a call is recorded
+ *     gateway_share_conversation(g, ...);        a call is recorded
  *     gateway_share_kept(g, ...);        a call is put into the vault
  *
  * A daemon that starts later reads conversations and spending from the record, and gets the latest
@@ -20,7 +20,7 @@ void gateway_share_stop(struct gateway *g); /* after the bus */
 /* The responses of a session, or ("") of all, are dropped here and everywhere. */
 void gateway_share_forget(struct gateway *g, str session);
 /* tools: the reply calls tools, so a program sends the next turn, and soon. */
-void gateway_share_talk(struct gateway *g, str session, str talk, bool tools);
+void gateway_share_conversation(struct gateway *g, str session, str talk, bool tools);
 
 struct gateway_kept {
     str origin, name, text;

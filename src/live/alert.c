@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 
 static void unlink_last(struct hub *h, struct hub_channel *c)
 {
@@ -55,13 +55,13 @@ void hub_alert_here(struct hub *h, const struct hub_told_alert *a)
     hub_lock(h, NULL);
     c = hub_channel_of(h, HUB_ALERT, a->id);
     if (c) {
-        hub_say_alert(h, c, a->status);
+        hub_send_alert(h, c, a->status);
         m = hub_message_new(h, c, a->key, HUB_ANYONE);
         keep_last(h, c, m);
         hub_publish(h, c, m);
     }
     if (atomic_load_explicit(&h->dash.watched, memory_order_acquire)) {
-        hub_say_alert_status(h, &h->dash, a->members);
+        hub_send_alert_status(h, &h->dash, a->members);
         hub_publish(h, &h->dash, hub_message_new(h, &h->dash, a->key, HUB_ANYONE));
     }
     hub_unlock(h);

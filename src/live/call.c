@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 
 #define IDLE_MAX 64 /* calls that are over, of a port: their memory */
 #define PERIOD_MS (1000 / HUB_RATE)
@@ -39,7 +39,7 @@ static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audienc
     hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
 }
 
-static void tell_status(struct hub_call *c)
+static void hub_call_publish_status(struct hub_call *c)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
@@ -47,20 +47,20 @@ static void tell_status(struct hub_call *c)
     for (size_t i = 0; i < COUNT_OF(to); i++) {
         if (!hub_call_tells(to[i]))
             continue;
-        hub_say_status(h, to[i], c, false);
+        hub_send_status(h, to[i], c, false);
         publish(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
         if (!c->b.thoughts)
             continue;
-        hub_say_status(h, to[i], c, true);
+        hub_send_status(h, to[i], c, true);
         publish(c, to[i], HUB_SEES_THOUGHTS);
     }
     if (hub_call_relays(c)) {
-        hub_say_status(h, &h->relay, c, true);
+        hub_send_status(h, &h->relay, c, true);
         publish(c, &h->relay, HUB_ANYONE);
     }
 }
 
-static void hub_call_tell_begin(struct hub_call *c, bool first)
+static void hub_call_publish_begin(struct hub_call *c, bool first)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
@@ -69,17 +69,17 @@ static void hub_call_tell_begin(struct hub_call *c, bool first)
         if (!hub_call_tells(to[i]))
             continue;
         if (first)
-            hub_tell_session(c, to[i], NULL);
-        hub_say_started(h, to[i], c);
+            hub_publish_session(c, to[i], NULL);
+        hub_send_started(h, to[i], c);
         publish(c, to[i], HUB_ANYONE);
     }
     if (hub_call_relays(c)) {
-        hub_say_started(h, &h->relay, c);
+        hub_send_started(h, &h->relay, c);
         publish(c, &h->relay, HUB_ANYONE);
     }
 }
 
-static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool last)
+static void hub_call_publish_end(struct hub_call *c, const struct hub_end *e, bool last)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
@@ -89,16 +89,16 @@ static void hub_call_tell_end(struct hub_call *c, const struct hub_end *e, bool 
         if (!hub_call_tells(to[i]))
             continue;
         if (split) {
-            hub_say_end(h, to[i], c, e, false);
+            hub_send_end(h, to[i], c, e, false);
             publish(c, to[i], HUB_SEES_NONE);
         }
-        hub_say_end(h, to[i], c, e, true);
+        hub_send_end(h, to[i], c, e, true);
         publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
         if (last)
-            hub_tell_session(c, to[i], e);
+            hub_publish_session(c, to[i], e);
     }
     if (hub_call_relays(c)) {
-        hub_say_end(h, &h->relay, c, e, true);
+        hub_send_end(h, &h->relay, c, e, true);
         publish(c, &h->relay, HUB_ANYONE);
     }
 }
@@ -334,7 +334,7 @@ struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const stru
     hub_lock(h, home);
     hub_call_enter(h, c);
     if (c->channel)
-        hub_call_tell_begin(c, !c->session_next && !c->b.part);
+        hub_call_publish_begin(c, !c->session_next && !c->b.part);
     hub_unlock(h);
     return c;
 }
@@ -405,7 +405,7 @@ static void dirty(struct hub_call *c)
 }
 
 /* One that runs on no loop of ours tells what it says itself. */
-static void tell_now_and_then(struct hub_call *c)
+static void hub_call_publish_paced(struct hub_call *c)
 {
     uint64_t now = clock_mono_ns(c->hub->clock);
 
@@ -430,18 +430,18 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
     if (c->home)
         dirty(c);
     else
-        tell_now_and_then(c);
+        hub_call_publish_paced(c);
 }
 
 /* How far it is, to those who look. */
-static void tell_all(struct hub_call *c)
+static void hub_call_publish_all(struct hub_call *c)
 {
     if (!hub_call_watched(c))
         return;
     hub_call_prepare(c);
     hub_lock(c->hub, c->home);
     flush_all(c, HUB_FLUSH);
-    tell_status(c);
+    hub_call_publish_status(c);
     hub_unlock(c->hub);
 }
 
@@ -453,7 +453,7 @@ void hub_call_state(struct hub_call *c, const struct hub_progress *p)
     hub_call_take(c);
     hub_call_become(c, p);
     pthread_mutex_unlock(&c->lock);
-    tell_all(c);
+    hub_call_publish_all(c);
 }
 
 void hub_call_keep(struct hub_call *c)
@@ -472,7 +472,7 @@ void hub_call_lend(struct hub_call *c, const struct hub_lent *l)
     if (atomic_load_explicit(&c->lent, memory_order_relaxed))
         hub_call_keep(c);
     atomic_store_explicit(&c->lent, l, memory_order_release);
-    tell_all(c);
+    hub_call_publish_all(c);
 }
 
 static void lists_leave(struct hub_call *c)
@@ -520,8 +520,8 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
         last = c->channel->calls == c && !c->session_next && !c->b.part;
         flush_all(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
-        tell_status(c);
-        hub_call_tell_end(c, e, last);
+        hub_call_publish_status(c);
+        hub_call_publish_end(c, e, last);
     }
     if (c->channel)
         link_out(h, c);

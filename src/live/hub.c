@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 #include "net/ws.h"
 
 #define SESSIONS_MAX ((size_t)65536)
@@ -283,7 +283,7 @@ bool hub_health_watched(struct hub *h)
 void hub_health(struct hub *h, str members)
 {
     hub_lock(h, NULL);
-    hub_say_health(h, members);
+    hub_send_health(h, members);
     hub_publish(h, &h->health, hub_message_new(h, &h->health, STR(""), HUB_ANYONE));
     hub_unlock(h);
 }

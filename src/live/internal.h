@@ -3,7 +3,7 @@
  *   hub.c      the hub: channels, messages, the rings for resuming
  *   call.c     running calls
  *   text.c     their texts
- *   words.c    the JSON of each message, see words.h
+ *   messages.c the JSON of each message, see messages.h
  *   alert.c    the state of alerts
  *   session.c  the state and events of applications' sessions
  *   relay.c    calls of other daemons

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/json_get.h"
-#include "live/words.h"
+#include "live/messages.h"
 
 #define RELAY_WATCH STR("watch")
 #define RELAY_REST STR("rest")

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 
 bool hub_awake(struct hub *h)
 {
@@ -54,13 +54,13 @@ void hub_session_here(struct hub *h, const struct hub_session *s)
     if (session_changes(h, s))
         n = session_channels(h, s->id, to);
     for (size_t i = 0; i < n; i++) {
-        hub_say_session(h, to[i], s, STR(""));
+        hub_send_session(h, to[i], s, STR(""));
         hub_publish(h, to[i], hub_message_new(h, to[i], s->key, HUB_ANYONE));
     }
     hub_unlock(h);
 }
 
-void hub_tell_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e)
+void hub_publish_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e)
 {
     const struct hub_session s = {.id = c->b.session,
                                   .key = c->b.key,
@@ -73,7 +73,7 @@ void hub_tell_session(const struct hub_call *c, struct hub_channel *to, const st
                                   .started_us = e ? -1 : c->b.started_us,
                                   .completed_us = e ? e->ended_us : -1};
 
-    hub_say_session(c->hub, to, &s, c->b.model);
+    hub_send_session(c->hub, to, &s, c->b.model);
     hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, HUB_ANYONE));
 }
 
@@ -94,7 +94,7 @@ void hub_event_here(struct hub *h, const char *type, str session, str key, str m
     hub_lock(h, NULL);
     n = session_channels(h, session, to);
     for (size_t i = 0; i < n; i++) {
-        hub_say_event(h, to[i], type, members);
+        hub_send_event(h, to[i], type, members);
         hub_publish(h, to[i], hub_message_new(h, to[i], key, HUB_ANYONE));
     }
     hub_unlock(h);

@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/utf8.h"
-#include "live/words.h"
+#include "live/messages.h"
 
 #define ASKED_MAX 500
 #define DASH_MAX ((size_t)16 << 10) /* of a text that comes late to those who see all calls */
@@ -177,7 +177,7 @@ static struct hub_channel *channel_at(struct hub_call *c, enum hub_channel_kind 
     return kind == HUB_DASH ? &c->hub->dash : kind == HUB_RELAY ? &c->hub->relay : c->channel;
 }
 
-static struct hub_reported *told_at(struct hub_words *w, const struct hub_channel *to)
+static struct hub_reported *hub_text_reported_at(struct hub_words *w, const struct hub_channel *to)
 {
     return &w->sent[to->kind == HUB_DASH ? 0 : to->kind == HUB_RELAY ? 2 : 1];
 }
@@ -188,11 +188,11 @@ static void reported_add(struct hub_reported *sent, str text)
     sent->units += hub_units(text);
 }
 
-static void hub_text_tell_text(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
-                               enum hub_flush how)
+static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
+                             enum hub_flush how)
 {
     struct hub_words *w = &c->words[kind];
-    struct hub_reported *sent = told_at(w, to);
+    struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     str text;
 
@@ -208,7 +208,7 @@ static void hub_text_tell_text(struct hub_call *c, enum hub_text kind, struct hu
         text = str_slice(text, skip, text.n);
     }
     if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
-        hub_say_text(c->hub, to, c, kind, text, sent->units);
+        hub_send_text(c->hub, to, c, kind, text, sent->units);
         hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
     }
     reported_add(sent, text);
@@ -246,7 +246,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
     pthread_mutex_lock(&c->lock);
     pass_all(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        hub_text_tell_text(c, i, channel_at(c, kind), how);
+        hub_text_publish(c, i, channel_at(c, kind), how);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -256,7 +256,7 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
                         size_t text_max, struct hub_message **out)
 {
     struct hub_words *w = &c->words[kind];
-    const struct hub_reported *sent = told_at(w, to);
+    const struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     str text = str_slice(buf_str(&w->text), 0, (size_t)(sent->at - w->base));
     size_t skip = text.n > text_max ? text.n - text_max : 0;
@@ -265,12 +265,12 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
     *out = NULL;
     if (text.n == skip)
         return;
-    hub_say_text(c->hub,
-                 to,
-                 c,
-                 kind,
-                 str_slice(text, skip, text.n),
-                 w->base_units + hub_units(str_slice(text, 0, skip)));
+    hub_send_text(c->hub,
+                  to,
+                  c,
+                  kind,
+                  str_slice(text, skip, text.n),
+                  w->base_units + hub_units(str_slice(text, 0, skip)));
     *out = hub_message_new(c->hub, to, c->b.key, audience);
 }
 
@@ -290,18 +290,18 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
 
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
-    hub_say_started(h, to, c);
+    hub_send_started(h, to, c);
     fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
     if (c->progress.state != HUB_WAITING) {
-        hub_say_status(h, to, c, false);
+        hub_send_status(h, to, c, false);
         fn(ctx, hub_message_new(h, to, c->b.key, both ? HUB_SEES_NONE : HUB_ANYONE));
     }
     if (c->progress.state != HUB_WAITING && both) {
-        hub_say_status(h, to, c, true);
+        hub_send_status(h, to, c, true);
         fn(ctx, hub_message_new(h, to, c->b.key, HUB_SEES_THOUGHTS));
     }
     if (to->kind == HUB_SESSION && begins_later(c)) {
-        hub_say_gap(h, to, -1);
+        hub_send_gap(h, to, -1);
         fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
     }
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++) {

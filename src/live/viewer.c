@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 
 #define TICK_MS 500
 #define NAME_MAX_SIZE 400
@@ -166,9 +166,10 @@ static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parce
     }
 }
 
-static void say_gap(struct hub *h, struct hub_channel *c, int64_t missed, struct parcel *out)
+static void hub_viewer_send_gap(struct hub *h, struct hub_channel *c, int64_t missed,
+                                struct parcel *out)
 {
-    hub_say_gap(h, c, missed);
+    hub_send_gap(h, c, missed);
     parcel_add(out, hub_message_new(h, c, out->viewer->scope.key, HUB_ANYONE));
 }
 
@@ -218,7 +219,7 @@ void hub_viewer_catch_up(struct hub_sub *s)
     hub_lock(h, v->port);
     if (again)
         settle_calls(h, c, HUB_FLUSH);
-    say_gap(h, c, (int64_t)s->missed, &out);
+    hub_viewer_send_gap(h, c, (int64_t)s->missed, &out);
     if (again)
         hub_viewer_replay(h, c, &out);
     if (again)
@@ -302,7 +303,7 @@ static void hub_viewer_join(struct hub *h, struct hub_channel *c, struct hub_por
     if (after && was && hub_viewer_resume(h, c, after, out))
         return;
     if (after)
-        say_gap(h, c, -1, out);
+        hub_viewer_send_gap(h, c, -1, out);
     hub_viewer_replay(h, c, out);
 }
 

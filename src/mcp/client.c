@@ -101,8 +101,8 @@ uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns)
 
 /* ---- one request ---- */
 
-static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
-                           const struct err *why)
+static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
+                                        const struct err *why)
 {
     struct buf params, out;
     struct err e;
@@ -115,11 +115,11 @@ static void tell_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
     (void)json_quote(&params, str_c(why->text));
     buf_add_c(&params, '}');
     mcp_emit_notification(&out, STR("notifications/cancelled"), buf_str(&params));
-    if (!mcp_tell(c,
-                  buf_str(&out),
-                  STR("notifications/cancelled"),
-                  clock_deadline_ns(&clock_real, 1000),
-                  &e))
+    if (!mcp_notify(c,
+                    buf_str(&out),
+                    STR("notifications/cancelled"),
+                    clock_deadline_ns(&clock_real, 1000),
+                    &e))
         log_debug("mcp call was not cancelled", LOG_ERR(&e));
     buf_release(&out);
     buf_release(&params);
@@ -186,7 +186,7 @@ static bool exchange(struct mcp_client *c, struct mcp_exchange *x, struct err *e
     /* Over HTTP in the modern era, that the connection was closed says it. */
     if (gave_up && !str_eq(x->method, STR("initialize")) &&
         (!c->o.url.n || mcp_client_era(c) == MCP_ERA_LEGACY))
-        tell_cancelled(c, x, e);
+        mcp_client_notify_cancelled(c, x, e);
     return ok;
 }
 
@@ -289,7 +289,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     return ok;
 }
 
-static bool mcp_client_say_error(const struct mcp_exchange *x, struct err *e)
+static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
 {
     enum err_code code = x->status == 401 || x->status == 403 ? ERR_AUTH
                          : x->code == MCP_METHOD_NOT_FOUND    ? ERR_NOT_FOUND
@@ -349,7 +349,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         }
         if (x->is_error) {
             if (retried || !mcp_client_again(c, x))
-                return mcp_client_say_error(x, e);
+                return mcp_client_set_error(x, e);
             retried = true;
             continue;
         }

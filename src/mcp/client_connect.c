@@ -124,11 +124,11 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
                        "the MCP server wants version \"" STR_FMT "\", which we do not speak",
                        STR_ARG(str_slice(got, 0, 30)));
     set_era(c, MCP_ERA_LEGACY, got);
-    return mcp_tell(c,
-                    STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
-                    STR("notifications/initialized"),
-                    mcp_deadline(x->idle_ms, x->end_ns),
-                    e);
+    return mcp_notify(c,
+                      STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
+                      STR("notifications/initialized"),
+                      mcp_deadline(x->idle_ms, x->end_ns),
+                      e);
 }
 
 /* True: settled, modern. False with ERR_NONE: it is of the legacy era. */
@@ -177,7 +177,7 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
     mcp_put_params(
         c, STR("{\"notifications\":{\"toolsListChanged\":true}}"), STR("\"listen\""), &params);
     mcp_emit_request(&out, STR("\"listen\""), STR("subscriptions/listen"), buf_str(&params));
-    if (!mcp_tell(c, buf_str(&out), STR(""), mcp_deadline(x->idle_ms, x->end_ns), &e))
+    if (!mcp_notify(c, buf_str(&out), STR(""), mcp_deadline(x->idle_ms, x->end_ns), &e))
         log_debug("mcp server is not listened to", LOG_ERR(&e));
     buf_release(&out);
     buf_release(&params);

@@ -250,8 +250,8 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
     return ok;
 }
 
-static bool tell_http(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
-                      struct err *e)
+static bool mcp_notify_http(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
+                            struct err *e)
 {
     struct mcp_fetch_request q = {.method = STR("POST"), .url = c->o.url, .body = json};
     struct mcp_fetched got;
@@ -274,12 +274,12 @@ static bool tell_http(struct mcp_client *c, str json, str method, uint64_t deadl
     return ok;
 }
 
-bool mcp_tell(struct mcp_client *c, str json, str method, uint64_t deadline_ns, struct err *e)
+bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns, struct err *e)
 {
     bool ok;
 
     if (c->o.url.n)
-        return tell_http(c, json, method, deadline_ns, e);
+        return mcp_notify_http(c, json, method, deadline_ns, e);
     pthread_mutex_lock(&c->lock);
     ok = c->pipe && mcp_pipe_alive(c->pipe);
     c->users += ok;

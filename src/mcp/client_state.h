@@ -86,8 +86,8 @@ unsigned mcp_put_common(struct mcp_client *c, struct buf *b);
 void mcp_listen_start(struct mcp_client *c);
 void mcp_listen_stop(struct mcp_client *c);
 /* Sends a notification, or a reply to a request of the server. */
-bool mcp_tell(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
-              struct err *e) MUST_USE;
+bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
+                struct err *e) MUST_USE;
 /* Handles a message on the stream of a call: its reply (then true), a notification or a request. */
 bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t *deadline_ns);
 /* Handles a message that belongs to no call. */

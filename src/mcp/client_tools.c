@@ -182,7 +182,7 @@ static int mcp_client_tools_by_name(const void *a, const void *b)
     return str_cmp(x->info.name, y->info.name);
 }
 
-static bool list_anew(struct mcp_client *c, int64_t timeout_ms, struct err *e)
+static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, struct err *e)
 {
     struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
     struct arena a;
@@ -217,7 +217,7 @@ bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart, s
     if (!restart && c->listed && !atomic_load(&c->stale) &&
         clock_mono_ns(&clock_real) < c->fresh_until_ns)
         return true;
-    return list_anew(c, timeout_ms, e);
+    return mcp_client_list_again(c, timeout_ms, e);
 }
 
 static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct mcp_tool_info *to)

@@ -45,7 +45,7 @@ struct other {
     struct buf line;
 };
 
-static void tell_other(void *ctx)
+static void mcp_pipe_deliver_other(void *ctx)
 {
     struct other *o = ctx;
 
@@ -95,7 +95,7 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
         o->pipe = p;
         buf_init(&o->line, MCP_MESSAGE_MAX);
         buf_add(&o->line, frame->data);
-        mcp_io_later(p->io, tell_other, o);
+        mcp_io_later(p->io, mcp_pipe_deliver_other, o);
     }
 }
 

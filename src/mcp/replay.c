@@ -82,8 +82,8 @@ static void mcp_replay_add_value(struct buf *out, const struct json *doc, const 
         buf_add(out, STR("..."));
 }
 
-static void tell_miss(const struct recording *near, const struct json *doc, struct arena *a,
-                      struct buf *out)
+static void mcp_replay_log_miss(const struct recording *near, const struct json *doc,
+                                struct arena *a, struct buf *out)
 {
     const struct json_node *want = near->match;
     bool first = true;
@@ -181,7 +181,7 @@ bool replay_call(const struct replay *r, str tool, str arguments, struct buf *ou
         } else {
             buf_printf(out, "No recording of " STR_FMT " fits this call.", STR_ARG(tool));
             if (f.near)
-                tell_miss(f.near, &doc, &a, out);
+                mcp_replay_log_miss(f.near, &doc, &a, out);
         }
     }
     arena_release(&a);

@@ -393,7 +393,7 @@ void mcp_take(struct mcp_server *s, struct mcp_session *session, const struct js
     mcp_server_dispatch(&r);
     mcp_answer_release(&r);
     arena_release(&a);
-    mcp_tell_changes(s);
+    mcp_notify_changes(s);
 }
 
 void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct json *doc,
@@ -406,7 +406,7 @@ void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct js
     if (m->kind == MCP_RESULT || m->kind == MCP_ERROR) {
         if (session)
             mcp_turn_answer(s, session, doc, m);
-        mcp_tell_changes(s);
+        mcp_notify_changes(s);
         return;
     }
     if (!str_eq(m->method, STR("notifications/cancelled")))

@@ -146,7 +146,7 @@ static void job_done(struct job *j)
         mcp_finish(&j->answer, "content");
     }
     mcp_server_hands_job_free(j);
-    mcp_tell_changes(s);
+    mcp_notify_changes(s);
 }
 
 static void open_letters(void *ctx)

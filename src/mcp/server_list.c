@@ -270,7 +270,7 @@ void mcp_server_changed(struct mcp_server *s, unsigned bits)
     atomic_fetch_or(&s->pending, bits);
 }
 
-void mcp_tell_changes(struct mcp_server *s)
+void mcp_notify_changes(struct mcp_server *s)
 {
     unsigned pending = atomic_exchange(&s->pending, 0);
     struct buf out, params;

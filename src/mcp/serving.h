@@ -173,7 +173,7 @@ void mcp_do_prompt(struct mcp_answer *r);
 void mcp_do_read(struct mcp_answer *r);
 void mcp_do_listen(struct mcp_answer *r);
 void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_out *o);
-void mcp_tell_changes(struct mcp_server *s);
+void mcp_notify_changes(struct mcp_server *s);
 const struct mcp_ready_tool *mcp_tool_find(const struct mcp_server *s, str name);
 void mcp_turn_free(struct mcp_turn *t);
 /* Handles the client's reply to a request. */

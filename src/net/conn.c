@@ -37,7 +37,7 @@ static const struct {
     {ENETUNREACH, "there is no route to its network"},
 };
 
-bool conn_say_errno(int number, struct err *e)
+bool conn_err_from_errno(int number, struct err *e)
 {
     const char *what = strerrordesc_np(number);
 
@@ -136,11 +136,11 @@ static enum tls_result conn_take(struct conn *c, size_t most, str *got, struct e
     result =
         c->early_errno ? TLS_FAILED : receive(c, loop_scratch(c->loop), most, got, &c->early_errno);
     if (result == TLS_FAILED)
-        conn_say_errno(c->early_errno, e);
+        conn_err_from_errno(c->early_errno, e);
     return result;
 }
 
-static void conn_tell_error(struct conn *c, const struct err *e)
+static void conn_report_error(struct conn *c, const struct err *e)
 {
     struct err copy = *e;
 
@@ -184,7 +184,7 @@ static void read_turn(struct conn *c)
             c->end_reported = true;
             c->handler->on_end(c->ctx);
         } else if (result == TLS_FAILED) {
-            conn_tell_error(c, &e);
+            conn_report_error(c, &e);
         }
     }
 }
@@ -214,7 +214,7 @@ static void look_for_error(struct conn *c)
         return;
     c->gone = false;
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number != 0) {
-        conn_say_errno(number, &e);
+        conn_err_from_errno(number, &e);
         conn_set_fault(c, &e);
     }
 }
@@ -240,7 +240,7 @@ static void shake(struct conn *c)
     case TLS_AGAIN:
         break;
     default:
-        conn_tell_error(c, &e);
+        conn_report_error(c, &e);
     }
 }
 
@@ -253,8 +253,8 @@ static void connected(struct conn *c)
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
         number = errno;
     if (number != 0) {
-        conn_say_errno(number, &e);
-        conn_tell_error(c, &e);
+        conn_err_from_errno(number, &e);
+        conn_report_error(c, &e);
         return;
     }
     c->connecting = false;
@@ -289,7 +289,7 @@ static void conn_work(struct conn *c)
             c->handler->on_hangup(c->ctx);
     }
     if (!c->closed && c->fault && !reads(c))
-        conn_tell_error(c, c->fault);
+        conn_report_error(c, c->fault);
 }
 
 static void conn_on_task(void *ctx)
@@ -396,7 +396,7 @@ struct conn *conn_connect(struct loop *l, const struct conn_target *to,
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_S / 4);
     if (connect(fd, to->addr, to->addr_size) < 0 && errno != EINPROGRESS) {
-        conn_say_errno(errno, e);
+        conn_err_from_errno(errno, e);
         close(fd);
         return NULL;
     }

@@ -108,7 +108,7 @@ static void send_plain(struct conn *c, str *more, size_t count)
             return;
         }
         if (n < 0) {
-            conn_say_errno(errno, &e);
+            conn_err_from_errno(errno, &e);
             conn_set_fault(c, &e);
             return;
         }

@@ -41,7 +41,7 @@ static inline bool conn_is_open(const struct conn *c)
 }
 
 /* Sets the error text of a failed system call; returns false. */
-bool conn_say_errno(int number, struct err *e);
+bool conn_err_from_errno(int number, struct err *e);
 /* Writing has failed. The error is reported after the received bytes are read. */
 void conn_set_fault(struct conn *c, const struct err *e);
 void conn_release_queue(struct conn *c);

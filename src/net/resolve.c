@@ -388,7 +388,7 @@ static int resolve_start_thread(void *(*run)(void *ctx), void *ctx)
     return code;
 }
 
-static bool resolve_say_thread(int code, struct err *e)
+static bool resolve_err_from_code(int code, struct err *e)
 {
     return code == 0 || err_set(e,
                                 ERR_SYSTEM,
@@ -408,7 +408,7 @@ static bool resolve_start_threads(struct resolver *r, struct err *e)
             r->uses++;
     }
     pthread_mutex_unlock(&r->lock);
-    return resolve_say_thread(code, e);
+    return resolve_err_from_code(code, e);
 }
 
 struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e)
@@ -525,7 +525,7 @@ bool resolve_wait(resolver_lookup *lookup, void *ctx, str host, const struct str
     code = resolve_start_thread(lookup_run, l);
     if (code != 0)
         l->uses--;
-    ok = resolve_say_thread(code, e) && lookup_wait(l, until, e);
+    ok = resolve_err_from_code(code, e) && lookup_wait(l, until, e);
     if (ok && l->ok)
         *out = l->addrs;
     else if (ok)

@@ -57,7 +57,7 @@ static bool stream_connect(struct stream *s, const struct resolve_addr *a, struc
         if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
             number = errno;
     }
-    return number == 0 || conn_say_errno(number, e);
+    return number == 0 || conn_err_from_errno(number, e);
 }
 
 struct stream *stream_open(str host, unsigned port, const struct stream_until *until, struct err *e)
@@ -132,7 +132,7 @@ static enum tls_result stream_send_some(struct stream *s, str bytes, size_t *n, 
     if (sent < 0 && (errno == EAGAIN || errno == EINTR))
         return TLS_AGAIN;
     if (sent < 0) {
-        conn_say_errno(errno, e);
+        conn_err_from_errno(errno, e);
         return TLS_FAILED;
     }
     *n = (size_t)sent;
@@ -166,7 +166,7 @@ static enum tls_result stream_receive_some(struct stream *s, char *bytes, size_t
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return TLS_AGAIN;
     if (got < 0) {
-        conn_say_errno(errno, e);
+        conn_err_from_errno(errno, e);
         return TLS_FAILED;
     }
     *n = (size_t)got;

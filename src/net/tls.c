@@ -393,7 +393,7 @@ static const struct {
     {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, "is not trusted: its authority is unknown here"},
 };
 
-static void say_verdict(const struct tls_link *k, long code, struct err *e)
+static void tls_describe_verdict(const struct tls_link *k, long code, struct err *e)
 {
     for (size_t i = 0; i < COUNT_OF(verdicts); i++)
         if (verdicts[i].code == code) {
@@ -407,14 +407,14 @@ static void say_verdict(const struct tls_link *k, long code, struct err *e)
             X509_verify_cert_error_string(code));
 }
 
-static enum tls_result say_failed(struct tls_link *k, struct err *e)
+static enum tls_result tls_report_failure(struct tls_link *k, struct err *e)
 {
     int reason = ERR_GET_REASON(ERR_peek_error());
     long verdict = SSL_get_verify_result(k->ssl);
     const char *when = k->shaken ? "" : " during the TLS handshake";
 
     if (!k->tls->server && !k->shaken && verdict != X509_V_OK)
-        say_verdict(k, verdict, e);
+        tls_describe_verdict(k, verdict, e);
     else if (k->error != 0)
         err_set(e, ERR_UPSTREAM, "the connection broke%s: %s", when, strerrordesc_np(k->error));
     else if (k->eof)
@@ -441,7 +441,7 @@ static enum tls_result tls_judge(struct tls_link *k, int returned, struct err *e
     case SSL_ERROR_ZERO_RETURN:
         return TLS_END;
     default:
-        return say_failed(k, e);
+        return tls_report_failure(k, e);
     }
 }
 
@@ -454,7 +454,7 @@ enum tls_result tls_link_shake(struct tls_link *k, struct err *e)
     returned = SSL_do_handshake(k->ssl);
     if (returned != 1) {
         result = tls_judge(k, returned, e);
-        return result == TLS_END ? say_failed(k, e) : result;
+        return result == TLS_END ? tls_report_failure(k, e) : result;
     }
     k->shaken = true;
     /* Before 1.3 a session may be used again, and no new one is sent when it was. */
@@ -505,7 +505,7 @@ enum tls_result tls_link_write(struct tls_link *k, str bytes, size_t *n, struct 
         if (returned != 1) {
             enum tls_result result = tls_judge(k, returned, e);
 
-            return result == TLS_END ? say_failed(k, e) : result;
+            return result == TLS_END ? tls_report_failure(k, e) : result;
         }
         *n += taken;
     }

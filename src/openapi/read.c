@@ -275,7 +275,7 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
 }
 
 /* "get_items_id" of GET /items/{id}. */
-static str openapi_made_name(struct openapi_reader *r, const char *method, str path)
+static str openapi_generate_name(struct openapi_reader *r, const char *method, str path)
 {
     struct buf out;
     str name;
@@ -365,7 +365,7 @@ static bool openapi_add(struct openapi_reader *r, str path, const struct json_no
                                      .read_only = openapi_methods[method].read_only,
                                      .idempotent = openapi_methods[method].idempotent};
     if (op->name.n == 0)
-        op->name = openapi_made_name(r, openapi_methods[method].name, path);
+        op->name = openapi_generate_name(r, openapi_methods[method].name, path);
     if (openapi_find(api, op->name))
         return err_set(e,
                        ERR_INPUT,

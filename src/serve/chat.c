@@ -122,7 +122,7 @@ static void serve_chat_flush(struct exchange *ex)
     }
 }
 
-static void tell_counts(struct exchange *ex)
+static void chat_encoder_set_counts(struct exchange *ex)
 {
     struct call_facts f;
 
@@ -130,7 +130,7 @@ static void tell_counts(struct exchange *ex)
     wire_generate_counts(&ex->encoder, f.reasoning_tokens, f.cap);
 }
 
-static void tell_times(struct exchange *ex)
+static void chat_encoder_set_times(struct exchange *ex)
 {
     ex->encoder.took_ns =
         (int64_t)(clock_mono_ns(ex->worker->daemon->gateway.clock) - ex->start_ns);
@@ -174,9 +174,9 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
     if (!ex->request.stream && !ex->out.n && !ex->out.front)
         buf_front(&ex->out, SERVER_HEAD_SIZE);
     if (ex->wire->dialect == CHAT_GENERATE)
-        tell_counts(ex);
+        chat_encoder_set_counts(ex);
     if (ex->wire->dialect == CHAT_OLLAMA)
-        tell_times(ex);
+        chat_encoder_set_times(ex);
     if (ends)
         serve_chat_flush(ex);
     if (note && !behind)
@@ -232,7 +232,7 @@ static void end_stream(struct exchange *ex)
 }
 
 /* Informs the client while headers can still be sent. */
-static void tell_unrecorded(struct exchange *ex)
+static void chat_mark_unrecorded(struct exchange *ex)
 {
     if (!ex->headed && !ex->unrecorded)
         exchange_header(ex, STR("x-rationale-recorded"), STR("no"));
@@ -254,7 +254,7 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
                         STR("x-rationale-provider"),
                         arena_dup(server_arena(ex->x), call_provider_name(ex->call)));
     if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
-        tell_unrecorded(ex);
+        chat_mark_unrecorded(ex);
     } else if (e && !ex->failed) {
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
@@ -280,7 +280,7 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
 
 static void encoder_up(struct exchange *ex);
 
-static bool serve_chat_on_anew(void *ctx)
+static bool serve_chat_on_retry(void *ctx)
 {
     struct exchange *ex = ctx;
 
@@ -295,7 +295,7 @@ static const struct call_sink sink = {serve_chat_on_frame,
                                       serve_chat_on_error,
                                       serve_chat_on_end,
                                       serve_chat_on_rest,
-                                      serve_chat_on_anew};
+                                      serve_chat_on_retry};
 
 /* While the model thinks in silence the client hears something now and then, or a proxy on the way
  * would cut the stream. */
@@ -394,7 +394,7 @@ static void serve_chat_start(void *ctx)
     ex->called = true;
     if (ex->setup->config->unrecorded == CONFIG_PASS &&
         !store_takes(ex->worker->daemon->gateway.store, &e))
-        tell_unrecorded(ex);
+        chat_mark_unrecorded(ex);
     if (call_session(ex->call).n)
         exchange_header(
             ex, STR("x-rationale-session"), arena_dup(server_arena(ex->x), call_session(ex->call)));

@@ -237,5 +237,5 @@ void drain_all(struct daemon *d, uint64_t ms);
 
 /* reload.c */
 void reload(struct daemon *d, const char *path);
-void reload_say_warnings(const struct config *c);
+void reload_log_warnings(const struct config *c);
 struct server_options reload_options(const struct config *c, struct tls *tls);

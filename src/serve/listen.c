@@ -142,7 +142,7 @@ static bool is_listening(int fd)
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
 }
 
-static bool take_given(struct listening *l, size_t count, struct err *e)
+static bool listen_take_inherited(struct listening *l, size_t count, struct err *e)
 {
     char address[96];
     unsigned port;
@@ -179,7 +179,7 @@ bool listen_inherit(struct listening *l, struct err *e)
     (void)unsetenv("LISTEN_FDNAMES");
     if (n > LISTEN_MAX)
         return err_set(e, ERR_INPUT, "more than %d sockets in LISTEN_FDS", LISTEN_MAX);
-    return take_given(l, (size_t)n, e);
+    return listen_take_inherited(l, (size_t)n, e);
 }
 
 bool listen_on(const struct listening *l, size_t loop, struct server *s, struct err *e)

@@ -135,7 +135,7 @@ void live_words(const struct live *l, const char *type, str members, struct buf 
     buf_printf(out, ",\"timestamp_us\":%lld}", (long long)clock_wall_ms(clock) * 1000);
 }
 
-static void serve_live_say(struct live *l, const char *type, str members)
+static void serve_live_send(struct live *l, const char *type, str members)
 {
     struct buf out;
 
@@ -145,7 +145,7 @@ static void serve_live_say(struct live *l, const char *type, str members)
     buf_release(&out);
 }
 
-static void serve_live_say_error(struct live *l, const char *code, const char *message)
+static void serve_live_send_error(struct live *l, const char *code, const char *message)
 {
     struct buf out;
 
@@ -153,12 +153,12 @@ static void serve_live_say_error(struct live *l, const char *code, const char *m
     buf_add(&out, STR("\"message\":"));
     (void)json_quote(&out, str_c(message));
     buf_printf(&out, ",\"code\":\"%s\"", code);
-    serve_live_say(l, "error", buf_str(&out));
+    serve_live_send(l, "error", buf_str(&out));
     buf_release(&out);
 }
 
-static void serve_live_say_answer(struct live *l, const struct ask *ask, const char *code,
-                                  const char *message)
+static void serve_live_send_answer(struct live *l, const struct ask *ask, const char *code,
+                                   const char *message)
 {
     struct buf out;
 
@@ -171,22 +171,22 @@ static void serve_live_say_answer(struct live *l, const struct ask *ask, const c
     (void)json_quote(&out, str_c(message));
     if (code)
         buf_printf(&out, ",\"code\":\"%s\"", code);
-    serve_live_say(l, "subscription_response", buf_str(&out));
+    serve_live_send(l, "subscription_response", buf_str(&out));
     buf_release(&out);
     if (code)
-        serve_live_say_error(l, code, message);
+        serve_live_send_error(l, code, message);
 }
 
 /* ---- what it asks for ---- */
 
-static void serve_live_say_health(struct live *l)
+static void serve_live_send_health(struct live *l)
 {
     struct buf out;
 
     buf_init(&out, WORDS_MAX);
     buf_add(&out, STR("\"channel\":\"system_health\","));
     live_health_words(l->worker->daemon, &out);
-    serve_live_say(l, "system_health", buf_str(&out));
+    serve_live_send(l, "system_health", buf_str(&out));
     buf_release(&out);
 }
 
@@ -195,7 +195,7 @@ static void serve_live_subscribe(struct live *l, const struct ask *ask)
     struct err e;
 
     if (!hub_channel_known(ask_channel(ask))) {
-        serve_live_say_answer(
+        serve_live_send_answer(
             l,
             ask,
             "unknown_channel",
@@ -205,14 +205,14 @@ static void serve_live_subscribe(struct live *l, const struct ask *ask)
     }
     /* Its answer comes before what it has missed. */
     if (!hub_may_subscribe(l->viewer, ask_channel(ask), &e)) {
-        serve_live_say_answer(l, ask, "too_many_subscriptions", e.text);
+        serve_live_send_answer(l, ask, "too_many_subscriptions", e.text);
         return;
     }
-    serve_live_say_answer(l, ask, NULL, "subscribed");
+    serve_live_send_answer(l, ask, NULL, "subscribed");
     if (!hub_subscribe(l->viewer, ask_channel(ask), 0, &e))
-        serve_live_say_error(l, "too_many_subscriptions", e.text);
+        serve_live_send_error(l, "too_many_subscriptions", e.text);
     else if (str_eq(ask_channel(ask), STR("system_health")))
-        serve_live_say_health(l);
+        serve_live_send_health(l);
 }
 
 static void serve_live_on_message(void *ctx, struct server_ws *w, bool text, str data)
@@ -226,21 +226,21 @@ static void serve_live_on_message(void *ctx, struct server_ws *w, bool text, str
     if (server_ws_full(l->ws))
         return; /* one that asks and does not listen */
     if (!text) {
-        serve_live_say_error(l, "invalid_message", "messages are JSON text");
+        serve_live_send_error(l, "invalid_message", "messages are JSON text");
         return;
     }
     if (!ask_parse(data, &ask, &code, &e)) {
-        serve_live_say_error(l, code, e.text);
+        serve_live_send_error(l, code, e.text);
         return;
     }
     if (ask.kind == ASK_PING)
-        serve_live_say(l, "pong", STR(""));
+        serve_live_send(l, "pong", STR(""));
     else if (ask.kind == ASK_SUBSCRIBE)
         serve_live_subscribe(l, &ask);
     else if (hub_unsubscribe(l->viewer, ask_channel(&ask)))
-        serve_live_say_answer(l, &ask, NULL, "unsubscribed");
+        serve_live_send_answer(l, &ask, NULL, "unsubscribed");
     else
-        serve_live_say_answer(l, &ask, "not_subscribed", "there is no such subscription");
+        serve_live_send_answer(l, &ask, "not_subscribed", "there is no such subscription");
 }
 
 static void serve_live_on_close(void *ctx, struct server_ws *w, int code)
@@ -345,7 +345,7 @@ static void greet(struct live *l)
     buf_init(&out, WORDS_MAX);
     buf_add(&out, STR("\"user_id\":"));
     (void)json_quote(&out, (str){l->user, l->user_size});
-    serve_live_say(l, "connection_established", buf_str(&out));
+    serve_live_send(l, "connection_established", buf_str(&out));
     buf_release(&out);
 }
 
@@ -416,5 +416,5 @@ void live_alert_handle(struct exchange *ex)
     }
     n = snprintf(channel, sizeof channel, "alert_" STR_FMT, (int)l->user_size, l->user);
     if (upgrade(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
-        serve_live_say_error(l, "too_many_subscriptions", e.text);
+        serve_live_send_error(l, "too_many_subscriptions", e.text);
 }

@@ -135,7 +135,7 @@ static void read_asked(struct exchange *ex, struct asked *out)
         out->after = after;
 }
 
-static void serve_live_stream_say_health(struct live *l)
+static void serve_live_stream_send_health(struct live *l)
 {
     struct buf words, out;
 
@@ -172,7 +172,7 @@ static void serve_live_stream_begin(struct live *l, const struct asked *asked)
 
         if (hub_subscribe(l->viewer, channel, asked->after, &e) &&
             str_eq(channel, STR("system_health")))
-            serve_live_stream_say_health(l);
+            serve_live_stream_send_health(l);
     }
 }
 

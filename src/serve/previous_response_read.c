@@ -57,8 +57,8 @@ static void previous_write_answer(struct json_out *o, str text)
     json_out_end(o);
 }
 
-static void say_call(struct json_out *o, const struct json *doc, const struct json_node *call,
-                     struct arena *a)
+static void previous_response_write_call(struct json_out *o, const struct json *doc,
+                                         const struct json_node *call, struct arena *a)
 {
     json_out_object(o);
     json_member_str(o, "type", STR("function_call"));
@@ -68,7 +68,8 @@ static void say_call(struct json_out *o, const struct json *doc, const struct js
     json_out_end(o);
 }
 
-static void say_items(struct json_out *o, const struct json *doc, struct arena *a)
+static void previous_response_write_items(struct json_out *o, const struct json *doc,
+                                          struct arena *a)
 {
     const struct json_node *row = json_root(doc);
     const struct json_node *request = json_get(doc, row, "request");
@@ -84,7 +85,7 @@ static void say_items(struct json_out *o, const struct json *doc, struct arena *
                                                                         : NULL;
          v;
          v = json_next(doc, calls, v))
-        say_call(o, doc, v, a);
+        previous_response_write_call(o, doc, v, a);
     json_out_end(o);
 }
 
@@ -129,7 +130,7 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
         json_member_str(o, "id", id);
         json_member_str(o, "previous", *previous);
         json_member_str(o, "session", json_get_text(&doc, json_root(&doc), "session_id", &scratch));
-        say_items(o, &doc, &scratch);
+        previous_response_write_items(o, &doc, &scratch);
         json_out_end(o);
     }
     arena_release(&scratch);

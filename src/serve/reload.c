@@ -45,7 +45,8 @@ static void serve_reload_add_name(struct buf *names, const char *name)
     buf_add(names, str_c(name));
 }
 
-static void say_what_waits(const struct daemon *d, const struct config *old, const struct config *c)
+static void reload_log_restart_needed(const struct daemon *d, const struct config *old,
+                                      const struct config *c)
 {
     struct arena arena;
     struct values was = {&arena, {{0}}}, is = {&arena, {{0}}};
@@ -105,7 +106,7 @@ static void serve_reload_on_change(void *ctx)
     free(change);
 }
 
-static void tell_loops(struct daemon *d, const struct config *c, struct tls *tls)
+static void reload_post_loops(struct daemon *d, const struct config *c, struct tls *tls)
 {
     struct change *change = base_alloc(sizeof *change + d->worker_count * sizeof change->ones[0]);
 
@@ -145,7 +146,7 @@ static bool serve_reload_load(const char *path, struct setup **s, struct tls **t
     return false;
 }
 
-void reload_say_warnings(const struct config *c)
+void reload_log_warnings(const struct config *c)
 {
     for (size_t i = 0; i < c->warning_count; i++)
         log_warn("config", LOG_STR("what", c->warnings[i]));
@@ -161,9 +162,9 @@ void reload(struct daemon *d, const char *path)
     if (!serve_reload_load(path, &s, &tls, &e)) {
         log_error("the configuration is bad; the old one stays in force", LOG_ERR(&e));
     } else {
-        reload_say_warnings(s->config);
-        say_what_waits(d, d->gateway.setup->config, s->config);
-        tell_loops(d, s->config, tls);
+        reload_log_warnings(s->config);
+        reload_log_restart_needed(d, d->gateway.setup->config, s->config);
+        reload_post_loops(d, s->config, tls);
         gateway_setup_set(&d->gateway, s);
         if (d->apps)
             apps_reload(d->apps);

@@ -189,7 +189,7 @@ static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
     return part_waits(j, row, e) && runs_root_goes_on(j, row, e);
 }
 
-static bool serve_runs_say(struct history_job *j, const struct word *w, struct err *e)
+static bool serve_runs_put_answer(struct history_job *j, const struct word *w, struct err *e)
 {
     struct setup *s = gateway_setup(&j->worker->daemon->gateway);
     struct agent_decision d = {.word = w->word,
@@ -221,8 +221,8 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
         err_prefix(e, "body: is not JSON: ");
-    ok =
-        ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) && serve_runs_say(j, &w, e);
+    ok = ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) &&
+         serve_runs_put_answer(j, &w, e);
     if (ok)
         buf_printf(out,
                    "{\"run_id\":\"" STR_FMT "\",\"resumed\":%s}",
@@ -266,7 +266,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     if (!waits(j, &row, e))
         return false;
     if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
-        if (!serve_runs_say(j, &(struct word){f.seq, AGENT_DENY, STR(""), STR("")}, e))
+        if (!serve_runs_put_answer(j, &(struct word){f.seq, AGENT_DENY, STR(""), STR("")}, e))
             return false;
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
         return false;

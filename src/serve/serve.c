@@ -292,7 +292,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     d.questions = o->questions;
     d.started_ms = clock_wall_ms(&clock_real);
     d.listen_flag = o->listen;
-    reload_say_warnings(c);
+    reload_log_warnings(c);
     ok = gateway_init(&d.gateway,
                       &(struct gateway_options){
                           .clock = &clock_real, .loops = WORKERS_MAX, .setup = s, .log = &log},

@@ -153,7 +153,7 @@ static bool with_body(struct history_job *j,
     return ok;
 }
 
-static bool say_place(const struct history_job *j, struct buf *out, struct err *e)
+static bool threads_write_place(const struct history_job *j, struct buf *out, struct err *e)
 {
     struct json_out o;
 
@@ -172,13 +172,13 @@ static bool say_place(const struct history_job *j, struct buf *out, struct err *
 static bool ask_put(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, serve_threads_put, e) && say_place(j, out, e);
+    return with_body(j, serve_threads_put, e) && threads_write_place(j, out, e);
 }
 
 static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, serve_threads_put_writes, e) && say_place(j, out, e);
+    return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, out, e);
 }
 
 static bool update(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
@@ -196,7 +196,7 @@ static bool update(struct history_job *j, const struct json *doc, struct arena *
 static bool ask_update(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, update, e) && say_place(j, out, e);
+    return with_body(j, update, e) && threads_write_place(j, out, e);
 }
 
 static bool serve_threads_prune(struct history_job *j, const struct json *doc, struct arena *a,

@@ -114,7 +114,7 @@ static const struct rule moving_rules[] = {
      "old_decisions has texts that no call has"},
 };
 
-static bool tell_about(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_report_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ((void **)ctx)[0];
     const struct rule *rule = ((void **)ctx)[1];
@@ -129,7 +129,8 @@ static bool audit_verify_follow(struct verify *v, const struct rule *all, size_t
     for (size_t i = 0; i < n && v->r->ok; i++) {
         void *both[] = {v, (void *)(uintptr_t)&all[i]};
 
-        if (!db_query(v->db, all[i].sql, NULL, 0, (struct db_rows){tell_about, both}, e))
+        if (!db_query(
+                v->db, all[i].sql, NULL, 0, (struct db_rows){audit_verify_report_row, both}, e))
             return false;
     }
     return true;

@@ -247,7 +247,7 @@ static void bus_send_group(struct bus *b)
     }
 }
 
-static void bus_say(struct bus *b, str topic)
+static void bus_publish(struct bus *b, str topic)
 {
     pthread_mutex_lock(&b->lock);
     (void)bus_put(b, topic, STR(""), false);
@@ -466,7 +466,7 @@ static int bus_turn(struct bus *b)
     now = bus_now_ns();
     if (b->hello_ns == 0 || now - b->hello_ns >= BUS_HELLO_MS * ms) {
         bus_forget_silent(b, now);
-        bus_say(b, STR(BUS_HELLO));
+        bus_publish(b, STR(BUS_HELLO));
         atomic_store(&b->due, true);
         b->hello_ns = now;
     }
@@ -502,7 +502,7 @@ static void *bus_run(void *bus)
         if (fds[0].revents & POLLIN)
             (void)!read(b->wake_fd, &count, sizeof count);
     }
-    bus_say(b, STR(BUS_BYE));
+    bus_publish(b, STR(BUS_BYE));
     if (b->conn)
         bus_send_group(b);
     PQfinish(b->conn);

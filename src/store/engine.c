@@ -518,7 +518,7 @@ struct talks {
     void *ctx;
 };
 
-static bool give_talk(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_give_conversation(void *ctx, const struct db_value *columns, size_t n)
 {
     const struct talks *t = ctx;
 
@@ -540,7 +540,7 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
                   " ORDER BY call_n DESC LIMIT $1",
                   &limit,
                   1,
-                  (struct db_rows){give_talk, &t},
+                  (struct db_rows){engine_give_conversation, &t},
                   e);
     pthread_mutex_unlock(&en->read_lock);
     return ok;

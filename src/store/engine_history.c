@@ -61,7 +61,7 @@ static bool add_state(void *ctx, const struct db_value *c, size_t n)
 }
 
 /* What is said of a session is put together from all that was said; the log has what came of it. */
-static bool tell_state(struct engine *en, str id, struct err *e)
+static bool engine_history_audit_session(struct engine *en, str id, struct err *e)
 {
     struct state s = {en, STR("")};
     struct db_value arg = db_text(id);
@@ -97,7 +97,8 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
     };
 
     (void)map_remove(&en->owners, row->id);
-    return db_run(en->db, session_sql, args, COUNT_OF(args), e) && tell_state(en, row->id, e);
+    return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
+           engine_history_audit_session(en, row->id, e);
 }
 
 static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)

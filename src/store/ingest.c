@@ -65,7 +65,7 @@ static bool before(struct journal_place a, struct journal_place b)
 }
 
 /* Reports damage once, however often the batch is retried. */
-static void tell_hole(struct ingest *t, const struct segment_hole *hole)
+static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
 {
     struct journal_place to = {t->reader.number, hole->to};
     char path[FILE_PATH_MAX];
@@ -104,7 +104,7 @@ static bool put_frames(struct ingest *t, uint64_t size, struct err *e)
             }
             break;
         case SEGMENT_HOLE:
-            tell_hole(t, &hole);
+            ingest_log_damage(t, &hole);
             break;
         case SEGMENT_END:
             return true;

@@ -376,7 +376,7 @@ static uint64_t file_bytes(const char *path, const char *more)
     return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-static void store_say_behind(struct store_health *h)
+static void store_describe_backlog(struct store_health *h)
 {
     size_t n = strlen(h->why);
 
@@ -412,7 +412,7 @@ void store_health(struct store *s, struct store_health *out)
                        out->why[0] ? "; " : "",
                        why.text);
     if (out->behind)
-        store_say_behind(out);
+        store_describe_backlog(out);
     out->tables_ok = out->tables_ok && !out->behind;
     if (statvfs(s->dir, &st) == 0)
         out->free_bytes = (uint64_t)st.f_bavail * st.f_frsize;

@@ -52,7 +52,7 @@ void settings_write(struct json_out *o, const struct chat_request *r, const stru
             json_write_raw(o, table->rows[i].name.p, *setting_value(r, &table->rows[i]));
 }
 
-bool settings_given(const struct chat_request *r, const struct settings *table)
+bool settings_present(const struct chat_request *r, const struct settings *table)
 {
     for (size_t i = 0; i < table->count; i++)
         if (setting_value(r, &table->rows[i])->n)

@@ -61,4 +61,4 @@ bool settings_take(const struct request_reader *r, const struct request_path *at
 /* Writes the settings that the request has as members. */
 void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table);
 /* Whether the request has any of them. */
-bool settings_given(const struct chat_request *r, const struct settings *table);
+bool settings_present(const struct chat_request *r, const struct settings *table);

@@ -69,7 +69,7 @@ static str shown_action(struct agent_team *p, str action, str tool)
                         STR_ARG(str_slice(action, tool.n, action.n)));
 }
 
-static void incident_party_on_step(void *ctx, const struct agent_step *s)
+static void incident_agent_on_step(void *ctx, const struct agent_step *s)
 {
     struct agent_team *p = ctx;
     str why = p->why;
@@ -87,7 +87,7 @@ static void incident_party_on_step(void *ctx, const struct agent_step *s)
                                           .ok = s->ok});
 }
 
-static void incident_party_on_effect(void *ctx, const struct agent_effect *f)
+static void incident_agent_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct agent_team *p = ctx;
 
@@ -122,8 +122,8 @@ struct agent_options agent_team_options(struct agent_team *p)
     o.tools = p->box;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
-    o.on_step = incident_party_on_step;
-    o.on_effect = incident_party_on_effect;
+    o.on_step = incident_agent_on_step;
+    o.on_effect = incident_agent_on_effect;
     o.ctx = p;
     return o;
 }
@@ -195,7 +195,7 @@ static void agent_team_on_reply(void *ctx, str reasoning)
     p->reasoning_seen = arena_dup(&p->arena, reasoning);
     p->why = STR("");
     p->turns++;
-    agent_team_tell(
+    agent_team_report_progress(
         p,
         arena_printf(&p->arena, "turn %u of at most %u", p->turns, p->agent->iterations),
         p->turns,
@@ -277,7 +277,7 @@ void agent_team_work(struct agent_team *p)
 {
     struct err e;
 
-    agent_team_tell(p, STR("investigate"), 0, 0);
+    agent_team_report_progress(p, STR("investigate"), 0, 0);
     if (!agent_team_open_tools(p, &e))
         ; /* the result has the reason */
     else if (p->strategy == INCIDENT_CLASSIC)
@@ -285,13 +285,13 @@ void agent_team_work(struct agent_team *p)
     else
         work_loop(p);
     if (!p->broken && p->result.end == AGENT_WAITING)
-        incident_tell(p->in,
-                      0,
-                      arena_join(&p->arena,
-                                 STR("waiting for approval of "),
-                                 agent_team_shown(p, p->result.pending.tool, &p->arena),
-                                 STR("")),
-                      p->label);
+        incident_report_progress(p->in,
+                                 0,
+                                 arena_join(&p->arena,
+                                            STR("waiting for approval of "),
+                                            agent_team_shown(p, p->result.pending.tool, &p->arena),
+                                            STR("")),
+                                 p->label);
     agent_team_close_tools(p);
 }
 

@@ -214,7 +214,7 @@ static bool chat_set_run(struct follow_up *t, str run)
 }
 
 /* Reads earlier questions and answers, and the run of this question. */
-static bool read_talk(struct follow_up *t, struct err *e)
+static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
 {
     struct agent_row row;
     str run;
@@ -427,7 +427,7 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
     t.in.runbook_note = STR("");
     ok = version_choose(&t.in, t.input, e) && chat_enter(&t, e);
     if (ok) {
-        ok = read_talk(&t, e) && chat_ask(&t, out, e);
+        ok = incident_chat_read_earlier(&t, e) && chat_ask(&t, out, e);
         chat_leave(&t);
     }
     out->run = t.run;

@@ -246,7 +246,8 @@ static enum asked incident_classic_ask(struct agent_team *p, struct buf *user, s
 
 /* ---- acting ---- */
 
-static bool made_before(const struct agent_team *p, size_t n, const struct point *c)
+static bool incident_classic_called_before(const struct agent_team *p, size_t n,
+                                           const struct point *c)
 {
     struct buf now, then;
     bool same = false;
@@ -284,7 +285,7 @@ static bool admit(struct agent_team *p, struct selection *s, struct ask_call *ca
             name = c->tool.n ? c->tool : STR("none");
         else if (mcp_toolset_find(p->set, name, &c->server, &c->tool))
             c->server = arena_dup(&p->arena, c->server), c->tool = arena_dup(&p->arena, c->tool);
-        if (made_before(p, p->point_count, c))
+        if (incident_classic_called_before(p, p->point_count, c))
             continue;
         calls[*n] = (struct ask_call){
             arena_printf(&p->arena, "call-%zu", from + *n + 1), name, c->arguments};
@@ -328,8 +329,8 @@ static bool ends_early(struct early *out, str reason, str words)
     return true;
 }
 
-static void incident_classic_tell(struct agent_team *p, const char *action, str reason,
-                                  str observation)
+static void incident_classic_record(struct agent_team *p, const char *action, str reason,
+                                    str observation)
 {
     incident_step(p->in,
                   &(struct incident_step){.stage = p->stage->name,
@@ -355,7 +356,7 @@ static bool round_ends(struct agent_team *p, str system, unsigned i, struct sele
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
-    agent_team_tell(
+    agent_team_report_progress(
         p,
         i == 0 ? STR("choose the first tools")
                : arena_printf(&p->arena, "round %u of at most %u", i, p->agent->iterations),
@@ -372,7 +373,7 @@ static bool round_ends(struct agent_team *p, str system, unsigned i, struct sele
         return true;
     p->why = s->reasoning;
     if (incident_classic_concludes(s, i == 0)) {
-        incident_classic_tell(p, "conclude", s->reasoning, STR(""));
+        incident_classic_record(p, "conclude", s->reasoning, STR(""));
         return true;
     }
     acted = incident_classic_act(p, s);
@@ -423,7 +424,8 @@ static void incident_classic_conclude(struct agent_team *p, str system, const st
     struct buf user;
 
     buf_init(&user, INCIDENT_TEXT_MAX);
-    agent_team_tell(p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
+    agent_team_report_progress(
+        p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
     if (early->reason.n)
         prompt_partial(p, early->words, &user);
     else
@@ -438,7 +440,7 @@ static void incident_classic_conclude(struct agent_team *p, str system, const st
         p->result.text = str_trim(reply.text);
         p->result.reason = early->reason;
         p->result.detail = early->words;
-        incident_classic_tell(p, "analysis", STR(""), p->result.text);
+        incident_classic_record(p, "analysis", STR(""), p->result.text);
     }
     buf_release(&user);
 }

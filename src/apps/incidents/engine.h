@@ -104,10 +104,10 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
 /* From here on `stop` is set when it is to be; until the unwatch, which ends what was prepared. */
 void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
-void incident_tell(struct incident *in, int percent, str step, str agent);
+void incident_report_progress(struct incident *in, int percent, str step, str agent);
 void incident_step(struct incident *in, const struct incident_step *s);
 /* The next stage begins. */
-void incident_tell_stage(struct incident *in, size_t stage);
+void incident_report_stage(struct incident *in, size_t stage);
 /* The options that all runs of this investigation share. */
 struct agent_options incident_agent_options(struct incident *in, str run);
 
@@ -163,7 +163,7 @@ struct agent_options agent_team_options(struct agent_team *p);
 void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, str user);
 bool agent_team_ok(const struct agent_team *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
-void agent_team_tell(struct agent_team *p, str what, unsigned n, unsigned max);
+void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsigned max);
 void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name) MUST_USE;

@@ -18,7 +18,7 @@ bool incidents_knows(const struct incidents *in, str alert_type)
     return alert_type.n && in->engine.assigned(in->setup, alert_type, &agent, &servers);
 }
 
-static void incident_open_tell(struct incidents *in, const struct alert_table_row *row)
+static void incident_open_publish(struct incidents *in, const struct alert_table_row *row)
 {
     const char *const *servers = NULL;
     struct buf out, brief;
@@ -51,12 +51,12 @@ static void incident_open_on_change(void *ctx, const struct alert_table_row *row
     if (!in->host->gateway->hub)
         return;
     incidents_view(in, &view);
-    incident_open_tell(&view, row);
+    incident_open_publish(&view, row);
     incidents_view_done(&view);
 }
 
 /* Publishes how alerts ended before this process started, for clients that watch them. */
-static bool tell_old(struct incidents *in, struct err *e)
+static bool incident_open_publish_old(struct incidents *in, struct err *e)
 {
     struct alert_table_filter f = {.all = true,
                                    .key = STR(""),
@@ -97,7 +97,7 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     if (!alert_table_open(in->held->config->store_url, &in->alert_table, e))
         return false;
     alert_table_share(in->alert_table, in->host->daemon);
-    if (!tell_old(in, e))
+    if (!incident_open_publish_old(in, e))
         return false;
     o.alert_table = in->alert_table;
     in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);

@@ -267,7 +267,7 @@ void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
     buf_add(&n->step, STR("cancelled"));
     (void)queue_changed(q, n, true, STR(""));
     incident_metrics_ended(q->o.metrics, reason);
-    queue_tell_session(q, &n->row, STR(""));
+    queue_publish_session(q, &n->row, STR(""));
     queue_end_runs(q, n);
     queue_drop(q, n);
 }

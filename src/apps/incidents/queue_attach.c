@@ -435,7 +435,7 @@ static void attach_enter(struct attaching *t)
 
     for (size_t i = 0; i < t->row_count; i++) {
         (void)queue_enter(q, &t->rows[i]);
-        queue_tell_session(q, &t->rows[i], t->rows[i].data);
+        queue_publish_session(q, &t->rows[i], t->rows[i].data);
         if (q->o.on_change)
             q->o.on_change(q->o.ctx, &t->rows[i]);
         queue_hire(q);

@@ -92,4 +92,4 @@ void queue_start(struct queue *q); /* the keeper */
 void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
 void *queue_worker(void *queue);
 /* Adds the alert to the record of sessions. */
-void queue_tell_session(struct queue *q, const struct alert_table_row *row, str data);
+void queue_publish_session(struct queue *q, const struct alert_table_row *row, str data);

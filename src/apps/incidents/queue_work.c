@@ -40,7 +40,7 @@ static void incident_queue_work_write_metadata(struct buf *out, const struct ale
     json_out_end(&o);
 }
 
-void queue_tell_session(struct queue *q, const struct alert_table_row *row, str data)
+void queue_publish_session(struct queue *q, const struct alert_table_row *row, str data)
 {
     struct store_session s = {.id = row->session,
                               .alert_id = row->id,
@@ -205,7 +205,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
         return;
     }
     if (stored) {
-        queue_tell_session(q, &n->row, STR(""));
+        queue_publish_session(q, &n->row, STR(""));
         incident_metrics_ended(q->o.metrics, n->row.state);
     }
     queue_drop(q, n);
@@ -213,8 +213,8 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
 
 /* A resumed run keeps the options it started with; the current configuration does not change
  * them. */
-static bool incident_queue_work_as_begun(struct queue *q, struct incident_options *o,
-                                         struct arena *a, struct err *e)
+static bool incident_queue_work_as_started(struct queue *q, struct incident_options *o,
+                                           struct arena *a, struct err *e)
 {
     struct incident_options begun;
     struct agent_row row;
@@ -245,7 +245,7 @@ static bool incident_queue_work_run(struct queue *q, struct incident_options *o,
     size_t n;
 
     if (!alert_table_get(q->o.alert_table, o->run, a, &row, e) ||
-        !incident_queue_work_as_begun(q, o, a, e))
+        !incident_queue_work_as_started(q, o, a, e))
         return false;
     if (!o->alert.alert_type.n) {
         if (!alert_table_alerts(q->o.alert_table, row.id, a, &alerts, &n, e))
@@ -334,7 +334,7 @@ static struct entry *incident_queue_work_claim(struct queue *q)
         queue_drop(q, n);
         return NULL;
     }
-    queue_tell_session(q, &n->row, STR(""));
+    queue_publish_session(q, &n->row, STR(""));
     pthread_cond_signal(&q->keep);
     return n;
 }

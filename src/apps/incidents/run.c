@@ -54,7 +54,7 @@ void incident_unwatch(struct incident *in)
 
 /* ---- telling ---- */
 
-void incident_tell(struct incident *in, int percent, str step, str agent)
+void incident_report_progress(struct incident *in, int percent, str step, str agent)
 {
     pthread_mutex_lock(&in->lock);
     in->percent = percent > in->percent ? percent : in->percent;
@@ -71,19 +71,20 @@ static int incident_stages_percent(const struct incident *in)
     return (int)(15 + 75 * (1000 * in->stage + in->stage_done) / (1000 * n));
 }
 
-void incident_tell_stage(struct incident *in, size_t stage)
+void incident_report_stage(struct incident *in, size_t stage)
 {
     const struct incident_chain *c = in->chain;
 
     in->stage = stage;
     in->stage_done = 0;
-    incident_tell(in,
-                  incident_stages_percent(in),
-                  step_write(in->arena, c->stages[stage].name, c->name, STR("begin the stage")),
-                  c->name);
+    incident_report_progress(
+        in,
+        incident_stages_percent(in),
+        step_write(in->arena, c->stages[stage].name, c->name, STR("begin the stage")),
+        c->name);
 }
 
-void agent_team_tell(struct agent_team *p, str what, unsigned n, unsigned max)
+void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsigned max)
 {
     struct incident *in = p->in;
     unsigned done = max ? 1000 * (n < max ? n : max) / (max + 1) : 0;
@@ -96,7 +97,8 @@ void agent_team_tell(struct agent_team *p, str what, unsigned n, unsigned max)
     }
     percent = incident_stages_percent(in);
     pthread_mutex_unlock(&in->lock);
-    incident_tell(in, percent, step_write(&p->arena, p->stage->name, p->label, what), p->label);
+    incident_report_progress(
+        in, percent, step_write(&p->arena, p->stage->name, p->label, what), p->label);
 }
 
 void incident_step(struct incident *in, const struct incident_step *s)
@@ -199,7 +201,7 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
         in->runbook = str_c(usual_steps);
         return true;
     }
-    incident_tell(in, 5, STR("Fetching the runbook"), in->chain->name);
+    incident_report_progress(in, 5, STR("Fetching the runbook"), in->chain->name);
     if (!agent_work_once(w, STR("runbook"), o->alert.runbook, fetch_runbook, &f, &done))
         return false;
     in->runbook = done.ok ? done.result : str_c(usual_steps);
@@ -215,7 +217,7 @@ static bool find_tools(struct incident *in, struct agent_work *w)
 {
     struct agent_done done;
 
-    incident_tell(in, 10, STR("Asking the servers for their tools"), in->chain->name);
+    incident_report_progress(in, 10, STR("Asking the servers for their tools"), in->chain->name);
     if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in->servers, &done))
         return false;
     servers_listed(in->servers, done.ok ? done.result : STR("{}"));
@@ -254,7 +256,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         str earlier = so_far(in, c);
         struct stage_result *r = &c->stages[i];
 
-        incident_tell_stage(in, i);
+        incident_report_stage(in, i);
         stage_run(in, i, earlier, r);
         c->n++;
         c->ok = r->ok;
@@ -287,7 +289,7 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
 
     if (!in->chain->summary)
         return true;
-    incident_tell(in, 92, STR("Summarising"), in->chain->name);
+    incident_report_progress(in, 92, STR("Summarising"), in->chain->name);
     buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_rule(in, &system);
@@ -404,7 +406,7 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct ag
     if (!goes_on) {
         record_session(
             in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
-        incident_tell(in, 100, STR("Done"), in->chain->name);
+        incident_report_progress(in, 100, STR("Done"), in->chain->name);
     }
     return true;
 }

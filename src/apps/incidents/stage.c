@@ -97,7 +97,7 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
     buf_init(&user, INCIDENT_TEXT_MAX);
     prompt_system(p, &system);
     prompt_synthesis(in, t, r, &user);
-    agent_team_tell(p, STR("compare the findings"), 0, 0);
+    agent_team_report_progress(p, STR("compare the findings"), 0, 0);
     agent_team_single(p, buf_str(&system), buf_str(&user));
     buf_release(&system);
     buf_release(&user);

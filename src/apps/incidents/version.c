@@ -6,8 +6,8 @@
 #include "base/log.h"
 
 /* A compiled-in version may have changed since; then the log does not match and says so. */
-static bool incident_version_as_begun(struct incident *in, struct registry *r, str id,
-                                      struct prompt *out, struct err *e)
+static bool incident_version_as_started(struct incident *in, struct registry *r, str id,
+                                        struct prompt *out, struct err *e)
 {
     prompt_built_in(&incidents_built_in, in->arena, out);
     if (!id.n || str_eq(id, out->id) || registry_get(r, id, in->arena, out, e))
@@ -34,7 +34,7 @@ bool version_choose(struct incident *in, str input, struct err *e)
         registry_in_force(r, &incidents_built_in, in->arena, &p);
     else if (ok)
         ok = incident_input_read(input, in->arena, &begun, e) &&
-             incident_version_as_begun(in, r, begun.prompt_id, &p, e);
+             incident_version_as_started(in, r, begun.prompt_id, &p, e);
     if (ok)
         prompt_use(in, &p);
     registry_close(r);

@@ -171,7 +171,7 @@ static void order_app_on_order(void *ctx, const struct order *order)
     buf_release(&json);
 }
 
-static void order_app_on_say(void *ctx, str text)
+static void order_app_on_text(void *ctx, str text)
 {
     order_app_send_text(ctx, "delta", "text", text);
 }
@@ -191,7 +191,7 @@ static void take_turn(void *app, const struct app_request *q, str text,
     struct json_out o;
     struct err e;
 
-    if (!orders_say(app, &said, q->arena, &turn, &e)) {
+    if (!orders_run_turn(app, &said, q->arena, &turn, &e)) {
         if (e.code == ERR_CANCELLED) {
             app_fail(r, 409, "turn_in_progress", "%s", e.text);
             r->retry_after_s = 1;
@@ -224,13 +224,14 @@ static void order_app_send_error(struct saying *s, const struct app_reply *last)
 
 /* Streams events; the last one has the whole answer. An error before the first event is still a
  * plain reply. */
-static void say_stream(void *app, const struct app_request *q, str text, struct app_reply *r)
+static void order_app_stream_turn(void *app, const struct app_request *q, str text,
+                                  struct app_reply *r)
 {
     struct saying s = {.r = r, .q = q};
     struct orders_watch watch = {.on_decision = order_app_on_decision,
                                  .on_order = order_app_on_order,
                                  .on_step = order_app_on_step,
-                                 .on_say = order_app_on_say,
+                                 .on_say = order_app_on_text,
                                  .on_retract = order_app_on_retract,
                                  .ctx = &s};
     struct app_reply last = {.status = 200, .type = "application/json"};
@@ -249,7 +250,7 @@ static void say_stream(void *app, const struct app_request *q, str text, struct 
     buf_release(&last.body);
 }
 
-static void order_app_say(void *app, const struct app_request *q, struct app_reply *r)
+static void order_app_post_turn(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct json doc;
     str text;
@@ -262,7 +263,7 @@ static void order_app_say(void *app, const struct app_request *q, struct app_rep
     if (!json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), q->arena, &text))
         app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
     else if (app_wants_stream(q, &doc))
-        say_stream(app, q, text, r);
+        order_app_stream_turn(app, q, text, r);
     else
         take_turn(app, q, text, NULL, r);
     json_release(&doc);
@@ -277,7 +278,7 @@ static void menu(void *app, const struct app_request *q, struct app_reply *r)
 static const struct app_route routes[] = {
     {"GET", "/api/v1/orders", order_app_list},
     {"GET", "/api/v1/orders/*", order_app_show},
-    {"POST", "/api/v1/orders/*/say", order_app_say},
+    {"POST", "/api/v1/orders/*/say", order_app_post_turn},
     {"GET", "/api/v1/menu", menu},
     {NULL, NULL, NULL},
 };

@@ -135,11 +135,12 @@ static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, 
                           (unsigned long long)chance);
     r->failed = STR("");
     for (size_t i = 0; ok && !r->failed.n && i < c->turn_count; i++) {
-        ok = orders_say(o,
-                        &(struct orders_said){.who = &who, .thread = thread, .text = c->turns[i]},
-                        a,
-                        turn,
-                        e);
+        ok = orders_run_turn(
+            o,
+            &(struct orders_said){.who = &who, .thread = thread, .text = c->turns[i]},
+            a,
+            turn,
+            e);
         if (ok && turn->end == ORDERS_FAILED)
             r->failed = turn->why.n ? turn->why : STR("the model call failed");
     }

@@ -133,7 +133,7 @@ bool graph_settle(struct turn *t, struct err *e)
 
 /* ---- the customer's reply ---- */
 
-void graph_say(struct turn *t, str text)
+void graph_reply(struct turn *t, str text)
 {
     if (!t->watch || !t->watch->on_say || text.n == 0)
         return;
@@ -149,11 +149,11 @@ void graph_retract(struct turn *t)
 }
 
 /* The rest of the reply; all of it if it differs from the text sent so far. */
-static void say_rest(struct turn *t)
+static void graph_reply_rest(struct turn *t)
 {
     if (!str_starts(t->out->reply, buf_str(&t->sent)))
         graph_retract(t);
-    graph_say(t, str_slice(t->out->reply, t->sent.n, t->out->reply.n));
+    graph_reply(t, str_slice(t->out->reply, t->sent.n, t->out->reply.n));
 }
 
 static str goodbye(struct turn *t)
@@ -181,7 +181,7 @@ static bool reply_of(struct turn *t, struct err *e)
         t->out->reply = str_c(sorry_person);
     else if (!last.text.n)
         t->out->reply = last.call_count ? goodbye(t) : str_c(sorry_again);
-    say_rest(t);
+    graph_reply_rest(t);
     return true;
 }
 

@@ -169,11 +169,11 @@ static void order_nodes_put_message(struct turn *t, struct history *h, const str
                        graph_text_at(doc, m, "tool_call_id", t->arena),
                        graph_text_at(doc, m, "content", t->arena));
     else
-        history_given(h,
-                      arena_printf(t->arena,
-                                   "{\"role\":" STR_FMT ",\"content\":" STR_FMT "}",
-                                   STR_ARG(role ? json_raw(doc, role) : STR("\"user\"")),
-                                   STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
+        history_add_messages(h,
+                             arena_printf(t->arena,
+                                          "{\"role\":" STR_FMT ",\"content\":" STR_FMT "}",
+                                          STR_ARG(role ? json_raw(doc, role) : STR("\"user\"")),
+                                          STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
 }
 
 static bool order_nodes_write_request(struct turn *t, struct buf *body, struct err *e)
@@ -301,9 +301,9 @@ static void on_text(void *ctx, bool reasoning, str text)
     speak_feed(ctx, reasoning, text);
 }
 
-static void order_nodes_on_say(void *ctx, str text)
+static void order_nodes_on_text(void *ctx, str text)
 {
-    graph_say(ctx, text);
+    graph_reply(ctx, text);
 }
 
 /* Streams the reply's text to the customer. */
@@ -312,7 +312,7 @@ static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *re
     struct speak *speak = arena_alloc(t->arena, sizeof *speak);
     bool ok;
 
-    speak_init(speak, t->setup->mask, (struct speak_sink){order_nodes_on_say, t});
+    speak_init(speak, t->setup->mask, (struct speak_sink){order_nodes_on_text, t});
     if (t->watch && t->watch->on_say) {
         q->on_text = on_text;
         q->ctx = speak;

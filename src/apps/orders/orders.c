@@ -252,8 +252,8 @@ static str order_orders_clean(struct arena *a, str text)
     return all;
 }
 
-bool orders_say(struct orders *o, const struct orders_said *said, struct arena *a,
-                struct orders_turn *out, struct err *e)
+bool orders_run_turn(struct orders *o, const struct orders_said *said, struct arena *a,
+                     struct orders_turn *out, struct err *e)
 {
     struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
     str thread = said->thread, text = said->text;

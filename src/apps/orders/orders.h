@@ -2,7 +2,7 @@
  *
  *     struct orders *o;
  *     if (!orders_open(&host, &(struct orders_options){.menu = "menu.json"}, &o, e)) ...
- *     if (!orders_say(o, &said, &arena, &turn, e)) ...
+ *     if (!orders_run_turn(o, &said, &arena, &turn, e)) ...
  *     print(turn.reply);
  *     orders_close(o);
  *
@@ -82,8 +82,8 @@ struct orders_said {
 
 /* One turn. Creates the thread if it does not exist. If the thread's last turn did not end, this
  * one continues it. ERR_CANCELLED: a turn of this thread is running, and this one did not start. */
-bool orders_say(struct orders *o, const struct orders_said *said, struct arena *a,
-                struct orders_turn *out, struct err *e) MUST_USE;
+bool orders_run_turn(struct orders *o, const struct orders_said *said, struct arena *a,
+                     struct orders_turn *out, struct err *e) MUST_USE;
 /* Ends the thread's last turn if it did not end. */
 bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
                    struct orders_turn *out, struct err *e) MUST_USE;

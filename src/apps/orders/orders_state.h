@@ -70,7 +70,7 @@ bool node_stopped(struct turn *t, struct err *e) MUST_USE;
 
 /* graph.c */
 /* Sends text to the customer while the reply arrives. */
-void graph_say(struct turn *t, str text);
+void graph_reply(struct turn *t, str text);
 void graph_retract(struct turn *t); /* the text sent so far, if any */
 bool graph_run(struct turn *t, struct err *e) MUST_USE;
 /* Runs the steps that need no model, up to the next model call. */

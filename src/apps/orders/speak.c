@@ -10,7 +10,7 @@
 /* ---- after the filters ---- */
 
 /* The part that can be sent: up to the last whole character. */
-static void order_speak_say(struct speak *s)
+static void order_speak_emit(struct speak *s)
 {
     str all = buf_str(&s->out);
     size_t end = all.n;
@@ -148,7 +148,7 @@ void speak_feed(struct speak *s, bool reasoning, str piece)
     piece = str_slice(piece, 0, SPEAK_TEXT_MAX - s->taken);
     s->taken += piece.n;
     customer_filter_feed(&s->filters[0].filter, piece);
-    order_speak_say(s);
+    order_speak_emit(s);
 }
 
 str speak_said(const struct speak *s)

@@ -248,7 +248,7 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_judge(x, about);
     heuristic_look_around(x, about);
     heuristic_waive(x);
-    heuristic_tell_read(x);
+    heuristic_trace_read(x);
     d = heuristic_decide(x);
     if (!x->blocked && d.status == POLICY_MISSING)
         x->blocked = x->eased;
@@ -261,7 +261,7 @@ static void policy_heuristic_verify(struct run *x)
     out->status = d.status;
     out->reason_code = str_c(d.reason);
     policy_confide(out, TREE_SURE, heuristic_span(x, &d));
-    heuristic_tell(x, &d);
+    heuristic_trace_decision(x, &d);
     heuristic_step(x, "decide", out->rationale);
 }
 
@@ -301,7 +301,7 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     if (!policy_search(
             doc, str_slice(query, 0, POLICY_QUERY_MAX), POLICY_TOP_MAX, NULL, a, &x.hits, e))
         return false;
-    heuristic_tell_retrieved(&x);
+    heuristic_trace_retrieved(&x);
     if (doc->tree.node_count == 0)
         policy_heuristic_give_up(&x, "treestore_no_nodes");
     else if (!has_text(&doc->tree))

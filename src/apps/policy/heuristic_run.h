@@ -54,9 +54,9 @@ bool heuristic_is_narrowed(const struct run *x, const struct reading *r);
  * criterion is about. */
 void heuristic_look_around(struct run *x, const bool *about);
 
-/* tell.c: the trace, the citation, the evidence and the rationale. */
+/* heuristic_trace.c: the trace, the citation, the evidence and the rationale. */
 void heuristic_step(struct run *x, const char *action, str observation);
-void heuristic_tell_retrieved(struct run *x);
-void heuristic_tell_read(struct run *x);
-void heuristic_tell(struct run *x, const struct decision *d);
+void heuristic_trace_retrieved(struct run *x);
+void heuristic_trace_read(struct run *x);
+void heuristic_trace_decision(struct run *x, const struct decision *d);
 const char *heuristic_reason_words(str code);

@@ -246,7 +246,8 @@ static bool policy_review_put_row(struct policy_service *s, const struct policy_
 }
 
 /* The runs of the criteria are parts of one session. */
-static void tell_session(struct policy_service *s, const struct policy_review *r, bool done)
+static void policy_review_publish_session(struct policy_service *s, const struct policy_review *r,
+                                          bool done)
 {
     const struct mask *mask = r->options.react.mask;
     int64_t now = clock_wall_ms(s->host.clock) * 1000;
@@ -478,7 +479,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     if (!policy_review_doc_of(w, a, &out->c, &out->options.react.doc, e) ||
         !policy_review_criteria(w, a, out, e))
         return false;
-    tell_session(w->s, out, false);
+    policy_review_publish_session(w->s, out, false);
     if (!policy_review_put_row(w->s, out, "running", w->input, e) ||
         !policy_verify(&out->options, a, &out->verdict, e))
         return false;
@@ -494,7 +495,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
         }
         log_warn("a result is not on record", LOG_STR("run", out->run), LOG_ERR(&why));
     }
-    tell_session(w->s, out, true);
+    policy_review_publish_session(w->s, out, true);
     policy_review_follow(w, out);
     return policy_review_put_row(w->s, out, "done", w->input, e);
 }

@@ -223,7 +223,7 @@ static bool pubmed(struct react *r, const struct tool_input *in, struct arena *a
     return true;
 }
 
-static void policy_tools_say(struct json_out *o, const char *key, double v)
+static void policy_tools_write_number(struct json_out *o, const char *key, double v)
 {
     json_out_key(o, str_c(key));
     json_out_double(o, v);
@@ -248,7 +248,7 @@ static bool policy_tools_finish(struct react *r, const struct tool_input *in, st
         json_out_str(o, result.reason_code);
     else
         json_out_null(o);
-    policy_tools_say(o, "confidence", result.confidence);
+    policy_tools_write_number(o, "confidence", result.confidence);
     json_out_end(o);
     return true;
 }

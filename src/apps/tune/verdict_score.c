@@ -225,8 +225,8 @@ static void put_citation(struct buf *out, const struct verdict_citation *c)
         buf_printf(out, ", page %u", c->page_first);
 }
 
-static void say_citation(const struct verdict_truth *t, const struct verdict_run *r,
-                         struct buf *out)
+static void verdict_explain_citation(const struct verdict_truth *t, const struct verdict_run *r,
+                                     struct buf *out)
 {
     size_t from = out->n;
 
@@ -255,8 +255,8 @@ static void say_citation(const struct verdict_truth *t, const struct verdict_run
         buf_add(out, STR("The citations are right. "));
 }
 
-static void say_coherence(const struct verdict_truth *truth, const struct verdict_run *r,
-                          struct buf *out)
+static void verdict_explain_coherence(const struct verdict_truth *truth,
+                                      const struct verdict_run *r, struct buf *out)
 {
     struct trace t = optimize_metrics_look(r);
     size_t from = out->n;
@@ -285,8 +285,8 @@ static void say_coherence(const struct verdict_truth *truth, const struct verdic
         buf_add(out, STR("Each step served the conclusion. "));
 }
 
-static void say_calibration(const struct verdict_truth *t, const struct verdict_run *r,
-                            struct buf *out)
+static void verdict_explain_calibration(const struct verdict_truth *t, const struct verdict_run *r,
+                                        struct buf *out)
 {
     const struct band *b = band_of(r->status);
 
@@ -310,7 +310,8 @@ static void say_calibration(const struct verdict_truth *t, const struct verdict_
         buf_add(out, STR("The confidence fits the answer. "));
 }
 
-static void say_status(const struct verdict_truth *t, const struct verdict_run *r, struct buf *out)
+static void verdict_explain_status(const struct verdict_truth *t, const struct verdict_run *r,
+                                   struct buf *out)
 {
     str said = str_slice(r->status, 0, QUOTE_MAX);
 
@@ -331,10 +332,10 @@ void verdict_feedback(const struct verdict_truth *truth, const struct verdict_ru
 {
     static void (*const say[VERDICT_COUNT])(
         const struct verdict_truth *t, const struct verdict_run *r, struct buf *out) = {
-        [VERDICT_CITATION] = say_citation,
-        [VERDICT_COHERENCE] = say_coherence,
-        [VERDICT_CALIBRATION] = say_calibration,
-        [VERDICT_STATUS] = say_status,
+        [VERDICT_CITATION] = verdict_explain_citation,
+        [VERDICT_COHERENCE] = verdict_explain_coherence,
+        [VERDICT_CALIBRATION] = verdict_explain_calibration,
+        [VERDICT_STATUS] = verdict_explain_status,
     };
 
     say[kind](truth, run, out);

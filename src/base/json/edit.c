@@ -246,7 +246,7 @@ void json_edit_drop(struct json_edits *ed, const struct json_node *array,
     json_edit_note(ed);
 }
 
-static struct made *made_member(struct json_edits *ed, struct made *m, str key)
+static struct made *json_edit_new_member(struct json_edits *ed, struct made *m, str key)
 {
     struct made *child;
 
@@ -265,12 +265,13 @@ static struct made *made_member(struct json_edits *ed, struct made *m, str key)
 }
 
 /* Goes down the path inside what was made, making what is missing. */
-static void made_set(struct json_edits *ed, struct made *m, const str *path, size_t n, str with)
+static void json_edit_new_set(struct json_edits *ed, struct made *m, const str *path, size_t n,
+                              str with)
 {
     for (size_t i = 0; i < n; i++) {
         if (!m->object)
             *m = (struct made){.key = m->key, .with = STR(""), .object = true, .next = m->next};
-        m = made_member(ed, m, path[i]);
+        m = json_edit_new_member(ed, m, path[i]);
     }
     *m = (struct made){.key = m->key, .with = with, .next = m->next};
 }
@@ -299,7 +300,7 @@ void json_edit_set_path(struct json_edits *ed, const struct json_node *v, const 
         if (e || !there || there->kind != JSON_OBJECT) {
             if (!e)
                 e = json_edit_member(ed, v, path[i]);
-            made_set(ed, &e->made, path + i + 1, n - i - 1, with);
+            json_edit_new_set(ed, &e->made, path + i + 1, n - i - 1, with);
             return;
         }
         v = there;
@@ -366,7 +367,7 @@ static void write_text(str src, str text, struct buf *out)
     json_quote_plain(out, text);
 }
 
-static void write_made(const struct json_edits *ed, const struct made *m, struct buf *out)
+static void json_edit_write_new(const struct json_edits *ed, const struct made *m, struct buf *out)
 {
     if (m->text) {
         write_text(ed->doc->src, m->with, out);
@@ -382,7 +383,7 @@ static void write_made(const struct json_edits *ed, const struct made *m, struct
             buf_add_c(out, ',');
         (void)json_quote(out, child->key);
         buf_add_c(out, ':');
-        write_made(ed, child, out);
+        json_edit_write_new(ed, child, out);
     }
     buf_add_c(out, '}');
 }
@@ -414,11 +415,11 @@ static uint32_t json_edit_apply(const struct json_edits *ed, const struct json_e
 {
     switch (e->what) {
     case BEFORE:
-        write_made(ed, &e->made, out);
+        json_edit_write_new(ed, &e->made, out);
         buf_add_c(out, ',');
         return e->at;
     case REPLACE:
-        write_made(ed, &e->made, out);
+        json_edit_write_new(ed, &e->made, out);
         return e->end;
     case GONE:
         return skip_gone(ed, e, out);
@@ -428,7 +429,7 @@ static uint32_t json_edit_apply(const struct json_edits *ed, const struct json_e
             (void)json_quote(out, e->key);
             buf_add_c(out, ':');
         }
-        write_made(ed, &e->made, out);
+        json_edit_write_new(ed, &e->made, out);
         return e->at;
     }
     return e->end;

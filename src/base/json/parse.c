@@ -472,7 +472,7 @@ static bool any_document(struct json *doc, str src, enum simd_level level, struc
 }
 
 /* Columns are counted in characters, lines and columns from 1, bytes from 0. */
-static bool say_where(str src, struct wrong wrong, struct err *e)
+static bool json_parse_describe(str src, struct wrong wrong, struct err *e)
 {
     size_t at = (size_t)(wrong.at - src.p), line = 1, column = 1;
 
@@ -513,5 +513,5 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
         return true;
     }
     doc->src = STR("");
-    return say_where(src, wrong, e);
+    return json_parse_describe(src, wrong, e);
 }

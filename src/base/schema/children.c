@@ -118,8 +118,8 @@ bool schema_check_items(struct schema_check *c, const struct schema_at *at,
     return ok;
 }
 
-static bool contains_told(struct schema_check *c, const struct schema_at *at,
-                          const struct schema_rule *r, uint64_t found, uint64_t min)
+static bool schema_contains_report(struct schema_check *c, const struct schema_at *at,
+                                   const struct schema_rule *r, uint64_t found, uint64_t min)
 {
     bool few = found < min;
     uint64_t bound = few ? min : r->max;
@@ -161,7 +161,8 @@ bool schema_check_contains(struct schema_check *c, const struct schema_at *at,
             schema_marks_set(at->marks, i);
         found += match;
     }
-    return !c->halted && ((found >= min && found <= r->max) || contains_told(c, at, r, found, min));
+    return !c->halted &&
+           ((found >= min && found <= r->max) || schema_contains_report(c, at, r, found, min));
 }
 
 bool schema_check_unevaluated_items(struct schema_check *c, const struct schema_at *at,

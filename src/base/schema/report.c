@@ -201,7 +201,7 @@ static void schema_report_charge(struct schema_check *c, uint64_t passed)
     c->work -= passed / 4 < c->work ? passed / 4 : c->work;
 }
 
-static void schema_report_tell(struct schema_check *c, const struct schema_fault *f, str text)
+static void schema_report_add(struct schema_check *c, const struct schema_fault *f, str text)
 {
     const struct schema_doc *doc = f->node->resource->doc;
     struct schema_problem p = {
@@ -266,7 +266,7 @@ bool schema_fail(struct schema_check *c, const struct schema_fault *f, const cha
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (!c->explain) {
-        schema_report_tell(c, f, str_c(text));
+        schema_report_add(c, f, str_c(text));
         return false;
     }
     schema_report_explain(c, f, str_c(text));
@@ -288,7 +288,7 @@ bool schema_halt(struct schema_check *c, const char *fmt, ...)
         f.node = c->frame->node;
         f.v = c->frame->v;
     }
-    schema_report_tell(c, &f, str_c(text));
+    schema_report_add(c, &f, str_c(text));
     c->halted = true;
     return false;
 }

@@ -471,6 +471,6 @@ void call_build_row(struct call *c, struct store_call *out)
     out->reply = record_write_reply(c);
     out->segments = call_write_segments(c);
     out->talk = conversation_kept(&c->record.conversation, c->sum.reply_id, c->in.id, &c->arena);
-    gateway_share_talk(c->gl->gateway, out->session_id, out->talk, c->record.tools > 0);
+    gateway_share_conversation(c->gl->gateway, out->session_id, out->talk, c->record.tools > 0);
     call_decide(c, thought, out);
 }

@@ -44,7 +44,7 @@ static void send_close(struct server_ws *w, int code, str reason)
     server_exchange_linger(w->x);
 }
 
-static void tell_over(struct server_ws *w, int code)
+static void server_ws_report_close(struct server_ws *w, int code)
 {
     if (w->over)
         return;
@@ -68,7 +68,7 @@ static void server_socket_on_message(void *ctx, enum ws_op op, str payload)
     case WS_CLOSE:
         code = ws_close_code(payload);
         send_close(w, code, STR(""));
-        tell_over(w, code);
+        server_ws_report_close(w, code);
         break;
     case WS_TEXT:
     case WS_BINARY:
@@ -91,7 +91,7 @@ void server_ws_feed(struct server_exchange *x, str bytes)
         int code = w->codec.fault;
 
         send_close(w, code, STR(""));
-        tell_over(w, code);
+        server_ws_report_close(w, code);
     }
 }
 
@@ -101,7 +101,7 @@ void server_ws_gone(struct server_exchange *x, int code)
 
     if (code != CLOSE_BROKEN && x->state == ST_SOCKET)
         send_close(w, code, STR(""));
-    tell_over(w, code);
+    server_ws_report_close(w, code);
 }
 
 void server_ws_sweep(struct server_exchange *x, uint64_t now_ns)

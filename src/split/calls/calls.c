@@ -189,7 +189,7 @@ void calls_make(struct calls *c)
 }
 
 /* The result is parsed again: a value that was valid alone may be nested too deep now. */
-void calls_made(struct calls *c, str name)
+void calls_finish_object(struct calls *c, str name)
 {
     struct err e;
 

@@ -74,9 +74,9 @@ str calls_unescape(struct calls *c, str text);
 /* Emits a call, if the name is valid. The arguments must be a JSON object. */
 void calls_give(struct calls *c, str name, str arguments);
 
-/* Builds arguments one by one: calls_make, then key and value in turn, then calls_made. */
+/* Builds arguments one by one: calls_make, then key and value in turn, then calls_finish_object. */
 void calls_make(struct calls *c);
-void calls_made(struct calls *c, str name);
+void calls_finish_object(struct calls *c, str name);
 
 enum calls_value_flags {
     CALLS_PYTHON = 1,   /* also True, False and None, and Python's lists and dicts */

@@ -110,7 +110,7 @@ static void calls_kimi_k3_end_call(struct k3 *k)
     else if (k->arguments.n > 0)
         calls_give(k->c, k->name, k->arguments);
     else
-        calls_made(k->c, k->name);
+        calls_finish_object(k->c, k->name);
     k->open = false;
 }
 

@@ -312,7 +312,7 @@ static void python_call(struct calls *c)
     }
     from = c->at;
     if (python_arguments(c)) {
-        calls_made(c, name);
+        calls_finish_object(c, name);
         return;
     }
     calls_doubt(c);
@@ -482,7 +482,7 @@ static void gemma_call(struct gemma *g)
     calls_space(c);
     calls_make(c);
     if (calls_is_bare(name) && calls_eat(c, STR("{")) && gemma_members(g, 1)) {
-        calls_made(c, name);
+        calls_finish_object(c, name);
     } else {
         calls_doubt(c);
         c->at = calls_seek(c, &g->end, c->at);

@@ -146,7 +146,7 @@ static void calls_m3_end_call(struct m3 *m)
     if (m->here && !m->bad && !m->here->parent && str_trim(m->here->text).n == 0) {
         calls_make(c);
         write_children(c, m->here, false);
-        calls_made(c, m->here->name);
+        calls_finish_object(c, m->here->name);
     } else {
         calls_doubt(c);
     }

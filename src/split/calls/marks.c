@@ -232,6 +232,6 @@ void calls_body(struct calls *c)
         calls_make(c);
         json_out_key(&c->out, STR("input"));
         json_out_str(&c->out, text);
-        calls_made(c, name);
+        calls_finish_object(c, name);
     }
 }

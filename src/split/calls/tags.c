@@ -386,7 +386,7 @@ static void calls_tags_read_call(struct tags *g, const struct tag *open, str nam
         }
     }
     if (good && closed) {
-        calls_made(c, name);
+        calls_finish_object(c, name);
     } else {
         calls_doubt(c);
         c->at = calls_seek(c, &g->s.call_close, c->at);
@@ -488,7 +488,7 @@ static void calls_tags_read_bare(struct tags *g)
             return;
         }
     } else if (calls_is_bare(name) && read_args(g)) {
-        calls_made(c, name);
+        calls_finish_object(c, name);
         return;
     }
     calls_doubt(c);

@@ -59,7 +59,7 @@ void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *pl
 /* Whether thinking will be on in the body after the plan. */
 bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan);
 /* Whether thinking is switched off: by the plan, or by a body that the plan does not change. */
-bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan);
+bool anthropic_thinking_disabled(const struct json *doc, const struct wire_plan *plan);
 /* Whether the body forces a tool call. */
 bool anthropic_forced(const struct json *doc, const struct wire_plan *plan);
 /* Removes thinking blocks, and puts those of the vault back. */

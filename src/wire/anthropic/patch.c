@@ -225,7 +225,7 @@ static void anthropic_patch_content(const struct json *doc, const struct json_no
     JSON_FOREACH(b, doc, content)
         if (anthropic_patch_is_thinking(doc, b))
             *(anthropic_patch_may_go(doc, b, plan, ed->arena) ? &stays : &goes) = true;
-    if (plan->vault && !plan->foreign_kept && !anthropic_told_off(doc, plan))
+    if (plan->vault && !plan->foreign_kept && !anthropic_thinking_disabled(doc, plan))
         anthropic_patch_find_thoughts(doc, content, plan, ed->arena, &thoughts);
     swap = thoughts.n && (goes || !stays);
     JSON_FOREACH(b, doc, content)

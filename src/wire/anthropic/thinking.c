@@ -268,11 +268,11 @@ bool anthropic_will_think(const struct json *doc, const struct wire_plan *plan)
     if (plan->drop_reasoning)
         return false;
     if (plan->set_level && plan->think != WIRE_THINK_NONE)
-        return !anthropic_told_off(doc, plan);
+        return !anthropic_thinking_disabled(doc, plan);
     return thinking && !json_get_is(doc, thinking, "type", "disabled");
 }
 
-bool anthropic_told_off(const struct json *doc, const struct wire_plan *plan)
+bool anthropic_thinking_disabled(const struct json *doc, const struct wire_plan *plan)
 {
     const struct json_node *thinking = json_find(doc, json_root(doc), STR("thinking"));
 

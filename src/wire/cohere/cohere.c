@@ -41,7 +41,7 @@ static void cohere_ending(struct wire_decoder *d, const struct json_node *v)
 
     if (!c)
         return;
-    openai_say_calls(d, c, NULL);
+    openai_emit_calls(d, c, NULL);
     cohere_usage(
         d, cohere_find(d, v, cohere_find(d, v, "usage") ? "usage" : "meta")); /* the older name */
     if (str_eq(name, STR("ERROR")) || str_eq(name, STR("ERROR_LIMIT")) ||
@@ -89,7 +89,7 @@ static void cohere_message(struct wire_decoder *d, const struct json_node *m)
 
     if (!c)
         return;
-    openai_say(d, c, OPENAI_THOUGHT, cohere_find(d, m, "tool_plan"), false);
+    openai_emit(d, c, OPENAI_THOUGHT, cohere_find(d, m, "tool_plan"), false);
     openai_content(d, c, cohere_find(d, m, "content"));
     openai_calls(d, c, cohere_find(d, m, "tool_calls"));
     cohere_citations(d, c, cohere_find(d, m, "citations"));
@@ -102,8 +102,8 @@ static void cohere_content_delta(struct wire_decoder *d, const struct json_node 
 
     if (!c)
         return;
-    openai_say(d, c, OPENAI_THOUGHT, cohere_find(d, v, "thinking"), false);
-    openai_say(d, c, OPENAI_TEXT, cohere_find(d, v, "text"), false);
+    openai_emit(d, c, OPENAI_THOUGHT, cohere_find(d, v, "thinking"), false);
+    openai_emit(d, c, OPENAI_TEXT, cohere_find(d, v, "text"), false);
 }
 
 static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
@@ -157,7 +157,7 @@ static void cohere_decode_end(struct wire_decoder *d)
     struct openai_decoding *s = d->state;
 
     if (s->choices)
-        openai_say_calls(d, s->choices, NULL);
+        openai_emit_calls(d, s->choices, NULL);
 }
 
 const struct wire wire_cohere = {

@@ -82,8 +82,9 @@ static void converse_end(struct wire_decoder *d, struct open *b)
             d, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = b->block, .text = STR("{}")});
 }
 
-static void converse_say(struct wire_decoder *d, const struct json *doc, int64_t index,
-                         enum kind kind, enum chat_event_kind event, const struct json_node *node)
+static void converse_emit_text(struct wire_decoder *d, const struct json *doc, int64_t index,
+                               enum kind kind, enum chat_event_kind event,
+                               const struct json_node *node)
 {
     struct open *b;
     str text;
@@ -98,8 +99,8 @@ static void converse_say(struct wire_decoder *d, const struct json *doc, int64_t
         d, (struct chat_event){.kind = event, .block = b->block, .text = text, .node = node});
 }
 
-static void converse_say_call(struct wire_decoder *d, const struct json *doc,
-                              const struct json_node *call, int64_t index)
+static void converse_emit_call(struct wire_decoder *d, const struct json *doc,
+                               const struct json_node *call, int64_t index)
 {
     struct open *b = converse_begin(d, index, KIND_CALL);
 
@@ -117,8 +118,8 @@ static bool converse_is_call(const struct json *doc, const struct json_node *cal
     return call && !json_get_is(doc, call, "type", "server_tool_use");
 }
 
-static void converse_say_opaque(struct wire_decoder *d, const struct json *doc,
-                                const struct json_node *v, int64_t index)
+static void converse_emit_opaque(struct wire_decoder *d, const struct json *doc,
+                                 const struct json_node *v, int64_t index)
 {
     struct open *b = converse_begin(d, index, KIND_OTHER);
 
@@ -130,24 +131,25 @@ static void converse_say_opaque(struct wire_decoder *d, const struct json *doc,
 
 /* Of a stream: {text} | {signature} | {redactedContent}; of a whole reply: {reasoningText: {...}}
  * | {redactedContent}. */
-static void converse_say_reasoning(struct wire_decoder *d, const struct json *doc,
-                                   const struct json_node *v, int64_t index)
+static void converse_emit_reasoning(struct wire_decoder *d, const struct json *doc,
+                                    const struct json_node *v, int64_t index)
 {
     const struct json_node *inner = json_find(doc, v, STR("reasoningText"));
     const struct json_node *redacted = json_find(doc, v, STR("redactedContent"));
 
     if (inner)
         v = inner;
-    converse_say(d, doc, index, KIND_THINK, CHAT_REASONING, json_find(doc, v, STR("text")));
-    converse_say(d, doc, index, KIND_THINK, CHAT_SIGNATURE, json_find(doc, v, STR("signature")));
+    converse_emit_text(d, doc, index, KIND_THINK, CHAT_REASONING, json_find(doc, v, STR("text")));
+    converse_emit_text(
+        d, doc, index, KIND_THINK, CHAT_SIGNATURE, json_find(doc, v, STR("signature")));
     if (redacted)
-        converse_say(d, doc, index, KIND_OTHER, CHAT_REDACTED, redacted);
+        converse_emit_text(d, doc, index, KIND_OTHER, CHAT_REDACTED, redacted);
 }
 
 /* ---- the reply ---- */
 
-static void converse_say_usage(struct wire_decoder *d, const struct json *doc,
-                               const struct json_node *v)
+static void converse_emit_usage(struct wire_decoder *d, const struct json *doc,
+                                const struct json_node *v)
 {
     struct chat_usage u = chat_usage_none;
     int64_t input;
@@ -190,8 +192,8 @@ static void converse_note_stop(struct wire_decoder *d, const struct json *doc,
     converse_state(d)->stopped = true;
 }
 
-static void converse_say_extra(struct wire_decoder *d, const struct json *doc,
-                               const struct json_node *v, const char *key)
+static void converse_emit_extra(struct wire_decoder *d, const struct json *doc,
+                                const struct json_node *v, const char *key)
 {
     const struct json_node *m = json_find(doc, v, str_c(key));
 
@@ -202,13 +204,13 @@ static void converse_say_extra(struct wire_decoder *d, const struct json *doc,
 }
 
 /* Members beside the usage. */
-static void converse_say_beside(struct wire_decoder *d, const struct json *doc,
-                                const struct json_node *v)
+static void converse_emit_beside(struct wire_decoder *d, const struct json *doc,
+                                 const struct json_node *v)
 {
     static const char *const keys[] = {"metrics", "trace", "performanceConfig", "serviceTier"};
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        converse_say_extra(d, doc, v, keys[i]);
+        converse_emit_extra(d, doc, v, keys[i]);
 }
 
 static void converse_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
@@ -225,8 +227,8 @@ static void converse_read_error(const struct json *doc, struct arena *a, struct 
 }
 
 /* {"throttlingException": {"message": ...}} and its like, in a stream. */
-static bool converse_say_exception(struct wire_decoder *d, const struct json *doc,
-                                   const struct json_node *root)
+static bool converse_emit_exception(struct wire_decoder *d, const struct json *doc,
+                                    const struct json_node *root)
 {
     static const struct name_row errors[] = {{"internalServerException", 500},
                                              {"modelStreamErrorException", 424},
@@ -259,11 +261,12 @@ static void converse_on_delta(struct wire_decoder *d, const struct json *doc,
     const struct json_node *reasoning = json_find(doc, delta, STR("reasoningContent"));
 
     if (json_find(doc, delta, STR("text")))
-        converse_say(d, doc, index, KIND_TEXT, CHAT_TEXT, json_find(doc, delta, STR("text")));
+        converse_emit_text(d, doc, index, KIND_TEXT, CHAT_TEXT, json_find(doc, delta, STR("text")));
     else if (call && converse_find(d, index) && converse_find(d, index)->kind == KIND_CALL)
-        converse_say(d, doc, index, KIND_CALL, CHAT_ARGUMENTS, json_find(doc, call, STR("input")));
+        converse_emit_text(
+            d, doc, index, KIND_CALL, CHAT_ARGUMENTS, json_find(doc, call, STR("input")));
     else if (reasoning)
-        converse_say_reasoning(d, doc, reasoning, index);
+        converse_emit_reasoning(d, doc, reasoning, index);
     else if (delta)
         converse_emit(d,
                       (struct chat_event){
@@ -281,9 +284,9 @@ static void converse_on_block_start(struct wire_decoder *d, const struct json *d
     if (old)
         converse_end(d, old);
     if (converse_is_call(doc, call))
-        converse_say_call(d, doc, call, index);
+        converse_emit_call(d, doc, call, index);
     else if (start_of && json_count(doc, start_of) > 0)
-        converse_say_opaque(d, doc, start_of, index);
+        converse_emit_opaque(d, doc, start_of, index);
 }
 
 static void converse_end_all(struct wire_decoder *d)
@@ -297,7 +300,7 @@ static void converse_decode(struct wire_decoder *d, const struct wire_frame *f)
 {
     const struct json_node *root = json_root(f->doc), *v;
 
-    if (converse_say_exception(d, f->doc, root))
+    if (converse_emit_exception(d, f->doc, root))
         return;
     if ((v = json_find(f->doc, root, STR("messageStart"))))
         converse_start(d);
@@ -313,17 +316,17 @@ static void converse_decode(struct wire_decoder *d, const struct wire_frame *f)
     }
     if ((v = json_find(f->doc, root, STR("messageStop")))) {
         converse_end_all(d);
-        converse_say_extra(d, f->doc, v, "additionalModelResponseFields");
+        converse_emit_extra(d, f->doc, v, "additionalModelResponseFields");
         converse_note_stop(d, f->doc, v);
     }
     if ((v = json_find(f->doc, root, STR("metadata")))) {
-        converse_say_usage(d, f->doc, json_find(f->doc, v, STR("usage")));
-        converse_say_beside(d, f->doc, v);
+        converse_emit_usage(d, f->doc, json_find(f->doc, v, STR("usage")));
+        converse_emit_beside(d, f->doc, v);
     }
 }
 
-static void converse_say_block(struct wire_decoder *d, const struct json *doc,
-                               const struct json_node *v, int64_t index)
+static void converse_emit_block(struct wire_decoder *d, const struct json *doc,
+                                const struct json_node *v, int64_t index)
 {
     const struct json_node *text = json_find(doc, v, STR("text"));
     const struct json_node *call = json_find(doc, v, STR("toolUse"));
@@ -331,11 +334,11 @@ static void converse_say_block(struct wire_decoder *d, const struct json *doc,
     const struct json_node *input = json_get(doc, call, "input");
 
     if (text) {
-        converse_say(d, doc, index, KIND_TEXT, CHAT_TEXT, text);
+        converse_emit_text(d, doc, index, KIND_TEXT, CHAT_TEXT, text);
     } else if (reasoning) {
-        converse_say_reasoning(d, doc, reasoning, index);
+        converse_emit_reasoning(d, doc, reasoning, index);
     } else if (converse_is_call(doc, call)) {
-        converse_say_call(d, doc, call, index);
+        converse_emit_call(d, doc, call, index);
         if (converse_find(d, index))
             converse_find(d, index)->fed = true;
         converse_emit(d,
@@ -343,7 +346,7 @@ static void converse_say_block(struct wire_decoder *d, const struct json *doc,
                                           .block = d->blocks - 1,
                                           .text = input ? json_raw(doc, input) : STR("{}")});
     } else {
-        converse_say_opaque(d, doc, v, index);
+        converse_emit_opaque(d, doc, v, index);
     }
     if (converse_find(d, index))
         converse_end(d, converse_find(d, index));
@@ -369,10 +372,10 @@ static void converse_decode_whole(struct wire_decoder *d, const struct wire_fram
     converse_start(d);
     for (const struct json_node *b = json_first(f->doc, content); b && !d->deaf;
          b = json_next(f->doc, content, b))
-        converse_say_block(d, f->doc, b, index++);
-    converse_say_extra(d, f->doc, root, "additionalModelResponseFields");
-    converse_say_beside(d, f->doc, root);
-    converse_say_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
+        converse_emit_block(d, f->doc, b, index++);
+    converse_emit_extra(d, f->doc, root, "additionalModelResponseFields");
+    converse_emit_beside(d, f->doc, root);
+    converse_emit_usage(d, f->doc, json_find(f->doc, root, STR("usage")));
     converse_note_stop(d, f->doc, root);
 }
 

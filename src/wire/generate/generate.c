@@ -203,7 +203,7 @@ static void generate_write_call(const struct call *call, struct buf *out)
     buf_add_c(out, '}');
 }
 
-static void generate_tell_calls(struct wire_encoder *en)
+static void generate_write_calls(struct wire_encoder *en)
 {
     struct state *s = en->state;
 
@@ -321,7 +321,7 @@ static void generate_end_stream(struct wire_encoder *en)
     struct state *s = en->state;
 
     generate_end_thinking(en);
-    generate_tell_calls(en);
+    generate_write_calls(en);
     if (s->usage_known) {
         sse_begin(en->out, STR("usage"));
         generate_write_usage(&s->usage, en->out);
@@ -423,7 +423,7 @@ static void generate_take(struct wire_encoder *en, const struct chat_event *ev)
     }
 }
 
-static void generate_tell(struct wire_encoder *en, const struct chat_event *ev)
+static void generate_write_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct state *s = en->state;
 
@@ -438,7 +438,7 @@ static void generate_tell(struct wire_encoder *en, const struct chat_event *ev)
         if (ev->text.n == 0)
             break;
         generate_end_thinking(en);
-        generate_tell_calls(en);
+        generate_write_calls(en);
         generate_text_event(en, "token", ev->text);
         break;
     case CHAT_CALL:
@@ -451,7 +451,7 @@ static void generate_tell(struct wire_encoder *en, const struct chat_event *ev)
         break;
     case CHAT_STOP:
         generate_end_thinking(en);
-        generate_tell_calls(en);
+        generate_write_calls(en);
         break;
     case CHAT_ERROR:
         sse_begin(en->out, STR("error"));
@@ -472,7 +472,7 @@ static void generate_encode(struct wire_encoder *en, const struct chat_event *ev
         return;
     generate_take(en, ev);
     if (en->stream)
-        generate_tell(en, ev);
+        generate_write_event(en, ev);
     else if (ev->kind == CHAT_ERROR)
         generate_write_error_body(ev->error, en->out);
     else if (ev->kind == CHAT_END)

@@ -61,7 +61,7 @@ void ollama_note(struct wire_encoder *en, str words)
     ollama_encode_line_end(en, ",\"done\":false}");
 }
 
-static void ollama_encode_say(struct wire_encoder *en, str text, bool thinking)
+static void ollama_encode_text(struct wire_encoder *en, str text, bool thinking)
 {
     struct ollama_encoder *s = ollama_encode_state_of(en);
 
@@ -257,7 +257,7 @@ static void ollama_encode_keep_extra(struct wire_encoder *en, const struct chat_
     s->extras[i].json = arena_dup(en->arena, ev->text);
 }
 
-static void ollama_encode_say_error(struct wire_encoder *en, const struct chat_error *error)
+static void ollama_encode_error(struct wire_encoder *en, const struct chat_error *error)
 {
     ollama_write_error(error, en->out);
     if (en->stream)
@@ -272,7 +272,7 @@ static void ollama_encode_check_full(struct wire_encoder *en)
     if (!ollama_encode_state_of(en)->full || en->failed)
         return;
     en->failed = true;
-    ollama_encode_say_error(en, &error);
+    ollama_encode_error(en, &error);
 }
 
 void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
@@ -290,7 +290,7 @@ void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
     case CHAT_REFUSAL:
     case CHAT_REASONING:
         ollama_encode_flush_calls(en);
-        ollama_encode_say(en, ev->text, ev->kind == CHAT_REASONING);
+        ollama_encode_text(en, ev->text, ev->kind == CHAT_REASONING);
         break;
     case CHAT_CALL:
         ollama_encode_on_call(en, ev);
@@ -309,7 +309,7 @@ void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
         ollama_encode_keep_extra(en, ev);
         break;
     case CHAT_ERROR:
-        ollama_encode_say_error(en, ev->error);
+        ollama_encode_error(en, ev->error);
         break;
     case CHAT_END:
         ollama_encode_finish(en);

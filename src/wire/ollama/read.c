@@ -98,7 +98,7 @@ static bool ollama_read_calls(struct reader *g, const struct request_path *at,
     return true;
 }
 
-static bool ollama_read_made_up(const struct reader *g, size_t at)
+static bool ollama_read_generated_id(const struct reader *g, size_t at)
 {
     char id[32];
     int n = snprintf(id, sizeof id, "call_%zu", at);
@@ -119,12 +119,12 @@ static struct chat_part *ollama_read_call_of(struct reader *g, str id, str name)
         if (id.n && str_eq(call->id, id))
             return call;
         if (at == g->call_count && !call->is_error &&
-            (name.n ? str_eq(call->name, name) : !id.n || ollama_read_made_up(g, i)))
+            (name.n ? str_eq(call->name, name) : !id.n || ollama_read_generated_id(g, i)))
             at = i;
     }
     if (at == g->call_count)
         return NULL;
-    if (id.n && ollama_read_made_up(g, at))
+    if (id.n && ollama_read_generated_id(g, at))
         g->calls[at]->id = id;
     return g->calls[at];
 }

@@ -167,7 +167,7 @@ static void ollama_write_tools(struct json_out *o, const struct chat_request *r)
 
 static void ollama_write_options(struct json_out *o, const struct chat_request *r)
 {
-    if (r->stop_count == 0 && !settings_given(r, &ollama_settings))
+    if (r->stop_count == 0 && !settings_present(r, &ollama_settings))
         return;
     json_member_object(o, "options");
     settings_write(o, r, &ollama_settings);

@@ -13,8 +13,8 @@
 #define NAME_MAX_SIZE 4096
 
 /* An id for a call that has none: the same for the same reply. */
-static str openai_calls_made_up_id(struct wire_decoder *d, const struct openai_choice *c,
-                                   const struct openai_call *call)
+static str openai_calls_generate_id(struct wire_decoder *d, const struct openai_choice *c,
+                                    const struct openai_call *call)
 {
     const struct openai_decoding *s = d->state;
     uint64_t h = openai_hash(OPENAI_HASH_SEED, s->id.p ? s->id : STR(""));
@@ -29,7 +29,7 @@ static str openai_calls_made_up_id(struct wire_decoder *d, const struct openai_c
                         call->block & 0xfff);
 }
 
-static void openai_calls_say_call(struct wire_decoder *d, struct openai_choice *c,
+static void openai_calls_emit_one(struct wire_decoder *d, struct openai_choice *c,
                                   struct openai_call *call)
 {
     struct chat_event ev = openai_event(d, c, CHAT_CALL);
@@ -37,7 +37,7 @@ static void openai_calls_say_call(struct wire_decoder *d, struct openai_choice *
     if (call->said)
         return;
     if (call->id.n == 0)
-        call->id = openai_calls_made_up_id(d, c, call);
+        call->id = openai_calls_generate_id(d, c, call);
     call->said = true;
     ev.block = call->block;
     ev.id = call->id;
@@ -45,12 +45,12 @@ static void openai_calls_say_call(struct wire_decoder *d, struct openai_choice *
     wire_emit(d, &ev);
 }
 
-void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only)
+void openai_emit_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only)
 {
     if (only)
-        openai_calls_say_call(d, c, only);
+        openai_calls_emit_one(d, c, only);
     else if (c->last)
-        openai_calls_say_call(d, c, c->last); /* those before it went out when it began */
+        openai_calls_emit_one(d, c, c->last); /* those before it went out when it began */
 }
 
 static struct openai_call *openai_calls_new_call(struct wire_decoder *d, struct openai_choice *c,
@@ -132,7 +132,7 @@ static void openai_calls_arguments(struct wire_decoder *d, struct openai_choice 
     if (ev.text.n == 0 || (!call->argued && str_eq(ev.text, STR("null"))))
         return;
     call->argued = true;
-    openai_say_calls(d, c, call);
+    openai_emit_calls(d, c, call);
     ev.block = call->block;
     wire_emit(d, &ev);
 }

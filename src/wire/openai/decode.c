@@ -14,7 +14,7 @@ bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_n
 {
     if (c->now == now && now != OPENAI_CALL)
         return true;
-    openai_say_calls(d, c, NULL);
+    openai_emit_calls(d, c, NULL);
     if (c->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many parts");
         return false;
@@ -27,8 +27,8 @@ bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_n
     return true;
 }
 
-void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
-                const struct json_node *node, bool summary)
+void openai_emit(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
+                 const struct json_node *node, bool summary)
 {
     static const enum chat_event_kind kinds[] = {[OPENAI_TEXT] = CHAT_TEXT,
                                                  [OPENAI_THOUGHT] = CHAT_REASONING,
@@ -48,8 +48,8 @@ void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now
 }
 
 /* An answer that is a number, without quotes. */
-static void openai_decode_say_number(struct wire_decoder *d, struct openai_choice *c,
-                                     const struct json_node *node)
+static void openai_decode_emit_number(struct wire_decoder *d, struct openai_choice *c,
+                                      const struct json_node *node)
 {
     struct chat_event ev;
 
@@ -71,7 +71,7 @@ static void openai_decode_think(struct wire_decoder *d, struct openai_choice *c,
     if (!c->spelling)
         c->spelling = spelling;
     arena_text_add_max(&c->thought, d->arena, text, OPENAI_HELD_MAX);
-    openai_say(d, c, OPENAI_THOUGHT, node, summary);
+    openai_emit(d, c, OPENAI_THOUGHT, node, summary);
 }
 
 /* The words of one detail: which member they are in depends on its type. */
@@ -114,7 +114,7 @@ static void openai_decode_details(struct wire_decoder *d, struct openai_choice *
 
         openai_details_add(&c->details[which], &d->doc, v, d->arena, &d->scratch);
         if (words && !silent)
-            openai_say(d, c, OPENAI_THOUGHT, words, summary);
+            openai_emit(d, c, OPENAI_THOUGHT, words, summary);
     }
     ev.block = c->block;
     ev.name = which ? STR("message.thinking_blocks") : STR("message.reasoning_details");
@@ -227,7 +227,7 @@ static void openai_decode_chunk_words(struct wire_decoder *d, struct openai_choi
     else if (str_eq(str_c(member), STR("thinking")))
         openai_decode_think(d, c, words, member, false);
     else
-        openai_say(d, c, OPENAI_THOUGHT, words, str_eq(str_c(member), STR("summary")));
+        openai_emit(d, c, OPENAI_THOUGHT, words, str_eq(str_c(member), STR("summary")));
     if (v->kind == JSON_OBJECT)
         openai_decode_chunk_signature(d, c, v);
 }
@@ -267,17 +267,17 @@ static void openai_decode_content_chunk(struct wire_decoder *d, struct openai_ch
     const struct json_node *refusal = json_find(&d->doc, chunk, STR("refusal"));
 
     if (chunk->kind == JSON_STRING)
-        openai_say(d, c, OPENAI_TEXT, chunk, false);
+        openai_emit(d, c, OPENAI_TEXT, chunk, false);
     else if (chunk->kind == JSON_NUMBER)
-        openai_decode_say_number(d, c, chunk);
+        openai_decode_emit_number(d, c, chunk);
     else if (openai_is_thought_chunk(&d->doc, chunk))
         openai_decode_thought_chunk(d, c, chunk);
     else if (refusal && refusal->kind == JSON_STRING)
-        openai_say(d, c, OPENAI_REFUSAL, refusal, false);
+        openai_emit(d, c, OPENAI_REFUSAL, refusal, false);
     else if (text && text->kind == JSON_STRING)
-        openai_say(d, c, OPENAI_TEXT, text, false);
+        openai_emit(d, c, OPENAI_TEXT, text, false);
     else if (text && text->kind == JSON_NUMBER)
-        openai_decode_say_number(d, c, text);
+        openai_decode_emit_number(d, c, text);
     else
         openai_decode_odd_chunk(d, c, chunk, false);
 }
@@ -316,7 +316,7 @@ static void openai_decode_delta(struct wire_decoder *d, struct openai_choice *c,
     function = json_fields_get(&m, OPENAI_AT_FUNCTION_CALL);
     openai_decode_thoughts(d, c, &m);
     openai_content(d, c, json_fields_get(&m, OPENAI_AT_CONTENT));
-    openai_say(d, c, OPENAI_REFUSAL, json_fields_get(&m, OPENAI_AT_REFUSAL), false);
+    openai_emit(d, c, OPENAI_REFUSAL, json_fields_get(&m, OPENAI_AT_REFUSAL), false);
     openai_calls(d, c, json_fields_get(&m, OPENAI_AT_TOOL_CALLS));
     if (function && function->kind == JSON_OBJECT && !openai_empty(&d->doc, function))
         openai_decode_function(d, c, function);
@@ -441,7 +441,7 @@ static void openai_decode_stops(struct wire_decoder *d)
 
         if (!c->stopping || c->stopped)
             continue;
-        openai_say_calls(d, c, NULL);
+        openai_emit_calls(d, c, NULL);
         openai_keep(d, c);
         ev = openai_event(d, c, CHAT_STOP);
         ev.stop = c->stop == CHAT_STOP_END && c->called ? CHAT_STOP_TOOL : c->stop;
@@ -558,7 +558,7 @@ void openai_decode_end(struct wire_decoder *d)
     bool cut = s->count == 0;
 
     for (struct openai_choice *c = s->choices; c; c = c->next) {
-        openai_say_calls(d, c, NULL);
+        openai_emit_calls(d, c, NULL);
         c->stopping = c->stopping || d->done;
         cut = cut || !c->stopping;
     }

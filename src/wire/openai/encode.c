@@ -188,7 +188,7 @@ static void openai_encode_chunk(struct wire_encoder *en, const struct openai_sai
     openai_encode_chunk_end(en, finish);
 }
 
-static struct openai_said *openai_encode_begun(struct wire_encoder *en, uint32_t choice)
+static struct openai_said *openai_encode_choice(struct wire_encoder *en, uint32_t choice)
 {
     struct openai_said *c = openai_said(en, choice);
 
@@ -345,7 +345,7 @@ static void openai_encode_extra(struct wire_encoder *en, const struct chat_event
         openai_piece_add(en, &s->extras, ev->name, ev->text);
         return;
     }
-    c = openai_encode_begun(en, ev->choice);
+    c = openai_encode_choice(en, ev->choice);
     call = openai_said_call(c, ev->block);
     if (str_starts(ev->name, STR("call.")) && !call)
         return;
@@ -392,7 +392,7 @@ static void openai_encode_stop(struct wire_encoder *en, const struct chat_event 
 
     if (c->finished)
         return;
-    openai_encode_begun(en, ev->choice);
+    openai_encode_choice(en, ev->choice);
     openai_encode_close_calls(en, c);
     openai_encode_chunk(en, c, STR("{}"), openai_finish(ev));
     c->finished = true;
@@ -443,7 +443,7 @@ static void openai_encode_content(struct wire_encoder *en, const struct chat_eve
 
     if (!openai_says(c, ev))
         return;
-    openai_encode_begun(en, ev->choice);
+    openai_encode_choice(en, ev->choice);
     if (ev->kind == CHAT_CALL)
         openai_encode_close_calls(en, c);
     if (ev->kind == CHAT_ARGUMENTS && openai_said_call(c, ev->block)->custom) {
@@ -496,7 +496,7 @@ void openai_encode(struct wire_encoder *en, const struct chat_event *ev)
     }
     switch (ev->kind) {
     case CHAT_START:
-        openai_encode_begun(en, 0);
+        openai_encode_choice(en, 0);
         break;
     case CHAT_EXTRA:
         openai_encode_extra(en, ev);

@@ -172,7 +172,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
         count++;
         ev = openai_event(d, c, CHAT_EXTRA);
         if (call) {
-            openai_say_calls(d, c, call);
+            openai_emit_calls(d, c, call);
             ev.id = call->id;
             ev.block = call->block;
         }

@@ -153,8 +153,8 @@ openai_event(const struct wire_decoder *d, const struct openai_choice *c, enum c
 /* The block for content of this kind: the current one, or a new one. False if there are too
  * many. */
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now) MUST_USE;
-void openai_say(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
-                const struct json_node *text, bool summary);
+void openai_emit(struct wire_decoder *d, struct openai_choice *c, enum openai_now now,
+                 const struct json_node *text, bool summary);
 void openai_content(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
 void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v);
 /* The choice with this index, or the first if `index` is missing; NULL after an error. */
@@ -164,7 +164,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c,
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *call);
 /* Emits CALL for a call if that was not done; NULL: for all open calls. */
-void openai_say_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
+void openai_emit_calls(struct wire_decoder *d, struct openai_choice *c, struct openai_call *only);
 
 void openai_details_add(struct openai_details *list, const struct json *doc,
                         const struct json_node *detail, struct arena *a, struct arena *scratch);

@@ -196,7 +196,7 @@ static void responses_decode_finish(struct responses_at *at, const struct json_n
     responses_decode_stop(at, response, status);
 }
 
-static void responses_decode_on_begun(struct responses_at *at)
+static void responses_decode_on_started(struct responses_at *at)
 {
     responses_decode_start(at, json_find(at->doc, at->root, STR("response")));
 }
@@ -227,9 +227,9 @@ static const struct {
     str type;
     void (*on)(struct responses_at *at);
 } events[] = {
-    {STR_INIT("response.created"), responses_decode_on_begun},
-    {STR_INIT("response.queued"), responses_decode_on_begun},
-    {STR_INIT("response.in_progress"), responses_decode_on_begun},
+    {STR_INIT("response.created"), responses_decode_on_started},
+    {STR_INIT("response.queued"), responses_decode_on_started},
+    {STR_INIT("response.in_progress"), responses_decode_on_started},
     {STR_INIT("response.completed"), responses_decode_on_finished},
     {STR_INIT("response.done"), responses_decode_on_finished},
     {STR_INIT("response.incomplete"), responses_decode_on_finished},

@@ -433,7 +433,7 @@ static void responses_item_reasoning_done(struct responses_at *at, struct respon
 }
 
 /* The reasoning before a call goes back with it: with the first, if there are several. */
-static void responses_item_keep_say(struct responses_at *at, str call_id)
+static void responses_item_keep_call(struct responses_at *at, str call_id)
 {
     struct responses_decoder *s = at->s;
 
@@ -463,7 +463,7 @@ static void responses_item_call_begin(struct responses_at *at, struct responses_
         id = json_get_text(at->doc, node, "id", &at->d->scratch);
     if (!id.n)
         id = wire_call_id(at->d, it->index);
-    responses_item_keep_say(at, id);
+    responses_item_keep_call(at, id);
     if (!responses_item_block_new(at, &it->block[0]))
         return;
     it->begun[0] = at->s->calls = true;
@@ -499,7 +499,7 @@ void responses_item_done(struct responses_at *at, struct responses_item *it,
         responses_item_call_done(at, it, node);
         break;
     case ITEM_CUSTOM:
-        responses_item_keep_say(at, json_get_text(at->doc, node, "call_id", &at->d->scratch));
+        responses_item_keep_call(at, json_get_text(at->doc, node, "call_id", &at->d->scratch));
         at->s->calls = true;
         responses_item_opaque_block(at, node);
         break;

@@ -198,7 +198,7 @@ static void responses_object_begin(struct wire_encoder *en)
 }
 
 /* As the API does: an error event for those who watch for one, then the failed response. */
-static void responses_object_say_error(struct wire_encoder *en, const struct chat_error *error)
+static void responses_object_write_error(struct wire_encoder *en, const struct chat_error *error)
 {
     struct responses_encoder *s = responses_object_state_of(en);
     struct buf *out = en->out;
@@ -255,7 +255,7 @@ bool responses_full(struct wire_encoder *en)
         s->open = OPEN_NONE;
         s->calls = NULL;
         s->calls_end = NULL;
-        responses_object_say_error(en, &error);
+        responses_object_write_error(en, &error);
     }
     return true;
 }
@@ -318,7 +318,7 @@ void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
         responses_object_keep_extra(en, ev);
         break;
     case CHAT_ERROR:
-        responses_object_say_error(en, ev->error);
+        responses_object_write_error(en, ev->error);
         break;
     case CHAT_END:
         responses_object_finish(en);

@@ -1,4 +1,4 @@
-/* tell.c - adds a run to the record: its session, and each exchange with a tool.
+/* record.c - adds a run to the record: its session, and each exchange with a tool.
  *
  * A run is resumed from the effect log; the record is for people who read about the run.
  *
@@ -29,7 +29,7 @@ static struct store_session session_of(const struct run *r)
 }
 
 /* In the buffer if something was masked, else as it is. */
-static str agent_tell_masked(const struct run *r, str text, struct buf *out)
+static str agent_record_masked(const struct run *r, str text, struct buf *out)
 {
     buf_init(out, 4 * text.n + 65536);
     if (r->o->mask && text.n && mask_json(r->o->mask, text, out, NULL))
@@ -37,7 +37,7 @@ static str agent_tell_masked(const struct run *r, str text, struct buf *out)
     return text;
 }
 
-void tell_begin(const struct run *r)
+void agent_record_begin(const struct run *r)
 {
     struct store_session s = session_of(r);
 
@@ -48,7 +48,7 @@ void tell_begin(const struct run *r)
     publish_session(r->o->store, r->o->hub, &s);
 }
 
-void tell_end(const struct run *r)
+void agent_record_end(const struct run *r)
 {
     struct store_session s = session_of(r);
     bool well = r->out->end == AGENT_FINISHED || r->out->end == AGENT_STOPPED;
@@ -59,21 +59,21 @@ void tell_end(const struct run *r)
         return;
     s.status = well ? STR("completed") : STR("failed");
     s.completed_us = r->ended_us;
-    s.final_analysis = agent_tell_masked(r, r->out->text, &text);
-    s.error_message = agent_tell_masked(r, well ? STR("") : r->out->detail, &detail);
+    s.final_analysis = agent_record_masked(r, r->out->text, &text);
+    s.error_message = agent_record_masked(r, well ? STR("") : r->out->detail, &detail);
     publish_session(r->o->store, r->o->hub, &s);
     buf_release(&text);
     buf_release(&detail);
 }
 
-str tell_step(const struct run *r, str what, struct arena *a)
+str agent_record_step(const struct run *r, str what, struct arena *a)
 {
     return step_write(
         a, r->o->stage.n ? r->o->stage : STR(""), r->o->agent.n ? r->o->agent : r->o->app, what);
 }
 
-static struct store_tool tell_tool_row(const struct run *r, const struct tool *tool, str id,
-                                       int64_t at_us, struct arena *a)
+static struct store_tool agent_record_tool_row(const struct run *r, const struct tool *tool, str id,
+                                               int64_t at_us, struct arena *a)
 {
     str what = arena_printf(a,
                             "call " STR_FMT "%s" STR_FMT,
@@ -91,16 +91,16 @@ static struct store_tool tell_tool_row(const struct run *r, const struct tool *t
                                .result = STR(""),
                                .available_tools = STR(""),
                                .error_message = STR(""),
-                               .step = tell_step(r, what, a),
+                               .step = agent_record_step(r, what, a),
                                .timestamp_us = at_us};
 }
 
-static str tell_tool_key(const struct run *r)
+static str agent_record_tool_key(const struct run *r)
 {
     return r->o->key.n ? r->o->key : STR("");
 }
 
-void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us)
+void agent_record_tool_start(const struct run *r, const struct tool *tool, str id, int64_t at_us)
 {
     struct store_tool t;
     struct arena a;
@@ -108,13 +108,13 @@ void tell_tool_start(const struct run *r, const struct tool *tool, str id, int64
     if (!r->o->hub || !r->o->session.n)
         return;
     arena_init(&a, STEP_ARENA);
-    t = tell_tool_row(r, tool, id, at_us, &a);
-    publish_tool_start(r->o->hub, &t, tell_tool_key(r));
+    t = agent_record_tool_row(r, tool, id, at_us, &a);
+    publish_tool_start(r->o->hub, &t, agent_record_tool_key(r));
     arena_release(&a);
 }
 
 /* The message of a failed call: the tool's text, or the text of {"error": text}. */
-static str tell_error(str result, struct arena *a)
+static str agent_record_error(str result, struct arena *a)
 {
     struct json doc;
     struct err e;
@@ -130,8 +130,8 @@ static str tell_error(str result, struct arena *a)
     return result;
 }
 
-void tell_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
-               int64_t at_us)
+void agent_record_tool(const struct run *r, const struct tool *tool, const struct agent_effect *f,
+                       int64_t at_us)
 {
     struct buf arguments;
     struct store_tool t;
@@ -140,13 +140,13 @@ void tell_tool(const struct run *r, const struct tool *tool, const struct agent_
     if ((!r->o->store && !r->o->hub) || !r->o->session.n)
         return;
     arena_init(&a, STEP_ARENA + f->result.n);
-    t = tell_tool_row(r, tool, f->key, at_us, &a);
-    t.arguments = agent_tell_masked(r, f->request, &arguments);
+    t = agent_record_tool_row(r, tool, f->key, at_us, &a);
+    t.arguments = agent_record_masked(r, f->request, &arguments);
     t.result = f->result;
-    t.error_message = f->failed ? tell_error(f->result, &a) : STR("");
+    t.error_message = f->failed ? agent_record_error(f->result, &a) : STR("");
     t.duration_ms = (f->ended_us - f->started_us) / 1000;
     t.success = !f->failed;
-    publish_tool_end(r->o->store, r->o->hub, &t, tell_tool_key(r));
+    publish_tool_end(r->o->store, r->o->hub, &t, agent_record_tool_key(r));
     buf_release(&arguments);
     arena_release(&a);
 }

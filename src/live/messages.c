@@ -1,8 +1,8 @@
-/* words.c - the JSON of each message, as docs/reference/live.md has it.
+/* messages.c - the JSON of each message, as docs/reference/live.md has it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "live/words.h"
+#include "live/messages.h"
 
 /* Writes null for an empty text. */
 static void hub_words_text_or_null(struct json_out *o, const char *name, str text)
@@ -87,7 +87,7 @@ static void whose(struct json_out *o, const struct hub_call *c)
 
 /* ---- of a call ---- */
 
-void hub_say_started(struct hub *h, const struct hub_channel *to, const struct hub_call *c)
+void hub_send_started(struct hub *h, const struct hub_channel *to, const struct hub_call *c)
 {
     struct json_out o;
 
@@ -112,8 +112,8 @@ void hub_say_started(struct hub *h, const struct hub_channel *to, const struct h
     hub_words_end(h, &o);
 }
 
-void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                    bool shown)
+void hub_send_status(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                     bool shown)
 {
     static const char *const states[] = {"waiting", "thinking", "answering", "tool", "done"};
     const struct hub_progress *p = &c->progress;
@@ -131,8 +131,8 @@ void hub_say_status(struct hub *h, const struct hub_channel *to, const struct hu
     hub_words_end(h, &o);
 }
 
-void hub_say_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                  enum hub_text kind, str text, uint64_t at)
+void hub_send_text(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                   enum hub_text kind, str text, uint64_t at)
 {
     static const char *const types[] = {"reasoning_delta", "answer_delta", "tool_delta"};
     struct json_out o;
@@ -161,8 +161,8 @@ static void hub_words_tokens(struct json_out *o, const struct hub_end *e)
         json_out_null(o);
 }
 
-void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                 const struct hub_end *e, bool decision)
+void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
+                  const struct hub_end *e, bool decision)
 {
     struct json_out o;
 
@@ -199,8 +199,8 @@ void hub_say_end(struct hub *h, const struct hub_channel *to, const struct hub_c
     hub_words_end(h, &o);
 }
 
-void hub_say_session(struct hub *h, const struct hub_channel *to, const struct hub_session *s,
-                     str model)
+void hub_send_session(struct hub *h, const struct hub_channel *to, const struct hub_session *s,
+                      str model)
 {
     struct json_out o;
 
@@ -217,7 +217,7 @@ void hub_say_session(struct hub *h, const struct hub_channel *to, const struct h
     hub_words_end(h, &o);
 }
 
-void hub_say_event(struct hub *h, const struct hub_channel *to, const char *type, str members)
+void hub_send_event(struct hub *h, const struct hub_channel *to, const char *type, str members)
 {
     struct json_out o;
 
@@ -227,7 +227,7 @@ void hub_say_event(struct hub *h, const struct hub_channel *to, const char *type
     hub_words_end(h, &o);
 }
 
-void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
+void hub_send_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
 {
     struct json_out o;
 
@@ -237,7 +237,7 @@ void hub_say_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
     hub_words_end(h, &o);
 }
 
-void hub_say_health(struct hub *h, str members)
+void hub_send_health(struct hub *h, str members)
 {
     h->passing = false;
     buf_reset(&h->scratch);
@@ -261,7 +261,7 @@ uint64_t hub_units(str text)
 
 /* ---- of an alert ---- */
 
-void hub_say_alert(struct hub *h, const struct hub_channel *to, str status)
+void hub_send_alert(struct hub *h, const struct hub_channel *to, str status)
 {
     struct json_out o;
 
@@ -277,7 +277,7 @@ void hub_say_alert(struct hub *h, const struct hub_channel *to, str status)
     json_out_end(&o);
 }
 
-void hub_say_alert_status(struct hub *h, const struct hub_channel *to, str members)
+void hub_send_alert_status(struct hub *h, const struct hub_channel *to, str members)
 {
     struct json_out o;
 

@@ -1,4 +1,4 @@
-/* tell.c - the heuristic's output for a criterion: its steps, citation, evidence and reasons. See
+/* heuristic_trace.c - the heuristic's output for a criterion: its steps, citation, evidence and reasons. See
  * heuristic_run.h.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -44,7 +44,7 @@ static void cite_pages(struct run *x, const struct policy_node *n, size_t from, 
     x->out->citation.page_count = count;
 }
 
-static void policy_tell_cite(struct run *x, const struct judged *j)
+static void policy_trace_cite(struct run *x, const struct judged *j)
 {
     struct policy_result *out = x->out;
     const struct policy_node *n = j ? j->r->node : x->hits.n > 0 ? x->hits.hits[0].node : NULL;
@@ -60,7 +60,7 @@ static void policy_tell_cite(struct run *x, const struct judged *j)
         titles[i - 1] = arena_dup(x->a, n->title);
 }
 
-static void policy_tell_show_evidence(struct run *x, const struct judged *j)
+static void policy_trace_evidence(struct run *x, const struct judged *j)
 {
     const struct policy_field *f;
     struct policy_result *out = x->out;
@@ -144,7 +144,7 @@ static void heuristic_write_rationale(struct run *x, const struct decision *d)
                                   ends[out->status]);
 }
 
-void heuristic_tell_retrieved(struct run *x)
+void heuristic_trace_retrieved(struct run *x)
 {
     struct buf b;
 
@@ -161,7 +161,7 @@ void heuristic_tell_retrieved(struct run *x)
     buf_release(&b);
 }
 
-void heuristic_tell_read(struct run *x)
+void heuristic_trace_read(struct run *x)
 {
     struct buf b;
 
@@ -185,9 +185,9 @@ void heuristic_tell_read(struct run *x)
     buf_release(&b);
 }
 
-void heuristic_tell(struct run *x, const struct decision *d)
+void heuristic_trace_decision(struct run *x, const struct decision *d)
 {
-    policy_tell_cite(x, d->by);
-    policy_tell_show_evidence(x, d->by);
+    policy_trace_cite(x, d->by);
+    policy_trace_evidence(x, d->by);
     heuristic_write_rationale(x, d);
 }

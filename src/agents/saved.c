@@ -1,4 +1,4 @@
-/* given.c - the input of a run: its definition, its prompt, the listed tools.
+/* saved.c - the input of a run: its definition, its prompt, the listed tools.
  *
  * The note is written before the first effect. A process that resumes the run, after a wait or
  * after a restart, takes everything from there, whatever the configuration and the servers have by
@@ -8,7 +8,7 @@
  */
 #include "agents/runner_state.h"
 
-static bool given_open_tools(struct agents_part *p, str listed, struct err *e)
+static bool saved_open_tools(struct agents_part *p, str listed, struct err *e)
 {
     struct agents_tools_options o = {.config = p->job->setup->config,
                                      .agent = p->agent,
@@ -21,7 +21,7 @@ static bool given_open_tools(struct agents_part *p, str listed, struct err *e)
     return agents_open_tools(&o, &p->tools, e);
 }
 
-static bool given_prompt(struct agents_part *p, str *out, struct err *e)
+static bool saved_prompt(struct agents_part *p, str *out, struct err *e)
 {
     const struct agents_host *h = &p->job->runner->host;
 
@@ -37,7 +37,7 @@ static bool given_prompt(struct agents_part *p, str *out, struct err *e)
 }
 
 /* The prompt, the instructions of the caller, and which servers cannot be used. */
-static str given_system(struct agents_part *p, str prompt)
+static str saved_system(struct agents_part *p, str prompt)
 {
     str added = p->root ? p->job->q.instructions : STR("");
 
@@ -58,7 +58,7 @@ static str given_system(struct agents_part *p, str prompt)
 
 /* ---- the definition, into the note ---- */
 
-static void given_take_definition(struct agents_part *p)
+static void saved_take_definition(struct agents_part *p)
 {
     const struct config_agent *d = p->agent;
     const struct config_agents *all = agents_job_config(p->job);
@@ -90,7 +90,7 @@ static void given_take_definition(struct agents_part *p)
         l->time_ms = d->limits.time_ms;
 }
 
-static void given_write_refs(const struct agents_part *p, struct json_out *o, const char *key,
+static void saved_write_refs(const struct agents_part *p, struct json_out *o, const char *key,
                              const struct config_tool_ref *refs, size_t n)
 {
     json_member_array(o, key);
@@ -103,7 +103,7 @@ static void given_write_refs(const struct agents_part *p, struct json_out *o, co
     json_out_end(o);
 }
 
-static void given_write_guard(struct json_out *o, const char *key, const struct agents_guard *g)
+static void saved_write_guard(struct json_out *o, const char *key, const struct agents_guard *g)
 {
     json_member_object(o, key);
     json_member_i64(o, "kind", g->kind);
@@ -112,15 +112,15 @@ static void given_write_guard(struct json_out *o, const char *key, const struct 
     json_out_end(o);
 }
 
-static void given_write_definition(const struct agents_part *p, struct json_out *o)
+static void saved_write_definition(const struct agents_part *p, struct json_out *o)
 {
     const struct config_agent *d = p->agent;
 
     json_member_object(o, "definition");
     json_member_str(o, "strategy", str_c(agents_strategy_name(d->strategy)));
     json_member_str(o, "output", d->output);
-    given_write_refs(p, o, "tools", d->tools, d->tool_count);
-    given_write_refs(p, o, "approve", d->approve, d->approve_count);
+    saved_write_refs(p, o, "tools", d->tools, d->tool_count);
+    saved_write_refs(p, o, "approve", d->approve, d->approve_count);
     json_member_array(o, "handoff");
     for (size_t i = 0; i < p->handoff_count; i++) {
         json_out_object(o);
@@ -129,8 +129,8 @@ static void given_write_definition(const struct agents_part *p, struct json_out 
         json_out_end(o);
     }
     json_out_end(o);
-    given_write_guard(o, "guard_input", &p->guard_input);
-    given_write_guard(o, "guard_output", &p->guard_output);
+    saved_write_guard(o, "guard_input", &p->guard_input);
+    saved_write_guard(o, "guard_output", &p->guard_output);
     json_member_i64(o, "steps", p->limits.iterations);
     json_member_i64(o, "tokens", p->limits.tokens);
     json_out_key(o, STR("usd"));
@@ -139,17 +139,17 @@ static void given_write_definition(const struct agents_part *p, struct json_out 
     json_out_end(o);
 }
 
-static bool given_write(struct agents_part *p, struct err *e)
+static bool saved_write(struct agents_part *p, struct err *e)
 {
     struct json_out o;
     struct buf note;
     str prompt, kept;
     bool ok;
 
-    given_take_definition(p);
-    if (!given_prompt(p, &prompt, e) || !given_open_tools(p, STR(""), e))
+    saved_take_definition(p);
+    if (!saved_prompt(p, &prompt, e) || !saved_open_tools(p, STR(""), e))
         return false;
-    p->system = given_system(p, prompt);
+    p->system = saved_system(p, prompt);
     buf_init(&note, AGENTS_TEXT_MAX);
     json_out_init(&o, &note);
     json_out_object(&o);
@@ -161,7 +161,7 @@ static bool given_write(struct agents_part *p, struct err *e)
     json_member_str(&o, "input", p->input);
     json_member_str(&o, "listed", p->tools->listed);
     json_member_bool(&o, "guarded", p->guard_output.kind != CONFIG_GUARD_NONE);
-    given_write_definition(p, &o);
+    saved_write_definition(p, &o);
     json_out_end(&o);
     ok = json_out_ok(&o, e) && agent_run_note(p->job->runner->host.log,
                                               p->run,
@@ -175,7 +175,7 @@ static bool given_write(struct agents_part *p, struct err *e)
 
 /* ---- and back ---- */
 
-static str given_member(const struct json *doc, const struct json_node *v, const char *key,
+static str saved_member(const struct json *doc, const struct json_node *v, const char *key,
                         struct arena *a)
 {
     str s;
@@ -183,7 +183,7 @@ static str given_member(const struct json *doc, const struct json_node *v, const
     return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static int64_t given_number(const struct json *doc, const struct json_node *v, const char *key)
+static int64_t saved_number(const struct json *doc, const struct json_node *v, const char *key)
 {
     int64_t n;
 
@@ -191,7 +191,7 @@ static int64_t given_number(const struct json *doc, const struct json_node *v, c
 }
 
 /* A source may be configured otherwise by now, but it must be there. */
-static bool given_read_refs(struct agents_part *p, const struct json *doc,
+static bool saved_read_refs(struct agents_part *p, const struct json *doc,
                             const struct json_node *list, struct config_tool_ref **out, size_t *n,
                             struct err *e)
 {
@@ -223,25 +223,25 @@ static bool given_read_refs(struct agents_part *p, const struct json *doc,
     return true;
 }
 
-static void given_read_guard(struct agents_part *p, const struct json *doc,
+static void saved_read_guard(struct agents_part *p, const struct json *doc,
                              const struct json_node *v, struct agents_guard *out)
 {
-    *out = (struct agents_guard){(enum config_guard_kind)given_number(doc, v, "kind"),
-                                 given_member(doc, v, "name", p->arena),
-                                 given_member(doc, v, "url", p->arena)};
+    *out = (struct agents_guard){(enum config_guard_kind)saved_number(doc, v, "kind"),
+                                 saved_member(doc, v, "name", p->arena),
+                                 saved_member(doc, v, "url", p->arena)};
 }
 
-static void given_read_handoffs(struct agents_part *p, const struct json *doc,
+static void saved_read_handoffs(struct agents_part *p, const struct json *doc,
                                 const struct json_node *list)
 {
     p->handoff_count = 0;
     p->handoffs = arena_zero(p->arena, json_count(doc, list) + 1, sizeof *p->handoffs);
     JSON_FOREACH(v, doc, list)
         p->handoffs[p->handoff_count++] = (struct agents_handoff){
-            given_member(doc, v, "name", p->arena), given_member(doc, v, "description", p->arena)};
+            saved_member(doc, v, "name", p->arena), saved_member(doc, v, "description", p->arena)};
 }
 
-static bool given_read_definition(struct agents_part *p, const struct json *doc, struct err *e)
+static bool saved_read_definition(struct agents_part *p, const struct json *doc, struct err *e)
 {
     const struct json_node *v = json_find(doc, json_root(doc), STR("definition"));
     struct config_agent *d = arena_zero(p->arena, 1, sizeof *d);
@@ -251,52 +251,52 @@ static bool given_read_definition(struct agents_part *p, const struct json *doc,
         return true;
     *d = *p->agent;
     p->agent = d;
-    strategy = given_member(doc, v, "strategy", p->arena);
+    strategy = saved_member(doc, v, "strategy", p->arena);
     for (int i = CONFIG_NATIVE; i <= CONFIG_CLASSIC; i++)
         if (str_eq(strategy, str_c(agents_strategy_name((enum config_strategy)i))))
             d->strategy = (enum config_strategy)i;
-    d->output = given_member(doc, v, "output", p->arena);
-    given_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
-    given_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
-    given_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
-    p->limits = (struct agent_limits){.iterations = (unsigned)given_number(doc, v, "steps"),
-                                      .tokens = given_number(doc, v, "tokens"),
-                                      .time_ms = (uint64_t)given_number(doc, v, "time_ms")};
+    d->output = saved_member(doc, v, "output", p->arena);
+    saved_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
+    saved_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
+    saved_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
+    p->limits = (struct agent_limits){.iterations = (unsigned)saved_number(doc, v, "steps"),
+                                      .tokens = saved_number(doc, v, "tokens"),
+                                      .time_ms = (uint64_t)saved_number(doc, v, "time_ms")};
     if (!json_double(doc, json_find(doc, v, STR("usd")), &p->limits.cost_usd))
         p->limits.cost_usd = 0;
-    return given_read_refs(p, doc, json_find(doc, v, STR("tools")), &d->tools, &d->tool_count, e) &&
-           given_read_refs(
+    return saved_read_refs(p, doc, json_find(doc, v, STR("tools")), &d->tools, &d->tool_count, e) &&
+           saved_read_refs(
                p, doc, json_find(doc, v, STR("approve")), &d->approve, &d->approve_count, e);
 }
 
-static bool given_read(struct agents_part *p, str note, struct err *e)
+static bool saved_read(struct agents_part *p, str note, struct err *e)
 {
     const struct json_node *root;
     struct json doc;
     bool ok;
 
-    given_take_definition(p);
+    saved_take_definition(p);
     json_init(&doc);
     ok = json_parse(&doc, note, e);
     if (ok) {
         root = json_root(&doc);
-        p->model = given_member(&doc, root, "model", p->arena);
-        p->level = given_member(&doc, root, "level", p->arena);
-        p->system = given_member(&doc, root, "system", p->arena);
-        p->messages = given_member(&doc, root, "messages", p->arena);
-        p->input = given_member(&doc, root, "input", p->arena);
-        ok = given_read_definition(p, &doc, e) &&
-             given_open_tools(p, given_member(&doc, root, "listed", p->arena), e);
+        p->model = saved_member(&doc, root, "model", p->arena);
+        p->level = saved_member(&doc, root, "level", p->arena);
+        p->system = saved_member(&doc, root, "system", p->arena);
+        p->messages = saved_member(&doc, root, "messages", p->arena);
+        p->input = saved_member(&doc, root, "input", p->arena);
+        ok = saved_read_definition(p, &doc, e) &&
+             saved_open_tools(p, saved_member(&doc, root, "listed", p->arena), e);
     }
     json_release(&doc);
     return ok;
 }
 
-bool agents_given_load(struct agents_part *p, struct err *e)
+bool agents_saved_load(struct agents_part *p, struct err *e)
 {
     str note;
 
     if (!agent_run_note(p->job->runner->host.log, p->run, STR(""), p->arena, &note, e))
         return false;
-    return note.n ? given_read(p, note, e) : given_write(p, e);
+    return note.n ? saved_read(p, note, e) : saved_write(p, e);
 }
