@@ -47,7 +47,7 @@
 #define ROLES                                                                                      \
     "driver drivers employee employees insured policyholder policyholders borrower borrowers "     \
     "claimant claimants cardholder cardholders"
-/* Words that compare with a rule which is elsewhere, if no "than" follows: "sheds can be taller". */
+/* Words that compare with a rule which is elsewhere, if no "than" follows: "can be taller". */
 #define COMPARING                                                                                  \
     "half twice double triple taller higher lower longer shorter heavier lighter larger bigger "   \
     "smaller cheaper older younger later earlier"
