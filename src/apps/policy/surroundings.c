@@ -36,7 +36,8 @@
     "provisions requirement requirements rule rules regulation regulations criterion criteria "    \
     "limit limits threshold thresholds minimum maximum applies applicable force effect effective " \
     "suspend suspended repeal repealed replace replaced replaces delete deleted amend amended "    \
-    "amends amendment supersede superseded supersedes void draft binding abolished lifted"
+    "amends amendment supersede superseded supersedes void draft binding abolished lifted "        \
+    "until formerly previously temporarily temporary transitional"
 /* A sentence with one of these may allow what a rule of the document forbids. */
 #define EASING                                                                                     \
     "welcome free entitled enough suffices sufficient waive waives waived waiver exempt exempted " \
