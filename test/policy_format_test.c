@@ -301,16 +301,16 @@ TEST(a_docx_file_cut_anywhere_or_with_any_byte_changed_is_refused_or_whole)
 static const struct sample_line rental[] = {
     {72, 770, 9, "Tenants Association, version 7"},
     {72, 720, 20, "Rental policy"},
-    {72, 690, 12, "This policy is for all tenants of the house. It has two pages, and it is"},
-    {72, 676, 12, "about rents."},
+    {72, 690, 12, "This document describes who may rent in the house of the association. It says"},
+    {72, 676, 12, "the terms."},
     {72, 640, 16, "Deposit"},
     {72, 620, 12, "A deposit of at least 50 euros must be paid. The tenant may pay it"},
     {300, 30, 9, "Page 1 of 3"},
     {0, 0, 0, NULL},
     {72, 770, 9, "Tenants Association, version 7"},
     {72, 720, 12, "in two parts."},
-    {72, 680, 16, "Age of the tenant and of those"},
-    {72, 662, 16, "who live there"},
+    {72, 680, 16, "Age of the applicant on the date"},
+    {72, 662, 16, "of the application"},
     {72, 640, 12, "The applicant must be 18 or older."},
     {300, 30, 9, "Page 2 of 3"},
     {0, 0, 0, NULL},
@@ -328,11 +328,13 @@ static const struct sample_line rental[] = {
 
 #define RENTAL                                                                                     \
     "0:doc@1-1{Tenants Association, version 7} "                                                   \
-    "1:Rental policy@1-3{This policy is for all tenants of the house. It has two pages, and it "   \
-    "is/about rents.} "                                                                            \
+    "1:Rental policy@1-3{This document describes who may rent in the house of the association. "   \
+    "It "                                                                                          \
+    "says/the terms.} "                                                                            \
     "2:Deposit@1-2{A deposit of at least 50 euros must be paid. The tenant may pay it/in two "     \
     "parts.} "                                                                                     \
-    "2:Age of the tenant and of those who live there@2-2{The applicant must be 18 or older.} "     \
+    "2:Age of the applicant on the date of the application@2-2{The applicant must be 18 or "       \
+    "older.} "                                                                                     \
     "2:Fees@3-3{| Plan | Maximum fee |/|---|---|/| gold | 20 euros |/| silver | 5 euros |}"
 
 TEST(pdf_gives_sections_pages_and_rows)
@@ -485,7 +487,8 @@ TEST(a_pdf_rule_is_cited_with_its_page)
     CHECK(policy_heuristic(d, &c, STR("age"), &a, &r, &e));
     CHECK_INT(r.status, POLICY_MISSING);
     CHECK(r.citation.page_count == 1 && r.citation.pages[0] == 2);
-    CHECK_STR(r.citation.section, "Rental policy > Age of the tenant and of those who live there");
+    CHECK_STR(r.citation.section,
+              "Rental policy > Age of the applicant on the date of the application");
     policy_doc_free(d);
     arena_release(&a);
     buf_release(&b);

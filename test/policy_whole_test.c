@@ -29,7 +29,7 @@ static char *long_policy(const char *filler, const char *rule)
 
 TEST(the_end_of_a_long_section_counts)
 {
-    static const char sentences[] = "The office keeps a record of visits. ";
+    static const char sentences[] = "A record of visits is required. ";
     static const char words[] = "the office and the rooms and the garden ";
     static const struct {
         const char *filler, *rule, *status, *reason;
@@ -40,7 +40,7 @@ TEST(the_end_of_a_long_section_counts)
          "\n\nThe applicant must be 15 or older.\n\nThe age rule is odd unless it rains.\n",
          "uncertain",
          "not_understood"},
-        {words, ".\n\nThe applicant must be 18 or older.\n", "missing", ""},
+        {words, ".\n\nThe applicant must be 18 or older.\n", "uncertain", "not_understood"},
         /* One sentence of 21,000 words whose end matters. */
         {words, "must be of age.\n\n## Age\n\nThe age must be at least 15.\n", "uncertain", ""},
     };

@@ -36,7 +36,8 @@
     "provisions requirement requirements rule rules regulation regulations criterion criteria "    \
     "limit limits threshold thresholds minimum maximum applies applicable force effect effective " \
     "suspend suspended repeal repealed replace replaced replaces delete deleted amend amended "    \
-    "amends amendment supersede superseded supersedes void draft binding abolished lifted"
+    "amends amendment supersede superseded supersedes void draft binding abolished lifted "        \
+    "until formerly previously temporarily temporary transitional"
 /* A sentence with one of these may allow what a rule of the document forbids. */
 #define EASING                                                                                     \
     "welcome free entitled enough suffices sufficient waive waives waived waiver exempt exempted " \
@@ -47,7 +48,7 @@
 #define ROLES                                                                                      \
     "driver drivers employee employees insured policyholder policyholders borrower borrowers "     \
     "claimant claimants cardholder cardholders"
-/* Words that compare with a rule elsewhere, if no "than" follows: "sheds can be taller". */
+/* Words that compare with a rule which is elsewhere, if no "than" follows: "can be taller". */
 #define COMPARING                                                                                  \
     "half twice double triple taller higher lower longer shorter heavier lighter larger bigger "   \
     "smaller cheaper older younger later earlier"
