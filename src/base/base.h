@@ -31,5 +31,5 @@ void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 void *base_alloc(size_t size) MUST_USE;
 void *base_realloc(void *p, size_t size) MUST_USE;
 
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atof
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atof
 #pragma GCC poison gmtime localtime asctime ctime tmpnam mktemp
