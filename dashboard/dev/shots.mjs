@@ -1,11 +1,27 @@
 // shots.mjs - the pictures of docs/reference/dashboard.md, taken of a demo: node dev/shots.mjs ROOT OUT
+// With paths after it, each of these pages in both themes, wide and narrow: node dev/shots.mjs ROOT OUT / /sessions
 // SPDX-License-Identifier: Apache-2.0
 import { chromium } from "playwright-core";
 
-const [root, out] = process.argv.slice(2);
+const [root, out, ...paths] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
 const open = async (width, height, colorScheme) => (await browser.newContext({ viewport: { width, height }, colorScheme })).newPage();
 const shot = (page, name) => page.screenshot({ path: `${out}/${name}.png` });
+
+if (paths.length) {
+  for (const [width, height] of [[1280, 860], [390, 844]])
+    for (const theme of ["light", "dark"]) {
+      const page = await open(width, height, theme);
+      for (const path of paths) {
+        await page.goto(root + path);
+        await page.locator("h1").first().waitFor();
+        await page.waitForLoadState("networkidle");
+        await shot(page, `${path.replace(/\W+/g, "-").slice(1) || "overview"}-${width}-${theme}`);
+      }
+    }
+  await browser.close();
+  process.exit();
+}
 
 const page = await open(1120, 760, "light");
 await page.goto(`${root}/live`);

@@ -33,5 +33,5 @@ void *base_realloc(void *p, size_t size) MUST_USE;
 /* Zeros. Pages of a large piece take memory when they are first used. */
 void *base_alloc_zero(size_t size) MUST_USE;
 
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atof
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atof
 #pragma GCC poison gmtime localtime asctime ctime tmpnam mktemp
