@@ -29,7 +29,7 @@
 #include "base/str.h"
 
 #define BUS_GROUP_MS 50
-#define BUS_LATER_MS 250
+#define BUS_LATER_MS 100
 #define BUS_HELLO_MS 1000
 #define BUS_SILENT_MS 4000
 #define BUS_PAYLOAD_MAX 7900            /* bytes of a NOTIFY; PostgreSQL allows 7999 */
