@@ -8,12 +8,12 @@
  *     bus_free(b);
  *
  * One thread has one connection, which listens and publishes. Messages leave in groups, at most one
- * group every BUS_GROUP_MS, and only while another daemon is alive. A group costs the same for one
- * message as for many: it wakes all daemons and a process of PostgreSQL for each. So those that
- * nobody waits for leave with the next group, or BUS_LATER_MS after the last one. A message may be lost: if the
- * queue is full, if the connection was lost, if the reader was not connected. The next message of
- * the same sender then reports a gap. So a message may only hint at what the tables have, or
- * carry a state that the next message replaces.
+ * group every BUS_GROUP_MS, and only while another daemon is alive. A group of one message costs as
+ * much as one of many: it wakes all daemons and a process of PostgreSQL for each. So bus_send_later
+ * adds a message to the next group, and a group leaves BUS_LATER_MS after the last one if nothing
+ * else is due. A message may be lost: if the queue is full, if the connection was lost, if the
+ * reader was not connected. The next message of the same sender then reports a gap. So a message
+ * may only hint at what the tables have, or carry a state that the next message replaces.
  *
  * Daemons know each other by the bus itself: each says hello once a second; one that was silent for
  * BUS_SILENT_MS is gone. A daemon that starts again is another peer.
@@ -29,7 +29,7 @@
 #include "base/str.h"
 
 #define BUS_GROUP_MS 50
-#define BUS_LATER_MS 250
+#define BUS_LATER_MS 100
 #define BUS_HELLO_MS 1000
 #define BUS_SILENT_MS 4000
 #define BUS_PAYLOAD_MAX 7900            /* bytes of a NOTIFY; PostgreSQL allows 7999 */
