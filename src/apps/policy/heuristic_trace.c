@@ -1,5 +1,5 @@
-/* heuristic_trace.c - the heuristic's output for a criterion: its steps, citation, evidence and reasons. See
- * heuristic_run.h.
+/* heuristic_trace.c - the heuristic's output for a criterion: its steps, citation, evidence and
+ * reasons. See heuristic_run.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
