@@ -9,7 +9,7 @@
 
 #define WATCH_VARIABLES_MAX 8
 
-/* A value that names the address of an upstream; %s in `value` stands for that address. Text after
+/* A value that names the address of an upstream; the address replaces %s in `value`. Text after
  * %s is a path that the agent wants in its address; the upstream's address has none of it. */
 struct watch_setting {
     const char *name;     /* the variable, or the argument before the value ("-c") */

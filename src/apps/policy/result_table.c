@@ -92,7 +92,7 @@ static bool policy_table_put_masked(struct db *db, const struct policy_kept *r,
 /* The run that has the id already, against one that wants it. */
 struct policy_run_taken {
     str key, body, hash; /* hash NULL: not compared */
-    const char *why;     /* NULL: it is the same run, or there is none */
+    const char *why;     /* NULL: it is the same run, or no run has the id */
 };
 
 static bool policy_table_on_taken(void *ctx, const struct db_value *c, size_t n)
