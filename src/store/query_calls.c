@@ -18,9 +18,17 @@ enum {
     DECISION,
     CONTENT,
     STATUS,
-    ERROR_CODE = STATUS + 2,
-    ABSENT = 46, /* the last */
+    ERROR_CODE,
+    ABSENT,
 };
+
+/* The fields of call_fields.def that the API has under their own name. */
+#define API_NO(column)
+#define API_TEXT(column) {column, "i." column, COLUMN_TEXT},
+#define API_NUMBER(column) {column, "i." column, COLUMN_NUMBER},
+#define API_FLAG(column) {column, "i." column, COLUMN_FLAG},
+#define API_JSON(column) {column, "i." column, COLUMN_JSON},
+#define API_HIDDEN(column) {column, "i." column, COLUMN_HIDDEN},
 
 const struct column call_columns[] = {
     [ID] = {"interaction_id", "i.interaction_id", COLUMN_TEXT},
@@ -38,42 +46,18 @@ const struct column call_columns[] = {
     [DECISION] = {"decision", "i.decision", COLUMN_SKIP},
     [CONTENT] = {"reasoning_content", "i.reasoning_content", COLUMN_HIDDEN},
     [STATUS] = {"status", "i.status", COLUMN_NUMBER},
-    {"stop", "i.stop", COLUMN_TEXT},
     [ERROR_CODE] = {"error_code", "i.error_code", COLUMN_TEXT},
-    {"error_message", "i.error_message", COLUMN_TEXT},
-    {"reasoning_summary", "i.reasoning_summary", COLUMN_HIDDEN},
-    {"session_id", "i.session_id", COLUMN_TEXT},
-    {"parent_id", "i.parent_id", COLUMN_TEXT},
-    {"key_name", "i.key_name", COLUMN_TEXT},
-    {"subject", "i.subject", COLUMN_TEXT},
-    {"route", "i.route", COLUMN_TEXT},
-    {"provider", "i.provider", COLUMN_TEXT},
-    {"upstream_model", "i.upstream_model", COLUMN_TEXT},
-    {"dialect", "i.dialect", COLUMN_TEXT},
-    {"upstream_dialect", "i.upstream_dialect", COLUMN_TEXT},
-    {"stream", "i.stream", COLUMN_FLAG},
-    {"complete", "i.complete", COLUMN_FLAG},
+    [ABSENT] = {"reasoning_absent", REASONING_ABSENT, COLUMN_SKIP},
     {"level", "i.reasoning_level", COLUMN_TEXT},
-    {"cap_tokens", "i.cap_tokens", COLUMN_NUMBER},
-    {"reasoning_cut", "i.reasoning_cut", COLUMN_TEXT},
-    {"reasoning_source", "i.reasoning_source", COLUMN_TEXT},
-    {"reasoning_tokens", "i.reasoning_tokens", COLUMN_NUMBER},
-    {"reasoning_exact", "i.reasoning_exact", COLUMN_FLAG},
     {"reasoning_started_us", "i.reasoning_ms * 1000", COLUMN_NUMBER},
     {"reasoning_ended_us",
      "CASE WHEN i.reasoning_ms IS NULL THEN NULL ELSE coalesce(i.answer_ms, i.ended_ms) * 1000 END",
      COLUMN_NUMBER},
-    {"input_tokens", "i.input_tokens", COLUMN_NUMBER},
-    {"output_tokens", "i.output_tokens", COLUMN_NUMBER},
-    {"cache_read_tokens", "i.cache_read_tokens", COLUMN_NUMBER},
-    {"cache_write_tokens", "i.cache_write_tokens", COLUMN_NUMBER},
-    {"cost_usd", "i.cost_usd", COLUMN_NUMBER},
-    {"tool_calls", "i.tool_calls", COLUMN_JSON},
-    {"tools", "i.tools", COLUMN_JSON},
-    {"attempts", "i.attempts", COLUMN_JSON},
     {"first_byte_us", "i.first_ms * 1000", COLUMN_NUMBER},
     {"ended_at_us", "i.ended_ms * 1000", COLUMN_NUMBER},
-    [ABSENT] = {"reasoning_absent", REASONING_ABSENT, COLUMN_SKIP},
+#define CALL_FIELD(kind, member, column, text, api) api(column)
+#include "store/call_fields.def"
+#undef CALL_FIELD
 };
 const size_t call_column_count = COUNT_OF(call_columns);
 

@@ -9,65 +9,17 @@
     {                                                                                              \
         column, kind, offsetof(struct type, row_member), 0                                         \
     }
-#define IN_BLOCK(column, kind, row_member, text)                                                   \
-    {                                                                                              \
-        column, kind, offsetof(struct store_call, row_member), 1 + (text)                          \
-    }
-#define FIELD(column, kind, row_member) FIELD_OF(store_call, column, kind, row_member)
 #define SESSION(column, kind, row_member) FIELD_OF(store_session, column, kind, row_member)
 #define TOOL(column, kind, row_member) FIELD_OF(store_tool, column, kind, row_member)
 #define NOTE(column, kind, row_member) FIELD_OF(store_note, column, kind, row_member)
 
-/* Only ever added to, at the end. */
+#define NO_BLOCK (-1)
+
 const struct row_field row_fields[] = {
-    FIELD("interaction_id", ROW_TEXT, id),
-    FIELD("session_id", ROW_TEXT, session_id),
-    FIELD("parent_id", ROW_TEXT, parent_id),
-    FIELD("key_name", ROW_TEXT, key_name),
-    FIELD("route", ROW_TEXT, route),
-    FIELD("provider", ROW_TEXT, provider),
-    FIELD("model", ROW_TEXT, model),
-    FIELD("upstream_model", ROW_TEXT, upstream_model),
-    FIELD("dialect", ROW_TEXT, dialect),
-    FIELD("upstream_dialect", ROW_TEXT, upstream_dialect),
-    FIELD("started_ms", ROW_I64, started_ms),
-    FIELD("first_ms", ROW_KNOWN, first_ms),
-    FIELD("reasoning_ms", ROW_KNOWN, reasoning_ms),
-    FIELD("answer_ms", ROW_KNOWN, answer_ms),
-    FIELD("ended_ms", ROW_KNOWN, ended_ms),
-    FIELD("status", ROW_INT, status),
-    FIELD("stop", ROW_TEXT, stop),
-    FIELD("error_code", ROW_TEXT, error_code),
-    IN_BLOCK("error_message", ROW_TEXT, error_message, BLOCK_ERROR),
-    FIELD("stream", ROW_BOOL, stream),
-    FIELD("complete", ROW_BOOL, complete),
-    FIELD("has_reasoning", ROW_BOOL, has_reasoning),
-    FIELD("reasoning_level", ROW_TEXT, level),
-    FIELD("reasoning_cut", ROW_TEXT, cut),
-    FIELD("reasoning_state", ROW_TEXT, state),
-    FIELD("cap_tokens", ROW_KNOWN, cap_tokens),
-    FIELD("input_tokens", ROW_KNOWN, input_tokens),
-    FIELD("output_tokens", ROW_KNOWN, output_tokens),
-    FIELD("reasoning_tokens", ROW_KNOWN, reasoning_tokens),
-    FIELD("cache_read_tokens", ROW_KNOWN, cache_read_tokens),
-    FIELD("cache_write_tokens", ROW_KNOWN, cache_write_tokens),
-    FIELD("reasoning_exact", ROW_BOOL, reasoning_exact),
-    FIELD("cost_usd", ROW_COST, cost_usd),
-    FIELD("reasoning_source", ROW_TEXT, source),
-    IN_BLOCK("request", ROW_BODY, request, BLOCK_REQUEST),
-    IN_BLOCK("reply", ROW_BODY, reply, BLOCK_REPLY),
-    IN_BLOCK("reasoning_content", ROW_TEXT, reasoning, BLOCK_REASONING),
-    IN_BLOCK("reasoning_summary", ROW_TEXT, reasoning_summary, BLOCK_SUMMARY),
-    IN_BLOCK("answer", ROW_TEXT, answer, BLOCK_ANSWER),
-    IN_BLOCK("tool_calls", ROW_TEXT, tool_calls, BLOCK_TOOL_CALLS),
-    IN_BLOCK("attempts", ROW_TEXT, attempts, BLOCK_ATTEMPTS),
-    FIELD("subject", ROW_TEXT, subject),
-    IN_BLOCK("asked", ROW_TEXT, asked, BLOCK_ASKED),
-    IN_BLOCK("decision", ROW_TEXT, decision, BLOCK_DECISION),
-    IN_BLOCK("tools", ROW_TEXT, tools, BLOCK_TOOLS),
-    IN_BLOCK("segments", ROW_TEXT, segments, BLOCK_SEGMENTS),
-    IN_BLOCK("step_description", ROW_TEXT, step, BLOCK_STEP),
-    FIELD("talk", ROW_TEXT, talk),
+#define CALL_FIELD(kind, member, column, text, api)                                                \
+    {column, ROW_##kind, offsetof(struct store_call, member), 1 + (text)},
+#include "store/call_fields.def"
+#undef CALL_FIELD
 };
 const size_t row_field_count = COUNT_OF(row_fields);
 
@@ -118,52 +70,18 @@ const struct row_table row_sessions = {session_fields, COUNT_OF(session_fields)}
 const struct row_table row_tools = {tool_fields, COUNT_OF(tool_fields)};
 const struct row_table row_notes = {note_fields, COUNT_OF(note_fields)};
 
-#define NO_TEXT STR_INIT("")
+#define EMPTY_TEXT STR_INIT("")
+#define EMPTY_BODY STR_INIT("")
+#define EMPTY_INT 0
+#define EMPTY_BOOL false
+#define EMPTY_I64 (-1)
+#define EMPTY_KNOWN (-1)
+#define EMPTY_COST (-1)
 
 const struct store_call store_call_none = {
-    .id = NO_TEXT,
-    .session_id = NO_TEXT,
-    .parent_id = NO_TEXT,
-    .key_name = NO_TEXT,
-    .route = NO_TEXT,
-    .provider = NO_TEXT,
-    .model = NO_TEXT,
-    .upstream_model = NO_TEXT,
-    .dialect = NO_TEXT,
-    .upstream_dialect = NO_TEXT,
-    .started_ms = -1,
-    .first_ms = -1,
-    .reasoning_ms = -1,
-    .answer_ms = -1,
-    .ended_ms = -1,
-    .stop = NO_TEXT,
-    .error_code = NO_TEXT,
-    .error_message = NO_TEXT,
-    .level = NO_TEXT,
-    .cut = NO_TEXT,
-    .state = NO_TEXT,
-    .cap_tokens = -1,
-    .input_tokens = -1,
-    .output_tokens = -1,
-    .reasoning_tokens = -1,
-    .cache_read_tokens = -1,
-    .cache_write_tokens = -1,
-    .cost_usd = -1,
-    .source = NO_TEXT,
-    .request = NO_TEXT,
-    .reply = NO_TEXT,
-    .reasoning = NO_TEXT,
-    .reasoning_summary = NO_TEXT,
-    .answer = NO_TEXT,
-    .tool_calls = NO_TEXT,
-    .attempts = NO_TEXT,
-    .subject = NO_TEXT,
-    .asked = NO_TEXT,
-    .decision = NO_TEXT,
-    .tools = NO_TEXT,
-    .segments = NO_TEXT,
-    .step = NO_TEXT,
-    .talk = NO_TEXT,
+#define CALL_FIELD(kind, member, column, text, api) .member = EMPTY_##kind,
+#include "store/call_fields.def"
+#undef CALL_FIELD
 };
 
 static char *put_u32(char *p, uint32_t v)

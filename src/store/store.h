@@ -66,30 +66,16 @@ struct store_ticket {
 /* One finished model call: a row of llm_interactions. Times are wall-clock ms; times, tokens and
  * cost are -1 if unknown. Start from store_call_none. */
 struct store_call {
-    str id, session_id, parent_id;
-    str key_name, route, provider, model, upstream_model, dialect, upstream_dialect;
-    int64_t started_ms, first_ms, reasoning_ms, answer_ms, ended_ms; /* first byte, reasoning began,
-                                                                        answer began */
-    int status;                                                      /* for the client */
-    str stop, error_code, error_message;
-    bool stream, complete, has_reasoning;
-    str level, cut, state; /* reasoning: level asked for; "budget" or ""; complete, unclosed, none,
-                              hidden, opaque, summary */
-    int64_t cap_tokens, input_tokens, output_tokens, reasoning_tokens, cache_read_tokens,
-        cache_write_tokens;
-    bool reasoning_exact; /* counted by the provider, not estimated by us */
-    double cost_usd;
-    str source;         /* where the reasoning was: field, tag, channel, summary, opaque */
-    str request, reply; /* bodies, masked by the caller; policy may leave them empty */
-    str reasoning, reasoning_summary, answer, tool_calls; /* by policy; tool_calls is JSON */
-    str attempts; /* JSON: retries, fallbacks, dropped parameters */
-    str subject;  /* the end user that the request names, else the key's name */
-    str asked;    /* the user's newest question, for lists and search */
-    str decision; /* the whole entry of the decision log: "[TOOL_CALL] a, b: why", "[DIRECT] why" */
-    str tools;    /* names of the tools called, JSON array, or "" */
-    str segments; /* JSON array of struct store_segment, in order; or "" */
-    str step;     /* the purpose of this call, in words; or "" */
-    str talk;     /* identifies its conversation, see gateway/conversation.h; or "" */
+#define CALL_TYPE_TEXT str
+#define CALL_TYPE_BODY str
+#define CALL_TYPE_INT int
+#define CALL_TYPE_BOOL bool
+#define CALL_TYPE_I64 int64_t
+#define CALL_TYPE_KNOWN int64_t
+#define CALL_TYPE_COST double
+#define CALL_FIELD(kind, member, column, text, api) CALL_TYPE_##kind member;
+#include "store/call_fields.def"
+#undef CALL_FIELD
 };
 
 /* A segment is one section of reasoning, answer or tool call, in the order of the reply. In JSON:
