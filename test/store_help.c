@@ -347,13 +347,13 @@ void old_store_put(struct place *p, const struct store_call *row)
 
     buf_init(&b, (size_t)64 << 20);
     buf_add(&b, STR("INSERT INTO llm_interactions ("));
-    for (size_t i = 0; i < row_field_count; i++) {
+    for (size_t i = 0; i < OLD_FIELDS; i++) {
         buf_printf(&b, "%s%s", i ? ", " : "", row_fields[i].column);
         if (row_fields[i].kind == ROW_BODY)
             buf_printf(&b, ", %s_size", row_fields[i].column);
     }
     buf_add(&b, STR(") VALUES ("));
-    for (size_t i = 0; i < row_field_count; i++) {
+    for (size_t i = 0; i < OLD_FIELDS; i++) {
         buf_add(&b, i ? STR(", ") : STR(""));
         add_literal(&b, p, &row_fields[i], row);
     }

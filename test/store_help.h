@@ -39,7 +39,8 @@ long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
 /* A store as version 11 left it, without a process that has it: its tables, and calls in them, each
- * a session by itself. */
+ * a session by itself. A call has the first OLD_FIELDS fields of row.h. */
+#define OLD_FIELDS 48
 void old_store(struct place *p);
 void old_store_put(struct place *p, const struct store_call *row);
 
