@@ -8,6 +8,7 @@ const LANES_MAX = 10;
 const WIDTH = 1000; // of the drawing, in its own units
 const LANE = 20, BAR = 10;
 const TICKS = 5;
+const STEPS_S = [86400, 43200, 21600, 7200, 3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
 export interface Span {
   key: string;
@@ -67,9 +68,19 @@ function scale(spans: Span[]): Scale {
     const [t0, x0] = marks[i - 1] ?? [begin, 0], [t1, x1] = marks[i] ?? [end, all];
     return x1 > x0 ? t0 + ((t1 - t0) * (drawn - x0)) / (x1 - x0) : t1;
   };
-  const ticks = Array.from({ length: TICKS + 1 }, (_, i) => ({ x: (WIDTH * i) / TICKS, ms: (back((all * i) / TICKS) - begin) / 1000 }));
+  const after = (i: number) => (back((all * i) / TICKS) - begin) / 1000; // ms
+  const ticks = Array.from({ length: TICKS + 1 }, (_, i) => {
+    if (i === 0 || i === TICKS) return { x: (WIDTH * i) / TICKS, ms: after(i) };
+    const room = Math.min(after(i) - after(i - 1), after(i + 1) - after(i));
+    const step = 1000 * (STEPS_S.find((s) => s <= room / 2000) ?? 0.001); // a round time, near the even place
+    const ms = Math.round(after(i) / step) * step;
+    return { x: at(begin + ms * 1000), ms };
+  });
   return { at, pauses: pauses.map((p) => ({ x: at(p.us), ms: p.ms })), ticks };
 }
+
+// "10 min", not "10 min 0 s".
+const tickLabel = (ms: number) => duration(ms).replace(/ 0 (s|min)$|\.0(?= s)/, "");
 
 interface Lane {
   name: string;
@@ -151,7 +162,7 @@ export function TimeAxis({ spans, open }: { spans: Span[]; open: (key: string) =
           {s.pauses.map((p) => <line x1={p.x} x2={p.x} y1="0" y2={height} class="pause" vector-effect="non-scaling-stroke" />)}
           {paths.map((p) => <path class={`span-${p.kind}`} d={p.d} fill={p.kind === "thought" ? "url(#hatch)" : undefined} />)}
         </svg>
-        <div class="axis-ticks" aria-hidden="true">{s.ticks.map((t, i) => <span class={i === 0 ? "first" : i === TICKS ? "last" : ""} style={{ left: `${t.x / (WIDTH / 100)}%` }}>{i ? duration(t.ms) : "0"}</span>)}</div>
+        <div class="axis-ticks" aria-hidden="true">{s.ticks.map((t, i) => <span class={i === 0 ? "first" : i === TICKS ? "last" : ""} style={{ left: `${t.x / (WIDTH / 100)}%` }}>{i ? tickLabel(t.ms) : "0"}</span>)}</div>
       </div>
       <p class="axis-legend quiet">
         {kinds.map(([k, words]) => <span><i class={`key-${k}`} aria-hidden="true" />{words}</span>)}
