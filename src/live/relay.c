@@ -1,6 +1,6 @@
 /* relay.c - calls of other daemons, shown as mirrors; our own, passed on while others watch.
  *
- * A message is the JSON of words.c with the channel "relay", or {"relay": "session" | "event" |
+ * A message is the JSON of messages.c with the channel "relay", or {"relay": "session" | "event" |
  * "alert", ...}, or one of the words below. The words come first in any order, so each peer knows
  * whether the others watch. A peer that begins to watch gets all running calls, and after lost
  * messages it asks for them: between "begin" and "end" it then gets each call from its start, and

@@ -1,4 +1,4 @@
-/* viewer.c - subscriptions: sent, missed and lost messages.
+/* viewer.c - subscriptions: who sees what; sent, missed and lost messages.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -5,20 +5,14 @@
  *     if (!journal_open(&options, &j, e)) ...          the folder is ours, its files are whole
  *     if (!journal_start(j, place, e)) ...             all before place is in the tables
  *     journal_put(j, &item, ticket);                   any thread, never waits for the disk
+ *     journal_stop(j);                                 what is queued is written
+ *     journal_free(j);
  *
  * Producers reserve space in the front buffer under a short lock and encode into it without the
  * lock. The writer swaps the buffers, waits for records that are still being encoded, and writes
  * the back buffer to disk with one write and, if anybody waits for it, one fdatasync. The more
  * producers wait, the larger the group. Under load, a file whose records are all in the tables is
  * reused as a new segment.
- *
- *     journal_stop(j);                                 what is queued is written
- *     journal_free(j);
- *
- * Producers reserve a place in the front buffer under a short lock and encode into it without. The
- * writer swaps the buffers, waits for records that are still being encoded, and brings the back one
- * to disk with one write and, if anybody waits for it, one fdatasync. The more producers wait, the
- * larger the group. A file whose records are in the tables becomes a new segment under load.
  *
  *     RUNNING --no room--> FULL --room again, looked at once a second--> RUNNING
  *        |
