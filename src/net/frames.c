@@ -60,7 +60,6 @@ static size_t frames_look(str s, size_t at, char c)
 {
     const char *hit = memchr(s.p + at, c, s.n - at);
 
-    assert(at <= s.n);
     return hit ? (size_t)(hit - s.p) : s.n;
 }
 
