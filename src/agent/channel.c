@@ -25,6 +25,7 @@ static str inside(const struct json *doc, const struct json_node *list)
 {
     str raw = json_raw(doc, list);
 
+    assert(list->kind == JSON_ARRAY && raw.n >= 2);
     return str_trim(str_slice(raw, 1, raw.n - 1));
 }
 
@@ -62,6 +63,7 @@ static bool agent_channel_place(struct messages *m, str id, str raw, struct err 
     struct map_entry *found = id.n ? map_find(&m->by_id, id) : NULL;
 
     if (found) {
+        assert(found->value.u64 < m->n);
         m->raw[found->value.u64] = raw;
         return true;
     }
@@ -85,6 +87,7 @@ static bool take_away(struct messages *m, str id, struct err *e)
                        ERR_INPUT,
                        "messages: \"" STR_FMT "\" is to be removed and is not there",
                        STR_ARG(str_slice(id, 0, 80)));
+    assert(found->value.u64 < m->n);
     m->raw[found->value.u64] = STR("");
     map_remove(&m->by_id, id);
     return true;
@@ -174,6 +177,7 @@ bool channel_fold(enum channel_kind kind, str now, str update, struct buf *out, 
     struct fold f = {.fresh = now.n == 0};
     bool ok;
 
+    assert(kind < CHANNEL_KIND_COUNT);
     json_init(&f.now);
     json_init(&f.update);
     ok = json_parse(&f.update, update, e) && (f.fresh || json_parse(&f.now, now, e)) &&

@@ -85,6 +85,7 @@ struct agent_effect *effect_at(const struct run *r, int64_t seq)
         else
             high = mid;
     }
+    assert_slow(low == 0 || r->logged[low - 1].seq < seq);
     return low < r->logged_count && r->logged[low].seq == seq ? &r->logged[low] : NULL;
 }
 
@@ -141,6 +142,7 @@ void effect_hold(struct run *r, const struct agent_effect *f)
 {
     struct agent_effect *to = &r->held[r->held_count];
 
+    assert(r->held_count <= COUNT_OF(r->held) && f->state == AGENT_DONE);
     if (r->held_count == COUNT_OF(r->held)) {
         (void)effect_flush(r, f, 1, NULL);
         return;
@@ -157,6 +159,7 @@ bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
     struct agent_effect *all = arena_zero(r->arena, count + 1, sizeof *all);
     struct err e;
 
+    assert(r->held_count <= COUNT_OF(r->held) && (n == 0 || effects));
     for (size_t i = 0; i < count; i++)
         all[i] = i < r->held_count ? r->held[i] : effects[i - r->held_count];
     r->held_count = 0;
@@ -196,6 +199,7 @@ static void agent_decision_write(struct buf *out, const struct agent_decision *d
 {
     static const char *const words[] = {"approve", "deny", "change"};
 
+    assert((size_t)d->word < COUNT_OF(words));
     buf_printf(out, "{\"word\":\"%s\",\"who\":", words[d->word]);
     (void)json_quote(out, d->who);
     buf_add(out, STR(",\"why\":"));

@@ -73,6 +73,7 @@ static bool put_wait(struct agent_log *l, const struct wait *w, struct err *e)
 {
     struct db *db = l->writer;
 
+    assert(w->run || !w->owned || w->n || w->row);
     if (w->run)
         return w->run(w->ctx, db, e);
     if (w->owned && !log_check_owner(l, db, w->n ? w->effects[0].run : w->row->id, e))
@@ -135,6 +136,7 @@ static struct wait *agent_log_take_batch(struct agent_log *l)
 {
     struct wait *list = l->first, *w = list;
 
+    assert(!l->first == !l->last);
     for (size_t n = 1; w && w->next && n < BATCH_MAX; n++)
         w = w->next;
     l->first = w ? w->next : NULL;
@@ -148,6 +150,7 @@ static struct wait *agent_log_take_batch(struct agent_log *l)
 /* Under the lock. Who comes later and cannot do without it says so himself. */
 static void later_end(struct agent_log *l, struct wait *w)
 {
+    assert(w->later && (w->passed || l->written < l->later));
     if (!w->ok)
         log_warn("the log of a run: something is not in it", LOG_ERR(&w->err));
     l->written += !w->passed;
@@ -195,6 +198,7 @@ static bool agent_log_end_batch(struct agent_log *l, struct wait *list, struct w
         l->first = again;
         l->last = l->last ? l->last : last;
     }
+    assert(!l->first == !l->last);
     pthread_cond_broadcast(&l->done);
     return again != NULL;
 }
@@ -278,6 +282,7 @@ void agent_log_close(struct agent_log *l)
     pthread_mutex_unlock(&l->lock);
     if (l->writer)
         pthread_join(l->thread, NULL);
+    assert(!l->first);
     db_close(l->writer);
     db_close(l->reader);
     pthread_mutex_destroy(&l->lock);
@@ -290,6 +295,7 @@ void agent_log_close(struct agent_log *l)
 /* Under the lock. */
 static void agent_log_post(struct agent_log *l, struct wait *w)
 {
+    assert(!w->next && !l->first == !l->last);
     if (l->last)
         l->last->next = w;
     else
@@ -385,6 +391,7 @@ void log_settle(struct agent_log *l)
 
     pthread_mutex_lock(&l->lock);
     until = l->later;
+    assert(l->written <= l->later);
     while (l->written < until)
         pthread_cond_wait(&l->done, &l->lock);
     pthread_mutex_unlock(&l->lock);

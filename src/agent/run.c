@@ -23,6 +23,7 @@ const char *agent_end_name(enum agent_end end)
 {
     static const char *const names[] = {"done", "stopped", "failed", "cancelled", "waiting"};
 
+    assert((size_t)end < COUNT_OF(names));
     return names[end];
 }
 
@@ -127,6 +128,7 @@ static void log_reply(struct run *r, struct agent_effect *f, const struct ask_re
 {
     struct buf out, masked;
 
+    assert(f->state != AGENT_DONE);
     buf_init(&out, BODY_MAX);
     buf_init(&masked, BODY_MAX);
     if (ok)
@@ -272,6 +274,7 @@ static unsigned run_rounds(const struct run *r, size_t period)
 {
     size_t same = 0;
 
+    assert(period > 0);
     while (same + period < COUNT_OF(r->called) && r->called[same + period] &&
            r->called[same] == r->called[same + period])
         same++;

@@ -55,6 +55,7 @@ static struct thread_job *agent_thread_group_take(struct threads *t)
 
 static void lead(struct threads *t, const struct thread_job *own)
 {
+    assert(!t->led);
     t->led = true;
     while (!own->over) {
         struct thread_job *list = agent_thread_group_take(t), *next;
@@ -74,6 +75,7 @@ static void lead(struct threads *t, const struct thread_job *own)
 bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e)
 {
     pthread_mutex_lock(&t->queue_lock);
+    assert(!j->next && !j->over && !t->first == !t->last);
     if (t->last)
         t->last->next = j;
     else

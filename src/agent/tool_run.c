@@ -296,6 +296,7 @@ static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t 
     struct job *j = s->jobs[i];
     struct tool_result *r = &s->batch->results[i];
 
+    assert(s->left > 0 && j->batch == s && j->index == i);
     atomic_store(&j->cancel, true);
     j->batch = NULL;
     s->jobs[i] = NULL;

@@ -35,6 +35,7 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
     str front = whole ? observation : utf8_cut_count(observation, AGENT_OBSERVATION - 3);
     struct agent_step *s;
 
+    assert(out->step_count <= r->steps_max);
     if (out->step_count == RUN_STEPS_MAX)
         return;
     if (out->step_count == r->steps_max) {
@@ -294,6 +295,7 @@ static bool intents(struct turn *t)
             return false;
         }
     }
+    assert(n <= t->n);
     return !n || effect_flush(t->r, fresh, n, NULL);
 }
 
@@ -341,6 +343,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
                              .started_us = res->started_us,
                              .ended_us = run_now_us(r)};
 
+    assert(res >= b->first && (size_t)(res - b->first) < b->t->n);
     if (!res->ok && !res->reported) {
         buf_reset(&res->out);
         error_add(r, &res->out, str_c(res->err.text));
@@ -388,6 +391,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
         agent_record_tool_start(t->r, of[i]->tool, results[i].call.key, b.at_us + (int64_t)i);
     toolbox_run(t->r->o->tools, &batch);
     for (size_t i = 0; i < batch.n; i++) {
+        assert(!of[i]->settled);
         turn_settle(t, of[i], results[i].ok, arena_dup(t->r->arena, buf_str(&results[i].out)));
         buf_release(&results[i].out);
         t->r->out->tool_calls++;

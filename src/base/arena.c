@@ -23,6 +23,7 @@ void arena_init(struct arena *a, size_t size_max)
 
 size_t arena_left(const struct arena *a)
 {
+    assert(a->at <= a->end && a->size <= a->size_max);
     return a->size_max - a->size + (size_t)(a->end - a->at);
 }
 
@@ -43,6 +44,7 @@ static struct arena_block *add_block(struct arena *a, size_t need)
     size_t left = a->size_max - a->size, whole;
     struct arena_block *b;
 
+    assert(a->size <= a->size_max);
     if (need > left)
         base_die("arena: %zu bytes asked for, %zu left of %zu", need, left, a->size_max);
     if (a->size / 4 > size + sizeof *b)
@@ -59,6 +61,7 @@ static struct arena_block *add_block(struct arena *a, size_t need)
     b->size = size;
     a->block = b;
     a->size += size;
+    assert(b->size >= need && a->size <= a->size_max);
     return b;
 }
 
@@ -160,6 +163,7 @@ static void free_blocks(struct arena *a, const struct arena_block *until)
     while (a->block != until) {
         struct arena_block *older = a->block->older;
 
+        assert(a->size >= a->block->size);
         a->size -= a->block->size;
         spare_free(a->block, a->block->whole);
         a->block = older;

@@ -31,6 +31,7 @@ void arena_reserve(struct arena *a, size_t size);
  * enough. The memory must outlive all allocations from it; arena_reset reuses it. */
 static inline void arena_lend(struct arena *a, max_align_t *room, size_t size)
 {
+    assert(!a->block);
     a->at = (char *)room;
     a->end = a->at + size;
 }

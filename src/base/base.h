@@ -24,6 +24,20 @@
 #define NOINLINE __attribute__((noinline)) /* keeps a rare path out of a frequent one */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* An assert states what the program's own logic guarantees: the order of states, indexes below
+ * counts, offsets within lengths. It never judges input (of a client, a model, a file, a database
+ * or the configuration), which gets an error instead, and it has no side effects.
+ *
+ * assert is part of every build, release builds too (meson's b_ndebug is false): a few
+ * instructions, and none for each byte. assert_slow is for checks that walk a structure or are in
+ * a loop over bytes: only builds with meson's debug option have it, among them all with sanitizers
+ * and the fuzz targets. */
+#ifdef RATIONALE_ASSERT_SLOW
+#define assert_slow(x) assert(x)
+#else
+#define assert_slow(x) ((void)(0 && (x)))
+#endif
+
 /* Out of memory, or an invariant is broken: reports it on stderr and aborts. */
 void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 

@@ -8,6 +8,7 @@
 
 void buf_release_memory(struct buf *b)
 {
+    assert(b->n <= b->cap);
     spare_free(b->p - b->front, b->cap + b->front);
 }
 
@@ -18,8 +19,10 @@ static void move_to(struct buf *b, size_t cap)
     size_t used = b->n ? front + b->n : 0;
     char *p = b->p ? spare_grow(b->p - front, front + b->cap, used, &whole) : spare_alloc(&whole);
 
+    assert(cap >= b->n && whole >= cap);
     b->p = p + front;
     b->cap = whole - front;
+    assert(b->cap >= cap);
 }
 
 char *buf_room_more(struct buf *b, size_t size)
@@ -27,6 +30,7 @@ char *buf_room_more(struct buf *b, size_t size)
     size_t cap = b->cap < BUF_CAP_SMALL ? b->cap * 4 : b->cap * 2;
 
     assert(b->n <= b->size_max);
+    assert(b->n <= b->cap || !b->p);
     if (b->full || size > b->size_max - b->n) {
         b->full = true;
         return NULL;
@@ -43,6 +47,7 @@ char *buf_room_more(struct buf *b, size_t size)
 
 void buf_reserve(struct buf *b, size_t size)
 {
+    assert(b->n <= b->cap && b->n <= b->size_max);
     if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n)
         move_to(b, b->n + size);
 }
@@ -61,6 +66,7 @@ void buf_front(struct buf *b, uint32_t size)
 
 bool buf_put_front(struct buf *b, str s)
 {
+    assert(b->n <= b->cap && b->n <= b->size_max);
     if (!b->p || s.n > b->front || s.n > b->size_max - b->n)
         return false;
     b->p -= s.n;
@@ -74,6 +80,7 @@ bool buf_put_front(struct buf *b, str s)
 void buf_move(struct buf *to, struct buf *from)
 {
     assert(!to->p && from->n <= to->size_max);
+    assert(to != from);
     to->p = from->p;
     to->n = from->n;
     to->cap = from->cap;
@@ -133,6 +140,7 @@ bool buf_ok(const struct buf *b, const char *what, struct err *e)
 
 void buf_pool_release(struct buf_pool *pool)
 {
+    assert(pool->n <= BUF_POOL_MAX);
     while (pool->n > 0)
         pool->n--, spare_free(pool->spare[pool->n].p, pool->spare[pool->n].cap);
 }
@@ -141,15 +149,19 @@ void buf_take(struct buf_pool *pool, struct buf *b)
 {
     if (b->p || b->front || pool->n == 0)
         return;
+    assert(b->n == 0 && b->cap == 0 && pool->n <= BUF_POOL_MAX);
     pool->n--;
     b->p = pool->spare[pool->n].p;
     b->cap = pool->spare[pool->n].cap;
+    assert(b->p && b->cap >= BUF_SPARE_MIN);
 }
 
 void buf_give_memory(struct buf_pool *pool, struct buf *b)
 {
     size_t cap = b->cap + b->front;
 
+    assert(b->n <= b->cap && pool->n <= BUF_POOL_MAX);
+    assert(pool->n == 0 || pool->spare[pool->n - 1].p != b->p - b->front); /* twice */
     if (cap >= BUF_SPARE_MIN && cap <= BUF_SPARE_MAX && pool->n < BUF_POOL_MAX) {
         pool->spare[pool->n].p = b->p - b->front;
         pool->spare[pool->n++].cap = cap;

@@ -75,6 +75,7 @@ void clock_fake_init(struct clock *c, int64_t wall_ms)
 void clock_fake_advance_ms(struct clock *c, uint64_t ms)
 {
     assert(c->fake);
+    assert(ms <= UINT64_MAX / CLOCK_NS_PER_MS);
     atomic_fetch_add_explicit(&c->mono_ns, ms * CLOCK_NS_PER_MS, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->wall_ms, (int64_t)ms, memory_order_relaxed);
 }
@@ -113,6 +114,7 @@ static char *clock_put(char *p, int64_t value, int digits)
         p[i] = (char)('0' + value % 10);
         value /= 10;
     }
+    assert(value == 0); /* it had no more digits */
     return p + digits;
 }
 
@@ -137,6 +139,7 @@ str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     while (days >= days_of_month(year, month))
         days -= days_of_month(year, month++);
 
+    assert(month <= 12 && days >= 0 && ms >= 0 && ms < DAY_MS);
     p = clock_put(p, year, 4);
     *p++ = '-';
     p = clock_put(p, month, 2);
@@ -174,6 +177,7 @@ static bool clock_take(str *s, size_t digits, int64_t low, int64_t high, int64_t
 {
     uint64_t v;
 
+    assert(digits <= 18 && low <= high);
     if (s->n < digits || !str_u64(str_slice(*s, 0, digits), &v))
         return false;
     if ((int64_t)v < low || (int64_t)v > high)

@@ -41,6 +41,7 @@ static bool file_again(int fd, short events)
 /* Into b up to its ceiling: when that is reached, there may be more. */
 static bool read_into(struct buf *b, int fd, struct err *e)
 {
+    assert(b->n <= b->size_max);
     for (;;) {
         size_t want = b->size_max - b->n;
         ssize_t n;
@@ -222,18 +223,22 @@ bool file_part_open(struct file_part *f, const char *path, struct err *e)
 
 void file_part_drop(struct file_part *f)
 {
+    assert(f->fd >= 0); /* neither dropped nor kept before */
     unlink(f->part);
     close(f->fd);
+    f->fd = -1;
 }
 
 bool file_part_keep(struct file_part *f, struct err *e)
 {
+    assert(f->fd >= 0); /* neither dropped nor kept before */
     if (fsync(f->fd) < 0 || rename(f->part, f->path) < 0) {
         file_fail(e, "finish", f->part);
         file_part_drop(f);
         return false;
     }
     close(f->fd);
+    f->fd = -1;
     return sync_folder_of(f->path) || file_fail(e, "bring to disk the folder of", f->path);
 }
 
@@ -278,6 +283,7 @@ bool file_mkdirs(const char *path, mode_t mode, struct err *e)
 
 void file_out_init(struct file_out *o, int fd)
 {
+    assert(fd >= 0);
     o->fd = fd;
     o->error = 0;
     o->n = 0;
@@ -293,6 +299,7 @@ void file_out_flush(struct file_out *o)
 
 void file_out_add(struct file_out *o, str s)
 {
+    assert(o->n <= sizeof o->bytes);
     if (s.n > sizeof o->bytes - o->n)
         file_out_flush(o);
     if (o->error)
@@ -301,6 +308,7 @@ void file_out_add(struct file_out *o, str s)
         o->error = file_write_all(o->fd, s);
         return;
     }
+    assert(s.n <= sizeof o->bytes - o->n);
     memcpy(o->bytes + o->n, s.p, s.n);
     o->n += s.n;
 }

@@ -109,6 +109,7 @@ static inline const struct json_node *json_next(const struct json *doc, const st
 
 static inline const struct json_node *json_value(const struct json_node *key)
 {
+    assert_slow(key->kind == JSON_STRING && key->span == 1);
     return key + 1;
 }
 

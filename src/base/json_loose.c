@@ -25,6 +25,7 @@ struct reader {
 
 static bool json_loose_wrong(struct reader *r, const char *why)
 {
+    assert(r->at <= r->s.n);
     r->wrong = why;
     r->wrong_at = r->at;
     return false;
@@ -32,6 +33,7 @@ static bool json_loose_wrong(struct reader *r, const char *why)
 
 static bool json_loose_more(struct reader *r)
 {
+    assert_slow(r->at <= r->s.n);
     if (r->at >= r->s.n || r->work == 0)
         return false;
     r->work--;
@@ -325,6 +327,7 @@ static bool json_loose_value(struct reader *r)
     r->at++;
     buf_add_c(r->out, c);
     ok = items(r, c == '{' ? '}' : ']');
+    assert(r->depth > 0);
     r->depth--;
     return ok;
 }
@@ -359,6 +362,7 @@ static void try_at(struct search *f, struct reader *r)
     buf_reset(r->out);
     r->depth = 0;
     if (!json_loose_value(r)) {
+        assert(r->wrong && r->wrong_at >= from);
         if (!f->why || r->wrong_at - from > f->why_size) {
             f->why = r->wrong;
             f->why_at = r->wrong_at;
@@ -366,6 +370,7 @@ static void try_at(struct search *f, struct reader *r)
         }
         r->at = from + 1;
     } else if (base_json_loose_wanted(f, buf_str(r->out))) {
+        assert(r->depth == 0 && r->at > from);
         f->found = true;
         buf_reset(f->best);
         buf_add(f->best, buf_str(r->out));

@@ -217,6 +217,7 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
 
 static bool log_has_room(const struct line *l, size_t size)
 {
+    assert(l->n <= sizeof l->bytes - END_MAX);
     return size <= sizeof l->bytes - END_MAX - l->n;
 }
 
@@ -290,6 +291,7 @@ void log_flush(void)
 
     if (!b || b->n == 0)
         return;
+    assert(b->n <= sizeof b->bytes && b->lines > 0);
     if (!log_send_line(log ? log->fd : STDERR_FILENO, (str){b->bytes, b->n}) && log)
         atomic_fetch_add(&log->dropped, b->lines);
     b->n = b->lines = 0;
@@ -307,6 +309,7 @@ static bool batched(enum log_level level, const struct line *l)
         log_flush();
     if (level > LOG_INFO)
         return false;
+    assert(l->n <= sizeof b->bytes - b->n);
     memcpy(b->bytes + b->n, l->bytes, l->n);
     b->n += l->n;
     b->lines++;

@@ -93,6 +93,7 @@ void map_init(struct map *m, struct arena *keys, size_t count_max)
 
 void map_release(struct map *m)
 {
+    assert(m->count <= m->used && m->used <= m->cap);
     free(m->entries);
     free(m->slots);
     *m = (struct map){.keys = m->keys, .count_max = m->count_max};
@@ -105,6 +106,7 @@ static size_t map_slot_of(const struct map *m, str key, uint64_t hash)
 
     assert(m->used < m->slot_count);
     for (; m->slots[at] != 0; at = (at + 1) & mask) {
+        assert_slow(m->slots[at] <= m->used);
         const struct map_entry *i = &m->entries[m->slots[at] - 1];
 
         if (!i->removed && i->hash == hash && str_eq(i->key, key))
@@ -118,6 +120,7 @@ static void map_place(struct map *m, struct map_entry entry)
     size_t at;
 
     assert(m->slots);
+    assert(!entry.removed);
     at = map_slot_of(m, entry.key, entry.hash);
     assert(m->slots[at] == 0 && m->used < m->cap);
     m->entries[m->used++] = entry;
@@ -130,9 +133,11 @@ static void rebuild(struct map *m)
     struct map_entry *old = m->entries;
     size_t old_used = m->used;
 
+    assert(m->count <= m->used && m->count < m->count_max);
     m->slot_count = SLOT_COUNT_MIN;
     while (m->slot_count / 4 * 3 < (m->count + 1) * 3 / 2)
         m->slot_count *= 2;
+    assert(m->slot_count <= UINT32_MAX);
     m->cap = m->slot_count / 4 * 3;
     m->used = 0;
     m->entries = base_alloc(m->cap * sizeof *m->entries);
@@ -161,6 +166,7 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e)
             return true;
         }
     }
+    assert(m->count <= m->used && m->count <= m->count_max);
     if (m->count == m->count_max)
         return err_set(e, ERR_LIMIT, "more than %zu names", m->count_max);
     if (m->used == m->cap)
@@ -176,6 +182,7 @@ struct map_entry *map_find(const struct map *m, str key)
 {
     size_t at;
 
+    assert(m->count <= m->used);
     if (m->count == 0)
         return NULL;
     at = map_slot_of(m, key, map_hash(m->seed, key));
@@ -188,6 +195,7 @@ bool map_remove(struct map *m, str key)
 
     if (!found)
         return false;
+    assert(!found->removed && m->count > 0);
     found->removed = true;
     m->count--;
     return true;
@@ -202,6 +210,7 @@ struct map_entry *map_next(const struct map *m, const struct map_entry *after)
 {
     size_t at = after ? (size_t)(after - m->entries) + 1 : 0;
 
+    assert(at <= m->used); /* the entry is one of this map, and none was set meanwhile */
     while (at < m->used && m->entries[at].removed)
         at++;
     return at < m->used ? &m->entries[at] : NULL;

@@ -42,6 +42,7 @@ static bool proc_move_up(int *fd)
 {
     int higher;
 
+    assert(*fd >= 0);
     if (*fd > STDERR_FILENO)
         return true;
     higher = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -192,6 +193,7 @@ bool proc_spawn(struct proc *p, const struct proc_spec *spec, struct err *e)
     for (size_t i = 0; i < COUNT_OF(theirs.fd); i++)
         close_one(&theirs.fd[i]);
     if (ok) {
+        assert(made.pid > 1 && made.pidfd >= 0);
         *p = made;
         return true;
     }
@@ -208,6 +210,7 @@ void proc_close_in(struct proc *p)
 
 void proc_signal(struct proc *p, int number)
 {
+    assert(p->pidfd < 0 || p->pid > 1); /* kill(-1) would reach every process */
     if (p->pidfd >= 0)
         kill(-p->pid, number);
 }
@@ -220,6 +223,7 @@ static void reap(struct proc *p)
     int n;
 
     assert(p->pidfd >= 0);
+    assert(p->pid > 1);
     kill(-p->pid, SIGKILL);
     do
         n = waitid(BY_PIDFD, (id_t)p->pidfd, &info, WEXITED);
@@ -302,6 +306,7 @@ static bool proc_take(int *fd, struct buf *b, const char *what, struct err *e)
 {
     char bytes[READ_SIZE];
 
+    assert(*fd >= 0);
     for (;;) {
         ssize_t n = read(*fd, bytes, sizeof bytes);
 
@@ -327,6 +332,7 @@ static void proc_give(struct proc *p, str *in)
 {
     ssize_t n = 0;
 
+    assert(p->in >= 0);
     while (in->n > 0) {
         n = write(p->in, in->p, in->n);
         if (n >= 0)

@@ -107,6 +107,7 @@ static void from_pool(struct rand_ids *ids, void *out, size_t size)
     unsigned char *p;
 
     assert(size <= sizeof ids->pool);
+    assert(ids->left <= sizeof ids->pool);
     if (ids->left < size) {
         rand_os(ids->pool, sizeof ids->pool);
         ids->left = sizeof ids->pool;
@@ -130,6 +131,7 @@ static void rand_step(struct rand_ids *ids, int64_t now)
     ids->ms = ms > ids->ms ? ms : ids->ms + 1;
     from_pool(ids, &ids->counter, sizeof ids->counter);
     ids->counter &= COUNTER_MAX >> 1;
+    assert(ids->counter <= COUNTER_MAX);
 }
 
 /* "01234567-89ab-7cde-8f01-23456789abcd" */

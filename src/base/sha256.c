@@ -162,6 +162,7 @@ void sha256_feed(struct sha256 *h, str piece)
 
         memcpy(h->block + held, front.p, front.n);
         piece = str_slice(piece, front.n, piece.n);
+        assert(held + front.n <= SHA256_BLOCK_SIZE);
         if (held + front.n < SHA256_BLOCK_SIZE)
             return;
         h->compress(h->state, h->block, 1);

@@ -80,6 +80,7 @@ void *spare_alloc(size_t *size)
     if (!in_classes(*size))
         return base_alloc(*size);
     c = class_of(*size);
+    assert(c < CLASSES);
     *size = (size_t)SPARE_SIZE_MIN << c;
     s = &mine[c];
     return s->top == s->base ? base_alloc(*size) : *--s->top;
@@ -102,6 +103,7 @@ void spare_free(void *p, size_t size)
         spare_give_up(p, size);
         return;
     }
+    assert(mine[c].top == mine[c].base || mine[c].top[-1] != p); /* freed twice */
     *mine[c].top++ = p;
 }
 

@@ -48,6 +48,7 @@ static enum look utf8_look(const unsigned char *p, size_t n, size_t *size, uint3
         *size = i + 1;
     }
     *code = c;
+    assert_slow(*size == want && want <= n && c <= UTF8_CODE_MAX);
     return LOOK_CHARACTER;
 }
 
@@ -61,6 +62,7 @@ static size_t skip_ascii(str s, size_t at)
 {
     uint64_t word;
 
+    assert(at <= s.n);
     while (s.n - at >= sizeof word) {
         memcpy(&word, s.p + at, sizeof word);
         if (word & ASCII_MASK)
@@ -115,6 +117,7 @@ size_t utf8_encode(uint32_t code, char out[UTF8_SIZE_MAX])
         code >>= 6;
     }
     out[0] = (char)(lead[size] | code);
+    assert_slow(size <= UTF8_SIZE_MAX && (lead[size] & code) == 0);
     return size;
 }
 
@@ -166,6 +169,7 @@ static size_t utf8_walk(str s, size_t count_max, size_t *count)
         }
     }
     assert(at <= s.n);
+    assert(n <= at && n <= count_max);
     *count = n;
     return at;
 }
@@ -220,6 +224,7 @@ bool utf8_copy(struct buf *out, str s)
         s = str_slice(s, good, s.n);
         if (s.n == 0)
             break;
+        assert(utf8_bad(s) > 0); /* else the loop would not end */
         buf_add(out, STR("\xEF\xBF\xBD"));
         s = str_slice(s, utf8_bad(s), s.n);
         whole = false;
@@ -254,6 +259,7 @@ str utf8_trim(str s)
             size++;
         if (utf8_decode(str_slice(s, s.n - size, s.n), &code) != size || !utf8_is_blank(code))
             break;
+        assert(size <= s.n);
         s.n -= size;
     }
     return s;

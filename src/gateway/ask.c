@@ -63,6 +63,7 @@ static void ask_over(struct ask *a)
 {
     a->call = NULL;
     pthread_mutex_lock(&a->lock);
+    assert(!a->over);
     a->over = true;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
@@ -97,6 +98,7 @@ static bool ask_repeats(str text)
 {
     const char *tail = text.p + text.n - REPEAT_SIZE;
 
+    assert(text.n >= REPEAT_SIZE);
     for (size_t unit = 1; unit <= REPEAT_UNIT_MAX; unit++)
         if (memcmp(tail, tail + unit, REPEAT_SIZE - unit) == 0)
             return true;

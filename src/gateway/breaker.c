@@ -105,6 +105,7 @@ bool breaker_pass(struct breaker *b, str name, unsigned failures_max, uint64_t o
     pthread_mutex_lock(&b->lock);
     breaker_note(b, failures_max, open_ms);
     e = breaker_find(b, name);
+    assert(!e || !e->trying || e->open);
     if (e && e->open && now < e->until_ns) {
         pass = false;
         *left_ms = (e->until_ns - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -122,6 +123,7 @@ void breaker_done(struct breaker *b, str name, bool ok)
 
     pthread_mutex_lock(&b->lock);
     e = breaker_find(b, name);
+    assert(!e || !e->trying || e->open);
     if (e && e->open && !e->trying) {
         /* A call from before it opened: the one that will be let through decides. */
     } else if (ok) {

@@ -234,6 +234,7 @@ static bool cassette_keep(struct cassette *c, const struct tape *t, struct err *
     if (found) {
         struct tape *first = &c->tapes[found->value.u64 - 1];
 
+        assert(first->last > 0 && first->last < c->n && c->tapes[first->last - 1].next == 0);
         c->tapes[first->last - 1].next = c->n;
         first->last = c->n;
         first->same++;
@@ -296,6 +297,7 @@ static bool cassette_take_lines(struct lines *l, struct buf *b, bool end, struct
     size_t at = 0;
     bool ok = true;
 
+    assert(l->scanned <= b->n);
     while (ok && at < b->n) {
         str rest = str_slice(buf_str(b), at, b->n);
         size_t skip = at == 0 ? l->scanned : 0;

@@ -91,6 +91,7 @@ static void hash_block(struct conversation_hash *h)
 {
     uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ h->n;
 
+    assert(h->n <= CONVERSATION_BLOCK);
     memset(h->block + h->n, 0, CONVERSATION_BLOCK - (size_t)h->n);
     memcpy(word, h->block, sizeof word);
     for (size_t i = 0; i < COUNT_OF(word); i += 4) {
@@ -103,6 +104,7 @@ static void hash_block(struct conversation_hash *h)
 
 static void hash_add(struct conversation_hash *h, str s)
 {
+    assert(h->n < CONVERSATION_BLOCK);
     while (s.n) {
         size_t n =
             s.n < (size_t)(CONVERSATION_BLOCK - h->n) ? s.n : (size_t)(CONVERSATION_BLOCK - h->n);
@@ -125,6 +127,7 @@ static void hash_feed(struct conversation_hash *h, str s)
 {
     size_t end = s.n;
 
+    assert(h->space_n <= CONVERSATION_SPACE);
     while (end && conversation_is_blank(s.p[end - 1]))
         end--;
     if (!h->begun)
@@ -271,6 +274,7 @@ static struct place *place_at(struct conversations *t, uint64_t hash)
 {
     struct map_entry *found = map_find(&t->by_hash, (str){(const char *)&hash, sizeof hash});
 
+    assert(!found || found->value.u64 < t->count_max);
     return found ? &t->places[found->value.u64] : NULL;
 }
 
@@ -346,6 +350,8 @@ static void conversation_put_place(struct conversations *t, uint64_t hash, str s
     struct place *p = &t->places[t->next];
     struct err e;
 
+    assert(t->count <= t->count_max && t->next < t->count_max);
+    assert(session.n <= sizeof p->session);
     if (t->count == t->count_max)
         map_remove(&t->by_hash, (str){(const char *)&p->hash, sizeof p->hash});
     else
@@ -374,6 +380,7 @@ static void conversation_note(struct conversations *t, uint64_t hash, str sessio
 {
     struct place *p = place_at(t, hash);
 
+    assert(session.n <= CONVERSATION_SESSION_MAX);
     if (!p) {
         conversation_put_place(t, hash, session, sure);
         return;

@@ -95,6 +95,8 @@ static void defer_copy_event(struct defer *d, const struct chat_event *ev, bool 
         copy->event.usage = defer_copy_usage(d, ev->usage);
     if (ev->kind == CHAT_ERROR)
         copy->event.error = defer_copy_error(d, ev->error);
+    assert(!ev->node || (ev->node >= d->decoder->doc.nodes &&
+                         ev->node < d->decoder->doc.nodes + d->decoder->doc.n));
     if (ev->node)
         copy->node = (uint32_t)(ev->node - json_root(&d->decoder->doc));
     *f->last_event = copy;

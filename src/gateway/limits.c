@@ -119,6 +119,7 @@ static void limits_refill(struct bucket *b, double per_minute, uint64_t now)
     b->left += per_minute * (double)(now - b->at_ns) / MINUTE_NS;
     b->left = b->left > per_minute ? per_minute : b->left;
     b->at_ns = now;
+    assert(b->left <= per_minute && b->begun);
 }
 
 static int64_t limits_wait_ms(const struct bucket *b, double per_minute, double want)

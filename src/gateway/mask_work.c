@@ -40,6 +40,7 @@ static struct mask_job *mask_work_next(struct mask_work *w, unsigned slot)
 {
     struct mask_job *j;
 
+    assert(slot < THREADS && !w->running[slot]);
     while (!w->first && !w->stop)
         pthread_cond_wait(&w->more, &w->lock);
     j = w->stop ? NULL : w->first;

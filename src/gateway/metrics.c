@@ -124,6 +124,7 @@ static size_t meet_key(struct metrics *m, enum metrics_set set, uint64_t hash, s
 
 static void *cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
 {
+    assert(at <= METRICS_SERIES_MAX);
     _Atomic uint64_t *cell = atomic_load_explicit(&t->cells[at], memory_order_relaxed);
     size_t count = metrics_cell_counts[set];
 

@@ -72,6 +72,7 @@ static bool otlp_export_take_batch(struct otlp *o)
     struct item *taken = NULL;
     size_t n = 0, size = 0;
 
+    assert(o->batch == 0 && !o->call);
     pthread_mutex_lock(&o->lock);
     taken = o->first;
     while (o->first && n < BATCH_MAX && (n == 0 || size + o->first->size <= BATCH_SIZE_MAX)) {
@@ -80,6 +81,7 @@ static bool otlp_export_take_batch(struct otlp *o)
         n++;
     }
     o->last = o->first ? o->last : NULL;
+    assert(n <= o->depth && size <= o->size);
     o->depth -= n;
     o->size -= size;
     pthread_mutex_unlock(&o->lock);
@@ -149,6 +151,7 @@ static uint64_t backoff_ms(struct otlp *o)
 {
     uint64_t wait = (uint64_t)BACKOFF_MS << (o->tries - 1);
 
+    assert(o->tries > 0 && o->tries <= TRIES_MAX);
     if (o->after_ms >= 0)
         return (uint64_t)o->after_ms < BACKOFF_MAX_MS ? (uint64_t)o->after_ms : BACKOFF_MAX_MS;
     return wait / 2 + rand_below(&o->chance, wait);
@@ -158,6 +161,7 @@ static void otlp_export_ended(struct otlp *o, bool transient)
 {
     bool leaving;
 
+    assert(o->batch > 0);
     o->call = NULL;
     (void)waiting(o, &leaving);
     if (o->status >= 200 && o->status < 300)
@@ -302,6 +306,7 @@ void otlp_add(struct otlp *o, const struct summary *c, const struct otlp_trace *
         o->dropped++;
         free(item);
     } else {
+        assert(!o->first == !o->last && !o->first == !o->depth);
         *(o->last ? &o->last->next : &o->first) = item;
         o->last = item;
         o->depth++;

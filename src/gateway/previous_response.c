@@ -45,6 +45,8 @@ struct previous_responses *previous_response_new(const struct clock *clock, size
 
 static void unlink_one(struct previous_responses *p, struct response *r)
 {
+    assert(r->newer ? r->newer->older == r : p->newest == r);
+    assert(r->older ? r->older->newer == r : p->oldest == r);
     *(r->newer ? &r->newer->older : &p->newest) = r->older;
     *(r->older ? &r->older->newer : &p->oldest) = r->newer;
 }
@@ -62,6 +64,7 @@ static void remove_one(struct previous_responses *p, struct response *r)
 {
     unlink_one(p, r);
     (void)map_remove(&p->by_key, r->key);
+    assert(p->size >= r->size);
     p->size -= r->size;
     free(r);
 }
@@ -72,6 +75,7 @@ void previous_response_free(struct previous_responses *p)
         return;
     while (p->oldest)
         remove_one(p, p->oldest);
+    assert(p->size == 0 && !p->newest && map_count(&p->by_key) == 0);
     map_release(&p->by_key);
     pthread_mutex_destroy(&p->lock);
     free(p);
@@ -118,6 +122,7 @@ static struct response *response_new(const struct previous_response *in)
     at = previous_response_copy(at, in->session);
     r->items = (str){at, in->items.n};
     previous_response_copy(at, in->items);
+    assert((size_t)(at - r->bytes) <= names);
     return r;
 }
 

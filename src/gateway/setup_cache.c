@@ -183,6 +183,7 @@ bool setup_cache_clean_counts(struct setup_cache *l, const struct setup *s, str 
             return true;
     if (json.n > SETUP_CACHE_COUNTS_MAX || !are_counts(json) || !mask_json_clean(s->mask, json))
         return false;
+    assert(l->counts_next < SETUP_CACHE_COUNTS);
     l->counts[l->counts_next].n = (uint16_t)json.n;
     memcpy(l->counts[l->counts_next].text, json.p, json.n);
     l->counts_next = (l->counts_next + 1) % SETUP_CACHE_COUNTS;

@@ -101,6 +101,7 @@ static void tape_end(struct upstream_tape *t)
         t->pieces[i].bytes = str_slice(buf_str(&t->bytes), at, at + n);
         at += n;
     }
+    assert(buf_full(&t->bytes) || at == t->bytes.n);
     buf_init(&head, 4096);
     buf_init(&line, 3 * TAPE_MAX);
     cassette_head(p->dialect, &head);
@@ -119,6 +120,7 @@ static const struct upstream_handler *upstream_close(struct upstream *u)
 {
     const struct upstream_handler *handler = u->handler;
 
+    assert(handler); /* an exchange ends once */
     u->handler = NULL;
     return handler;
 }
@@ -270,6 +272,7 @@ static void upstream_play(void *ctx)
         upstream_close(u)->on_end(u->ctx);
         return;
     }
+    assert(u->piece < call->piece_count);
     u->piece++;
     play_next(u);
     u->handler->on_bytes(u->ctx, call->pieces[u->piece - 1].bytes);

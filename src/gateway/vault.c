@@ -75,6 +75,8 @@ void vault_seed(struct vault *v, const uint64_t seed[2])
 
 static void unlink_held(struct vault *v, struct held *h)
 {
+    assert(h->newer ? h->newer->older == h : v->newest == h);
+    assert(h->older ? h->older->newer == h : v->oldest == h);
     *(h->newer ? &h->newer->older : &v->newest) = h->older;
     *(h->older ? &h->older->newer : &v->oldest) = h->newer;
 }
@@ -96,6 +98,7 @@ static void remove_held(struct vault *v, struct held *h)
     while (*at != h)
         at = &(*at)->sibling;
     *at = h->sibling;
+    assert(call->held_count > 0);
     call->held_count--;
     assert(v->size >= h->size);
     v->size -= h->size;
@@ -104,6 +107,7 @@ static void remove_held(struct vault *v, struct held *h)
         free(f);
     }
     free(h);
+    assert(!call->held == !call->held_count);
     if (!call->held && map_remove(&v->calls, call->id))
         free(call);
 }
@@ -114,6 +118,7 @@ void vault_free(struct vault *v)
         return;
     while (v->oldest)
         remove_held(v, v->oldest);
+    assert(v->size == 0 && !v->newest && map_count(&v->calls) == 0);
     map_release(&v->calls);
     pthread_mutex_destroy(&v->lock);
     free(v);
@@ -253,6 +258,7 @@ static void append(struct vault *v, struct held *h, str name, str text)
     size_t size = sizeof(struct fragment) + name.n + text.n;
     struct fragment *f = base_alloc(size + 1);
 
+    assert(!h->first == !h->last && !h->first == !h->count);
     f->next = NULL;
     f->name = (str){f->bytes, name.n};
     f->text = (str){f->bytes + name.n, text.n};

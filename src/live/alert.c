@@ -6,6 +6,8 @@
 
 static void unlink_last(struct hub *h, struct hub_channel *c)
 {
+    assert(c->last && h->alert_count > 0 && h->alert_size >= c->last->size);
+    assert(c->older ? c->older->newer == c : h->alert_oldest == c);
     *(c->older ? &c->older->newer : &h->alert_oldest) = c->newer;
     *(c->newer ? &c->newer->older : &h->alert_newest) = c->older;
     c->older = c->newer = NULL;

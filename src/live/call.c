@@ -110,6 +110,7 @@ static struct hub_call *call_take(struct hub_port *home)
     struct hub_call *c = home ? home->idle : NULL;
 
     if (c) {
+        assert(home->idle_count > 0);
         home->idle = c->next;
         home->idle_count--;
         return c;
@@ -151,6 +152,7 @@ static void call_free(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
+    assert(atomic_load_explicit(&c->hub->call_count, memory_order_relaxed) > 0);
     for (size_t i = 0; c->spoken && i < HUB_TEXT_COUNT; i++) {
         text_free(c, &c->words[i].raw);
         text_free(c, &c->words[i].text);
@@ -165,6 +167,7 @@ static void call_free(struct hub_call *c)
         memory_free(c);
         return;
     }
+    assert(p->idle_count < IDLE_MAX);
     c->next = p->idle;
     p->idle = c;
     p->idle_count++;
@@ -182,6 +185,7 @@ void hub_port_calls_free(struct hub_port *p)
 
 static void link_in(struct hub *h, struct hub_call *c, struct hub_channel *of)
 {
+    assert(!c->channel);
     c->prev = NULL;
     c->next = h->calls;
     if (c->next)
@@ -198,6 +202,8 @@ static void link_out(struct hub *h, struct hub_call *c)
 {
     struct hub_channel *of = c->channel;
 
+    assert(c->prev ? c->prev->next == c : h->calls == c);
+    assert(c->session_prev ? c->session_prev->session_next == c : of->calls == c);
     *(c->prev ? &c->prev->next : &h->calls) = c->next;
     if (c->next)
         c->next->prev = c->prev;
@@ -258,6 +264,7 @@ static bool quiet_end(struct hub_call *c)
     pthread_mutex_lock(&p->quiet_lock);
     quiet = c->quiet;
     if (quiet) {
+        assert(c->prev ? c->prev->next == c : p->quiet == c);
         *(c->prev ? &c->prev->next : &p->quiet) = c->next;
         if (c->next)
             c->next->prev = c->prev;
@@ -389,6 +396,7 @@ static void dirty(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
+    assert(c->channel);
     if (!c->dirty && hub_call_tells(c->channel)) {
         c->dirty = true;
         c->dirty_next = p->dirty;
@@ -531,6 +539,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
 
 void hub_call_drop(struct hub_call *c)
 {
+    assert(!c->quiet && !c->dirty && !c->late);
     hub_lock(c->hub, NULL);
     if (c->channel)
         link_out(c->hub, c);
@@ -552,6 +561,7 @@ void hub_port_flush(void *port)
     while (p->dirty) {
         struct hub_call *c = p->dirty;
 
+        assert(c->dirty);
         p->dirty = c->dirty_next;
         c->dirty = false;
         hub_call_flush(c, HUB_SESSION, HUB_FLUSH);
@@ -569,6 +579,7 @@ void hub_port_flush_late(void *port)
     while (p->late) {
         struct hub_call *c = p->late;
 
+        assert(c->late);
         p->late = c->late_next;
         c->late = false;
         hub_call_flush(c, HUB_DASH, HUB_FLUSH);

@@ -49,6 +49,7 @@ void hub_free(struct hub *h)
     }
     while (h->alert_oldest)
         hub_alert_forget(h, h->alert_oldest);
+    assert(h->alert_count == 0 && h->alert_size == 0 && !h->alert_newest);
     for (struct map_entry *i = map_next(&h->sessions, NULL); i; i = map_next(&h->sessions, i))
         free(i->value.ptr);
     for (struct map_entry *i = map_next(&h->alerts, NULL); i; i = map_next(&h->alerts, i))
@@ -113,9 +114,11 @@ static void linger_end(struct hub *h, struct hub_channel *c)
 /* Whether calls tell on it; while they do on any, the hub is awake. */
 static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
 {
+    assert(atomic_load_explicit(&c->watched, memory_order_relaxed) != watched);
     atomic_store_explicit(&c->watched, watched, memory_order_release);
     if (c->kind != HUB_DASH && c->kind != HUB_SESSION)
         return;
+    assert(watched || h->watched > 0);
     h->watched = watched ? h->watched + 1 : h->watched - 1;
     h->awake = h->watched > 0 || hub_relay_watched(h);
     if (h->relay_ops.wake && h->watched == watched)
@@ -124,6 +127,7 @@ static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
 
 void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
 {
+    assert(h->ports[p->index] == p);
     linger_end(h, c);
     c->ports |= (uint64_t)1 << p->index;
     if (c->watched)
@@ -135,6 +139,7 @@ void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
 
 void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
 {
+    assert(c->ports >> p->index & 1);
     c->ports &= ~((uint64_t)1 << p->index);
     if (c->ports || c->lingers)
         return;
@@ -159,6 +164,7 @@ void hub_linger_sweep(struct hub *h)
 
     for (c = h->lingering; c; c = next) {
         next = c->linger_next;
+        assert(c->lingers && !c->ports);
         if (now - c->idle_ns < (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS)
             continue;
         linger_end(h, c);
@@ -179,6 +185,7 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
 
     buf_init(&frame, SCRATCH_MAX + 16);
     ws_encode(&frame, WS_TEXT, json);
+    assert(json.n <= frame.n);
     m = base_alloc(sizeof *m + to->name.n + key.n + frame.n);
     at = (char *)(m + 1);
     memcpy(at, buf_str(&frame).p, frame.n);
@@ -200,12 +207,14 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
 
 void hub_message_free(struct hub_message *m)
 {
+    assert(atomic_load_explicit(&m->refs, memory_order_relaxed) > 0);
     if (atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) == 1)
         free(m);
 }
 
 static struct hub_message *message_keep(struct hub_message *m)
 {
+    assert(atomic_load_explicit(&m->refs, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     return m;
 }
@@ -214,6 +223,7 @@ static void ring_shift(struct hub_ring *r)
 {
     struct hub_message *m = r->at[r->first];
 
+    assert(r->n > 0 && r->size >= m->size);
     r->lost = m->seq;
     r->size -= m->size;
     r->first = (r->first + 1) % HUB_RING_MAX;
@@ -225,12 +235,14 @@ static void hub_ring_add(struct hub_ring *r, struct hub_message *m)
 {
     while (r->n == HUB_RING_MAX || (r->n && r->size + m->size > HUB_RING_SIZE_MAX))
         ring_shift(r);
+    assert(r->n == 0 || r->at[(r->first + r->n - 1) % HUB_RING_MAX]->seq < m->seq);
     r->at[(r->first + r->n++) % HUB_RING_MAX] = message_keep(m);
     r->size += m->size;
 }
 
 static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
 {
+    assert(p->inbox_n <= p->inbox_cap);
     if (p->inbox_size + m->size > INBOX_SIZE_MAX) {
         p->overrun = true;
         return;
@@ -251,6 +263,7 @@ static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
 
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
 {
+    assert(!m->sent && m->kind == to->kind);
     if (to->kind == HUB_RELAY) {
         h->relay_ops.send(h->relay_ops.ctx, m->json);
         hub_message_free(m);

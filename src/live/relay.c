@@ -109,6 +109,7 @@ static void relay_peer_watches(struct hub *h, unsigned peer, bool watches)
 {
     bool any = false;
 
+    assert(peer < HUB_PEERS_MAX);
     if (h->mirrors.watching[peer] == watches)
         return;
     h->mirrors.watching[peer] = watches;

@@ -47,6 +47,7 @@ void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_messa
         b->cap = b->cap ? 2 * b->cap : 32;
         b->at = base_realloc(b->at, b->cap * sizeof(struct hub_message *));
     }
+    assert(b->n == 0 || b->at[b->n - 1]->seq < m->seq); /* first_after relies on it */
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     b->at[b->n++] = m;
     b->size += m->size;
@@ -109,6 +110,7 @@ uint64_t hub_sweep_oldest(const struct hub_sub *s)
 
 static void hub_sweep_begin(struct hub_place *place)
 {
+    assert(!place->sweeping && place->batch.n == 0);
     place->batch = place->waiting;
     place->waiting = (struct hub_batch){0};
     place->batch_missed = place->missed;
@@ -123,6 +125,7 @@ static void hub_sweep_go_on(struct hub_port *p, struct hub_place *place)
     const struct clock *clock = p->hub->clock;
     uint64_t from = clock_mono_ns(clock), now = from;
 
+    assert(place->sweeping && place->queued);
     while (place->sweep_at && now - from < SLICE_NS) {
         struct hub_sub *s = place->sweep_at;
 

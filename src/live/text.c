@@ -53,6 +53,7 @@ static void hub_text_trim(struct hub_call *c, struct hub_words *w)
         return;
     at = w->text.n - max / 2;
     at = hub_text_char_at(buf_str(&w->text), at);
+    assert(at <= w->text.n);
     w->base += at;
     w->base_units += hub_units(str_slice(buf_str(&w->text), 0, at));
     if (w->text.cap <= 2 * max) {
@@ -102,6 +103,7 @@ static void add_some(struct hub_call *c, enum hub_text kind, str text)
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
     size_t cap;
 
+    assert(kind < HUB_TEXT_COUNT && c->spoken);
     if (w->over)
         hub_text_pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
@@ -143,6 +145,7 @@ void hub_call_become(struct hub_call *c, const struct hub_progress *p)
         [HUB_DONE] = ~0u,
     };
 
+    assert((size_t)p->state < COUNT_OF(over));
     if (p->state != c->progress.state)
         hub_call_close(c, over[p->state]);
     c->progress = *p;
@@ -154,6 +157,7 @@ void hub_call_take(struct hub_call *c)
 
     if (!l)
         return;
+    assert(l->n <= HUB_LENT_MAX);
     for (size_t i = 0; i < l->n; i++) {
         struct hub_progress p = c->progress;
 
@@ -198,6 +202,7 @@ static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_
 
     if (sent->at < w->base)
         *sent = (struct hub_reported){w->base, w->base_units};
+    assert(sent->at - w->base <= w->text.n);
     text = str_slice(buf_str(&w->text), (size_t)(sent->at - w->base), w->text.n);
     if (how != HUB_FLUSH_LAST)
         text.n -= utf8_tail(text);
@@ -258,7 +263,10 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
     struct hub_words *w = &c->words[kind];
     const struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
-    str text = str_slice(buf_str(&w->text), 0, (size_t)(sent->at - w->base));
+    /* The call's own thread may have dropped the beginning of the text, and with it all that was
+     * published, since it was flushed. */
+    size_t published = sent->at > w->base ? (size_t)(sent->at - w->base) : 0;
+    str text = str_slice(buf_str(&w->text), 0, published);
     size_t skip = text.n > text_max ? text.n - text_max : 0;
 
     skip = hub_text_char_at(text, skip);

@@ -347,6 +347,7 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
         return err_set(e, ERR_LIMIT, "too many sessions are being watched");
     }
     hub_viewer_join(h, place->channel, p, after, &out);
+    assert(v->sub_count < HUB_SUBS_MAX);
     s = base_alloc(sizeof *s);
     *s = (struct hub_sub){.viewer = v,
                           .place = place,
@@ -369,15 +370,18 @@ static void sub_free(struct hub_sub *s)
     struct hub_place *place = s->place;
     struct hub_channel *c = place->channel;
 
+    assert(s->prev ? s->prev->next == s : place->subs == s);
     *(s->prev ? &s->prev->next : &place->subs) = s->next;
     if (s->next)
         s->next->prev = s->prev;
     if (place->sweep_at == s)
         place->sweep_at = s->next;
+    assert(place->sub_count > 0);
     place->sub_count--;
     free(s);
     if (place->subs)
         return;
+    assert(place->sub_count == 0);
     hub_sweep_forget(p, place);
     hub_lock(p->hub, p);
     if (c->kind >= HUB_SESSION) {
@@ -397,6 +401,7 @@ bool hub_unsubscribe(struct hub_viewer *v, str channel)
 
     if (!channel_parse(channel, &kind, &session) || !(s = sub_find(v, kind, session, &at)))
         return false;
+    assert(at < v->sub_count && v->subs[at] == s);
     v->subs[at] = v->subs[--v->sub_count];
     sub_free(s);
     return true;
@@ -413,10 +418,12 @@ void hub_viewer_free(struct hub_viewer *v)
         sub_free(v->subs[--v->sub_count]);
     if (p->tick_next == v)
         p->tick_next = v->next;
+    assert(v->prev ? v->prev->next == v : p->viewers == v);
     *(v->prev ? &v->prev->next : &p->viewers) = v->next;
     if (v->next)
         v->next->prev = v->prev;
     hub_lock(p->hub, p);
+    assert(p->hub->viewers[v->ops->way] > 0);
     p->hub->viewers[v->ops->way]--;
     hub_unlock(p->hub);
     free(v);

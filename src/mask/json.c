@@ -42,6 +42,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
 static void replace(struct walk *w, const struct json_node *v, str with)
 {
+    assert(v->at >= w->copied); /* in the order of the source */
     buf_add(w->out, str_slice(w->doc->src, w->copied, v->at));
     (void)json_quote(w->out, with);
     w->copied = v->at + v->size;
@@ -50,6 +51,7 @@ static void replace(struct walk *w, const struct json_node *v, str with)
 
 static void mask_whole(struct walk *w, const struct json_node *v, size_t rule)
 {
+    assert(rule < w->m->rule_count);
     replace(w, v, w->m->placeholders[rule]);
     mask_count(w->counts, rule);
 }

@@ -13,6 +13,7 @@ void mask_spans_release(struct mask_spans *f)
 
 void mask_spans_add(struct mask_spans *f, struct mask_span one)
 {
+    assert(one.from <= one.to && one.rule < MASK_RULES_MAX);
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 16;
         f->p = base_realloc(f->p, f->cap * sizeof f->p[0]);
@@ -155,6 +156,7 @@ void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_span
 
 void mask_count(struct mask_counts *counts, size_t rule)
 {
+    assert(rule < COUNT_OF(counts->n));
     if (!counts)
         return;
     counts->n[rule]++;
@@ -169,6 +171,8 @@ void mask_render(const struct mask *m, str s, struct mask_range range, const str
     for (size_t i = 0; i < f->n; i++) {
         const struct mask_span *one = &f->p[i];
 
+        assert(one->to <= s.n && one->rule < m->rule_count);
+        assert(i == 0 || f->p[i - 1].to <= one->from); /* sorted, none overlaps */
         if (one->from < from || one->from >= to)
             continue;
         buf_add(out, str_slice(s, from, one->from));

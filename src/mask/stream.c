@@ -30,6 +30,7 @@ static void out_to(struct mask_stream *s, size_t at)
 {
     size_t drop = at > CONTEXT ? at - CONTEXT : 0;
 
+    assert(at <= s->held.n);
     buf_drop(&s->held, drop);
     s->floor = at - drop;
 }
@@ -67,6 +68,7 @@ static bool swallow(struct mask_stream *s)
     size_t at = s->floor;
     bool over = true;
 
+    assert(s->inside && s->floor <= held.n);
     if (s->inside == INSIDE_PEM) {
         size_t end = mask_pem_end(held, at, &over);
 
@@ -133,6 +135,7 @@ static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, 
 {
     size_t n = s->held.n;
 
+    assert(n > TAIL && to <= n);
     if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word, and nothing in it */
         n = before_spans(f, n - TAIL);
         mask_render(s->m, buf_str(&s->held), (struct mask_range){to, n}, f, out, counts);
@@ -164,6 +167,7 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
         out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
     } else {
         to = decided(s, &f);
+        assert(to >= s->floor && to <= s->held.n);
         mask_render(s->m, t.s, (struct mask_range){s->floor, to}, &f, out, counts);
         if (s->held.n - to > MASK_HOLD_MAX)
             force(s, &f, to, out, counts);

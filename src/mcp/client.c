@@ -173,6 +173,7 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     mcp_pipe_forget(&wait);
     buf_release(&body);
     pthread_mutex_lock(&c->lock);
+    assert(c->users > 0);
     c->users--;
     pthread_mutex_unlock(&c->lock);
     return ok;
@@ -194,6 +195,7 @@ void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b)
 {
     str rest = str_trim(str_slice(params, 1, params.n));
 
+    assert(params.n >= 2 && params.p[0] == '{');
     buf_add(b, STR("{\"_meta\":{"));
     if (mcp_client_era(c) != MCP_ERA_LEGACY) {
         buf_add(b, STR("\"" MCP_META_VERSION "\":\"" MCP_MODERN "\","));
@@ -270,6 +272,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     struct buf b;
     bool ok = true;
 
+    assert(params.n >= 2 && params.p[0] == '{');
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
     if (requests && requests->kind == JSON_OBJECT)
@@ -385,6 +388,7 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
         json_release(&doc);
         return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
     }
+    params = str_trim(params); /* its first byte is the bracket */
     if (str_eq(method, STR("prompts/get")) || str_eq(method, STR("tools/call")))
         x.name = mcp_member(&doc, json_root(&doc), STR("name"), a);
     else if (str_eq(method, STR("resources/read")))

@@ -57,6 +57,7 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
         pthread_mutex_unlock(&b->lock);
         return;
     }
+    assert(b->size <= b->size_max && !b->first == !b->last);
     if (bytes.n > b->size_max - b->size) {
         err_set(&e, ERR_LIMIT, "more than %zu bytes came and were not taken", b->size_max);
         fail_locked(b, &e);
@@ -114,6 +115,7 @@ struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
         b->first = i->next;
         if (!b->first)
             b->last = NULL;
+        assert(b->size >= i->n);
         b->size -= i->n;
     } else {
         *e = b->why;

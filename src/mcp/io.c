@@ -75,6 +75,7 @@ void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
 
     *j = (struct job){.fn = fn, .ctx = ctx};
     pthread_mutex_lock(&io->lock);
+    assert(!io->first == !io->last);
     if (io->last)
         io->last->next = j;
     else
@@ -411,6 +412,7 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
             out->retry_ms = str_u64(value, &ms) && ms < INT32_MAX ? (int64_t)ms : -1;
         }
     }
+    assert(used <= item->n);
     out->data = (str){to, used};
 }
 

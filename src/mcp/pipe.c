@@ -138,11 +138,13 @@ static void keep_tail(struct mcp_pipe *p, str bytes)
 {
     size_t drop;
 
+    assert(p->tail_size <= sizeof p->tail);
     if (bytes.n > sizeof p->tail)
         bytes = str_slice(bytes, bytes.n - sizeof p->tail, bytes.n);
     drop = p->tail_size + bytes.n > sizeof p->tail ? p->tail_size + bytes.n - sizeof p->tail : 0;
     memmove(p->tail, p->tail + drop, p->tail_size - drop);
     p->tail_size -= drop;
+    assert(bytes.n <= sizeof p->tail - p->tail_size);
     memcpy(p->tail + p->tail_size, bytes.p, bytes.n);
     p->tail_size += bytes.n;
 }

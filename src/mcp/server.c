@@ -124,6 +124,7 @@ void mcp_session_end(struct mcp_server *s, struct mcp_session *session)
 {
     struct mcp_session **at = &s->sessions;
 
+    assert(s->session_count > 0);
     while (*at != session)
         at = &(*at)->next;
     *at = session->next;
@@ -291,6 +292,7 @@ static bool has_part(const struct mcp_server *s, enum part part)
 {
     const bool has[] = {true, s->prompts, s->resources, s->logs, s->completes};
 
+    assert((size_t)part < COUNT_OF(has));
     return has[part];
 }
 

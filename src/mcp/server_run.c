@@ -78,6 +78,7 @@ static void ask_on_stream(struct mcp_answer *r)
     struct err e;
     str wrapped;
 
+    assert(r->input_count > 0);
     *t = (struct mcp_turn){.channel = r->channel, .session = p};
     arena_init(&t->arena, 4 * MCP_MESSAGE_MAX);
     buf_init(&t->inputs, MCP_MESSAGE_MAX);

@@ -78,6 +78,7 @@ static bool some_was_sent(const struct client_call *call)
 static void set_over(struct client_call *call)
 {
     assert(!call->over);
+    assert(*call->at == call);
     call->over = true;
     if (call->dial)
         dial_cancel(call->dial);
@@ -96,6 +97,7 @@ static void client_fail(struct client_call *call, const struct err *e)
     struct err copy = *e;
     bool sent = some_was_sent(call);
 
+    assert(!call->over);
     err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(call->place));
     set_over(call);
     call->handler->on_error(call->ctx, &copy, sent);
@@ -133,6 +135,7 @@ static void client_finish(struct client_call *call, bool clean)
     bool keep = clean && call->keep_alive && call->framing.framing != HTTP1_TO_CLOSE &&
                 client_has_sent(call);
 
+    assert(call->in_body && c);
     if (keep) {
         call->conn = NULL;
         if (call->paused)
@@ -148,6 +151,7 @@ static bool client_try_again(struct client_call *call)
 {
     if (!call->kept || call->retried || call->raw_count > 0)
         return false;
+    assert(!call->dial && call->conn);
     call->retried = true;
     call->kept = false;
     call->may_have_sent = some_was_sent(call);
@@ -164,6 +168,7 @@ static void client_on_task(void *ctx)
     struct client_call *call = ctx;
 
     if (!call->over) {
+        assert(call->early);
         client_fail(call, call->early);
         return;
     }
@@ -191,6 +196,7 @@ static void client_on_timer(void *ctx)
     char took[CLOCK_DURATION_SIZE];
     struct err e;
 
+    assert(!call->over && call->conn);
     if (call->paused && call->in_body)
         idle_ns = 0; /* it is not the server that we wait for */
     if (idle_ns < limit_ns) {
@@ -229,6 +235,7 @@ static void feed_body(struct client_call *call, str bytes)
     struct err e;
     size_t used = 0;
 
+    assert(call->in_body);
     if (!f->done)
         used = http1_body_feed(f, bytes, (struct http1_sink){on_body_bytes, call});
     if (call->over)
@@ -247,6 +254,7 @@ static void feed_body(struct client_call *call, str bytes)
 
 static void client_begin_body(struct client_call *call, const struct http1_head *head, str rest)
 {
+    assert(!call->in_body && !call->over);
     http1_body_init(&call->framing, head);
     call->keep_alive = head->keep_alive;
     call->in_body = true;
@@ -293,6 +301,7 @@ static bool client_take_head(struct client_call *call, str *bytes)
     case HTTP1_DONE:
         break;
     }
+    assert(used > 0 && used <= bytes->n);
     *bytes = str_slice(*bytes, used, bytes->n);
     if (head.status >= 200)
         client_begin_body(call, &head, *bytes);
@@ -323,6 +332,7 @@ static void client_feed_head(struct client_call *call, str bytes)
         buf_release(&call->in);
     if (call->over || call->in_body)
         return;
+    assert(!held || bytes.n <= call->in.n);
     if (held)
         buf_drop(&call->in, call->in.n - bytes.n);
     else
@@ -333,6 +343,7 @@ static void client_on_bytes(void *ctx, str bytes)
 {
     struct client_call *call = ctx;
 
+    assert(!call->over && call->conn);
     call->raw_count += bytes.n;
     if (call->in_body) {
         call->last_ns = loop_now_ns(call->client->loop);
@@ -368,6 +379,7 @@ static str next_piece(struct client_call *call)
 {
     str piece = str_slice(call->body, call->body_at, call->body_at + PIECE_SIZE);
 
+    assert(call->body_at <= call->body.n);
     call->body_at += piece.n;
     return piece;
 }
@@ -394,6 +406,7 @@ static const struct conn_handler handler = {.on_bytes = client_on_bytes,
 
 static void client_begin(struct client_call *call, struct conn *c)
 {
+    assert(!call->conn && !call->dial && call->body_at == 0);
     call->conn = c;
     call->sent_before = conn_sent(c);
     conn_handler_set(c, &handler, call);
@@ -412,6 +425,7 @@ static void on_dialed(void *ctx, struct conn *c, const struct err *e)
 {
     struct client_call *call = ctx;
 
+    assert(!call->over && !call->conn && call->dial);
     call->dial = NULL;
     if (c)
         client_begin(call, c);
@@ -423,6 +437,7 @@ static void dial(struct client_call *call)
 {
     struct client *c = call->client;
 
+    assert(!call->dial && !call->conn);
     call->dial = dial_start(&(struct dial_to){.loop = c->loop,
                                               .resolver = c->resolver,
                                               .tls = call->tls ? c->tls : NULL,

@@ -57,6 +57,7 @@ void conn_release_queue(struct conn *c)
 /* Writing has failed. conn_work() reports it after the received bytes are read. */
 void conn_set_fault(struct conn *c, const struct err *e)
 {
+    assert(!c->closed);
     if (c->fault)
         return;
     c->fault = base_alloc(sizeof *c->fault);
@@ -116,6 +117,7 @@ static void read_early(struct conn *c)
 /* They are kept until we are asked to go on. */
 static void hold_early(struct conn *c)
 {
+    assert(c->early.n > 0 && !c->held.p);
     buf_take(loop_bufs(c->loop), &c->held);
     buf_add(&c->held, c->early);
     c->early = buf_str(&c->held);
@@ -144,6 +146,7 @@ static void conn_report_error(struct conn *c, const struct err *e)
 {
     struct err copy = *e;
 
+    assert(!c->dead && !c->closed); /* once, and last */
     c->dead = true;
     conn_release_queue(c);
     c->handler->on_error(c->ctx, &copy);
@@ -154,6 +157,7 @@ static void hand_on(struct conn *c, str bytes)
 {
     struct buf held = c->held;
 
+    assert(!c->closed && !c->dead);
     buf_init(&c->held, held.size_max);
     c->handler->on_bytes(c->ctx, bytes);
     if (held.p)
@@ -223,6 +227,7 @@ static void look_for_error(struct conn *c)
 
 static void set_open(struct conn *c)
 {
+    assert(!c->connecting && !c->closed);
     c->connecting = c->shaking = false;
     loop_defer(c->loop, &c->task); /* for bytes written in the meantime */
     if (c->handler->on_open)
@@ -250,6 +255,7 @@ static void connected(struct conn *c)
     socklen_t size = sizeof number;
     struct err e;
 
+    assert(c->connecting && !c->shaking);
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
         number = errno;
     if (number != 0) {
@@ -267,6 +273,7 @@ static void connected(struct conn *c)
 /* All that is due. */
 static void conn_work(struct conn *c)
 {
+    assert(!c->closed);
     if (c->shaking)
         shake(c);
     if (c->connecting || c->shaking || c->closed || c->dead)

@@ -19,6 +19,7 @@ static char *queue_room(struct conn *c, size_t size)
     struct err e;
     char *p;
 
+    assert(c->out_at <= c->out.n);
     if (c->out_at > DIRECT_SIZE && c->out_at >= c->out.n / 2) {
         buf_drop(&c->out, c->out_at);
         c->out_at = 0;
@@ -49,6 +50,7 @@ static void conn_out_queue_add(struct conn *c, str bytes)
 /* Of the queue, what is copied and not sent. */
 static size_t copied(const struct conn *c)
 {
+    assert(c->out_at <= c->out.n);
     return c->out.n - c->out_at;
 }
 
@@ -63,6 +65,7 @@ static void copy_lent(struct conn *c)
 
 static void queue_sent(struct conn *c, size_t n)
 {
+    assert(n <= copied(c));
     c->out_at += n;
     if (copied(c) == 0)
         conn_release_queue(c);
@@ -86,6 +89,7 @@ static void put_iov(struct msghdr *msg, str s)
 
 static void send_plain(struct conn *c, str *more, size_t count)
 {
+    assert(count <= PARTS_MAX);
     while (!c->blocked) {
         str queue = copied(c) ? (str){c->out.p + c->out_at, copied(c)} : STR("");
         struct iovec iov[1 + PARTS_MAX];
@@ -146,6 +150,7 @@ static void send_tls(struct conn *c, str *more)
 {
     size_t fill, n;
 
+    assert(c->link);
     /* The head and what follows it share a record. */
     if (copied(c) > 0 && copied(c) < RECORD_SIZE && more->n > 0) {
         fill = RECORD_SIZE - copied(c);
@@ -271,6 +276,7 @@ void conn_write_buf(struct conn *c, struct buf *b)
     }
     if (b->n == 0 || !conn_out_takes(c))
         return;
+    assert(c->out_at == 0 && c->out.n == 0);
     buf_move(&c->out, b);
     if (conn_queued(c) >= DIRECT_SIZE)
         conn_flush_queue(c);

@@ -32,6 +32,7 @@ void dial_cancel(struct dial *d)
 /* The end of it, one way or the other. */
 static void dial_done(struct dial *d, struct conn *c, const struct err *e)
 {
+    assert(!c != !e);
     void (*on_done)(void *ctx, struct conn *c, const struct err *e) = d->on_done;
     void *ctx = d->ctx;
     struct err copy;
@@ -103,6 +104,7 @@ static void wait_for_it(struct dial *d)
 
 static void try_next(struct dial *d)
 {
+    assert(!d->conn && !d->ask && d->at <= d->addrs.n);
     while (d->at < d->addrs.n) {
         struct resolve_addr *a = &d->addrs.addr[d->at++];
 
@@ -150,6 +152,7 @@ static void on_answer(void *ctx, const struct resolve_addrs *addrs, const struct
 {
     struct dial *d = ctx;
 
+    assert(d->ask && !d->conn);
     d->ask = NULL;
     if (!addrs) {
         dial_done(d, NULL, e);

@@ -140,6 +140,7 @@ static size_t frames_event_end(struct frames *f, struct ends *ends, size_t at)
 {
     str s = ends->s;
 
+    assert(at <= s.n);
     while (at < s.n) {
         size_t end;
         bool empty;
@@ -197,12 +198,14 @@ static void frames_emit(struct frames *f, str raw)
         [FRAMES_WHOLE] = emit_whole,
     };
 
+    assert((size_t)f->kind < COUNT_OF(emits));
     emits[f->kind](f, raw);
 }
 
 /* The buffered and the given bytes together must not exceed the limit. */
 static bool frames_fits(struct frames *f, size_t more)
 {
+    assert(f->held.n + f->lent.n <= f->size_max);
     if (more <= f->size_max - f->held.n - f->lent.n)
         return true;
     f->full = true;
@@ -232,6 +235,7 @@ static void frames_hold(struct frames *f, str rest)
 /* A whole body is not copied as long as it is one piece. */
 static void hold_whole(struct frames *f, str piece)
 {
+    assert(!f->early == !f->lent.n);
     if (!frames_fits(f, piece.n))
         return;
     if (f->lender && f->held.n == 0 && f->lent.n == 0) {
@@ -309,6 +313,7 @@ static void net_frames_feed(struct frames *f, str piece)
         end = frame_end(f, &ends, from);
         if (end == STR_NONE)
             break;
+        assert(end >= from && end <= piece.n);
         emit_with_held(f, str_slice(piece, from, end));
         from = end;
     }
@@ -337,6 +342,7 @@ static str skip_bom(struct frames *f, str piece)
 
 void frames_feed(struct frames *f, str piece)
 {
+    assert(f->bom <= BOM_SIZE);
     if (f->full)
         return;
     if (f->bom < BOM_SIZE)

@@ -84,6 +84,7 @@ static size_t room_for(const struct buf *out, size_t packed)
     size_t left = out->size_max - out->n;
     size_t want = out->n > packed * 3 ? out->n : packed * 3 + ROOM_MIN;
 
+    assert(out->n <= out->size_max);
     want = want < PIECE_MAX ? want : PIECE_MAX;
     return want < left ? want : left;
 }

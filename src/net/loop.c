@@ -120,6 +120,7 @@ char *loop_early(struct loop *l, size_t *room)
 {
     size_t left = LOOP_EARLY_SIZE - l->early_at;
 
+    assert(l->early_at <= LOOP_EARLY_SIZE);
     *room = left < EARLY_LEAST ? 0 : left;
     return l->early[0]->bytes + l->early_at;
 }
@@ -192,6 +193,7 @@ bool loop_watch_add(struct loop *l, struct loop_watch *w, unsigned want, struct 
     struct epoll_event event = {.events = EPOLLET | EPOLLRDHUP, .data.ptr = w};
 
     assert(w->want == 0 && (want & (LOOP_IN | LOOP_OUT)) != 0);
+    assert(w->fn);
     if (want & LOOP_IN)
         event.events |= EPOLLIN;
     if (want & LOOP_OUT)
@@ -244,6 +246,7 @@ static void call_watches(struct loop *l)
         struct epoll_event event = l->events[l->event_at++];
         struct loop_watch *w = event.data.ptr;
 
+        assert(!w || event.data.ptr == l || w->want != 0);
         if (!w)
             wake_taken(l);
         else if (event.data.ptr != l)
@@ -260,6 +263,7 @@ static bool sooner(const struct loop_timer *a, const struct loop_timer *b)
 
 static void loop_put(struct loop *l, size_t i, struct loop_timer *t)
 {
+    assert_slow(i < l->timer_cap);
     l->heap[i] = t;
     t->slot = i + 1;
 }
@@ -292,6 +296,7 @@ static void move_down(struct loop *l, size_t i, struct loop_timer *t)
 
 static void loop_settle(struct loop *l, size_t i, struct loop_timer *t)
 {
+    assert(i < l->timer_count);
     if (i > 0 && sooner(t, l->heap[(i - 1) / 2]))
         loop_move_up(l, i, t);
     else
@@ -307,9 +312,11 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms)
 {
     uint64_t ms_max = (CLOCK_NEVER - 1 - l->now_ns) / CLOCK_NS_PER_MS;
 
+    assert(t->fn);
     t->at_ns = l->now_ns + (ms < ms_max ? ms : ms_max) * CLOCK_NS_PER_MS;
     t->order = l->timer_order++;
     if (t->slot > 0) {
+        assert(t->slot <= l->timer_count && l->heap[t->slot - 1] == t);
         loop_settle(l, t->slot - 1, t);
         return;
     }
@@ -346,6 +353,7 @@ static void call_timers(struct loop *l)
 
         if (t->at_ns > l->now_ns || t->order >= order)
             break;
+        assert(t->slot == 1 && (l->timer_count < 2 || !sooner(l->heap[1], t)));
         loop_timer_clear(l, t);
         t->fn(t->ctx);
     }
@@ -360,6 +368,7 @@ void loop_task_init(struct loop_task *t, void (*fn)(void *), void *ctx)
 
 static void loop_ring_add(struct loop_task *ring, struct loop_task *t)
 {
+    assert(!t->queued && t->fn);
     t->queued = true;
     t->next = ring;
     t->prev = ring->prev;
@@ -403,6 +412,7 @@ void loop_drop(struct loop *l, struct loop_task *t)
     (void)l;
     if (!t->queued)
         return;
+    assert(t->prev->next == t && t->next->prev == t);
     t->queued = false;
     t->prev->next = t->next;
     t->next->prev = t->prev;
@@ -465,6 +475,7 @@ static bool net_loop_post(struct loop *l, struct loop_task *t)
 {
     struct loop_task *top = atomic_load_explicit(&l->posted, memory_order_relaxed);
 
+    assert(!t->queued && t->fn); /* a post and a ring would share its links */
     do
         t->next = top;
     while (!atomic_compare_exchange_weak_explicit(

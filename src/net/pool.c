@@ -58,6 +58,9 @@ static struct conn *unlink_kept(struct kept *k)
     struct pool *p = k->pool;
     struct conn *c = k->conn;
 
+    assert(p->count > 0);
+    assert(k->above ? k->above->below == k : k->place->top == k);
+    assert(k->older ? k->older->newer == k : p->oldest == k);
     if (k->above)
         k->above->below = k->below;
     else
@@ -180,6 +183,7 @@ void pool_put(struct pool *p, str key, struct conn *c)
     struct place *place = get_place(p, key);
     struct kept *k;
 
+    assert(!p->oldest == !p->newest && !p->oldest == !p->count);
     if (!place) {
         conn_close(c);
         return;
@@ -219,6 +223,7 @@ void pool_free(struct pool *p)
     while (p->oldest)
         pool_drop(p->oldest);
     drop_empty_places(p);
+    assert(p->count == 0 && !p->newest && map_count(&p->places) == 0);
     while (p->spare) {
         struct kept *k = p->spare;
 

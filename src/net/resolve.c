@@ -163,6 +163,7 @@ static void resolve_remember(struct resolver *r, const char *host,
 {
     struct memory *m = resolve_find(r, str_c(host));
 
+    assert(r->memory_count <= RESOLVE_MEMORY_MAX);
     if (!m && r->memory_count < RESOLVE_MEMORY_MAX) {
         m = &r->memory[r->memory_count++];
     } else if (!m) {
@@ -196,6 +197,7 @@ void resolver_forget(struct resolver *r, str host)
 
     pthread_mutex_lock(&r->lock);
     m = resolve_find(r, host);
+    assert(!m || r->memory_count > 0);
     if (m)
         *m = r->memory[--r->memory_count];
     pthread_mutex_unlock(&r->lock);
@@ -224,6 +226,7 @@ static struct job *add_job(struct resolver *r, str host)
 {
     struct job *j = base_alloc(sizeof *j);
 
+    assert(host.n < sizeof j->host && !*r->waiting_end);
     *j = (struct job){0};
     memcpy(j->host, host.p, host.n);
     *r->waiting_end = j;
@@ -309,6 +312,7 @@ static void end_job(struct resolver *r, struct job *j, const struct resolve_addr
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
+    assert(r->job_count > 0);
     r->job_count--;
     if (addrs)
         resolve_remember(r, j->host, addrs);
@@ -466,6 +470,7 @@ static void lookup_leave(struct lookup *l)
 {
     bool last = --l->uses == 0;
 
+    assert(l->uses < 2);
     pthread_mutex_unlock(&l->lock);
     if (!last)
         return;

@@ -162,6 +162,7 @@ static struct tls *tls_new(SSL_CTX *ctx, bool server)
 
 static void tls_drop(struct tls *t)
 {
+    assert(atomic_load_explicit(&t->uses, memory_order_relaxed) > 0);
     if (atomic_fetch_sub_explicit(&t->uses, 1, memory_order_acq_rel) > 1)
         return;
     SSL_CTX_free(t->ctx);

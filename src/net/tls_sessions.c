@@ -32,6 +32,7 @@ struct tls_sessions *tls_sessions_new(void)
 
 static void remove_at(struct tls_sessions *s, size_t i)
 {
+    assert(i < s->n);
     free(s->kept[i].host);
     s->kept[i] = s->kept[--s->n];
 }

@@ -82,6 +82,7 @@ static void begin_payload(struct ws *w)
 {
     uint64_t size;
 
+    assert(w->head_size == head_need(w) && !w->in_payload);
     if (!ws_read_size(w, &size)) {
         ws_fail(w, CLOSE_PROTOCOL);
         return;
@@ -106,6 +107,7 @@ static size_t ws_feed_head(struct ws *w, str piece)
 {
     size_t used = 0;
 
+    assert(!w->in_payload && w->head_size < sizeof w->head);
     while (used < piece.n && w->head_size < head_need(w)) {
         w->head[w->head_size++] = (unsigned char)piece.p[used++];
         if (w->head_size == 2 && !front_ok(w)) {
@@ -153,6 +155,7 @@ static bool text_ok(struct ws *w)
     size_t good = utf8_valid_size(fresh);
     str rest = str_slice(fresh, good, fresh.n);
 
+    assert(w->checked <= w->message.n);
     w->checked += good;
     return rest.n == 0 || utf8_tail(rest) == rest.n;
 }
@@ -170,6 +173,7 @@ static void add_data(struct ws *w, str piece)
 
 static void end_message(struct ws *w)
 {
+    assert(w->message_op != WS_MORE);
     if (w->message_op == WS_TEXT && w->checked != w->message.n) {
         ws_fail(w, CLOSE_TEXT);
         return;
@@ -219,8 +223,10 @@ static size_t feed_payload(struct ws *w, str piece)
 {
     size_t n = piece.n < w->left ? piece.n : (size_t)w->left;
 
+    assert(w->in_payload && w->head_size == head_need(w));
     piece = str_slice(piece, 0, n);
     if (is_control(w->op)) {
+        assert(w->control_size + n <= sizeof w->control);
         unmask(w, w->control + w->control_size, piece);
         w->control_size += n;
     } else if (n > 0) {
@@ -233,6 +239,7 @@ static size_t feed_payload(struct ws *w, str piece)
 
 static void end_frame(struct ws *w)
 {
+    assert(w->in_payload && w->left == 0);
     w->in_payload = false;
     w->head_size = 0;
     if (is_control(w->op))
@@ -271,6 +278,7 @@ void ws_encode(struct buf *out, enum ws_op op, str payload)
     size_t n = ws_put_head(head, op, payload.n, 0);
     char *p = buf_room(out, n + payload.n);
 
+    assert(!is_control(op) || payload.n <= WS_CONTROL_MAX);
     if (!p)
         return;
     memcpy(p, head, n);
@@ -284,6 +292,7 @@ void ws_encode_masked(struct buf *out, enum ws_op op, str payload, const unsigne
     size_t n = ws_put_head(head, op, payload.n, MASKED);
     char *p = buf_room(out, n + 4 + payload.n);
 
+    assert(!is_control(op) || payload.n <= WS_CONTROL_MAX);
     if (!p)
         return;
     memcpy(p, head, n);

@@ -235,6 +235,7 @@ static void meet_objective(struct optimize *o, uint32_t objective)
     for (size_t i = 0; i < o->objective_seen; i++)
         if (o->objective_order[i] == objective)
             return;
+    assert(o->objective_seen < COUNT_OF(o->objective_order));
     o->objective_order[o->objective_seen++] = objective;
 }
 
@@ -259,10 +260,12 @@ static void set_parents(struct optimize *o, struct candidate *c, const uint32_t 
 {
     size_t words = (o->count + 63) / 64 + 1;
 
+    assert(n <= COUNT_OF(c->parents));
     c->parent_count = n;
     c->ancestors = base_alloc(words * sizeof *c->ancestors);
     memset(c->ancestors, 0, words * sizeof *c->ancestors);
     for (size_t i = 0; i < n; i++) {
+        assert(parents[i] < o->count);
         const struct candidate *p = &o->candidates[parents[i]];
 
         c->parents[i] = parents[i];

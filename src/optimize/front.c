@@ -138,6 +138,7 @@ void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
         k->best = score;
         k->filled = true;
     }
+    assert(candidate < f->held_cap && candidate < f->set_words * WORD_BITS);
     bit_set(f->sets + key * f->set_words, candidate);
     bit_set(f->held + candidate * f->held_words, key);
 }
@@ -158,6 +159,7 @@ uint32_t front_next(const struct front *f, size_t key, uint32_t from)
 {
     const uint64_t *row = f->sets + key * f->set_words;
 
+    assert(key < f->key_count);
     for (size_t w = from / WORD_BITS; w < f->set_words; w++) {
         uint64_t word = row[w];
 
@@ -240,6 +242,7 @@ static void count_in(struct reduction *d, uint32_t candidate)
         uint64_t carry = held[w], *left = d->left + w * PLANES;
 
         for (unsigned p = 0; carry; p++) {
+            assert(p < PLANES);
             uint64_t was = left[p];
 
             left[p] = was ^ carry;
@@ -259,6 +262,7 @@ static void take_out(struct reduction *d, uint32_t candidate)
         uint64_t borrow = held[w], *left = d->left + w * PLANES;
 
         for (unsigned p = 0; borrow; p++) {
+            assert(p < PLANES); /* a counter below 0 would borrow for ever */
             uint64_t was = left[p];
 
             left[p] = was ^ borrow;

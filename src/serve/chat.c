@@ -170,6 +170,7 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
     /* Some readers of Gemini's events (LiteLLM) hear nothing of what follows a comment. */
     bool behind = note && ex->wire->dialect == CHAT_GEMINI && !gemini_array(ex);
 
+    assert(ex->call && !ex->ended);
     buf_take(loop_bufs(ex->worker->gl.loop), &ex->out);
     if (!ex->request.stream && !ex->out.n && !ex->out.front)
         buf_front(&ex->out, SERVER_HEAD_SIZE);
@@ -249,6 +250,7 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
                                   .raw = STR(""),
                                   .retry_after_ms = CALL_UNRECORDED_MS};
 
+    assert(ex->call && !ex->ended);
     if (ex->failed && !ex->headed)
         exchange_header(ex,
                         STR("x-rationale-provider"),

@@ -48,6 +48,7 @@ void exchange_done(struct exchange *ex)
 {
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
 
+    assert(!ex->ended);
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
@@ -79,6 +80,7 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     struct buf out;
     size_t n;
 
+    assert(!ex->ended);
     ex->status = status;
     if (ex->api)
         api_protect(ex);

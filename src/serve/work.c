@@ -28,16 +28,19 @@ static struct work_job *serve_work_take(struct work *w, unsigned at)
 {
     struct work_job *j;
 
+    assert(at < THREADS_MAX && !w->running[at]);
     pthread_mutex_lock(&w->lock);
     w->idle++;
     while (!w->first && !w->stop)
         pthread_cond_wait(&w->more, &w->lock);
+    assert(w->idle > 0);
     w->idle--;
     j = w->first;
     if (j) {
         w->first = j->next;
         if (!w->first)
             w->last = &w->first;
+        assert(w->waiting > 0);
         w->waiting--;
         w->running[at] = j;
     }

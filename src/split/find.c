@@ -228,6 +228,7 @@ static bool split_find_may_be(const struct split *sp, const struct split_mark *m
 
 static void split_find_take_mark(struct split_hit *hit, const struct split_mark *m, str bytes)
 {
+    assert(!(m->rules & SPLIT_NAMED) || bytes.n >= m->text.n);
     hit->mark = *m;
     hit->size = hit->token = bytes.n;
     if (m->rules & SPLIT_NAMED)
@@ -320,6 +321,7 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
 
         return sp->format->header(&at, hit);
     }
+    assert(hit->size <= s.n);
     return hit->size > 0 ? SPLIT_FULL_MATCH : SPLIT_NO_MATCH;
 }
 
@@ -330,6 +332,7 @@ size_t split_candidate(const struct split *sp, str w, size_t from)
     const uint8_t *bytes = sp->index->byte[k];
     unsigned count = sp->index->byte_count[k];
 
+    assert(from <= w.n);
     if (w.n - from <= 16) {
         while (from < w.n && !(sp->index->first[(uint8_t)w.p[from]] & sp->place))
             from++;

@@ -26,6 +26,7 @@ void split_note(struct split *sp, enum split_note_what what, enum split_kind kin
 
 void split_emit(struct split *sp, enum split_kind kind, str run)
 {
+    assert((size_t)kind < COUNT_OF(sp->size));
     if (run.n == 0)
         return;
     sp->size[kind] += run.n;
@@ -141,6 +142,7 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
 {
     bool inside = hit->mark.rules & SPLIT_BACK;
 
+    assert(sp->place != SPLIT_TOOLS);
     split_settle(sp);
     if (sp->place == SPLIT_REASON && !inside) {
         leave_reason(sp);
@@ -163,6 +165,7 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
 
 static void leave_tools(struct split *sp)
 {
+    assert(sp->place == SPLIT_TOOLS);
     split_note(sp, SPLIT_END, SPLIT_TOOL, STR(""));
     if (sp->back == SPLIT_REASON) {
         sp->place = SPLIT_REASON;
@@ -179,6 +182,8 @@ static void leave_tools(struct split *sp)
 /* The closer before this one was in doubt, and was text after all. */
 static void reclassify(struct split *sp)
 {
+    assert(sp->since_framing <= sp->since && sp->since_framing <= sp->size[SPLIT_FRAMING]);
+    assert(sp->since - sp->since_framing <= sp->size[SPLIT_ANSWER]);
     sp->size[SPLIT_REASONING] += sp->since;
     sp->size[SPLIT_FRAMING] -= sp->since_framing;
     sp->size[SPLIT_ANSWER] -= sp->since - sp->since_framing;
@@ -207,6 +212,7 @@ static void split_begin_doubt(struct split *sp, bool mismatched)
                            .name = STR(""),
                            .mismatched = mismatched};
 
+    assert(!sp->ambiguous);
     sp->flags |= mismatched ? SPLIT_MISMATCHED_CLOSE : SPLIT_AMBIGUOUS_CLOSE;
     sp->answer_then = sp->answer;
     if (sp->sink.on_note)

@@ -31,6 +31,7 @@ static bool split_step_pick(struct split *sp, const struct split_window *win)
 
     if (split_pick(str_slice(win->w, win->at, win->w.n), win->more, &picked) == SPLIT_PART_MATCH)
         return false;
+    assert(picked);
     split_use(sp, picked);
     return true;
 }
@@ -40,6 +41,7 @@ static bool step_eat(struct split *sp, struct split_window *win)
     str rest = str_slice(win->w, win->at, win->w.n);
     enum split_kind kind = SPLIT_FRAMING;
 
+    assert(sp->eat.n > 0);
     if (str_starts(rest, sp->eat)) {
         rest = str_slice(rest, 0, sp->eat.n);
     } else if (str_starts(sp->eat, rest)) {
@@ -96,6 +98,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
     }
     sp->started = true;
     split_emit(sp, SPLIT_FRAMING, str_slice(win->w, win->at, to));
+    assert(hit.size > 0 && hit.size <= win->w.n - to);
     win->at = to + hit.size;
     if (!(sp->gap & SPLIT_GAP_INSIDE))
         sp->gap = 0;
@@ -173,6 +176,7 @@ static bool step_text(struct split *sp, struct split_window *win)
         if (found == SPLIT_FULL_MATCH)
             break;
     }
+    assert(hit.size > 0 && hit.size <= w.n - win->at);
     win->at += hit.size;
     split_take(sp, &hit, str_slice(w, win->at - hit.size, win->at));
     return true;
@@ -193,6 +197,7 @@ static size_t scan(struct split *sp, str w, bool more)
             going = step_gap(sp, &win);
         else
             going = step_text(sp, &win);
+        assert(win.at <= w.n);
         sp->started |= win.at > 0;
     }
     assert(more || win.at == w.n);
@@ -364,6 +369,7 @@ static str split_feed_held(struct split *sp, str piece)
 
         memcpy(sp->hold + had, piece.p, n);
         used = scan(sp, (str){sp->hold, had + n}, true);
+        assert(used <= had + n);
         if (used >= had) {
             sp->held = 0;
             return str_slice(piece, used - had, piece.n);
@@ -381,6 +387,7 @@ static void feed_any(struct split *sp, str piece)
     if (!sp->started && sp->held == 0)
         split_start(sp);
     piece = split_feed_held(sp, piece);
+    assert(sp->held == 0 || piece.n == 0);
     while (piece.n > 0) { /* by slices that stay in the cache, since text is looked at twice */
         str slice = str_slice(piece, 0, SLICE_SIZE);
         size_t used = scan(sp, slice, true);
@@ -399,6 +406,7 @@ static void feed_any(struct split *sp, str piece)
 /* Text of `plain_kind`, and no more than that. */
 static inline void split_feed_plain(struct split *sp, str piece)
 {
+    assert_slow(sp->held == 0 && sp->steady);
     sp->size[sp->plain_kind] += piece.n;
     sp->before = piece.p[piece.n - 1];
     sp->sink.on_run(sp->sink.ctx, (enum split_kind)sp->plain_kind, piece);
@@ -459,6 +467,7 @@ bool split_is_inside(const struct split *sp)
 
 void split_finish(struct split *sp)
 {
+    assert(sp->held <= SPLIT_HOLD_MAX);
     if (!sp->started && sp->held == 0)
         split_start(sp);
     scan(sp, (str){sp->hold, sp->held}, false);

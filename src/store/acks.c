@@ -41,6 +41,7 @@ void journal_acks_add(struct journal *j, struct store_ticket *first)
     uint64_t now = clock_mono_ns(&clock_real);
     struct journal_acks *a = base_alloc(sizeof *a);
 
+    assert(first && !*j->acks_last);
     *a = (struct journal_acks){.end = j->end, .ns = now, .first = first};
     *j->acks_last = a;
     j->acks_last = &a->next;
@@ -70,6 +71,7 @@ void journal_acks_taken(struct journal *j)
 {
     struct journal_acks *end = j->acks;
 
+    assert(!j->acking);
     while (end && journal_is_taken(j, end->end))
         end = end->next;
     j->unconfirmed_ns = end ? end->ns : 0;

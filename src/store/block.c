@@ -138,6 +138,7 @@ static bool block_copy_find(str text, str other, struct block_copy *out)
     out->n = before + after;
     out->lead = str_slice(text, 0, from - before);
     out->tail = str_slice(text, from + after, text.n);
+    assert(out->lead.n + out->n + out->tail.n == text.n && out->n <= other.n - out->at);
     return true;
 }
 
@@ -155,6 +156,7 @@ static void block_copy_put(const struct block_copy *c, size_t text, struct buf *
 {
     char head[2 + 4 * BLOCK_VARINT_MAX], *p = head;
 
+    assert(c->of < text); /* the text that it copies is read before it */
     *p++ = (char)(BLOCK_TAG_COPY + 1 + text);
     *p++ = (char)c->of;
     p = block_varint_put(p, c->lead.n);
@@ -288,6 +290,7 @@ bool block_delta_make(str base, str request, struct block_delta *out, str *betwe
     back = block_common_back(base.p + base.n, request.p + request.n, n - front);
     if (front + back < BLOCK_DELTA_MIN || front + back < request.n / 4)
         return false;
+    assert(front + back <= n);
     out->front = front;
     out->back = back;
     *between = str_slice(request, front, request.n - back);
@@ -332,6 +335,7 @@ void block_reset(struct block *b)
 
 void block_add(struct block *b, str entry)
 {
+    assert(b->count <= BLOCK_CALLS_MAX);
     if (b->count == BLOCK_CALLS_MAX)
         b->raw.full = true;
     buf_add(&b->raw, entry);
@@ -341,6 +345,7 @@ void block_add(struct block *b, str entry)
         b->cap = b->cap ? 2 * b->cap : 64;
         b->ends = base_realloc(b->ends, b->cap * sizeof *b->ends);
     }
+    assert((b->count ? b->ends[b->count - 1] : 0) + entry.n == b->raw.n);
     b->ends[b->count++] = (uint32_t)b->raw.n;
 }
 
@@ -365,6 +370,7 @@ static bool block_directory_put(struct block *b)
         return false;
     p = block_varint_put(p, b->count);
     for (size_t i = 0; i < b->count; i++) {
+        assert(b->ends[i] >= last);
         p = block_varint_put(p, b->ends[i] - last);
         last = b->ends[i];
     }
@@ -402,6 +408,7 @@ bool block_pack(struct block *b, struct buf *out, struct err *e)
     bound = ZSTD_compressBound(b->raw.n);
     p = buf_room(out, 1 + bound);
     size = p ? ZSTD_compress2(b->compressor, p + 1, bound, b->raw.p, b->raw.n) : 0;
+    assert(b->raw.n >= entries);
     b->raw.n = entries;
     if (!p)
         return buf_ok(out, "a packed block", e);
@@ -498,6 +505,7 @@ str block_entry(const struct block_view *v, size_t n)
 
     if (n >= v->count)
         return STR("");
+    assert(v->ends[n] <= v->raw.n && (n == 0 || v->ends[n - 1] <= v->ends[n]));
     from = n ? v->ends[n - 1] : 0;
     return v->ends[n] > from ? str_slice(v->raw, from, v->ends[n]) : STR("");
 }

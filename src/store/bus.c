@@ -2,9 +2,8 @@
  *
  * A payload is "DAEMON INSTANCE NUMBER " and its messages, each "TOPIC SIZE " and the text. NUMBER
  * counts the messages that this instance wanted to send before, dropped ones included. A size
- * followed by '+' means that the next message continues this one; the topic of that is "~". The
- * number also
- * keeps payloads apart, because PostgreSQL sends equal payloads of one transaction once.
+ * followed by '+' means that the next message continues this one, under the topic "~". The number
+ * also keeps payloads apart, because PostgreSQL sends equal payloads of one transaction once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -109,6 +108,7 @@ static struct bus_payload *bus_payload_for(struct bus *b, size_t size)
 {
     struct bus_payload *p = b->queue_count ? b->queue[b->queue_count - 1] : NULL;
 
+    assert(size <= BUS_BODY_MAX && b->queue_count <= COUNT_OF(b->queue));
     if (p && p->n + size <= sizeof p->text)
         return p;
     if (b->queue_count == COUNT_OF(b->queue))
@@ -131,6 +131,7 @@ static bool bus_put(struct bus *b, str topic, str text, bool more)
     b->number++;
     if (!p)
         return false;
+    assert(n < sizeof head && p->n + n + text.n <= sizeof p->text);
     memcpy(p->text + p->n, head, n);
     if (text.n)
         memcpy(p->text + p->n + n, text.p, text.n);
@@ -219,6 +220,7 @@ static void bus_notify(struct bus *b, struct bus_payload *const *list, size_t n)
                             list[i]->text);
         char *quoted = PQescapeLiteral(b->conn, text, (size_t)size);
 
+        assert(size > 0 && (size_t)size < sizeof text);
         if (quoted)
             buf_printf(&sql, "NOTIFY \"%s\", %s;", b->channel, quoted);
         PQfreemem(quoted);
@@ -275,6 +277,7 @@ static void bus_peer_changed(struct bus *b, struct bus_known *k, enum bus_event 
 
 static void bus_peer_gone(struct bus *b, struct bus_known *k)
 {
+    assert(k->alive && atomic_load(&b->peers) > 0);
     k->alive = false;
     buf_release(&k->part);
     bus_peer_changed(b, k, BUS_PEER_GONE);

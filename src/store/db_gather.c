@@ -93,6 +93,7 @@ static bool gather_send_kind(struct db_gather *g, struct gather_kind *k, struct 
 {
     size_t done = 0, count = k->count;
 
+    assert(count <= g->way->rows_max);
     k->count = 0;
     for (size_t i = 0; i < GATHER_SIZES; i++)
         for (; count - done >= gather_sizes[i]; done += gather_sizes[i]) {
@@ -101,6 +102,7 @@ static bool gather_send_kind(struct db_gather *g, struct gather_kind *k, struct 
             if (!g->way->run(g->db, gather_text(g, k, i), values, gather_sizes[i] * k->args, e))
                 return false;
         }
+    assert(done == count);
     return true;
 }
 
@@ -169,6 +171,7 @@ bool db_gather_put(struct db_gather *g, const char *sql, const struct db_value *
     if ((g->bytes > g->way->rows_max * GATHER_ROW_SIZE && !db_gather_send(g, e)) ||
         !gather_make_way(g, k, args[0].s, e))
         return false;
+    assert(k->count < g->way->rows_max);
     to = k->values + k->count * n;
     for (size_t i = 0; i < n; i++) {
         to[i] = args[i];

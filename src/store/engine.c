@@ -224,6 +224,7 @@ bool engine_begin(struct engine *en, bool durable, struct err *e)
 
 bool engine_full(const struct engine *en)
 {
+    assert(en->count <= ENGINE_BATCH_MAX);
     /* In PostgreSQL a row that changes often in one transaction becomes slow to find. */
     size_t count_max = en->kind == DB_POSTGRES ? ENGINE_BATCH_POSTGRES_MAX : ENGINE_BATCH_MAX;
 

@@ -62,6 +62,7 @@ static int64_t engine_block_call(const struct engine_filling *f, size_t place)
 {
     int64_t n;
 
+    assert((place + 1) * sizeof n <= f->calls.n);
     memcpy(&n, f->calls.p + place * sizeof n, sizeof n);
     return n;
 }
@@ -121,6 +122,7 @@ static bool engine_block_load(struct engine *en, struct engine_filling *f, struc
     f->stored += f->before;
     f->before = 0;
     f->before_size = 0;
+    assert(f->stored <= f->block.count);
     return true;
 }
 
@@ -219,6 +221,7 @@ bool engine_block_put(struct engine *en, enum engine_filled which, struct store_
     struct engine_filling *f = &en->filling[which];
     struct block_texts t = {0};
 
+    assert(f->number != 0 && at->call_n > 0);
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
             t.text[row_fields[i].text - 1] = *row_text(row, &row_fields[i]);
@@ -245,6 +248,7 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
 {
     struct block_view view = {buf_str(&f->block.raw), f->block.ends, f->block.count};
 
+    assert(f->stored <= f->block.count);
     for (; f->stored < f->block.count; f->stored++) {
         str entry = block_entry(&view, f->stored);
         struct db_value args[] = {db_int(f->number),

@@ -129,6 +129,8 @@ static bool words_merge(struct engine *en, int64_t level, int64_t first, int64_t
     struct arena arena;
     bool ok = true;
 
+    assert(span > 0 && WORDS_FAN * span <= WORD_PAGES_BLOCKS_MAX &&
+           first % (WORDS_FAN * span) == 0);
     arena_init(&arena, ENGINE_ARENA_MAX);
     for (size_t i = 0; i < WORDS_FAN; i++) {
         struct words_segment part = {en, level, first + (int64_t)i * span};
@@ -229,6 +231,7 @@ bool engine_words_replace(struct engine *en, int64_t block, struct words_set *wo
         return true;
     for (int64_t i = 0; i < s.level; i++)
         span *= WORDS_FAN;
+    assert(block >= s.first && block - s.first < span);
     keys = words_set_sorted(words, &n);
     word_blocks_set(&without, (unsigned)(block - s.first));
     arena_init(&arena, ENGINE_ARENA_MAX);

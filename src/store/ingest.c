@@ -124,6 +124,7 @@ static void count_taken(struct ingest *t, bool old)
 
 static bool ingest_commit(struct ingest *t, struct journal_place place, struct err *e)
 {
+    assert(!before(place, t->place));
     if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;

@@ -113,6 +113,7 @@ bool journal_start(struct journal *j, struct journal_place taken, struct err *e)
     sigset_t all, before;
     int why;
 
+    assert(!j->started);
     if (taken.segment >= j->next_number)
         j->next_number = taken.segment + 1;
     j->first_new = j->next_number;
@@ -157,6 +158,7 @@ void journal_stop(struct journal *j)
 
 void journal_free(struct journal *j)
 {
+    assert(j->settling == 0);
     journal_stop(j);
     journal_acks_expire(j, true);
     store_lock_release(&j->lock_file);
@@ -202,6 +204,7 @@ static NOINLINE bool journal_refuse(const struct journal *j, size_t size, struct
 
 static bool journal_fits(const struct journal *j, size_t size)
 {
+    assert(j->front.n + j->writing <= j->o.queue_size_max);
     return j->mode == JOURNAL_RUNNING && !j->stop &&
            size <= j->o.queue_size_max - j->front.n - j->writing &&
            j->waiting + j->front.n + j->writing + size <= j->o.size_max;
@@ -266,6 +269,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
         ok = journal_refuse(j, size, &e);
         wake = false;
     } else {
+        assert(size <= j->o.queue_size_max - g->n);
         p = g->p + g->n;
         filling = g->filling;
         (*filling)++; /* the writer waits for this record */
@@ -331,6 +335,7 @@ bool journal_is_taken(const struct journal *j, struct journal_place end)
 
 static bool little(const struct journal *j, const struct segment *s, struct journal_place place)
 {
+    assert(s->sealed || s->size > place.offset);
     return !s->sealed && s->size - place.offset < JOURNAL_GATHER_SIZE && !j->settling &&
            !j->woken && !j->acks;
 }
@@ -519,6 +524,7 @@ bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)
     end = j->end;
     while (!reached(j, end) && go_on)
         go_on = journal_wait_wanted(j, until, wanted, ctx);
+    assert(j->settling > 0);
     j->settling--;
     go_on = reached(j, end);
     pthread_mutex_unlock(&j->lock);

@@ -39,6 +39,7 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
     char text[32];
     int n;
 
+    assert(l->fd < 0);
     (void)snprintf(l->path, sizeof l->path, "%s", path);
     for (int i = 0; i < LOCK_TRIES; i++) {
         l->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -185,6 +185,7 @@ static bool find_on_row(void *ctx, const struct db_value *v, size_t n)
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
             *row_text(&row, &row_fields[i]) = t.text[row_fields[i].text - 1];
+    assert(n >= 1 && n - 1 <= COUNT_OF(columns));
     memcpy(columns, v + 1, (n - 1) * sizeof *v);
     return find_give(x->g, columns, &row, t.text[x->h->hits[at].at.field], &x->h->hits[at].at);
 }
@@ -349,6 +350,7 @@ static void find_open_add(struct find_open *o, size_t at, str entry)
 {
     uint32_t end;
 
+    assert(at < FIND_OPEN_MAX && at < o->n);
     buf_add(&o->raw[at], entry);
     end = (uint32_t)o->raw[at].n;
     buf_add(&o->ends[at], (str){(const char *)&end, sizeof end});

@@ -23,6 +23,7 @@ const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MA
 
 void segment_list_add(struct segment_list *l, struct segment s)
 {
+    assert(l->count <= l->cap);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
         l->items = base_realloc(l->items, l->cap * sizeof l->items[0]);
@@ -223,6 +224,7 @@ static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, 
         r->buf_n = skip = 0;
         r->buf_at = r->at;
     }
+    assert(skip <= r->buf_n && r->buf_n <= r->buf_cap);
     if (r->buf_n - skip >= need)
         return true;
     if (skip > 0)
@@ -254,6 +256,7 @@ static str window(const struct segment_reader *r, uint64_t size)
 {
     size_t skip = (size_t)(r->at - r->buf_at), n = r->buf_n - skip;
 
+    assert(r->at >= r->buf_at && skip <= r->buf_n && r->at <= size);
     if (n > size - r->at)
         n = (size_t)(size - r->at);
     return (str){n ? r->buf + skip : "", n};

@@ -251,6 +251,7 @@ static void texts_keep_request(struct texts *t, struct texts_request *base, int6
 {
     struct texts_request *r = base ? base : &t->requests[t->request_next++ % t->request_count];
 
+    assert(t->request_count > 0 && t->requests_size >= r->bytes.n);
     t->requests_size -= r->bytes.n;
     buf_reset(&r->bytes);
     r->call_n = 0;
@@ -258,6 +259,7 @@ static void texts_keep_request(struct texts *t, struct texts_request *base, int6
          i++) {
         struct texts_request *old = &t->requests[t->request_next++ % t->request_count];
 
+        assert(t->requests_size >= old->bytes.n);
         t->requests_size -= old->bytes.n;
         buf_release(&old->bytes);
         buf_init(&old->bytes, TEXTS_REQUEST_MAX);
@@ -287,6 +289,7 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
             return false;
         n++;
     }
+    assert(n > 0 && n <= TEXTS_CHAIN_MAX);
     depth = base ? base->depth + (unsigned)n : (unsigned)n - 1;
     whole = base ? buf_str(&base->bytes) : chain[--n].between;
     while (n-- > 0)

@@ -43,6 +43,7 @@ static bool word_pages_flush(struct word_pages_writer *w, struct err *e)
     uint32_t crc;
     bool ok;
 
+    assert(w->n > WORD_PAGES_HEAD && w->n <= WORD_PAGES_SIZE_MAX);
     w->page[4] = WORD_PAGES_VERSION;
     w->page[5] = (char)(w->blocks - 1);
     crc = htole32(crc32c(0, (str){w->page + 4, w->n - 4}));
@@ -76,6 +77,7 @@ static char *word_pages_put_blocks(char *p, const struct word_blocks *b, unsigne
     unsigned size = word_pages_bitmap_size(blocks);
     struct word_blocks le;
 
+    assert(count > 0 && count <= blocks);
     if (count == 1)
         return word_pages_put_list(p, b);
     if (blocks > WORD_PAGES_PLAIN) {
@@ -112,6 +114,7 @@ bool word_pages_add(struct word_pages_writer *w, uint64_t key, const struct word
         p = word_pages_put_blocks(p, blocks, w->blocks, count);
     }
     w->n = (size_t)(p - w->page);
+    assert(w->n <= WORD_PAGES_SIZE_MAX);
     w->key = key;
     w->any = true;
     return true;
@@ -178,6 +181,7 @@ static inline bool word_pages_take_varint_fast(struct word_pages_reader *r, uint
 {
     uint64_t n, last;
 
+    assert_slow(r->end - r->p >= 8);
     memcpy(&n, r->p, sizeof n);
     n = le64toh(n);
     last = ~n & UINT64_C(0x0000808080808080); /* the bytes that may be the last one */
@@ -218,6 +222,7 @@ static bool word_pages_take_postings(struct word_pages_reader *r, bool one)
 {
     size_t size = word_pages_bitmap_size(r->blocks);
 
+    assert(r->blocks > 1);
     r->listed = one;
     if (!one && r->blocks > WORD_PAGES_PLAIN) {
         if (r->p == r->end)
@@ -239,6 +244,7 @@ static bool word_pages_next(struct word_pages_reader *r)
     uint64_t n;
     bool one = false;
 
+    assert(r->p <= r->end);
     if (r->p == r->end)
         return false;
     if (!word_pages_take_varint(r, &n))
@@ -321,6 +327,7 @@ static bool word_pages_advance(struct word_pages_cursor *c, uint64_t *key, struc
 {
     uint64_t before = *key;
 
+    assert(c->page <= c->from->n);
     while (!word_pages_next(&c->r)) {
         if (c->r.bad)
             return word_pages_set_damaged(e);

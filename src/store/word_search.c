@@ -39,6 +39,7 @@ static void search_segment(const struct word_search *s, int64_t block, int64_t *
 {
     int64_t last = block > s->moved_to ? s->last : s->last_moved;
 
+    assert(block > 0);
     *level = WORD_LEVELS;
     *span = 1;
     for (int64_t i = 1; i < WORD_LEVELS; i++)

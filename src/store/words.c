@@ -158,6 +158,7 @@ static void words_read_put(struct words_reader *r, uint32_t c, bool *full)
     char bytes[UTF8_SIZE_MAX];
     size_t size = utf8_encode(c, bytes);
 
+    assert(r->n <= WORDS_SIZE_MAX);
     if (r->n + size > WORDS_SIZE_MAX)
         *full = true;
     if (*full)
@@ -253,6 +254,7 @@ static inline bool words_set_put(struct words_set *s, uint64_t key)
 {
     size_t at = words_set_slot(key, s->bits), mask = ((size_t)1 << s->bits) - 1;
 
+    assert_slow(key != 0 && key <= WORDS_KEY_MAX); /* 0 is a free slot */
     while (s->slots[at] != key) {
         if (s->slots[at] == 0) {
             s->slots[at] = key;
@@ -273,6 +275,7 @@ static NOINLINE void words_set_grow(struct words_set *s)
     s->keys = base_realloc(s->keys, sizeof *s->keys << s->bits);
     for (size_t i = 0; i < s->n; i++)
         (void)words_set_put(s, s->keys[i]);
+    assert(s->n * 2 < (size_t)1 << s->bits);
 }
 
 static inline void words_set_add(struct words_set *s, uint64_t key)
@@ -376,6 +379,14 @@ void words_set_add_text(struct words_set *s, str text)
     }
 }
 
+static bool words_set_is_sorted(const struct words_set *s)
+{
+    for (size_t i = 1; i < s->n; i++)
+        if (s->keys[i - 1] >= s->keys[i])
+            return false;
+    return true;
+}
+
 /* From the lowest digit to the highest, back and forth between the halves of s->keys: four passes
  * end in the first half. */
 const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
@@ -383,6 +394,7 @@ const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
     const size_t digits = (size_t)1 << WORDS_RADIX_BITS;
     uint64_t *from = s->keys, *to = s->keys + s->n;
 
+    assert(s->n == 0 || s->n * 2 < (size_t)1 << s->bits); /* room for both halves */
     *n = s->n;
     for (unsigned shift = 0; shift < 40 && s->n > 0; shift += WORDS_RADIX_BITS) {
         uint32_t place[1 << WORDS_RADIX_BITS] = {0}, sum = 0;
@@ -401,5 +413,6 @@ const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
         from = to;
         to = swap;
     }
+    assert_slow(words_set_is_sorted(s));
     return s->keys;
 }

@@ -43,6 +43,7 @@ static bool words_query_add(struct words_query *q, str word, unsigned field)
     unsigned parts = 0;
     size_t characters = 0;
 
+    assert(q->part_count <= WORDS_PARTS_MAX && q->typed_count < WORDS_TYPED_MAX);
     words_read_init(&r, word);
     while (q->part_count < WORDS_PARTS_MAX && words_read(&r)) {
         struct words_part *p = &q->parts[q->part_count++];

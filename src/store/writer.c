@@ -119,6 +119,7 @@ static enum outcome begin_segment(struct journal *j, struct err *e)
     uint64_t number = j->next_number, now = writer_now_ns();
     bool spare;
 
+    assert(j->fd < 0);
     pthread_mutex_lock(&j->lock);
     spare = j->spare_ns > 0;
     j->spare_ns = 0;
@@ -130,6 +131,7 @@ static enum outcome begin_segment(struct journal *j, struct err *e)
         return by_errno();
     j->size = FRAME_SEGMENT_HEAD_SIZE;
     pthread_mutex_lock(&j->lock);
+    assert(j->segments.count == 0 || j->segments.items[j->segments.count - 1].number < number);
     j->next_number = number + 1;
     j->waiting += j->size;
     segment_list_add(&j->segments, (struct segment){number, j->size, false, now});
@@ -203,6 +205,7 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
     struct segment *s = &j->segments.items[j->segments.count - 1];
     size_t step = 0;
 
+    assert(j->fd >= 0 && j->segments.count > 0 && !s->sealed && s->size == j->size);
     journal_mark_put(j, j->end, writer_now_ns());
     j->waiting += g->n;
     j->size += g->n;
@@ -218,6 +221,7 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
 
 static void clear_group(struct journal_group *g)
 {
+    assert(atomic_load_explicit(g->filling, memory_order_relaxed) == 0);
     g->n = 0;
     g->count = 0;
     g->sync = false;
@@ -256,6 +260,7 @@ static void do_group(struct journal *j)
         journal_call_tickets(j->back.first, got == DONE ? NULL : &e);
     clear_group(&j->back);
     pthread_mutex_lock(&j->lock);
+    assert(j->groups_done < j->groups_put);
     j->groups_done++; /* who settles finds the tickets called */
     if (j->settling)
         pthread_cond_broadcast(&j->news);
@@ -349,6 +354,7 @@ static bool next_group(struct journal *j)
             break;
     }
     j->sleep = JOURNAL_AWAKE;
+    assert(j->back.n == 0 && !j->back.first && j->writing == 0);
     taken = j->back;
     j->back = *g;
     *g = taken;

@@ -74,6 +74,7 @@ static NOINLINE size_t rare_more(const struct tokens_work *w, const uint8_t *p, 
 {
     struct tokens_piece x = {p, n, room};
 
+    assert(n > 0 && n <= room);
     if (room >= 8)
         return tokens_rare_count(w->vocab->table, &x) - 1;
     return tokens_piece_count(w->vocab->table, x) - 1;

@@ -166,6 +166,7 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         if (best == NEVER)
             break;
         at = best & (SHORT_MAX - 1);
+        assert_slow(at < n && next[at] < n);
         key[next[at]] = NEVER;
         after = next[at] = next[next[at]];
         prev[after] = (uint8_t)at;
@@ -273,6 +274,7 @@ static void window_move(struct tokens_window *w)
     uint32_t by = w->n - TOKENS_SIZE_MAX;
     uint16_t less = w->more[by];
 
+    assert(w->n > TOKENS_SIZE_MAX);
     memmove(w->text, w->text + by, TOKENS_SIZE_MAX);
     memmove(w->last, w->last + by, (TOKENS_SIZE_MAX + 1) * sizeof w->last[0]);
     for (size_t i = 0; i <= TOKENS_SIZE_MAX; i++)
@@ -290,6 +292,7 @@ void tokens_window_push(const struct tokens_table *t, struct tokens_window *w, u
         window_move(w);
     w->text[w->n++] = byte;
     id = last_token(t, (struct prefix){w->text + w->n, w->moved + w->n, w->last + w->n});
+    assert_slow(w->n <= TOKENS_WINDOW_MAX && tokens_info_size(t->info[id]) <= w->n);
     w->last[w->n] = id;
     w->more[w->n] = (uint16_t)(w->more[w->n - tokens_info_size(t->info[id])] + 1);
 }

@@ -82,6 +82,7 @@ static void end_blank(struct tokens_counter *c)
         return;
     while ((w->text[w->n - last] & 0xC0) == 0x80)
         last++;
+    assert(last <= w->n);
     c->done += tokens_window_count(w, last);
     tokens_counter_hold(c, w->text + w->n - last, last);
 }
@@ -91,6 +92,7 @@ static bool end_run(struct tokens_counter *c, uint8_t next)
 {
     bool word = c->run == RUN_UPPER || c->run == RUN_WORD;
 
+    assert(c->run != RUN_NONE && c->run != RUN_QUOTE);
     if (c->run == RUN_BLANK) {
         end_blank(c);
         c->run = RUN_NONE;
@@ -114,6 +116,7 @@ static void tokens_counter_quote(struct tokens_counter *c, const uint8_t *p, siz
 {
     size_t size;
 
+    assert(c->run == RUN_QUOTE);
     tokens_counter_hold(c, p, n);
     size = tokens_contraction(c->held, c->held_n);
     if (size == 1)
@@ -187,6 +190,7 @@ static size_t feed_run(struct tokens_counter *c, const uint8_t *p, size_t n)
                                               : next == RUN_UPPER && class != TOKENS_UPPER);
         at += size;
     }
+    assert(at <= n);
     return at;
 }
 
@@ -198,6 +202,7 @@ static size_t begin_run(struct tokens_counter *c, const uint8_t *p)
     enum tokens_class first = tokens_class_at(p, &size), next;
     enum run word = c->vocab->cased ? RUN_UPPER : RUN_WORD;
 
+    assert(c->run == RUN_NONE && (c->windows || c->arena));
     if (!c->windows)
         c->windows = arena_alloc(c->arena, sizeof *c->windows);
     tokens_window_reset(&c->windows->whole);
@@ -224,6 +229,7 @@ static size_t count_decided(struct tokens_counter *c, const uint8_t *p, size_t n
     size_t at = tokens_work(&w, p, n, simd_best());
 
     c->done += w.count;
+    assert(at <= n);
     return at;
 }
 
@@ -256,6 +262,7 @@ static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *
 {
     size_t old = c->held_n, add = TOKENS_HELD_MAX - old, at;
 
+    assert(old > 0 && old <= TOKENS_HELD_MAX && c->run == RUN_NONE);
     if (add >= n)
         add = n;
     else
@@ -271,6 +278,7 @@ static size_t tokens_counter_feed_held(struct tokens_counter *c, const uint8_t *
         c->held_n = 0;
         return at - old;
     }
+    assert(at <= c->held_n);
     c->held_n = (uint8_t)(c->held_n - at);
     memmove(c->held, c->held + at, c->held_n);
     return add;
@@ -328,6 +336,7 @@ static size_t feed_part(struct tokens_counter *c, const uint8_t *p, size_t n)
         size_t bad, valid;
         bool short_of;
 
+        assert(c->part_n < sizeof c->part);
         c->part[c->part_n] = p[at];
         valid = tokens_utf8(c->part, c->part_n + 1U, &bad, &short_of);
         if (short_of) {
@@ -391,6 +400,7 @@ void tokens_counter_feed(struct tokens_counter *c, str piece)
         feed_bytes(c, (const uint8_t *)piece.p, piece.n);
         return;
     }
+    assert(piece.n <= TOKENS_AHEAD_MAX - (size_t)c->ahead_n);
     memcpy(c->ahead + c->ahead_n, piece.p, piece.n);
     c->ahead_n = (uint16_t)(c->ahead_n + piece.n);
 }

@@ -104,6 +104,7 @@ static void list_room(struct tokens_list *l, size_t n)
 {
     size_t cap = l->cap;
 
+    assert(l->n <= l->cap);
     if (l->ids && n <= cap - l->n)
         return;
     do

@@ -29,6 +29,7 @@ static bool arena_text_grow(struct arena_text *t, struct arena *a, size_t need)
     size_t cap = t->cap ? t->cap : ARENA_TEXT_MIN;
     char *p;
 
+    assert(t->n <= t->cap && need > t->cap);
     while (cap < need)
         cap *= 2;
     if (cap > arena_left(a) / 2)

@@ -12,6 +12,7 @@ static struct assembled_block *assemble_add_block(struct assembled_reply *g, str
 {
     struct assembled_block *b;
 
+    assert(!g->first == !g->last && !g->last == !g->count);
     b = g->count < WIRE_BLOCKS_MAX ? arena_text_zero(a, sizeof *b) : NULL;
     if (!b) {
         g->full = true;

@@ -47,6 +47,7 @@ static bool call_order_whole(struct open *o, str piece)
                 return true;
             o->begun = true;
         }
+        assert_slow(o->begun == (o->depth > 0) || (c != '}' && c != ']'));
         if (c == '"')
             o->quoted = true;
         else if (c == '{' || c == '[')
@@ -59,6 +60,7 @@ static bool call_order_whole(struct open *o, str piece)
 
 static void call_order_call(struct call_order *t, const struct chat_event *ev)
 {
+    assert(t->open_count <= OPEN_MAX);
     if (t->open_count < OPEN_MAX)
         t->open[t->open_count++] = (struct open){.choice = ev->choice, .block = ev->block};
 }

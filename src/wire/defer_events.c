@@ -36,6 +36,7 @@ static void defer_events_on_event(void *ctx, const struct chat_event *ev)
 
 void defer_events_begin(struct deferred_events *h, struct wire_decoder *d)
 {
+    assert(d->sink.on_event != defer_events_on_event);
     h->to = d->sink;
     h->n = 0;
     h->counted = false;
@@ -50,6 +51,7 @@ void defer_events_end(struct deferred_events *h, struct wire_decoder *d)
 
 void defer_events_flush(struct deferred_events *h)
 {
+    assert(h->n <= DEFERRED_EVENTS_MAX);
     for (size_t i = 0; i < h->n; i++)
         h->to.on_event(h->to.ctx, &h->events[i]);
     h->n = 0;

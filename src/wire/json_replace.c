@@ -50,6 +50,7 @@ void json_replace_write(const struct json *doc, struct json_replacement *list, s
     assert(n <= JSON_REPLACE_MAX);
     qsort(list, n, sizeof *list, json_replace_by_place);
     for (size_t i = 0; i <= n; i++) {
+        assert(i == n || list[i].node->at >= at); /* they do not overlap */
         str between = str_slice(doc->src, at, i < n ? list[i].node->at : doc->src.n);
 
         if (sse)

@@ -26,6 +26,7 @@ static void relay_blocks_write_theirs(struct relay_blocks *r)
     str raw = json_raw(r->doc, r->element);
     size_t from = text ? text->at - r->element->at : 0;
 
+    assert(!text || relay_blocks_inside(r->element, text));
     if (!text || json_is(r->doc, text, arena_text_str(&r->block.text))) {
         buf_add(r->out, raw);
         return;

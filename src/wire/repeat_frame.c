@@ -29,6 +29,7 @@ bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f)
         memcmp(f->data.p + f->data.n - e->after, e->bytes + e->before, e->after) != 0)
         return false;
     assert(d->wire->again && around <= REPEAT_FRAME_MAX);
+    assert(e->bytes);
     text = str_slice(f->data, e->before, f->data.n - e->after);
     if (!json_plain(text) && !repeat_frame_spelled(d, f, &text))
         return false;
@@ -67,6 +68,7 @@ unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
     /* Only a text without escapes points into the frame. */
     if (e->event.text.p != f->data.p + before || before + (f->data.n - end) > REPEAT_FRAME_MAX)
         return 0;
+    assert(end <= f->data.n);
     if (!e->bytes)
         e->bytes = base_alloc(REPEAT_FRAME_MAX); /* not in the arena, which would grow by far
                                                     more */

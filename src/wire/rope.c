@@ -19,6 +19,8 @@ static bool rope_grow(struct rope *r, struct arena *a)
     size_t cap = !r->last ? PIECE_MIN : r->last->cap < PIECE_MAX ? r->last->cap * 2 : PIECE_MAX;
     struct rope_piece *p;
 
+    assert(!r->first == !r->last);
+    assert(!r->last || r->last->n == r->last->cap);
     if (arena_left(a) < cap + ARENA_LEFT_MIN)
         return false;
     p = arena_alloc(a, sizeof *p + cap);

@@ -158,6 +158,7 @@ static bool wire_restart_end(struct wire_decoder *d, struct wire_frame *f, bool 
     size_t end = b->n;
     struct err e;
 
+    assert(at <= end);
     for (size_t i = at; sse && i < end; i++)
         if (b->p[i] == '\n' || b->p[i] == '\r')
             b->p[i] = ' '; /* it was between values */
@@ -333,6 +334,7 @@ static void wire_relay_frame(struct wire_encoder *en, const struct wire_frame *f
     size_t from = en->out->n;
 
     en->wire->relay(en, f, events, n, touched);
+    assert(en->out->n >= from);
     en->cut = en->stream && !wire_frame_is_ended(en, f->raw) &&
               str_ends(str_slice(buf_str(en->out), from, en->out->n), f->raw);
 }

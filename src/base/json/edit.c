@@ -51,6 +51,8 @@ static struct json_edit *json_edit_add(struct json_edits *ed, enum what what, ui
 {
     struct json_edit *e = arena_alloc(ed->arena, sizeof *e);
 
+    assert(at <= end && end <= ed->doc->src.n);
+    assert(!ed->first == !ed->last);
     *e = (struct json_edit){
         .what = what, .at = at, .end = end, .made.with = STR(""), .order = ed->n++};
     if (ed->last)
@@ -71,6 +73,7 @@ struct json_edit_link {
 
 static struct json_edit_link **slot(const struct json_edits *ed, uint32_t place)
 {
+    assert_slow(ed->slot_count && (ed->slot_count & (ed->slot_count - 1)) == 0);
     return &ed->slots[(place * 2654435761u >> 8) & (ed->slot_count - 1)];
 }
 
@@ -118,6 +121,7 @@ static void link_places(struct json_edits *ed, struct json_edit *e)
 /* The edit that was added last is complete. */
 static void json_edit_note(struct json_edits *ed)
 {
+    assert(ed->last && ed->n > 0);
     if (ed->slot_count)
         link_places(ed, ed->last);
     else if (ed->n > FEW)
@@ -140,6 +144,7 @@ static struct look json_edit_look_at(const struct json_edits *ed, uint32_t place
 
 static void look_on(const struct json_edits *ed, struct look *l)
 {
+    assert(l->edit && (!ed->slot_count || l->link));
     if (l->link)
         l->link = l->link->next;
     l->edit = !ed->slot_count ? l->edit->next : l->link ? l->link->edit : NULL;
@@ -147,6 +152,7 @@ static void look_on(const struct json_edits *ed, struct look *l)
 
 static void owned(struct json_edits *ed, struct json_edit *e, const struct json_node *v, str key)
 {
+    assert(!e->has_key && e == ed->last);
     e->has_key = true;
     e->owner = v->at;
     e->key = key;
@@ -162,6 +168,7 @@ void json_edit_replace(struct json_edits *ed, const struct json_node *v, str wit
 {
     struct json_edit *e;
 
+    assert(v >= ed->doc->nodes && v < ed->doc->nodes + ed->doc->n);
     for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l))
         if (l.edit->what == REPLACE && l.edit->at == v->at)
             l.edit->dead = true;
@@ -195,6 +202,7 @@ static struct json_edit *json_edit_member(struct json_edits *ed, const struct js
     struct json_edit *e = json_edit_forget(ed, v, key);
 
     assert(v->kind == JSON_OBJECT);
+    assert(v >= ed->doc->nodes && v < ed->doc->nodes + ed->doc->n);
     if (e)
         return e;
     if (there)
@@ -234,6 +242,7 @@ void json_edit_insert(struct json_edits *ed, const struct json_node *array,
     uint32_t at = before ? before->at : json_edit_end_of(array) - 1;
 
     assert(array->kind == JSON_ARRAY);
+    assert(!before || (before > array && before < array + array->span));
     json_edit_add(ed, before ? BEFORE : ADD, at, at)->made.with = with;
     json_edit_note(ed);
 }
@@ -242,6 +251,7 @@ void json_edit_drop(struct json_edits *ed, const struct json_node *array,
                     const struct json_node *element)
 {
     assert(array->kind == JSON_ARRAY);
+    assert(element > array && element < array + array->span);
     json_edit_add(ed, GONE, element->at, json_edit_end_of(element));
     json_edit_note(ed);
 }
@@ -268,6 +278,7 @@ static struct made *json_edit_new_member(struct json_edits *ed, struct made *m, 
 static void json_edit_new_set(struct json_edits *ed, struct made *m, const str *path, size_t n,
                               str with)
 {
+    assert(n > 0);
     for (size_t i = 0; i < n; i++) {
         if (!m->object)
             *m = (struct made){.key = m->key, .with = STR(""), .object = true, .next = m->next};
@@ -312,6 +323,7 @@ static void base_json_edit_merge(struct json_edits *ed, const struct json_node *
                                  const struct json *doc, const struct json_node *from, str *path,
                                  size_t depth)
 {
+    assert(depth < JSON_DEPTH_MAX);
     for (const struct json_node *k = json_first(doc, from); k; k = json_next(doc, from, k)) {
         const struct json_node *value = json_value(k);
 
@@ -395,6 +407,7 @@ static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e
     str src = ed->doc->src;
     uint32_t at = e->end;
 
+    assert(e->what == GONE && at <= src.n);
     while (at < src.n && char_is_json_space(src.p[at]))
         at++;
     if (at < src.n && src.p[at] == ',') {
@@ -466,14 +479,17 @@ void json_edits_apply(struct json_edits *ed, struct buf *out)
             sorted[n++] = e;
             size += e->key.n + e->made.with.n + 8;
         }
+    assert(n <= ed->n);
     sort(sorted, n);
     if (size > out->cap - out->n) /* by doubling, as there may be more of them */
         buf_reserve(out, size > out->cap ? size : out->cap);
     for (size_t i = 0; i < n; i++) {
+        assert_slow(i == 0 || json_edit_by_place(&sorted[i - 1], &sorted[i]) < 0);
         if (sorted[i]->at < at)
             continue; /* inside something that is no more */
         buf_add(out, str_slice(src, at, sorted[i]->at));
         at = json_edit_apply(ed, sorted[i], out);
+        assert(at >= sorted[i]->at && at <= src.n);
     }
     buf_add(out, str_slice(src, at, src.n));
 }

@@ -52,6 +52,7 @@ static struct decimal decimal_of(str s)
     d.digits = str_slice(s, from, to);
     d.n = to - from - (from < point && point < to);
     d.exponent += to <= point ? (int64_t)(point - to) : -(int64_t)(to - point - 1);
+    assert(d.n > 0 && d.n <= d.digits.n);
     return d;
 }
 
@@ -73,6 +74,7 @@ static int64_t plain_value(str s)
     bool negative = s.p[0] == '-';
     int64_t n = 0;
 
+    assert(s.n > negative && s.n <= 18u + negative);
     for (size_t i = negative; i < s.n; i++)
         n = n * 10 + (s.p[i] - '0');
     return negative ? -n : n;
@@ -99,6 +101,7 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
 {
     if (!v || v->kind != JSON_NUMBER)
         return false;
+    assert((size_t)v->at + v->size <= doc->src.n);
     if (v->escaped || v->size > 18)
         return decimal_i64((str){doc->src.p + v->at, v->size}, out);
     *out = plain_value((str){doc->src.p + v->at, v->size});
@@ -141,6 +144,7 @@ static bool short_double(str s, double *out)
             return false;
     if (!point)
         return false;
+    assert(point < s.n && s.n - 1 - point < COUNT_OF(tens));
     *out = (double)v / tens[s.n - 1 - point];
     return true;
 }
@@ -197,6 +201,7 @@ bool json_number_equal(str a, str b)
     for (size_t i = 0; i < x.digits.n; i++) {
         if (x.digits.p[i] == '.')
             continue;
+        assert(j < y.digits.n);
         if (y.digits.p[j] == '.')
             j++;
         if (x.digits.p[i] != y.digits.p[j++])

@@ -33,6 +33,7 @@ static bool add_checked(struct buf *out, const char *p, const char *end, enum si
     bool good = !bad;
 
     while (bad) {
+        assert(bad >= p && bad < end);
         buf_add(out, (str){p, (size_t)(bad - p)});
         buf_add(out, STR("\xEF\xBF\xBD"));
         p = bad + utf8_bad((str){bad, (size_t)(end - bad)});
@@ -65,6 +66,7 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level)
     }
     buf_add_c(out, '"');
     while (p < end) {
+        assert(stop >= p && stop <= end);
         if (!high)
             buf_add(out, (str){p, (size_t)(stop - p)});
         else if (!add_checked(out, p, stop, level))
@@ -117,6 +119,7 @@ void json_out_init(struct json_out *o, struct buf *buf)
 /* Before a value or a key: writes the comma, if it is not the first. */
 static void json_out_comma(struct json_out *o)
 {
+    assert(o->depth <= JSON_DEPTH_MAX);
     if (bit(o->comma, o->depth))
         buf_add_c(o->buf, ',');
     set_bit(o->comma, o->depth, true);
@@ -139,6 +142,7 @@ static void json_out_open_level(struct json_out *o, bool object)
 {
     if (!json_out_begin(o))
         return;
+    assert(o->depth <= JSON_DEPTH_MAX);
     if (o->depth == JSON_DEPTH_MAX) {
         o->too_deep = true;
         return;
@@ -170,6 +174,7 @@ void json_out_end(struct json_out *o)
 
 void json_out_close(struct json_out *o, unsigned n)
 {
+    assert(o->too_deep || n <= o->depth);
     while (n-- > 0)
         json_out_end(o);
 }

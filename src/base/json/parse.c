@@ -70,6 +70,7 @@ static NOINLINE struct json_node *json_parse_grow(struct json *doc)
     size = cap * sizeof *doc->nodes;
     doc->nodes = spare_grow(doc->nodes, n * sizeof *doc->nodes, n * sizeof *doc->nodes, &size);
     doc->cap = (uint32_t)(size / sizeof *doc->nodes);
+    assert(doc->cap > n);
     return doc->nodes + n;
 }
 
@@ -85,6 +86,7 @@ PART void add(struct parser *ps, const char *from, const char *to, enum json_kin
         ps->limit = ps->doc->nodes + ps->doc->cap;
         ps->in = ps->in ? ps->doc->nodes + in : NULL;
     }
+    assert_slow(from >= ps->src && from < to && to <= ps->end && v < ps->limit);
     v->at = (uint32_t)(from - ps->src);
     v->size = (uint32_t)(to - from);
     v->span = 1;
@@ -211,6 +213,7 @@ static const char *json_parse_escape(struct text *t, const char *p)
 {
     int unit;
 
+    assert_slow(p < t->end && *p == '\\');
     if (t->end - p < 2)
         return bad_text(t, t->end, "the text ends inside a string");
     if (json_escapes[(unsigned char)p[1]])
@@ -248,6 +251,7 @@ static NOINLINE const char *long_string(struct text *t, const char *from)
         if (!p)
             return NULL;
     }
+    assert(p > from && p <= t->end);
     if (high || r.high) {
         const char *bad = utf8_scan(from + 1, p, t->level);
 
@@ -266,6 +270,7 @@ static NOINLINE const char *long_string(struct text *t, const char *from)
  * NULL if it must be looked at closely. */
 PART const char *short_end(const struct parser *ps, const char *p)
 {
+    assert_slow(p <= ps->end);
 #if SIMD_HAS_16
     uint32_t stop = 0;
 
@@ -326,6 +331,7 @@ PART void note_key(struct parser *ps, const char *from, const char *to)
 {
     unsigned keys = ps->keys, bit = 1u << json_key_kind(from + 1, (size_t)(to - from) - 2);
 
+    assert_slow(ps->in && ps->in->kind == JSON_OBJECT && to - from >= 2);
     if (ps->next[-1].escaped) /* it may be any, and any other the same */
         bit = keys = UINT16_MAX;
     if (keys & bit)
@@ -360,6 +366,7 @@ PART const char *open_level(struct parser *ps, const char *p, char c)
     around = ps->in;
     if (around)
         around->keys = ps->keys;
+    assert_slow(ps->depth > 0 || !around);
     ps->keys = 0;
     ps->depth++;
     ps->closer = c == '{' ? '}' : ']';
@@ -373,10 +380,12 @@ PART const char *close_level(struct parser *ps, const char *p)
 {
     struct json_node *v = ps->in;
 
+    assert_slow(ps->depth > 0 && v && v->kind >= JSON_ARRAY && v < ps->next);
     v->keys = ps->keys;
     ps->in = NULL;
     if (--ps->depth > 0) {
         ps->in = ps->doc->nodes + v->span;
+        assert_slow(ps->in < v && ps->in->kind >= JSON_ARRAY);
         ps->keys = ps->in->keys;
         ps->closer = ps->in->kind == JSON_ARRAY ? ']' : '}';
     }
@@ -476,6 +485,7 @@ static bool json_parse_describe(str src, struct wrong wrong, struct err *e)
 {
     size_t at = (size_t)(wrong.at - src.p), line = 1, column = 1;
 
+    assert(wrong.what && wrong.at >= src.p && at <= src.n);
     for (size_t i = 0; i < at; i++) {
         char c = src.p[i];
 
@@ -491,6 +501,25 @@ static bool json_parse_describe(str src, struct wrong wrong, struct err *e)
                    line,
                    column,
                    at);
+}
+
+/* Nodes are in the order of the source and within it, and no value reaches beyond the one around
+ * it. */
+static bool json_tape_is_sound(const struct json *doc)
+{
+    for (uint32_t i = 0; i < doc->n; i++) {
+        const struct json_node *v = &doc->nodes[i], *end = v + v->span;
+
+        if (v->span == 0 || v->span > doc->n - i || (size_t)v->at + v->size > doc->src.n)
+            return false;
+        if (v->kind < JSON_ARRAY ? v->span != 1 : v->size < 2)
+            return false;
+        if (v->span > 1 && (v[1].at <= v->at || end[-1].at + end[-1].size >= v->at + v->size))
+            return false;
+        if (end < doc->nodes + doc->n && end->at < v->at + v->size)
+            return false;
+    }
+    return true;
 }
 
 bool json_parse(struct json *doc, str src, struct err *e)
@@ -510,6 +539,7 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
     doc->src = src;
     if (any_document(doc, src, level, &wrong)) {
         assert(doc->n > 0 && doc->nodes[0].span == doc->n);
+        assert_slow(json_tape_is_sound(doc));
         return true;
     }
     doc->src = STR("");

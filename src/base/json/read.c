@@ -33,6 +33,7 @@ const struct json_node *json_find_among(const struct json *doc, const struct jso
     const struct json_node *found = NULL, *end;
 
     assert(v->kind == JSON_OBJECT);
+    assert_slow(v >= doc->nodes && v + v->span <= doc->nodes + doc->n);
     /* Most of what a dialect does is looking for members, nearly all of them by keys that have no
      * escapes: one comparison of sizes tells most keys apart. */
     end = v + v->span;
@@ -40,6 +41,7 @@ const struct json_node *json_find_among(const struct json *doc, const struct jso
         if (k->escaped ? !json_is(doc, k, key)
                        : k->size != key.n + 2 || !str_same(doc->src.p + k->at + 1, key.p, key.n))
             continue;
+        assert_slow(k->kind == JSON_STRING && k + 1 < end);
         found = k + 1;
         if (!v->escaped)
             break;
@@ -107,6 +109,7 @@ const struct json_node *json_pointer(const struct json *doc, str pointer)
 
 str json_raw(const struct json *doc, const struct json_node *v)
 {
+    assert(!v || (size_t)v->at + v->size <= doc->src.n);
     return v ? (str){doc->src.p + v->at, v->size} : STR("");
 }
 

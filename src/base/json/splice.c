@@ -10,6 +10,7 @@ static size_t json_splice_end_of(const struct json_node *v)
 void json_splice(const struct json *doc, const struct json_node *v, str with, struct buf *out)
 {
     assert(v && json_splice_end_of(v) <= doc->src.n);
+    assert(v >= doc->nodes && v < doc->nodes + doc->n);
     buf_add(out, str_slice(doc->src, 0, v->at));
     buf_add(out, with);
     buf_add(out, str_slice(doc->src, json_splice_end_of(v), doc->src.n));
@@ -60,5 +61,6 @@ void json_splice_remove(const struct json *doc, const struct json_node *v, str k
         }
         written = end;
     }
+    assert(written <= doc->src.n);
     buf_add(out, str_slice(doc->src, written, doc->src.n));
 }

@@ -85,6 +85,7 @@ str json_piece(struct json_cursor *c)
             size = 2, c->bytes[0] = c->rest.p[1] == '0' ? '~' : '/';
         piece = (str){c->bytes, n};
     }
+    assert(size <= c->rest.n);
     c->rest = str_slice(c->rest, size, c->rest.n);
     return piece;
 }
@@ -92,6 +93,7 @@ str json_piece(struct json_cursor *c)
 struct json_cursor json_cursor_of(const struct json *doc, const struct json_node *v)
 {
     assert(v->kind == JSON_STRING && v->size >= 2);
+    assert((size_t)v->at + v->size <= doc->src.n);
     return (struct json_cursor){
         .rest = {doc->src.p + v->at + 1, v->size - 2},
         .spelling = v->escaped ? JSON_ESCAPED : JSON_PLAIN,
@@ -177,6 +179,7 @@ static const char *unescape_blocks(const char *p, const char *end, char **out)
         p += done;
     }
     *out = to;
+    assert(p <= end);
     return p;
 }
 
@@ -212,6 +215,7 @@ bool json_text(const struct json *doc, const struct json_node *v, struct arena *
 
     if (!v || v->kind != JSON_STRING)
         return false;
+    assert(v->size >= 2 && (size_t)v->at + v->size <= doc->src.n);
     raw = (str){doc->src.p + v->at + 1, v->size - 2};
     if (v->escaped) {
         text = arena_alloc(a, raw.n); /* an escape is never shorter than its character */

@@ -352,6 +352,7 @@ bool schema_check_unique(struct schema_check *c, const struct schema_at *at,
     for (const struct json_node *v = json_first(c->doc, at->v); v;
          v = json_next(c->doc, at->v, v), i++)
         items[i] = (struct item){schema_hash(c->doc, v), v};
+    assert(i == n);
     qsort(items, n, sizeof *items, item_cmp);
     found = find_twins(c, items, n, twins);
     free(items);

@@ -117,6 +117,8 @@ static bool eval_rules(struct schema_check *c, const struct schema_at *at)
     for (size_t i = 0; i < n->rule_count; i++) {
         const struct schema_rule *r = &n->rules[i];
 
+        assert(r->op < SCHEMA_OP_COUNT && checks[r->op]);
+        assert_slow(i == 0 || n->rules[i - 1].op <= r->op);
         if ((r->kinds & kind) && !checks[r->op](c, at, r)) {
             ok = false;
             if (!schema_goes_on(c))
@@ -164,6 +166,7 @@ bool schema_eval(struct schema_check *c, const struct schema_node *n, const stru
     c->depth++;
     c->frame = &frame;
     ok = n->unevaluated ? eval_unevaluated(c, &at) : eval_rules(c, &at);
+    assert(c->frame == &frame && c->depth > 0);
     c->frame = frame.up;
     c->depth--;
     return ok;
@@ -181,6 +184,7 @@ static bool schema_check_run(struct schema_check *c, const struct json_node *v)
     c->matcher.work = &c->work;
     ok = schema_eval(c, c->s->root, v, NULL) && !c->failed;
     schema_matcher_release(&c->matcher);
+    assert(c->depth == 0 && !c->frame);
     assert(ok || c->failed);
     return ok;
 }

@@ -156,6 +156,7 @@ bool schema_check_contains(struct schema_check *c, const struct schema_at *at,
             return false;
         c->quiet++;
         match = schema_eval(c, r->one, v, NULL);
+        assert(c->quiet > 0);
         c->quiet--;
         if (match && every)
             schema_marks_set(at->marks, i);

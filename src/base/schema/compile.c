@@ -26,6 +26,7 @@ bool schema_node_get(struct schema *s, struct schema_doc *doc, const struct json
     struct schema_node *n = slot->node;
 
     assert(slot->resource);
+    assert(at >= doc->json.nodes && at < doc->json.nodes + doc->json.n);
     if (!n) {
         if (at->kind != JSON_OBJECT && at->kind != JSON_TRUE && at->kind != JSON_FALSE)
             return schema_wrong(e, doc, at, "must be a schema: an object, true or false");
@@ -56,6 +57,7 @@ static struct schema_rule *rule_for(struct schema_node *n, const struct schema_k
     for (size_t i = 0; i < n->rule_count; i++)
         if (n->rules[i].op == k->op)
             return &n->rules[i];
+    assert(n->rule_count < SCHEMA_OP_COUNT);
     r = &n->rules[n->rule_count++];
     *r = (struct schema_rule){
         .op = (uint8_t)k->op, .kinds = (uint8_t)k->kinds, .keyword = k->name, .max = UINT64_MAX};

@@ -31,6 +31,7 @@ static bool try_quietly(struct schema_check *c, const struct schema_node *n,
     } else {
         ok = schema_eval(c, n, at->v, NULL);
     }
+    assert(c->quiet > 0);
     c->quiet--;
     return ok && !c->halted;
 }
@@ -134,6 +135,7 @@ static void explain_one(struct schema_check *c, const struct schema_node *n,
     const struct schema_named *clash = find_clash(c, n, v, &got);
     struct buf text;
 
+    assert(!c->explain);
     buf_init(&text, 240);
     c->explain = &text;
     if (!(clash ? schema_eval(c, clash->node, got, NULL) : schema_eval(c, n, v, NULL)))

@@ -52,6 +52,7 @@ void schema_decimal_read(struct schema_decimal *d, str text)
         *d = (struct schema_decimal){.digits = ""}; /* -0 is 0, and so is 0e9 */
     else if (p < end)
         d->top += schema_number_read_exponent(p + 1, end);
+    assert(d->count <= text.n);
 }
 
 /* The next digit, stepping over the point. */
@@ -136,6 +137,7 @@ static uint64_t digits_mod(const struct schema_decimal *d, uint64_t m)
     const char *p = d->digits;
     uint64_t r = 0;
 
+    assert(m > 0);
     for (size_t i = 0; i < d->count; i++)
         r = (uint64_t)(((wide)r * 10 + (unsigned)next_digit(&p)) % m);
     return r;
@@ -146,6 +148,7 @@ static uint64_t ten_power_mod(uint64_t n, uint64_t m)
 {
     uint64_t r = 1 % m, square = 10 % m;
 
+    assert(m > 0);
     for (; n > 0; n >>= 1) {
         if (n & 1)
             r = (uint64_t)((wide)r * square % m);

@@ -17,6 +17,7 @@ static void percent_decode(struct buf *b, size_t from)
 {
     size_t to = from;
 
+    assert(from <= b->n);
     for (size_t i = from; i < b->n; i++) {
         int high = i + 2 < b->n ? char_hex_value(b->p[i + 1]) : -1,
             low = high < 0 ? -1 : char_hex_value(b->p[i + 2]);

@@ -104,6 +104,7 @@ static int schema_regex_on_step(pcre2_callout_block *block, void *ctx)
     size_t at = block->current_position;
     uint64_t cost = 1 + (at > m->last_at ? at - m->last_at : m->last_at - at) + m->step_extra;
 
+    assert(m->work);
     m->last_at = at;
     if (*m->work < cost) {
         *m->work = 0;
@@ -133,6 +134,7 @@ enum schema_match schema_regex_match(const struct schema_regex *r, struct schema
 {
     int found;
 
+    assert(m->work && !m->context == !m->data);
     if (!m->context)
         schema_regex_prepare(m);
     m->last_at = 0;

@@ -45,6 +45,7 @@ static bool anchor_add(const struct scan *c, struct schema_resource *r, const st
 {
     str key;
 
+    assert(r->doc == c->doc);
     if (!schema_spend(c->s, r->uri.n + name.n + 100, c->e))
         return false;
     key = arena_printf(&c->s->arena, STR_FMT "#" STR_FMT, STR_ARG(r->uri), STR_ARG(name));
@@ -243,6 +244,7 @@ static bool scan_schema(const struct scan *c, const struct json_node *at, struct
     struct schema_resource own = *r;
     str id;
 
+    assert(at >= doc->nodes && at < doc->nodes + doc->n);
     if (slot->resource)
         return true;
     slot->resource = r;

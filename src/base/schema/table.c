@@ -54,6 +54,7 @@ bool schema_entry_add(struct schema *s, str key, struct schema_doc *doc, const s
 
     if ((s->entry_count + 1) * 2 > s->entry_cap)
         table_grow(s);
+    assert((s->entry_count + 1) * 2 <= s->entry_cap);
     e = schema_table_slot_of(s, key, hash);
     if (e->at)
         return e->at == at;

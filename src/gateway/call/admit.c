@@ -75,6 +75,7 @@ void call_admit(struct call *c)
     uint64_t waited_ms = (loop_now_ns(gl->loop) - c->in.start_ns) / CLOCK_NS_PER_MS;
     struct err e;
 
+    assert(c->state == CALL_PLANNED);
     if (!admit_limits(c, waited_ms))
         return;
     if (c->config->unrecorded != CONFIG_PASS) {

@@ -48,6 +48,7 @@ static void cut_end_with_tool_call(struct call *c)
 /* Drops the rest of the reply. */
 static void cut_release_reply(struct call *c)
 {
+    assert(c->attempt.phase == CALL_FIRST);
     call_record_events(c);
     call_drop_end_events(&c->pipe);
     c->reply.end_seen = false;
@@ -66,6 +67,7 @@ static bool cut_await_end(struct call *c)
 {
     bool over = c->reply.stop_seen || c->reply.end_seen;
 
+    assert(c->state == CALL_CUTTING && c->control);
     if (pipe_resumes(&c->pipe) || (over && !c->reply.error_seen && c->pipe.cap.answered)) {
         call_enter_state(c, CALL_STREAMING);
         return true;
@@ -82,6 +84,7 @@ static bool cut_await_end(struct call *c)
 
 bool call_cut_reasoning(struct call *c)
 {
+    assert(call_is_reading(c) && c->state != CALL_LINGERING);
     if (c->state == CALL_CUTTING)
         return cut_await_end(c);
     pipe_clear_over(&c->pipe);
@@ -104,6 +107,7 @@ void call_note_truncated(struct call *c)
 
 void call_cut_now(struct call *c)
 {
+    assert(c->state == CALL_CUTTING);
     pipe_begin(&c->pipe);
     call_record_begin_frame(c);
     cut_release_reply(c);

@@ -116,6 +116,7 @@ static void call_build_chain(struct call *c)
         c->chain.links[c->chain.count].provider = p;
         c->chain.links[c->chain.count++].model = call_find_fallback_model(c, p);
     }
+    assert(c->chain.count >= 1 && c->chain.count <= CALL_CHAIN_MAX);
 }
 
 /* Whether the client's wish to see no reasoning is the gateway's to fulfil. Anthropic fulfils
@@ -143,6 +144,7 @@ static void call_lend_rest(struct call *c)
     char *rest = c->recorded ? (char *)(c + 1) : (char *)&c->record, *begin;
 
     begin = rest + -(uintptr_t)rest % unit;
+    assert(begin <= (char *)c->memory + c->size);
     arena_lend(&c->arena,
                (max_align_t *)(void *)begin,
                (size_t)((char *)c->memory + c->size - begin) / unit * unit);
@@ -191,6 +193,7 @@ static void call_init_pipe(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
 
+    assert(c->in.id.n >= 12);
     pipe_init(&c->pipe,
               &(struct pipe_options){.format = call_split_format(c),
                                      .inside = p->starts_in_reasoning,
@@ -231,6 +234,7 @@ bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
     struct err e;
     int64_t retry_ms = -1;
 
+    assert(c->state == CALL_PLANNED);
     if (!c->in.key)
         return true;
     c->wanted = (struct limits_want){call_estimate(&c->in), call_now_ns(c), 0};
@@ -354,6 +358,7 @@ bool call_fall_back(struct call *c)
 {
     if (call_next_provider(c) >= c->chain.count)
         return false;
+    assert(call_next_provider(c) > c->chain.at && !c->attempt.breaker_pending);
     c->chain.at = call_next_provider(c);
     c->chain.breaker_name = c->chain.origin = STR("");
     c->attempt.tries = c->attempt.restarts = 0;
@@ -365,6 +370,7 @@ bool call_fall_back(struct call *c)
 
 static void call_end_with_error(struct call *c, const struct chat_error *error)
 {
+    assert(c->state < CALL_COMMITTING);
     if (c->attempt.phase == CALL_REPAIR && call_end_starved(c))
         return;
     call_make_failure(c);
@@ -380,11 +386,13 @@ static void call_report_error(void *ctx)
 {
     struct call *c = ctx;
 
+    assert(c->state == CALL_FAILING && c->failure);
     call_end_with_error(c, &c->failure->error);
 }
 
 void call_fail_soon(struct call *c)
 {
+    assert(c->failure && c->failure->error.status);
     call_enter_state(c, CALL_FAILING);
     loop_task_init(&c->task, call_report_error, c);
     loop_defer(c->gl->loop, &c->task);
@@ -410,6 +418,7 @@ void call_attempt(struct call *c)
         call_fail_soon(c);
         return;
     }
+    assert(c->chain.at < c->chain.count && !c->decoder.wire);
     p = call_provider(c);
     c->attempt.wire = wire_get(p->dialect);
     call_apply_refusals(c);
@@ -427,6 +436,7 @@ void call_attempt(struct call *c)
         call_fail_soon(c);
         return;
     }
+    assert(c->sent.path_size <= c->sent.target_size && c->sent.target_size <= c->sent.lines.n);
     r = (struct upstream_request){
         .provider = p,
         .cassette = p->replay ? c->in.setup->cassettes[p - c->config->providers] : NULL,
@@ -452,6 +462,7 @@ void call_attempt(struct call *c)
  * reports the failures of its own calls. */
 static void call_log_failure(struct call *c, size_t at, const struct chat_error *error, str next)
 {
+    assert(at < c->chain.count);
     if (c->in.inside)
         return;
     log_warn("provider failed",
@@ -471,6 +482,7 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
     size_t at = c->chain.at;
     uint64_t wait_ms;
 
+    assert((1u << CALL_CONNECTING | 1u << CALL_REFUSED | CALL_READING) & 1u << c->state);
     if (error.status == 429)
         call_leave_breaker(c); /* it works: it only asks for a pause */
     else
@@ -513,6 +525,7 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
 
 void call_ask_second(struct call *c, enum call_phase phase)
 {
+    assert(phase > c->attempt.phase && call_is_reading(c));
     call_reply_release(c);
     call_report_outcome(c, true);
     c->attempt.phase = phase;
@@ -520,6 +533,7 @@ void call_ask_second(struct call *c, enum call_phase phase)
     c->attempt.effort = c->attempt.efforts_tried = 0;
     c->attempt.learning = 0;
     c->thought.dropped = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe);
+    assert(c->thought.dropped >= 0);
     c->attempt.relays = false;
     c->reply.stop_seen = c->reply.end_seen = false;
     if (c->client.received == CALL_RECEIVED_REPLY)
@@ -534,6 +548,7 @@ void call_ask_second(struct call *c, enum call_phase phase)
 
 void call_cancel(struct call *c)
 {
+    assert(c->state < CALL_DONE);
     c->client.sink = NULL;
     if (c->state >= CALL_COMMITTING) {
         call_live_detach(c);

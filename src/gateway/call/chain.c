@@ -46,6 +46,7 @@ bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e)
 
     *left_ms = 0;
     do {
+        assert(c->chain.at < c->chain.count && !c->attempt.breaker_pending);
         p = call_provider(c);
         if (p->key_missing.n) {
             call_note_attempt(c, "skipped", p->key_missing);

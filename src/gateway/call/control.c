@@ -96,6 +96,7 @@ static void control_give_up(struct call *c, str why)
 
 bool call_control_ignored(const struct call *c)
 {
+    assert(c->state == CALL_CUTTING && c->pipe.cap.dropped >= c->control->dropped);
     return c->pipe.cap.dropped - c->control->dropped >
            (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
 }
@@ -105,6 +106,7 @@ static void control_on_timeout(void *ctx)
 {
     struct call *c = ctx;
 
+    assert(c->state == CALL_CUTTING);
     if (c->client.paused)
         loop_timer_set(c->gl->loop, &c->control->timer, WAIT_MS);
     else
@@ -117,6 +119,7 @@ static void control_on_head(void *ctx, const struct http1_head *h)
 {
     struct call *c = ctx;
 
+    assert(c->state == CALL_CUTTING);
     c->control->status = h->status;
 }
 
@@ -124,6 +127,7 @@ static void control_on_bytes(void *ctx, str bytes)
 {
     struct call *c = ctx;
 
+    assert(c->state == CALL_CUTTING);
     buf_add(&c->control->reply, bytes);
 }
 
@@ -146,6 +150,7 @@ static void control_on_end(void *ctx)
     struct call *c = ctx;
     struct call_control *k = c->control;
 
+    assert(c->state == CALL_CUTTING && !k->heard);
     k->call = NULL;
     if (k->status < 200 || k->status > 299) {
         control_give_up(
@@ -163,6 +168,7 @@ static void control_on_error(void *ctx, const struct err *e, bool sent)
 {
     struct call *c = ctx;
 
+    assert(c->state == CALL_CUTTING);
     (void)sent;
     c->control->call = NULL;
     control_give_up(c, str_c(e->text));
@@ -206,6 +212,8 @@ static void control_send(struct call *c)
         .stall_ms = WAIT_MS,
     };
 
+    assert(c->state == CALL_CUTTING && !c->control->call && c->control->id.n);
+    assert(c->sent.path_size <= c->sent.target_size && c->sent.target_size <= lines.n);
     c->control->call = client_start(c->gl->client, &r, &control_handler, c);
 }
 
@@ -233,6 +241,7 @@ void call_control_stop(struct call *c)
 {
     struct call_control *k = c->control;
 
+    assert(c->state == CALL_CUTTING);
     if (k->call)
         client_cancel(k->call);
     loop_timer_clear(c->gl->loop, &k->timer);

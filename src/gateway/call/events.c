@@ -61,6 +61,7 @@ static void event_add_first_usage(struct call *c, struct chat_usage *u)
     const struct chat_usage *first = &c->sum.usage;
     int64_t thought = pipe_kept_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
 
+    assert(thought >= 0);
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
@@ -203,6 +204,7 @@ void call_on_event(void *ctx, const struct chat_event *ev)
 
 str call_get_reasoning(struct call *c)
 {
+    assert(c->thought.lent_count <= CALL_THOUGHTS_MAX);
     for (size_t i = 0; i < c->thought.lent_count; i++)
         buf_add(&c->thought.text, c->thought.lent[i]);
     c->thought.lent_count = 0;
@@ -214,6 +216,7 @@ void call_copy_texts(struct call *c)
     str *const texts[] = {
         &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->reply.usage.raw};
 
+    assert(c->reply.lasts || c->thought.lent_count == 0);
     if (!c->reply.lasts)
         return;
     c->reply.lasts = false;
@@ -244,6 +247,7 @@ int64_t call_on_cap(void *ctx)
     struct call *c = ctx;
     const struct config_preset *high = config_preset(c->config, CHAT_LEVEL_HIGH);
 
+    assert(c->level.cap >= 0);
     if (!c->config->adaptive || c->level.asked != CHAT_LEVEL_MEDIUM || !c->level.preset ||
         !level_allowed(c->in.key, CHAT_LEVEL_HIGH) || !level_uncertain(call_get_reasoning(c)))
         return c->level.cap;

@@ -157,6 +157,7 @@ static void finish_on_stored(void *ctx)
     struct call *c = ctx;
     const struct call_sink *sink = c->client.sink;
 
+    assert(c->gl->calls > 0);
     call_enter_state(c, CALL_DONE);
     c->gl->calls--;
     call_live_end(c);
@@ -197,6 +198,7 @@ static void finish_store(struct call *c)
     struct store *store = c->gl->gateway->store;
     struct store_call row;
 
+    assert(c->state == CALL_COMMITTING);
     loop_drop(c->gl->loop, &c->task);
     loop_task_init(&c->task, finish_on_stored, c);
     if (!c->recorded) {
@@ -241,6 +243,8 @@ void call_release(struct call *c)
     struct buf_pool *bufs = loop_bufs(c->gl->loop);
     struct setup *setup = c->in.setup;
 
+    assert(c->state == CALL_PLANNED || c->state == CALL_DONE);
+    assert(!c->timer.slot);
     call_reply_drop(c);
     if (c->frames.sink.on_frame)
         frames_release(&c->frames);

@@ -46,6 +46,7 @@ static void live_mask_begin(struct call *c, size_t size, struct mask_budget *b)
 {
     live_open_masks(c);
     *b = call_mask_slice(c->live_texts.mask_ns, size);
+    assert(b->left_ns <= c->live_texts.mask_ns);
     c->live_texts.mask_ns -= b->left_ns;
     mask_budget_set(b);
 }
@@ -100,6 +101,7 @@ static void live_on_filter(void *ctx, enum hub_text kind, str raw, bool last, st
     struct mask_stream *s = &c->live_texts.masks[kind];
     struct mask_budget b;
 
+    assert(kind < HUB_TEXT_COUNT);
     live_mask_begin(c, raw.n, &b);
     if (!s->m)
         mask_stream_init(s, c->in.setup->mask);
@@ -168,6 +170,7 @@ static int64_t live_thinking_ms(const struct call *c)
     uint64_t now = call_now_ns(c);
     uint64_t more = c->live.state == HUB_THINKING ? (now - c->live.think_ns) / CLOCK_NS_PER_MS : 0;
 
+    assert(c->live.state != HUB_THINKING || now >= c->live.think_ns);
     return c->live.thought ? c->live.thought_ms + (int64_t)more : -1;
 }
 
@@ -189,6 +192,7 @@ static void live_send_state(struct call *c)
 
 static void live_lend(struct call *c)
 {
+    assert(c->live.gathers && !c->live.lent);
     c->live.gathers = false;
     c->live.lent = true;
     c->live_texts.lent.progress = live_progress(c);
@@ -220,6 +224,7 @@ static void live_add_text(struct call *c, enum hub_text kind, str text)
         hub_call_text(c->live.hub, kind, text);
         return;
     }
+    assert(l->n < HUB_LENT_MAX);
     l->pieces[l->n].state = c->live.state;
     l->pieces[l->n].kind = kind;
     l->pieces[l->n++].text = text;
@@ -308,6 +313,7 @@ static void live_make_end(struct call *c, const struct store_call *row)
     int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
     str step = row->step.n ? row->step : STR("model call"), stage, agent;
 
+    assert(!c->live.ended && c->state >= CALL_COMMITTING);
     step_read(step, &stage, &agent);
     c->live.ended = true;
     c->live_texts.end = (struct hub_end){

@@ -28,7 +28,9 @@ static void call_mask_charge(struct call *c, size_t size, const struct mask_budg
 {
     uint64_t took = call_mask_budget(c, size).left_ns - b->left_ns;
 
+    assert(b->left_ns <= call_mask_budget(c, size).left_ns);
     mask_budget_set(NULL);
+    assert(!c->recorded || took <= c->record.mask_ns);
     if (c->recorded)
         c->record.mask_ns -= took;
 }

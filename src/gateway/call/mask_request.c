@@ -33,6 +33,7 @@ static void call_mask_done(void *ctx)
     struct call_mask_job *j = ctx;
     struct call *c = j->call;
 
+    assert(!c || (c->state == CALL_MASKING && c->record.mask_job == &j->job));
     if (c) {
         c->record.mask_job = NULL;
         call_mask_keep(c, &j->job);
@@ -49,6 +50,7 @@ static void call_mask_send(struct call *c, str body)
 {
     struct call_mask_job *j = base_alloc(sizeof *j);
 
+    assert(!c->record.mask_job);
     *j = (struct call_mask_job){.call = c, .setup = c->in.setup, .body = base_alloc(body.n + 1)};
     setup_retain(j->setup);
     memcpy(j->body, body.p, body.n);
@@ -85,6 +87,7 @@ bool call_mask_request(struct call *c)
         call_mask_send(c, body);
     } else {
         tried.body = body;
+        assert(b.left_ns <= given && given <= c->record.mask_ns);
         tried.budget.left_ns = c->record.mask_ns - (given - b.left_ns);
         call_mask_keep(c, &tried);
     }
@@ -94,6 +97,7 @@ bool call_mask_request(struct call *c)
 
 void call_mask_request_cancel(struct call *c)
 {
+    assert(c->state == CALL_MASKING);
     if (!c->recorded || !c->record.mask_job)
         return;
     ((struct call_mask_job *)(void *)c->record.mask_job)->call = NULL;

@@ -31,6 +31,7 @@ static void pieces_put_text(struct call *c, str kind, str text)
 
 static void pieces_put_new(struct call *c, str kind, const struct buf *text, size_t *have)
 {
+    assert(*have <= text->n);
     if (text->n > *have)
         pieces_put_text(c, kind, str_slice(buf_str(text), *have, text->n));
     *have = text->n;
@@ -53,6 +54,7 @@ static void pieces_put_all(struct call *c, uint64_t now)
     struct call_pieces *p = &c->record.pieces;
     struct store_call row;
 
+    assert(c->recorded && c->state < CALL_COMMITTING);
     p->put_ns = now;
     if (c->record.last && c->record.last->kind != CALL_SEG_TOOL)
         call_record_flush_text(c, false);
@@ -80,6 +82,7 @@ void call_pieces_put(struct call *c)
     uint64_t now = call_now_ns(c);
     size_t held = c->record.answer.n + c->record.reasoning.n + c->record.raw.n;
 
+    assert(c->recorded && now >= p->let_go_ns && now >= p->put_ns);
     if (!p->put_ns)
         p->put_ns = p->let_go_ns = now;
     if (held == 0)

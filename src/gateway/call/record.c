@@ -83,12 +83,14 @@ void call_record_flush_text(struct call *c, bool over)
     struct buf *to = thought ? &c->record.reasoning : &c->record.answer;
     size_t before = to->n, more, n;
 
+    assert(r->last->kind != CALL_SEG_TOOL && r->front_n <= sizeof r->front);
     call_mask_some(c,
                    thought ? &c->record.mask_reasoning : &c->record.mask_answer,
                    buf_str(&r->raw),
                    over,
                    to);
     buf_reset(&r->raw);
+    assert(to->n >= before);
     more = to->n - before;
     r->kept[r->last->kind] += more;
     n = sizeof r->front - r->front_n;
@@ -103,8 +105,10 @@ static void record_end_segment(struct call *c)
 
     if (!s)
         return;
+    assert(!s->next && !s->end_ns); /* it ends once */
     if (s->kind != CALL_SEG_TOOL)
         call_record_flush_text(c, true);
+    assert(s->kind == CALL_SEG_TOOL || c->record.kept[s->kind] >= s->at);
     s->end_ns = call_now_ns(c);
     /* Reasoning is counted before it is stored: tokens that no earlier segment has belong to
      * this one. */
@@ -137,9 +141,11 @@ static struct call_segment *record_get_segment(struct call *c, enum call_segment
     struct call_record *r = &c->record;
     struct call_segment *s;
 
+    assert(!r->first == !r->last && !r->last == !r->count);
     if (r->last &&
         ((r->last->kind == kind && !fresh && !r->last->opaque) || r->count == CALL_SEGMENTS_MAX))
         return r->last;
+    assert(r->count < CALL_SEGMENTS_MAX);
     record_end_segment(c);
     if (kind == CALL_SEG_REASONING && !fresh)
         record_separate_reasoning(c);
@@ -170,6 +176,7 @@ static void record_add_arguments(struct buf *out, str text)
     (void)json_quote(out, text);
     if (buf_full(out) || out->n < at + 2)
         return;
+    assert(out->p[at] == '"' && out->p[out->n - 1] == '"');
     memmove(out->p + at, out->p + at + 1, out->n - at - 2);
     out->n -= 2;
 }
@@ -281,6 +288,7 @@ static int64_t record_wall_ms(const struct call *c, uint64_t ns)
 {
     const struct summary *s = &c->sum;
 
+    assert(ns == 0 || ns >= s->start_ns);
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
 }
 
@@ -438,6 +446,7 @@ static str record_write_reply(struct call *c)
         buf_add(&out, STR(",\"usage\":"));
         buf_add(&out, c->sum.usage.raw);
     }
+    assert(front <= out.n);
     buf_add_c(&out, '}');
     all = buf_full(&out) ? STR("") : arena_dup(&c->arena, buf_str(&out));
     buf_release(&out);

@@ -53,6 +53,7 @@ void call_deliver_events(struct call *c, const struct wire_frame *f)
 {
     struct pipe *p = &c->pipe;
 
+    assert(c->state < CALL_COMMITTING);
     if (p->cap.answered && !c->sum.answer_ns)
         call_note_answer(c);
     call_live_frame(c);
@@ -89,6 +90,7 @@ void call_hang_up(struct call *c, bool well)
 
 bool call_end_starved(struct call *c)
 {
+    assert(c->state < CALL_COMMITTING);
     if (!c->client.sink || c->pipe.cap.answered || c->pipe.cap.called)
         return false;
     pipe_begin(&c->pipe);
@@ -110,6 +112,7 @@ bool call_end_starved(struct call *c)
 /* Acts on the events of a frame. False: this reply is over for us. */
 static bool reply_settle(struct call *c, const struct wire_frame *f)
 {
+    assert(call_is_reading(c));
     if (c->state == CALL_CUTTING ||
         (pipe_is_over(&c->pipe) && !c->reply.error_seen && c->pipe.options.at_cap >= PIPE_STOP)) {
         if (!call_cut_reasoning(c))
@@ -118,6 +121,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
             return true;
     }
     if (c->reply.error_seen) {
+        assert(c->failure);
         c->failure->error.frame = call_error_frame(c, f);
         call_hang_up(c, false);
         call_fail_attempt(c, &c->failure->error);
@@ -198,6 +202,7 @@ static void call_event_or_defer(void *ctx, const struct chat_event *ev)
 {
     struct call *c = ctx;
 
+    assert(call_is_reading(c));
     if (ev->kind == CHAT_ERROR && c->client.received == CALL_RECEIVED_NOTHING)
         call_drop_deferred(c); /* the client has seen nothing: another attempt can follow */
     if (!c->reply.deferred && c->state != CALL_CUTTING && defer_starts(&c->pipe, ev))
@@ -214,6 +219,7 @@ static bool call_deliver_deferred(struct call *c)
     struct defer *d = c->reply.deferred;
     struct wire_frame f;
 
+    assert(d && call_is_reading(c));
     c->reply.deferred = NULL; /* a frame may end this attempt, which drops what is deferred */
     while (call_is_reading(c) && !c->reply.end_seen && defer_next(d, &f)) {
         call_record_begin_frame(c);
@@ -251,6 +257,7 @@ static void reply_on_frame(void *ctx, const struct frames_frame *in)
         arena_text_add_max(&c->reply.comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
+    assert(c->decoder.wire);
     pipe_begin(&c->pipe);
     call_record_begin_frame(c);
     if (c->timer.slot && f.data.n)
@@ -339,6 +346,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
 {
     bool picks;
 
+    assert(!c->reply.deferred && !c->decoder.wire);
     c->attempt.replayed++;
     if (head->fields && !c->in.inside)
         c->reply.header_count = headers_copy_reply(
@@ -392,6 +400,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
 
 void call_reply_bytes(struct call *c, str bytes)
 {
+    assert(c->frames.sink.on_frame);
     frames_feed(&c->frames, bytes);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         reply_fail(
@@ -451,6 +460,7 @@ static void reply_whole_settle(void *ctx)
 {
     struct call *c = ctx;
 
+    assert(call_is_reading(c) && c->frames.kind == FRAMES_WHOLE);
     if (reply_settle(c, &c->whole) && call_is_reading(c))
         reply_queue_step(c, reply_finish);
     else
@@ -461,6 +471,7 @@ static void reply_whole_feed(void *ctx)
 {
     struct call *c = ctx;
 
+    assert(call_is_reading(c) && c->held);
     defer_events_flush(c->held);
     pipe_flush(&c->pipe);
     reply_queue_step(c, reply_whole_settle);
@@ -470,6 +481,7 @@ static void reply_whole_decode(void *ctx)
 {
     struct call *c = ctx;
 
+    assert(call_is_reading(c) && c->decoder.wire);
     c->reply.lasts = c->attempt.wire->whole_lasts;
     if (c->reply.lasts)
         call_live_begin_whole(c);
@@ -485,6 +497,7 @@ static void reply_whole_parse(void *ctx)
     struct call *c = ctx;
     str all = frames_whole(&c->frames);
 
+    assert(call_is_reading(c) && !c->reply.deferred);
     if (all.n == 0) {
         reply_finish(c);
         return;

@@ -53,6 +53,7 @@ static void record_write_segment(struct call *c, struct buf *out, const struct c
     bool cut = s == last_thought && sum->cut, open = s == c->record.last && record_left_open(c, s);
     uint64_t took_us = (s->end_ns - s->start_ns) / CLOCK_NS_PER_US;
 
+    assert((size_t)s->kind < COUNT_OF(kinds) && s->end_ns >= s->start_ns);
     record_put_text(out, out->n > 1 ? STR(",{\"kind\":\"") : STR("{\"kind\":\""), kinds[s->kind]);
     record_put_i64(out, STR("\",\"at\":"), (int64_t)s->at);
     record_put_i64(out, STR(",\"size\":"), (int64_t)s->size);
@@ -93,12 +94,14 @@ str call_write_segments(struct call *c)
             thought = s;
             thoughts++;
         }
+    assert(thoughts <= r->count);
     buf_init(&out, (size_t)CALL_SEGMENTS_MAX * 256);
     buf_reserve(&out, SEGMENTS_USUAL);
     buf_add_c(&out, '[');
     for (const struct call_segment *s = r->first; s; s = s->next)
         record_write_segment(c, &out, s, thought, thoughts);
     buf_add_c(&out, ']');
+    assert(!buf_full(&out));
     all = arena_dup(&c->arena, buf_str(&out));
     buf_release(&out);
     return all;

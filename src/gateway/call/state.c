@@ -47,10 +47,12 @@ void call_enter_state(struct call *c, enum call_state to)
     const struct call_state_row *row = &call_states[c->state];
 
     assert(call_states[to].from & 1u << c->state);
+    assert(c->state < CALL_STATE_COUNT && to < CALL_STATE_COUNT);
     if (c->timer.slot)
         loop_timer_clear(c->gl->loop, &c->timer);
     if (row->on_leave)
         row->on_leave(c);
+    assert(!c->timer.slot); /* on_leave sets no timer of the next state */
     c->state = to;
 }
 
@@ -75,6 +77,7 @@ void call_init_state(struct call *c)
 void call_set_timer(struct call *c, uint64_t ms)
 {
     assert(call_states[c->state].on_timer);
+    assert(c->state < CALL_STATE_COUNT);
     loop_timer_set(c->gl->loop, &c->timer, ms);
 }
 

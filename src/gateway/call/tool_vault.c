@@ -67,6 +67,7 @@ static void tool_vault_add_call(struct call *c, const struct chat_event *ev)
 {
     struct call_made *m;
 
+    assert(c->tools.made_count <= MADE_MAX && !c->tools.made == !c->tools.made_count);
     if (c->tools.made_count == MADE_MAX || !ev->id.n)
         return;
     c->tools.made_count++;
@@ -83,6 +84,7 @@ static void tool_vault_add_kept(struct call *c, const struct chat_event *ev)
 {
     struct call_kept *k = arena_alloc(&c->arena, sizeof *k);
 
+    assert(!c->tools.kept == !c->tools.kept_last);
     k->next = NULL;
     k->id = arena_dup(&c->arena, ev->id);
     k->name = arena_dup(&c->arena, ev->name);
@@ -305,6 +307,7 @@ static void tool_vault_add_history_calls(struct call *c, const struct chat_messa
             continue;
         there = map_find(&c->tools.history->by_id, p->id);
         id = there ? there->value.ptr : arena_zero(&c->arena, 1, sizeof *id);
+        assert(!id->first == !id->last);
         if (!there && !map_set(&c->tools.history->by_id, p->id, MAP_PTR(id), &e))
             return; /* a request has no so many */
         h = arena_zero(&c->arena, 1, sizeof *h);
@@ -338,6 +341,7 @@ static void tool_vault_read_history(struct call *c)
     size_t n = tool_vault_history_size(r);
     struct call_place at;
 
+    assert(!c->tools.history);
     c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
     map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
     if (n == 0)

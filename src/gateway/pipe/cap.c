@@ -5,11 +5,13 @@
 
 int64_t pipe_cap_dropped(const struct pipe_cap *s)
 {
+    assert(!s->counter == !s->dropped || s->state != PIPE_UNDER);
     return s->counter ? (int64_t)tokens_counter_count(s->counter) : 0;
 }
 
 static void pipe_cap_drop(struct pipe_cap *s, str text)
 {
+    assert(s->state != PIPE_UNDER);
     if (!s->counter)
         s->counter = pipe_counter_new(s->shared);
     tokens_counter_feed(s->counter, text);
@@ -36,6 +38,8 @@ static bool pipe_cap_is_late(const struct pipe_cap *s)
 {
     enum pipe_at_cap at_cap = s->shared->options->at_cap;
 
+    assert(s->before.answer_size <= s->answer_size);
+    assert(s->called || !s->before.called);
     return s->state == PIPE_OVER &&
            (at_cap == PIPE_STOP || (at_cap == PIPE_STOP_OR_RESUME && s->before.called));
 }
@@ -45,6 +49,7 @@ static void pipe_cap_reasoning(struct pipe_cap *s, const struct chat_event *ev)
 {
     bool passes = s->state == PIPE_UNDER;
 
+    assert(ev->kind == CHAT_REASONING);
     if (passes)
         pipe_cap_pass(s);
     if (ev->text.n)
@@ -58,6 +63,7 @@ static void pipe_cap_reasoning(struct pipe_cap *s, const struct chat_event *ev)
 NOINLINE static bool pipe_cap_allows(struct pipe_cap *s, const struct chat_event *ev,
                                      enum pipe_mark mark)
 {
+    assert(mark == PIPE_BEYOND_CAP || s->state != PIPE_UNDER);
     if (mark == PIPE_BEYOND_CAP) {
         pipe_cap_reasoning(s, ev);
         return false;

@@ -21,8 +21,10 @@ struct tokens_counter *pipe_counter_new(const struct pipe_shared *shared)
 
 int64_t pipe_count_tokens(struct pipe_count *s)
 {
+    assert(s->counted >= 0 || s->counter);
     if (s->counted < 0)
         s->counted = (int64_t)(s->counted_before + tokens_counter_count(s->counter));
+    assert(s->counted >= (int64_t)s->counted_before || !s->counter);
     return s->counted;
 }
 
@@ -38,6 +40,7 @@ static void pipe_count_begin_block(struct pipe_count *s)
 
 static void pipe_count_add(struct pipe_count *s, str text)
 {
+    assert(s->counter && !s->beyond);
     s->counted = -1;
     tokens_counter_feed(s->counter, text);
 }
@@ -45,6 +48,7 @@ static void pipe_count_add(struct pipe_count *s, str text)
 /* Bytes that surely fit under the cap, whatever they are. */
 static int64_t pipe_count_room(struct pipe_count *s)
 {
+    assert(s->cap >= 0 && s->counter);
     return s->cap - (int64_t)(s->counted_before + tokens_counter_most(s->counter));
 }
 
@@ -70,6 +74,7 @@ static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
     struct pipe_counter_copy before;
     size_t at = 0, fits = 0;
 
+    assert(s->cap >= 0);
     s->room = 0;
     while (at < text.n && !*over) {
         str rest = str_slice(text, at, text.n);
@@ -78,6 +83,7 @@ static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
                sure = left > 0 ? utf8_cut_size(rest, (size_t)left).n : 0;
 
         n = sure > n ? sure : n;
+        assert(n > 0 && n <= rest.n); /* else the loop would not end */
         if (at == fits) {
             before.counter = *s->counter;
             if (s->counter->windows)
@@ -91,6 +97,7 @@ static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
             *over = at - fits > PIPE_WAITING_MAX ||
                     (int64_t)(s->counted_before + tokens_counter_least(s->counter)) > s->cap;
     }
+    assert(fits <= at && at <= text.n);
     if (fits < at) {
         pipe_counter_restore(s->counter, &before);
         s->counted = -1;
@@ -118,6 +125,7 @@ static size_t pipe_count_fits(struct pipe_count *s, str text, bool *over)
     }
     if (o->on_thought && n)
         o->on_thought(o->ctx, str_slice(text, 0, n));
+    assert(n == text.n || (n < text.n && s->cap >= 0));
     return n;
 }
 
@@ -128,6 +136,7 @@ NOINLINE static void pipe_count_divide(struct pipe_count *s, const struct chat_e
 {
     struct chat_event part = *ev;
 
+    assert(n <= text.n && s->waiting_n == 0 && !s->beyond);
     *s->shared->touched = true;
     part.text = str_slice(text, 0, n);
     part.node = text.p == ev->text.p ? ev->node : NULL;
@@ -152,6 +161,8 @@ static void pipe_count_take(struct pipe_count *s, const struct chat_event *ev, b
     bool over;
     size_t n;
 
+    assert(s->block == ev->block + 1 && !s->beyond);
+    assert(s->waiting_n <= PIPE_WAITING_MAX);
     if (s->waiting_n)
         text = arena_join(s->shared->scratch, (str){s->waiting, s->waiting_n}, text, STR(""));
     s->waiting_n = 0;
@@ -198,12 +209,14 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
 {
     bool next = s->block != ev->block + 1;
 
+    assert(mark == PIPE_AS_SENT || mark == PIPE_FROM_TEXT);
     if (next)
         pipe_count_flush(s);
     if (s->beyond) {
         pipe_cap_feed(s->next, ev, PIPE_BEYOND_CAP);
         return;
     }
+    assert(!next || !s->waiting_n);
     if (!s->counter || (next && s->any))
         pipe_count_begin_block(s);
     s->block = ev->block + 1;
@@ -213,6 +226,8 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
 
 void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
 {
+    assert(mark != PIPE_BEYOND_CAP); /* this stage marks it */
+    assert(mark != PIPE_BREAK || ev->kind == CHAT_END);
     if (ev->kind == CHAT_REASONING) {
         pipe_count_reasoning(s, ev, mark);
         return;

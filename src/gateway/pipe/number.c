@@ -17,6 +17,7 @@ static uint32_t *pipe_number_slot(struct pipe_number *s, uint32_t in_block)
         s->map = grown;
         s->map_max = more;
     }
+    assert(s->map && in_block < s->map_max);
     return &s->map[in_block];
 }
 
@@ -33,7 +34,9 @@ void pipe_number_feed(struct pipe_number *s, const struct chat_event *ev, enum p
     s->next = s->next || mark == PIPE_BREAK;
     if (mark == PIPE_BREAK)
         return;
+    assert(s->blocks == 0 || s->block < s->blocks);
     out = s->keep(s->ctx, ev);
+    assert(out && out->kind == ev->kind);
     if (!pipe_is_content(ev))
         return;
     out->block = s->block;
@@ -41,10 +44,12 @@ void pipe_number_feed(struct pipe_number *s, const struct chat_event *ev, enum p
         ev->kind != CHAT_CALL && ev->kind != CHAT_REDACTED && ev->kind != CHAT_OPAQUE)
         return;
     slot = pipe_number_slot(s, ev->block);
+    assert(*slot <= s->blocks);
     if (*slot && (pipe_is_beside(ev) || (ev->kind == CHAT_ARGUMENTS && !from_text))) {
         out->block = *slot - 1; /* providers may send the arguments of several calls in turns */
         return;
     }
+    assert(s->blocks < UINT32_MAX);
     s->next = false;
     s->kind = pipe_is_beside(ev) ? CHAT_TEXT : kind;
     s->in_block = ev->block;

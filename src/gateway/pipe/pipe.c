@@ -15,6 +15,7 @@ NOINLINE static bool pipe_events_grow(struct pipe *p)
     size_t more = 2 * p->events_max < EVENTS_MAX ? 2 * p->events_max : EVENTS_MAX;
     struct chat_event *grown;
 
+    assert(p->count == p->events_max && p->events_max <= EVENTS_MAX);
     if (p->count == more)
         return false;
     grown = arena_alloc(&p->frame, more * sizeof *grown);
@@ -26,6 +27,7 @@ NOINLINE static bool pipe_events_grow(struct pipe *p)
 
 struct chat_event *pipe_push(struct pipe *p, const struct chat_event *ev)
 {
+    assert(p->first == p && p->count <= p->events_max); /* choices share the first one's frame */
     if (p->count == p->events_max && !pipe_events_grow(p)) {
         p->touched = true;
         return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
@@ -68,6 +70,7 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 
 void pipe_release(struct pipe *p)
 {
+    assert(p->first == p);
     for (struct pipe *q = p; q; q = q->next)
         pipe_split_release(&q->split);
     arena_release(&p->frame);
@@ -75,6 +78,7 @@ void pipe_release(struct pipe *p)
 
 void pipe_begin(struct pipe *p)
 {
+    assert(p->first == p);
     p->ever_touched |= p->touched;
     if (p->frame.block)
         arena_release(&p->frame); /* nothing is kept for it while a stream waits */
@@ -104,6 +108,7 @@ static struct pipe *pipe_get_choice(struct pipe *p, uint32_t choice)
     struct pipe *q = pipe_find_choice(p, choice), *last = p;
     struct pipe_options options = p->options;
 
+    assert(p->first == p && p->choice == 0);
     if (q)
         return q;
     /* Only the whole reply can be let go. */
@@ -141,6 +146,7 @@ static void pipe_heed_other(struct pipe *p, struct pipe *q)
 {
     bool lets_go = p->options.at_cap >= PIPE_STOP && p->cap.state == PIPE_UNDER;
 
+    assert(p->first == p && q->first == p && q != p);
     p->touched |= q->touched;
     if (pipe_is_over(q) && lets_go && !pipe_answers(p) && !pipe_others_answer(p)) {
         pipe_count_close(&p->reasoning);
@@ -151,6 +157,7 @@ static void pipe_heed_other(struct pipe *p, struct pipe *q)
     if (lets_go && p->cap.state == PIPE_UNDER && pipe_answers(q))
         p->options.at_cap = PIPE_TRUNCATE;
     pipe_clear_over(q);
+    assert(!pipe_is_over(q));
 }
 
 /* ---- events ---- */
@@ -193,12 +200,14 @@ NOINLINE static void pipe_feed_other(struct pipe *p, const struct chat_event *ev
 {
     struct pipe *q = pipe_get_choice(p, ev->choice);
 
+    assert(ev->choice != 0);
     pipe_split_feed(&q->split, ev);
     pipe_heed_other(p, q);
 }
 
 void pipe_feed(struct pipe *p, const struct chat_event *ev)
 {
+    assert(p->first == p);
     if (ev->kind == CHAT_USAGE)
         pipe_feed_usage(p, ev);
     else if (ev->kind == CHAT_ERROR)
@@ -211,6 +220,7 @@ void pipe_feed(struct pipe *p, const struct chat_event *ev)
 
 void pipe_flush(struct pipe *p)
 {
+    assert(p->first == p);
     for (struct pipe *q = p; q; q = q->next) {
         pipe_split_flush(&q->split);
         pipe_count_flush(&q->reasoning);
@@ -260,6 +270,7 @@ void pipe_clear_over(struct pipe *p)
 
 bool pipe_resumes(const struct pipe *p)
 {
+    assert(p->cap.answer_size >= p->cap.before.answer_size);
     return p->cap.answer_size > p->cap.before.answer_size ||
            (p->cap.called && !p->cap.before.called);
 }
@@ -287,6 +298,7 @@ int64_t pipe_kept_tokens(struct pipe *p)
 
     for (; p; p = p->next)
         n += pipe_count_tokens(&p->reasoning);
+    assert(n >= 0);
     return n;
 }
 

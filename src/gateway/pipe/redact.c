@@ -20,6 +20,7 @@ NOINLINE static void pipe_redact_begin(struct pipe_redact *s, uint32_t block)
     struct chat_event empty = {
         .kind = CHAT_REASONING, .block = block, .text = STR(""), .id = STR("")};
 
+    assert(s->shared->options->hide && s->block != block + 1);
     s->block = block + 1;
     if (s->shared->options->announce)
         pipe_number_feed(s->next, &empty, PIPE_AS_SENT);
@@ -80,6 +81,7 @@ NOINLINE static bool pipe_redact_drops(struct pipe_redact *s, const struct chat_
 {
     const struct pipe_shared *sh = s->shared;
 
+    assert(sh->options->hide && ev->kind != CHAT_REASONING && ev->kind != CHAT_TEXT);
     s->reasoned = s->reasoned || mark == PIPE_SEALED;
     if (ev->kind == CHAT_EXTRA)
         return pipe_lists_tokens(ev) &&

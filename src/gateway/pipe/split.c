@@ -33,6 +33,7 @@ static void pipe_split_emit(struct pipe_split *s, enum split_kind kind, str text
 
     if (text.n == 0)
         return;
+    assert(kind == SPLIT_REASONING || kind == SPLIT_ANSWER);
     if (s->emitted++ == 0 && ev.kind == CHAT_TEXT && in && text.p == in->text.p &&
         text.n == in->text.n)
         ev.node = in->node;
@@ -74,6 +75,7 @@ static void pipe_split_trim(struct pipe_split *s, enum split_kind kind, str run)
 {
     str core;
 
+    assert(kind == SPLIT_REASONING || kind == SPLIT_ANSWER);
     if (kind != s->kind)
         arena_text_reset(&s->space);
     s->kind = kind;
@@ -81,6 +83,7 @@ static void pipe_split_trim(struct pipe_split *s, enum split_kind kind, str run)
     s->after_marker = s->after_marker && !run.n;
     core = str_trim(run);
     if (core.n) {
+        assert(core.p >= run.p && core.p + core.n <= run.p + run.n);
         core = (str){run.p, (size_t)(core.p + core.n - run.p)};
         pipe_space_emit(s, pipe_split_own(s, core));
         run = str_slice(run, core.n, run.n);
@@ -157,12 +160,14 @@ static void pipe_held_decide(struct pipe_split *s, enum pipe_held_why why, enum 
     bool closer = why == PIPE_HELD_CLOSER, answers = kind == SPLIT_ANSWER;
     const struct arena_text *text;
 
+    assert(kind == SPLIT_REASONING || kind == SPLIT_ANSWER);
     if (!h || h->why != why)
         return;
     s->held = NULL;
     text = closer && answers ? &h->answer : &h->all;
     if (closer && answers)
         pipe_split_take(s, SPLIT_FRAMING, STR(""));
+    assert(!s->held); /* its own runs must not be held again */
     if (text->n && (closer || (!text->full && (answers || !s->continued))))
         pipe_split_take(s, kind, arena_text_str(text));
     if (closer && answers && h->framing)
@@ -174,6 +179,7 @@ static bool pipe_held_add(struct pipe_split *s, enum split_kind kind, str run)
 {
     struct pipe_held *h = s->held;
 
+    assert(h->answer.n <= h->all.n);
     if (h->why == PIPE_HELD_INSIDE && kind != SPLIT_REASONING) {
         pipe_held_decide(s, h->why, SPLIT_REASONING);
         return false;
@@ -195,6 +201,7 @@ static void pipe_split_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct pipe_split *s = ctx;
 
+    assert(s->state == PIPE_SPLITTING && s->splitter);
     if (s->held && pipe_held_add(s, kind, run))
         return;
     if (s->splitter->format == split_format_plain() && !s->splitter->also)
@@ -207,6 +214,7 @@ static void pipe_split_on_note(void *ctx, const struct split_note *note)
 {
     struct pipe_split *s = ctx;
 
+    assert(s->state == PIPE_SPLITTING && s->splitter);
     if (note->kind == SPLIT_TOOL)
         split_reader_note(pipe_split_reader(s), note);
     if (note->what == SPLIT_AMBIGUOUS && !s->held && (s->shared->options->hide || note->mismatched))
@@ -224,6 +232,7 @@ static void pipe_split_start(struct pipe_split *s)
     const struct pipe_options *o = s->shared->options;
     bool inside = s->held || !(s->reasoned || s->started || s->continued);
 
+    assert(s->state != PIPE_SPLITTING && o->format);
     if (!s->splitter)
         s->splitter = arena_alloc(s->shared->arena, split_size(o->format));
     split_init(s->splitter,
@@ -244,6 +253,7 @@ static void pipe_split_pick(struct pipe_split *s, const struct split_format *f)
 {
     const struct split_format *format = s->shared->options->format;
 
+    assert(f);
     if (!format || !format->picks || s->picked)
         return;
     s->picked = f;
@@ -263,6 +273,7 @@ bool pipe_split_is_picking(const struct pipe_split *s)
 
 void pipe_split_set_plain(struct pipe_split *s)
 {
+    assert(!s->held || s->held->why == PIPE_HELD_INSIDE);
     if (s->state == PIPE_IDLE)
         pipe_split_pick(s, split_format_plain());
 }
@@ -298,6 +309,7 @@ void pipe_split_flush(struct pipe_split *s)
 
     if (s->state != PIPE_SPLITTING)
         return;
+    assert(splitter && !s->event);
     s->event = NULL;
     split_finish(splitter);
     s->flags |= splitter->flags;
@@ -317,6 +329,7 @@ void pipe_split_flush(struct pipe_split *s)
  * buffered until a closer decides. */
 NOINLINE static void pipe_split_leave_text(struct pipe_split *s, bool for_text)
 {
+    assert(s->state == PIPE_SPLITTING && s->splitter);
     if (split_is_inside(s->splitter)) {
         if (!for_text && !s->held)
             pipe_held_begin(s, PIPE_HELD_INSIDE);
@@ -345,6 +358,7 @@ static bool pipe_split_is_plain(struct pipe_split *s, str text)
 
 static void pipe_split_text(struct pipe_split *s, const struct chat_event *ev)
 {
+    assert(!s->event); /* a stage does not feed its own chain */
     if (pipe_split_is_plain(s, ev->text)) {
         pipe_count_feed(s->next, ev, PIPE_AS_SENT);
         return;
@@ -370,6 +384,7 @@ NOINLINE static void pipe_split_strip(struct pipe_split *s, const struct chat_ev
 {
     struct chat_event rest = *ev;
 
+    assert(s->strips && s->continued && ev->kind == CHAT_TEXT);
     rest.text = pipe_space_skip(ev->text);
     if (rest.text.n < ev->text.n) {
         rest.node = NULL;
@@ -388,6 +403,7 @@ NOINLINE static void pipe_split_stop(struct pipe_split *s, const struct chat_eve
 {
     struct chat_event stop = *ev;
 
+    assert(ev->kind == CHAT_STOP);
     if (ev->stop == CHAT_STOP_LENGTH)
         pipe_held_decide(s, PIPE_HELD_INSIDE, SPLIT_REASONING); /* it did not reach its answer */
     pipe_split_flush(s);

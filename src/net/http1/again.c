@@ -44,6 +44,7 @@ static bool is_credential(str name)
 /* A head up to its last line's end, or to the first line that has a credential. */
 static str keepable(const struct http1_head *h, str head)
 {
+    assert(head.n > 0);
     for (size_t i = 0; i < h->field_count; i++)
         if (is_credential(h->fields[i].name))
             return (str){head.p, (size_t)(h->fields[i].name.p - head.p)};
@@ -55,6 +56,7 @@ static void http1_again_learn(struct http1_again *a, str head, bool is_request)
 {
     size_t size;
 
+    assert(a->last <= sizeof a->bytes && a->size <= a->last);
     head = str_slice(head, 0, sizeof a->bytes);
     size = whole_lines((str){head.p, in_common(head, (str){a->bytes, a->last})});
     a->misses = a->last ? MISSES : 0;

@@ -173,6 +173,7 @@ static void http1_body_step(struct http1_body *b, char c)
 {
     enum state was = b->state;
 
+    assert_slow(was > S_BAD && was < S_COUNT && was != S_DATA);
     b->state = next[was][http1_body_kind_of(c)];
     if (b->state == S_BAD) {
         http1_body_fail(b, why_bad(was));
@@ -208,6 +209,7 @@ static size_t step_over(struct http1_body *b, str bytes)
     size_t at = 2;
     uint64_t size = 0;
 
+    assert(b->state == S_DATA_CR && b->left == 0);
     if (bytes.n < PLAIN_MAX || bytes.p[0] != '\r' || bytes.p[1] != '\n')
         return 0;
     while (at < PLAIN_MAX - 2 && http1_is(bytes.p[at], HTTP1_HEX))
@@ -223,6 +225,7 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
 {
     size_t at = 0, over;
 
+    assert(b->state > S_BAD && b->state < S_COUNT);
     while (at < bytes.n && !b->done && !b->fault.status) {
         over = b->state == S_DATA_CR ? step_over(b, str_slice(bytes, at, bytes.n)) : 0;
         if (over) {
@@ -237,6 +240,7 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
         if (b->left == 0)
             b->state = S_DATA_CR;
     }
+    assert(at <= bytes.n);
     return at;
 }
 
@@ -259,6 +263,7 @@ size_t http1_body_feed(struct http1_body *b, str bytes, struct http1_sink sink)
         return 0;
     case HTTP1_LENGTH:
         used = take_data(b, bytes, sink);
+        assert(used <= bytes.n);
         b->done = b->left == 0;
         return used;
     case HTTP1_CHUNKED:

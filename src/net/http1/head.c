@@ -23,6 +23,7 @@ bool http1_bad(struct http1_reading *r, int status, const char *why)
 /* Its line ends at q if it is whole and proper. */
 static inline enum http1_result http1_head_end_line(struct cursor *c, const char *q)
 {
+    assert_slow(q >= c->p && q <= c->end);
     if (q == c->end)
         return HTTP1_MORE;
     if (*q == '\r' && ++q == c->end)
@@ -75,6 +76,7 @@ static inline bool http1_head_take_field(struct http1_reading *r, str line, size
         return bad_name(r, line, colon);
     if (h->field_count == HTTP1_FIELDS_MAX)
         return http1_bad(r, 431, "too many header fields");
+    assert(h->field_count < HTTP1_FIELDS_MAX && HTTP1_FIELDS_MAX <= UINT8_MAX);
     f->name = (str){line.p, colon};
     f->value = trimmed(line.p + colon + 1, line.p + line.n);
     h->field_count++;

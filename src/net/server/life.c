@@ -68,6 +68,8 @@ static void unlink_and_free(struct server_exchange *x)
 {
     struct server *s = x->server;
 
+    assert(x->state == ST_CLOSED && !x->go.queued);
+    assert(x->prev ? x->prev->next == x : s->first == x);
     if (x->prev)
         x->prev->next = x->next;
     else
@@ -149,6 +151,7 @@ void server_exchange_linger(struct server_exchange *x)
 {
     if (x->state == ST_CLOSED)
         return;
+    assert(!x->go.queued);
     x->state = ST_LINGER;
     x->since_ns = x->linger_ns = server_now(x);
     arena_release(&x->arena);
@@ -161,6 +164,7 @@ void server_exchange_linger(struct server_exchange *x)
 /* Frees the data of one request. */
 static void server_life_clean(struct server_exchange *x)
 {
+    assert(!x->go.queued);
     arena_release(&x->arena);
     if (x->large.cap > SERVER_KEEP_MAX)
         buf_release(&x->large);
@@ -175,6 +179,7 @@ static void server_life_clean(struct server_exchange *x)
 void server_exchange_end(struct server_exchange *x)
 {
     assert(x->state == ST_ANSWER);
+    assert(x->request);
     x->used = true;
     server_life_clean(x);
     if (!x->keep || x->server->draining) {

@@ -13,6 +13,7 @@ static void on_body(void *ctx, str bytes)
 {
     struct server_exchange *x = ctx;
 
+    assert(x->state == ST_BODY);
     buf_add(&x->large, bytes);
 }
 
@@ -55,6 +56,8 @@ static void server_read_dispatch(struct server_exchange *x)
 {
     struct server *s = x->server;
 
+    assert((x->state == ST_HEAD || x->state == ST_BODY) && x->request);
+    assert(!x->go.queued && !x->head_sent);
     x->state = ST_ANSWER;
     loop_soon(s->loop, &x->go);
 }
@@ -66,6 +69,7 @@ void server_go(void *ctx)
 
     if (x->state != ST_ANSWER || !server_read_unpack(x))
         return;
+    assert(x->request && !x->head_sent);
     x->keep = x->request->keep_alive;
     s->handler->on_request(s->ctx, x);
     if (x->ended && x->state == ST_ANSWER)
@@ -75,6 +79,7 @@ void server_go(void *ctx)
 /* The announced size of a chunk decides, before its bytes arrive. */
 static bool is_too_large(const struct server_exchange *x)
 {
+    assert(x->large.n <= x->large.size_max);
     return x->framing.framing == HTTP1_CHUNKED && !x->framing.fault.status &&
            x->framing.left > x->large.size_max - x->large.n;
 }
@@ -83,6 +88,7 @@ static size_t take_body(struct server_exchange *x, str bytes)
 {
     size_t used = http1_body_feed(&x->framing, bytes, (struct http1_sink){on_body, x});
 
+    assert(x->state == ST_BODY && used <= bytes.n);
     x->since_ns = server_now(x);
     if (buf_full(&x->large) || is_too_large(x)) {
         server_refuse(x, 413, "the body is too large");
@@ -139,6 +145,7 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
 {
     const struct http1_head *h = x->request;
 
+    assert(x->state == ST_HEAD);
     if (!body_welcome(x))
         return rest.n;
     http1_body_init(&x->framing, h);
@@ -186,6 +193,7 @@ static size_t server_read_take_head(struct server_exchange *x, str bytes)
     struct http1_fault fault;
     size_t used = empty_lines(bytes);
 
+    assert(x->state == ST_HEAD && !x->request);
     if (used > 0)
         return used;
     if (kept) {
@@ -202,6 +210,7 @@ static size_t server_read_take_head(struct server_exchange *x, str bytes)
     case HTTP1_DONE:
         break;
     }
+    assert(used > 0 && used <= bytes.n);
     x->since_ns = server_now(x);
     server_read_keep_head(x, str_slice(bytes, 0, used), kept);
     return used + server_read_begin_body(x, str_slice(bytes, used, bytes.n), kept);
@@ -231,6 +240,7 @@ static void server_read_run(struct server_exchange *x, str bytes)
 
         if (used == 0 && x->state == ST_HEAD)
             break;
+        assert(used <= bytes.n);
         bytes = str_slice(bytes, used, bytes.n);
     }
     if (x->state == ST_LINGER || x->state == ST_CLOSED)
@@ -268,6 +278,7 @@ void server_take(struct server_exchange *x, str bytes)
         return;
     }
     assert(x->state == ST_HEAD);
+    assert(x->scanned <= x->in.n);
     buf_add(&x->in, bytes);
     if (http1_head_end(buf_str(&x->in), x->scanned) == STR_NONE && x->in.n < x->server->o.head_max)
         x->scanned = x->in.n;

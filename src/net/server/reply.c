@@ -271,6 +271,7 @@ void server_refuse(struct server_exchange *x, int status, const char *why)
     struct server_header headers[1 + SERVER_REFUSAL_HEADERS_MAX];
     size_t n = 1;
 
+    assert(!x->head_sent); /* a second head would be part of the body */
     buf_init(&body, 4096);
     headers[0] = (struct server_header){STR("Content-Type"), STR("application/json")};
     if (s->on_refusal)

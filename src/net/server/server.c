@@ -107,6 +107,7 @@ static void sweep_one(struct server_exchange *x, uint64_t now_ns)
 {
     uint64_t waited_ms = ms_of(now_ns - x->since_ns);
 
+    assert(now_ns >= x->since_ns);
     if (x->state != ST_CLOSED && is_stuck(x, now_ns)) {
         server_exchange_gone(x);
         return;
@@ -213,6 +214,7 @@ void server_free(struct server *s)
         server_exchange_close(x);
         x->task.fn(x); /* frees it */
     }
+    assert(s->count == 0);
     loop_drop(s->loop, &s->idle_task);
     loop_timer_clear(s->loop, &s->sweep);
     gzip_free(s->gzip);

@@ -37,6 +37,7 @@ static void send_close(struct server_ws *w, int code, str reason)
 {
     struct buf frame;
 
+    assert(w->x->state == ST_SOCKET);
     buf_init(&frame, WS_CONTROL_MAX + 16);
     ws_encode_close(&frame, code, reason);
     conn_write(w->x->conn, buf_str(&frame));
@@ -84,6 +85,7 @@ void server_ws_feed(struct server_exchange *x, str bytes)
 {
     struct server_ws *w = x->ws;
 
+    assert(w && w->x == x);
     w->heard_ns = server_now(x);
     w->pinged = false;
     ws_feed(&w->codec, bytes);
@@ -159,6 +161,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     struct http1_fault fault;
     struct server_ws *w;
 
+    assert(x->state == ST_ANSWER && !x->head_sent && !x->ws);
     if (!ws_handshake(x->request, accept, &fault)) {
         server_socket_refuse(x, &fault);
         return NULL;

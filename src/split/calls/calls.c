@@ -85,6 +85,7 @@ size_t calls_seek(const struct calls *c, struct calls_find *f, size_t from)
 {
     size_t hit;
 
+    assert(from <= c->raw.n);
     if (f->known && f->from <= from && from <= f->at)
         return f->at;
     hit = f->needle.n ? str_find(str_slice(c->raw, from, c->raw.n), f->needle) : STR_NONE;

@@ -21,6 +21,7 @@ size_t calls_json_size(str s)
         } else if (ch == '{' || ch == '[') {
             depth++;
         } else if (ch == '}' || ch == ']') {
+            assert_slow(depth > 0);
             if (--depth == 0)
                 return i + 1;
         }

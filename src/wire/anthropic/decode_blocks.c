@@ -34,6 +34,7 @@ struct anthropic_block *anthropic_block_find(struct wire_decoder *d, int64_t ind
 
 static bool anthropic_block_take_number(struct wire_decoder *d, struct anthropic_block *b)
 {
+    assert(b->used);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
         return false;

@@ -169,6 +169,7 @@ void anthropic_sign(struct wire_encoder *en)
     struct anthropic_encoder *s = anthropic_encode_state(en);
     struct buf b;
 
+    assert(s->open == OPEN_THINK && !s->is_signed);
     buf_init(&b, 256);
     anthropic_signature(en, s->open_index, &b);
     anthropic_encode_delta(en, s->open_index, "signature_delta", "signature", buf_str(&b), false);
@@ -206,6 +207,7 @@ static void anthropic_open_block(struct wire_encoder *en, enum anthropic_open ki
 {
     struct anthropic_encoder *s = anthropic_encode_state(en);
 
+    assert(s->open == OPEN_NONE && kind != OPEN_NONE);
     s->open = kind;
     s->open_block = ev->block;
     s->open_index = s->next++;
@@ -445,6 +447,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct assembled_
         json_out_raw(o, arena_text_str(&b->text));
         return;
     }
+    assert((size_t)b->kind < COUNT_OF(types) && types[b->kind]);
     json_out_object(o);
     json_write_text(o, "type", str_c(types[b->kind]));
     if (b->kind == ASSEMBLED_TEXT) {

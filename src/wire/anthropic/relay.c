@@ -55,6 +55,7 @@ static void anthropic_relay_add_index(const struct wire_frame *f, uint32_t out, 
     if (!index || json_get_count(f->doc, json_root(f->doc), "index") == (int64_t)out)
         return;
     (void)snprintf(text, 16, "%u", out);
+    assert(*n < JSON_REPLACE_MAX);
     list[(*n)++] = (struct json_replacement){.node = index, .with = str_c(text)};
 }
 
@@ -347,6 +348,7 @@ static void anthropic_relay_on_stop(struct wire_encoder *en, const struct wire_f
 static void anthropic_relay_quote_into(struct json_replacement *list, size_t *n,
                                        const struct json_node *node, str text)
 {
+    assert(*n < JSON_REPLACE_MAX);
     if (node)
         list[(*n)++] = (struct json_replacement){.node = node, .with = text, .quote = true};
 }

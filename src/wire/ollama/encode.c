@@ -151,6 +151,7 @@ static void ollama_encode_on_call(struct wire_encoder *en, const struct chat_eve
     struct ollama_encoder *s = ollama_encode_state_of(en);
     struct ollama_call *c = arena_zero(en->arena, 1, sizeof *c);
 
+    assert(!s->calls == !s->calls_end);
     c->block = ev->block;
     c->id = arena_text_dup(en->arena, ev->id);
     c->name = arena_text_dup(en->arena, ev->name);
@@ -244,6 +245,7 @@ static void ollama_encode_keep_extra(struct wire_encoder *en, const struct chat_
     struct ollama_encoder *s = ollama_encode_state_of(en);
     size_t i = 0;
 
+    assert(s->extra_count <= OLLAMA_EXTRAS_MAX);
     if (ev->dialect != CHAT_OLLAMA || arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
         return;
     while (i < s->extra_count && !str_eq(s->extras[i].name, ev->name))

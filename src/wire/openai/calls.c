@@ -60,6 +60,7 @@ static struct openai_call *openai_calls_new_call(struct wire_decoder *d, struct 
 
     if (!openai_block(d, c, OPENAI_CALL))
         return NULL;
+    assert(!c->calls == !c->last);
     call = arena_zero(d->arena, 1, sizeof *call);
     call->index = index;
     call->block = c->block;

@@ -36,6 +36,7 @@ void openai_emit(struct wire_decoder *d, struct openai_choice *c, enum openai_no
     struct chat_event ev;
     str text;
 
+    assert((size_t)now < COUNT_OF(kinds));
     if (!json_text(&d->doc, node, &d->scratch, &text) || text.n == 0)
         return;
     if (!openai_block(d, c, now))

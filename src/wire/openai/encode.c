@@ -41,6 +41,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
 {
     struct openai_said_call *call = arena_zero(en->arena, 1, sizeof *call);
 
+    assert(!c->calls == !c->last);
     call->block = ev->block;
     call->index = c->call_count++;
     call->id = arena_text_dup(en->arena, ev->id);
@@ -82,6 +83,7 @@ const char *openai_finish(const struct chat_event *stop)
                                         [CHAT_STOP_PAUSE] = "stop",
                                         [CHAT_STOP_OTHER] = "stop"};
 
+    assert((size_t)stop->stop < COUNT_OF(names));
     return names[stop->stop];
 }
 
@@ -173,6 +175,7 @@ static void openai_encode_chunk_end(struct wire_encoder *en, const char *finish)
 {
     const struct openai_encoding *s = en->state;
 
+    assert(s->chunk_at <= en->out->n);
     if (finish)
         buf_printf(en->out, ",\"finish_reason\":\"%s\"}]}", finish);
     else

@@ -468,6 +468,7 @@ static void openai_relay_learn(const struct openai_relay_frame *r, size_t from)
     s->chunk_tail_size = r->chunk_end - tail;
     if (!s->chunk_tail)
         s->chunk_tail = arena_alloc(r->en->arena, OPENAI_TAIL_MAX);
+    assert(s->chunk_tail_size <= OPENAI_TAIL_MAX);
     memcpy(s->chunk_tail, r->en->out->p + tail, s->chunk_tail_size);
 }
 

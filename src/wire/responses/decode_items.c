@@ -46,6 +46,7 @@ static void *responses_item_more(struct responses_at *at, void *old, uint32_t n,
     uint32_t want = *cap ? *cap * 2 : 8;
     void *p;
 
+    assert(n <= *cap);
     if (n < *cap)
         return old;
     p = arena_zero(at->d->arena, want, size);
@@ -112,6 +113,7 @@ static struct responses_place *responses_item_place_get(struct responses_at *at,
     struct responses_decoder *s = at->s;
     uint32_t number = (uint32_t)(it - s->items);
 
+    assert(number < s->item_count); /* it is of the newest array */
     for (uint32_t i = s->place_count; i-- > 0;)
         if (s->places[i].item == number && s->places[i].kind == kind && s->places[i].part == part)
             return &s->places[i];
@@ -188,6 +190,7 @@ static void responses_item_put(struct responses_at *at, struct responses_item *i
     static const enum chat_event_kind kinds[] = {
         CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING, CHAT_ARGUMENTS};
 
+    assert((size_t)p->kind < COUNT_OF(kinds));
     if (text.n == 0 || !responses_item_place_block(at, it, p))
         return;
     p->size += text.n;

@@ -87,6 +87,7 @@ static void responses_encode_where_part(struct wire_encoder *en)
 {
     const struct responses_encoder *s = responses_encode_state_of(en);
 
+    assert(s->open != OPEN_NONE);
     responses_encode_where(en, responses_encode_open_prefix(s), s->index);
     buf_printf(en->out,
                ",\"%s\":%u",
@@ -118,6 +119,7 @@ static void responses_encode_item_end(struct wire_encoder *en, uint32_t index)
 {
     struct responses_encoder *s = responses_encode_state_of(en);
 
+    assert(s->relaying || index < s->items);
     if (responses_encode_event_begin(en, "response.output_item.done")) {
         buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
         rope_copy(&s->done, s->item_at, en->out);
@@ -138,6 +140,7 @@ static bool responses_encode_insert_note(struct wire_encoder *en)
 {
     struct responses_encoder *s = responses_encode_state_of(en);
 
+    assert(s->insert_count <= RESPONSES_INSERTS_MAX);
     if (!s->relaying)
         return true;
     if (s->insert_count == RESPONSES_INSERTS_MAX)
@@ -162,6 +165,7 @@ static bool responses_encode_open_item(struct wire_encoder *en, enum responses_o
     uint32_t index = responses_item_index(en);
     char id[256];
 
+    assert(s->open == OPEN_NONE && kind != OPEN_NONE);
     if (!responses_encode_insert_note(en))
         return false;
     s->open = kind;
@@ -197,6 +201,7 @@ static void responses_encode_part_begin(struct wire_encoder *en)
     struct responses_encoder *s = responses_encode_state_of(en);
     bool plain = s->open == OPEN_MESSAGE && !s->refusal;
 
+    assert(s->open != OPEN_NONE && !s->part_open);
     if (responses_encode_event_begin(en,
                                      s->open == OPEN_REASONING
                                          ? "response.reasoning_summary_part.added"
@@ -226,6 +231,7 @@ static void responses_encode_part_text(struct wire_encoder *en, str text)
     struct responses_encoder *s = responses_encode_state_of(en);
     size_t at = en->out->n;
 
+    assert(s->part_open);
     if (responses_encode_event_begin(en,
                                      s->open == OPEN_REASONING
                                          ? "response.reasoning_summary_text.delta"
@@ -350,6 +356,7 @@ static void responses_encode_hold_quoted(struct wire_encoder *en, str text)
     responses_encode_hold_c(en, "\"");
     responses_encode_hold(en, json_escaped(en->out, text));
     responses_encode_hold_c(en, "\"");
+    assert(en->out->n >= at);
     en->out->n = at;
 }
 
@@ -428,6 +435,7 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
     c->custom = part_is_custom(en->request, ev->name);
     if (!responses_encode_insert_note(en))
         return;
+    assert(!s->calls == !s->calls_end);
     *(s->calls_end ? s->calls_end : &s->calls) = c;
     s->calls_end = &c->next;
     if (!responses_encode_event_begin(en, "response.output_item.added"))

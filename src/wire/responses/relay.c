@@ -137,6 +137,7 @@ static void responses_relay_hold(struct responses_relay *r)
 {
     struct responses_encoder *s = r->s;
 
+    assert(s->held_size == 0);
     if (r->f->raw.n > HELD_SIZE_MAX) {
         responses_relay_frame_out(r);
         return;

@@ -16,6 +16,7 @@ enum chat_event_kind responses_at_event(enum responses_place_kind kind)
     static const enum chat_event_kind kinds[] = {
         CHAT_TEXT, CHAT_REFUSAL, CHAT_REASONING, CHAT_REASONING};
 
+    assert((size_t)kind < COUNT_OF(kinds));
     return kinds[kind];
 }
 
@@ -66,6 +67,7 @@ void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str
     size_t at = r->en->out->n;
 
     rope_add(&t->text, r->en->arena, json_escaped(r->en->out, text));
+    assert(r->en->out->n >= at);
     r->en->out->n = at;
     if (t->text.full && t->touched)
         r->s->done.full = true;
