@@ -108,7 +108,7 @@ static void count_batch(struct otlp *o, bool sent)
     o->batch = 0;
 }
 
-static size_t waiting(struct otlp *o, bool *leaving)
+static size_t otlp_export_count_waiting(struct otlp *o, bool *leaving)
 {
     size_t n;
 
@@ -127,7 +127,7 @@ static void send_batch(struct otlp *o);
 static void otlp_export_go_on(struct otlp *o)
 {
     bool leaving;
-    size_t n = waiting(o, &leaving);
+    size_t n = otlp_export_count_waiting(o, &leaving);
 
     if (o->call || o->batch > 0)
         return;
@@ -159,7 +159,7 @@ static void otlp_export_ended(struct otlp *o, bool transient)
     bool leaving;
 
     o->call = NULL;
-    (void)waiting(o, &leaving);
+    (void)otlp_export_count_waiting(o, &leaving);
     if (o->status >= 200 && o->status < 300)
         count_batch(o, true);
     else if (transient && o->tries < TRIES_MAX && !leaving)
