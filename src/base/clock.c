@@ -9,7 +9,7 @@
 
 const struct clock clock_real = {.fake = false};
 
-static struct timespec now(clockid_t id)
+static struct timespec clock_read_timespec(clockid_t id)
 {
     struct timespec t;
 
@@ -24,7 +24,7 @@ uint64_t clock_mono_ns(const struct clock *c)
 
     if (c->fake)
         return atomic_load_explicit(&c->mono_ns, memory_order_relaxed);
-    t = now(CLOCK_MONOTONIC);
+    t = clock_read_timespec(CLOCK_MONOTONIC);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -39,7 +39,7 @@ int64_t clock_wall_ms(const struct clock *c)
 
     if (c->fake)
         return atomic_load_explicit(&c->wall_ms, memory_order_relaxed);
-    t = now(CLOCK_REALTIME);
+    t = clock_read_timespec(CLOCK_REALTIME);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / CLOCK_NS_PER_MS;
 }
 
@@ -261,16 +261,17 @@ bool clock_parse(str s, int64_t *wall_ms)
     return true;
 }
 
-static uint64_t rounded(uint64_t ns, uint64_t unit)
+static uint64_t clock_divide_rounded(uint64_t ns, uint64_t unit)
 {
     return ns / unit + (ns % unit >= unit / 2);
 }
 
 str clock_duration(uint64_t ns, char out[CLOCK_DURATION_SIZE])
 {
-    uint64_t us = rounded(ns, 1000), ms = rounded(ns, 1000000);
-    uint64_t tenths = rounded(ns, 100000000), s = rounded(ns, 1000000000);
-    uint64_t minutes = rounded(ns, 60000000000), hours = rounded(ns, 3600000000000);
+    uint64_t us = clock_divide_rounded(ns, 1000), ms = clock_divide_rounded(ns, 1000000);
+    uint64_t tenths = clock_divide_rounded(ns, 100000000), s = clock_divide_rounded(ns, 1000000000);
+    uint64_t minutes = clock_divide_rounded(ns, 60000000000),
+             hours = clock_divide_rounded(ns, 3600000000000);
     int n;
 
     if (ns < 1000)

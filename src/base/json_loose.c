@@ -47,7 +47,7 @@ static bool word_char(char c)
 }
 
 /* Up to the end of a comment; false if none begins here. */
-static bool comment(struct reader *r)
+static bool json_loose_skip_comment(struct reader *r)
 {
     str rest = str_slice(r->s, r->at, r->s.n);
     bool block = str_starts(rest, STR("/*"));
@@ -62,7 +62,7 @@ static bool comment(struct reader *r)
     return true;
 }
 
-static void space(struct reader *r)
+static void json_loose_skip_space(struct reader *r)
 {
     while (json_loose_more(r)) {
         char c = r->s.p[r->at];
@@ -71,7 +71,7 @@ static void space(struct reader *r)
             r->at++;
         else if (str_starts(str_slice(r->s, r->at, r->s.n), STR("\xc2\xa0")))
             r->at += 2;
-        else if (!comment(r))
+        else if (!json_loose_skip_comment(r))
             return;
     }
 }
@@ -98,7 +98,7 @@ static int json_loose_hex4(str s, size_t at)
 }
 
 /* Copies \uXXXX, if it is a character: a lone surrogate is not. */
-static void unicode(struct reader *r)
+static void json_loose_copy_unicode(struct reader *r)
 {
     int n = json_loose_hex4(r->s, r->at + 2), low;
 
@@ -125,7 +125,7 @@ static void json_loose_escape(struct reader *r)
     char c = r->at + 1 < r->s.n ? r->s.p[r->at + 1] : '\0';
 
     if (c == 'u') {
-        unicode(r);
+        json_loose_copy_unicode(r);
         return;
     }
     if (c && strchr("\"\\/bfnrt", c))
@@ -207,7 +207,7 @@ static bool json_loose_number(str w, struct buf *out)
     return ok;
 }
 
-static bool literal(struct reader *r)
+static bool json_loose_read_literal(struct reader *r)
 {
     static const struct {
         const char *said, *meant;
@@ -268,7 +268,7 @@ static bool json_loose_member(struct reader *r)
 {
     if (!json_loose_key(r))
         return false;
-    space(r);
+    json_loose_skip_space(r);
     if (r->at >= r->s.n || r->s.p[r->at] != ':')
         return json_loose_wrong(r, "expected a colon after a name");
     r->at++;
@@ -278,18 +278,18 @@ static bool json_loose_member(struct reader *r)
 
 /* Members or elements up to the closing bracket; commas before it and at its sides are let be, and
  * one that is missing at the end of a line is put in. */
-static bool items(struct reader *r, char close)
+static bool json_loose_read_items(struct reader *r, char close)
 {
     bool any = false;
 
     for (;;) {
         bool comma = false;
 
-        space(r);
+        json_loose_skip_space(r);
         while (r->at < r->s.n && r->s.p[r->at] == ',' && json_loose_more(r)) {
             comma = true;
             r->at++;
-            space(r);
+            json_loose_skip_space(r);
         }
         if (r->at >= r->s.n || r->work == 0)
             return json_loose_wrong(r, "it is not closed");
@@ -313,20 +313,20 @@ static bool json_loose_value(struct reader *r)
     char c;
     bool ok;
 
-    space(r);
+    json_loose_skip_space(r);
     if (!json_loose_more(r))
         return json_loose_wrong(r, "it ends where a value was expected");
     c = r->s.p[r->at];
     if (c == '"' || c == '\'')
         return json_loose_text(r);
     if (c != '{' && c != '[')
-        return literal(r);
+        return json_loose_read_literal(r);
     if (r->depth == JSON_LOOSE_DEPTH)
         return json_loose_wrong(r, "it is nested too deep");
     r->depth++;
     r->at++;
     buf_add_c(r->out, c);
-    ok = items(r, c == '{' ? '}' : ']');
+    ok = json_loose_read_items(r, c == '{' ? '}' : ']');
     assert(r->depth > 0);
     r->depth--;
     return ok;

@@ -299,7 +299,7 @@ void log_flush(void)
 }
 
 /* Whether the line may wait: somebody may be waiting for those that say that something is wrong. */
-static bool batched(enum log_level level, const struct line *l)
+static bool log_batch_line(enum log_level level, const struct line *l)
 {
     struct log_batch *b = scope_now ? scope_now->batch : NULL;
 
@@ -348,8 +348,8 @@ void log_write(enum log_level level, const char *message, const struct log_field
     for (; fields->kind != LOG_IS_END; fields++)
         log_add(&l, fields);
     log_end(&l, dropped);
-    if (!batched(level, &l) && !log_send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) &&
-        log)
+    if (!log_batch_line(level, &l) &&
+        !log_send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) && log)
         atomic_fetch_add(&log->dropped, dropped + 1);
     errno = before;
 }

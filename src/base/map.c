@@ -128,7 +128,7 @@ static void map_place(struct map *m, struct map_entry entry)
 }
 
 /* Room for one more: twice what is held, so that the next rebuild is as far away as this one. */
-static void rebuild(struct map *m)
+static void map_rebuild_table(struct map *m)
 {
     struct map_entry *old = m->entries;
     size_t old_used = m->used;
@@ -170,7 +170,7 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e)
     if (m->count == m->count_max)
         return err_set(e, ERR_LIMIT, "more than %zu names", m->count_max);
     if (m->used == m->cap)
-        rebuild(m);
+        map_rebuild_table(m);
     if (m->keys)
         key = arena_dup(m->keys, key);
     map_place(m, (struct map_entry){.key = key, .value = value, .hash = hash});

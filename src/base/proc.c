@@ -1,7 +1,7 @@
 /* How no signal can reach a stranger. A pid, and with it the number of the group the child leads,
  * is free for others only after the child was waited for. So we look whether it has ended without
  * waiting for it (poll on the pidfd), signal its group while it is at most a zombie, and only then
- * wait. The order is in reap() and nowhere else; `pidfd < 0` says that it is done.
+ * wait. The order is in proc_reap_child() and nowhere else; `pidfd < 0` says that it is done.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -77,7 +77,7 @@ static bool open_end(int target, enum proc_io io, int *ours, int *theirs, struct
 }
 
 /* Both objects only grow on the heap, so that failing is a crash like any other allocation. */
-static void must(int result, const char *what)
+static void proc_die_on_error(int result, const char *what)
 {
     if (result != 0)
         base_die("%s: %s", what, strerrordesc_np(result));
@@ -86,13 +86,14 @@ static void must(int result, const char *what)
 static void set_actions(posix_spawn_file_actions_t *fa, const struct proc_spec *spec,
                         const struct ends *theirs)
 {
-    must(posix_spawn_file_actions_init(fa), "posix_spawn_file_actions_init");
+    proc_die_on_error(posix_spawn_file_actions_init(fa), "posix_spawn_file_actions_init");
     for (int i = 0; i < 3; i++)
         if (theirs->fd[i] >= 0)
-            must(posix_spawn_file_actions_adddup2(fa, theirs->fd[i], i), "adddup2");
+            proc_die_on_error(posix_spawn_file_actions_adddup2(fa, theirs->fd[i], i), "adddup2");
     if (spec->cwd)
-        must(posix_spawn_file_actions_addchdir_np(fa, spec->cwd), "addchdir_np");
-    must(posix_spawn_file_actions_addclosefrom_np(fa, STDERR_FILENO + 1), "addclosefrom_np");
+        proc_die_on_error(posix_spawn_file_actions_addchdir_np(fa, spec->cwd), "addchdir_np");
+    proc_die_on_error(posix_spawn_file_actions_addclosefrom_np(fa, STDERR_FILENO + 1),
+                      "addclosefrom_np");
 }
 
 static void set_attributes(posix_spawnattr_t *attr)
@@ -101,12 +102,13 @@ static void set_attributes(posix_spawnattr_t *attr)
 
     sigemptyset(&none);
     sigfillset(&all);
-    must(posix_spawnattr_init(attr), "posix_spawnattr_init");
-    must(posix_spawnattr_setsigmask(attr, &none), "setsigmask");
-    must(posix_spawnattr_setsigdefault(attr, &all), "setsigdefault");
-    must(posix_spawnattr_setflags(
-             attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID),
-         "setflags");
+    proc_die_on_error(posix_spawnattr_init(attr), "posix_spawnattr_init");
+    proc_die_on_error(posix_spawnattr_setsigmask(attr, &none), "setsigmask");
+    proc_die_on_error(posix_spawnattr_setsigdefault(attr, &all), "setsigdefault");
+    proc_die_on_error(posix_spawnattr_setflags(attr,
+                                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                   POSIX_SPAWN_SETSID),
+                      "setflags");
 }
 
 /* Why a folder cannot be run in, or 0. */
@@ -217,7 +219,7 @@ void proc_signal(struct proc *p, int number)
 
 /* The child has ended and is a zombie, or is about to be killed here. Where the program around us
  * took its status away, it stays unknown. */
-static void reap(struct proc *p)
+static void proc_reap_child(struct proc *p)
 {
     siginfo_t info = {.si_code = CLD_EXITED};
     int n;
@@ -254,7 +256,7 @@ bool proc_wait(struct proc *p, int timeout_ms, struct proc_status *out, struct e
     if (p->pidfd >= 0 && !proc_ended(p, clock_deadline_ns(&clock_real, timeout_ms)))
         return err_set(e, ERR_TIMEOUT, "still running after %d ms", timeout_ms);
     if (p->pidfd >= 0)
-        reap(p);
+        proc_reap_child(p);
     *out = p->status;
     return true;
 }
@@ -266,7 +268,7 @@ void proc_stop(struct proc *p, int grace_ms, struct proc_status *out)
         proc_signal(p, SIGTERM);
         proc_signal(p, SIGCONT); /* one that was stopped cannot hear */
         (void)proc_ended(p, clock_deadline_ns(&clock_real, grace_ms));
-        reap(p);
+        proc_reap_child(p);
     }
     if (out)
         *out = p->status;
@@ -275,7 +277,7 @@ void proc_stop(struct proc *p, int grace_ms, struct proc_status *out)
 void proc_release(struct proc *p)
 {
     if (p->pidfd >= 0)
-        reap(p);
+        proc_reap_child(p);
     close_one(&p->in);
     close_one(&p->out);
     close_one(&p->err);
@@ -368,7 +370,7 @@ static bool proc_pump(struct proc *p, const struct proc_limits *limits, struct p
         if (n <= 0)
             continue;
         if (ready[0].revents)
-            reap(p);
+            proc_reap_child(p);
         if (p->in >= 0 && ready[1].revents)
             proc_give(p, &in);
         if (p->out >= 0 && !proc_take(&p->out, &r->out, "stdout", e))

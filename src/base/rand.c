@@ -135,7 +135,7 @@ static void rand_step(struct rand_ids *ids, int64_t now)
 }
 
 /* "01234567-89ab-7cde-8f01-23456789abcd" */
-static void format(uint64_t high, uint64_t low, char out[RAND_ID_SIZE])
+static void rand_format_id(uint64_t high, uint64_t low, char out[RAND_ID_SIZE])
 {
     static const struct {
         uint8_t from, to, size;
@@ -170,8 +170,8 @@ str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE])
     counter = ids->counter;
     pthread_mutex_unlock(&ids->lock);
 
-    format(ms << 16 | 0x7000 | counter >> 30,
-           (0x8000 | (counter >> 16 & 0x3FFF)) << 48 | (counter & 0xFFFF) << 32 | chance,
-           out);
+    rand_format_id(ms << 16 | 0x7000 | counter >> 30,
+                   (0x8000 | (counter >> 16 & 0x3FFF)) << 48 | (counter & 0xFFFF) << 32 | chance,
+                   out);
     return (str){out, RAND_ID_SIZE - 1};
 }

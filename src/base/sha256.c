@@ -33,7 +33,7 @@ static uint32_t sha256_word_at(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void expand(uint32_t w[64], const uint8_t *block)
+static void sha256_expand_block(uint32_t w[64], const uint8_t *block)
 {
     for (size_t t = 0; t < 16; t++)
         w[t] = sha256_word_at(block + 4 * t);
@@ -65,7 +65,7 @@ static void compress_plain(uint32_t state[8], const uint8_t *blocks, size_t coun
     uint32_t w[64], v[8];
 
     for (; count > 0; count--, blocks += SHA256_BLOCK_SIZE) {
-        expand(w, blocks);
+        sha256_expand_block(w, blocks);
         memcpy(v, state, sizeof v);
         for (size_t t = 0; t < 64; t += 8) {
             one_round(v, 0, round_key[t] + w[t]);

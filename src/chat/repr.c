@@ -69,7 +69,7 @@ void repr_text(struct buf *out, str text)
 }
 
 /* The fewest digits that read back as the same number, and the position of the point. */
-static size_t shortest(double d, char digits[DIGITS_MAX + 1], int *point)
+static size_t repr_find_shortest_digits(double d, char digits[DIGITS_MAX + 1], int *point)
 {
     char text[40];
 
@@ -127,7 +127,7 @@ void repr_double(struct buf *out, double d)
         buf_add(out, STR("inf"));
         return;
     }
-    s = (str){digits, shortest(d, digits, &point)};
+    s = (str){digits, repr_find_shortest_digits(d, digits, &point)};
     if (d == 0)
         point = 1;
     if (point >= POINT_MIN && point <= POINT_MAX) {

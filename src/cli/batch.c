@@ -184,7 +184,7 @@ static void write_error(struct batch *b, str id, const struct err *e)
 }
 
 /* A case is one line, so where its JSON is wrong need not say which line of it. */
-static bool parse(struct batch *b, str line, struct err *e)
+static bool batch_parse_line(struct batch *b, str line, struct err *e)
 {
     const str where = STR("line 1, ");
     size_t at;
@@ -210,7 +210,7 @@ static void batch_on_line(struct batch *b, str line)
         return;
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
-    if (!parse(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
+    if (!batch_parse_line(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
         write_error(b, t.id, &e);
     buf_add_c(&b->line, '\n');
     file_out_add(&b->cli->out, buf_str(&b->line));

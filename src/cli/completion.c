@@ -76,7 +76,7 @@ static const char bash_head[] =
     "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
     "    COMPREPLY=($(compgen -W \"--help --version ";
 
-static void bash(struct cli *cli)
+static void completion_write_bash(struct cli *cli)
 {
     const struct cli_command *c;
 
@@ -146,7 +146,7 @@ static void zsh_option(struct cli *cli, const struct cli_command *c, const struc
     file_out_add(&cli->out, STR("' \\\n"));
 }
 
-static void zsh(struct cli *cli)
+static void completion_write_zsh(struct cli *cli)
 {
     const struct cli_command *c;
 
@@ -215,7 +215,7 @@ static void fish_option(struct cli *cli, const struct cli_command *c, const stru
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void fish(struct cli *cli)
+static void completion_write_fish(struct cli *cli)
 {
     const struct cli_command *c;
 
@@ -245,7 +245,9 @@ static void fish(struct cli *cli)
 static const struct {
     const char *name;
     void (*write)(struct cli *cli);
-} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+} shells[] = {{"bash", completion_write_bash},
+              {"zsh", completion_write_zsh},
+              {"fish", completion_write_fish}};
 
 static const char *shell_name(size_t index)
 {

@@ -23,7 +23,7 @@ static const char *config_verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-static void warn(const struct config *c)
+static void config_print_warnings(const struct config *c)
 {
     for (size_t i = 0; i < c->warning_count; i++)
         cli_complain(CLI_OK, "warning: " STR_FMT, STR_ARG(c->warnings[i]));
@@ -71,7 +71,7 @@ static int cli_config_show(struct cli *cli, const char *path, bool json)
 
     if (!config_load(path, &c, &e))
         return cli_fail_config(&e);
-    warn(c);
+    config_print_warnings(c);
     buf_init(&b, OUT_MAX);
     if (json)
         config_print_json(c, &b);

@@ -43,7 +43,7 @@ static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
     (void)setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
 
-static bool reach(struct daemon_link *d, str at, const char *port, struct err *e)
+static bool daemon_connect_tcp(struct daemon_link *d, str at, const char *port, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all, *a;
     char host[256];
@@ -97,7 +97,7 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     if (!colon || address.n - colon >= sizeof port)
         return err_set(e, ERR_UPSTREAM, "\"" STR_FMT "\" is not an address", STR_ARG(address));
     (void)snprintf(port, sizeof port, STR_FMT, STR_ARG(str_slice(address, colon, address.n)));
-    return reach(d, host, port, e);
+    return daemon_connect_tcp(d, host, port, e);
 }
 
 static bool send_all(struct daemon_link *d, str bytes, struct err *e)

@@ -43,7 +43,7 @@ static void option_line(struct cli *cli, const struct cli_option *o)
 }
 
 /* Paragraphs broken into lines that fit a terminal. */
-static void wrap(struct cli *cli, const char *text)
+static void help_write_wrapped(struct cli *cli, const char *text)
 {
     size_t column = 0;
 
@@ -69,7 +69,7 @@ static void wrap(struct cli *cli, const char *text)
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void title(struct cli *cli, const char *text)
+static void help_write_title(struct cli *cli, const char *text)
 {
     file_out_printf(&cli->out, "%s%s%s\n", cli_bold(cli), text, cli_plain(cli));
 }
@@ -86,17 +86,17 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
 
     file_out_printf(&cli->out, "rationale %s - %s\n\n", c->name, c->summary);
     if (full) {
-        title(cli, "Examples");
+        help_write_title(cli, "Examples");
         file_out_printf(&cli->out, "%s\n", c->examples);
     }
-    title(cli, "Usage");
+    help_write_title(cli, "Usage");
     help_usage_line(cli, c);
     file_out_add(&cli->out, STR("\n"));
     if (full) {
-        wrap(cli, c->about);
+        help_write_wrapped(cli, c->about);
         file_out_add(&cli->out, STR("\n"));
     }
-    title(cli, "Options");
+    help_write_title(cli, "Options");
     for (size_t i = 0; i < c->option_count; i++)
         option_line(cli, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
@@ -119,7 +119,7 @@ static void help_groups(struct cli *cli, bool full)
         if (full && i > 0)
             file_out_printf(&cli->out, "%s\n%s%s", cli_dim(cli), examples, cli_plain(cli));
         file_out_add(&cli->out, i ? STR("\n") : STR(""));
-        title(cli, r->title);
+        help_write_title(cli, r->title);
         examples = r->examples;
     }
     if (full)
@@ -135,7 +135,7 @@ void cli_overview(struct cli *cli, bool full)
                      "Try it with `rationale demo`, run it with `rationale serve`, and read what\n"
                      "models thought with `list`, `show`, `decisions` and `search`.\n\n"));
     help_groups(cli, full);
-    title(cli, "Options");
+    help_write_title(cli, "Options");
     file_out_add(
         &cli->out,
         STR("  -h, --help       the short or the full help, also after a command\n"
@@ -173,7 +173,7 @@ void cli_exit_codes(struct cli *cli)
 /* ---- the command ---- */
 
 /* The commands, followed by the other topics. */
-static const char *topics(size_t index)
+static const char *help_topic_at(size_t index)
 {
     size_t commands = 0;
 
@@ -201,7 +201,7 @@ const struct cli_command cli_help = {
     .words = "[COMMAND | exit-codes]",
     .about = "Prints the full help of a command, of all of them, or the table of exit codes.",
     .examples = "  rationale help split\n  rationale help exit-codes\n",
-    .values = topics,
+    .values = help_topic_at,
     .word_max = 1,
     .run = help_run,
 };

@@ -154,7 +154,7 @@ static void put_entry(struct cli *cli, str entry)
     json_release(&doc);
 }
 
-static int make(struct cli *cli, const struct cli_args *args)
+static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
 {
     char key[KEY_SIZE], hex[SHA256_HEX_SIZE];
     uint8_t digest[SHA256_SIZE];
@@ -332,7 +332,7 @@ static int keys_run(struct cli *cli, const struct cli_args *args)
         return keys_hash(cli, args);
     if (word.n == 0)
         return cli_complain(CLI_USAGE, "keys needs a word: new, hash or list");
-    return make(cli, args);
+    return keys_print_new_key(cli, args);
 }
 
 const struct cli_command cli_keys = {

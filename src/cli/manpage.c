@@ -32,7 +32,7 @@ static void roff_part(struct cli *cli, str text)
     }
 }
 
-static void roff(struct cli *cli, const char *text)
+static void manpage_write_roff(struct cli *cli, const char *text)
 {
     roff_part(cli, str_c(text));
 }
@@ -46,16 +46,16 @@ static void manpage_head(struct cli *cli, const char *name, const char *summary)
         upper[n] = (char)(name[n] >= 'a' && name[n] <= 'z' ? name[n] - 32 : name[n]);
     upper[n] = '\0';
     file_out_add(&cli->out, STR(".TH "));
-    roff(cli, upper);
+    manpage_write_roff(cli, upper);
     file_out_printf(
         &cli->out, " 1 \"\" \"rationale %s\" \"Rationale\"\n.SH NAME\n", RATIONALE_VERSION);
-    roff(cli, name);
+    manpage_write_roff(cli, name);
     file_out_add(&cli->out, STR(" \\- "));
-    roff(cli, summary);
+    manpage_write_roff(cli, summary);
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void paragraphs(struct cli *cli, const char *text)
+static void manpage_write_paragraphs(struct cli *cli, const char *text)
 {
     size_t column = 0;
 
@@ -79,21 +79,21 @@ static void paragraphs(struct cli *cli, const char *text)
     file_out_add(&cli->out, STR("\n"));
 }
 
-static void option(struct cli *cli, const struct cli_option *o)
+static void manpage_write_option(struct cli *cli, const struct cli_option *o)
 {
     file_out_add(&cli->out, STR(".TP\n"));
     if (o->letter)
         file_out_printf(&cli->out, "\\fB\\-%c\\fR, ", o->letter);
     file_out_add(&cli->out, STR("\\fB\\-\\-"));
-    roff(cli, o->name);
+    manpage_write_roff(cli, o->name);
     file_out_add(&cli->out, STR("\\fR"));
     if (o->value)
         file_out_printf(&cli->out, " \\fI%s\\fR", o->value);
     file_out_add(&cli->out, STR("\n"));
-    roff(cli, o->help);
+    manpage_write_roff(cli, o->help);
     file_out_add(&cli->out, o->choices ? STR("; one of:\n") : STR("\n"));
     if (o->choices)
-        paragraphs(cli, o->choices);
+        manpage_write_paragraphs(cli, o->choices);
 }
 
 static void command_page(struct cli *cli, const struct cli_command *c)
@@ -104,16 +104,16 @@ static void command_page(struct cli *cli, const struct cli_command *c)
     snprintf(name, sizeof name, "rationale-%s", c->name);
     manpage_head(cli, name, c->summary);
     file_out_printf(&cli->out, ".SH SYNOPSIS\n\\fBrationale %s\\fR [\\fIOPTIONS\\fR] ", c->name);
-    roff(cli, c->words);
+    manpage_write_roff(cli, c->words);
     file_out_add(&cli->out, STR("\n.SH DESCRIPTION\n"));
-    paragraphs(cli, c->about);
+    manpage_write_paragraphs(cli, c->about);
     file_out_add(&cli->out, STR(".SH OPTIONS\n"));
     for (size_t i = 0; i < c->option_count; i++)
-        option(cli, &c->options[i]);
+        manpage_write_option(cli, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
-        option(cli, o);
+        manpage_write_option(cli, o);
     file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
-    roff(cli, c->examples);
+    manpage_write_roff(cli, c->examples);
     file_out_add(&cli->out,
                  STR(".fi\n.SH EXIT STATUS\nAs in\n.BR rationale (1).\n"
                      ".SH SEE ALSO\n.BR rationale (1)\n"));
@@ -127,16 +127,17 @@ static void main_page(struct cli *cli)
     file_out_add(&cli->out,
                  STR(".SH SYNOPSIS\n\\fBrationale\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] "
                      "[\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\n"));
-    paragraphs(cli,
-               "Separates the reasoning of a language model's reply from its answer while it "
-               "arrives, holds it to a budget and records it. Each command has its own page.");
+    manpage_write_paragraphs(
+        cli,
+        "Separates the reasoning of a language model's reply from its answer while it "
+        "arrives, holds it to a budget and records it. Each command has its own page.");
     file_out_add(&cli->out, STR(".SH COMMANDS\n"));
     for (size_t i = 0; (r = cli_row_at(i)); i++) {
         if (r->command)
             file_out_printf(&cli->out, ".TP\n.BR rationale\\-%s (1)\n", r->command->name);
         else
             file_out_add(&cli->out, STR(".SS "));
-        roff(cli, r->command ? r->command->summary : r->title);
+        manpage_write_roff(cli, r->command ? r->command->summary : r->title);
         file_out_add(&cli->out, STR("\n"));
     }
     file_out_add(&cli->out, STR(".SH EXIT STATUS\n.nf\n"));
@@ -148,7 +149,7 @@ static void main_page(struct cli *cli)
                      "terminal\n"));
     file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
     for (size_t i = 0; (r = cli_row_at(i)); i++)
-        roff(cli, r->command ? "" : r->examples);
+        manpage_write_roff(cli, r->command ? "" : r->examples);
     file_out_add(&cli->out, STR(".fi\n"));
 }
 

@@ -37,14 +37,14 @@ static bool mcp_client_sample(void *ctx, str params, struct buf *result, struct 
     return true;
 }
 
-static bool elicit(void *ctx, str params, struct buf *result, struct err *e)
+static bool mcp_client_elicit_defaults(void *ctx, str params, struct buf *result, struct err *e)
 {
     (void)ctx;
     return mcp_elicit_defaults(params, result, e);
 }
 
 /* The user agrees at once: where the server would send the browser is the answer. */
-static bool authorize(void *ctx, str url, struct buf *out, struct err *e)
+static bool mcp_client_authorize_user(void *ctx, str url, struct buf *out, struct err *e)
 {
     struct suite *s = ctx;
     struct mcp_fetch_request r = {
@@ -117,7 +117,7 @@ static str sample_arguments(struct suite *s, str schema)
 
 /* ---- scenarios ---- */
 
-static bool call(struct suite *s, str tool, str arguments)
+static bool mcp_client_call_tool(struct suite *s, str tool, str arguments)
 {
     struct mcp_call c = {.tool = tool, .arguments = arguments, .timeout_ms = TIMEOUT_MS};
     struct mcp_result result;
@@ -135,9 +135,9 @@ static bool call_wanted(struct suite *s, bool *some)
     for (const struct json_node *v = json_first(doc, calls); v; v = json_next(doc, calls, v)) {
         const struct json_node *arguments = json_find(doc, v, STR("arguments"));
 
-        if (!call(s,
-                  mcp_member(doc, v, STR("name"), &s->arena),
-                  arguments ? json_raw(doc, arguments) : STR("")))
+        if (!mcp_client_call_tool(s,
+                                  mcp_member(doc, v, STR("name"), &s->arena),
+                                  arguments ? json_raw(doc, arguments) : STR("")))
             return false;
     }
     return true;
@@ -146,7 +146,8 @@ static bool call_wanted(struct suite *s, bool *some)
 static bool call_each(struct suite *s, const struct mcp_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
-        if (!call(s, tools->at[i].name, sample_arguments(s, tools->at[i].input_schema)))
+        if (!mcp_client_call_tool(
+                s, tools->at[i].name, sample_arguments(s, tools->at[i].input_schema)))
             return false;
     return true;
 }
@@ -156,7 +157,7 @@ static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
         if (str_eq(tools->at[i].name, STR("json_schema_2020_12_tool")))
-            return call(
+            return mcp_client_call_tool(
                 s,
                 STR("json_schema_echo"),
                 arena_join(&s->arena, STR("{\"schema\":"), tools->at[i].input_schema, STR("}")));
@@ -225,13 +226,13 @@ static bool mcp_client_run(struct suite *s, const char *url)
     struct mcp_auth_options auth = {.client_name = STR("rationale"),
                                     .metadata_url = STR(IDENTITY),
                                     .redirect_uri = STR(REDIRECT),
-                                    .authorize = authorize,
+                                    .authorize = mcp_client_authorize_user,
                                     .ctx = s};
     struct mcp_client_options o = {.url = str_c(url),
                                    .auth = &auth,
                                    .roots = roots,
                                    .sample = mcp_client_sample,
-                                   .elicit = elicit,
+                                   .elicit = mcp_client_elicit_defaults,
                                    .ctx = s};
 
     if (context.n && !json_parse(&s->context, context, s->e))

@@ -84,7 +84,8 @@ static void mcp_conformance_answer_error(void *ctx, const struct mcp_ask *ask,
     mcp_answer_fail(answer, "This tool intentionally returns an error for testing");
 }
 
-static void change(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void conformance_trigger_change(void *ctx, const struct mcp_ask *ask,
+                                       struct mcp_answer *answer)
 {
     bool tools = str_eq(tool_name(ask), STR("test_trigger_tool_change"));
 
@@ -460,8 +461,8 @@ static const struct mcp_tool tools[] = {
     TOOL("test_streaming_elicitation", "Reports progress on its stream",
          conformance_answer_progress),
     TOOL("test_error_handling", "Fails", mcp_conformance_answer_error),
-    TOOL("test_trigger_tool_change", "Says that the tools changed", change),
-    TOOL("test_trigger_prompt_change", "Says that the prompts changed", change),
+    TOOL("test_trigger_tool_change", "Says that the tools changed", conformance_trigger_change),
+    TOOL("test_trigger_prompt_change", "Says that the prompts changed", conformance_trigger_change),
     {.name = "test_missing_capability",
      .description = "Needs a client that can sample",
      .needs = MCP_SAMPLING,

@@ -138,7 +138,7 @@ static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
     return ok;
 }
 
-static void why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+static void mcp_record_answer_why(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct cli_mcp_record *r = ctx;
     struct query_asker asker = asker_of(r, ask);
@@ -212,7 +212,7 @@ static const struct mcp_tool tools[] = {
               "\"description\":\"at most so many; by default 5\"}},\"required\":[\"tool\"],"
               "\"additionalProperties\":false}",
      .annotations = HINTS,
-     .run = why},
+     .run = mcp_record_answer_why},
     {.name = "show_session",
      .title = "Show a session",
      .description = "Shows one session whole: its calls, their reasoning, tools and usage, as a "

@@ -273,7 +273,7 @@ static bool order_next_line(struct buf *in, str *line, size_t *used)
     return end || kept > 0;
 }
 
-static void prompt(struct window *w)
+static void order_print_prompt(struct window *w)
 {
     if (!w->person)
         return;
@@ -290,7 +290,7 @@ static int too_much(struct window *w)
 }
 
 /* A person may try again. A pipe cannot, but it may have further lines after one that failed. */
-static int converse(struct window *w)
+static int order_run_conversation(struct window *w)
 {
     struct buf in;
     size_t used = 0;
@@ -306,8 +306,8 @@ static int converse(struct window *w)
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
             cli_plain(w->cli));
-    for (prompt(w); (code == CLI_OK || w->person) && order_next_line(&in, &line, &used);
-         prompt(w)) {
+    for (order_print_prompt(w); (code == CLI_OK || w->person) && order_next_line(&in, &line, &used);
+         order_print_prompt(w)) {
         if (utf8_trim(line).n > ORDERS_TEXT_MAX)
             refused = too_much(w);
         else if (utf8_trim(line).n > 0)
@@ -499,7 +499,7 @@ static int order_run_open(struct window *w)
     buf_init(&w->line, THREAD_TUPLE_MAX);
     buf_init(&w->said, THREAD_TUPLE_MAX);
     w->person = isatty(STDIN_FILENO) && w->cli->terminal && !w->args->value[JSON];
-    code = w->args->value[EVAL] ? order_evaluate(w) : converse(w);
+    code = w->args->value[EVAL] ? order_evaluate(w) : order_run_conversation(w);
     buf_release(&w->said);
     buf_release(&w->line);
     orders_close(w->orders);

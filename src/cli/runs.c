@@ -130,7 +130,7 @@ static void runs_line(struct runs *r, const struct json_node *v, const char *nam
                         cli_plain(r->cli));
 }
 
-static void trace(struct runs *r, const struct json_node *root)
+static void runs_print_trace(struct runs *r, const struct json_node *root)
 {
     const struct json *doc = &r->h.doc;
     const struct json_node *list = json_find(doc, root, STR("trace"));
@@ -168,7 +168,7 @@ static int runs_one(struct runs *r)
     runs_line(r, root, "session_id", "session");
     runs_line(r, root, "status", "status");
     runs_line(r, root, "reason", "reason");
-    trace(r, root);
+    runs_print_trace(r, root);
     pending = json_find(&r->h.doc, root, STR("pending"));
     if (pending && pending->kind == JSON_OBJECT) {
         runs_line(r, pending, "tool", "waits for a word on");
@@ -190,7 +190,7 @@ static int runs_replay(struct runs *r)
         return code;
     root = json_root(&r->h.doc);
     if (!r->args->value[JSON]) {
-        trace(r, root);
+        runs_print_trace(r, root);
         runs_line(r, root, "status", "status");
         runs_line(r, root, "reason", "reason");
         runs_line(r, root, "text", "text");
@@ -203,7 +203,7 @@ static int runs_replay(struct runs *r)
 /* ---- a word ---- */
 
 /* An id may have slashes in it, where it is of a part of another run. */
-static str encoded(struct arena *a, const char *id)
+static str runs_encode_id(struct arena *a, const char *id)
 {
     struct buf out;
     str text;
@@ -224,7 +224,7 @@ static bool runs_by_daemon(struct runs *r, str body, int *code)
 {
     str path = arena_join(&r->h.arena,
                           STR("/api/v1/runs/"),
-                          encoded(&r->h.arena, r->args->words[1]),
+                          runs_encode_id(&r->h.arena, r->args->words[1]),
                           STR("/answer")),
         reply;
     struct daemon_link d;
@@ -342,12 +342,12 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     return CLI_OK;
 }
 
-static int approve(struct runs *r)
+static int runs_approve_run(struct runs *r)
 {
     return runs_answer_command(r, AGENT_APPROVE);
 }
 
-static int deny(struct runs *r)
+static int runs_deny_run(struct runs *r)
 {
     return runs_answer_command(r, AGENT_DENY);
 }
@@ -362,8 +362,8 @@ static const struct verb {
     {"list", 1, runs_list},
     {"show", 2, runs_one},
     {"replay", 2, runs_replay},
-    {"approve", 3, approve},
-    {"deny", 3, deny},
+    {"approve", 3, runs_approve_run},
+    {"deny", 3, runs_deny_run},
 };
 
 static const char *verb_name(size_t index)

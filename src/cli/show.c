@@ -16,8 +16,8 @@ static const struct cli_option options[] = {
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
 };
 
-static void part(struct history *h, struct cli *cli, const struct json_node *v, const char *name,
-                 const char *title, bool dim)
+static void show_print_part(struct history *h, struct cli *cli, const struct json_node *v,
+                            const char *name, const char *title, bool dim)
 {
     str text = history_member(h, v, name);
 
@@ -110,7 +110,7 @@ static void show_decision(struct history *h, struct cli *cli, const struct json_
     show_line(h, cli, "decision", entry);
 }
 
-static void details(struct history *h, struct cli *cli, const struct json_node *d)
+static void show_print_details(struct history *h, struct cli *cli, const struct json_node *d)
 {
     show_value(h, cli, d, "provider", "provider");
     show_value(h, cli, d, "level", "level");
@@ -121,20 +121,20 @@ static void details(struct history *h, struct cli *cli, const struct json_node *
     show_over(h, cli, d);
     show_value(h, cli, d, "cost_usd", "USD");
     show_value(h, cli, d, "stop", "stop");
-    part(h, cli, d, "prompt", "asked", false);
+    show_print_part(h, cli, d, "prompt", "asked", false);
     show_value(h, cli, d, "reasoning_state", "reasoning");
     show_absent(h, cli, d);
-    part(h, cli, d, "reasoning_content", "thought", true);
+    show_print_part(h, cli, d, "reasoning_content", "thought", true);
     if (!show_repeats(h, d, history_member(h, d, "reasoning_summary"), 2))
         show_value(h, cli, d, "reasoning_summary", "in short");
-    part(h, cli, d, "response", "answer", false);
+    show_print_part(h, cli, d, "response", "answer", false);
     show_value(h, cli, d, "tool_calls", "tool calls");
     show_value(h, cli, d, "server_name", "server");
     show_value(h, cli, d, "parameters", "parameters");
     show_value(h, cli, d, "result", "result");
     show_decision(h, cli, d);
     show_value(h, cli, d, "attempts", "attempts");
-    part(h, cli, d, "error_message", "error", false);
+    show_print_part(h, cli, d, "error_message", "error", false);
 }
 
 static void show_event(struct history *h, struct cli *cli, const struct json_node *ev)
@@ -154,10 +154,10 @@ static void show_event(struct history *h, struct cli *cli, const struct json_nod
                     cli_plain(cli),
                     (long long)(ms < 0 ? 0 : ms),
                     STR_ARG(history_line(&h->arena, history_member(h, ev, "event_id"), 60)));
-    details(h, cli, d);
+    show_print_details(h, cli, d);
 }
 
-static void session(struct history *h, struct cli *cli)
+static void show_print_session(struct history *h, struct cli *cli)
 {
     static const struct {
         const char *name, *title;
@@ -211,9 +211,9 @@ static int show_run(struct cli *cli, const struct cli_args *args)
     }
     code = history_show(&h, cli, ok, &e, json);
     if (code == CLI_OK && !json && is_call)
-        details(&h, cli, json_root(&h.doc));
+        show_print_details(&h, cli, json_root(&h.doc));
     else if (code == CLI_OK && !json)
-        session(&h, cli);
+        show_print_session(&h, cli);
     history_close(&h);
     return code;
 }

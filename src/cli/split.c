@@ -266,7 +266,8 @@ static const char *format_id(size_t index)
 }
 
 /* The format that was named, or the pair that was given. */
-static const struct split_format *choose(const struct cli_args *args, struct split_pair *pair)
+static const struct split_format *cli_split_choose_format(const struct cli_args *args,
+                                                          struct split_pair *pair)
 {
     const char *open = args->value[OPEN], *close = args->value[CLOSE], *id = args->value[FORMAT];
     const struct split_format *f;
@@ -297,7 +298,7 @@ static const struct split_format *choose(const struct cli_args *args, struct spl
 }
 
 /* Options that ask for different things; false after saying which. */
-static bool agree(const struct cli_args *args)
+static bool cli_split_check_options(const struct cli_args *args)
 {
     static const uint8_t apart[][2] = {
         {JSON, EVENTS},
@@ -333,11 +334,11 @@ static int split_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    if (!agree(args))
+    if (!cli_split_check_options(args))
         return CLI_USAGE;
     if (args->value[FORMATS])
         return list_formats(cli, args->value[JSON] != NULL);
-    format = choose(args, &pair);
+    format = cli_split_choose_format(args, &pair);
     if (!format)
         return CLI_USAGE;
     if (!cli_open(cli, args, &in, &e))

@@ -269,7 +269,7 @@ static bool show_order(struct guide *g)
 
 /* ---- the thread ---- */
 
-static void *guide(void *arg)
+static void *tour_run_guide(void *arg)
 {
     static bool (*const shows[])(struct guide *) = {show_incident, show_policy, show_order};
     struct tour *t = arg;
@@ -299,7 +299,7 @@ void tour_begin(struct tour *t, str address)
 {
     (void)snprintf(t->address, sizeof t->address, STR_FMT, STR_ARG(address));
     t->at = str_c(t->address);
-    t->begun = pthread_create(&t->thread, NULL, guide, t) == 0;
+    t->begun = pthread_create(&t->thread, NULL, tour_run_guide, t) == 0;
 }
 
 bool tour_end(struct tour *t)

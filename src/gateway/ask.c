@@ -305,7 +305,7 @@ static void gateway_ask_begin(void *ctx)
     }
 }
 
-static void cancel(void *ctx)
+static void ask_cancel_call(void *ctx)
 {
     struct ask *a = ctx;
     struct call *c = a->call;
@@ -352,7 +352,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     a->in.key = r->key.n ? arena_dup(&a->arena, r->key) : STR("");
     a->in.setup = r->setup ? setup_retain(r->setup) : gateway_setup(gl->gateway);
     loop_task_init(&a->begin, gateway_ask_begin, a);
-    loop_task_init(&a->cancel, cancel, a);
+    loop_task_init(&a->cancel, ask_cancel_call, a);
     loop_post(gl->loop, &a->begin);
     return a;
 }

@@ -396,7 +396,7 @@ const struct cassette_call *cassette_at(const struct cassette *c, size_t index)
 /* ---- finding ---- */
 
 /* How much two texts have in common at both ends. */
-static size_t likeness(str a, str b)
+static size_t cassette_measure_likeness(str a, str b)
 {
     size_t n = a.n < b.n ? a.n : b.n, front = 0, back = 0;
 
@@ -414,7 +414,7 @@ static const struct tape *cassette_nearest(const struct cassette *c, str path, s
 
     for (size_t i = 0; i < c->n; i++) {
         const struct tape *t = &c->tapes[i];
-        size_t score = likeness(t->canonical, canonical) * 2 + 1;
+        size_t score = cassette_measure_likeness(t->canonical, canonical) * 2 + 1;
 
         score += str_eq(t->call.path, path) ? canonical.n : 0;
         if (score > best_score) {
@@ -451,8 +451,8 @@ static void cassette_describe_difference(const struct tape *t, const struct json
     arena_release(&a);
 }
 
-static bool miss(const struct cassette *c, str path, const struct json *doc, str canonical,
-                 struct err *e)
+static bool cassette_report_miss(const struct cassette *c, str path, const struct json *doc,
+                                 str canonical, struct err *e)
 {
     const struct tape *t = cassette_nearest(c, path, canonical);
     struct json body;
@@ -500,7 +500,7 @@ bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
             t = &c->tapes[t->next - 1];
         *out = &t->call;
     } else {
-        ok = miss(c, path, &doc, buf_str(&canonical), e);
+        ok = cassette_report_miss(c, path, &doc, buf_str(&canonical), e);
     }
     buf_release(&name);
     buf_release(&canonical);

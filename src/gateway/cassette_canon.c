@@ -230,8 +230,8 @@ struct pair {
     struct buf *pointer;
 };
 
-static bool differ(const struct pair *p, const struct json_node *a, const struct json_node *b,
-                   enum place place);
+static bool cassette_canon_values_differ(const struct pair *p, const struct json_node *a,
+                                         const struct json_node *b, enum place place);
 
 static bool members_differ(const struct pair *p, const struct json_node *a,
                            const struct json_node *b, enum place place)
@@ -247,7 +247,8 @@ static bool members_differ(const struct pair *p, const struct json_node *a,
         size_t before = p->pointer->n;
 
         cassette_canon_add_key(p->pointer, order <= 0 ? ma.all[i].key : mb.all[j].key);
-        found = order != 0 || differ(p, ma.all[i].value, mb.all[j].value, INSIDE);
+        found =
+            order != 0 || cassette_canon_values_differ(p, ma.all[i].value, mb.all[j].value, INSIDE);
         if (!found)
             p->pointer->n = before;
         i++;
@@ -267,7 +268,7 @@ static bool elements_differ(const struct pair *p, const struct json_node *a,
         size_t before = p->pointer->n;
 
         buf_printf(p->pointer, "/%zu", i);
-        if (!x || !y || differ(p, x, y, INSIDE))
+        if (!x || !y || cassette_canon_values_differ(p, x, y, INSIDE))
             return true;
         p->pointer->n = before;
         x = json_next(p->da, a, x);
@@ -276,8 +277,8 @@ static bool elements_differ(const struct pair *p, const struct json_node *a,
     return false;
 }
 
-static bool differ(const struct pair *p, const struct json_node *a, const struct json_node *b,
-                   enum place place)
+static bool cassette_canon_values_differ(const struct pair *p, const struct json_node *a,
+                                         const struct json_node *b, enum place place)
 {
     if (a->kind != b->kind)
         return true;
@@ -299,5 +300,6 @@ bool cassette_differ(const struct json *da, const struct json *db, str path, str
 {
     const struct pair p = {da, db, pointer};
 
-    return differ(&p, json_root(da), json_root(db), cassette_canon_place_of(path));
+    return cassette_canon_values_differ(
+        &p, json_root(da), json_root(db), cassette_canon_place_of(path));
 }

@@ -183,7 +183,7 @@ static bool check_tls(struct config_build *b, const struct json_node *root)
 }
 
 /* Each part is read whatever is wrong with those before it, so that all problems are found. */
-static bool build(struct config_build *b)
+static bool config_read_parts(struct config_build *b)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *root = json_root(doc);
@@ -327,7 +327,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
         err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
     }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
-    ok = ok && config_check_shape(&b, config_schema(&c->arena)) && build(&b);
+    ok = ok && config_check_shape(&b, config_schema(&c->arena)) && config_read_parts(&b);
     if (!ok && b.problem_count == 0)
         report_error(sink, 0, e);
     if (ok)

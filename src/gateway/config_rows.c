@@ -295,7 +295,7 @@ static const struct unit sizes[] = {
 
 /* Digits, perhaps with a point in them, and a unit after them; white space between the two is
  * fine. */
-static bool measure(str s, const struct unit *units, size_t n, double *out)
+static bool config_rows_parse_measure(str s, const struct unit *units, size_t n, double *out)
 {
     double value = 0, place = 1;
     size_t at = 0, count = 0;
@@ -372,12 +372,12 @@ static bool to_number(struct config_build *b, const struct config_row *row, cons
     if (row->type == CONFIG_IS_MS) {
         if (g->is_number)
             value *= 1000;
-        else if (!measure(g->text, durations, COUNT_OF(durations), &value))
+        else if (!config_rows_parse_measure(g->text, durations, COUNT_OF(durations), &value))
             return config_wrong(
                 b, g->v, "must be a duration such as 500ms, 30s, 5m or a number of seconds");
         value = value > 0 && value < 1 ? 1 : config_rows_whole(value + 0.5);
     } else if (row->type == CONFIG_IS_SIZE) {
-        if (!g->is_number && !measure(g->text, sizes, COUNT_OF(sizes), &value))
+        if (!g->is_number && !config_rows_parse_measure(g->text, sizes, COUNT_OF(sizes), &value))
             return config_wrong(b, g->v, "must be a size such as 32MiB, or a number of bytes");
         value = config_rows_whole(value);
     }
@@ -388,7 +388,7 @@ static bool to_number(struct config_build *b, const struct config_row *row, cons
     return true;
 }
 
-static unsigned choice(const char *choices, str word)
+static unsigned config_rows_get_choice(const char *choices, str word)
 {
     str all = str_c(choices);
     unsigned n = 0;
@@ -424,7 +424,7 @@ static bool config_rows_set(struct config_build *b, const struct config_row *row
     case CONFIG_IS_STORE:
         return config_resolve_store(b, g->v, g->text, at);
     case CONFIG_IS_CHOICE:
-        *(unsigned *)at = choice(row->choices, g->text);
+        *(unsigned *)at = config_rows_get_choice(row->choices, g->text);
         return true;
     default:
         break;

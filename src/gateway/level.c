@@ -41,7 +41,7 @@ static const str convention =
              ". Behind the closing tag give only the answer itself. Use the tags once, at the very "
              "beginning, and never mention them.");
 
-static bool suffix(str model, str *base, enum chat_level *level)
+static bool level_parse_suffix(str model, str *base, enum chat_level *level)
 {
     size_t at = model.n;
 
@@ -65,8 +65,8 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
     str base;
 
     out->model = r->model;
-    if (!(found && out->route.provider->model_count) && suffix(r->model, &base, by_name) &&
-        config_find(c, base, &without)) {
+    if (!(found && out->route.provider->model_count) &&
+        level_parse_suffix(r->model, &base, by_name) && config_find(c, base, &without)) {
         out->model = base;
         out->route = without;
         return true;

@@ -130,7 +130,8 @@ static int64_t limits_wait_ms(const struct bucket *b, double per_minute, double 
     return whole + ((double)whole < ms);
 }
 
-static bool out(const struct config_key *key, const char *what, int64_t wait, struct err *e)
+static bool limits_refuse_rate(const struct config_key *key, const char *what, int64_t wait,
+                               struct err *e)
 {
     return err_set(e,
                    ERR_LIMIT,
@@ -141,8 +142,8 @@ static bool out(const struct config_key *key, const char *what, int64_t wait, st
 }
 
 /* What is left, calls under way paid for, need not be enough for this one: then it is the last. */
-static bool affords(const struct entry *s, const struct config_key *key, int64_t *retry_after_ms,
-                    struct err *e)
+static bool limits_check_spend(const struct entry *s, const struct config_key *key,
+                               int64_t *retry_after_ms, struct err *e)
 {
     if (key->spend_usd < 0 || s->spent_usd + s->aside_usd + s->peers_aside_usd < key->spend_usd)
         return true;
@@ -171,14 +172,14 @@ static bool gateway_limits_take(struct entry *s, const struct config_key *key, d
 {
     char what[64];
 
-    if (!affords(s, key, retry_after_ms, e))
+    if (!limits_check_spend(s, key, retry_after_ms, e))
         return false;
     if (key->rpm >= 0) {
         limits_refill(&s->requests, (double)key->rpm, now);
         if (s->requests.left < 1) {
             snprintf(what, sizeof what, "%lld requests a minute", (long long)key->rpm);
             *retry_after_ms = limits_wait_ms(&s->requests, (double)key->rpm, 1);
-            return out(key, what, *retry_after_ms, e);
+            return limits_refuse_rate(key, what, *retry_after_ms, e);
         }
     }
     if (key->tpm >= 0) {
@@ -194,7 +195,7 @@ static bool gateway_limits_take(struct entry *s, const struct config_key *key, d
         if (s->tokens.left < tokens || s->tokens.left <= 0) {
             snprintf(what, sizeof what, "%lld tokens a minute", (long long)key->tpm);
             *retry_after_ms = limits_wait_ms(&s->tokens, (double)key->tpm, tokens > 1 ? tokens : 1);
-            return out(key, what, *retry_after_ms, e);
+            return limits_refuse_rate(key, what, *retry_after_ms, e);
         }
     }
     s->requests.left -= key->rpm >= 0;
@@ -214,7 +215,7 @@ static double limits_count(int64_t tokens)
 }
 
 /* Nothing is asked of its entry then, and nothing changes there. */
-static bool unlimited(const struct config_key *key)
+static bool limits_is_unlimited(const struct config_key *key)
 {
     return key->spend_usd < 0 && key->rpm < 0 && key->tpm < 0;
 }
@@ -237,7 +238,7 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
     bool ok;
 
     *retry_after_ms = LIMITS_NEVER;
-    if (unlimited(key))
+    if (limits_is_unlimited(key))
         return true;
     pthread_mutex_lock(&l->lock);
     s = limits_get(l, key->name);
@@ -257,7 +258,8 @@ bool limits_take(struct limits *l, const struct config_key *key, const struct li
 void limits_settle(struct limits *l, const struct config_key *key, const struct limits_want *taken,
                    int64_t tokens, double cost_usd)
 {
-    double aside = unlimited(key) ? 0 : limits_amount(taken->usd), cost = limits_amount(cost_usd);
+    double aside = limits_is_unlimited(key) ? 0 : limits_amount(taken->usd),
+           cost = limits_amount(cost_usd);
     struct entry *s;
 
     if (key->tpm < 0 && cost <= 0 && aside <= 0)

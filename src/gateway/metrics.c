@@ -137,8 +137,8 @@ static void *cell_at(struct metrics_table *t, enum metrics_set set, size_t at)
     return cell;
 }
 
-static NOINLINE void *meet(struct metrics_shard *s, enum metrics_set set, uint64_t hash, str id,
-                           const str *values)
+static NOINLINE void *metrics_add_cell(struct metrics_shard *s, enum metrics_set set, uint64_t hash,
+                                       str id, const str *values)
 {
     struct metrics_table *t = &s->tables[set];
     size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
@@ -175,7 +175,7 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
         if (r->keys[at].hash == hash && str_eq(r->keys[at].id, id))
             return cell_at(t, set, at);
     }
-    return meet(s, set, hash, id, values);
+    return metrics_add_cell(s, set, hash, id, values);
 }
 
 /* ---- counting ---- */
@@ -192,7 +192,7 @@ static uint64_t metrics_known(int64_t n)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t metrics_subtract_saturating(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -204,18 +204,20 @@ static void count_request(struct metrics_route_model *m, const struct summary *c
     if (class < 0 || class >= METRICS_CLASSES)
         class = 0;
     metrics_add(&m->requests[class][c->stream], 1);
-    metrics_observe(&m->duration, &metrics_seconds, less(c->end_ns, c->start_ns));
+    metrics_observe(
+        &m->duration, &metrics_seconds, metrics_subtract_saturating(c->end_ns, c->start_ns));
 }
 
 static void count_tokens(struct metrics_model *m, const struct chat_usage *u)
 {
     uint64_t read = metrics_known(u->cache_read), write = metrics_known(u->cache_write);
 
-    metrics_add(&m->tokens[METRICS_INPUT], less(metrics_known(u->input), read + write));
+    metrics_add(&m->tokens[METRICS_INPUT],
+                metrics_subtract_saturating(metrics_known(u->input), read + write));
     metrics_add(&m->tokens[METRICS_CACHE_READ], read);
     metrics_add(&m->tokens[METRICS_CACHE_WRITE], write);
     metrics_add(&m->tokens[METRICS_ANSWER],
-                less(metrics_known(u->output), metrics_known(u->reasoning)));
+                metrics_subtract_saturating(metrics_known(u->output), metrics_known(u->reasoning)));
     metrics_add(&m->tokens[METRICS_REASONING], metrics_known(u->reasoning));
 }
 
@@ -230,8 +232,9 @@ static void count_model(struct metrics_model *m, const struct summary *c)
     if (c->starved)
         metrics_add(&m->starved[c->repaired], 1);
     if (c->reasoning_ns && c->reasoning_end_ns)
-        metrics_observe(
-            &m->reasoning[level], &metrics_seconds, less(c->reasoning_end_ns, c->reasoning_ns));
+        metrics_observe(&m->reasoning[level],
+                        &metrics_seconds,
+                        metrics_subtract_saturating(c->reasoning_end_ns, c->reasoning_ns));
     if (c->usage.reasoning >= 0 && (tokens > 0 || c->source != SUMMARY_NONE))
         metrics_observe(&m->reasoning_tokens[level], &metrics_tokens, tokens);
     if (c->usage.reasoning >= 0 && c->cap > 0)
@@ -245,9 +248,12 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
     size_t action = 0;
 
     if (c->stream && c->reasoning_ns)
-        metrics_observe(&t->first[0], &metrics_seconds, less(c->reasoning_ns, c->start_ns));
+        metrics_observe(&t->first[0],
+                        &metrics_seconds,
+                        metrics_subtract_saturating(c->reasoning_ns, c->start_ns));
     if (c->stream && c->answer_ns)
-        metrics_observe(&t->first[1], &metrics_seconds, less(c->answer_ns, c->start_ns));
+        metrics_observe(
+            &t->first[1], &metrics_seconds, metrics_subtract_saturating(c->answer_ns, c->start_ns));
     while ((c->cut || c->cut_upstream) && action + 1 < METRICS_CUT_ACTIONS &&
            !str_eq(c->cut_action, str_c(metrics_cut_actions[action])))
         action++;
@@ -301,12 +307,14 @@ void metrics_done(struct metrics_shard *s, const struct summary *c)
     /* A model that led nowhere is only what somebody wrote: it is no label. */
     bool served = c->provider.n > 0;
     str provider = served ? c->provider : STR("none"), model = served ? c->model : STR("none");
-    uint64_t took_ns = less(c->end_ns, c->start_ns);
+    uint64_t took_ns = metrics_subtract_saturating(c->end_ns, c->start_ns);
     struct metrics_recent *cells = metrics_cells_of(s, c->route, provider, model);
 
     metrics_add(&s->totals.done, 1);
     count_request(cells->route_model, c);
-    metrics_observe(&cells->route->overhead, &metrics_overhead, less(took_ns, c->upstream_wait_ns));
+    metrics_observe(&cells->route->overhead,
+                    &metrics_overhead,
+                    metrics_subtract_saturating(took_ns, c->upstream_wait_ns));
     if (served && !cells->model)
         cells->model = metrics_cell(s, METRICS_BY_MODEL, (const str[]){provider, model});
     if (served)

@@ -73,8 +73,8 @@ static const void *sums_next(const struct sums *s, size_t *at, const char **labe
 }
 
 /* Labels with one or two more; the text returned is the one in out. */
-static const char *with(char out[LABELS_MAX], const char *labels, const char *name,
-                        const char *text)
+static const char *metrics_render_add_label(char out[LABELS_MAX], const char *labels,
+                                            const char *name, const char *text)
 {
     int n = snprintf(out, LABELS_MAX, "%s%s%s=\"%s\"", labels, labels[0] ? "," : "", name, text);
 
@@ -99,8 +99,13 @@ static void request_lines(struct sums *s)
 
                 if (n == 0 && class != 2 && class != 4 && class != 5)
                     continue; /* the others begin at 0, so that their first call is a rise */
-                with(one, labels, "status_class", classes[class]);
-                metrics_line(s->t, "", with(both, one, "stream", stream ? "true" : "false"), n, 1);
+                metrics_render_add_label(one, labels, "status_class", classes[class]);
+                metrics_line(
+                    s->t,
+                    "",
+                    metrics_render_add_label(both, one, "stream", stream ? "true" : "false"),
+                    n,
+                    1);
             }
     metrics_family(s->t,
                    PREFIX "request_duration_seconds",
@@ -150,7 +155,7 @@ static void counter_lines(struct sums *s, size_t offset, const char *label,
 
             metrics_line(s->t,
                          "",
-                         with(all, labels, label, values[i]),
+                         metrics_render_add_label(all, labels, label, values[i]),
                          metrics_render_value(&from[i]),
                          unit);
         }
@@ -170,7 +175,8 @@ static void level_lines(struct sums *s, size_t offset, const struct metrics_boun
             char all[LABELS_MAX];
 
             if (metrics_hist_count(&h[i]) > 0)
-                metrics_hist_lines(s->t, with(all, labels, "level", name), &h[i], b);
+                metrics_hist_lines(
+                    s->t, metrics_render_add_label(all, labels, "level", name), &h[i], b);
         }
 }
 
@@ -217,7 +223,11 @@ static void total_lines(struct metrics_text *t, const char *labels, const char *
     char all[LABELS_MAX];
 
     for (size_t i = 0; i < count; i++)
-        metrics_line(t, "", with(all, labels, label, values[i]), metrics_render_value(&from[i]), 1);
+        metrics_line(t,
+                     "",
+                     metrics_render_add_label(all, labels, label, values[i]),
+                     metrics_render_value(&from[i]),
+                     1);
 }
 
 static void totals_render(struct metrics_text *t, const struct metrics_totals *sum)
@@ -396,7 +406,11 @@ static void key_lines(struct metrics_text *t, const struct metrics_gauges *g)
 
         /* A key's name has no character that would have to be escaped: see config_keys.c. */
         (void)snprintf(name, sizeof name, STR_FMT, STR_ARG(g->keys[i].name));
-        metrics_line(t, "", with(labels, "", "key", name), (uint64_t)(left * 1e9), 1000000000);
+        metrics_line(t,
+                     "",
+                     metrics_render_add_label(labels, "", "key", name),
+                     (uint64_t)(left * 1e9),
+                     1000000000);
     }
 }
 

@@ -52,7 +52,7 @@ void metrics_line(struct metrics_text *t, const char *suffix, const char *labels
     buf_add_c(t->out, '\n');
 }
 
-static void bump(_Atomic uint64_t *at, uint64_t n)
+static void metrics_text_add_count(_Atomic uint64_t *at, uint64_t n)
 {
     atomic_store_explicit(
         at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
@@ -64,8 +64,8 @@ void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uin
 
     while (i < b->count && value > b->at[i])
         i++;
-    bump(&h->buckets[i], 1);
-    bump(&h->sum, value);
+    metrics_text_add_count(&h->buckets[i], 1);
+    metrics_text_add_count(&h->sum, value);
 }
 
 uint64_t metrics_hist_count(const struct metrics_hist *h)

@@ -110,7 +110,7 @@ static void count_batch(struct otlp *o, bool sent)
     o->batch = 0;
 }
 
-static size_t waiting(struct otlp *o, bool *leaving)
+static size_t otlp_export_count_waiting(struct otlp *o, bool *leaving)
 {
     size_t n;
 
@@ -129,7 +129,7 @@ static void send_batch(struct otlp *o);
 static void otlp_export_go_on(struct otlp *o)
 {
     bool leaving;
-    size_t n = waiting(o, &leaving);
+    size_t n = otlp_export_count_waiting(o, &leaving);
 
     if (o->call || o->batch > 0)
         return;
@@ -163,7 +163,7 @@ static void otlp_export_ended(struct otlp *o, bool transient)
 
     assert(o->batch > 0);
     o->call = NULL;
-    (void)waiting(o, &leaving);
+    (void)otlp_export_count_waiting(o, &leaving);
     if (o->status >= 200 && o->status < 300)
         count_batch(o, true);
     else if (transient && o->tries < TRIES_MAX && !leaving)

@@ -184,7 +184,7 @@ const struct provider_row *provider_row(str name, str host, str path, enum chat_
     return best;
 }
 
-static str without(struct arena *a, str text, str key)
+static str provider_redact_key(struct arena *a, str text, str key)
 {
     size_t at = str_find(text, key);
     struct buf out;
@@ -208,7 +208,7 @@ void provider_clean_error(str key, struct arena *a, struct chat_error *error)
     str *const texts[] = {&error->message, &error->type, &error->code, &error->param, &error->raw};
 
     for (size_t i = 0; i < COUNT_OF(texts) && key.n >= PROVIDER_KEY_MIN; i++) {
-        str clean = without(a, *texts[i], key);
+        str clean = provider_redact_key(a, *texts[i], key);
 
         if (clean.p != texts[i]->p) /* the frame has it too, maybe with escapes */
             error->frame = STR("");

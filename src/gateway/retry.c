@@ -24,7 +24,7 @@ uint64_t retry_wait_ms(struct rand *r, uint64_t base_ms, unsigned n, int64_t ret
 }
 
 /* "12", "1.5": to milliseconds; false if it is no such number. */
-static bool seconds(str s, int64_t *ms)
+static bool retry_parse_seconds(str s, int64_t *ms)
 {
     int64_t whole = 0, part = 0, scale = 100;
     size_t i = 0;
@@ -73,7 +73,7 @@ int64_t retry_after_ms(str retry_after, str ms_text, int64_t now_wall_ms)
     retry_after = str_trim(retry_after);
     if (str_u64(ms_text, &exact) && exact < INT32_MAX)
         return (int64_t)exact;
-    if (seconds(retry_after, &ms))
+    if (retry_parse_seconds(retry_after, &ms))
         return ms;
     if (retry_after.n == 0 || retry_after.n >= sizeof date)
         return -1;

@@ -153,7 +153,7 @@ static struct call *find_call(const struct vault *v, str id)
 }
 
 /* In how much the places agree: what was asked counts most, and it is never 0. */
-static unsigned agreement(const struct held *h, const struct vault_call *call)
+static unsigned vault_score_agreement(const struct held *h, const struct vault_call *call)
 {
     return 1U + 4U * (h->asked == call->asked) + 2U * (h->system == call->system) +
            (h->results == call->results);
@@ -166,7 +166,8 @@ static struct held *find_best(const struct vault *v, str origin, const struct va
     unsigned most = 0;
 
     for (struct held *h = there ? there->held : NULL; h; h = h->sibling) {
-        unsigned n = str_eq(h->origin, origin) && !is_old(v, h) ? agreement(h, call) : 0;
+        unsigned n =
+            str_eq(h->origin, origin) && !is_old(v, h) ? vault_score_agreement(h, call) : 0;
 
         if (n && n == most)
             best = NULL; /* nobody can say which is meant */
@@ -253,7 +254,7 @@ static bool vault_has(const struct held *h, str name, str text)
     return false;
 }
 
-static void append(struct vault *v, struct held *h, str name, str text)
+static void vault_append_fragment(struct vault *v, struct held *h, str name, str text)
 {
     size_t size = sizeof(struct fragment) + name.n + text.n;
     struct fragment *f = base_alloc(size + 1);
@@ -304,7 +305,7 @@ static void vault_store(struct vault *v, str origin, const struct vault_call *ca
             h->size + name.n + text.n + sizeof(struct fragment) > v->size_max)
             remove_held(v, h);
         else
-            append(v, h, name, text);
+            vault_append_fragment(v, h, name, text);
     } else if (h) {
         h->put_ns = put_ns;
     }

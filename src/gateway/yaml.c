@@ -48,7 +48,7 @@ static bool yaml_is_name(char c)
     return char_is_digit(c) || c == '_' || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-static size_t digits(str s, size_t at)
+static size_t yaml_count_digits(str s, size_t at)
 {
     size_t n = 0;
 
@@ -87,10 +87,10 @@ static bool yaml_number(str s, struct buf *out)
 
     if (based_number(s, out))
         return true;
-    whole = digits(s, at);
+    whole = yaml_count_digits(s, at);
     dot = at + whole < s.n && s.p[at + whole] == '.';
     if (dot)
-        fraction = digits(s, at + whole + 1);
+        fraction = yaml_count_digits(s, at + whole + 1);
     if (whole + fraction == 0)
         return false;
     while (zeros + 1 < whole && s.p[at + zeros] == '0')
@@ -103,7 +103,7 @@ static bool yaml_number(str s, struct buf *out)
     at += whole + dot + fraction;
     if (at < s.n && (s.p[at] | 32) == 'e') {
         size_t sign = at + 1 < s.n && (s.p[at + 1] == '-' || s.p[at + 1] == '+');
-        size_t n = digits(s, at + 1 + sign);
+        size_t n = yaml_count_digits(s, at + 1 + sign);
 
         if (n == 0)
             return false;
@@ -189,7 +189,7 @@ static size_t fill_in(struct reader *r, str s, size_t at)
 }
 
 /* s with ${VAR} replaced; `raw` is what was written, if anything was. */
-static bool interpolate(struct reader *r, str s, str *out, str *raw)
+static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
 {
     size_t at = 0, found;
 
@@ -247,7 +247,7 @@ static bool yaml_scalar(struct reader *r, const yaml_event_t *ev)
         l->at_value = true;
         return yaml_key(r, s, is_plain);
     }
-    if (!interpolate(r, s, &s, &raw))
+    if (!yaml_expand_variables(r, s, &s, &raw))
         return false;
     gateway_yaml_mark(r, raw);
     if (l)

@@ -18,7 +18,7 @@ static const struct {
     {"ping", ASK_PING, false},
 };
 
-static bool bad(const char **code, const char *what)
+static bool ask_set_error(const char **code, const char *what)
 {
     *code = what;
     return false;
@@ -32,11 +32,11 @@ static bool read_channel(const struct json *doc, struct arena *a, struct ask *ou
 
     if (!json_text(doc, v, a, &text) || !text.n) {
         err_set(e, ERR_INPUT, "\"channel\" must be the name of a channel");
-        return bad(code, "invalid_message");
+        return ask_set_error(code, "invalid_message");
     }
     if (text.n > sizeof out->channel) {
         err_set(e, ERR_INPUT, "no channel has a name of %zu bytes", text.n);
-        return bad(code, "unknown_channel");
+        return ask_set_error(code, "unknown_channel");
     }
     memcpy(out->channel, text.p, text.n);
     out->channel_size = text.n;
@@ -52,7 +52,7 @@ static bool read_message(const struct json *doc, struct arena *a, struct ask *ou
     if (root->kind != JSON_OBJECT || !type || type->kind != JSON_STRING) {
         err_set(
             e, ERR_INPUT, "a message is an object with a \"type\": subscribe, unsubscribe, ping");
-        return bad(code, "invalid_message");
+        return ask_set_error(code, "invalid_message");
     }
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (json_is(doc, type, str_c(types[i].type))) {
@@ -63,7 +63,7 @@ static bool read_message(const struct json *doc, struct arena *a, struct ask *ou
             ERR_INPUT,
             "the type " STR_FMT " is not known: subscribe, unsubscribe, ping",
             STR_ARG(utf8_cut_size(json_raw(doc, type), 60)));
-    return bad(code, "unknown_type");
+    return ask_set_error(code, "unknown_type");
 }
 
 bool ask_parse(str text, struct ask *out, const char **code, struct err *e)
@@ -77,9 +77,9 @@ bool ask_parse(str text, struct ask *out, const char **code, struct err *e)
     arena_init(&a, 4 * ASK_MESSAGE_MAX);
     if (text.n > ASK_MESSAGE_MAX) {
         err_set(e, ERR_LIMIT, "a message may have %zu bytes", ASK_MESSAGE_MAX);
-        ok = bad(code, "message_too_large");
+        ok = ask_set_error(code, "message_too_large");
     } else if (!json_parse(&doc, text, e)) {
-        ok = bad(code, "invalid_json");
+        ok = ask_set_error(code, "invalid_json");
     } else {
         ok = read_message(&doc, &a, &ask, code, e);
     }

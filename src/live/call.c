@@ -34,7 +34,8 @@ static void flush_all(struct hub_call *c, enum hub_flush how)
         hub_call_flush(c, HUB_RELAY, how);
 }
 
-static void publish(struct hub_call *c, struct hub_channel *to, enum hub_audience audience)
+static void hub_call_publish_message(struct hub_call *c, struct hub_channel *to,
+                                     enum hub_audience audience)
 {
     hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
 }
@@ -48,15 +49,15 @@ static void hub_call_publish_status(struct hub_call *c)
         if (!hub_call_tells(to[i]))
             continue;
         hub_send_status(h, to[i], c, false);
-        publish(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
+        hub_call_publish_message(c, to[i], c->b.thoughts ? HUB_SEES_NONE : HUB_ANYONE);
         if (!c->b.thoughts)
             continue;
         hub_send_status(h, to[i], c, true);
-        publish(c, to[i], HUB_SEES_THOUGHTS);
+        hub_call_publish_message(c, to[i], HUB_SEES_THOUGHTS);
     }
     if (hub_call_relays(c)) {
         hub_send_status(h, &h->relay, c, true);
-        publish(c, &h->relay, HUB_ANYONE);
+        hub_call_publish_message(c, &h->relay, HUB_ANYONE);
     }
 }
 
@@ -71,11 +72,11 @@ static void hub_call_publish_begin(struct hub_call *c, bool first)
         if (first)
             hub_publish_session(c, to[i], NULL);
         hub_send_started(h, to[i], c);
-        publish(c, to[i], HUB_ANYONE);
+        hub_call_publish_message(c, to[i], HUB_ANYONE);
     }
     if (hub_call_relays(c)) {
         hub_send_started(h, &h->relay, c);
-        publish(c, &h->relay, HUB_ANYONE);
+        hub_call_publish_message(c, &h->relay, HUB_ANYONE);
     }
 }
 
@@ -90,16 +91,16 @@ static void hub_call_publish_end(struct hub_call *c, const struct hub_end *e, bo
             continue;
         if (split) {
             hub_send_end(h, to[i], c, e, false);
-            publish(c, to[i], HUB_SEES_NONE);
+            hub_call_publish_message(c, to[i], HUB_SEES_NONE);
         }
         hub_send_end(h, to[i], c, e, true);
-        publish(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
+        hub_call_publish_message(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
         if (last)
             hub_publish_session(c, to[i], e);
     }
     if (hub_call_relays(c)) {
         hub_send_end(h, &h->relay, c, e, true);
-        publish(c, &h->relay, HUB_ANYONE);
+        hub_call_publish_message(c, &h->relay, HUB_ANYONE);
     }
 }
 
@@ -392,7 +393,7 @@ void hub_call_own(struct hub_call *c)
     hub_unlock(c->hub);
 }
 
-static void dirty(struct hub_call *c)
+static void hub_call_mark_dirty(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
@@ -436,7 +437,7 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
     if (!hub_call_watched(c))
         return;
     if (c->home)
-        dirty(c);
+        hub_call_mark_dirty(c);
     else
         hub_call_publish_paced(c);
 }

@@ -66,7 +66,7 @@ static void hub_words_begin(struct hub *h, struct json_out *o, const struct hub_
     json_member_str(o, "type", str_c(type));
 }
 
-static void stamp(struct hub *h, struct json_out *o)
+static void hub_words_add_timestamp(struct hub *h, struct json_out *o)
 {
     json_out_key(o, STR("timestamp_us"));
     json_out_i64(o, clock_wall_ms(h->clock) * 1000);
@@ -75,11 +75,11 @@ static void stamp(struct hub *h, struct json_out *o)
 static void hub_words_end(struct hub *h, struct json_out *o)
 {
     json_out_end(o);
-    stamp(h, o);
+    hub_words_add_timestamp(h, o);
     json_out_end(o);
 }
 
-static void whose(struct json_out *o, const struct hub_call *c)
+static void hub_words_add_ids(struct json_out *o, const struct hub_call *c)
 {
     json_member_str(o, "interaction_id", c->b.id);
     json_member_str(o, "session_id", c->b.session);
@@ -93,7 +93,7 @@ void hub_send_started(struct hub *h, const struct hub_channel *to, const struct 
 
     hub_words_begin(h, &o, to, "llm_started");
     h->passing = true;
-    whose(&o, c);
+    hub_words_add_ids(&o, c);
     json_member_str(&o, "model", c->b.model);
     json_member_str(&o, "provider", c->b.provider);
     hub_words_text_or_null(&o, "level", c->b.level);
@@ -121,7 +121,7 @@ void hub_send_status(struct hub *h, const struct hub_channel *to, const struct h
 
     hub_words_begin(h, &o, to, "reasoning_status");
     h->passing = true;
-    whose(&o, c);
+    hub_words_add_ids(&o, c);
     json_member_str(&o, "state", str_c(states[p->state]));
     hub_words_count_or_null(&o, "thinking_ms", p->thinking_ms);
     hub_words_count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
@@ -139,7 +139,7 @@ void hub_send_text(struct hub *h, const struct hub_channel *to, const struct hub
 
     hub_words_begin(h, &o, to, types[kind]);
     h->passing = true;
-    whose(&o, c);
+    hub_words_add_ids(&o, c);
     json_out_key(&o, STR("at"));
     json_out_u64(&o, at);
     json_member_str(&o, "text", text);
@@ -167,7 +167,7 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     struct json_out o;
 
     hub_words_begin(h, &o, to, "llm_interaction");
-    whose(&o, c);
+    hub_words_add_ids(&o, c);
     json_member_str(&o, "step_description", e->step);
     hub_words_text_or_null(&o, "stage", e->stage);
     hub_words_text_or_null(&o, "agent", e->agent);
@@ -273,7 +273,7 @@ void hub_send_alert(struct hub *h, const struct hub_channel *to, str status)
     channel_name(&o, to);
     json_out_key(&o, STR("data"));
     json_out_raw(&o, status);
-    stamp(h, &o);
+    hub_words_add_timestamp(h, &o);
     json_out_end(&o);
 }
 
@@ -287,7 +287,7 @@ void hub_send_alert_status(struct hub *h, const struct hub_channel *to, str memb
     json_out_object(&o);
     json_member_str(&o, "type", STR("alert_status"));
     channel_name(&o, to);
-    stamp(h, &o);
+    hub_words_add_timestamp(h, &o);
     if (members.n)
         buf_add_c(&h->scratch, ',');
     buf_add(&h->scratch, members);

@@ -7,7 +7,7 @@
 #define TICK_MS 500
 #define DIRECT_MAX 8 /* viewers of one channel that get messages at once */
 
-static void deliver(struct hub_port *p, struct hub_message *m)
+static void hub_port_deliver_message(struct hub_port *p, struct hub_message *m)
 {
     struct hub_place *place = hub_place_find(p, m->kind, m->session);
     struct hub_sub *next;
@@ -43,7 +43,7 @@ static void take_inbox(struct hub_port *p)
     p->overrun = false;
     hub_unlock(p->hub);
     for (size_t i = 0; i < n; i++) {
-        deliver(p, inbox[i]);
+        hub_port_deliver_message(p, inbox[i]);
         hub_message_free(inbox[i]);
     }
     free(inbox);

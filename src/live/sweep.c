@@ -23,7 +23,7 @@ static void batch_clear(struct hub_batch *b)
     *b = (struct hub_batch){0};
 }
 
-static void enqueue(struct hub_port *p, struct hub_place *place)
+static void hub_sweep_enqueue_place(struct hub_port *p, struct hub_place *place)
 {
     if (place->queued)
         return;
@@ -38,7 +38,7 @@ void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_messa
 {
     struct hub_batch *b = &place->waiting;
 
-    enqueue(p, place);
+    hub_sweep_enqueue_place(p, place);
     if (b->n && b->size + m->size > WAITING_SIZE_MAX) {
         place->missed++;
         return;

@@ -29,7 +29,7 @@ static void hub_text_charge(struct hub_call *c)
     c->charged = held;
 }
 
-static size_t ceiling(const struct hub_call *c)
+static size_t hub_text_get_limit(const struct hub_call *c)
 {
     uint64_t all = atomic_load_explicit(&c->hub->text_bytes, memory_order_relaxed);
 
@@ -46,7 +46,7 @@ static size_t hub_text_char_at(str text, size_t at)
 /* The newer half stays, from a whole character on. */
 static void hub_text_trim(struct hub_call *c, struct hub_words *w)
 {
-    size_t max = ceiling(c), at;
+    size_t max = hub_text_get_limit(c), at;
     struct buf kept;
 
     if (w->text.n <= max)
@@ -74,7 +74,7 @@ static void hub_text_pass(struct hub_call *c, enum hub_text kind)
 
     if (f->feed && (w->raw.n || w->over)) {
         f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &w->text);
-        if (ceiling(c) == HUB_TEXT_MIN)
+        if (hub_text_get_limit(c) == HUB_TEXT_MIN)
             buf_release(&w->raw);
         else
             buf_reset(&w->raw);
@@ -85,7 +85,7 @@ static void hub_text_pass(struct hub_call *c, enum hub_text kind)
     hub_text_charge(c);
 }
 
-static void speak(struct hub_call *c)
+static void hub_text_init_buffers(struct hub_call *c)
 {
     if (c->spoken)
         return;
@@ -111,7 +111,7 @@ static void add_some(struct hub_call *c, enum hub_text kind, str text)
     w->begun = true;
     if (w->raw.cap + w->text.cap != cap)
         hub_text_charge(c);
-    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || ceiling(c) == HUB_TEXT_MIN)
+    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || hub_text_get_limit(c) == HUB_TEXT_MIN)
         hub_text_pass(c, kind);
 }
 
@@ -119,7 +119,7 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
 {
     if (kind == HUB_REASONING && !c->b.thoughts)
         return;
-    speak(c);
+    hub_text_init_buffers(c);
     while (text.n) {
         str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
 
@@ -225,7 +225,7 @@ void hub_call_open(struct hub_call *c)
     if (c->opened)
         return;
     c->opened = true;
-    speak(c);
+    hub_text_init_buffers(c);
     if (c->b.filter.open)
         c->b.filter.open(c->b.filter.ctx, &c->b);
     c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);

@@ -14,7 +14,7 @@
 
 /* ---- who may see what ---- */
 
-static bool sees(const struct hub_viewer *v, const struct hub_message *m)
+static bool hub_viewer_can_see_message(const struct hub_viewer *v, const struct hub_message *m)
 {
     if (m->audience != HUB_ANYONE && (m->audience == HUB_SEES_NONE) != v->scope.hide)
         return false;
@@ -107,7 +107,7 @@ static void parcel_add(void *ctx, struct hub_message *m)
 {
     struct parcel *p = ctx;
 
-    if (!sees(p->viewer, m)) {
+    if (!hub_viewer_can_see_message(p->viewer, m)) {
         hub_message_free(m);
         return;
     }
@@ -140,7 +140,7 @@ static void settle_calls(struct hub *h, struct hub_channel *c, enum hub_flush ho
     }
 }
 
-static bool own(const struct hub_viewer *v, const struct hub_call *call)
+static bool hub_viewer_can_see_call(const struct hub_viewer *v, const struct hub_call *call)
 {
     return v->scope.all || str_eq(v->scope.key, call->b.key);
 }
@@ -161,7 +161,7 @@ static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parce
     for (call = oldest; call; call = all ? call->prev : call->session_prev) {
         size_t text_max = out->size >= REPLAY_SIZE_MAX ? 0 : all ? REPLAY_SOME : HUB_TEXT_MAX;
 
-        if (own(out->viewer, call))
+        if (hub_viewer_can_see_call(out->viewer, call))
             hub_call_replay(call, c, text_max, parcel_add, out);
     }
 }
@@ -194,7 +194,7 @@ static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t aft
 
 /* Whether running calls are sent again after a gap: for a session always, so that its texts are
  * complete; for all calls not to many viewers, and not too often. */
-static bool replays(struct hub_sub *s)
+static bool hub_viewer_can_replay_calls(struct hub_sub *s)
 {
     uint64_t now = loop_now_ns(s->viewer->port->loop);
 
@@ -212,7 +212,7 @@ void hub_viewer_catch_up(struct hub_sub *s)
     struct hub *h = v->port->hub;
     struct hub_channel *c = s->place->channel;
     struct parcel out = {.viewer = v};
-    bool again = replays(s);
+    bool again = hub_viewer_can_replay_calls(s);
 
     if (v->ops->full(v->ctx))
         return;
@@ -248,7 +248,7 @@ void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m)
     struct hub_viewer *v = s->viewer;
 
     s->done = m->seq;
-    if (m->seq <= s->from || !sees(v, m))
+    if (m->seq <= s->from || !hub_viewer_can_see_message(v, m))
         return;
     if (s->missed)
         hub_viewer_catch_up(s);

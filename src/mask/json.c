@@ -40,7 +40,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
 /* ---- changes ---- */
 
-static void replace(struct walk *w, const struct json_node *v, str with)
+static void mask_json_replace_value(struct walk *w, const struct json_node *v, str with)
 {
     assert(v->at >= w->copied); /* in the order of the source */
     buf_add(w->out, str_slice(w->doc->src, w->copied, v->at));
@@ -52,7 +52,7 @@ static void replace(struct walk *w, const struct json_node *v, str with)
 static void mask_whole(struct walk *w, const struct json_node *v, size_t rule)
 {
     assert(rule < w->m->rule_count);
-    replace(w, v, w->m->placeholders[rule]);
+    mask_json_replace_value(w, v, w->m->placeholders[rule]);
     mask_count(w->counts, rule);
 }
 
@@ -162,7 +162,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
     if (nested && w->depth < MASK_NEST_MAX
             ? mask_json_at(w->m, s, w->depth + 1, &w->text, w->counts)
             : mask_text(w->m, s, &w->text, w->counts))
-        replace(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
+        mask_json_replace_value(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
 }
 
 static void walk_number(struct walk *w, const struct json_node *v)
@@ -171,7 +171,7 @@ static void walk_number(struct walk *w, const struct json_node *v)
         return;
     buf_reset(&w->text);
     if (mask_text(w->m, json_raw(w->doc, v), &w->text, w->counts))
-        replace(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
+        mask_json_replace_value(w, v, buf_full(&w->text) ? STR(MASK_LEFT_OUT) : buf_str(&w->text));
 }
 
 static void walk_value(struct walk *w, const struct json_node *v, struct place p);

@@ -279,8 +279,8 @@ SIMD_AVX2 static inline struct halves halves_of(const struct mask_leads *l)
     return h;
 }
 
-SIMD_AVX2 static inline __m256i known(const struct halves *h, size_t k, __m256i lower,
-                                      __m256i upper)
+SIMD_AVX2 static inline __m256i mask_lead_match_halves(const struct halves *h, size_t k,
+                                                       __m256i lower, __m256i upper)
 {
     return _mm256_and_si256(_mm256_shuffle_epi8(h->lower[k], lower),
                             _mm256_shuffle_epi8(h->upper[k], upper));
@@ -333,8 +333,10 @@ SIMD_AVX2 static void find_32(const struct mask_leads *l, str s, struct mask_hit
     for (; i < to; i += 16) {
         __m256i v = block_at(s, i), lower = _mm256_and_si256(v, low);
         __m256i upper = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);
-        __m256i a = known(&all, 0, lower, upper), b = known(&all, 1, lower, upper);
-        __m256i c = known(&all, 2, lower, upper), may = known(&all, 3, lower, upper);
+        __m256i a = mask_lead_match_halves(&all, 0, lower, upper),
+                b = mask_lead_match_halves(&all, 1, lower, upper);
+        __m256i c = mask_lead_match_halves(&all, 2, lower, upper),
+                may = mask_lead_match_halves(&all, 3, lower, upper);
 
         may = _mm256_and_si256(may, _mm256_alignr_epi8(c, third, 15));
         may = _mm256_and_si256(may, _mm256_alignr_epi8(b, second, 14));

@@ -160,7 +160,7 @@ static bool mask_names_may_be(str name)
 }
 
 /* Names that nearly every body has, and mask_names_may_be() lets pass. */
-static bool everyday(str name)
+static bool mask_names_is_common(str name)
 {
     static const str all[] = {
         STR_INIT("function"),
@@ -179,7 +179,7 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
     char bytes[NAME_SEEN];
     str s;
 
-    if (name.n < 3 || !mask_names_may_be(name) || everyday(name))
+    if (name.n < 3 || !mask_names_may_be(name) || mask_names_is_common(name))
         return false;
     s = mask_names_plain(name, bytes);
     if (s.n < 3)

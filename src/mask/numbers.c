@@ -31,7 +31,7 @@ static size_t mask_numbers_joint(str s, size_t at)
 
 /* ---- cards ---- */
 
-static bool luhn(const char *digits, size_t n)
+static bool mask_numbers_is_luhn_valid(const char *digits, size_t n)
 {
     unsigned sum = 0;
 
@@ -87,7 +87,7 @@ static bool is_card(const char *digits, size_t n)
         return false;
     for (size_t i = 1; i < n; i++)
         same &= digits[i] == digits[0];
-    return !same && is_issued(digits, n) && luhn(digits, n);
+    return !same && is_issued(digits, n) && mask_numbers_is_luhn_valid(digits, n);
 }
 
 /* The longest valid number from the first digit on; a date may follow it. */
@@ -260,7 +260,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
 
 /* ---- addresses ---- */
 
-static bool parses(int family, str s)
+static bool mask_numbers_is_address(int family, str s)
 {
     char text[64];
     unsigned char to[16];
@@ -292,7 +292,7 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
         return MASK_NO;
     while (end > from && s.p[end - 1] == '.')
         end--;
-    if (!parses(AF_INET, str_slice(s, from, end)))
+    if (!mask_numbers_is_address(AF_INET, str_slice(s, from, end)))
         return MASK_NO;
     *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
     return MASK_YES;
@@ -326,7 +326,7 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
         end--;
     if (end < s.n && mask_is_alpha(s.p[end]))
         return MASK_NO;
-    if (!digit || end - from < 3 || !parses(AF_INET6, str_slice(s, from, end)))
+    if (!digit || end - from < 3 || !mask_numbers_is_address(AF_INET6, str_slice(s, from, end)))
         return MASK_NO;
     *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
     return MASK_YES;

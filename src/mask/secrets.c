@@ -80,7 +80,7 @@ static bool mask_secrets_is_blank(const struct line *l)
     return l->text == l->to;
 }
 
-static bool starts(str s, size_t at, const char *word)
+static bool mask_secrets_has_prefix(str s, size_t at, const char *word)
 {
     return str_starts(str_slice(s, at, s.n), str_c(word));
 }
@@ -88,8 +88,9 @@ static bool starts(str s, size_t at, const char *word)
 /* ---, ... and ``` end a document. */
 static bool is_mark(str s, const struct line *l)
 {
-    return starts(s, l->text, "```") ||
-           (l->col == 0 && (starts(s, l->text, "---") || starts(s, l->text, "...")));
+    return mask_secrets_has_prefix(s, l->text, "```") ||
+           (l->col == 0 && (mask_secrets_has_prefix(s, l->text, "---") ||
+                            mask_secrets_has_prefix(s, l->text, "...")));
 }
 
 /* The member that a line begins with: where its value is, or 0. */
@@ -99,7 +100,7 @@ static size_t mask_secrets_value_of(str s, const struct line *l, str name)
     bool quoted = at < l->to && (s.p[at] == '"' || s.p[at] == '\'');
 
     at += quoted;
-    if (!starts(s, at, name.p) || at + name.n + quoted >= l->to + 1)
+    if (!mask_secrets_has_prefix(s, at, name.p) || at + name.n + quoted >= l->to + 1)
         return 0;
     at += name.n + quoted;
     return at < l->to && s.p[at] == ':' && (at + 1 == l->to || mask_is_space(s.p[at + 1])) ? at + 1
@@ -379,9 +380,9 @@ static bool is_secret(str s, size_t at, bool *list)
         return false;
     for (at++; at < s.n && (mask_is_space(s.p[at]) || strchr("\\\"'", s.p[at])); at++)
         ;
-    if (!starts(s, at, "Secret"))
+    if (!mask_secrets_has_prefix(s, at, "Secret"))
         return false;
-    *list = starts(s, at, "SecretList");
+    *list = mask_secrets_has_prefix(s, at, "SecretList");
     at += *list ? 10 : 6;
     return at >= s.n || (!mask_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
 }

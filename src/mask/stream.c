@@ -62,7 +62,7 @@ static size_t manifest_end(str s, size_t at, size_t col, bool *over)
 }
 
 /* Goes over what is swallowed. False: all that is there is. */
-static bool swallow(struct mask_stream *s)
+static bool mask_stream_skip_swallowed(struct mask_stream *s)
 {
     str held = buf_str(&s->held);
     size_t at = s->floor;
@@ -108,7 +108,7 @@ static size_t before_spans(const struct mask_spans *f, size_t at)
 }
 
 /* How much of what is held can go: nothing that a span or a doubt reaches over. */
-static size_t decided(struct mask_stream *s, const struct mask_spans *f)
+static size_t mask_stream_measure_decided(struct mask_stream *s, const struct mask_spans *f)
 {
     str held = buf_str(&s->held);
     size_t word = last_word(held, s->floor), to = f->hold < word ? f->hold : word;
@@ -130,8 +130,8 @@ static const struct mask_span *open_block(const struct mask_stream *s, const str
 }
 
 /* Masks text that could not be decided in MASK_HOLD_MAX bytes, and the rest of its word. */
-static void force(struct mask_stream *s, const struct mask_spans *f, size_t to, struct buf *out,
-                  struct mask_counts *counts)
+static void mask_stream_force_mask(struct mask_stream *s, const struct mask_spans *f, size_t to,
+                                   struct buf *out, struct mask_counts *counts)
 {
     size_t n = s->held.n;
 
@@ -166,11 +166,11 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
         s->inside = INSIDE_PEM;
         out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
     } else {
-        to = decided(s, &f);
+        to = mask_stream_measure_decided(s, &f);
         assert(to >= s->floor && to <= s->held.n);
         mask_render(s->m, t.s, (struct mask_range){s->floor, to}, &f, out, counts);
         if (s->held.n - to > MASK_HOLD_MAX)
-            force(s, &f, to, out, counts);
+            mask_stream_force_mask(s, &f, to, out, counts);
         else
             out_to(s, to);
     }
@@ -184,7 +184,7 @@ void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out, struct 
 
         piece = str_slice(piece, some.n, piece.n);
         buf_add(&s->held, some);
-        if (!s->inside || swallow(s))
+        if (!s->inside || mask_stream_skip_swallowed(s))
             give_out(s, out, counts);
     }
 }
@@ -206,7 +206,7 @@ void mask_stream_last(struct mask_stream *s, str piece, struct buf *out, struct 
 
 void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
 {
-    if (!s->inside || swallow(s)) {
+    if (!s->inside || mask_stream_skip_swallowed(s)) {
         const struct mask_view t = {buf_str(&s->held), true, s->floor};
         struct mask_spans f = {0};
 

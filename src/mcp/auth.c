@@ -102,7 +102,7 @@ static str pick_method(str supported, bool secret)
     return supported.n && mcp_words_have(supported, STR("none")) ? STR("none") : with[0];
 }
 
-static bool know(struct flow *f, str id, str secret, str method)
+static bool mcp_auth_add_identity(struct flow *f, str id, str secret, str method)
 {
     struct mcp_auth *a = f->a;
     struct identity *who = &a->known[a->known_count];
@@ -196,7 +196,7 @@ static bool register_now(struct flow *f)
             method = mcp_words_have(f->issuer.methods, STR("none"))
                          ? STR("none")
                          : pick_method(f->issuer.methods, secret.n > 0);
-        ok = id.n ? know(f, id, secret, method)
+        ok = id.n ? mcp_auth_add_identity(f, id, secret, method)
                   : err_set(f->e, ERR_AUTH, "the registration gave no client_id");
     }
     json_release(&doc);
@@ -204,7 +204,7 @@ static bool register_now(struct flow *f)
     return ok;
 }
 
-static bool identify(struct flow *f)
+static bool mcp_auth_choose_identity(struct flow *f)
 {
     const struct mcp_auth_options *o = &f->a->o;
 
@@ -214,12 +214,12 @@ static bool identify(struct flow *f)
             return true;
         }
     if (o->client_id.n && (!o->client_issuer.n || str_eq(o->client_issuer, f->issuer.issuer)))
-        return know(f,
-                    o->client_id,
-                    o->client_secret,
-                    pick_method(f->issuer.methods, o->client_secret.n > 0));
+        return mcp_auth_add_identity(f,
+                                     o->client_id,
+                                     o->client_secret,
+                                     pick_method(f->issuer.methods, o->client_secret.n > 0));
     if (o->metadata_url.n && f->issuer.cimd)
-        return know(f, o->metadata_url, STR(""), STR("none"));
+        return mcp_auth_add_identity(f, o->metadata_url, STR(""), STR("none"));
     if (f->issuer.registration.n)
         return register_now(f);
     return err_set(f->e,
@@ -489,7 +489,7 @@ static bool mcp_auth_run(struct flow *f, int status, str challenge)
     pick_scope(f, challenge);
     if (status == 403 && is_within(f->scope, a->asked))
         return err_set(f->e, ERR_AUTH, "the server wants a scope that was asked for already");
-    if (!identify(f))
+    if (!mcp_auth_choose_identity(f))
         return false;
     if (status == 401 && refresh.n && str_eq(a->issuer, f->issuer.issuer) &&
         by_itself(f, STR("refresh_token"), refresh))

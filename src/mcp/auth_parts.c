@@ -230,7 +230,7 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns,
 
 /* A URL as published for a resource of which ours must be part: the same origin, and a path that
  * ours begins with. */
-static bool covers(str resource, str server_url)
+static bool mcp_auth_is_resource_of(str resource, str server_url)
 {
     str mine = mcp_url_path(server_url), path = mcp_url_path(resource);
 
@@ -270,7 +270,7 @@ bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t 
     ok = json_text(&doc, json_at(&doc, servers, 0), a, &out->issuer);
     if (!ok)
         err_set(e, ERR_AUTH, "the server's metadata name no authorization server");
-    else if (!covers(out->resource, place.server_url))
+    else if (!mcp_auth_is_resource_of(out->resource, place.server_url))
         ok = err_set(e,
                      ERR_AUTH,
                      "the server's metadata are of another resource: " STR_FMT,

@@ -7,7 +7,7 @@
 static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static const char for_url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static void encode(struct buf *out, str bytes, const char *alphabet, bool pad)
+static void mcp_base64_encode(struct buf *out, str bytes, const char *alphabet, bool pad)
 {
     const unsigned char *p = (const unsigned char *)bytes.p;
 
@@ -26,12 +26,12 @@ static void encode(struct buf *out, str bytes, const char *alphabet, bool pad)
 
 void mcp_base64(struct buf *out, str bytes)
 {
-    encode(out, bytes, standard, true);
+    mcp_base64_encode(out, bytes, standard, true);
 }
 
 void mcp_base64_url(struct buf *out, str bytes)
 {
-    encode(out, bytes, for_url, false);
+    mcp_base64_encode(out, bytes, for_url, false);
 }
 
 static int mcp_base64_value_of(char c)

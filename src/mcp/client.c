@@ -179,7 +179,7 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     return ok;
 }
 
-static bool exchange(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+static bool mcp_client_run_exchange(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     bool ok = c->o.url.n ? mcp_exchange_http(c, x, e) : mcp_exchange_pipe(c, x, e);
     bool gave_up = !ok && (e->code == ERR_TIMEOUT || e->code == ERR_CANCELLED);
@@ -227,7 +227,7 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
     else
         mcp_put_params(c, params, x->id, &b);
     x->params = buf_str(&b);
-    ok = buf_ok(&b, "the request", e) && exchange(c, x, e);
+    ok = buf_ok(&b, "the request", e) && mcp_client_run_exchange(c, x, e);
     buf_release(&b);
     return ok;
 }

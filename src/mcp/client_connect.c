@@ -58,7 +58,7 @@ static bool tells_changes(str json)
     return tells;
 }
 
-static bool spawn(struct mcp_client *c, struct err *e)
+static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
 {
     static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
     struct mcp_pipe_spec spec = {
@@ -132,7 +132,7 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
 }
 
 /* True: settled, modern. False with ERR_NONE: it is of the legacy era. */
-static bool probe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
+static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     bool ok;
 
@@ -146,7 +146,7 @@ static bool probe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 
         if (silent && mcp_pipe_alive(c->pipe))
             e->code = ERR_NONE;
-        else if (silent && spawn(c, e)) /* it could not bear to be asked */
+        else if (silent && mcp_client_spawn_server(c, e)) /* it could not bear to be asked */
             e->code = ERR_NONE;
         return false;
     }
@@ -189,13 +189,13 @@ static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e
 {
     uint64_t idle_ms = x->idle_ms;
     struct err again;
-    bool ok = probe(c, x, e), silent = !ok && e->code == ERR_NONE && !x->is_error;
+    bool ok = mcp_client_probe_era(c, x, e), silent = !ok && e->code == ERR_NONE && !x->is_error;
 
     x->idle_ms = idle_ms;
     if (!ok && e->code == ERR_NONE)
         ok = begin_legacy(c, x, e);
     if (!ok && silent && !c->o.url.n && mcp_pipe_alive(c->pipe))
-        ok = probe(c, x, &again);
+        ok = mcp_client_probe_era(c, x, &again);
     x->idle_ms = idle_ms;
     return ok;
 }
@@ -214,7 +214,7 @@ static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
     c->session[0] = 0;
     pthread_mutex_unlock(&c->lock);
     if (!c->o.url.n && (!c->pipe || !mcp_pipe_alive(c->pipe)))
-        ok = spawn(c, e);
+        ok = mcp_client_spawn_server(c, e);
     if (ok && c->era == MCP_ERA_MODERN) {
         set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
     } else if (ok && c->era == MCP_ERA_LEGACY) {

@@ -71,7 +71,7 @@ static void take_frame(struct mcp_listener *l, const struct mcp_fetch_event *eve
         mcp_on_other(l->client, event->data);
 }
 
-static void answered(struct mcp_listener *l)
+static void mcp_client_listen_set_answered(struct mcp_listener *l)
 {
     pthread_mutex_lock(&l->lock);
     l->answered = true;
@@ -87,7 +87,7 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
 
     if (!mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e))
         return e.code != ERR_CANCELLED;
-    answered(l);
+    mcp_client_listen_set_answered(l);
     if (event.status != 200 || !event.stream)
         return false;
     while (mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e) && event.what != MCP_FETCH_END)
@@ -130,7 +130,7 @@ static void *listen_thread(void *ctx)
         mcp_fetch_free(f);
         again = again && !mcp_client_listen_wait_for(l, &l->stop, l->retry_ms);
     }
-    answered(l);
+    mcp_client_listen_set_answered(l);
     return NULL;
 }
 

@@ -115,7 +115,7 @@ static str mcp_pipe_last_words(const struct mcp_pipe *p)
     return str_slice(all, all.n > SAID_MAX ? all.n - SAID_MAX : 0, all.n);
 }
 
-static void die(struct mcp_pipe *p, enum err_code code, const char *why)
+static void mcp_pipe_mark_dead(struct mcp_pipe *p, enum err_code code, const char *why)
 {
     str tail = mcp_pipe_last_words(p);
 
@@ -181,13 +181,13 @@ static void on_out(void *ctx, unsigned ready)
         if (n > 0) {
             frames_feed(&p->frames, (str){bytes, (size_t)n});
             if (p->frames.full) {
-                die(p, ERR_LIMIT, "sent a line that is too long");
+                mcp_pipe_mark_dead(p, ERR_LIMIT, "sent a line that is too long");
                 break;
             }
         } else if (n == 0) {
             frames_finish(&p->frames);
             mcp_pipe_drain(p);
-            die(p, ERR_UPSTREAM, "has ended");
+            mcp_pipe_mark_dead(p, ERR_UPSTREAM, "has ended");
             break;
         } else if (errno != EINTR) {
             break;
@@ -210,7 +210,7 @@ static void mcp_pipe_watch(void *ctx)
     on_err(p, LOOP_IN);
 }
 
-static void unwatch(void *ctx)
+static void mcp_pipe_remove_watches(void *ctx)
 {
     struct mcp_pipe *p = ctx;
     struct loop *l = mcp_io_loop(p->io);
@@ -261,7 +261,7 @@ void mcp_pipe_free(struct mcp_pipe *p)
     proc_close_in(&p->proc);
     if (!proc_wait(&p->proc, MCP_PIPE_GRACE_MS, &status, &e))
         proc_stop(&p->proc, MCP_PIPE_GRACE_MS, NULL);
-    mcp_io_do(p->io, unwatch, p);
+    mcp_io_do(p->io, mcp_pipe_remove_watches, p);
     /* Its last message may still be on its way to on_other. */
     mcp_inbox_init(&done, 64);
     mcp_io_later(p->io, flush_helper, &done);

@@ -12,7 +12,7 @@
 
 /* ---- values ---- */
 
-static bool nothing(const struct json *doc, const struct json_node *v)
+static bool mcp_replay_is_empty(const struct json *doc, const struct json_node *v)
 {
     return !v || v->kind == JSON_NULL || json_is(doc, v, STR(""));
 }
@@ -33,8 +33,8 @@ static bool same_value(const struct json *da, const struct json_node *a, const s
 {
     str ta, tb;
 
-    if (nothing(da, a) || nothing(db, b))
-        return nothing(da, a) && nothing(db, b);
+    if (mcp_replay_is_empty(da, a) || mcp_replay_is_empty(db, b))
+        return mcp_replay_is_empty(da, a) && mcp_replay_is_empty(db, b);
     if (json_equal(da, a, db, b))
         return true;
     if (a->kind >= JSON_ARRAY || b->kind >= JSON_ARRAY)

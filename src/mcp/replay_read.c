@@ -16,7 +16,7 @@
     "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
     "false}"
 
-static bool fault(struct replay *r, str file, unsigned line, const char *why)
+static bool mcp_replay_read_add_fault(struct replay *r, str file, unsigned line, const char *why)
 {
     if (r->fault_count < REPLAY_FAULTS_MAX)
         r->faults[r->fault_count++] =
@@ -40,10 +40,11 @@ static bool parse_line(struct replay *r, str file, unsigned line, str text, stru
     struct err e;
 
     if (!text.n)
-        return fault(r, file, line, "is empty, and must be a JSON object");
+        return mcp_replay_read_add_fault(r, file, line, "is empty, and must be a JSON object");
     if (!json_parse(doc, text, &e))
-        return fault(r, file, line, e.text);
-    return json_root(doc)->kind == JSON_OBJECT || fault(r, file, line, "must be a JSON object");
+        return mcp_replay_read_add_fault(r, file, line, e.text);
+    return json_root(doc)->kind == JSON_OBJECT ||
+           mcp_replay_read_add_fault(r, file, line, "must be a JSON object");
 }
 
 /* A name by either of its spellings. */
@@ -58,7 +59,7 @@ static bool read_name(struct replay *r, struct recording *rec)
                       &rec->tool) &&
             rec->tool.n)
             return true;
-    return fault(r, rec->file, 1, "has no \"tool_name\"");
+    return mcp_replay_read_add_fault(r, rec->file, 1, "has no \"tool_name\"");
 }
 
 static bool read_match(struct replay *r, struct recording *rec)
@@ -69,7 +70,7 @@ static bool read_match(struct replay *r, struct recording *rec)
         return true;
     rec->match = v;
     return v->kind == JSON_OBJECT ||
-           fault(r, rec->file, 1, "\"match_params\" must be an object or null");
+           mcp_replay_read_add_fault(r, rec->file, 1, "\"match_params\" must be an object or null");
 }
 
 static void read_outcome(struct replay *r, struct recording *rec)
@@ -126,9 +127,9 @@ static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
 
     (void)snprintf(path, sizeof path, "%s/" STR_FMT, folder, STR_ARG(name));
     if (arena_left(&r->arena) < REPLAY_FILE_MAX + ((size_t)4 << 20))
-        return fault(r, name, 1, "the folder is larger than can be held");
+        return mcp_replay_read_add_fault(r, name, 1, "the folder is larger than can be held");
     if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e))
-        return fault(r, name, 1, e.text);
+        return mcp_replay_read_add_fault(r, name, 1, e.text);
     return replay_add(r, name, text);
 }
 
@@ -181,10 +182,11 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
     const char *name = mcp_replay_read_text_at(r, doc, v, "name");
 
     if (!name || !name[0] || tool_find(r, str_c(name))) {
-        fault(r,
-              STR(LIST),
-              1,
-              name ? "names a tool twice, or one without a name" : "has a tool without a name");
+        mcp_replay_read_add_fault(r,
+                                  STR(LIST),
+                                  1,
+                                  name ? "names a tool twice, or one without a name"
+                                       : "has a tool without a name");
         return;
     }
     if (!schema)
@@ -214,13 +216,13 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
         return;
     json_init(&doc);
     if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) || !json_parse(&doc, text, &e)) {
-        fault(r, STR(LIST), 1, e.text);
+        mcp_replay_read_add_fault(r, STR(LIST), 1, e.text);
     } else {
         list = json_root(&doc);
         if (list->kind == JSON_OBJECT)
             list = json_find(&doc, list, STR("tools"));
         if (!list || list->kind != JSON_ARRAY)
-            fault(r, STR(LIST), 1, "must be a list of tools");
+            mcp_replay_read_add_fault(r, STR(LIST), 1, "must be a list of tools");
         else
             for (const struct json_node *v = json_first(&doc, list); v && r->tool_count < TOOLS_MAX;
                  v = json_next(&doc, list, v))

@@ -163,7 +163,7 @@ static void mcp_http_refuse(struct server_exchange *x, int status, int code, str
     buf_release(&b);
 }
 
-static void accepted(struct server_exchange *x, int status)
+static void mcp_http_reply_status(struct server_exchange *x, int status)
 {
     server_reply(x, status, NULL, 0, STR(""));
 }
@@ -314,7 +314,7 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
     const char *why;
 
     if (m->kind != MCP_REQUEST) {
-        accepted(x, 202);
+        mcp_http_reply_status(x, 202);
         return;
     }
     if (version && version->kind == JSON_STRING && caps && caps->kind == JSON_OBJECT) {
@@ -352,7 +352,7 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
     }
     if (m->kind != MCP_REQUEST) {
         mcp_hear(h->server, session, doc, m);
-        accepted(x, 202);
+        mcp_http_reply_status(x, 202);
         return;
     }
     s = stream_new(h, x);
@@ -440,7 +440,7 @@ static void take_delete(struct http *h, struct server_exchange *x)
         server_end(s->x);
     }
     mcp_session_end(h->server, session);
-    accepted(x, 204);
+    mcp_http_reply_status(x, 204);
 }
 
 static void mcp_http_on_request(void *ctx, struct server_exchange *x)
@@ -477,7 +477,7 @@ static void mcp_http_on_room(void *ctx, struct server_exchange *x)
 
 /* ---- the process ---- */
 
-static void stop(void *ctx)
+static void mcp_http_stop_loop(void *ctx)
 {
     struct http *h = ctx;
 
@@ -494,7 +494,7 @@ static void mcp_http_on_signal(void *ctx, unsigned ready)
         if (h->draining)
             loop_stop(h->loop);
         h->draining = true;
-        server_drain(h->http, stop, h);
+        server_drain(h->http, mcp_http_stop_loop, h);
         loop_timer_set(h->loop,
                        &h->drain,
                        h->streams && mcp_hands_count(h->server->hands) == 0 ? 0 : DRAIN_MS);
@@ -561,7 +561,7 @@ static bool mcp_http_run(struct http *h, struct err *e)
         !server_listen(h->http, fd, e) || !loop_watch_add(h->loop, &h->signals, LOOP_IN, e))
         return false;
     loop_timer_init(&h->keepalive, on_keepalive, h);
-    loop_timer_init(&h->drain, stop, h);
+    loop_timer_init(&h->drain, mcp_http_stop_loop, h);
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
     h->server->hands = mcp_hands_new(h->server, h->loop);
     if (h->o->on_ready)

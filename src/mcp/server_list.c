@@ -198,7 +198,7 @@ void mcp_list_templates(struct mcp_answer *r)
 
 /* ---- changes ---- */
 
-static void acknowledge(struct mcp_turn *t)
+static void mcp_server_acknowledge_listen(struct mcp_turn *t)
 {
     struct json_out o;
     struct buf params, out;
@@ -262,7 +262,7 @@ void mcp_do_listen(struct mcp_answer *r)
     }
     t->next = r->server->listeners;
     r->server->listeners = t;
-    acknowledge(t);
+    mcp_server_acknowledge_listen(t);
 }
 
 void mcp_server_changed(struct mcp_server *s, unsigned bits)

@@ -68,7 +68,7 @@ struct client_call {
     void (*on_upgrade)(void *ctx, const struct http1_head *head, struct conn *c, str rest);
 };
 
-static void dial(struct client_call *call);
+static void client_start_dial(struct client_call *call);
 
 static bool some_was_sent(const struct client_call *call)
 {
@@ -159,7 +159,7 @@ static bool client_try_again(struct client_call *call)
     conn_close(call->conn);
     call->conn = NULL;
     loop_timer_clear(call->client->loop, &call->timer);
-    dial(call);
+    client_start_dial(call);
     return true;
 }
 
@@ -433,7 +433,7 @@ static void on_dialed(void *ctx, struct conn *c, const struct err *e)
         client_fail(call, e);
 }
 
-static void dial(struct client_call *call)
+static void client_start_dial(struct client_call *call)
 {
     struct client *c = call->client;
 
@@ -456,7 +456,7 @@ static void net_client_start(struct client_call *call)
         call->kept = true;
         client_begin(call, c);
     } else {
-        dial(call);
+        client_start_dial(call);
     }
 }
 

@@ -69,14 +69,15 @@ void conn_set_fault(struct conn *c, const struct err *e)
 
 /* Reading. */
 
-static bool reads(const struct conn *c)
+static bool conn_can_read(const struct conn *c)
 {
     return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead &&
            !c->end_reported;
 }
 
 /* Reads at most this many bytes; the result says whether there are more. */
-static enum tls_result receive(struct conn *c, char *to, size_t most, str *got, int *number)
+static enum tls_result conn_receive_bytes(struct conn *c, char *to, size_t most, str *got,
+                                          int *number)
 {
     ssize_t n;
 
@@ -103,12 +104,13 @@ static void read_early(struct conn *c)
     size_t room;
     char *to;
 
-    if (!reads(c) || c->link || c->shaking || c->ended || c->early.n > 0 || c->early_errno)
+    if (!conn_can_read(c) || c->link || c->shaking || c->ended || c->early.n > 0 || c->early_errno)
         return;
     to = loop_early(c->loop, &room);
     if (room == 0)
         return;
-    if (receive(c, to, room < READ_TURN_MAX ? room : READ_TURN_MAX, &c->early, &c->early_errno) ==
+    if (conn_receive_bytes(
+            c, to, room < READ_TURN_MAX ? room : READ_TURN_MAX, &c->early, &c->early_errno) ==
         TLS_AGAIN)
         c->readable = false;
     loop_early_keep(c->loop, c->early.n);
@@ -135,8 +137,9 @@ static enum tls_result conn_take(struct conn *c, size_t most, str *got, struct e
     }
     if (c->link)
         return tls_link_read(c->link, loop_scratch(c->loop), most, &got->n, e);
-    result =
-        c->early_errno ? TLS_FAILED : receive(c, loop_scratch(c->loop), most, got, &c->early_errno);
+    result = c->early_errno
+                 ? TLS_FAILED
+                 : conn_receive_bytes(c, loop_scratch(c->loop), most, got, &c->early_errno);
     if (result == TLS_FAILED)
         conn_err_from_errno(c->early_errno, e);
     return result;
@@ -168,7 +171,7 @@ static void read_turn(struct conn *c)
 {
     size_t turn = c->greedy ? GREEDY_SIZE : READ_TURN_MAX, taken = 0;
 
-    while (reads(c)) {
+    while (conn_can_read(c)) {
         enum tls_result result;
         struct err e;
         str got;
@@ -234,7 +237,7 @@ static void set_open(struct conn *c)
         c->handler->on_open(c->ctx);
 }
 
-static void shake(struct conn *c)
+static void conn_tls_handshake(struct conn *c)
 {
     struct err e;
 
@@ -249,7 +252,7 @@ static void shake(struct conn *c)
     }
 }
 
-static void connected(struct conn *c)
+static void conn_finish_connect(struct conn *c)
 {
     int number = 0;
     socklen_t size = sizeof number;
@@ -275,7 +278,7 @@ static void conn_work(struct conn *c)
 {
     assert(!c->closed);
     if (c->shaking)
-        shake(c);
+        conn_tls_handshake(c);
     if (c->connecting || c->shaking || c->closed || c->dead)
         return;
     conn_flush_queue(c);
@@ -295,7 +298,7 @@ static void conn_work(struct conn *c)
         if (c->handler->on_hangup)
             c->handler->on_hangup(c->ctx);
     }
-    if (!c->closed && c->fault && !reads(c))
+    if (!c->closed && c->fault && !conn_can_read(c))
         conn_report_error(c, c->fault);
 }
 
@@ -318,7 +321,7 @@ static void conn_on_ready(void *ctx, unsigned ready)
     if (c->connecting) {
         if ((ready & (LOOP_OUT | LOOP_GONE)) == 0)
             return;
-        connected(c);
+        conn_finish_connect(c);
         if (c->closed || c->dead)
             return;
     }

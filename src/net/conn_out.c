@@ -48,7 +48,7 @@ static void conn_out_queue_add(struct conn *c, str bytes)
 }
 
 /* Of the queue, what is copied and not sent. */
-static size_t copied(const struct conn *c)
+static size_t conn_out_count_copied(const struct conn *c)
 {
     assert(c->out_at <= c->out.n);
     return c->out.n - c->out_at;
@@ -67,7 +67,7 @@ static void queue_sent(struct conn *c, size_t n)
 {
     assert(n <= copied(c));
     c->out_at += n;
-    if (copied(c) == 0)
+    if (conn_out_count_copied(c) == 0)
         conn_release_queue(c);
 }
 
@@ -91,7 +91,8 @@ static void send_plain(struct conn *c, str *more, size_t count)
 {
     assert(count <= PARTS_MAX);
     while (!c->blocked) {
-        str queue = copied(c) ? (str){c->out.p + c->out_at, copied(c)} : STR("");
+        str queue = conn_out_count_copied(c) ? (str){c->out.p + c->out_at, conn_out_count_copied(c)}
+                                             : STR("");
         struct iovec iov[1 + PARTS_MAX];
         struct msghdr msg = {.msg_iov = iov};
         size_t left;
@@ -152,17 +153,17 @@ static void send_tls(struct conn *c, str *more)
 
     assert(c->link);
     /* The head and what follows it share a record. */
-    if (copied(c) > 0 && copied(c) < RECORD_SIZE && more->n > 0) {
-        fill = RECORD_SIZE - copied(c);
+    if (conn_out_count_copied(c) > 0 && conn_out_count_copied(c) < RECORD_SIZE && more->n > 0) {
+        fill = RECORD_SIZE - conn_out_count_copied(c);
         conn_out_queue_add(c, str_slice(*more, 0, fill));
         *more = str_slice(*more, fill, more->n);
     }
-    if (copied(c) > 0) {
-        n = send_records(c, (str){c->out.p + c->out_at, copied(c)});
+    if (conn_out_count_copied(c) > 0) {
+        n = send_records(c, (str){c->out.p + c->out_at, conn_out_count_copied(c)});
         if (!c->fault)
             queue_sent(c, n);
     }
-    if (copied(c) == 0) {
+    if (conn_out_count_copied(c) == 0) {
         n = send_records(c, *more);
         *more = str_slice(*more, n, more->n);
     }
@@ -196,7 +197,7 @@ void conn_flush_queue(struct conn *c)
 
         c->lent = STR("");
         send_now(c, &lent, 1);
-    } else if (copied(c) > 0) {
+    } else if (conn_out_count_copied(c) > 0) {
         send_now(c, NULL, 0);
     }
     if (!c->finishing || c->finished || conn_queued(c) > 0 || c->fault)
@@ -290,7 +291,7 @@ bool conn_full(const struct conn *c)
 
 size_t conn_queued(const struct conn *c)
 {
-    return copied(c) + c->lent.n;
+    return conn_out_count_copied(c) + c->lent.n;
 }
 
 uint64_t conn_sent(const struct conn *c)

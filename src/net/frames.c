@@ -42,7 +42,7 @@ void frames_release(struct frames *f)
     buf_release(&f->data);
 }
 
-static void reset(struct buf *b)
+static void frames_reset_buffer(struct buf *b)
 {
     if (b->cap > KEEP_MAX)
         buf_release(b);
@@ -124,7 +124,7 @@ static void emit_event(struct frames *f, str raw)
         frame.data = buf_str(&f->data);
     assert(!f->data.full); /* it is never longer than raw */
     f->sink.on_frame(f->sink.ctx, &frame);
-    reset(&f->data);
+    frames_reset_buffer(&f->data);
 }
 
 /* ---- server-sent events: where one ends ---- */
@@ -223,7 +223,7 @@ static void emit_with_held(struct frames *f, str rest)
     }
     buf_add(&f->held, rest);
     frames_emit(f, buf_str(&f->held));
-    reset(&f->held);
+    frames_reset_buffer(&f->held);
 }
 
 static void frames_hold(struct frames *f, str rest)

@@ -140,7 +140,7 @@ bool gzip_unpack(str packed, struct buf *out, struct err *e)
 }
 
 /* "q=0.25" in thousandths; 1000 if absent, -1 if invalid. */
-static int quality(str item, str *name)
+static int gzip_parse_quality(str item, str *name)
 {
     size_t semicolon = str_find(item, STR(";"));
     str q = semicolon == STR_NONE ? STR("q=1") : str_trim(str_slice(item, semicolon + 1, item.n));
@@ -166,7 +166,7 @@ bool gzip_accepted(str accept_encoding)
     str item, name;
 
     while (http1_list_next(&accept_encoding, &item)) {
-        int q = quality(item, &name);
+        int q = gzip_parse_quality(item, &name);
 
         if (q < 0)
             continue;

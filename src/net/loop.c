@@ -256,7 +256,7 @@ static void call_watches(struct loop *l)
 
 /* Timers: a binary heap, the soonest at its root. */
 
-static bool sooner(const struct loop_timer *a, const struct loop_timer *b)
+static bool loop_timer_is_sooner(const struct loop_timer *a, const struct loop_timer *b)
 {
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
@@ -270,7 +270,7 @@ static void loop_put(struct loop *l, size_t i, struct loop_timer *t)
 
 static void loop_move_up(struct loop *l, size_t i, struct loop_timer *t)
 {
-    while (i > 0 && sooner(t, l->heap[(i - 1) / 2])) {
+    while (i > 0 && loop_timer_is_sooner(t, l->heap[(i - 1) / 2])) {
         loop_put(l, i, l->heap[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
@@ -284,9 +284,9 @@ static void move_down(struct loop *l, size_t i, struct loop_timer *t)
 
         if (child >= l->timer_count)
             break;
-        if (child + 1 < l->timer_count && sooner(l->heap[child + 1], l->heap[child]))
+        if (child + 1 < l->timer_count && loop_timer_is_sooner(l->heap[child + 1], l->heap[child]))
             child++;
-        if (!sooner(l->heap[child], t))
+        if (!loop_timer_is_sooner(l->heap[child], t))
             break;
         loop_put(l, i, l->heap[child]);
         i = child;
@@ -297,7 +297,7 @@ static void move_down(struct loop *l, size_t i, struct loop_timer *t)
 static void loop_settle(struct loop *l, size_t i, struct loop_timer *t)
 {
     assert(i < l->timer_count);
-    if (i > 0 && sooner(t, l->heap[(i - 1) / 2]))
+    if (i > 0 && loop_timer_is_sooner(t, l->heap[(i - 1) / 2]))
         loop_move_up(l, i, t);
     else
         move_down(l, i, t);

@@ -140,7 +140,7 @@ static void copy_masked(char *out, str in, const unsigned char mask[4], uint64_t
         out[i] = (char)((unsigned char)in.p[i] ^ turned[i & 7]);
 }
 
-static void unmask(const struct ws *w, char *out, str in)
+static void ws_unmask_payload(const struct ws *w, char *out, str in)
 {
     if (w->side == WS_FROM_CLIENT)
         copy_masked(out, in, w->head + head_need(w) - 4, w->at);
@@ -165,7 +165,7 @@ static void add_data(struct ws *w, str piece)
     char *p = buf_room(&w->message, piece.n);
 
     assert(p); /* the frame's size was looked at before */
-    unmask(w, p, piece);
+    ws_unmask_payload(w, p, piece);
     buf_wrote(&w->message, piece.n);
     if (w->message_op == WS_TEXT && !text_ok(w))
         ws_fail(w, CLOSE_TEXT);
@@ -227,7 +227,7 @@ static size_t feed_payload(struct ws *w, str piece)
     piece = str_slice(piece, 0, n);
     if (is_control(w->op)) {
         assert(w->control_size + n <= sizeof w->control);
-        unmask(w, w->control + w->control_size, piece);
+        ws_unmask_payload(w, w->control + w->control_size, piece);
         w->control_size += n;
     } else if (n > 0) {
         add_data(w, piece);

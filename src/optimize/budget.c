@@ -13,7 +13,7 @@ static const struct {
 };
 
 /* Four for each component and doubling, and at least 1.5 times the wanted candidates. */
-static uint64_t proposals(enum optimize_auto size, size_t component_count)
+static uint64_t optimize_budget_count_proposals(enum optimize_auto size, size_t component_count)
 {
     double by_component = 4 * (double)component_count * sizes[size].doublings;
     double by_count = 1.5 * (double)sizes[size].candidates;
@@ -26,7 +26,7 @@ uint64_t optimize_budget_auto(const struct optimize_settings *s, enum optimize_a
 {
     size_t merges = s->merge ? s->max_merges : 0;
 
-    return val_count + 2 * s->minibatch * proposals(size, component_count) +
+    return val_count + 2 * s->minibatch * optimize_budget_count_proposals(size, component_count) +
            sizes[size].candidates * val_count + merges * (OPTIMIZE_MERGE_IDS + val_count);
 }
 

@@ -322,7 +322,7 @@ static bool take_seed(struct optimize *o, struct err *e)
     return true;
 }
 
-static bool iterate(struct optimize *o, struct err *e)
+static bool engine_run_iteration(struct optimize *o, struct err *e)
 {
     const struct optimize_settings *s = &o->task.settings;
     bool accepted = false, formed = false, found = o->found;
@@ -360,7 +360,7 @@ bool optimize_run(struct optimize *o, struct err *e)
         arena_reset(&o->scratch);
         if (stop_now(o))
             break;
-        if (!iterate(o, e))
+        if (!engine_run_iteration(o, e))
             return false;
     }
     engine_report(o,

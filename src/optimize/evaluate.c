@@ -74,8 +74,8 @@ static bool check_grade(const struct optimize *o, const struct optimize_grade *g
     return true;
 }
 
-static bool collect(struct optimize *o, struct trial *t, const struct optimize_batch *b,
-                    const size_t *where, struct err *e)
+static bool trial_collect_grades(struct optimize *o, struct trial *t,
+                                 const struct optimize_batch *b, const size_t *where, struct err *e)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (!check_grade(o, &b->grades[i], b->ids[i], e))
@@ -105,7 +105,7 @@ bool trial_run(struct optimize *o, struct trial *t, size_t n, struct err *e)
     if (wanted > 0 && !o->task.adapter.evaluate(o->task.adapter.ctx, b, n, e))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!collect(o, &t[i], &b[i], where[i], e))
+        if (!trial_collect_grades(o, &t[i], &b[i], where[i], e))
             return false;
     return true;
 }

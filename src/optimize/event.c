@@ -33,7 +33,7 @@ static void optimize_event_spread(struct buf *out, str text, size_t e_at)
 
 /* A number of few digits, which most scores are: the fewest decimals whose quotient is the number.
  * Up to 15 digits no other decimal of that length reads back as it. */
-static bool quick(struct buf *out, double v)
+static bool optimize_event_put_short_number(struct buf *out, double v)
 {
     double a = v < 0 ? -v : v, power = 10;
 
@@ -70,7 +70,7 @@ void optimize_number(struct buf *out, double v)
         buf_add_u64(out, (uint64_t)(v < 0 ? -v : v));
         return;
     }
-    if (quick(out, v))
+    if (optimize_event_put_short_number(out, v))
         return;
     buf_init(&b, 64);
     json_out_init(&o, &b);
@@ -95,7 +95,7 @@ static void optimize_event_numbers(struct buf *out, const double *v, size_t n)
     buf_add_c(out, ']');
 }
 
-static void integers(struct buf *out, const uint32_t *v, size_t n)
+static void optimize_event_put_integers(struct buf *out, const uint32_t *v, size_t n)
 {
     buf_add_c(out, '[');
     for (size_t i = 0; i < n; i++) {
@@ -174,7 +174,7 @@ static void put_candidate(struct buf *out, const struct optimize_event *ev)
 
 static void put_parents(struct buf *out, const struct optimize_event *ev)
 {
-    integers(out, ev->parents, ev->parent_count);
+    optimize_event_put_integers(out, ev->parents, ev->parent_count);
 }
 
 static void put_ancestor(struct buf *out, const struct optimize_event *ev)
@@ -251,7 +251,7 @@ static void put_texts(struct buf *out, const struct optimize_event *ev)
 
 static void put_ids(struct buf *out, const struct optimize_event *ev)
 {
-    integers(out, ev->ids, ev->n);
+    optimize_event_put_integers(out, ev->ids, ev->n);
 }
 
 static void put_names(struct buf *out, const struct optimize_event *ev)

@@ -67,8 +67,8 @@ void front_release(struct front *f)
 }
 
 /* Copies the rows into new ones of another width or number. */
-static uint64_t *resized(uint64_t *rows, size_t count, size_t words, size_t count_new,
-                         size_t words_new)
+static uint64_t *front_resize_rows(uint64_t *rows, size_t count, size_t words, size_t count_new,
+                                   size_t words_new)
 {
     uint64_t *out = base_alloc(count_new * words_new * sizeof *out + 1);
 
@@ -86,8 +86,9 @@ size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
         size_t words = f->set_words ? f->set_words : 1;
 
         f->keys = base_realloc(f->keys, cap * sizeof *f->keys);
-        f->sets = resized(f->sets, f->key_count, f->set_words, cap, words);
-        f->held = resized(f->held, f->held_cap, f->held_words, f->held_cap, words_for(cap));
+        f->sets = front_resize_rows(f->sets, f->key_count, f->set_words, cap, words);
+        f->held =
+            front_resize_rows(f->held, f->held_cap, f->held_words, f->held_cap, words_for(cap));
         f->set_words = words;
         f->held_words = words_for(cap);
         f->key_cap = cap;
@@ -102,14 +103,14 @@ static void optimize_front_make_room(struct front *f, uint32_t candidate)
 
     if (words > f->set_words) {
         words = words > f->set_words * 2 ? words : f->set_words * 2;
-        f->sets = resized(f->sets, f->key_count, f->set_words, f->key_cap, words);
+        f->sets = front_resize_rows(f->sets, f->key_count, f->set_words, f->key_cap, words);
         f->set_words = words;
     }
     if (candidate >= f->held_cap) {
         size_t cap = f->held_cap ? f->held_cap * 2 : 16;
 
         cap = cap > candidate ? cap : (size_t)candidate + 1;
-        f->held = resized(f->held, f->held_cap, f->held_words, cap, f->held_words);
+        f->held = front_resize_rows(f->held, f->held_cap, f->held_words, cap, f->held_words);
         f->held_cap = cap;
     }
 }
@@ -288,7 +289,7 @@ static bool is_dominated(const struct reduction *d, uint32_t candidate)
     return true;
 }
 
-static void reserve(struct front_reduced *r, size_t n)
+static void front_reserve_reduced(struct front_reduced *r, size_t n)
 {
     if (n <= r->cap)
         return;
@@ -303,7 +304,7 @@ void front_reduce(const struct front *f, const double *means, const uint64_t *on
     struct reduction d = {.f = f};
     size_t n;
 
-    reserve(r, f->candidates + 1);
+    front_reserve_reduced(r, f->candidates + 1);
     d.alive = base_alloc(f->set_words * sizeof *d.alive + 1);
     d.left = base_alloc(f->held_words * PLANES * sizeof *d.left + 1);
     for (size_t w = 0; w < f->set_words; w++)

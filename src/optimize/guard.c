@@ -25,7 +25,7 @@ struct flat {
     size_t n;
 };
 
-static void flatten(struct arena *a, str s, struct flat *f)
+static void optimize_guard_flatten_text(struct arena *a, str s, struct flat *f)
 {
     f->text = arena_alloc(a, s.n * 2 + 1);
     f->words = arena_alloc(a, (s.n / 2 + 2) * sizeof *f->words);
@@ -109,13 +109,13 @@ bool guard_copies(str proposed, str current, const str *examples, size_t n, stru
     bool found = false;
 
     arena_init(&a, (proposed.n + current.n) * 32 + ((size_t)1 << 20));
-    flatten(&a, proposed, &p);
-    flatten(&a, current, &c);
+    optimize_guard_flatten_text(&a, proposed, &p);
+    optimize_guard_flatten_text(&a, current, &c);
     for (size_t i = 0; i < sizes; i++)
         runs_init(&runs[i], &p, &c, GUARD_WHOLE_WORDS + i);
     for (size_t i = 0; i < n && !found; i++) {
         arena_init(&each, examples[i].n * 32 + ((size_t)1 << 20));
-        flatten(&each, examples[i], &x);
+        optimize_guard_flatten_text(&each, examples[i], &x);
         if (x.n >= GUARD_WHOLE_WORDS) {
             size_t words = x.n < GUARD_RUN_WORDS ? x.n : GUARD_RUN_WORDS;
 

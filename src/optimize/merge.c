@@ -116,7 +116,7 @@ static void join_texts(struct optimize *o, struct merge *m)
     }
 }
 
-static int ascending(const void *a, const void *b)
+static int merge_compare_ids(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -124,7 +124,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Finds two candidates and an ancestor whose merge was not formed before. */
-static bool form(struct optimize *o, struct merge *m, bool *formed, struct err *e)
+static bool merge_form_candidate(struct optimize *o, struct merge *m, bool *formed, struct err *e)
 {
     const struct front_reduced *r = select_reduced(o);
     uint32_t *pool = arena_alloc(&o->scratch, r->n * sizeof *pool);
@@ -134,7 +134,7 @@ static bool form(struct optimize *o, struct merge *m, bool *formed, struct err *
     *formed = false;
     m->text = arena_alloc(&o->scratch, o->task.component_count * sizeof *m->text);
     memcpy(pool, r->order, r->n * sizeof *pool);
-    qsort(pool, r->n, sizeof *pool, ascending);
+    qsort(pool, r->n, sizeof *pool, merge_compare_ids);
     if (r->n < 2 || o->count < 3)
         return true;
     for (size_t round = 0; round < ROUNDS_MAX; round++) {
@@ -222,7 +222,7 @@ static void choose_ids(struct optimize *o, struct merge *m)
 
 /* ---- trying it ---- */
 
-static struct optimize_event about(const struct merge *m, enum optimize_event_kind kind)
+static struct optimize_event merge_make_event(const struct merge *m, enum optimize_event_kind kind)
 {
     return (struct optimize_event){
         .kind = kind,
@@ -237,7 +237,8 @@ static struct optimize_event about(const struct merge *m, enum optimize_event_ki
     };
 }
 
-static bool validate(struct optimize *o, const struct merge *m, uint32_t *out, struct err *e)
+static bool merge_validate_candidate(struct optimize *o, const struct merge *m, uint32_t *out,
+                                     struct err *e)
 {
     struct trial t = {
         .text = m->text,
@@ -263,7 +264,7 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
     struct trial t = {.split = OPTIMIZE_VAL, .n = OPTIMIZE_MERGE_IDS, .cached = true};
     struct optimize_event ev;
 
-    if (!form(o, &m, formed, e))
+    if (!merge_form_candidate(o, &m, formed, e))
         return false;
     if (!*formed) {
         engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_MERGE_NONE});
@@ -275,15 +276,15 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
     if (!trial_run(o, &t, 1, e))
         return false;
     o->calls += t.made;
-    ev = about(&m, OPTIMIZE_EV_MERGE);
+    ev = merge_make_event(&m, OPTIMIZE_EV_MERGE);
     ev.scores = t.scores;
     ev.texts = text_list(o, m.text);
     engine_report(o, ev);
-    ev = about(&m, OPTIMIZE_EV_MERGE_REJECTED);
+    ev = merge_make_event(&m, OPTIMIZE_EV_MERGE_REJECTED);
     ev.after = trial_sum(t.scores, t.n);
     *accepted = ev.after >= ev.before[0] && ev.after >= ev.before[1];
     if (*accepted) {
-        if (!validate(o, &m, &ev.candidate, e))
+        if (!merge_validate_candidate(o, &m, &ev.candidate, e))
             return false;
         ev.kind = OPTIMIZE_EV_MERGE_ACCEPTED;
     }

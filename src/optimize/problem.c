@@ -159,7 +159,8 @@ static bool optimize_problem_has(const struct words *w, str word)
 }
 
 /* The words that the examples need here and the text does not have, each once; at most max. */
-static struct words unmet(const struct problem *p, const struct optimize_ask *ask, size_t max)
+static struct words optimize_problem_list_unmet(const struct problem *p,
+                                                const struct optimize_ask *ask, size_t max)
 {
     struct words out = {0};
     size_t room = 0;
@@ -182,8 +183,8 @@ static struct words unmet(const struct problem *p, const struct optimize_ask *as
 }
 
 /* The place of the first word that an example blames, or 0: the first word is never blamed. */
-static size_t blamed(const struct problem *p, const struct optimize_ask *ask,
-                     const struct words *have)
+static size_t optimize_problem_find_blamed(const struct problem *p, const struct optimize_ask *ask,
+                                           const struct words *have)
 {
     for (size_t i = 0; i < ask->n; i++) {
         const struct problem_example *x = &p->train[ask->ids[i]];
@@ -249,13 +250,13 @@ bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, st
         without = 1 + g % (have.n - 1);
         break;
     case PROBLEM_CUT:
-        without = blamed(p, ask, &have);
+        without = optimize_problem_find_blamed(p, ask, &have);
         if (without > 0)
             break;
         without = SIZE_MAX;
         /* fall through */
     default:
-        more = unmet(p, ask, action == PROBLEM_ADD_ALL ? SIZE_MAX : 1);
+        more = optimize_problem_list_unmet(p, ask, action == PROBLEM_ADD_ALL ? SIZE_MAX : 1);
         if (more.n == 0)
             return false;
         if (action == PROBLEM_SWAP && have.n >= 2)

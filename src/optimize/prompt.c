@@ -21,7 +21,7 @@ const char prompt_template[] =
 
 /* ---- records ---- */
 
-static void heading(struct buf *out, unsigned level, str words)
+static void optimize_prompt_add_heading(struct buf *out, unsigned level, str words)
 {
     for (unsigned i = 0; i < level && i < PROMPT_LEVEL_MAX; i++)
         buf_add_c(out, '#');
@@ -61,7 +61,8 @@ static void optimize_prompt_value(struct buf *out, const struct json *doc,
         bool member = v->kind == JSON_OBJECT;
 
         (void)snprintf(item, sizeof item, "Item %zu", ++i);
-        heading(out, level, member ? optimize_prompt_scalar(doc, x, a) : str_c(item));
+        optimize_prompt_add_heading(
+            out, level, member ? optimize_prompt_scalar(doc, x, a) : str_c(item));
         optimize_prompt_value(out, doc, member ? json_value(x) : x, level + 1, a);
     }
 }
@@ -89,7 +90,7 @@ void prompt_records(const str *records, size_t n, struct buf *out)
     json_init(&doc);
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(title, sizeof title, "Example %zu", i + 1);
-        heading(out, 1, str_c(title));
+        optimize_prompt_add_heading(out, 1, str_c(title));
         optimize_prompt_record(out, &doc, records[i]);
     }
     json_release(&doc);

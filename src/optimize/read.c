@@ -52,14 +52,14 @@ void read_fail(const struct read_at *at, const char *fmt, ...)
 }
 
 /* Whether there is a value to read. */
-static bool good(const struct read_at *at)
+static bool optimize_read_has_value(const struct read_at *at)
 {
     return !at->r->failed && at->node;
 }
 
 static bool is_kind(const struct read_at *at, enum json_kind kind)
 {
-    return good(at) && at->node->kind == kind;
+    return optimize_read_has_value(at) && at->node->kind == kind;
 }
 
 /* "must be X, not `the value`" */
@@ -68,7 +68,7 @@ static void optimize_read_wrong(const struct read_at *at, const char *want)
     str raw;
     bool cut;
 
-    if (!good(at))
+    if (!optimize_read_has_value(at))
         return;
     raw = json_raw(at->r->doc, at->node);
     cut = raw.n > SHOWN_MAX;
@@ -123,9 +123,9 @@ struct read_at read_member(const struct read_at *at, const char *name)
 {
     struct read_at out = {.r = at->r, .up = at, .name = str_c(name)};
 
-    if (good(at))
+    if (optimize_read_has_value(at))
         out.node = json_find(at->r->doc, at->node, out.name);
-    if (good(at) && !out.node)
+    if (optimize_read_has_value(at) && !out.node)
         read_fail(at, "has no \"%s\"", name);
     return out;
 }
@@ -184,7 +184,7 @@ bool read_bool(const struct read_at *at)
 {
     bool out = false;
 
-    if (good(at) && !json_bool(at->node, &out))
+    if (optimize_read_has_value(at) && !json_bool(at->node, &out))
         optimize_read_wrong(at, "true or false");
     return out;
 }
@@ -193,7 +193,7 @@ str read_text(const struct read_at *at)
 {
     str out = STR("");
 
-    if (!good(at))
+    if (!optimize_read_has_value(at))
         return out;
     if (!json_text(at->r->doc, at->node, at->r->arena, &out)) {
         optimize_read_wrong(at, "a text");
@@ -230,7 +230,7 @@ double read_number(const struct read_at *at)
 {
     double out = 0;
 
-    if (good(at) && (!json_double(at->r->doc, at->node, &out) || !isfinite(out)))
+    if (optimize_read_has_value(at) && (!json_double(at->r->doc, at->node, &out) || !isfinite(out)))
         optimize_read_wrong(at, "a number");
     return out;
 }
@@ -249,7 +249,7 @@ size_t read_choice(const struct read_at *at, const char *const *names)
     size_t n = 0;
 
     for (size_t i = 0; names[i]; i++) {
-        if (good(at) && json_is(at->r->doc, at->node, str_c(names[i])))
+        if (optimize_read_has_value(at) && json_is(at->r->doc, at->node, str_c(names[i])))
             return i;
         n += (size_t)snprintf(want + n,
                               n < sizeof want ? sizeof want - n : 0,

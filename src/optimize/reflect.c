@@ -31,7 +31,7 @@ struct step {
     size_t kept_count;
 };
 
-static void *scratch(struct optimize *o, size_t n, size_t size)
+static void *optimize_reflect_alloc_scratch(struct optimize *o, size_t n, size_t size)
 {
     return arena_zero(&o->scratch, n, size);
 }
@@ -84,8 +84,8 @@ static void draw_jobs(struct optimize *o, struct step *st)
     const struct optimize_settings *s = &o->task.settings;
     size_t max = tasks_max(o);
 
-    st->jobs = scratch(o, max, sizeof *st->jobs);
-    st->kept = scratch(o, max, sizeof *st->kept);
+    st->jobs = optimize_reflect_alloc_scratch(o, max, sizeof *st->jobs);
+    st->kept = optimize_reflect_alloc_scratch(o, max, sizeof *st->kept);
     for (size_t p = 0; p < s->parents && st->n < max; p++) {
         uint32_t parent = select_parent(o);
 
@@ -93,7 +93,7 @@ static void draw_jobs(struct optimize *o, struct step *st)
             struct job *j = &st->jobs[st->n++];
 
             j->parent = parent;
-            j->ids = scratch(o, s->minibatch, sizeof *j->ids);
+            j->ids = optimize_reflect_alloc_scratch(o, s->minibatch, sizeof *j->ids);
             batch_next(o, j->ids);
         }
     }
@@ -113,7 +113,7 @@ static bool same_trial(const struct optimize *o, const struct trial *t, const st
 
 static bool run_parents(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = scratch(o, st->n, sizeof *trials);
+    struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
     size_t n = 0;
 
     for (size_t i = 0; i < st->n; i++) {
@@ -183,7 +183,7 @@ static void pick_components(struct optimize *o, struct job *j)
     bool all = o->task.settings.pick == OPTIMIZE_ALL_COMPONENTS;
 
     j->component_count = all ? o->task.component_count : 1;
-    j->components = scratch(o, j->component_count, sizeof *j->components);
+    j->components = optimize_reflect_alloc_scratch(o, j->component_count, sizeof *j->components);
     for (size_t i = 0; all && i < j->component_count; i++)
         j->components[i] = (uint32_t)i;
     if (o->task.settings.pick == OPTIMIZE_USED_COMPONENTS) {
@@ -217,8 +217,8 @@ static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask 
 static bool make_child(struct optimize *o, struct job *j, struct err *e)
 {
     size_t n = o->task.component_count;
-    uint32_t *text = scratch(o, n, sizeof *text);
-    str *news = scratch(o, n, sizeof *news);
+    uint32_t *text = optimize_reflect_alloc_scratch(o, n, sizeof *text);
+    str *news = optimize_reflect_alloc_scratch(o, n, sizeof *news);
 
     memcpy(text, o->candidates[j->parent].text, n * sizeof *text);
     for (size_t i = 0; i < j->component_count; i++) {
@@ -256,7 +256,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
     }
     if (n == 0)
         return true;
-    asks = scratch(o, n, sizeof *asks);
+    asks = optimize_reflect_alloc_scratch(o, n, sizeof *asks);
     for (size_t i = 0; i < st->n; i++) {
         prepare_asks(o, &st->jobs[i], asks + at);
         at += st->jobs[i].component_count;
@@ -273,7 +273,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
 
 static bool run_children(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = scratch(o, st->n, sizeof *trials);
+    struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
     size_t n = 0, at = 0;
 
     for (size_t i = 0; i < st->n; i++)
@@ -299,7 +299,7 @@ static bool run_children(struct optimize *o, struct step *st, struct err *e)
     return true;
 }
 
-static bool passes(const struct optimize *o, const struct job *j)
+static bool optimize_reflect_is_accepted(const struct optimize *o, const struct job *j)
 {
     if (o->task.settings.acceptance == OPTIMIZE_OR_EQUAL)
         return j->after >= j->before;
@@ -354,7 +354,7 @@ static void optimize_reflect_judge(struct optimize *o, struct step *st)
 
         if (!j->text)
             continue;
-        j->fate = passes(o, j) ? FATE_KEPT : FATE_NOT_BETTER;
+        j->fate = optimize_reflect_is_accepted(o, j) ? FATE_KEPT : FATE_NOT_BETTER;
         if (j->fate == FATE_KEPT)
             st->kept[st->kept_count++] = j;
     }
@@ -402,7 +402,7 @@ static void owe_merge(struct optimize *o)
 
 static bool take_in(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = scratch(o, st->kept_count, sizeof *trials);
+    struct trial *trials = optimize_reflect_alloc_scratch(o, st->kept_count, sizeof *trials);
     const uint32_t *ids = trial_val_ids(o);
 
     for (size_t i = 0; i < st->kept_count; i++)

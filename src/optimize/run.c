@@ -50,7 +50,7 @@ static void optimize_run_advance(struct optimize_run *r)
     r->row++;
 }
 
-static bool stray(struct optimize_run *r, struct err *e)
+static bool optimize_run_fail_line(struct optimize_run *r, struct err *e)
 {
     return err_set(e, ERR_INPUT, "line %zu of the stored run cannot be read", r->row + 1);
 }
@@ -251,12 +251,12 @@ static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
         !index_at(&r->doc, "/grade/0", n, &batch) ||
         !index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
         !optimize_run_read_objectives(&r->doc, &g))
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     g.score = optimize_run_number_at(&r->doc, "/score");
     g.cost = optimize_run_number_at(&r->doc, "/cost");
     trace = json_pointer(&r->doc, STR("/trace"));
     if (trace && !json_text(&r->doc, trace, r->batches[batch].arena, &g.trace))
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     r->batches[batch].grades[place] = g;
     optimize_run_advance(r);
     return true;
@@ -294,7 +294,7 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
     if (all_graded(batches, n))
         return true;
     if (r->kept.n > 0)
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     for (size_t i = 0; i < n; i++) {
         batches[i].on_graded = on_graded;
         batches[i].ctx = r;
@@ -331,14 +331,14 @@ static bool play_answer(struct optimize_run *r, size_t n, struct err *e)
     size_t i;
 
     if (!json_parse(&r->doc, optimize_run_peek(r), e) || !index_at(&r->doc, "/answer", n, &i))
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     ask = &r->asks[i];
     text = json_pointer(&r->doc, STR("/text"));
     if (!text)
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     ask->has_text = text->kind == JSON_STRING;
     if (ask->has_text && !json_text(&r->doc, text, ask->arena, &ask->text))
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     ask->cost = optimize_run_number_at(&r->doc, "/cost");
     ask->done = true;
     optimize_run_advance(r);
@@ -365,7 +365,7 @@ static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n,
     if (open == 0)
         return true;
     if (r->kept.n > 0)
-        return stray(r, e);
+        return optimize_run_fail_line(r, e);
     return inner->propose(inner->ctx, asks, n, e) && met_no_error(r, e);
 }
 
@@ -386,7 +386,7 @@ static double optimize_run_elapsed_s(void *ctx)
     }
     now_s = r->time_s + r->task.adapter.elapsed_s(r->task.adapter.ctx);
     if (r->kept.n > 0 && !r->failed)
-        r->failed = !stray(r, &r->err);
+        r->failed = !optimize_run_fail_line(r, &r->err);
     buf_reset(&r->line);
     buf_add(&r->line, STR("{\"time\":"));
     optimize_number(&r->line, now_s);

@@ -13,7 +13,7 @@ const struct front_reduced *select_reduced(struct optimize *o)
 }
 
 /* Each as likely as the sets that hold it are many. */
-static uint32_t draw(struct optimize *o, const struct front_reduced *r)
+static uint32_t select_draw_weighted(struct optimize *o, const struct front_reduced *r)
 {
     uint64_t place = twister_below(&o->chance, r->total);
     size_t i = 0;
@@ -24,9 +24,9 @@ static uint32_t draw(struct optimize *o, const struct front_reduced *r)
     return r->order[i];
 }
 
-static uint32_t pareto(struct optimize *o)
+static uint32_t select_draw_pareto(struct optimize *o)
 {
-    return draw(o, select_reduced(o));
+    return select_draw_weighted(o, select_reduced(o));
 }
 
 static uint32_t current_best(struct optimize *o)
@@ -65,7 +65,7 @@ static uint32_t top_k_pareto(struct optimize *o)
     front_reduced_init(&r);
     front_reduce(&o->front, o->means, top_means(o, o->task.settings.top_k), &r);
     if (r.total > 0)
-        out = draw(o, &r);
+        out = select_draw_weighted(o, &r);
     front_reduced_release(&r);
     return out;
 }
@@ -73,7 +73,7 @@ static uint32_t top_k_pareto(struct optimize *o)
 uint32_t select_parent(struct optimize *o)
 {
     static uint32_t (*const by[])(struct optimize * o) = {
-        [OPTIMIZE_PARETO] = pareto,
+        [OPTIMIZE_PARETO] = select_draw_pareto,
         [OPTIMIZE_CURRENT_BEST] = current_best,
         [OPTIMIZE_EPSILON_GREEDY] = epsilon_greedy,
         [OPTIMIZE_TOP_K_PARETO] = top_k_pareto,

@@ -4,7 +4,7 @@
  */
 #include "optimize/internal.h"
 
-static bool calls(struct optimize *o, double limit)
+static bool optimize_stop_has_reached_calls(struct optimize *o, double limit)
 {
     return (double)o->calls >= limit;
 }
@@ -19,22 +19,22 @@ static bool no_improvement(struct optimize *o, double limit)
     return (double)o->stalled >= limit;
 }
 
-static bool candidates(struct optimize *o, double limit)
+static bool optimize_stop_has_reached_candidates(struct optimize *o, double limit)
 {
     return (double)o->count >= limit;
 }
 
-static bool iterations(struct optimize *o, double limit)
+static bool optimize_stop_has_reached_iterations(struct optimize *o, double limit)
 {
     return (double)o->iteration >= limit;
 }
 
-static bool cost(struct optimize *o, double limit)
+static bool optimize_stop_has_reached_cost(struct optimize *o, double limit)
 {
     return o->cost >= limit;
 }
 
-static bool elapsed(struct optimize *o, double limit)
+static bool optimize_stop_has_reached_time(struct optimize *o, double limit)
 {
     const struct optimize_adapter *a = &o->task.adapter;
 
@@ -42,13 +42,13 @@ static bool elapsed(struct optimize *o, double limit)
 }
 
 static bool (*const conditions[])(struct optimize *o, double limit) = {
-    [OPTIMIZE_STOP_CALLS] = calls,
+    [OPTIMIZE_STOP_CALLS] = optimize_stop_has_reached_calls,
     [OPTIMIZE_STOP_SCORE] = optimize_stop_score,
     [OPTIMIZE_STOP_NO_IMPROVEMENT] = no_improvement,
-    [OPTIMIZE_STOP_CANDIDATES] = candidates,
-    [OPTIMIZE_STOP_ITERATIONS] = iterations,
-    [OPTIMIZE_STOP_COST] = cost,
-    [OPTIMIZE_STOP_TIME] = elapsed,
+    [OPTIMIZE_STOP_CANDIDATES] = optimize_stop_has_reached_candidates,
+    [OPTIMIZE_STOP_ITERATIONS] = optimize_stop_has_reached_iterations,
+    [OPTIMIZE_STOP_COST] = optimize_stop_has_reached_cost,
+    [OPTIMIZE_STOP_TIME] = optimize_stop_has_reached_time,
 };
 
 /* How many askings in a row have seen nothing better. */

@@ -148,7 +148,7 @@ static void serve_apps_end(struct app_job *j)
     serve_apps_job_free(j);
 }
 
-static void writing(void *ctx)
+static void serve_apps_write_pieces(void *ctx)
 {
     struct app_job *j = ctx;
 
@@ -245,7 +245,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
     pthread_mutex_init(&j->lock, NULL);
     j->reply.send = send_some;
     j->reply.send_ctx = j;
-    loop_task_init(&j->writing, writing, j);
+    loop_task_init(&j->writing, serve_apps_write_pieces, j);
     loop_timer_init(&j->keepalive, serve_apps_keep_alive, j);
     buf_add(&j->body, server_body(ex->x));
     j->request = (struct app_request){

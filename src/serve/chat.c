@@ -16,7 +16,7 @@
 
 #define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 
-static bool sse(const struct exchange *ex)
+static bool serve_chat_is_sse(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
 }
@@ -76,7 +76,8 @@ static bool stream_tells_usage(const struct exchange *ex)
     call_facts(ex->call, &f);
     if (f.cap >= 0 || f.starved || (call_hides(ex->call) && f.reasoning_tokens > 0))
         return true;
-    return speaks_to_gateway(ex) && ((sse(ex) && !gemini_array(ex)) || f.reasoning_tokens > 0);
+    return speaks_to_gateway(ex) &&
+           ((serve_chat_is_sse(ex) && !gemini_array(ex)) || f.reasoning_tokens > 0);
 }
 
 /* The provider's rate limits, request id and the like. */
@@ -464,7 +465,7 @@ static bool read_body(struct exchange *ex)
 }
 
 /* A request without messages has a model loaded, or let go. Where none is, it is there already. */
-static bool loads(struct exchange *ex)
+static bool serve_chat_answer_load(struct exchange *ex)
 {
     const struct chat_request *r = &ex->request;
     const struct json_node *keep = json_find(&ex->doc, json_root(&ex->doc), STR("keep_alive"));
@@ -517,7 +518,7 @@ void chat_read_on(struct exchange *ex)
         ex->request.model = first_model(ex->setup->config);
     if (agent_model_is(ex->request.model))
         agent_model_handle(ex);
-    else if (!loads(ex))
+    else if (!serve_chat_answer_load(ex))
         start_soon(ex);
 }
 

@@ -86,7 +86,7 @@ static bool read_refusal(struct count *k, struct arena *a, struct chat_error *er
     return true;
 }
 
-static void refused(struct count *k)
+static void serve_count_answer_refusal(struct count *k)
 {
     struct exchange *ex = k->ex;
     struct chat_error error = {.status = k->status >= 400 && k->status <= 599 ? k->status : 502,
@@ -116,7 +116,7 @@ static void serve_count_on_end(void *ctx)
     int status = k->status;
 
     if (status != 200) {
-        refused(k);
+        serve_count_answer_refusal(k);
         return;
     }
     reply = k->reply;
@@ -224,7 +224,7 @@ static bool count_headers(struct count *k, const struct config_provider *p, stru
            buf_ok(&k->headers, "the request's headers", e) && buf_ok(&k->target, "the query", e);
 }
 
-static void remote(struct count *k, const struct config_route *route)
+static void serve_count_ask_provider(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
     const struct config_provider *p = route->provider;
@@ -278,7 +278,7 @@ static void serve_count_begin(struct exchange *ex, bool boxed)
     ex->on_gone = serve_count_on_gone;
     if (level.route.provider->dialect == ex->wire->dialect && !level.route.provider->replay &&
         !level.route.provider->key_missing.n)
-        remote(k, &level.route);
+        serve_count_ask_provider(k, &level.route);
     else
         count_locally(k);
 }

@@ -67,7 +67,7 @@ static void serve_drain_cut(void *ctx)
 
 /* ---- in the main thread ---- */
 
-static struct timespec after(uint64_t ms)
+static struct timespec serve_drain_make_deadline(uint64_t ms)
 {
     struct timespec t;
 
@@ -83,7 +83,7 @@ static struct timespec after(uint64_t ms)
 
 static bool all_ended(struct daemon *d, uint64_t ms)
 {
-    struct timespec until = after(ms);
+    struct timespec until = serve_drain_make_deadline(ms);
     bool all;
 
     pthread_mutex_lock(&d->lock);

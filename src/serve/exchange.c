@@ -16,7 +16,7 @@ void exchange_header(struct exchange *ex, str name, str value)
 }
 
 /* A client's path or model may be a secret by mistake, so it is masked for the log. */
-static str loggable(struct exchange *ex, str said)
+static str exchange_mask_for_log(struct exchange *ex, str said)
 {
     const struct mask *m = ex->setup ? ex->setup->mask : NULL;
     struct buf out;
@@ -52,11 +52,11 @@ void exchange_done(struct exchange *ex)
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", loggable(ex, exchange_path(ex))),
+             LOG_STR("path", exchange_mask_for_log(ex, exchange_path(ex))),
              LOG_I64("status", ex->status),
              LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
-             LOG_STR("model", str_slice(loggable(ex, ex->request.model), 0, 100)));
+             LOG_STR("model", str_slice(exchange_mask_for_log(ex, ex->request.model), 0, 100)));
     if (call && !ex->called)
         metrics_refused(ex->worker->gl.metrics,
                         str_c(ex->route->path),
@@ -249,7 +249,7 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 }
 
 /* With keys, a page of any site may ask: it has to have one, and cookies are not sent. */
-static void share(struct exchange *ex)
+static void exchange_allow_origins(struct exchange *ex)
 {
     if (!http1_has(server_request(ex->x), STR("origin")) || ex->api || ex->route->open)
         return;
@@ -270,7 +270,7 @@ static bool is_near(struct exchange *ex)
     return false;
 }
 
-static bool authenticated(struct exchange *ex)
+static bool exchange_authenticate_client(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
     bool keyless = c->key_count == 0 || ex->route == &watch_any; /* a run's id is its key */
@@ -286,7 +286,7 @@ static bool authenticated(struct exchange *ex)
     }
     if (keyless)
         return is_near(ex);
-    share(ex);
+    exchange_allow_origins(ex);
     key = presented_key(server_request(ex->x));
     if (!key.n)
         key = query_key(ex);
@@ -312,7 +312,7 @@ static bool authenticated(struct exchange *ex)
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
 /* The methods of a path; a browser asks for them before a page of another site may use them. */
-static void options(struct exchange *ex)
+static void exchange_answer_options(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     str methods = route_methods(h->path, server_arena(ex->x));
@@ -376,7 +376,7 @@ static void fail_unknown_route(struct exchange *ex)
                   ex->wire->dialect == CHAT_ANTHROPIC ? "" : "/v1");
 }
 
-static bool routed(struct exchange *ex)
+static bool exchange_find_route(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
     bool path_known;
@@ -399,7 +399,7 @@ static bool routed(struct exchange *ex)
     ex->route = &unknown;
     ex->wire = wire_get(route_dialect(h->path));
     if (path_known && str_eq(h->method, STR("OPTIONS"))) {
-        options(ex);
+        exchange_answer_options(ex);
     } else if (path_known) {
         exchange_header(ex, STR("allow"), route_methods(h->path, server_arena(ex->x)));
         exchange_fail(ex,
@@ -433,7 +433,7 @@ static void serve_exchange_on_request(void *ctx, struct server_exchange *x)
     server_user_set(x, ex);
     exchange_header(ex, STR("x-rationale-id"), ex->id);
     ex->api = api_path(server_request(x)->path);
-    if (routed(ex) && authenticated(ex) && api_allowed(ex))
+    if (exchange_find_route(ex) && exchange_authenticate_client(ex) && api_allowed(ex))
         ex->route->handle(ex);
 }
 

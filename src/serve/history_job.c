@@ -29,7 +29,7 @@ static bool on_running(void *ctx, const struct hub_running *c)
     return ++j->asker.running_count < QUERY_RUNNING_MAX;
 }
 
-static void running(struct history_job *j)
+static void history_job_list_running(struct history_job *j)
 {
     j->asker.running = j->running;
     j->asker.running_count = 0;
@@ -48,7 +48,7 @@ static void serve_history_job_who(struct history_job *j)
         j->ex->setup->config, k, exchange_reasoning_asked(server_request(j->ex->x)));
     j->asker.redact = redact_history_text;
     j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
-    running(j);
+    history_job_list_running(j);
 }
 
 static void serve_history_job_answer(struct history_job *j);

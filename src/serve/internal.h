@@ -236,6 +236,6 @@ void *drain_work(void *arg);
 void drain_all(struct daemon *d, uint64_t ms);
 
 /* reload.c */
-void reload(struct daemon *d, const char *path);
+void serve_reload_config(struct daemon *d, const char *path);
 void reload_log_warnings(const struct config *c);
 struct server_options reload_options(const struct config *c, struct tls *tls);

@@ -24,7 +24,7 @@ void live_refuse(struct exchange *ex, int status, const char *code, const char *
 }
 
 /* A browser cannot give a WebSocket a header, but it can name protocols. */
-static str bearer(const struct http1_head *h)
+static str live_find_bearer(const struct http1_head *h)
 {
     str list = http1_find(h, STR("sec-websocket-protocol")), item;
 
@@ -36,7 +36,7 @@ static str bearer(const struct http1_head *h)
 
 /* The one of its protocols that is answered: ours, else the one with the key in it, or a browser
  * would not have it. */
-static str protocol(const struct http1_head *h)
+static str live_choose_protocol(const struct http1_head *h)
 {
     str list = http1_find(h, STR("sec-websocket-protocol")), item, chosen = STR("");
 
@@ -52,7 +52,7 @@ static str protocol(const struct http1_head *h)
 static const struct config_key *serve_live_key_of(struct exchange *ex, bool socket)
 {
     const struct http1_head *h = server_request(ex->x);
-    str shown = socket ? bearer(h) : STR("");
+    str shown = socket ? live_find_bearer(h) : STR("");
     uint8_t digest[32];
 
     if (ex->key || !shown.n)
@@ -323,7 +323,7 @@ static bool user_ok(struct exchange *ex, struct live *l)
     return true;
 }
 
-static bool shaken(struct exchange *ex)
+static bool live_check_handshake(struct exchange *ex)
 {
     struct http1_fault fault;
     char accept[WS_KEY_SIZE];
@@ -338,7 +338,7 @@ static bool shaken(struct exchange *ex)
     return false;
 }
 
-static void greet(struct live *l)
+static void live_send_greeting(struct live *l)
 {
     struct buf out;
 
@@ -350,7 +350,7 @@ static void greet(struct live *l)
 }
 
 /* From here on it is a WebSocket. False: it has been answered, and `l` is gone. */
-static bool upgrade(struct exchange *ex, struct live *l)
+static bool live_upgrade_exchange(struct exchange *ex, struct live *l)
 {
     struct hub_scope scope = live_scope(l, serve_live_key_of(ex, true));
     struct server_exchange *x = ex->x;
@@ -364,9 +364,9 @@ static bool upgrade(struct exchange *ex, struct live *l)
         return false;
     }
     headers[n++] = (struct server_header){STR("x-rationale-id"), ex->id};
-    if (protocol(server_request(x)).n)
-        headers[n++] =
-            (struct server_header){STR("sec-websocket-protocol"), protocol(server_request(x))};
+    if (live_choose_protocol(server_request(x)).n)
+        headers[n++] = (struct server_header){STR("sec-websocket-protocol"),
+                                              live_choose_protocol(server_request(x))};
     ex->status = 101;
     exchange_done(ex);
     l->ws = server_upgrade_with(x, headers, n, &socket_handler, l);
@@ -378,15 +378,15 @@ void live_socket_handle(struct exchange *ex)
 {
     struct live *l;
 
-    if (!shaken(ex) || !(l = live_new(ex, true)))
+    if (!live_check_handshake(ex) || !(l = live_new(ex, true)))
         return;
     if (!user_ok(ex, l)) {
         free(l);
         live_refuse(ex, 404, "unknown_url", "the address is /ws/dashboard/USER");
         return;
     }
-    if (upgrade(ex, l))
-        greet(l);
+    if (live_upgrade_exchange(ex, l))
+        live_send_greeting(l);
 }
 
 /* ---- one alert ---- */
@@ -407,7 +407,7 @@ void live_alert_handle(struct exchange *ex)
     struct err e;
     int n;
 
-    if (!shaken(ex) || !(l = live_new(ex, true)))
+    if (!live_check_handshake(ex) || !(l = live_new(ex, true)))
         return;
     if (!alert_known(ex, l)) {
         free(l);
@@ -415,6 +415,6 @@ void live_alert_handle(struct exchange *ex)
         return;
     }
     n = snprintf(channel, sizeof channel, "alert_" STR_FMT, (int)l->user_size, l->user);
-    if (upgrade(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
+    if (live_upgrade_exchange(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
         serve_live_send_error(l, "too_many_subscriptions", e.text);
 }

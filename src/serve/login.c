@@ -304,7 +304,7 @@ static const char *role_name(const struct exchange *ex)
     return api_operator(ex) ? "operator" : "client";
 }
 
-static void welcome(struct exchange *ex)
+static void login_reply_role(struct exchange *ex)
 {
     struct json_out o;
     struct buf b;
@@ -331,7 +331,7 @@ void login_handle(struct exchange *ex)
     char hex[2 * sizeof(struct cookie) + 1];
 
     if (c->key_count == 0) {
-        welcome(ex); /* no key is needed */
+        login_reply_role(ex); /* no key is needed */
         return;
     }
     if (!exchange_json(ex) || !serve_login_read(ex, digest))
@@ -342,7 +342,7 @@ void login_handle(struct exchange *ex)
         return;
     }
     send_cookie(ex, login_make(ex->worker->daemon->login, digest, hex), LIFE_MS / 1000);
-    welcome(ex);
+    login_reply_role(ex);
 }
 
 void logout_handle(struct exchange *ex)

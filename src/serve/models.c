@@ -36,8 +36,8 @@ static str agent_model_name(const struct exchange *ex, size_t i)
         server_arena(ex->x), STR("agent/"), ex->setup->config->agents->agents[i].name, STR(""));
 }
 
-static void each(struct exchange *ex, struct json_out *o,
-                 void (*fn)(struct json_out *o, str model, str provider))
+static void serve_models_for_each(struct exchange *ex, struct json_out *o,
+                                  void (*fn)(struct json_out *o, str model, str provider))
 {
     const struct config *c = ex->setup->config;
 
@@ -209,7 +209,7 @@ static void serve_models_list(struct exchange *ex, str key, bool openai,
         serve_models_text(&o, STR("object"), STR("list"));
     json_out_key(&o, key);
     json_out_array(&o);
-    each(ex, &o, row);
+    serve_models_for_each(ex, &o, row);
     json_out_end(&o);
     if (row == anthropic_row)
         anthropic_ends(&o, ex);

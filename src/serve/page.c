@@ -63,7 +63,7 @@ static str page_caching(struct page_table table, str name)
     return hashed ? STR("public, max-age=31536000, immutable") : STR("no-cache");
 }
 
-static void protect(struct exchange *ex, str caching)
+static void page_add_security_headers(struct exchange *ex, str caching)
 {
     exchange_header(ex, STR("content-security-policy"), STR(POLICY));
     exchange_header(ex, STR("x-content-type-options"), STR("nosniff"));
@@ -78,7 +78,7 @@ static void send_questions(struct exchange *ex)
 {
     str questions = ex->worker->daemon->questions;
 
-    protect(ex, STR("no-cache"));
+    page_add_security_headers(ex, STR("no-cache"));
     exchange_reply(ex, 200, STR("application/json"), questions.n ? questions : STR("[]"));
 }
 
@@ -116,7 +116,7 @@ static void page_send_named(struct exchange *ex, struct page_table table, str na
                       "this page does not exist; the dashboard is at / and the manual at /docs");
         return;
     }
-    protect(ex, page_caching(table, name));
+    page_add_security_headers(ex, page_caching(table, name));
     /* Weak, because the same file may go out packed or plain. */
     tag = arena_printf(server_arena(ex->x), "W/\"%s\"", file->digest);
     exchange_header(ex, STR("etag"), tag);

@@ -152,7 +152,7 @@ void reload_log_warnings(const struct config *c)
         log_warn("config", LOG_STR("what", c->warnings[i]));
 }
 
-void reload(struct daemon *d, const char *path)
+void serve_reload_config(struct daemon *d, const char *path)
 {
     struct setup *s;
     struct tls *tls;

@@ -104,7 +104,7 @@ static bool serve_routes_matches(const struct route *r, str path, str *rest)
     return str_starts(path, want) && rest->n > 0;
 }
 
-static bool serves(const struct route *r, str method)
+static bool serve_routes_has_method(const struct route *r, str method)
 {
     return str_eq(method, str_c(r->method)) ||
            (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0);
@@ -117,7 +117,7 @@ const struct route *route_find(str method, str path, str *rest, bool *path_known
         if (!serve_routes_matches(&routes[i], path, rest))
             continue;
         *path_known = true;
-        if (serves(&routes[i], method))
+        if (serve_routes_has_method(&routes[i], method))
             return &routes[i];
     }
     return NULL;

@@ -174,7 +174,7 @@ static bool runs_root_goes_on(struct history_job *j, const struct agent_row *row
 
 /* A run may wait with its own question, for its caller's tools, or because a part of it waits.
  */
-static bool waits(struct history_job *j, struct agent_row *row, struct err *e)
+static bool serve_runs_is_waiting(struct history_job *j, struct agent_row *row, struct err *e)
 {
     struct agent_effect f;
     struct err none;
@@ -221,7 +221,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
         err_prefix(e, "body: is not JSON: ");
-    ok = ok && serve_runs_read_word(j, &doc, &w, e) && waits(j, &row, e) &&
+    ok = ok && serve_runs_read_word(j, &doc, &w, e) && serve_runs_is_waiting(j, &row, e) &&
          serve_runs_put_answer(j, &w, e);
     if (ok)
         buf_printf(out,
@@ -263,7 +263,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
         buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
         return true;
     }
-    if (!waits(j, &row, e))
+    if (!serve_runs_is_waiting(j, &row, e))
         return false;
     if (agent_log_question(log_of(j), j->id, &j->arena, &f, e)) {
         if (!serve_runs_put_answer(j, &(struct word){f.seq, AGENT_DENY, STR(""), STR("")}, e))

@@ -102,8 +102,8 @@ static str allowed_host(const struct config *c, str host)
     return STR("127.0.0.1");
 }
 
-static bool sockets(struct daemon *d, const struct serve_options *o, struct listening *l,
-                    struct err *e)
+static bool serve_open_sockets(struct daemon *d, const struct serve_options *o, struct listening *l,
+                               struct err *e)
 {
     const struct config *c = d->gateway.setup->config;
     str host = c->listen_host;
@@ -143,7 +143,7 @@ static bool daemon_init(struct daemon *d, const struct serve_options *o, struct 
     if (!d->tls_client)
         return false;
     d->resolver = resolver_new(2, e);
-    if (!d->resolver || !sockets(d, o, l, e))
+    if (!d->resolver || !serve_open_sockets(d, o, l, e))
         return false;
     d->workers = base_alloc(d->worker_count * sizeof *d->workers);
     memset(d->workers, 0, d->worker_count * sizeof *d->workers);
@@ -169,7 +169,7 @@ static void daemon_release(struct daemon *d)
 /* ---- signals ---- */
 
 /* Runs beside the drain: a second signal ends it at once. */
-static void *impatience(void *arg)
+static void *serve_await_second_signal(void *arg)
 {
     const sigset_t *set = arg;
     int sig;
@@ -188,13 +188,13 @@ static void wait_for_end(struct daemon *d, const struct serve_options *o, const 
     int sig;
 
     while (sigwait(set, &sig) == 0 && sig == SIGHUP && !o->hangup_ends)
-        reload(d, o->config);
+        serve_reload_config(d, o->config);
     if (o->on_leave)
         o->on_leave(o->ctx);
     drain_ms = d->gateway.setup->config->drain_ms;
     log_info("draining", LOG_U64("deadline_ms", drain_ms));
     notify_systemd("STOPPING=1");
-    if (pthread_create(&hurry, NULL, impatience, (void *)(uintptr_t)set) == 0)
+    if (pthread_create(&hurry, NULL, serve_await_second_signal, (void *)(uintptr_t)set) == 0)
         pthread_detach(hurry);
     drain_all(d, drain_ms);
 }

@@ -113,7 +113,7 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
     g->keys = keys;
 }
 
-static void gauges(struct daemon *d, struct metrics_gauges *g)
+static void status_read_gauges(struct daemon *d, struct metrics_gauges *g)
 {
     struct store_health h;
     struct hub_counts live;
@@ -148,7 +148,7 @@ void metrics_handle(struct exchange *ex)
     struct metrics_gauges g;
     struct buf body;
 
-    gauges(ex->worker->daemon, &g);
+    status_read_gauges(ex->worker->daemon, &g);
     key_gauges(ex, &g);
     buf_init(&body, (size_t)16 << 20);
     metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);

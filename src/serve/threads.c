@@ -16,7 +16,7 @@ static struct thread_asker serve_threads_asker(const struct history_job *j)
     return (struct thread_asker){j->key, j->all, j->asker.now_us};
 }
 
-static struct threads *threads(const struct history_job *j)
+static struct threads *serve_threads_get_store(const struct history_job *j)
 {
     return j->worker->daemon->threads;
 }
@@ -44,7 +44,12 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
     bool ok;
 
     serve_threads_room(&a, 0);
-    ok = threads_get(threads(j), &who, (struct thread_key){at->thread, at->ns, at->id}, &a, &t, e);
+    ok = threads_get(serve_threads_get_store(j),
+                     &who,
+                     (struct thread_key){at->thread, at->ns, at->id},
+                     &a,
+                     &t,
+                     e);
     if (ok)
         write(o, &t);
     arena_release(&a);
@@ -107,7 +112,7 @@ static bool serve_threads_ask_list(struct history_job *j, struct reader *r, stru
 
     (void)r;
     serve_threads_room(&a, 0);
-    ok = threads_list(threads(j), &who, &f, &a, &list, e) &&
+    ok = threads_list(serve_threads_get_store(j), &who, &f, &a, &list, e) &&
          write_list(j, list.items, list.count, out, e);
     arena_release(&a);
     return ok;
@@ -121,7 +126,7 @@ static bool serve_threads_put(struct history_job *j, const struct json *doc, str
     struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
     struct thread_asker who = serve_threads_asker(j);
 
-    return thread_json_put(doc, a, &t, e) && threads_put(threads(j), &who, &t, e);
+    return thread_json_put(doc, a, &t, e) && threads_put(serve_threads_get_store(j), &who, &t, e);
 }
 
 static bool serve_threads_put_writes(struct history_job *j, const struct json *doc, struct arena *a,
@@ -130,7 +135,8 @@ static bool serve_threads_put_writes(struct history_job *j, const struct json *d
     struct thread_tuple t = {.thread = j->id, .ns = j->name, .id = j->words};
     struct thread_asker who = serve_threads_asker(j);
 
-    return thread_json_writes(doc, a, &t, e) && threads_put_writes(threads(j), &who, &t, e);
+    return thread_json_writes(doc, a, &t, e) &&
+           threads_put_writes(serve_threads_get_store(j), &who, &t, e);
 }
 
 static bool with_body(struct history_job *j,
@@ -181,13 +187,15 @@ static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *
     return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, out, e);
 }
 
-static bool update(struct history_job *j, const struct json *doc, struct arena *a, struct err *e)
+static bool serve_threads_update_state(struct history_job *j, const struct json *doc,
+                                       struct arena *a, struct err *e)
 {
     struct thread_update u = {.thread = j->id, .ns = j->name};
     struct thread_asker who = serve_threads_asker(j);
     str id;
 
-    if (!thread_json_update(doc, a, &u, e) || !threads_update(threads(j), &who, &u, a, &id, e))
+    if (!thread_json_update(doc, a, &u, e) ||
+        !threads_update(serve_threads_get_store(j), &who, &u, a, &id, e))
         return false;
     j->words = arena_dup(&j->arena, id);
     return true;
@@ -196,7 +204,7 @@ static bool update(struct history_job *j, const struct json *doc, struct arena *
 static bool ask_update(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
     (void)r;
-    return with_body(j, update, e) && threads_write_place(j, out, e);
+    return with_body(j, serve_threads_update_state, e) && threads_write_place(j, out, e);
 }
 
 static bool serve_threads_prune(struct history_job *j, const struct json *doc, struct arena *a,
@@ -209,7 +217,7 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
     (void)a;
     if (!json_i64(doc, json_find(doc, json_root(doc), STR("keep")), &keep) || keep < 1)
         return err_set(e, ERR_INPUT, "keep: must say how many checkpoints, at least 1");
-    if (!threads_prune(threads(j), &who, j->id, (size_t)keep, &removed, e))
+    if (!threads_prune(serve_threads_get_store(j), &who, j->id, (size_t)keep, &removed, e))
         return false;
     buf_printf(&j->out, "{\"removed\":%zu}", removed);
     return true;
@@ -227,7 +235,7 @@ static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out,
     struct thread_asker who = serve_threads_asker(j);
 
     (void)r;
-    if (!threads_delete(threads(j), &who, j->id, e))
+    if (!threads_delete(serve_threads_get_store(j), &who, j->id, e))
         return false;
     buf_add(out, STR("{\"deleted\":true}"));
     return true;

@@ -313,17 +313,18 @@ static uint8_t muse_place(const struct header *h)
 }
 
 /* Whether the text begins with the token, or may yet. */
-static bool opens(const struct split_at *in, enum token t)
+static bool split_header_can_open(const struct split_at *in, enum token t)
 {
     return str_starts(in->text, token_text[t]) || (in->more && str_starts(token_text[t], in->text));
 }
 
-static enum split_match header(const struct split_at *in, struct split_hit *hit, bool muse)
+static enum split_match split_header_match(const struct split_at *in, struct split_hit *hit,
+                                           bool muse)
 {
     struct header h = {.last = START, .recipient = STR("")};
     enum split_match found;
 
-    if (!in->between && !opens(in, START) && !opens(in, CHANNEL))
+    if (!in->between && !split_header_can_open(in, START) && !split_header_can_open(in, CHANNEL))
         return SPLIT_NO_MATCH;
     found = read_header(&h, in, &hit->size, muse);
     if (found != SPLIT_FULL_MATCH)
@@ -344,10 +345,10 @@ static enum split_match header(const struct split_at *in, struct split_hit *hit,
 
 enum split_match split_header_harmony(const struct split_at *at, struct split_hit *hit)
 {
-    return header(at, hit, false);
+    return split_header_match(at, hit, false);
 }
 
 enum split_match split_header_muse(const struct split_at *at, struct split_hit *hit)
 {
-    return header(at, hit, true);
+    return split_header_match(at, hit, true);
 }

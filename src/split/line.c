@@ -16,7 +16,7 @@ bool split_line_at_start(const struct split_line *l)
 }
 
 /* Whether the line so far closes the fence that is open. */
-static bool closes(const struct split_line *l)
+static bool split_line_is_fence_end(const struct split_line *l)
 {
     return (l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST) && l->rest_blank &&
            l->mark == l->fence_mark && l->run >= l->fence_size;
@@ -24,7 +24,7 @@ static bool closes(const struct split_line *l)
 
 bool split_line_in_fence(const struct split_line *l)
 {
-    return l->fence_size > 0 && !closes(l);
+    return l->fence_size > 0 && !split_line_is_fence_end(l);
 }
 
 /* A line that began with a run of fence characters has ended. */

@@ -56,7 +56,7 @@ static bool all_space(str run)
 }
 
 /* Lines matter to what opens and to what is in doubt. */
-static void track(struct split *sp, str run)
+static void split_track_lines(struct split *sp, str run)
 {
     if (sp->place == SPLIT_REASON) {
         if (sp->index->track_reason)
@@ -88,7 +88,7 @@ void split_checked(struct split *sp, str run, bool lines)
     if (sp->fresh && sp->place != SPLIT_REASON)
         sp->fresh = all_space(run);
     if (lines || l->state != SPLIT_LINE_TEXT || sp->ambiguous)
-        track(sp, run);
+        split_track_lines(sp, run);
 }
 
 /* A gap that no marker of the format is looked for in is none: nothing is held for it. */
@@ -180,7 +180,7 @@ static void leave_tools(struct split *sp)
 }
 
 /* The closer before this one was in doubt, and was text after all. */
-static void reclassify(struct split *sp)
+static void split_reclassify_answer(struct split *sp)
 {
     assert(sp->since_framing <= sp->since && sp->since_framing <= sp->size[SPLIT_FRAMING]);
     assert(sp->since - sp->since_framing <= sp->size[SPLIT_ANSWER]);
@@ -227,7 +227,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
     bool again = sp->place != SPLIT_REASON, mismatched, fenced;
 
     if (again)
-        reclassify(sp);
+        split_reclassify_answer(sp);
     if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
         split_line_feed(&sp->reason, STR("\n"));
     fenced = split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN));
@@ -256,7 +256,7 @@ static void leave_for_block(struct split *sp)
 }
 
 /* A marker that leads nowhere: framing, or text of a nested block. */
-static void stay(struct split *sp, const struct split_mark *m, str bytes)
+static void split_keep_place(struct split *sp, const struct split_mark *m, str bytes)
 {
     if (m->rules & (SPLIT_DEEPER | SPLIT_NESTS)) {
         sp->depth += m->rules & SPLIT_DEEPER ? 1 : 0;
@@ -292,7 +292,7 @@ void split_take(struct split *sp, const struct split_hit *hit, str bytes)
             return;
     }
     if (m->to == SPLIT_STAY) {
-        stay(sp, m, bytes);
+        split_keep_place(sp, m, bytes);
     } else if (m->to == SPLIT_TOOLS && !sp->format->header) {
         split_emit(sp, SPLIT_FRAMING, str_slice(bytes, 0, hit->name.n));
         enter_tools(sp, hit);

@@ -183,7 +183,7 @@ static bool step_text(struct split *sp, struct split_window *win)
 }
 
 /* Takes all steps that the window decides; how much of it is done with. */
-static size_t scan(struct split *sp, str w, bool more)
+static size_t split_scan_window(struct split *sp, str w, bool more)
 {
     struct split_window win = {w, 0, more};
     bool going = true;
@@ -368,7 +368,7 @@ static str split_feed_held(struct split *sp, str piece)
         size_t n = piece.n < room ? piece.n : room, used;
 
         memcpy(sp->hold + had, piece.p, n);
-        used = scan(sp, (str){sp->hold, had + n}, true);
+        used = split_scan_window(sp, (str){sp->hold, had + n}, true);
         assert(used <= had + n);
         if (used >= had) {
             sp->held = 0;
@@ -390,7 +390,7 @@ static void feed_any(struct split *sp, str piece)
     assert(sp->held == 0 || piece.n == 0);
     while (piece.n > 0) { /* by slices that stay in the cache, since text is looked at twice */
         str slice = str_slice(piece, 0, SLICE_SIZE);
-        size_t used = scan(sp, slice, true);
+        size_t used = split_scan_window(sp, slice, true);
 
         if (slice.n == piece.n) {
             sp->held = piece.n - used;
@@ -470,7 +470,7 @@ void split_finish(struct split *sp)
     assert(sp->held <= SPLIT_HOLD_MAX);
     if (!sp->started && sp->held == 0)
         split_start(sp);
-    scan(sp, (str){sp->hold, sp->held}, false);
+    split_scan_window(sp, (str){sp->hold, sp->held}, false);
     sp->held = 0;
     split_settle(sp);
     sp->state = split_is_inside(sp) ? SPLIT_UNCLOSED : sp->seen ? SPLIT_COMPLETE : SPLIT_NONE;

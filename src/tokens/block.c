@@ -230,7 +230,7 @@ SIMD_AVX2 static inline __m256i look_up(const uint8_t table[16], __m256i nibbles
 }
 
 /* The top bits of all bytes of the two, once each is moved up. */
-SIMD_AVX2 static inline uint64_t tops(__m256i low, __m256i high, int up)
+SIMD_AVX2 static inline uint64_t tokens_block_collect_top_bits(__m256i low, __m256i high, int up)
 {
     low = _mm256_slli_epi16(low, up);
     high = _mm256_slli_epi16(high, up);
@@ -250,17 +250,19 @@ SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
 {
     __m256i a = load_32(p), b = load_32(p + 32);
     __m256i ka = kinds_32(a), kb = kinds_32(b);
-    uint64_t letter = tops(ka, kb, 0) | tops(ka, kb, 1), lower = tops(a, b, 2);
+    uint64_t letter = tokens_block_collect_top_bits(ka, kb, 0) |
+                      tokens_block_collect_top_bits(ka, kb, 1),
+             lower = tokens_block_collect_top_bits(a, b, 2);
 
     s->upper = letter & ~lower;
     s->lower = letter & lower;
-    s->digit = tops(ka, kb, 2);
-    s->space = tops(ka, kb, 3);
-    s->line = tops(ka, kb, 4);
-    s->blank = s->space | tops(ka, kb, 5);
-    s->slash = tops(ka, kb, 6);
-    s->quote = tops(ka, kb, 7);
-    s->wide = tops(a, b, 0) & tops(a, b, 1);
+    s->digit = tokens_block_collect_top_bits(ka, kb, 2);
+    s->space = tokens_block_collect_top_bits(ka, kb, 3);
+    s->line = tokens_block_collect_top_bits(ka, kb, 4);
+    s->blank = s->space | tokens_block_collect_top_bits(ka, kb, 5);
+    s->slash = tokens_block_collect_top_bits(ka, kb, 6);
+    s->quote = tokens_block_collect_top_bits(ka, kb, 7);
+    s->wide = tokens_block_collect_top_bits(a, b, 0) & tokens_block_collect_top_bits(a, b, 1);
 }
 
 #endif
@@ -308,7 +310,8 @@ static uint64_t fill_down(uint64_t from, uint64_t set)
 
 /* Makes letters of the contractions that begin at one of the quotes. Returns where pieces begin
  * for it. */
-static uint64_t contractions(struct sets *s, uint64_t quotes, const uint8_t *p, bool cased)
+static uint64_t tokens_block_join_contractions(struct sets *s, uint64_t quotes, const uint8_t *p,
+                                               bool cased)
 {
     uint64_t begins = 0;
 
@@ -342,7 +345,7 @@ IN_EACH uint64_t last_bytes(const struct sets *s, uint64_t first)
 }
 
 /* Where pieces begin, of all that is known; not all of it is certain. */
-IN_EACH uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
+IN_EACH uint64_t tokens_block_find_begins(struct sets *s, const uint8_t *p, bool cased)
 {
     uint64_t other = ~(s->upper | s->lower | s->digit | s->blank | s->line);
     uint64_t tail = fill_up(s->line & other << 1, cased ? s->line | s->slash : s->line);
@@ -356,7 +359,7 @@ IN_EACH uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
     if (quotes) {
         struct sets with = *s; /* a copy, so that the sets may stay in registers */
 
-        all = contractions(&with, quotes, p, cased);
+        all = tokens_block_join_contractions(&with, quotes, p, cased);
         *s = with;
     }
     letter = s->upper | s->lower;
@@ -382,7 +385,7 @@ IN_EACH uint64_t begins(struct sets *s, const uint8_t *p, bool cased)
 
 /* Whether a script without upper and lower letters is near: the block would soon end. By their
  * first bytes, these are Hebrew to Tibetan but Georgian, and Chinese, Japanese, Korean. */
-IN_EACH bool caseless(const uint8_t *p)
+IN_EACH bool tokens_block_has_caseless(const uint8_t *p)
 {
     simd16 v = simd_load((const char *)p);
 
@@ -402,7 +405,7 @@ IN_EACH uint64_t ends_of(struct sets *s, const uint8_t *p, bool cased)
         sets_add_wide(&with, p);
         *s = with;
     }
-    all = begins(s, p, cased);
+    all = tokens_block_find_begins(s, p, cased);
     /* White space at the end of what is known: only where it begins is certain. */
     sure = s->known & ~(s->blank | s->line);
     if (!sure)
@@ -435,7 +438,7 @@ IN_EACH uint64_t ends_by(const uint8_t *p, size_t n, bool cased, sets_fn *sets_a
         return 0;
     p = block_at(p, n, copy);
     sets_at(&s, p);
-    if (s.wide && caseless(p))
+    if (s.wide && tokens_block_has_caseless(p))
         return 0;
     return ends_of(&s, p, cased);
 }

@@ -73,7 +73,7 @@ static inline uint32_t words_find(const struct tokens_table *t, const uint8_t *p
     }
 }
 
-static inline bool maybe(const struct tokens_table *t, uint64_t hash)
+static inline bool tokens_bpe_can_contain(const struct tokens_table *t, uint64_t hash)
 {
     return !(~t->maybe[tokens_maybe_at(hash, t->bits)] & tokens_maybe_bits(hash));
 }
@@ -85,7 +85,7 @@ static inline uint32_t long_find(const struct tokens_table *t, const uint8_t *p,
     if (n > TOKENS_SIZE_MAX)
         return NEVER;
     hash = tokens_hash_long(p, n);
-    return maybe(t, hash) ? words_find(t, p, n, 0, hash) : NEVER;
+    return tokens_bpe_can_contain(t, hash) ? words_find(t, p, n, 0, hash) : NEVER;
 }
 
 /* The token of n bytes, at most 8, that are this number, or NEVER. */
@@ -95,7 +95,7 @@ static inline uint32_t short_find(const struct tokens_table *t, const uint8_t *p
     uint64_t hash = tokens_hash_short(word);
     const struct tokens_bucket *b = tokens_bucket_of(t, word);
 
-    if (!maybe(t, hash))
+    if (!tokens_bpe_can_contain(t, hash))
         return NEVER;
     return tokens_bucket_has(b, word) ? tokens_bucket_id(b, word) : words_find(t, p, n, word, hash);
 }
@@ -129,15 +129,17 @@ static inline uint32_t merge_key(uint32_t rank, size_t at)
     return rank == NEVER ? NEVER : rank << SHORT_BITS | (uint32_t)at;
 }
 
-static inline uint32_t least(uint32_t a, uint32_t b)
+static inline uint32_t tokens_bpe_get_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
 static inline uint32_t least_of_8(const uint32_t *k)
 {
-    return least(least(least(k[0], k[1]), least(k[2], k[3])),
-                 least(least(k[4], k[5]), least(k[6], k[7])));
+    return tokens_bpe_get_smaller(tokens_bpe_get_smaller(tokens_bpe_get_smaller(k[0], k[1]),
+                                                         tokens_bpe_get_smaller(k[2], k[3])),
+                                  tokens_bpe_get_smaller(tokens_bpe_get_smaller(k[4], k[5]),
+                                                         tokens_bpe_get_smaller(k[6], k[7])));
 }
 
 /* Applies the rule literally. A token stays at the position of its first byte; next and prev skip
@@ -162,7 +164,7 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
         size_t at, after;
 
         for (size_t i = 0; i < n; i += 8)
-            best = least(best, least_of_8(key + i));
+            best = tokens_bpe_get_smaller(best, least_of_8(key + i));
         if (best == NEVER)
             break;
         at = best & (SHORT_MAX - 1);
@@ -188,8 +190,8 @@ struct prefix {
 };
 
 /* Whether the token y, its last k bytes, may follow the token x. */
-static bool compatible(const struct tokens_table *t, const struct prefix *whole, size_t k,
-                       uint32_t x, uint32_t y)
+static bool tokens_bpe_can_follow(const struct tokens_table *t, const struct prefix *whole,
+                                  size_t k, uint32_t x, uint32_t y)
 {
     uint32_t x_grew = NEVER, y_grew = NEVER; /* ranks of the steps that made them larger */
     size_t x_size = tokens_info_size(t->info[x]), y_size = k;
@@ -219,7 +221,7 @@ static inline uint32_t last_is(const struct tokens_table *t, const struct prefix
 {
     uint32_t id = end_find(t, x->end, k, x->n);
 
-    if (id == NEVER || k == x->n || compatible(t, x, k, x->last[-(ptrdiff_t)k], id))
+    if (id == NEVER || k == x->n || tokens_bpe_can_follow(t, x, k, x->last[-(ptrdiff_t)k], id))
         return id;
     return NEVER;
 }
@@ -247,7 +249,7 @@ static uint32_t last_token(const struct tokens_table *t, struct prefix x)
         if ((id = last_is(t, &x, k)) != NEVER)
             return id;
     }
-    if (x.n == 1 || compatible(t, &x, 1, x.last[-1], alone))
+    if (x.n == 1 || tokens_bpe_can_follow(t, &x, 1, x.last[-1], alone))
         return alone;
     k = tokens_bpe_joined(t, &x, 2);
     if (k <= from && lengths & tokens_ends_bit(k) && (id = last_is(t, &x, k)) != NEVER)
@@ -345,7 +347,7 @@ static size_t rare_count(const struct tokens_table *t, const struct tokens_piece
 {
     uint32_t ids[SHORT_MAX];
 
-    if (maybe(t, hash) && words_find(t, x->p, x->n, word, hash) != NEVER)
+    if (tokens_bpe_can_contain(t, hash) && words_find(t, x->p, x->n, word, hash) != NEVER)
         return 1;
     return merge_short(t, x, ids);
 }
@@ -403,7 +405,7 @@ size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *
         memcpy(out, s->ids, s->count * sizeof *out);
         return s->count;
     }
-    *out = maybe(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
+    *out = tokens_bpe_can_contain(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
     if (*out == NEVER)
         count = merge_short(t, x, out);
     if (s && count <= COUNT_OF(s->ids)) {

@@ -232,7 +232,8 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 }
 
 /* The end of punctuation that continues at i; includes its line ends and `tail`. */
-static inline size_t punctuation(const uint8_t *p, size_t n, size_t i, bool over, uint8_t tail)
+static inline size_t tokens_pretoken_skip_punctuation(const uint8_t *p, size_t n, size_t i,
+                                                      bool over, uint8_t tail)
 {
     i = tokens_pretoken_run(p, n, i, PUNCT);
     while (i < n && (p[i] == '\r' || p[i] == '\n' || p[i] == tail))
@@ -256,7 +257,8 @@ static inline size_t tokens_pretoken_number(const uint8_t *p, size_t n, size_t i
 }
 
 /* White space whose first character begins no word and no punctuation. */
-static size_t blank(const uint8_t *p, size_t n, bool over, bool end_takes_lines)
+static size_t tokens_pretoken_skip_blank(const uint8_t *p, size_t n, bool over,
+                                         bool end_takes_lines)
 {
     size_t i = 0, line = 0, last = 0;
 
@@ -315,15 +317,15 @@ size_t tokens_split_o200k(const uint8_t *p, size_t n, bool over)
     if (CLASS(first) == TOKENS_NUMBER)
         return tokens_pretoken_number(p, n, i, over);
     if (CLASS(first) == TOKENS_NEWLINE)
-        return blank(p, n, over, false);
+        return tokens_pretoken_skip_blank(p, n, over, false);
     if (i == n)
         return over ? i : 0;
     next = set_of(tokens_pretoken_char_at(p + i));
     if (next & (WORD | SET(TOKENS_MARK)))
         return cased_word(p, n, i, over);
     if (CLASS(first) == TOKENS_OTHER || (p[0] == ' ' && next & PUNCT))
-        return punctuation(p, n, i, over, '/');
-    return blank(p, n, over, false);
+        return tokens_pretoken_skip_punctuation(p, n, i, over, '/');
+    return tokens_pretoken_skip_blank(p, n, over, false);
 }
 
 size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
@@ -338,7 +340,7 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
     if (CLASS(first) == TOKENS_NUMBER)
         return tokens_pretoken_number(p, n, i, over);
     if (CLASS(first) == TOKENS_NEWLINE)
-        return blank(p, n, over, true);
+        return tokens_pretoken_skip_blank(p, n, over, true);
     if (p[0] == '\'') {
         size_t short_form = tokens_contraction(p, n);
 
@@ -353,8 +355,8 @@ size_t tokens_split_cl100k(const uint8_t *p, size_t n, bool over)
         next = set_of(tokens_pretoken_char_at(p + i));
         if (!(next & WORD)) {
             if (set_of(first) & PUNCT || (p[0] == ' ' && next & PUNCT))
-                return punctuation(p, n, i, over, '\n');
-            return blank(p, n, over, true);
+                return tokens_pretoken_skip_punctuation(p, n, i, over, '\n');
+            return tokens_pretoken_skip_blank(p, n, over, true);
         }
     }
     i = run_lower(p, n, i, WORD);

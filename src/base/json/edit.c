@@ -71,7 +71,7 @@ struct json_edit_link {
     struct json_edit_link *next; /* an older one */
 };
 
-static struct json_edit_link **slot(const struct json_edits *ed, uint32_t place)
+static struct json_edit_link **json_edit_get_slot(const struct json_edits *ed, uint32_t place)
 {
     assert_slow(ed->slot_count && (ed->slot_count & (ed->slot_count - 1)) == 0);
     return &ed->slots[(place * 2654435761u >> 8) & (ed->slot_count - 1)];
@@ -94,8 +94,8 @@ static void json_edit_grow(struct json_edits *ed)
         }
         for (struct json_edit_link *l = turned; l; l = next) { /* the oldest first */
             next = l->next;
-            l->next = *slot(ed, l->place);
-            *slot(ed, l->place) = l;
+            l->next = *json_edit_get_slot(ed, l->place);
+            *json_edit_get_slot(ed, l->place) = l;
         }
     }
 }
@@ -106,8 +106,8 @@ static void link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
 
     if (ed->link_count++ >= 2 * ed->slot_count)
         json_edit_grow(ed);
-    *l = (struct json_edit_link){e, place, *slot(ed, place)};
-    *slot(ed, place) = l;
+    *l = (struct json_edit_link){e, place, *json_edit_get_slot(ed, place)};
+    *json_edit_get_slot(ed, place) = l;
 }
 
 static void link_places(struct json_edits *ed, struct json_edit *e)
@@ -137,7 +137,7 @@ struct look {
 
 static struct look json_edit_look_at(const struct json_edits *ed, uint32_t place)
 {
-    struct json_edit_link *l = ed->slot_count ? *slot(ed, place) : NULL;
+    struct json_edit_link *l = ed->slot_count ? *json_edit_get_slot(ed, place) : NULL;
 
     return (struct look){ed->slot_count ? (l ? l->edit : NULL) : ed->first, l};
 }
@@ -150,7 +150,8 @@ static void look_on(const struct json_edits *ed, struct look *l)
     l->edit = !ed->slot_count ? l->edit->next : l->link ? l->link->edit : NULL;
 }
 
-static void owned(struct json_edits *ed, struct json_edit *e, const struct json_node *v, str key)
+static void json_edit_set_owner(struct json_edits *ed, struct json_edit *e,
+                                const struct json_node *v, str key)
 {
     assert(!e->has_key && e == ed->last);
     e->has_key = true;
@@ -209,7 +210,7 @@ static struct json_edit *json_edit_member(struct json_edits *ed, const struct js
         e = json_edit_add(ed, REPLACE, there->at, json_edit_end_of(there));
     else
         e = json_edit_add(ed, ADD, json_edit_end_of(v) - 1, json_edit_end_of(v) - 1);
-    owned(ed, e, v, key);
+    json_edit_set_owner(ed, e, v, key);
     return e;
 }
 
@@ -233,7 +234,8 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
         return;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
         if (json_is(ed->doc, k, key))
-            owned(ed, json_edit_add(ed, GONE, k->at, json_edit_end_of(json_value(k))), v, key);
+            json_edit_set_owner(
+                ed, json_edit_add(ed, GONE, k->at, json_edit_end_of(json_value(k))), v, key);
 }
 
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
@@ -449,7 +451,7 @@ static uint32_t json_edit_apply(const struct json_edits *ed, const struct json_e
 }
 
 /* Few come one by one to their places, and mostly in order. */
-static void sort(struct json_edit **list, size_t n)
+static void json_edit_sort_list(struct json_edit **list, size_t n)
 {
     if (n > FEW) {
         qsort(list, n, sizeof(struct json_edit *), json_edit_by_place);
@@ -480,7 +482,7 @@ void json_edits_apply(struct json_edits *ed, struct buf *out)
             size += e->key.n + e->made.with.n + 8;
         }
     assert(n <= ed->n);
-    sort(sorted, n);
+    json_edit_sort_list(sorted, n);
     if (size > out->cap - out->n) /* by doubling, as there may be more of them */
         buf_reserve(out, size > out->cap ? size : out->cap);
     for (size_t i = 0; i < n; i++) {

@@ -99,7 +99,7 @@ bool json_quote(struct buf *out, str text)
     return json_quote_at(out, text, simd_best());
 }
 
-static bool bit(const uint64_t *bits, unsigned i)
+static bool json_out_is_bit_set(const uint64_t *bits, unsigned i)
 {
     return bits[i / 64] >> (i % 64) & 1;
 }
@@ -120,7 +120,7 @@ void json_out_init(struct json_out *o, struct buf *buf)
 static void json_out_comma(struct json_out *o)
 {
     assert(o->depth <= JSON_DEPTH_MAX);
-    if (bit(o->comma, o->depth))
+    if (json_out_is_bit_set(o->comma, o->depth))
         buf_add_c(o->buf, ',');
     set_bit(o->comma, o->depth, true);
 }
@@ -130,8 +130,9 @@ static bool json_out_begin(struct json_out *o)
 {
     if (o->too_deep)
         return false;
-    assert(o->depth > 0 || !bit(o->comma, 0));                          /* one value, no more */
-    assert(o->after_key == (o->depth > 0 && bit(o->object, o->depth))); /* members have keys */
+    assert(o->depth > 0 || !json_out_is_bit_set(o->comma, 0)); /* one value, no more */
+    assert(o->after_key ==
+           (o->depth > 0 && json_out_is_bit_set(o->object, o->depth))); /* members have keys */
     if (!o->after_key)
         json_out_comma(o);
     o->after_key = false;
@@ -168,7 +169,7 @@ void json_out_end(struct json_out *o)
     if (o->too_deep)
         return;
     assert(o->depth > 0 && !o->after_key);
-    buf_add_c(o->buf, bit(o->object, o->depth) ? '}' : ']');
+    buf_add_c(o->buf, json_out_is_bit_set(o->object, o->depth) ? '}' : ']');
     o->depth--;
 }
 
@@ -183,7 +184,7 @@ void json_out_key(struct json_out *o, str key)
 {
     if (o->too_deep)
         return;
-    assert(o->depth > 0 && bit(o->object, o->depth) && !o->after_key);
+    assert(o->depth > 0 && json_out_is_bit_set(o->object, o->depth) && !o->after_key);
     json_out_comma(o);
     if (!json_quote(o->buf, key))
         o->bad_text = true;
@@ -285,7 +286,7 @@ bool json_out_ok(const struct json_out *o, struct err *e)
         return false;
     if (o->bad_text)
         return err_set(e, ERR_INPUT, "JSON: text that is not UTF-8");
-    if (o->depth > 0 || !bit(o->comma, 0))
+    if (o->depth > 0 || !json_out_is_bit_set(o->comma, 0))
         return err_set(e, ERR_INPUT, "JSON: nothing written, or something not closed");
     return true;
 }

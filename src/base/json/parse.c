@@ -54,7 +54,7 @@ void json_release(struct json *doc)
     json_init(doc);
 }
 
-PART const char *fail(struct parser *ps, const char *at, const char *what)
+PART const char *json_parse_fail(struct parser *ps, const char *at, const char *what)
 {
     ps->wrong = (struct wrong){what, at};
     return NULL;
@@ -74,8 +74,8 @@ static NOINLINE struct json_node *json_parse_grow(struct json *doc)
     return doc->nodes + n;
 }
 
-PART void add(struct parser *ps, const char *from, const char *to, enum json_kind kind,
-              bool escaped)
+PART void json_parse_add_node(struct parser *ps, const char *from, const char *to,
+                              enum json_kind kind, bool escaped)
 {
     struct json_node *v = ps->next;
 
@@ -104,16 +104,16 @@ static const char *skip_space(const char *p, const char *end)
 }
 
 /* Whether there is a byte at p; a closed text needs no check. */
-PART bool here(const struct parser *ps, const char *p)
+PART bool json_parse_has_byte(const struct parser *ps, const char *p)
 {
     return ps->closed || p < ps->end;
 }
 
 /* Skips white space and returns the next byte; 0, which begins no value, at the end.
  */
-PART char token(const struct parser *ps, const char **p)
+PART char json_parse_peek_token(const struct parser *ps, const char **p)
 {
-    if (here(ps, *p) && (unsigned char)**p > ' ')
+    if (json_parse_has_byte(ps, *p) && (unsigned char)**p > ' ')
         return **p;
     if ((ps->closed || ps->end - *p > 1) && **p == ' ' &&
         (unsigned char)(*p)[1] > ' ') /* most have one, if any */
@@ -123,9 +123,9 @@ PART char token(const struct parser *ps, const char **p)
 }
 
 /* Whether that byte is c. */
-PART bool at(const struct parser *ps, const char **p, char c)
+PART bool json_parse_is_token(const struct parser *ps, const char **p, char c)
 {
-    return (here(ps, *p) && **p == c) || token(ps, p) == c;
+    return (json_parse_has_byte(ps, *p) && **p == c) || json_parse_peek_token(ps, p) == c;
 }
 
 /* The position after the digits at p; there must be at least one. */
@@ -133,43 +133,43 @@ PART const char *some_digits(struct parser *ps, const char *p)
 {
     const char *to = p;
 
-    while (here(ps, to) && *to >= '0' && *to <= '9')
+    while (json_parse_has_byte(ps, to) && *to >= '0' && *to <= '9')
         to++;
-    return to > p ? to : fail(ps, p, "a digit is missing");
+    return to > p ? to : json_parse_fail(ps, p, "a digit is missing");
 }
 
-PART const char *number(struct parser *ps, const char *from)
+PART const char *json_parse_number(struct parser *ps, const char *from)
 {
     const char *p = from;
     bool escaped = false;
 
     if (*p == '-')
         p++;
-    if (here(ps, p) && *p == '0')
+    if (json_parse_has_byte(ps, p) && *p == '0')
         p++;
     else
         p = some_digits(ps, p);
-    if (p && here(ps, p) && *p == '.') {
+    if (p && json_parse_has_byte(ps, p) && *p == '.') {
         escaped = true;
         p = some_digits(ps, p + 1);
     }
-    if (p && here(ps, p) && (*p == 'e' || *p == 'E')) {
+    if (p && json_parse_has_byte(ps, p) && (*p == 'e' || *p == 'E')) {
         escaped = true;
         p++;
-        if (here(ps, p) && (*p == '+' || *p == '-'))
+        if (json_parse_has_byte(ps, p) && (*p == '+' || *p == '-'))
             p++;
         p = some_digits(ps, p);
     }
     if (p)
-        add(ps, from, p, JSON_NUMBER, escaped);
+        json_parse_add_node(ps, from, p, JSON_NUMBER, escaped);
     return p;
 }
 
-PART const char *literal(struct parser *ps, const char *p, str word, enum json_kind kind)
+PART const char *json_parse_literal(struct parser *ps, const char *p, str word, enum json_kind kind)
 {
     if ((size_t)(ps->end - p) < word.n || memcmp(p, word.p, word.n) != 0)
-        return fail(ps, p, "expected a value");
-    add(ps, p, p + word.n, kind, false);
+        return json_parse_fail(ps, p, "expected a value");
+    json_parse_add_node(ps, p, p + word.n, kind, false);
     return p + word.n;
 }
 
@@ -289,40 +289,40 @@ PART const char *short_end(const struct parser *ps, const char *p)
 }
 
 /* from is at the opening quote. */
-PART const char *string(struct parser *ps, const char *from)
+PART const char *json_parse_string(struct parser *ps, const char *from)
 {
     const char *p = short_end(ps, from + 1);
     struct text t;
 
     if (p) {
-        add(ps, from, p + 1, JSON_STRING, false);
+        json_parse_add_node(ps, from, p + 1, JSON_STRING, false);
         return p + 1;
     }
     t.end = ps->end;
     t.level = ps->level;
     p = long_string(&t, from);
     if (!p)
-        return fail(ps, t.wrong.at, t.wrong.what);
-    add(ps, from, p, JSON_STRING, t.escaped);
+        return json_parse_fail(ps, t.wrong.at, t.wrong.what);
+    json_parse_add_node(ps, from, p, JSON_STRING, t.escaped);
     return p;
 }
 
 /* Anything that is no string, array or object; c is the byte at p. */
-PART const char *scalar(struct parser *ps, const char *p, char c)
+PART const char *json_parse_scalar(struct parser *ps, const char *p, char c)
 {
     if ((c >= '0' && c <= '9') || c == '-')
-        return number(ps, p);
+        return json_parse_number(ps, p);
     switch (c) {
     case 'n':
-        return literal(ps, p, STR("null"), JSON_NULL);
+        return json_parse_literal(ps, p, STR("null"), JSON_NULL);
     case 't':
-        return literal(ps, p, STR("true"), JSON_TRUE);
+        return json_parse_literal(ps, p, STR("true"), JSON_TRUE);
     case 'f':
-        return literal(ps, p, STR("false"), JSON_FALSE);
+        return json_parse_literal(ps, p, STR("false"), JSON_FALSE);
     default:
         if (p == ps->end)
-            return fail(ps, p, "the text ends where a value is missing");
-        return fail(ps, p, "a value is missing");
+            return json_parse_fail(ps, p, "the text ends where a value is missing");
+        return json_parse_fail(ps, p, "a value is missing");
     }
 }
 
@@ -340,19 +340,19 @@ PART void note_key(struct parser *ps, const char *from, const char *to)
 }
 
 /* A key and its colon. */
-PART const char *member(struct parser *ps, const char *p)
+PART const char *json_parse_key(struct parser *ps, const char *p)
 {
     const char *from;
 
-    if (!at(ps, &p, '"'))
-        return fail(ps, p, "a key in quotes is missing");
+    if (!json_parse_is_token(ps, &p, '"'))
+        return json_parse_fail(ps, p, "a key in quotes is missing");
     from = p;
-    p = string(ps, from);
+    p = json_parse_string(ps, from);
     if (!p)
         return NULL;
     note_key(ps, from, p);
-    if (!at(ps, &p, ':'))
-        return fail(ps, p, "a colon is missing");
+    if (!json_parse_is_token(ps, &p, ':'))
+        return json_parse_fail(ps, p, "a colon is missing");
     return p + 1;
 }
 
@@ -361,8 +361,8 @@ PART const char *open_level(struct parser *ps, const char *p, char c)
     struct json_node *around;
 
     if (ps->depth == JSON_DEPTH_MAX)
-        return fail(ps, p, too_deep);
-    add(ps, p, p + 1, c == '{' ? JSON_OBJECT : JSON_ARRAY, false);
+        return json_parse_fail(ps, p, too_deep);
+    json_parse_add_node(ps, p, p + 1, c == '{' ? JSON_OBJECT : JSON_ARRAY, false);
     around = ps->in;
     if (around)
         around->keys = ps->keys;
@@ -394,28 +394,29 @@ PART const char *close_level(struct parser *ps, const char *p)
     return p + 1;
 }
 
-PART const char *unclosed(struct parser *ps, const char *p)
+PART const char *json_parse_fail_unclosed(struct parser *ps, const char *p)
 {
-    return fail(ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
+    return json_parse_fail(
+        ps, p, ps->closer == '}' ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
 /* After a value: closes all containers that end here, and consumes the comma before the next
  * value. */
-PART const char *after(struct parser *ps, const char *p)
+PART const char *json_parse_end_value(struct parser *ps, const char *p)
 {
     while (ps->in) {
-        if (at(ps, &p, ','))
+        if (json_parse_is_token(ps, &p, ','))
             return p + 1;
-        if (!here(ps, p) || *p != ps->closer)
-            return unclosed(ps, p);
+        if (!json_parse_has_byte(ps, p) || *p != ps->closer)
+            return json_parse_fail_unclosed(ps, p);
         p = close_level(ps, p);
         if (ps->closed && p > ps->last && ps->in)
-            return unclosed(ps, ps->end);
+            return json_parse_fail_unclosed(ps, ps->end);
     }
     return p;
 }
 
-PART struct parser begin(struct json *doc, str src, enum simd_level level)
+PART struct parser json_parse_make_parser(struct json *doc, str src, enum simd_level level)
 {
     return (struct parser){
         .doc = doc,
@@ -429,30 +430,30 @@ PART struct parser begin(struct json *doc, str src, enum simd_level level)
 }
 
 /* Fills the tape; false after saying what is wrong and where. */
-PART bool document(struct parser ps, struct wrong *wrong)
+PART bool json_parse_document(struct parser ps, struct wrong *wrong)
 {
     const char *p = ps.src;
 
     do {
         char c;
 
-        if (ps.in && ps.closer == '}' && !(p = member(&ps, p)))
+        if (ps.in && ps.closer == '}' && !(p = json_parse_key(&ps, p)))
             break;
-        c = token(&ps, &p);
+        c = json_parse_peek_token(&ps, &p);
         if (c == '"') {
-            p = string(&ps, p);
+            p = json_parse_string(&ps, p);
         } else if (c == '{' || c == '[') {
             p = open_level(&ps, p, c);
-            if (!p || token(&ps, &p) != ps.closer)
+            if (!p || json_parse_peek_token(&ps, &p) != ps.closer)
                 continue;
         } else {
-            p = scalar(&ps, p, c);
+            p = json_parse_scalar(&ps, p, c);
         }
         if (p)
-            p = after(&ps, p);
+            p = json_parse_end_value(&ps, p);
     } while (p && ps.in);
     if (p && (p = skip_space(p, ps.end)) < ps.end)
-        p = fail(&ps, p, "more text after the value");
+        p = json_parse_fail(&ps, p, "more text after the value");
     if (p)
         ps.doc->n = (uint32_t)(ps.next - ps.doc->nodes);
     *wrong = ps.wrong;
@@ -463,12 +464,12 @@ PART bool document(struct parser ps, struct wrong *wrong)
 static NOINLINE bool open_document(struct json *doc, str src, enum simd_level level,
                                    struct wrong *wrong)
 {
-    return document(begin(doc, src, level), wrong);
+    return json_parse_document(json_parse_make_parser(doc, src, level), wrong);
 }
 
 static bool any_document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
 {
-    struct parser ps = begin(doc, src, level);
+    struct parser ps = json_parse_make_parser(doc, src, level);
     const char *last = ps.end;
 
     while (last > src.p && char_is_json_space(last[-1]))
@@ -477,7 +478,7 @@ static bool any_document(struct json *doc, str src, enum simd_level level, struc
         return open_document(doc, src, level, wrong);
     ps.closed = true;
     ps.last = last - 1;
-    return document(ps, wrong);
+    return json_parse_document(ps, wrong);
 }
 
 /* Columns are counted in characters, lines and columns from 1, bytes from 0. */

@@ -48,7 +48,7 @@ static size_t utf8_put(unsigned c, char out[4])
 
 /* The bytes of the escape at p; *size is its length in the source. The parse has checked it.
  */
-static size_t unescape(const char *p, size_t *size, char out[4])
+static size_t json_text_decode_escape(const char *p, size_t *size, char out[4])
 {
     unsigned c;
 
@@ -80,7 +80,7 @@ str json_piece(struct json_cursor *c)
     if (size == 0 && c->rest.n > 0) {
         n = 1;
         if (c->spelling == JSON_ESCAPED)
-            n = unescape(c->rest.p, &size, c->bytes);
+            n = json_text_decode_escape(c->rest.p, &size, c->bytes);
         else
             size = 2, c->bytes[0] = c->rest.p[1] == '0' ? '~' : '/';
         piece = (str){c->bytes, n};
@@ -136,7 +136,7 @@ static inline size_t put_escape(const char *p, size_t *size, char *to)
         *to = json_escapes[(unsigned char)p[1]];
         return 1;
     }
-    n = unescape(p, size, bytes);
+    n = json_text_decode_escape(p, size, bytes);
     memcpy(to, bytes, n);
     return n;
 }

@@ -127,7 +127,7 @@ bool schema_rules_make(struct schema *s, struct err *e)
 
 /* ---- schemas that would apply themselves to the same value without end ---- */
 
-static bool visit(struct schema_node *n, unsigned depth, struct err *e);
+static bool schema_visit_node(struct schema_node *n, unsigned depth, struct err *e);
 
 static bool visit_rule(const struct schema_rule *r, unsigned depth, struct err *e)
 {
@@ -138,20 +138,20 @@ static bool visit_rule(const struct schema_rule *r, unsigned depth, struct err *
     case SCHEMA_OP_NOT:
     case SCHEMA_OP_IF:
         for (size_t i = 0; i < COUNT_OF(one); i++)
-            if (one[i] && !visit(one[i], depth, e))
+            if (one[i] && !schema_visit_node(one[i], depth, e))
                 return false;
         return true;
     case SCHEMA_OP_ALL:
     case SCHEMA_OP_ANY:
     case SCHEMA_OP_ONE:
         for (size_t i = 0; i < r->count; i++)
-            if (!visit(r->list[i], depth, e))
+            if (!schema_visit_node(r->list[i], depth, e))
                 return false;
         return true;
     case SCHEMA_OP_DEPENDENT:
     case SCHEMA_OP_DEPENDENCIES:
         for (size_t i = 0; i < r->count; i++)
-            if (r->named[i].node && !visit(r->named[i].node, depth, e))
+            if (r->named[i].node && !schema_visit_node(r->named[i].node, depth, e))
                 return false;
         return true;
     default: /* the others go down into the value, or depend on who refers to whom in a check */
@@ -159,7 +159,7 @@ static bool visit_rule(const struct schema_rule *r, unsigned depth, struct err *
     }
 }
 
-static bool visit(struct schema_node *n, unsigned depth, struct err *e)
+static bool schema_visit_node(struct schema_node *n, unsigned depth, struct err *e)
 {
     if (n->colour == BLACK)
         return true;
@@ -181,7 +181,7 @@ bool schema_loops_check(struct schema *s, struct err *e)
 {
     for (struct schema_doc *doc = s->docs; doc; doc = doc->next)
         for (size_t i = 0; i < doc->json.n; i++)
-            if (doc->slots[i].node && !visit(doc->slots[i].node, 0, e))
+            if (doc->slots[i].node && !schema_visit_node(doc->slots[i].node, 0, e))
                 return false;
     return true;
 }

@@ -21,13 +21,13 @@ static bool schema_keyword_wrong(const struct schema_part *p, const char *must, 
     return schema_wrong(e, p->node->resource->doc, p->value, "%s", must);
 }
 
-static void *zero(const struct schema_part *p, size_t n, size_t size)
+static void *schema_keyword_alloc_zero(const struct schema_part *p, size_t n, size_t size)
 {
     return arena_zero(&p->s->arena, n, size);
 }
 
-static bool subschema(const struct schema_part *p, const struct json_node *at,
-                      struct schema_node **out, struct err *e)
+static bool schema_keyword_get_subschema(const struct schema_part *p, const struct json_node *at,
+                                         struct schema_node **out, struct err *e)
 {
     return schema_node_get(p->s, p->node->resource->doc, at, out, e);
 }
@@ -83,8 +83,8 @@ static bool make_values(struct schema_part *p, const struct json_node *first, si
 
     if (!schema_spend(p->s, n * 16 + p->value->span, e))
         return false;
-    r->values = zero(p, n, sizeof *r->values);
-    r->hashes = zero(p, n, sizeof *r->hashes);
+    r->values = schema_keyword_alloc_zero(p, n, sizeof *r->values);
+    r->hashes = schema_keyword_alloc_zero(p, n, sizeof *r->hashes);
     for (size_t i = 0; i < n; i++, v = v + v->span) {
         r->values[i] = v;
         r->hashes[i] = schema_hash(doc, v);
@@ -207,7 +207,7 @@ static bool read_names(const struct schema_part *p, const struct json_node *v, s
         return schema_wrong(e, p->node->resource->doc, v, "must be an array of strings");
     if (!schema_spend(p->s, *n * sizeof *names, e))
         return false;
-    names = zero(p, *n, sizeof *names);
+    names = schema_keyword_alloc_zero(p, *n, sizeof *names);
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), i++)
         if (!json_text(doc, k, &p->s->arena, &names[i]))
             return schema_wrong(e, p->node->resource->doc, k, "must be a string");
@@ -261,7 +261,7 @@ static bool read_map(const struct schema_part *p, struct schema_named **out, siz
         return schema_keyword_wrong(p, "must be an object", e);
     if (!schema_spend(p->s, *n * sizeof *named, e))
         return false;
-    named = zero(p, *n, sizeof *named);
+    named = schema_keyword_alloc_zero(p, *n, sizeof *named);
     for (const struct json_node *k = json_first(doc, p->value); k;
          k = json_next(doc, p->value, k), i++) {
         named[i].at = json_value(k);
@@ -280,7 +280,7 @@ static bool read_schema_map(const struct schema_part *p, struct schema_named **o
         return false;
     assert(*n == 0 || *out);
     for (size_t i = 0; i < *n; i++)
-        if (!subschema(p, (*out)[i].at, &(*out)[i].node, e))
+        if (!schema_keyword_get_subschema(p, (*out)[i].at, &(*out)[i].node, e))
             return false;
     return true;
 }
@@ -334,7 +334,7 @@ static bool make_dependencies(struct schema_part *p, struct err *e)
     for (size_t i = 0; i < r->count; i++) {
         struct schema_named *d = &r->named[i];
 
-        if (d->at->kind != JSON_ARRAY ? !subschema(p, d->at, &d->node, e)
+        if (d->at->kind != JSON_ARRAY ? !schema_keyword_get_subschema(p, d->at, &d->node, e)
                                       : !read_names(p, d->at, &d->needs, &d->need_count, e))
             return false;
     }
@@ -355,17 +355,17 @@ static bool make_defs(struct schema_part *p, struct err *e)
 static bool make_one(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
-    return subschema(p, p->value, &p->rule->one, e);
+    return schema_keyword_get_subschema(p, p->value, &p->rule->one, e);
 }
 
 static bool make_then(struct schema_part *p, struct err *e)
 {
-    return subschema(p, p->value, &p->rule->two, e);
+    return schema_keyword_get_subschema(p, p->value, &p->rule->two, e);
 }
 
 static bool make_else(struct schema_part *p, struct err *e)
 {
-    return subschema(p, p->value, &p->rule->three, e);
+    return schema_keyword_get_subschema(p, p->value, &p->rule->three, e);
 }
 
 /* The rest after the named members or the first items. */
@@ -387,10 +387,10 @@ static bool schema_keyword_make_list(struct schema_part *p, struct err *e)
     r->count = json_count(doc, p->value);
     if (!schema_spend(p->s, r->count * sizeof *r->list, e))
         return false;
-    r->list = zero(p, r->count, sizeof *r->list);
+    r->list = schema_keyword_alloc_zero(p, r->count, sizeof *r->list);
     for (const struct json_node *v = json_first(doc, p->value); v;
          v = json_next(doc, p->value, v), i++)
-        if (!subschema(p, v, &r->list[i], e))
+        if (!schema_keyword_get_subschema(p, v, &r->list[i], e))
             return false;
     return true;
 }
@@ -416,7 +416,7 @@ static bool make_additional_items(struct schema_part *p, struct err *e)
 
     if (counts)
         return make_rest(p, e);
-    return subschema(p, p->value, &(struct schema_node *){NULL}, e);
+    return schema_keyword_get_subschema(p, p->value, &(struct schema_node *){NULL}, e);
 }
 
 static bool make_contains(struct schema_part *p, struct err *e)

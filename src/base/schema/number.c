@@ -79,14 +79,14 @@ static int compare_size(const struct schema_decimal *a, const struct schema_deci
     return (a->count > b->count) - (a->count < b->count);
 }
 
-static int sign(const struct schema_decimal *d)
+static int schema_decimal_get_sign(const struct schema_decimal *d)
 {
     return d->count == 0 ? 0 : d->negative ? -1 : 1;
 }
 
 int schema_decimal_cmp(const struct schema_decimal *a, const struct schema_decimal *b)
 {
-    int sa = sign(a), sb = sign(b);
+    int sa = schema_decimal_get_sign(a), sb = schema_decimal_get_sign(b);
 
     if (sa != sb)
         return sa < sb ? -1 : 1;

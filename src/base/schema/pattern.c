@@ -366,7 +366,7 @@ static bool char_class(struct pattern *p)
 }
 
 /* The length of the quantifier {n}, {n,} or {n,m} here; 0: none. */
-static size_t braces(const struct pattern *p)
+static size_t schema_pattern_measure_braces(const struct pattern *p)
 {
     size_t n = 1;
 
@@ -381,11 +381,11 @@ static size_t braces(const struct pattern *p)
     return schema_pattern_peek(p, n) == '}' ? n + 1 : 0;
 }
 
-static size_t quantifier(const struct pattern *p)
+static size_t schema_pattern_measure_quantifier(const struct pattern *p)
 {
     char c = schema_pattern_peek(p, 0);
 
-    return c == '*' || c == '+' || c == '?' ? 1 : c == '{' ? braces(p) : 0;
+    return c == '*' || c == '+' || c == '?' ? 1 : c == '{' ? schema_pattern_measure_braces(p) : 0;
 }
 
 /* A quantifier of n bytes. A second one would be PCRE2's possessive form. */
@@ -395,11 +395,12 @@ static bool put_quantifier(struct pattern *p, size_t n)
         n++;
     buf_add(p->out, str_slice(p->s, p->at, p->at + n));
     p->at += n;
-    return quantifier(p) == 0 || schema_pattern_wrong(p, "a quantifier with nothing to repeat");
+    return schema_pattern_measure_quantifier(p) == 0 ||
+           schema_pattern_wrong(p, "a quantifier with nothing to repeat");
 }
 
 /* At "(". */
-static bool group(struct pattern *p)
+static bool schema_pattern_translate_group(struct pattern *p)
 {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?<"};
     str rest = str_slice(p->s, p->at, p->s.n);
@@ -418,13 +419,14 @@ static bool group(struct pattern *p)
     }
     buf_add(p->out, open);
     p->at += open.n;
-    return quantifier(p) == 0 || schema_pattern_wrong(p, "a quantifier with nothing to repeat");
+    return schema_pattern_measure_quantifier(p) == 0 ||
+           schema_pattern_wrong(p, "a quantifier with nothing to repeat");
 }
 
 static bool schema_pattern_step(struct pattern *p)
 {
     char c = schema_pattern_peek(p, 0);
-    size_t n = quantifier(p);
+    size_t n = schema_pattern_measure_quantifier(p);
 
     if (n > 0)
         return put_quantifier(p, n);
@@ -434,7 +436,7 @@ static bool schema_pattern_step(struct pattern *p)
     case '[':
         return char_class(p);
     case '(':
-        return group(p);
+        return schema_pattern_translate_group(p);
     case '.':
         buf_add(p->out, STR(DOT));
         break;

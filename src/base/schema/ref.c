@@ -88,7 +88,7 @@ static bool index_members(struct schema *s, const struct place *p, const struct 
 }
 
 /* The child a token names becomes the place, or NULL. */
-static bool child(struct schema *s, struct place *p, str token, struct err *e)
+static bool schema_ref_enter_child(struct schema *s, struct place *p, str token, struct err *e)
 {
     const struct json *doc = &p->doc->json;
     const struct json_node *v = p->at;
@@ -130,7 +130,7 @@ static bool schema_ref_follow(struct schema *s, struct place *p, str pointer, st
 
         if (r)
             p->resource = r;
-        ok = child(s, p, schema_ref_next_token(pointer, &at, &token), e);
+        ok = schema_ref_enter_child(s, p, schema_ref_next_token(pointer, &at, &token), e);
     }
     buf_release(&token);
     return ok;

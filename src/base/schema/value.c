@@ -44,7 +44,7 @@ uint64_t schema_text_count(const struct json *doc, const struct json_node *v)
 }
 
 /* Spreads what a weak hash left close together. */
-static uint64_t mix(uint64_t h)
+static uint64_t schema_hash_mix_bits(uint64_t h)
 {
     h ^= h >> 32;
     h *= 0xd6e8feb86659fd93u;
@@ -59,7 +59,7 @@ uint64_t schema_hash_str(str s)
 
     for (size_t i = 0; i < s.n; i++)
         h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3u;
-    return mix(h);
+    return schema_hash_mix_bits(h);
 }
 
 static uint64_t hash_text(const struct json *doc, const struct json_node *v)
@@ -75,22 +75,23 @@ static uint64_t hash_text(const struct json *doc, const struct json_node *v)
 
 uint64_t schema_hash(const struct json *doc, const struct json_node *v)
 {
-    uint64_t h = mix(v->kind + 1u);
+    uint64_t h = schema_hash_mix_bits(v->kind + 1u);
     struct schema_decimal d;
 
     switch (v->kind) {
     case JSON_NUMBER:
         schema_decimal_read(&d, json_raw(doc, v));
-        return mix(h ^ schema_decimal_hash(&d));
+        return schema_hash_mix_bits(h ^ schema_decimal_hash(&d));
     case JSON_STRING:
         return h ^ hash_text(doc, v);
     case JSON_ARRAY:
         for (const struct json_node *i = json_first(doc, v); i; i = json_next(doc, v, i))
-            h = mix(h + schema_hash(doc, i));
+            h = schema_hash_mix_bits(h + schema_hash(doc, i));
         return h;
     case JSON_OBJECT: /* a sum, since the order says nothing */
         for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
-            h += mix(hash_text(doc, k) ^ mix(schema_hash(doc, json_value(k))));
+            h += schema_hash_mix_bits(hash_text(doc, k) ^
+                                      schema_hash_mix_bits(schema_hash(doc, json_value(k))));
         return h;
     default:
         return h;

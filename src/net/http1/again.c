@@ -42,7 +42,7 @@ static bool is_credential(str name)
 }
 
 /* A head up to its last line's end, or to the first line that has a credential. */
-static str keepable(const struct http1_head *h, str head)
+static str http1_again_cut_credentials(const struct http1_head *h, str head)
 {
     assert(head.n > 0);
     for (size_t i = 0; i < h->field_count; i++)
@@ -77,12 +77,12 @@ static bool http1_again_begins(struct http1_again *a, str bytes, size_t size_max
 }
 
 /* A head that did not: one may be learnt from it. */
-static void missed(struct http1_again *a, const struct http1_head *h, str head)
+static void http1_again_note_miss(struct http1_again *a, const struct http1_head *h, str head)
 {
     if (a->misses && (a->hits || !a->size))
         a->misses--;
     else
-        http1_again_learn(a, keepable(h, head), h->is_request);
+        http1_again_learn(a, http1_again_cut_credentials(h, head), h->is_request);
 }
 
 enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t size_max,
@@ -96,7 +96,7 @@ enum http1_result http1_request_again(struct http1_again *a, str bytes, size_t s
             a, bytes, (struct http1_reply_rules){.size_max = size_max}, out, used, fault);
     got = http1_request(bytes, size_max, out, used, fault);
     if (got == HTTP1_DONE)
-        missed(a, out, str_slice(bytes, 0, *used));
+        http1_again_note_miss(a, out, str_slice(bytes, 0, *used));
     return got;
 }
 
@@ -110,6 +110,6 @@ enum http1_result http1_reply_again(struct http1_again *a, str bytes,
         return http1_from(a, bytes, rules, out, used, fault);
     got = http1_reply(bytes, rules.size_max, rules.no_body, out, used, fault);
     if (got == HTTP1_DONE)
-        missed(a, out, str_slice(bytes, 0, *used));
+        http1_again_note_miss(a, out, str_slice(bytes, 0, *used));
     return got;
 }

@@ -158,7 +158,7 @@ static const char *why_bad(enum state s)
                             : "a trailer is bad";
 }
 
-static unsigned hex(char c)
+static unsigned http1_body_read_hex_digit(char c)
 {
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
 }
@@ -178,7 +178,7 @@ static void http1_body_step(struct http1_body *b, char c)
     if (b->state == S_BAD) {
         http1_body_fail(b, why_bad(was));
     } else if (b->state == S_SIZE) {
-        b->left = b->left << 4 | hex(c);
+        b->left = b->left << 4 | http1_body_read_hex_digit(c);
         if (++b->digits > DIGITS_MAX)
             http1_body_fail(b, "a chunk's size is too large");
     } else if (b->state == S_DATA) {
@@ -213,7 +213,7 @@ static size_t step_over(struct http1_body *b, str bytes)
     if (bytes.n < PLAIN_MAX || bytes.p[0] != '\r' || bytes.p[1] != '\n')
         return 0;
     while (at < PLAIN_MAX - 2 && http1_is(bytes.p[at], HTTP1_HEX))
-        size = size << 4 | hex(bytes.p[at++]);
+        size = size << 4 | http1_body_read_hex_digit(bytes.p[at++]);
     if (size == 0 || bytes.p[at] != '\r' || bytes.p[at + 1] != '\n')
         return 0;
     b->left = size;

@@ -43,7 +43,7 @@ static enum http1_result http1_head_take_line(struct cursor *c, str *line)
     return http1_head_end_line(c, q);
 }
 
-static inline str trimmed(const char *p, const char *end)
+static inline str http1_head_trim_value(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
@@ -78,7 +78,7 @@ static inline bool http1_head_take_field(struct http1_reading *r, str line, size
         return http1_bad(r, 431, "too many header fields");
     assert(h->field_count < HTTP1_FIELDS_MAX && HTTP1_FIELDS_MAX <= UINT8_MAX);
     f->name = (str){line.p, colon};
-    f->value = trimmed(line.p + colon + 1, line.p + line.n);
+    f->value = http1_head_trim_value(line.p + colon + 1, line.p + line.n);
     h->field_count++;
     kind = HTTP1_KIND(colon, (unsigned char)line.p[0], (unsigned char)line.p[colon - 1]);
     if (h->at[kind] == 0)

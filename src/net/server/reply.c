@@ -197,15 +197,16 @@ static bool wants_packed(const struct server_exchange *x)
     return gzip_accepted(http1_find(x->request, STR("accept-encoding")));
 }
 
-static void pack(struct server *s, str body, struct buf *packed)
+static void server_reply_pack_body(struct server *s, str body, struct buf *packed)
 {
     if (!s->gzip)
         s->gzip = gzip_new();
     gzip_pack(s->gzip, body, packed);
 }
 
-static void reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
-                  str body, struct buf *own)
+static void server_reply_send_whole(struct server_exchange *x, int status,
+                                    const struct server_header *h, size_t n, str body,
+                                    struct buf *own)
 {
     bool packable = may_pack(x, status, h, n, body);
     struct buf packed, *out;
@@ -213,7 +214,7 @@ static void reply(struct server_exchange *x, int status, const struct server_hea
     assert(x->state == ST_ANSWER && !x->head_sent);
     buf_init(&packed, body.n);
     if (packable && wants_packed(x))
-        pack(x->server, body, &packed);
+        server_reply_pack_body(x->server, body, &packed);
     if (buf_full(&packed))
         buf_release(&packed); /* it grew: send it uncompressed */
     out = begin_head(x, status, h, n);
@@ -238,13 +239,13 @@ static void reply(struct server_exchange *x, int status, const struct server_hea
 void server_reply(struct server_exchange *x, int status, const struct server_header *h, size_t n,
                   str body)
 {
-    reply(x, status, h, n, body, NULL);
+    server_reply_send_whole(x, status, h, n, body, NULL);
 }
 
 void server_reply_buf(struct server_exchange *x, int status, const struct server_header *h,
                       size_t n, struct buf *body)
 {
-    reply(x, status, h, n, buf_str(body), body);
+    server_reply_send_whole(x, status, h, n, buf_str(body), body);
 }
 
 static void put_error(struct buf *out, int status, const char *why)

@@ -50,7 +50,7 @@ static uint64_t sweep_ms_of(const struct server_options *o)
 }
 
 /* Memory that a busy connection keeps from request to request is given back by one that rests. */
-static void rest(struct server_exchange *x)
+static void server_release_idle_memory(struct server_exchange *x)
 {
     arena_release(&x->arena);
     buf_release(&x->large);
@@ -73,7 +73,7 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
     } else if (waited_ms >= o->idle_ms) {
         server_exchange_close(x);
     } else if (waited_ms >= x->server->sweep_ms) {
-        rest(x);
+        server_release_idle_memory(x);
     }
 }
 

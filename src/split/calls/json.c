@@ -30,7 +30,7 @@ size_t calls_json_size(str s)
 }
 
 /* Models write line ends and tabs into strings unescaped; other errors are not repaired. */
-static str mended(struct calls *c, str text)
+static str calls_json_escape_controls(struct calls *c, str text)
 {
     bool quoted = false;
     struct buf b;
@@ -64,7 +64,7 @@ bool calls_json_parse(struct calls *c, struct json *doc, str text)
         return true;
     for (size_t i = 0; i < text.n && !raw_control; i++)
         raw_control = (unsigned char)text.p[i] < ' ';
-    return raw_control && json_parse(doc, mended(c, text), &e);
+    return raw_control && json_parse(doc, calls_json_escape_controls(c, text), &e);
 }
 
 bool calls_arguments(struct calls *c, str *out)

@@ -64,7 +64,7 @@ static size_t tag_end(str s)
     return 0;
 }
 
-static str unquoted(str s)
+static str calls_tags_strip_quotes(str s)
 {
     s = str_trim(s);
     if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
@@ -89,7 +89,7 @@ static bool tag_at(str s, struct tag *t)
     t->name = str_slice(in, 0, n);
     in = str_trim(str_slice(in, n, in.n));
     if (in.n > 0 && in.p[0] == '=')
-        t->value = unquoted(str_slice(in, 1, in.n));
+        t->value = calls_tags_strip_quotes(str_slice(in, 1, in.n));
     else
         t->attrs = in;
     return n > 0;
